@@ -24,7 +24,7 @@ from tests.support import postgres
 from resumes import analyzer
 from resumes.store import Store, accounts, creation, open_store, plans
 from resumes.store.creation import NewResume
-from resumes.store.import_ledger import Claim
+from resumes.store.import_ledger import ClaimedFile
 from resumes.store.plans import PlanChange
 
 SAMPLE = Path(__file__).parents[1] / "sample_data" / "nurse-double-column-en.json"
@@ -54,7 +54,7 @@ def make_source(store: Store, resumes: int) -> None:
             items = range(first, min(first + BATCH, resumes // ACCOUNTS))
             batch = [NewResume(parsed, _digest(number, item), item) for item in items]
             claim_id = f"{number:08x}{first:016x}"
-            claim = Claim(claim_id, "all.ndjson", 1, "2027-01-15T08:00:00.000Z", lambda: b"{")
+            claim = ClaimedFile(claim_id, "all.ndjson", 1, "2027-01-15T08:00:00.000Z", lambda: b"{")
             creation.create(store, account.id, batch, claim=claim)
 
 

@@ -113,7 +113,7 @@ def middle(store: Store, account: AccountInfo) -> str:
 def show_search(
     store: Store, account: AccountInfo, words: str, *, cursor: str = "", beside: str = ""
 ) -> None:
-    def find() -> search.Found:
+    def find() -> search.SearchResult:
         return search.find_page(store, account.id, words, cursor=cursor)
 
     ms = [1_000 * seconds(find) for _ in range(RUNS)]

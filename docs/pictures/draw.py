@@ -35,7 +35,7 @@ from resumes.store.plans import PlanChange
 from tui.app import ResumesApp
 from tui.keys import MODES
 from tui.opening import prepare
-from tui.session import Session
+from tui.session import UiSession
 
 SIZE: Final = (120, 34)
 HOME: Final = Path("/tmp/resumes-pictures")
@@ -146,7 +146,7 @@ def import_samples(
 # The pictures
 
 
-async def draw_all(session: Session, folder: Path) -> None:
+async def draw_all(session: UiSession, folder: Path) -> None:
     """A picture of every screen is in the folder."""
     async with running(session) as pilot:
         await until_still(pilot)
@@ -158,7 +158,7 @@ async def draw_all(session: Session, folder: Path) -> None:
 
 
 @contextlib.asynccontextmanager
-async def running(session: Session) -> AsyncIterator[Pilot[int]]:
+async def running(session: UiSession) -> AsyncIterator[Pilot[int]]:
     """The terminal UI, on its first screen."""
     app = ResumesApp(lambda: session)
     async with app.run_test(size=SIZE) as pilot:

@@ -142,7 +142,8 @@ def held_ids(context: click.Context, _: click.Parameter, incomplete: str) -> lis
 
 def _iter_files(store: "Store", *outcomes: str) -> Iterator[CompletionItem]:
     """Yield the newest of each outcome, or of all."""
-    from resumes.store.import_ledger import FileOutcome, list_files
+    from resumes.store.import_history import list_files
+    from resumes.store.import_ledger import FileOutcome
 
     for outcome in map(FileOutcome, outcomes) if outcomes else [None]:
         for row in list_files(store, outcome=outcome, limit=MOST):

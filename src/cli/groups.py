@@ -18,7 +18,7 @@ from cli.session import Session
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class CommandPlace:
     """Where a command is found, and its summary: the first sentence of its help."""
 
     module: str
@@ -42,7 +42,7 @@ ACCESS_LOG = click.option(
     help="Log each request. [default: only with --log-format json]",
 )
 
-Chapters = Mapping[str, Mapping[str, Place]]
+Chapters = Mapping[str, Mapping[str, CommandPlace]]
 """Commands by name, in the order and under the headings that help shows them."""
 
 
@@ -97,7 +97,7 @@ class Command(click.Command):
         self.params.extend([*_iter_common(self.params)])
 
 
-class Group(click.Group):
+class CommandGroup(click.Group):
     """A group of commands, which takes `--json`, `--home` and `--database` for them."""
 
     command_class = Command
@@ -116,15 +116,15 @@ def command(name: str | None = None) -> Callable[[Callable[..., Any]], Command]:
     return click.command(name, cls=Command)
 
 
-def group(name: str | None = None) -> Callable[[Callable[..., Any]], Group]:
+def group(name: str | None = None) -> Callable[[Callable[..., Any]], CommandGroup]:
     """Make a function a group of commands, called as the function is unless named."""
-    return click.group(name, cls=Group)
+    return click.group(name, cls=CommandGroup)
 
 
 class LazyCommands(Mapping[str, click.Command]):
     """Commands by name, each imported when it is looked up."""
 
-    def __init__(self, places: Mapping[str, Place]) -> None:
+    def __init__(self, places: Mapping[str, CommandPlace]) -> None:
         self._places = places
 
     def __getitem__(self, name: str) -> click.Command:
@@ -140,7 +140,7 @@ class LazyCommands(Mapping[str, click.Command]):
         return len(self._places)
 
 
-class LazyGroup(Group):
+class LazyGroup(CommandGroup):
     """A group that imports a command when it is run, not when it is listed."""
 
     def __init__(self, *args: Any, chapters: Chapters, **kwargs: Any) -> None:

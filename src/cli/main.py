@@ -10,7 +10,7 @@ import click
 
 from cli import errors
 from cli.errors import ExitCode
-from cli.groups import Chapters, LazyGroup, Place
+from cli.groups import Chapters, CommandPlace, LazyGroup
 from cli.session import Session
 from cli.signals import keep_interrupts
 from resumes.errors import ResumesError
@@ -19,32 +19,42 @@ STREAMS = ("stdin", "stdout", "stderr")
 
 CHAPTERS: Chapters = {
     "Get started": {
-        "demo": Place("cli.commands.demo", "demo", "Try everything in a scratch home."),
-        "up": Place("cli.commands.up", "up", "Run the API and the importer."),
-        "tui": Place("cli.commands.tui", "tui", "Open the terminal UI."),
+        "demo": CommandPlace("cli.commands.demo", "demo", "Try everything in a scratch home."),
+        "up": CommandPlace("cli.commands.up", "up", "Run the API and the importer."),
+        "tui": CommandPlace("cli.commands.tui", "tui", "Open the terminal UI."),
     },
     "Resumes": {
-        "import": Place("cli.commands.import_", "import_", "Import files and folders."),
-        "validate": Place(
+        "import": CommandPlace("cli.commands.import_", "import_", "Import files and folders."),
+        "validate": CommandPlace(
             "cli.commands.import_", "validate", "Check files without importing them."
         ),
-        "list": Place("cli.commands.resumes", "list_", "List an account's resumes."),
-        "show": Place("cli.commands.resumes", "show", "Show a resume."),
-        "export": Place("cli.commands.resumes", "export", "Export resumes to files or one stream."),
-        "delete": Place("cli.commands.resumes", "delete", "Delete a resume."),
-        "imports": Place("cli.commands.imports", "imports", "See what happened to dropped files."),
+        "list": CommandPlace("cli.commands.resumes", "list_", "List an account's resumes."),
+        "show": CommandPlace("cli.commands.resumes", "show", "Show a resume."),
+        "export": CommandPlace(
+            "cli.commands.resumes", "export", "Export resumes to files or one stream."
+        ),
+        "delete": CommandPlace("cli.commands.resumes", "delete", "Delete a resume."),
+        "imports": CommandPlace(
+            "cli.commands.imports", "imports", "See what happened to dropped files."
+        ),
     },
     "Accounts": {
-        "accounts": Place("cli.commands.accounts", "accounts", "Create and manage accounts."),
-        "keys": Place("cli.commands.keys", "keys", "Create and revoke API keys."),
-        "plans": Place("cli.commands.plans", "plans", "Show and change plans."),
+        "accounts": CommandPlace(
+            "cli.commands.accounts", "accounts", "Create and manage accounts."
+        ),
+        "keys": CommandPlace("cli.commands.keys", "keys", "Create and revoke API keys."),
+        "plans": CommandPlace("cli.commands.plans", "plans", "Show and change plans."),
     },
     "Operations": {
-        "serve": Place("cli.commands.serve", "serve", "Run only the API."),
-        "watch": Place("cli.commands.watch", "watch", "Run only the importer."),
-        "db": Place("cli.commands.db", "database", "Manage the store: copy, back up, check."),
-        "doctor": Place("cli.commands.doctor", "doctor", "Check the installation."),
-        "completion": Place("cli.completion", "completion", "Print a shell's completion script."),
+        "serve": CommandPlace("cli.commands.serve", "serve", "Run only the API."),
+        "watch": CommandPlace("cli.commands.watch", "watch", "Run only the importer."),
+        "db": CommandPlace(
+            "cli.commands.db", "database", "Manage the store: copy, back up, check."
+        ),
+        "doctor": CommandPlace("cli.commands.doctor", "doctor", "Check the installation."),
+        "completion": CommandPlace(
+            "cli.completion", "completion", "Print a shell's completion script."
+        ),
     },
 }
 

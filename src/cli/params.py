@@ -9,7 +9,7 @@ from click.shell_completion import CompletionItem
 from resumes import durations, import_reasons
 
 
-class Span(click.ParamType[timedelta]):
+class Duration(click.ParamType[timedelta]):
     """A length of time."""
 
     name = "span"

@@ -27,7 +27,7 @@ from importer import files, outcomes
 from importer.claims import Claim
 from importer.failpoints import Observer, Step
 from importer.files import Content, Folders, Known, Signature, escaped, find_extension
-from importer.filing import ENDED, OF_THE_FILE, Filed, Filer, State, Work, is_report
+from importer.filing import ENDED, OF_THE_FILE, Filed, Filer, FileState, Work, is_report
 from importer.notices import Remark
 from importer.options import Options
 from importer.outcomes import Conclusion, Refusal, as_ledger_text
@@ -178,7 +178,7 @@ class Candidate(NamedTuple):
     is_alone: bool = False
 
 
-class Why(StrEnum):
+class FailureReason(StrEnum):
     """Why a file was not imported."""
 
     GONE = "gone"
@@ -196,7 +196,7 @@ class Left(NamedTuple):
     """A file that lies where it lay, and was not imported. `error` is the system's."""
 
     claim_id: str
-    why: Why
+    why: FailureReason
     signature: Signature | None = None
     error: OSError | None = None
 
@@ -296,7 +296,7 @@ class Batches:
         try:
             self._slot.note(one.claim for one in candidates)
         except OSError as error:
-            return [Left(one.claim.id, Why.TROUBLE, None, error) for one in candidates]
+            return [Left(one.claim.id, FailureReason.TROUBLE, None, error) for one in candidates]
         self._observe(Step.NOTED)
         left: list[Left] = []
         read: list[Work] = []
@@ -327,9 +327,9 @@ class Batches:
             self._slot.end_alone(claim)
             return answer
         except FileNotFoundError as error:
-            return Left(claim.id, Why.GONE, None, error)
+            return Left(claim.id, FailureReason.GONE, None, error)
         except OSError as error:
-            why = Why.STUCK if error.errno in OF_THE_FILE else Why.TROUBLE
+            why = FailureReason.STUCK if error.errno in OF_THE_FILE else FailureReason.TROUBLE
             return Left(claim.id, why, self._signature(claim), error)
 
     def _read_open(self, one: Candidate) -> Work | Left:
@@ -359,13 +359,13 @@ class Batches:
         try:
             found = self._inspector.inspect(descriptor, claim.name, known)
         except OSError as error:  # a bad sector, say: this file's trouble alone
-            return Left(claim.id, Why.STUCK, self._signature(claim), error)
+            return Left(claim.id, FailureReason.STUCK, self._signature(claim), error)
         if not found.is_ready and not claim.is_return:
-            why = Why.REPORT if found.is_report else Why.SETTLING
+            why = FailureReason.REPORT if found.is_report else FailureReason.SETTLING
             return Left(claim.id, why, found.signature)
         writer = self._inspector.find_writer(descriptor, found, known)
         if writer:
-            return Left(claim.id, Why.OPEN, found.signature)
+            return Left(claim.id, FailureReason.OPEN, found.signature)
         kept = None if found.verdict is None else descriptor
         is_open = writer is None
         return Work(claim, found.signature, found.verdict, found.digest, kept, is_open)
@@ -374,7 +374,7 @@ class Batches:
         signature = files.signature_of(os.lstat(one.claim.path(self._root)))
         found = self._inspector.inspect_unreadable(error, signature, one.known)
         if not found.is_ready and not one.claim.is_return:
-            return Left(one.claim.id, Why.SETTLING, signature)
+            return Left(one.claim.id, FailureReason.SETTLING, signature)
         return Work(one.claim, signature, found.verdict)
 
     def _signature(self, claim: Claim) -> Signature | None:
@@ -455,10 +455,10 @@ class Batches:
             return False
         return import_ledger.find_stored(self._store, claim.account_id, digest) is not None
 
-    def row(self, work: Work, items: str | None = None) -> import_ledger.Claim:
+    def row(self, work: Work, items: str | None = None) -> import_ledger.ClaimedFile:
         """Return the file as the ledger knows it."""
         claim = work.claim
-        return import_ledger.Claim(
+        return import_ledger.ClaimedFile(
             claim_id=claim.id,
             name=claim.name,
             size_bytes=work.signature.size_bytes,
@@ -536,16 +536,16 @@ class Batches:
         if (claim.is_return or conclusion.needs_report) and filed.state in ENDED:
             self._filer.tidy(claim, [conclusion])
         match filed.state:
-            case State.FILED:
+            case FileState.FILED:
                 self._on_filed(claim, conclusion, filed.target)
-            case State.CHANGED:
+            case FileState.CHANGED:
                 self._remark(
                     f"changed {claim.id}",
                     f"{claim.name} was changed during its import; its new content is imported as a "
                     "separate file",
                 )
                 self._went_back.append(claim)
-            case State.WRITTEN_TO:
+            case FileState.WRITTEN_TO:
                 if problem:
                     self._remark(
                         f"changed {claim.id} {problem}",
@@ -555,7 +555,7 @@ class Batches:
                     )
                 self._keep(ended, MOVED_INTERVAL_S, filed.target)
                 return False
-            case State.UNMOVABLE:
+            case FileState.UNMOVABLE:
                 self._remark(
                     f"unmovable {claim.account_id} {problem}",
                     f"{claim.name} is imported, but cannot be moved: {problem}. It stays where it is "
@@ -563,7 +563,7 @@ class Batches:
                 )
                 self._keep(ended, UNMOVABLE_INTERVAL_S)
                 return False
-            case State.STUCK:
+            case FileState.STUCK:
                 self._stuck[claim.id] = _closed(ended)
                 self._remark(
                     "unfiled",
@@ -571,7 +571,7 @@ class Batches:
                     "be retried; no new files are imported until then",
                 )
                 return False
-            case State.GONE:
+            case FileState.GONE:
                 pass
         return True
 

@@ -52,7 +52,7 @@ class Claim(NamedTuple):
         return self.source.rpartition("/")[2]
 
     def folder(self, root: str) -> str:
-        """The folder that it lies in."""
+        """Return the folder that it lies in."""
         below = self.source.rpartition("/")[0]
         return f"{root}/{below}" if below else root
 
@@ -78,7 +78,7 @@ class ClaimIds:
         self._tails: Iterator[str] = iter(())
 
     def next(self) -> str:
-        """A new id, after all that were made or followed."""
+        """Return a new id, after all that were made or followed."""
         self._last_us = max(self._clock(), self._last_us + 1)
         tail = next(self._tails, None)
         if tail is None:

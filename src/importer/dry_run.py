@@ -35,7 +35,7 @@ ENDINGS = ", ".join(ending for ending in EXTENSIONS if ending.count(".") == 1)
 """What names of files to import end in; `.gz` stands for all compressed ones but `.zip`."""
 
 
-class Why(StrEnum):
+class SkipReason(StrEnum):
     """Why a file is left where it is."""
 
     ENDING = "ending"
@@ -51,11 +51,11 @@ class Why(StrEnum):
 
 
 _SENTENCES = {
-    Why.ENDING: f"Not {ENDINGS}",
-    Why.HIDDEN: "Hidden or temporary name",
-    Why.LINK: "Symbolic link",
-    Why.NO_FILE: "Not a regular file",
-    Why.REPORT: "Import report",
+    SkipReason.ENDING: f"Not {ENDINGS}",
+    SkipReason.HIDDEN: "Hidden or temporary name",
+    SkipReason.LINK: "Symbolic link",
+    SkipReason.NO_FILE: "Not a regular file",
+    SkipReason.REPORT: "Import report",
 }
 
 
@@ -63,19 +63,19 @@ class Ignored(NamedTuple):
     """A file that is left where it is. `name` is its path below ROOT, escaped."""
 
     name: str
-    why: Why
+    why: SkipReason
 
 
-def find_why(path: str) -> Why | None:
+def find_why(path: str) -> SkipReason | None:
     """Return why its name or kind keeps the path from being imported; None if they do not."""
     name = os.path.basename(path)  # noqa: PTH119  (text, as names are)
     if is_hidden_or_temporary(name):
-        return Why.HIDDEN
+        return SkipReason.HIDDEN
     if find_extension(name) is None:
-        return Why.ENDING
+        return SkipReason.ENDING
     if Path(path).is_symlink():
-        return Why.LINK
-    return None if Path(path).is_file() else Why.NO_FILE
+        return SkipReason.LINK
+    return None if Path(path).is_file() else SkipReason.NO_FILE
 
 
 class _Account:
@@ -124,7 +124,7 @@ def rehearse(
     """Report what would become of each file, or why it would be left; return the counts."""
     summary = Summary()
 
-    def ignore(seen: Seen, why: Why) -> None:
+    def ignore(seen: Seen, why: SkipReason) -> None:
         summary.ignored += 1
         on_ignored(Ignored(escaped(seen.name), why))
 
@@ -147,7 +147,7 @@ def rehearse(
         account = _Account(store, info, holds_files=info.id in held)
         for _, seen in sorted(by_age):
             conclusion = _judge(seen, account, options)
-            if isinstance(conclusion, Why):
+            if isinstance(conclusion, SkipReason):
                 ignore(seen, conclusion)
             elif conclusion is not None:
                 summary.count(conclusion.outcome)
@@ -158,14 +158,14 @@ def rehearse(
     return summary
 
 
-def _judge(seen: Seen, account: _Account, options: Options) -> Conclusion | Why | None:
+def _judge(seen: Seen, account: _Account, options: Options) -> Conclusion | SkipReason | None:
     """Return what would become of the file, or why it would be left; None if it is gone."""
     name = escaped(seen.name)
     try:
         with os.fdopen(files.open_file(seen.path), "rb") as file:
             found = Inspector(options.format, settle_s=0).inspect(file.fileno(), name, None)
         if found.is_report:
-            return Why.REPORT
+            return SkipReason.REPORT
         if found.verdict is not None and found.digest is not None:
             return account.conclude(found.verdict, found.digest)
         if account.holds_files:  # it is unpacked when its turn comes

@@ -130,7 +130,7 @@ class Work(NamedTuple):
     """Whether it is judged although somebody has it open for writing."""
 
 
-class State(StrEnum):
+class FileState(StrEnum):
     """How it went."""
 
     FILED = "filed"
@@ -146,14 +146,14 @@ class State(StrEnum):
     """It lies where it lay, for a reason that concerns all files."""
 
 
-ENDED = (State.FILED, State.GONE, State.CHANGED)
+ENDED = (FileState.FILED, FileState.GONE, FileState.CHANGED)
 """Nothing is left to do."""
 
 
 class Filed(NamedTuple):
     """Where a file lies now, and what is in the way of more."""
 
-    state: State
+    state: FileState
     target: str = ""
     problem: str = ""
 
@@ -181,14 +181,14 @@ class Filer:
                 target, is_copied = self._move(work, conclusion)
         except FileNotFoundError:
             if files.find_signature(self._lies_at(claim)) is not None:
-                return Filed(State.STUCK, problem=os.strerror(errno.ENOENT))
-            return Filed(State.GONE)
+                return Filed(FileState.STUCK, problem=os.strerror(errno.ENOENT))
+            return Filed(FileState.GONE)
         except _NotMoved as error:
             return error.filed
         except OSError as error:
-            return Filed(State.STUCK, problem=error.strerror or str(error))
+            return Filed(FileState.STUCK, problem=error.strerror or str(error))
         if is_copied:  # the copy is ours alone
-            return Filed(State.FILED, target)
+            return Filed(FileState.FILED, target)
         self._observe(Step.MOVED)
         return self.check(work, target)
 
@@ -201,16 +201,16 @@ class Filer:
         try:
             is_as_read = _is_as_read(work, target)
             if is_as_read is None:
-                return Filed(State.WRITTEN_TO, target)
+                return Filed(FileState.WRITTEN_TO, target)
             if not is_as_read and not self._is_copy(work, target):
                 put_back(self._root, work.claim, target)
                 self._observe(Step.MOVED_BACK)
-                return Filed(State.CHANGED)
+                return Filed(FileState.CHANGED)
         except FileNotFoundError:
             pass  # somebody was quick to take it away; it was imported
         except OSError as error:
-            return Filed(State.WRITTEN_TO, target, error.strerror or str(error))
-        return Filed(State.FILED, target)
+            return Filed(FileState.WRITTEN_TO, target, error.strerror or str(error))
+        return Filed(FileState.FILED, target)
 
     def _move(self, work: Work, conclusion: Conclusion) -> tuple[str, bool]:
         """Return where the file is now, and whether it was copied there from another disk."""
@@ -255,14 +255,14 @@ class Filer:
         except OSError as error:
             to = os.path.dirname(target)  # noqa: PTH120  (text, as names are)
             if error.errno in OF_THE_FILE and os.access(to, os.W_OK, effective_ids=True):
-                raise _NotMoved(State.UNMOVABLE, error.strerror or str(error)) from error
+                raise _NotMoved(FileState.UNMOVABLE, error.strerror or str(error)) from error
             if error.errno != errno.EXDEV:
                 raise
             # The outcomes lie on another disk, perhaps a larger one; or this folder does.
             aside = aside_of(self._root, claim)
             if not os.path.lexists(aside):  # else what has its name again is another file
                 if not os.access(claim.base, os.R_OK, dir_fd=folder, effective_ids=True):
-                    raise _NotMoved(State.UNMOVABLE, os.strerror(errno.EACCES)) from None
+                    raise _NotMoved(FileState.UNMOVABLE, os.strerror(errno.EACCES)) from None
                 files.move(claim.base, aside, source_fd=folder)
                 self._observe(Step.SET_ASIDE)
         self._copy(work, aside, Path(target))
@@ -289,10 +289,10 @@ class Filer:
     def _check_aside(self, work: Work, aside: Path) -> None:
         match _is_as_read(work, aside):
             case None:
-                raise _NotMoved(State.UNMOVABLE, "it is open for writing")
+                raise _NotMoved(FileState.UNMOVABLE, "it is open for writing")
             case False:
                 put_back(self._root, work.claim, aside)
-                raise _NotMoved(State.CHANGED)
+                raise _NotMoved(FileState.CHANGED)
 
     def _is_copy(self, work: Work, target: str) -> bool:
         """Return whether the target, which is not the file that was read, is a copy of it."""
@@ -357,7 +357,7 @@ def aside_of(root: str, claim: Claim) -> Path:
 class _NotMoved(Exception):
     """The file lies where it lay, or beside that."""
 
-    def __init__(self, state: State, problem: str = "") -> None:
+    def __init__(self, state: FileState, problem: str = "") -> None:
         self.filed = Filed(state, problem=problem)
 
 

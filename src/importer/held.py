@@ -24,7 +24,7 @@ from importer.unpack import text
 from resumes.errors import QuotaReached
 from resumes.store import Store, identifiers, import_ledger, import_requests
 from resumes.store.accounts import AccountInfo
-from resumes.store.import_requests import Action, Request
+from resumes.store.import_requests import RequestedFile, RequestKind
 from resumes.watched_folder import HELD, HELD_NAME
 from resumes.watched_names import REPORT
 
@@ -92,7 +92,7 @@ def _iter_held(folder: str) -> Iterator[PutAway]:
             yield PutAway(match[1], match[2], f"{folder}/{name}")
 
 
-def _iter_failed(root: Path, asked: Iterable[Request]) -> Iterator[PutAway]:
+def _iter_failed(root: Path, asked: Iterable[RequestedFile]) -> Iterator[PutAway]:
     """Yield the failed files that are asked for.
 
     Whose they are their reports say, since an account that came from elsewhere may name claims of
@@ -134,9 +134,9 @@ class Returns:
         self._held: dict[str, list[PutAway]] = {}
         self._under_way: dict[str, str] = {}
         """Whose files are under way, by claim id."""
-        self._asked: dict[str, Request] = {}
-        self._answered: list[Request] = []
-        self._not_here: set[Request] = set()
+        self._asked: dict[str, RequestedFile] = {}
+        self._answered: list[RequestedFile] = []
+        self._not_here: set[RequestedFile] = set()
         """Of folders that nobody watches, those that were looked for here and not found."""
         self._bundles: dict[str, str] = {}
         """By account id, the claim of the file of several resumes that was released."""
@@ -215,10 +215,10 @@ class Returns:
         asked += [one for one in strays if one not in self._not_here]
         new = [one for one in asked if one.claim_id not in self._under_way]
         for one in new:
-            if one.action is Action.RELEASE:
+            if one.action is RequestKind.RELEASE:
                 held = self._held.get(one.account_id, ())
                 self._add(file for file in held if file.claim_id == one.claim_id)
-        self._add(_iter_failed(self._root, (one for one in new if one.action is Action.RETRY)))
+        self._add(_iter_failed(self._root, (one for one in new if one.action is RequestKind.RETRY)))
         for one in asked:
             if one.claim_id in self._under_way:
                 self._asked[one.claim_id] = one

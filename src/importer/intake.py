@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from importer.batch import Candidate, Left, Why
+from importer.batch import Candidate, FailureReason, Left
 from importer.claims import Claim, ClaimIds
 from importer.files import escaped
 from importer.inbox import Inbox, ScanSchedule, Seen, find_inboxes
@@ -246,7 +246,7 @@ class Intake:
     def leave(self, claim: Claim, left: Left) -> None:
         """Look again, when it is time, at a file that was not imported."""
         one = self._release(claim.id)
-        if left.why is Why.STUCK:
+        if left.why is FailureReason.STUCK:
             code = left.error.errno if left.error else 0
             why = left.error.strerror if left.error else "it failed"
             self._notices(
@@ -256,17 +256,17 @@ class Intake:
         if one is None or one.inbox is None:
             return
         inbox, signature = one.inbox, left.signature
-        if signature is None or left.why is Why.GONE:
+        if signature is None or left.why is FailureReason.GONE:
             inbox.settling.forget(one.path)
             return
         inbox.count_left(signature.size_bytes)
         match left.why:
-            case Why.SETTLING:
+            case FailureReason.SETTLING:
                 inbox.settling.note(one.path, signature)
-            case Why.OPEN:
+            case FailureReason.OPEN:
                 inbox.settling.note(one.path, signature, again_s=OPEN_INTERVAL_S)
-            case Why.REPORT:
+            case FailureReason.REPORT:
                 inbox.settling.note(one.path, signature, again_s=math.inf)
-            case Why.STUCK:
+            case FailureReason.STUCK:
                 again_s = max(STUCK_INTERVAL_S, self._options.settle_s)
                 inbox.settling.note(one.path, signature, again_s=again_s, is_left=True)

@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 
 from importer import slots
-from importer.batch import Candidate, Left, Queues, Why
+from importer.batch import Candidate, FailureReason, Left, Queues
 from importer.claims import Claim, ClaimIds
 from importer.failpoints import Observer, Step, unobserved
 from importer.files import escaped
@@ -34,7 +34,7 @@ from resumes.errors import InvalidArgument, StoreUnavailable
 from resumes.store import Store, accounts, identifiers
 from resumes.store.accounts import AccountInfo
 from resumes.store.import_ledger import FileOutcome
-from resumes.store.importers import State
+from resumes.store.importers import ImporterState
 
 MAINTENANCE_INTERVAL_S = 0.5
 """How often to see to what others change: half of what people are promised."""
@@ -316,7 +316,7 @@ class Importer:
         try:
             watched_folder.check_owner(self._root, watched_folder.owner_of(self._store))
         except InvalidArgument as error:
-            self._notices.find("owner", State.DEGRADED, error.message)
+            self._notices.find("owner", ImporterState.DEGRADED, error.message)
             self._let_go()
             self._slot.leave()
             where = escaped(str(self._root))
@@ -351,7 +351,7 @@ class Importer:
             self._notices.clear(watched_folder.UNKNOWN_ACCOUNTS)
         else:
             sentence = f"{text}. {watched_folder.UNKNOWN_REMEDY}"
-            self._notices.find(watched_folder.UNKNOWN_ACCOUNTS, State.DEGRADED, sentence)
+            self._notices.find(watched_folder.UNKNOWN_ACCOUNTS, ImporterState.DEGRADED, sentence)
 
     def _recover(self) -> None:
         """Go on with what processes had under way that are gone. Raises StoreError and OSError."""
@@ -446,10 +446,10 @@ class Importer:
             why_left = left_by_id.get(claim.id)
             if why_left is None:
                 continue
-            if why_left.why is Why.TROUBLE:
+            if why_left.why is FailureReason.TROUBLE:
                 self._trouble = why_left.error
             if claim.is_return:
-                self._returns.end(claim.id, is_over=why_left.why is Why.GONE)
+                self._returns.end(claim.id, is_over=why_left.why is FailureReason.GONE)
             self._intake.leave(claim, why_left)
 
     def _note_ends(self, over: Iterable[str], went_back: Iterable[Claim]) -> None:

@@ -8,7 +8,7 @@ from importer.claims import Claim
 from importer.files import escaped
 from importer.outcomes import Conclusion
 from resumes.store.import_ledger import FileOutcome
-from resumes.store.importers import ImporterFinding, State
+from resumes.store.importers import ImporterFinding, ImporterState
 
 
 class FileReport(NamedTuple):
@@ -27,7 +27,7 @@ class FileReport(NamedTuple):
 
 
 def as_report(claim: Claim, conclusion: Conclusion, target: str) -> FileReport:
-    """What people are told of a file that was filed."""
+    """Return what people are told of a file that was filed."""
     refusal = conclusion.refusal
     return FileReport(
         account=claim.account,
@@ -106,7 +106,7 @@ class Notices:
         self._told.discard(key)
         return was_told
 
-    def find(self, key: str, state: State, sentence: str) -> None:
+    def find(self, key: str, state: ImporterState, sentence: str) -> None:
         """Tell and keep a finding, unless it is known."""
         finding = ImporterFinding(key, state, sentence)
         if self._findings.get(key) != finding:
@@ -121,17 +121,17 @@ class Notices:
 
     def findings(self) -> tuple[ImporterFinding, ...]:
         """Return what is not ok, the worst first."""
-        order = list(State)
+        order = list(ImporterState)
         return tuple(sorted(self._findings.values(), key=lambda one: -order.index(one.state)))
 
     @property
-    def state(self) -> State:
+    def state(self) -> ImporterState:
         """The worst of the findings."""
-        return next((one.state for one in self.findings()), State.OK)
+        return next((one.state for one in self.findings()), ImporterState.OK)
 
 
 def unowned(folder: str, default_account: str | None) -> str:
-    """What is told of files that nobody owns: in a folder of ROOT, or directly in it if empty."""
+    """Return what is reported of files that nobody owns: in a folder of ROOT, or directly in it if empty."""
     if folder:
         return (
             f'The folder "{escaped(folder)}" does not match any account, so its files are waiting. '

@@ -16,8 +16,8 @@ from resumes.analyzer import Format, Resume
 from resumes.errors import ErrorCode, InvalidJson, InvalidResume, Issue, NotFound, ResumesError
 from resumes.import_reasons import HINTS, Reason
 from resumes.store.creation import Created, Creation, Duplicate, Outcome
-from resumes.store.import_items import MAX_PROBLEMS, Items, Problem
-from resumes.store.import_ledger import FileOutcome, FileRow, Item, Verdict
+from resumes.store.import_history import FileRow
+from resumes.store.import_ledger import MAX_PROBLEMS, FileOutcome, Item, Items, Problem, Verdict
 from resumes.text import counted, escaped
 
 logger = logging.getLogger("resumes.importer")

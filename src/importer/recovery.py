@@ -28,17 +28,17 @@ from importer.claims import CLAIM_ID, Claim
 from importer.files import Known, escaped_before
 from importer.filing import Work, aside_of, iter_places, put_back
 from importer.outcomes import Conclusion
-from importer.slots import Entry
+from importer.slots import SlotEntry
 from resumes.analyzer import Format
 from resumes.errors import NotFound
-from resumes.store import Store, import_ledger
+from resumes.store import Store, import_history, import_ledger
 from resumes.store.identifiers import ACCOUNT_ID
-from resumes.store.import_ledger import FileRow
+from resumes.store.import_history import FileRow
 from resumes.watched_names import WORK
 
 
 @dataclass(slots=True)
-class Plan:
+class RecoveryPlan:
     """What is left to do."""
 
     resumed: list[Candidate] = field(default_factory=list)
@@ -57,9 +57,11 @@ class Plan:
         return [*resumed, *(one.work.claim for one in self.ended), *self.suspects]
 
 
-def plan_recovery(store: Store, root: str, format: Format, entries: Iterable[Entry]) -> Plan:  # noqa: A002
-    """What is to be done with files that were under way. Raises StoreError and OSError."""
-    plan = Plan()
+def plan_recovery(
+    store: Store, root: str, format: Format, entries: Iterable[SlotEntry]
+) -> RecoveryPlan:  # noqa: A002
+    """Return what is to be done with files that were under way. Raises StoreError and OSError."""
+    plan = RecoveryPlan()
     for entry in sorted(entries, key=lambda one: one.claim.id):
         claim = entry.claim._replace(attempt=entry.claim.attempt + entry.is_begun)
         is_aside = os.path.lexists(aside_of(root, claim))
@@ -93,13 +95,13 @@ def plan_recovery(store: Store, root: str, format: Format, entries: Iterable[Ent
 
 def _find_row(store: Store, claim: Claim) -> FileRow | None:
     try:
-        return import_ledger.get_file(store, claim.id, account_id=claim.account_id)
+        return import_history.get_file(store, claim.id, account_id=claim.account_id)
     except NotFound:
         return None
 
 
 def _has_content(path: str, digest: bytes | None) -> bool:
-    """Whether the file still holds what was read. Raises OSError."""
+    """Return whether the file still holds what was read. Raises OSError."""
     if digest is None:
         return True
     body = files.find_body(path, files.HASHED_BYTES)
@@ -113,7 +115,7 @@ def _find_moved(root: str, claim: Claim, conclusion: Conclusion) -> list[str]:
 
 
 def _recall(store: Store, root: str, format: Format, claim: Claim) -> Conclusion | None:  # noqa: A002
-    """What became of a file of one resume, whatever is thought of it now; None where the ledger
+    """Return what happened to a file of one resume, whatever is thought of it now; None where the ledger
     has no resume of it."""
     items = import_ledger.find_items(store, claim.account_id, claim.id, limit=1)
     if not items or items[0].item != 0:
@@ -126,8 +128,8 @@ MAX_BYTES = 64 * 1024 * 1024
 
 
 def find_claimed(root: Path) -> list[Candidate]:
-    """The claimed files of importers that are gone, in the order in which they came. Folders that
-    hold none go. Raises OSError."""
+    """Return the claimed files of importers that are gone, in the order in which they came, and
+    remove folders that hold none. Raises OSError."""
     found: list[Candidate] = []
     with contextlib.suppress(FileNotFoundError):
         for workspace in sorted((root / WORK).iterdir()):
@@ -176,7 +178,7 @@ def _iter_claimed(root: Path, workspace: Path) -> Iterator[Candidate]:
 
 
 def _names(workspace: Path) -> dict[str, tuple[str, str]]:
-    """By claim, the account's name and the file's, as journals have them."""
+    """Return by claim, the account's name and the file's, as journals have them."""
     found = {}
     for journal in workspace.glob("*.journal"):
         with contextlib.suppress(OSError):
@@ -189,7 +191,7 @@ def _names(workspace: Path) -> dict[str, tuple[str, str]]:
 
 
 def _remove(workspace: Path) -> None:
-    """Of a folder without claims nothing is worth keeping; what else lies there stays."""
+    """Remove a folder without claims, unless something else lies there."""
     for path in [*workspace.glob("*.journal"), workspace / "lease"]:
         with contextlib.suppress(OSError):
             path.unlink()

@@ -318,7 +318,7 @@ class Maintenance:
             return
         self._heartbeat_due = now + HEARTBEAT_INTERVAL_S
         self._announced = findings
-        row = importers.Importer(
+        row = importers.ImporterReport(
             id=self._importer.id,
             host=socket.gethostname(),
             pid=os.getpid(),

@@ -27,7 +27,7 @@ class Portion(NamedTuple):
     verdict: Resume | Refusal
 
     def new_resume(self) -> NewResume | None:
-        """The resume on its way in, if there is one."""
+        """Return the resume on its way in, if there is one."""
         if isinstance(self.verdict, Refusal):
             return None
         digest = files.digest(self.part.body)
@@ -65,7 +65,7 @@ class Bundle:
         return unpack.unpack(name, body, limits)
 
     def next_slice(self) -> list[Portion]:
-        """The next items, judged; empty at the end."""
+        """Return the next items, judged; empty at the end."""
         portions: list[Portion] = []
         size_bytes = 0
         for part in self._parts:
@@ -77,7 +77,7 @@ class Bundle:
         return portions
 
     def conclude(self, portion: Portion, conclusion: Conclusion) -> None:
-        """What became of an item."""
+        """Return what happened to an item."""
         part = portion.part
         self.items.append(
             ItemConclusion(
@@ -139,8 +139,8 @@ class Pipeline(Batches):
         self._finish(work, outcomes.sum_up(self._bundle.items))
 
     def _open(self, work: Work) -> Bundle | Conclusion | None:
-        """The open file; the end that it comes to instead; None if it is gone or has changed, and
-        is a new file then."""
+        """Return the open file, or the end that it comes to instead; None if it is gone, or has changed
+        and so is a new file."""
         message = self._queues.find(work.claim)
         if message is not None:
             return outcomes.held(message)
@@ -167,7 +167,7 @@ class Pipeline(Batches):
         return bundle if bundle.signature == work.signature else None
 
     def _count(self, claim: Claim) -> Claim:
-        """The claim; an attempt that got further than the one before it does not count."""
+        """Return the claim; an attempt that got further than the one before it does not count."""
         if not claim.attempt:
             return claim
         items = len(import_ledger.find_items(self._store, claim.account_id, claim.id))

@@ -36,7 +36,7 @@ _LOCK_FLAGS = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOE
 _NOTE_FLAGS = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-class Entry(NamedTuple):
+class SlotEntry(NamedTuple):
     """What a note says of a file that was under way."""
 
     claim: Claim
@@ -83,7 +83,7 @@ class Slot:
         self._lock: int | None = None
         self._note: int | None = None
         self._bytes = 0
-        self._entries: dict[str, Entry] = {}
+        self._entries: dict[str, SlotEntry] = {}
 
     def take(self) -> bool:
         """Take the slot, unless another process holds it; return whether it is ours. Raises OSError.
@@ -119,7 +119,7 @@ class Slot:
         found = files.find_signature(self._lock_path)
         return found is not None and found.inode == os.fstat(self._lock).st_ino
 
-    def load(self) -> list[Entry]:
+    def load(self) -> list[SlotEntry]:
         """Return what the process before this one had under way; it stays noted until it is ended.
 
         Raises OSError.
@@ -134,11 +134,11 @@ class Slot:
         """
         find = self._entries.get
         self.adopt(
-            Entry(claim) if (entry := find(claim.id)) is None else entry._replace(claim=claim)
+            SlotEntry(claim) if (entry := find(claim.id)) is None else entry._replace(claim=claim)
             for claim in claims
         )
 
-    def adopt(self, entries: Iterable[Entry]) -> None:
+    def adopt(self, entries: Iterable[SlotEntry]) -> None:
         """Note all that is known of files. Raises OSError."""
         entries = [*entries]
         if entries:
@@ -241,7 +241,7 @@ _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(_Line).decode
 
 
-def _noted(entry: Entry) -> _Noted:
+def _noted(entry: SlotEntry) -> _Noted:
     claim, signature, digest, is_begun = entry
     read = None
     if signature is not None:
@@ -251,7 +251,7 @@ def _noted(entry: Entry) -> _Noted:
     return _Noted(*claim[:4], source, *claim[5:], is_begun, read)
 
 
-def _entry(noted: _Noted) -> Entry:
+def _entry(noted: _Noted) -> SlotEntry:
     """Raises ValueError for what none of ours wrote."""
     *fields, is_begun, read = msgspec.structs.astuple(noted)
     source = bytes.fromhex(noted.source)
@@ -267,11 +267,11 @@ def _entry(noted: _Noted) -> Entry:
         name=escaped_before(noted.name),
         source=os.fsdecode(source),
     )
-    return Entry(claim, signature, digest, is_begun)
+    return SlotEntry(claim, signature, digest, is_begun)
 
 
-def _load(path: str) -> list[Entry]:
-    entries: dict[str, Entry] = {}
+def _load(path: str) -> list[SlotEntry]:
+    entries: dict[str, SlotEntry] = {}
     for line in _iter_lines(path):
         # Lines that were cut off say nothing, nor do those that anybody has edited.
         with contextlib.suppress(ValueError):

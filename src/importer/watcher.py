@@ -26,7 +26,7 @@ from watchfiles._rust_notify import RustNotify
 from importer.files import escaped
 from importer.notices import Notices
 from resumes.filesystems import SHARED, find_kind
-from resumes.store.importers import ImporterFinding, State
+from resumes.store.importers import ImporterFinding, ImporterState
 from resumes.watched_names import is_hidden_or_temporary, is_outcome
 
 logger = logging.getLogger("resumes.importer")
@@ -170,7 +170,7 @@ def explain(error: BaseException) -> ImporterFinding:
         why = "at a file name that is not UTF-8" if is_name else f"({type(error).__name__})"
         return ImporterFinding(
             "watcher",
-            State.DEGRADED,
+            ImporterState.DEGRADED,
             f"The system's file watcher stopped {why} and is being restarted. Until then new files are "
             "found by scans, a little later",
         )
@@ -179,7 +179,7 @@ def explain(error: BaseException) -> ImporterFinding:
         value = f", now {Path('/proc/sys', *limit.split('.')).read_text().strip()}"
     return ImporterFinding(
         "watcher",
-        State.POLLING,
+        ImporterState.POLLING,
         f"The system's limit of file watchers is reached ({limit}{value}), so new files are found by "
         "scans, a little later. Raise the limit with sysctl",
     )
@@ -298,7 +298,7 @@ class Listener:
             self.failure = failure
         # 0, 1, 2, 4 … 60 s, since a single failure usually has a passing cause. A limit stays until
         # somebody raises it.
-        pause_s = 300 if failure.state is State.POLLING else min(2**self._failures // 4, 60)
+        pause_s = 300 if failure.state is ImporterState.POLLING else min(2**self._failures // 4, 60)
         self._earliest_s = self._renewal_s = now_s + pause_s
 
     def _run(self, attempt: Attempt) -> None:
@@ -382,7 +382,7 @@ class Watcher:
         except OSError as error:
             self._notices.find(
                 "root",
-                State.DEGRADED,
+                ImporterState.DEGRADED,
                 f'The watched folder "{escaped(str(self._root))}" is not available '
                 f"({error.strerror}). Nothing is imported until it is back",
             )
@@ -399,7 +399,7 @@ class Watcher:
     def _tell(self) -> None:
         listeners = (self._root_listener, self._inbox_listener)
         if failures := [one.failure for one in listeners if one.failure]:
-            worst = max(failures, key=lambda failure: failure.state is State.DEGRADED)
+            worst = max(failures, key=lambda failure: failure.state is ImporterState.DEGRADED)
             self._notices.find(worst.key, worst.state, worst.sentence)
         else:
             self._notices.clear("watcher")
@@ -408,7 +408,7 @@ class Watcher:
             more = f" and {len(polled) - 3} more folders" if len(polled) > 3 else ""
             self._notices.find(
                 "polling",
-                State.POLLING,
+                ImporterState.POLLING,
                 f"New files are found only by scans, a little later, in {', '.join(shown)}{more}",
             )
         else:

@@ -53,7 +53,7 @@ class _Work:
         )
 
     def take(self, batch: Batch) -> list[Left]:
-        """The files of the batch that were not imported."""
+        """Return the files of the batch that were not imported."""
         self._queues.by_account = dict(batch.queues)
         return self._pipeline.read(batch.candidates)
 
@@ -80,7 +80,7 @@ class _Work:
         return IDLE_S if self.may_take and not self._pipeline.under_way else AGAIN_S
 
     def answer(self, left: list[Left] | None) -> Answer:
-        """What there is to say."""
+        """Return what there is to say."""
         over, went_back = self._pipeline.take_ends()
         reports, self._reports = self._reports, []
         remarks, self._remarks = self._remarks, []

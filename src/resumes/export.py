@@ -19,7 +19,7 @@ from resumes.analyzer import (
 )
 from resumes.errors import InvalidArgument, NotFound
 from resumes.output_files import drafted
-from resumes.rendering import DEFAULT_CHOICE, Choice, Renderer
+from resumes.rendering import DEFAULT_CHOICE, PdfOptions, Renderer
 from resumes.rendering.fonts import font_folders
 from resumes.rendering.page import file_name as pdf_name
 from resumes.store import stored_resumes
@@ -75,7 +75,7 @@ class Exporter:
         accepted: Format,
         *,
         home: Path,
-        choice: Choice = DEFAULT_CHOICE,
+        choice: PdfOptions = DEFAULT_CHOICE,
     ) -> None:
         self._format = export_format
         self._accepted = accepted

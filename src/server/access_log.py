@@ -57,7 +57,7 @@ class AccessLog:
 
 
 def has_access_log(settings: Settings) -> bool:
-    """Whether requests are logged: as set, else when logs are JSON."""
+    """Return whether requests are logged: as set, else when logs are JSON."""
     if settings.access_log is None:
         return settings.log_format is LogFormat.JSON
     return settings.access_log

@@ -16,7 +16,7 @@ from uvicorn import Config
 from uvicorn.server import ServerState
 
 from server.app import App
-from server.connections import STOP_S, Outgoing, Patience, Reading, Verdict
+from server.connections import STOP_S, DeadlineCheck, Deadlines, Outgoing, Reading
 from server.request import STATUS_LINES, UNAVAILABLE, Request, find_request_id, refusal
 from server.request_checks import Refused, check_head, check_part, check_size
 
@@ -66,7 +66,7 @@ class Connection(asyncio.Protocol):
         self._application: App = config.loaded_app
         self.all = self._application.connections
         self._loop = _loop or asyncio.get_event_loop()
-        self._patience = Patience(
+        self._patience = Deadlines(
             self._loop.time(), self.all.client_timeout_s, config.timeout_keep_alive
         )
         self._parser = self._new_parser()
@@ -444,15 +444,15 @@ class Connection(asyncio.Protocol):
         else:
             self._follow(self._patience.judge(now_s, self._reading, self._body_bytes))
 
-    def _follow(self, verdict: Verdict) -> None:
+    def _follow(self, verdict: DeadlineCheck) -> None:
         match verdict:
-            case Verdict.STAYS:
+            case DeadlineCheck.STAYS:
                 return
-            case Verdict.LATE:
+            case DeadlineCheck.LATE:
                 self._refuse(Refused(408, LATE))
-            case Verdict.STOPPED:
+            case DeadlineCheck.STOPPED:
                 self._refuse(Refused(503, STOPPING))
-            case Verdict.CLOSED if not self.transport.is_closing():
+            case DeadlineCheck.CLOSED if not self.transport.is_closing():
                 self.transport.close()
             case _:
                 self.transport.abort()

@@ -87,7 +87,7 @@ class Outgoing(asyncio.Transport):
         self._transport.abort()
 
     def is_closing(self) -> bool:
-        """Whether nothing more can be written."""
+        """Return whether nothing more can be written."""
         return self._is_closing or bool(self._transport.is_closing())
 
     @property
@@ -265,7 +265,7 @@ class Reading(Enum):
     """Nothing that matters: no other request will be read."""
 
 
-class Verdict(Enum):
+class DeadlineCheck(Enum):
     """What becomes of a connection."""
 
     STAYS = auto()
@@ -282,7 +282,7 @@ class Verdict(Enum):
     """There was time enough to read the last answer."""
 
 
-class Patience:
+class Deadlines:
     """What the one connection was granted, by the clock of the event loop, in seconds."""
 
     __slots__ = (
@@ -321,23 +321,27 @@ class Patience:
         self._since_s = self._progress_s = now_s
         self._seen_bytes = 0
 
-    def judge(self, now_s: float, reading: Reading, body_bytes: int) -> Verdict:
+    def judge(self, now_s: float, reading: Reading, body_bytes: int) -> DeadlineCheck:
         """Return what becomes of a connection that is in the middle of this, and answers nothing."""
         waited_s = now_s - self._since_s
         if reading is Reading.OVER:
-            return Verdict.CUT if self.is_stopping or waited_s >= LINGER_S else Verdict.STAYS
+            return (
+                DeadlineCheck.CUT
+                if self.is_stopping or waited_s >= LINGER_S
+                else DeadlineCheck.STAYS
+            )
         if reading is Reading.BETWEEN:
             limit_s = self._client_s if self._is_new else self._idle_s
-            return Verdict.CLOSED if waited_s >= limit_s else Verdict.STAYS
+            return DeadlineCheck.CLOSED if waited_s >= limit_s else DeadlineCheck.STAYS
         # A timer may be early by the millisecond that the loop counts in.
         if self._stop_s is not None and now_s - self._stop_s > STOP_S - 0.01:
-            return Verdict.STOPPED
+            return DeadlineCheck.STOPPED
         is_late = (
             waited_s >= self._client_s
             if reading is Reading.HEAD
             else self._is_body_late(now_s, body_bytes)
         )
-        return Verdict.LATE if is_late else Verdict.STAYS
+        return DeadlineCheck.LATE if is_late else DeadlineCheck.STAYS
 
     def _is_body_late(self, now_s: float, body_bytes: int) -> bool:
         if body_bytes != self._seen_bytes:

@@ -23,8 +23,8 @@ from prometheus_client.registry import Collector
 
 from resumes.errors import StoreError
 from resumes.store import Store
-from resumes.store.import_ledger import FileCount, count_files
-from resumes.store.importers import SeenImporter, State, count_waiting, list_importers
+from resumes.store.import_history import FileCount, count_files
+from resumes.store.importers import ImporterState, SeenImporter, count_waiting, list_importers
 from server.metrics import OPERATIONS, PLACES, STATUSES, Metrics, Spread
 from server.request import Request
 
@@ -51,7 +51,7 @@ class StoreFigures:
         self.importers: Sequence[SeenImporter] = ()
 
     async def refresh(self) -> None:
-        """They are as new as they have to be, or as new as could be had within a few seconds."""
+        """Make them as new as they have to be, or as new as can be had within a few seconds."""
         if self._clock() >= self._keep_until_s and (self._reading is None or self._reading.done()):
             loop = asyncio.get_running_loop()
             self._reading = loop.run_in_executor(self._thread, self._read)
@@ -120,7 +120,7 @@ class Exposition(Collector):
         return iter(())
 
     def collect(self) -> Iterator[Metric]:
-        """Every family of metrics."""
+        """Yield every family of metrics."""
         sums = self._metrics.counters.sums()
         yield _build_info(self._engine)
         yield from _iter_request_metrics(sums)
@@ -206,7 +206,7 @@ def _iter_write_metrics(sums: Sequence[float]) -> Iterator[Metric]:
 
 
 def _buckets(sums: Sequence[float], spread: Spread) -> list[tuple[str, float]]:
-    """Each upper bound with what is at or below it."""
+    """Yield each upper bound with what is at or below it."""
     below = 0.0
     buckets = []
     for at, bound in enumerate([*map(str, spread.bounds), "+Inf"]):
@@ -229,7 +229,7 @@ def _iter_file_metrics(tallies: Sequence[FileCount]) -> Iterator[Metric]:
 def _iter_importer_metrics(importers: Sequence[SeenImporter]) -> Iterator[Metric]:
     live = [seen.importer for seen in importers if seen.is_live]
     states = GaugeMetricFamily("resumes_importers", "Importers, by state.", labels=["state"])
-    for state in State:
+    for state in ImporterState:
         states.add_metric([state], sum(importer.state is state for importer in live))
     states.add_metric(["silent"], len(importers) - len(live))
     yield states

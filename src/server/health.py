@@ -46,7 +46,7 @@ class Room:
         self._is_low = False
 
     def is_low(self, now_s: float | None = None) -> bool:
-        """Whether less than the floor is free, as it was within the last second.
+        """Return whether less than the floor is free, as it was within the last second.
 
         `now_s` is on the clock of `time.perf_counter`. A disk that does not say counts as having
         room: what is wrong with it, its writes will tell.
@@ -96,7 +96,7 @@ class Check(StrEnum):
     FAILED = "failed"
 
 
-class Health:
+class HealthCheck:
     """Looks whether the store can be read and written, and whether its disk has room.
 
     `clock` counts seconds.
@@ -125,7 +125,7 @@ class Health:
         request.respond(200 if is_ready else 503, body, [] if is_ready else [RETRY_AFTER])
 
     async def find_checks(self) -> Mapping[str, Check]:
-        """What was found within the last second, looked at by one for all who ask."""
+        """Return what was found within the last second, looked at by one for all who ask."""
         if self._look is None or (self._look.done() and self._clock() >= self._keep_until_s):
             self._look = asyncio.create_task(self._find())
         return await asyncio.shield(self._look)

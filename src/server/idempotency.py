@@ -47,7 +47,7 @@ class KeyedOutcomeUnknown(OutcomeUnknown):
 
 
 def find_key(headers: Iterable[tuple[bytes, bytes]]) -> str | None:
-    """The Idempotency-Key that a request came with, if any.
+    """Return the Idempotency-Key that a request came with, if any.
 
     Raises InvalidArgument for one that is not 1 to 255 visible ASCII characters, and for several.
     """
@@ -82,7 +82,7 @@ class Turns:
 
     @contextlib.asynccontextmanager
     async def turn(self, account_id: str, key: str) -> AsyncIterator[float]:
-        """The block has the key to itself; it is given the seconds left of the request's deadline.
+        """Give the block the key to itself, and the seconds left of the request's deadline.
 
         Raises InFlight when the key is not to be had until then.
         """

@@ -11,7 +11,7 @@ from resumes.settings import Settings
 from resumes.store import Store
 from server.access_log import AccessLog, has_access_log
 from server.exposition import Exposition, StoreFigures
-from server.health import Health, Room
+from server.health import HealthCheck, Room
 from server.metrics import PLACES, Counters, Metrics
 from server.request import Request
 
@@ -47,7 +47,7 @@ class Instruments:
         if log is not None and has_access_log(settings):
             self._access_log = AccessLog(log, log_format=settings.log_format)
         self.room = Room(store.path and store.path.parent, floor_bytes=settings.disk_floor_bytes)
-        self._health = Health(store, self.room)
+        self._health = HealthCheck(store, self.room)
         self._figures = StoreFigures(store)
         exposition = Exposition(
             self._metrics,

@@ -49,7 +49,7 @@ class Counters:
 
     @classmethod
     def share(cls, shared: SharedCounters, size: int) -> "Counters":
-        """A slot that no living process has, with what its last owner counted.
+        """Take a slot that no living process has, with what its last owner counted.
 
         Raises OSError, BlockingIOError among them when all slots are taken.
         """
@@ -66,20 +66,20 @@ class Counters:
         return counters
 
     def sums(self) -> Sequence[float]:
-        """Each place added up over all slots."""
+        """Return each place added up over all slots."""
         size = self._size
         slots = [self._all[at * size : (at + 1) * size] for at in range(self._slot_count)]
         return [sum(places) for places in zip(*slots, strict=True)]
 
     def close(self) -> None:
-        """The slot is free for another process. Safe to call twice."""
+        """Free the slot for another process. Safe to call twice."""
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None
 
 
 def _lock_free_slot(descriptor: int, slot_count: int) -> int:
-    """The first slot whose byte nobody has locked, locked until this process ends."""
+    """Lock and return the first slot whose byte nobody has locked, until this process ends."""
     for slot in range(slot_count):
         with contextlib.suppress(BlockingIOError, PermissionError):  # as POSIX lets systems say
             fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, slot)
@@ -89,7 +89,7 @@ def _lock_free_slot(descriptor: int, slot_count: int) -> int:
 
 @contextlib.contextmanager
 def shared_counters(folder: Path, *, workers: int) -> Iterator[SharedCounters]:
-    """A new file for the counters of this process's workers, which is gone after the block.
+    """Make a file for the counters of this process's workers, and remove it after the block.
 
     Files that killed supervisors left there go as well. A slot more than there are workers, for
     a successor that starts before its predecessor has ended. Raises OSError.
@@ -180,7 +180,7 @@ class Places:
         self.size = self.batches.end
 
     def requests_of(self, operation: int, status: int) -> int:
-        """The place for the operation of this number and the status of that."""
+        """Return the place for the operation of this number and the status of that."""
         return self.requests + operation * (OTHERS + 1) + status
 
 
@@ -214,7 +214,7 @@ class Metrics:
         return sum(self._mine[PLACES.requests : PLACES.durations[0].at])
 
     def begin(self) -> None:
-        """A request has begun; each that has is told to `end` once."""
+        """Count a request that has begun; `end` is called for each once."""
         self._mine[0] += 1.0
 
     @property
@@ -223,7 +223,7 @@ class Metrics:
         return self._mine[PLACES.started]
 
     def end(self, operation: str, status: int, took_s: float) -> None:
-        """A request is over, with this status; 0: its client left before an answer."""
+        """Count a request that is over, by its status; 0: its client left before an answer."""
         mine = self._mine
         of = self._of.get(operation, self._of_none)
         mine[of.by_status.get(status, of.others)] += 1.0
@@ -236,7 +236,7 @@ class Metrics:
         _observe(self._mine, PLACES.commits, took_s)
 
     def put(self, *, connections: int, waiting_writes: int, dropped_lines: int) -> None:
-        """What is so at this moment, for whichever process is asked."""
+        """Set a value as it is at this moment, for whichever process is asked."""
         self._mine[PLACES.connections] = connections
         self._mine[PLACES.waiting_writes] = waiting_writes
         self._mine[PLACES.dropped_lines] = self._dropped_before + dropped_lines

@@ -14,8 +14,8 @@ from resumes.analyzer import Format, attachment
 from resumes.analyzer.schema import LAYOUTS
 from resumes.errors import InvalidArgument
 from resumes.rendering import (
-    Choice,
     Paper,
+    PdfOptions,
     Rendered,
     Renderer,
     RenderingFailed,
@@ -57,7 +57,7 @@ class PdfRoute:
         check_plan(holder)
         return self._answer(request, holder, parse_choice(request.query))
 
-    async def _answer(self, request: Request, holder: KeyHolder, choice: Choice) -> None:
+    async def _answer(self, request: Request, holder: KeyHolder, choice: PdfOptions) -> None:
         resume_id = request.path.split("/")[-2]
         stored = await stored_resumes.get_resume_async(self._store, holder.account_id, resume_id)
         tag = self._tag(stored, choice)
@@ -91,14 +91,14 @@ class PdfRoute:
         await request.respond_file(rendered.pdf, [*_headers(name), (b"etag", tag), *_CACHED])
 
     def _draw(
-        self, request: Request, stored: StoredResume, choice: Choice, ends_at: float
+        self, request: Request, stored: StoredResume, choice: PdfOptions, ends_at: float
     ) -> tuple[Rendered, str]:
         if request.is_gone:
             raise ClientGone
         rendered = self._renderer.render_resume(stored, choice, self._format, ends_at=ends_at)
         return rendered, file_name(stored.entry.filename, stored.entry.id, choice)
 
-    def _tag(self, stored: StoredResume, choice: Choice) -> bytes:
+    def _tag(self, stored: StoredResume, choice: PdfOptions) -> bytes:
         """Return the entity tag: of all that the bytes depend on."""
         section_types = sorted(self._format.extra_section_types)
         whole = hashlib.sha256(repr((choice, section_types)).encode())
@@ -131,7 +131,7 @@ def _is_known(tag: bytes, headers: Sequence[tuple[bytes, bytes]]) -> bool:
     return tag in known or b"*" in known
 
 
-def parse_choice(query: bytes) -> Choice:
+def parse_choice(query: bytes) -> PdfOptions:
     """Return what a query string chooses. Raises InvalidArgument for anything unknown in it."""
     fields = dict[str, str]()
     for name, value in parse_qsl(query.decode("latin-1"), keep_blank_values=True):
@@ -150,4 +150,4 @@ def parse_choice(query: bytes) -> Choice:
         raise InvalidArgument(f"Unknown paper: {paper}. It is a4 or letter")
     if anonymous not in ("true", "false"):
         raise InvalidArgument(f"Unknown value of anonymous: {anonymous}. It is true or false")
-    return Choice(layout, None if paper is None else Paper(paper), anonymous == "true")
+    return PdfOptions(layout, None if paper is None else Paper(paper), anonymous == "true")

@@ -61,7 +61,7 @@ _CLOCK: int = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 
 def find_boot(boot_id: Path = BOOT_ID) -> int:
-    """A number for this start of the machine, other than 0; the same for all if it has no id."""
+    """Return a number for this start of the machine, other than 0; the same for all if it has no id."""
     try:
         return _number(boot_id.read_bytes())
     except OSError:
@@ -143,7 +143,7 @@ class Buckets:
         return at
 
     def _search(self, key: int, now_ns: int) -> int:
-        """The key's slot, or the one that it may have: empty or full again, else the least used."""
+        """Return the key's slot, or the one that it may have: empty or full again, else the least used."""
         words = self.words
         spare, spare_until_ns = 0, 0
         for probe in range(min(PROBES, self._slots)):
@@ -158,7 +158,7 @@ class Buckets:
         return spare
 
     def close(self) -> None:
-        """The table is left; it stays for others, and for later."""
+        """Unmap the table; it stays for others, and for later."""
         self.words.release()
         self._map.close()
         os.close(self._descriptor)
@@ -394,7 +394,7 @@ def make_windows(rates: PlanRates, defaults: tuple[int, int, int]) -> tuple[Wind
 
 
 def _find_debt(window: Window, words: memoryview, slot: int, now_ns: int) -> int:
-    """A bucket's debt. A moment further off than the window is of another clock: none."""
+    """Return a bucket's debt. A moment further off than the window is of another clock: none."""
     debt_ns: int = words[slot + window.word] - now_ns
     return debt_ns if 0 < debt_ns <= window.length_ns else 0
 
@@ -402,7 +402,7 @@ def _find_debt(window: Window, words: memoryview, slot: int, now_ns: int) -> int
 def _find_tightest(
     windows: tuple[Window, ...], debts_ns: list[int], tokens: int
 ) -> tuple[Window, int]:
-    """The window of whose bucket the smallest part is left once so many tokens are taken, and its
+    """Return the window of whose bucket the smallest part is left once so many tokens are taken, and its
     debt then; the shorter of two alike."""
     tightest, its_debt_ns, most = windows[0], 0, -1.0
     for window, before_ns in zip(windows, debts_ns, strict=True):
@@ -420,5 +420,5 @@ def refuse_too_many(request: Request, wait_s: int) -> None:
 
 
 def is_rate_limited(settings: Settings, *, is_loopback: bool) -> bool:
-    """Whether requests are to be limited per key: as set, else when listening beyond loopback."""
+    """Return whether requests are to be limited per key: as set, else when listening beyond loopback."""
     return not is_loopback if settings.rate_limit is None else settings.rate_limit

@@ -40,7 +40,7 @@ class Refused(Exception):
 
 
 def check_head(version: str, target: bytes, headers: Sequence[tuple[bytes, bytes]]) -> None:
-    """A head that is whole, and has few enough bytes, is one that is served. Raises Refused.
+    """Check that a complete head, of few enough bytes, is one that is served. Raises Refused.
 
     `headers` have names in lower case.
     """
@@ -55,14 +55,14 @@ def check_head(version: str, target: bytes, headers: Sequence[tuple[bytes, bytes
 
 
 def check_size(target: bytes, headers: Sequence[tuple[bytes, bytes]]) -> None:
-    """The bytes of a whole head are few enough. Raises Refused."""
+    """Check that the bytes of a complete head are few enough. Raises Refused."""
     # With ": " and a line break for each field, and what a request line has around its target.
     if len(target) + 16 + sum(len(name) + len(value) + 4 for name, value in headers) > HEAD_BYTES:
         raise head_too_large()
 
 
 def check_part(head_bytes: int, target: bytes) -> None:
-    """What has come of a head may still become one that is served. Raises Refused."""
+    """Check that what has come of a head may still become one that is served. Raises Refused."""
     if len(target) > TARGET_BYTES:
         raise target_too_long()
     if head_bytes > HEAD_BYTES:
@@ -70,12 +70,12 @@ def check_part(head_bytes: int, target: bytes) -> None:
 
 
 def target_too_long() -> Refused:
-    """The answer to a request line that is too long."""
+    """Return the answer to a request line that is too long."""
     return Refused(414, f"Request line too long: the limit is {TARGET_BYTES + 16} bytes")
 
 
 def head_too_large() -> Refused:
-    """The answer to a head that is too large in all."""
+    """Return the answer to a head that is too large in all."""
     return Refused(431, f"Request head too large: the limit is {HEAD_BYTES} bytes")
 
 

@@ -150,7 +150,7 @@ def _asked(request: Request, holder: KeyHolder) -> tuple[str, int]:
 
 
 def parse_query(query: bytes) -> tuple[str, int]:
-    """The cursor, empty for the first page, and the page size of a query string.
+    """Return the cursor, empty for the first page, and the page size of a query string.
 
     Raises InvalidArgument for a limit that is no integer, and for either given twice; what else
     the query holds is ignored. The cursor's form is left to the store.
@@ -170,7 +170,7 @@ def parse_query(query: bytes) -> tuple[str, int]:
 
 
 def _clamp(digits: str) -> int:
-    """An integer of any length, brought into 1 to 100 without being made a number first."""
+    """Bring an integer of any length into 1 to 100, without making it a number first."""
     if digits.startswith("-"):
         return 1
     significant = digits.lstrip("0") or "0"

@@ -45,7 +45,7 @@ class CannotListen(StoreError):
 
 
 def listen(settings: Settings) -> socket.socket:
-    """A listening socket on the host and port of the settings. Raises CannotListen."""
+    """Return a listening socket on the host and port of the settings. Raises CannotListen."""
     host, port = settings.host, settings.port
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
@@ -75,7 +75,7 @@ def _refusal(error: OSError, host: str, port: int) -> str:
 
 
 def base_url(listener: socket.socket, *, has_tls: bool) -> str:
-    """The address that a client on this machine uses."""
+    """Return the address that a client on this machine uses."""
     host, port = listener.getsockname()[:2]
     shown = f"[{host}]" if ":" in host else host
     return f"{'https' if has_tls else 'http'}://{shown}:{port}"
@@ -107,7 +107,7 @@ OpenLog = Callable[[], LogWriter | None]
 
 
 def no_log() -> None:
-    """The log is set up already, and requests have no lines in it."""
+    """Do nothing: the log is set up already, and requests have no lines in it."""
 
 
 def run(
@@ -118,7 +118,7 @@ def run(
     ready: Callable[[str], None] = lambda url: None,
     open_log: OpenLog = no_log,
 ) -> None:
-    """The API was served until SIGTERM or SIGINT, and every accepted request is answered.
+    """Serve the API until SIGTERM or SIGINT; every accepted request is answered.
 
     `ready` is called once, with the base address, as soon as requests are answered; `open_log`
     in each process, so it must be a function of a module if there are several. Without
@@ -282,7 +282,7 @@ class _Server(ApiServer):
 
 @contextlib.contextmanager
 def _opened(open_log: OpenLog) -> Iterator[LogWriter | None]:
-    """The log, which is written to its end after the block."""
+    """Yield the log, which is written to its end after the block."""
     log = open_log()
     try:
         yield log
@@ -316,7 +316,7 @@ def _find_counters(shared: SharedCounters | None) -> Counters | None:
 def _worker_app(
     settings: Settings, shared: SharedCounters | None = None, open_log: OpenLog = no_log
 ) -> App:
-    """The application of a worker process, over a store of its own."""
+    """Return the application of a worker process, over a store of its own."""
     log = open_log()
     threading.Thread(target=_end_with_parent, name="parent-watch", daemon=True).start()
     try:
@@ -332,14 +332,14 @@ def _worker_app(
 
 
 def _tune() -> None:
-    """The process does nothing but serve from now on, and all that it needs is loaded."""
+    """Tune the process to do nothing but serve from now on; all that it needs is loaded."""
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     process_memory.limit_malloc()
     process_memory.tune_gc()
 
 
 def _end_with_parent() -> None:
-    """A supervisor that was killed leaves no worker behind."""
+    """End with the supervisor: one that was killed leaves no worker behind."""
     parent = multiprocessing.parent_process()
     assert parent is not None
     parent.join()

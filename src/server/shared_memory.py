@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def map_shared(path: Path, size_bytes: int) -> mmap.mmap:
-    """The file's bytes as memory: what one process writes, the others see at once.
+    """Map the file's bytes as memory: what one process writes, the others see at once.
 
     A file that is new, or shorter, has zeros there. It is for its owner alone, as is its folder
     if that is made here. Nothing is synchronised: see to it that one writes a place, or lock.

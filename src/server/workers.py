@@ -76,7 +76,7 @@ class Worker(Process):
         return self._server
 
     def look(self) -> None:
-        """The worker is asked, unless it still owes an answer; what it says is known."""
+        """Ask the worker, unless it still owes an answer, and note what it says."""
         self._silent_looks += 1
         try:
             if not self._is_asked:

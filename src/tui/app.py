@@ -28,7 +28,7 @@ from tui.text import safe, tell, tell_once
 from tui.widgets.bars import KeyLine, ModeLine, TitleLine
 
 if TYPE_CHECKING:
-    from tui.session import Session
+    from tui.session import UiSession
 
 WAIT_S = 2.0
 """How long a write that is under way is waited for."""
@@ -62,7 +62,7 @@ class _Pause:
             return self._has_begun
 
 
-async def suspend(app: App[int], session: "Session") -> None:
+async def suspend(app: App[int], session: "UiSession") -> None:
     """Stop the process while nothing is written; return once it goes on."""
     pause = _Pause(session.store.write_queue.paused())
     try:
@@ -196,13 +196,13 @@ class ResumesApp(App[int]):
     class Opened(Message):
         """The session is there, and every screen is imported."""
 
-        def __init__(self, session: "Session") -> None:
+        def __init__(self, session: "UiSession") -> None:
             super().__init__()
             self.session = session
 
     def __init__(
         self,
-        open_session: "Callable[[], Session]",
+        open_session: "Callable[[], UiSession]",
         *,
         screen: str = "resumes",
         read_only: bool = False,
@@ -213,14 +213,14 @@ class ResumesApp(App[int]):
         self.failure: ResumesError | None = None
         """Why the session could not be opened, once the app has ended."""
         self._open_session = open_session
-        self._session: Session | None = None
+        self._session: UiSession | None = None
         self._read_only = read_only
         self._first_screen = screen
         self._been: list[str] = []
         self._order = KeyOrder(self, super().on_event)
 
     @property
-    def session(self) -> "Session":
+    def session(self) -> "UiSession":
         """The open session; there is none before the first screen."""
         assert self._session is not None
         return self._session

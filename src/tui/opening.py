@@ -7,7 +7,7 @@ from resumes.settings import CONFIG_NAME, ENV_PREFIX, Settings
 from resumes.store import accounts, stored_resumes
 from resumes.store.store import Store
 from tui.keys import check_keymap
-from tui.session import Session
+from tui.session import UiSession
 
 
 def prepare(
@@ -18,7 +18,7 @@ def prepare(
     read_only: bool = False,
     settings: Settings | None = None,
     program: str = "resumes",
-) -> Session:
+) -> UiSession:
     """The session that was asked for; account and resume exist, or NotFound is raised.
 
     `account` names whose resumes, keys and imports are shown; None means the first one's resumes
@@ -31,7 +31,7 @@ def prepare(
         accounts.get_account(store, account)
     if open_id is not None:
         account = find_owner(store, open_id, account)
-    return Session(
+    return UiSession(
         store,
         read_only=read_only,
         account=account,

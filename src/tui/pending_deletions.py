@@ -5,7 +5,7 @@ from textual.app import App
 from resumes.store import accounts, stored_resumes
 from resumes.store.store import Store
 from tui.deletions import Deletion
-from tui.session import Session
+from tui.session import UiSession
 from tui.store_calls import Failure, call
 from tui.text import tell
 from tui.widgets.paged_list import PagedList
@@ -16,7 +16,7 @@ LOOK_S = 0.25
 class DeletionRounds:
     """Looks a few times a second whether a deletion is due, whatever screen is shown."""
 
-    def __init__(self, app: App[int], session: Session) -> None:
+    def __init__(self, app: App[int], session: UiSession) -> None:
         self._app = app
         self._session = session
         self._timer = app.set_interval(LOOK_S, self.look)

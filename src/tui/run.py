@@ -25,7 +25,7 @@ from tui.text import safe_text
 from tui.web.driver import is_behind_a_page
 
 if TYPE_CHECKING:
-    from tui.session import Session
+    from tui.session import UiSession
 
 MOST_HELD = 200
 
@@ -103,7 +103,7 @@ DUMB: Final = ("", "dumb")
 
 
 def run(
-    open_session: "Callable[[], Session]", *, screen: str = "resumes", read_only: bool = False
+    open_session: "Callable[[], UiSession]", *, screen: str = "resumes", read_only: bool = False
 ) -> int:
     """The terminal UI has run to its end; the exit code: 0, or 1 after a crash.
 

@@ -10,7 +10,7 @@ from tui.pdf_files import PdfFiles
 
 
 @dataclass(slots=True)
-class Session:
+class UiSession:
     """The store, the settings in force, and where the reader is.
 
     `account` is the name of the account whose resumes are shown; None means the first.

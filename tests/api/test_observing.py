@@ -15,7 +15,7 @@ from resumes.log_writer import LogWriter
 from resumes.settings import LogFormat
 from resumes.store import accounts, api_keys, importers, open_store
 from resumes.store.import_ledger import FileOutcome
-from resumes.store.importers import State
+from resumes.store.importers import ImporterState
 from server.exposition import KEEP_S, StoreFigures
 from tests.support.api.builders import RESUMES, Client, a_resume
 from tests.support.api.serving import Place, a_connection, exchange, serve_here
@@ -200,7 +200,9 @@ def test_files_and_importers_are_told_once_for_each_folder(own: tuple[Place, Cli
     importers.announce(place.store, an_importer("1" * 24, waiting=5))
     place.clock.advance(importers.LIVE_S)
     for digit in "23":
-        importers.announce(place.store, an_importer(digit * 24, waiting=3, state=State.DEGRADED))
+        importers.announce(
+            place.store, an_importer(digit * 24, waiting=3, state=ImporterState.DEGRADED)
+        )
 
     told = scrape(client)
 
@@ -208,7 +210,9 @@ def test_files_and_importers_are_told_once_for_each_folder(own: tuple[Place, Cli
     assert value(told, files, outcome="done", reason="") == 0
     assert value(told, files, outcome="failed", reason="invalid_json") == 1
     assert value(told, files, outcome="held", reason="quota_reached") == 1
-    states = {state: value(told, "resumes_importers", state=state) for state in [*State, "silent"]}
+    states = {
+        state: value(told, "resumes_importers", state=state) for state in [*ImporterState, "silent"]
+    }
     assert states == {"ok": 0, "polling": 0, "degraded": 2, "silent": 1}
     assert value(told, "resumes_import_files_waiting") == 3
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from cli.commands.imports import find_roots
-from resumes.store import import_ledger, import_requests, importers
-from resumes.store.import_items import Items, Problem
-from resumes.store.import_ledger import FileOutcome, FileRow
+from resumes.store import import_history, import_requests, importers
+from resumes.store.import_history import FileRow
+from resumes.store.import_ledger import FileOutcome, Items, Problem
 from tests.command.conftest import CommandLine, a_resume, finish, open_home, start
 from tests.support.ledger import ledger_id, record_file
 from tests.support.store.builders import an_importer
@@ -139,7 +139,7 @@ def import_one(run: CommandLine, content: bytes, name: str = "x y.json") -> File
     (inbox / name).write_bytes(content)
     run("watch", "--once", "--settle", "0")
     with open_home(run.home) as store:
-        [row, *_] = import_ledger.list_files(store)
+        [row, *_] = import_history.list_files(store)
     return row
 
 

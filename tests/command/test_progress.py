@@ -88,18 +88,18 @@ def test_it_says_what_became_of_files_and_how_many_wait(fields: dict[str, Any], 
     ("progress", "text"),
     [
         (
-            rows.Progress(Stage.COPYING, "documents", 120_000, 1_000_000),
+            rows.CopyProgress(Stage.COPYING, "documents", 120_000, 1_000_000),
             "Copying: 120,000 of 1,000,000 rows",
         ),
         (
-            rows.Progress(Stage.PROVING, "documents", 1_000_000, 1_000_000),
+            rows.CopyProgress(Stage.PROVING, "documents", 1_000_000, 1_000_000),
             "Comparing: 1,000,000 of 1,000,000 rows",
         ),
         (
-            rows.Progress(Stage.BACKING_UP, "store", 120_000_000, 350_400_000),
+            rows.CopyProgress(Stage.BACKING_UP, "store", 120_000_000, 350_400_000),
             "Backing up: 120 of about 350 MB",
         ),
     ],
 )
-def test_a_copy_says_what_it_does_and_how_far_it_is(progress: rows.Progress, text: str) -> None:
+def test_a_copy_says_what_it_does_and_how_far_it_is(progress: rows.CopyProgress, text: str) -> None:
     assert describe_copy(progress) == text

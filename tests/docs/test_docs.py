@@ -23,7 +23,7 @@ from resumes.errors import ErrorCode, Issue, ResumesError
 from resumes.import_reasons import HINTS, Reason
 from resumes.settings import Settings
 from resumes.store.import_ledger import FileOutcome
-from resumes.store.importers import State
+from resumes.store.importers import ImporterState
 from resumes.watched_names import SYSTEM_FOLDERS, TEMPORARY
 from server.openapi import document_bytes
 from server.request import STATUSES
@@ -306,7 +306,7 @@ def test_the_words_of_closed_sets_and_of_commands_are_there(
 ) -> None:
     closed = {
         *(outcome.value for outcome in FileOutcome),
-        *(state.value for state in State if state is not State.OK),
+        *(state.value for state in ImporterState if state is not ImporterState.OK),
         *("warning", "retry", "release", "rotate", "revoke"),
     }
     assert closed <= {word.word for word in words}

@@ -18,9 +18,9 @@ import orjson
 
 from resumes.analyzer import public_view, stored_warnings, to_jsonresume
 from resumes.errors import Conflict, InvalidArgument, InvalidJson, NotFound, ResumesError
-from resumes.store import Store, accounts, import_ledger, integrity, open_store, stored_resumes
+from resumes.store import Store, accounts, import_history, integrity, open_store, stored_resumes
 from resumes.store.account_archive.export import iter_lines
-from resumes.store.account_archive.file_format import DOCUMENT, Kind, Reader, Row
+from resumes.store.account_archive.file_format import DOCUMENT, ArchiveReader, ArchiveRow, RowKind
 from resumes.store.account_archive.restore import import_account
 from resumes.store.accounts import AccountInfo
 from resumes.text import is_harmless
@@ -61,21 +61,21 @@ def with_end(lines: bytes) -> bytes:
     if not lines.endswith(b"\n"):
         lines += b"\n"
     found = Counter(_kind(line) for line in lines.split(b"\n"))
-    counts = {kind.value: found[kind] for kind in Kind}
+    counts = {kind.value: found[kind] for kind in RowKind}
     end = {"kind": "end", "counts": counts, "sha256": hashlib.sha256(lines).hexdigest()}
     return lines + orjson.dumps(end, option=orjson.OPT_APPEND_NEWLINE)
 
 
-def _kind(line: bytes) -> Kind | None:
+def _kind(line: bytes) -> RowKind | None:
     head, found, _ = line.partition(DOCUMENT)
     try:
-        return Kind(orjson.loads(head + b"}" if found else head)["kind"])
+        return RowKind(orjson.loads(head + b"}" if found else head)["kind"])
     except (ValueError, TypeError, KeyError):
         return None
 
 
-def _rows(export: bytes) -> list[Row]:
-    return list(Reader(io.BytesIO(export)))
+def _rows(export: bytes) -> list[ArchiveRow]:
+    return list(ArchiveReader(io.BytesIO(export)))
 
 
 def _check_sound(store: Store) -> None:
@@ -93,9 +93,9 @@ def _look_at_all(store: Store, account: AccountInfo) -> None:
         document = stored_resumes.get_resume(store, account.id, entry.id).document
         to_jsonresume(public_view(document))
         stored_warnings(document)
-    for file in import_ledger.list_files(store, account_id=account.id):
-        assert import_ledger.get_file(store, file.claim_id) == file
-        import_ledger.find_source(store, file)
+    for file in import_history.list_files(store, account_id=account.id):
+        assert import_history.get_file(store, file.claim_id) == file
+        import_history.find_source(store, file)
 
 
 @cache

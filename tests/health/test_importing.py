@@ -10,8 +10,8 @@ from resumes.health.import_checks import WRITING_S, find_ignored_files
 from resumes.store import Store, import_requests, importers
 from resumes.store.accounts import AccountInfo
 from resumes.store.import_ledger import FileOutcome
-from resumes.store.import_requests import Action
-from resumes.store.importers import State as ImporterState
+from resumes.store.import_requests import RequestKind
+from resumes.store.importers import ImporterState
 from tests.health.conftest import find
 from tests.support.clocks import SteppingClock
 from tests.support.store.builders import a_file, an_importer
@@ -170,11 +170,11 @@ def test_requests_that_wait_for_long_are_told(
     installation: Installation, store: Store, account: AccountInfo, clock: SteppingClock
 ) -> None:
     assert [one.severity for one in find(installation, "requests")] == [Severity.OK]
-    import_requests.request_files(store, [a_file(store, account, "1" * 24)], Action.RETRY)
+    import_requests.request_files(store, [a_file(store, account, "1" * 24)], RequestKind.RETRY)
     clock.advance(30)
     assert [one.severity for one in find(installation, "requests")] == [Severity.OK]
     clock.advance(270)
-    import_requests.request_files(store, [a_file(store, account, "2" * 24)], Action.RETRY)
+    import_requests.request_files(store, [a_file(store, account, "2" * 24)], RequestKind.RETRY)
 
     [finding] = find(installation, "requests")
 
@@ -271,7 +271,7 @@ def test_files_that_wait_while_no_importer_runs_are_told(
     root = str(inbox.resolve())
     for number, where in enumerate((root, None, "/srv/moved"), 1):
         import_requests.request_files(
-            store, [a_file(store, account, f"{number:024}", root=where)], Action.RETRY
+            store, [a_file(store, account, f"{number:024}", root=where)], RequestKind.RETRY
         )
     a_file(store, account, "4" * 24, FileOutcome.HELD, reason="quota_reached", root="/srv/moved")
 

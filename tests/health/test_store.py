@@ -29,7 +29,7 @@ from resumes.store import Store, accounts, closed, import_requests, importers, o
 from resumes.store.accounts import AccountInfo
 from resumes.store.creation import create
 from resumes.store.import_ledger import FileOutcome
-from resumes.store.import_requests import Action
+from resumes.store.import_requests import RequestKind
 from resumes.store.postgresql.writer import THREADS
 from resumes.store.schema import account_usage
 from resumes.store.store import Size
@@ -299,7 +299,7 @@ def test_the_metrics_count_everything_once(
     zoe = accounts.create_account(store, "zoe")
     create(store, account.id, [a_resume()])
     create(store, zoe.id, [a_resume(), a_resume(name="Grace")])
-    import_requests.request_files(store, [a_file(store, account)], Action.RETRY)
+    import_requests.request_files(store, [a_file(store, account)], RequestKind.RETRY)
     importers.announce(store, an_importer("1" * 24, root="/srv/old", waiting=9))
     clock.advance(300)
     importers.announce(store, an_importer("2" * 24, waiting=4))

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from importer.dry_run import ENDINGS, Ignored, Why, find_why
+from importer.dry_run import ENDINGS, Ignored, SkipReason, find_why
 from importer.service import Summary
-from resumes.store import Store, accounts, import_ledger
+from resumes.store import Store, accounts, import_history
 from resumes.store.accounts import AccountInfo
 from resumes.store.import_ledger import FileOutcome
 from tests.inbox.conftest import Drain
@@ -105,7 +105,7 @@ def test_nothing_is_changed(store: Store, root: Path, dry_run: DryRun, ana: Acco
     dry_run()
     assert {path: path.stat().st_mtime_ns for path in root.rglob("*")} == before
     assert resume_names(store, ana.id) == []
-    assert import_ledger.list_files(store) == []
+    assert import_history.list_files(store) == []
     assert accounts.get_account(store, "ana").resume_count == 0
 
 
@@ -162,7 +162,7 @@ def test_files_that_would_be_left_are_counted_and_told(
     drop(root, "nobody/1.json")
     drop(root, "2.json")
     assert dry_run() == Summary(ignored=2, waiting=2)
-    assert ignored == [("ana/notes.txt", Why.ENDING), ("ana/old.json", Why.REPORT)]
+    assert ignored == [("ana/notes.txt", SkipReason.ENDING), ("ana/old.json", SkipReason.REPORT)]
     assert [notice.split(". Use ")[0] for notice in told.notices] == [
         "Files directly in the watched folder are ignored",
         'The folder "nobody" does not match any account, so its files are waiting. They are '
@@ -200,12 +200,12 @@ def test_the_endings_are_those_that_a_name_may_have() -> None:
     [
         ("a.json", None),
         ("a.JSON.GZ", None),
-        ("a.pdf", Why.ENDING),
-        (".a.json", Why.HIDDEN),
-        ("a.json.part", Why.HIDDEN),
+        ("a.pdf", SkipReason.ENDING),
+        (".a.json", SkipReason.HIDDEN),
+        ("a.json.part", SkipReason.HIDDEN),
     ],
 )
-def test_a_file_is_left_for_its_name(tmp_path: Path, name: str, why: Why | None) -> None:
+def test_a_file_is_left_for_its_name(tmp_path: Path, name: str, why: SkipReason | None) -> None:
     (tmp_path / name).touch()
     assert find_why(str(tmp_path / name)) == why
 
@@ -216,8 +216,12 @@ def test_what_is_no_file_is_left_for_that(tmp_path: Path) -> None:
     (tmp_path / "lost.json").symlink_to("nowhere")
     os.mkfifo(tmp_path / "pipe.json")
     names = ("link.json", "lost.json", "pipe.json")
-    assert [find_why(str(tmp_path / name)) for name in names] == [Why.LINK, Why.LINK, Why.NO_FILE]
+    assert [find_why(str(tmp_path / name)) for name in names] == [
+        SkipReason.LINK,
+        SkipReason.LINK,
+        SkipReason.NO_FILE,
+    ]
 
 
 def test_each_reason_has_its_sentence() -> None:
-    assert len({why.sentence for why in Why}) == len(Why)
+    assert len({why.sentence for why in SkipReason}) == len(SkipReason)

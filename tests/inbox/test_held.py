@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from resumes.errors import StoreUnavailable
-from resumes.store import Store, accounts, import_ledger, import_requests, importers
+from resumes.store import Store, accounts, import_history, import_ledger, import_requests, importers
 from resumes.store.accounts import AccountInfo
 from resumes.store.import_ledger import FileOutcome
-from resumes.store.import_requests import Action
+from resumes.store.import_requests import RequestKind
 from tests.store.conftest import SteppingClock
 from tests.support.inbox.builders import (
     FakeMonotonic,
@@ -76,7 +76,7 @@ def test_what_does_not_fit_is_held_and_released_in_the_order_of_arrival(
     summary = importer.summary()
     assert (summary.done, summary.held, summary.waiting) == (6, 0, 0)
     assert accounts.list_wrong(store) == []
-    assert {row.outcome for row in import_ledger.list_files(store)} == {FileOutcome.DONE}
+    assert {row.outcome for row in import_history.list_files(store)} == {FileOutcome.DONE}
 
 
 def test_a_store_that_fails_while_files_are_released_does_not_hold_them_for_ever(
@@ -188,7 +188,7 @@ def test_without_its_report_a_held_file_is_released_all_the_same(
     set_limit(store, "ana", 10)
     an_importer(settle_s=0).round()
     assert resume_names(store, account.id) == ["0", "1", "2"]
-    assert all(row.name.isprintable() for row in import_ledger.list_files(store))
+    assert all(row.name.isprintable() for row in import_history.list_files(store))
 
 
 def test_a_held_file_under_the_number_of_another_is_a_file_of_its_own(
@@ -259,8 +259,8 @@ def failed(root: Path, an_account: MakeAccount, an_importer: MakeImporter) -> Pa
     return path
 
 
-def ask_for_all(store: Store, action: Action) -> Sequence[import_ledger.FileRow]:
-    rows = import_ledger.list_files(store)
+def ask_for_all(store: Store, action: RequestKind) -> Sequence[import_history.FileRow]:
+    rows = import_history.list_files(store)
     import_requests.request_files(store, rows, action)
     return rows
 
@@ -268,13 +268,13 @@ def ask_for_all(store: Store, action: Action) -> Sequence[import_ledger.FileRow]
 def test_a_failed_file_is_tried_again_when_somebody_asks(
     store: Store, root: Path, told: Told, failed: Path, an_importer: MakeImporter
 ) -> None:
-    (row,) = ask_for_all(store, Action.RETRY)
+    (row,) = ask_for_all(store, RequestKind.RETRY)
     importer = an_importer(settle_s=0)
     drop(root, "ana/other.json", b"{}")
     failed.write_bytes(a_document("corrected"))
     importer.round()
     assert told.outcomes() == {"ana/cv.json": "done", "ana/other.json": "failed"}
-    again = import_ledger.get_file(store, row.claim_id)
+    again = import_history.get_file(store, row.claim_id)
     assert (again.outcome, again.reason) == (FileOutcome.DONE, None)
     assert import_requests.list_requests(store) == []
     assert the_report(root, "_failed")["file"] == "ana/other.json"
@@ -297,7 +297,7 @@ def test_failed_files_of_every_kind_are_tried_again(
     importer = an_importer(settle_s=0)
     importer.round()
     before = names_below(root / "_failed")
-    ask_for_all(store, Action.RETRY)
+    ask_for_all(store, RequestKind.RETRY)
     importer.round()
     assert [file.outcome for file in told.files] == [FileOutcome.FAILED] * 2
     assert names_below(root / "_failed") == before
@@ -307,7 +307,7 @@ def test_failed_files_of_every_kind_are_tried_again(
 def test_a_request_outlives_an_importer_that_was_killed_before_it_took_the_file(
     store: Store, told: Told, failed: Path, an_importer: MakeImporter
 ) -> None:
-    ask_for_all(store, Action.RETRY)
+    ask_for_all(store, RequestKind.RETRY)
     die(an_importer(observe=killing_at(Moment.NOTED)))
     told.files.clear()
     an_importer().round()
@@ -323,7 +323,7 @@ def test_a_file_that_an_importer_was_killed_over_is_taken_up_once_though_somebod
     an_importer(settle_s=0).round()
     (path,) = filed(root, "_failed")
     path.write_bytes(a_document("corrected"))
-    ask_for_all(store, Action.RETRY)
+    ask_for_all(store, RequestKind.RETRY)
     die(an_importer(settle_s=0, observe=killing_at(Moment.NOTED)))
     importer = an_importer(settle_s=0)
     importer.turn()
@@ -343,9 +343,9 @@ def test_a_request_for_a_file_that_is_not_there_says_so(
     store: Store, failed: Path, an_importer: MakeImporter, what: str
 ) -> None:
     (failed if what == "the file" else report_beside(failed)).unlink()
-    ask_for_all(store, Action.RETRY)
+    ask_for_all(store, RequestKind.RETRY)
     an_importer(settle_s=0).round()
-    (row,) = import_ledger.list_files(store)
+    (row,) = import_history.list_files(store)
     assert row.outcome is FileOutcome.FAILED
     assert row.message is not None
     assert row.message.startswith("Could not retry it: the file is no longer in")
@@ -357,7 +357,7 @@ def test_nothing_is_followed_out_of_the_folder(
 ) -> None:
     away = failed.parent.rename(tmp_path / "away")
     (root / "_failed" / "invalid_resume").symlink_to(away)
-    ask_for_all(store, Action.RETRY)
+    ask_for_all(store, RequestKind.RETRY)
     told.files.clear()
     an_importer(settle_s=0).round()
     assert told.files == []
@@ -368,7 +368,7 @@ def test_a_held_file_that_is_released_too_early_is_held_on(
     store: Store, root: Path, account: AccountInfo, an_importer: MakeImporter
 ) -> None:
     before = names_below(root / "_held")
-    ask_for_all(store, Action.RELEASE)
+    ask_for_all(store, RequestKind.RELEASE)
     importer = an_importer()
     importer.round()
     assert names_below(root / "_held") == before
@@ -381,12 +381,12 @@ def test_a_held_file_that_is_released_too_early_is_held_on(
 def test_a_held_file_that_is_gone_is_answered(
     store: Store, root: Path, account: AccountInfo, an_importer: MakeImporter
 ) -> None:
-    rows = ask_for_all(store, Action.RELEASE)
+    rows = ask_for_all(store, RequestKind.RELEASE)
     for path in filed(root, "_held"):
         path.unlink()
     an_importer().round()
     assert import_requests.list_requests(store) == []
-    assert "no longer in" in (import_ledger.get_file(store, rows[0].claim_id).message or "")
+    assert "no longer in" in (import_history.get_file(store, rows[0].claim_id).message or "")
 
 
 # A folder that was moved
@@ -395,11 +395,11 @@ def test_a_held_file_that_is_gone_is_answered(
 def test_a_request_is_answered_where_the_folder_was_moved_to(
     store: Store, root: Path, failed: Path, an_importer: MakeImporter
 ) -> None:
-    (row,) = ask_for_all(store, Action.RETRY)
+    (row,) = ask_for_all(store, RequestKind.RETRY)
     moved = root.rename(root.with_name("moved"))
     (moved / failed.relative_to(root)).write_bytes(a_document("Ada"))
     an_importer(settle_s=0, at=moved).round()
-    again = import_ledger.get_file(store, row.claim_id)
+    again = import_history.get_file(store, row.claim_id)
     assert (again.outcome, again.root) == (FileOutcome.DONE, str(moved))
     assert import_requests.list_requests(store) == []
 
@@ -407,21 +407,21 @@ def test_a_request_is_answered_where_the_folder_was_moved_to(
 def test_what_is_not_in_this_folder_is_left_to_the_importer_of_the_other(
     store: Store, root: Path, account: AccountInfo, an_importer: MakeImporter
 ) -> None:
-    rows = ask_for_all(store, Action.RELEASE)
+    rows = ask_for_all(store, RequestKind.RELEASE)
     other = root.with_name("other")
     other.mkdir()
     importer = an_importer(at=other)
     for _ in range(2):
         importer.round()
     assert len(import_requests.list_requests(store)) == len(rows)
-    assert import_ledger.list_files(store) == rows
+    assert import_history.list_files(store) == rows
 
 
 def test_a_file_whose_folder_somebody_watches_is_left_to_that_one(
     store: Store, root: Path, account: AccountInfo, an_importer: MakeImporter
 ) -> None:
     set_limit(store, "ana", None)
-    rows = ask_for_all(store, Action.RELEASE)
+    rows = ask_for_all(store, RequestKind.RELEASE)
     importers.announce(store, a_row(root=str(root)))
     moved = root.rename(root.with_name("moved"))
     for path in filed(moved, "_held"):

@@ -9,7 +9,7 @@ import pytest
 from importer.loop import Importer
 from importer.watcher import Changes
 from resumes.analyzer import Format
-from resumes.store import Store, accounts, import_ledger, stored_resumes
+from resumes.store import Store, accounts, import_history, stored_resumes
 from resumes.store.accounts import AccountInfo
 from resumes.store.import_ledger import FileOutcome
 from tests.inbox.conftest import Drain
@@ -54,7 +54,7 @@ def test_a_whole_resume_is_imported_at_once(
     assert (entry.name, file.resume_id) == ("Ada", entry.id)
     assert Path(file.filed_as).read_bytes() == a_document("Ada")
     assert names_below(root / "ana") == []
-    (row,) = import_ledger.list_files(store)
+    (row,) = import_history.list_files(store)
     assert (row.name, row.outcome) == ("ana/sub/cv.json", FileOutcome.DONE)
     assert (row.claim_id, row.root) == (file.claim_id, str(root))
 
@@ -73,7 +73,7 @@ def test_a_refused_file_gets_a_report_and_a_row(
     drop(root, "ana/cv.json", b'{"header": {}, "sections": 5}')
     an_importer(settle_s=0).round()
     report = the_report(root, "_failed/invalid_resume")
-    (row,) = import_ledger.list_files(store)
+    (row,) = import_history.list_files(store)
     told_in_report = (report["reason"], report["message"], report["path"])
     assert (row.reason, row.message, row.path) == told_in_report
     assert report["file"] == "ana/cv.json"
@@ -151,7 +151,7 @@ def test_one_file_that_the_store_cannot_take_does_not_fail_its_batch(
         patch.setattr("resumes.analyzer.parse_imported", strange)
         an_importer().round()
     assert resume_names(store, account.id) == ["1", "2"]
-    rows = {row.name: row.reason for row in import_ledger.list_files(store)}
+    rows = {row.name: row.reason for row in import_history.list_files(store)}
     assert rows["ana/strange.json"] == the_report(root, "_failed")["reason"] == "internal_error"
 
 

@@ -15,7 +15,7 @@ import pytest
 from importer import files, filing
 from importer.outcomes import TREATMENTS
 from resumes.errors import ErrorCode
-from resumes.store import Store, import_ledger
+from resumes.store import Store, import_history
 from resumes.store.accounts import AccountInfo
 from tests.support.inbox.builders import (
     FakeMonotonic,
@@ -70,7 +70,7 @@ def test_each_outcome_has_its_folder(
 ) -> None:
     put_away(root, an_importer, a_document("twice"), "before.json")
     path = put_away(root, an_importer, ENDS[end])
-    (row,) = [row for row in import_ledger.list_files(store) if row.name == "ana/cv.json"]
+    (row,) = [row for row in import_history.list_files(store) if row.name == "ana/cv.json"]
     assert path == root / folder / f"cv-{row.claim_id[16:]}.json"
     assert path.read_bytes() == ENDS[end]
     assert report_beside(path).exists() == (end != "done")
@@ -82,7 +82,7 @@ def test_held_files_bear_their_number_and_their_account(
 ) -> None:
     account = an_account_with_room_for(store, 0)
     path = put_away(root, an_importer, a_document())
-    (row,) = import_ledger.list_files(store)
+    (row,) = import_history.list_files(store)
     assert path == root / "_held/ana" / f"{row.claim_id}-{account.id}-cv.json"
     assert report_beside(path).exists()
 
@@ -107,7 +107,7 @@ def test_a_report_says_what_it_was_and_what_to_do(
     os.utime(drop(root, "ana/cv.json", b"[7"), (0, 1_700_000_000))
     an_importer(settle_s=0).round()
     report = the_report(root, "_failed")
-    (row,) = import_ledger.list_files(store)
+    (row,) = import_history.list_files(store)
     assert report.pop("hint")
     assert report.pop("message").startswith("Invalid JSON at byte ")
     for field in ("claimed_at", "finished_at"):
@@ -182,7 +182,7 @@ def test_a_file_that_lies_under_the_name_of_a_report_stays(
     mine: list[Path] = []
 
     def be_quicker() -> None:
-        for row in import_ledger.list_files(store):
+        for row in import_history.list_files(store):
             name = f"cv-{row.claim_id[16:]}"
             for ending in (".report.json", ".json"):
                 mine.append(drop(root, f"_failed/invalid_json/{name}{ending}", b"mine"))
@@ -190,7 +190,7 @@ def test_a_file_that_lies_under_the_name_of_a_report_stays(
     drop(root, "ana/cv.json", b"nonsense")
     an_importer(settle_s=0, observe=during(Moment.COMMITTED, be_quicker)).round()
     assert [path.read_bytes() for path in mine] == [b"mine"] * len(mine)
-    (row,) = import_ledger.list_files(store)
+    (row,) = import_history.list_files(store)
     (path,) = [path for path in filed(root, "_failed") if path.read_bytes() == b"nonsense"]
     assert row.claim_id in path.name
     assert json.loads(report_beside(path).read_bytes())["claim_id"] == row.claim_id

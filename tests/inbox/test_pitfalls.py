@@ -18,7 +18,7 @@ from importer.options import Options, Tuning
 from importer.watcher import Changes, Watcher
 from resumes import analyzer
 from resumes.analyzer import Format
-from resumes.store import Store, accounts, import_ledger, open_store, stored_resumes
+from resumes.store import Store, accounts, import_history, open_store, stored_resumes
 from resumes.store.accounts import AccountInfo
 from resumes.store.import_ledger import FileOutcome
 from tests.support.inbox import killed_importer
@@ -274,7 +274,7 @@ def test_i4_what_is_written_after_the_commit_is_a_file_of_its_own(
         importer.round()
     assert resume_names(store, ana.id) == ["First", "Second"]
     assert [path.read_bytes() for path in filed(root, "_done")] == [a_document("Second")]
-    assert [row.name for row in import_ledger.list_files(store)] == ["ana/cv.json"] * 2
+    assert [row.name for row in import_history.list_files(store)] == ["ana/cv.json"] * 2
     importer.close()
     assert is_tidy(root)
 
@@ -343,7 +343,7 @@ def test_i6_recovery_knows_the_account_and_the_name_of_a_file(
     importer.round()
     importer.close()
     assert resume_names(store, ana.id) == ["Ada"]
-    assert [row.name for row in import_ledger.list_files(store)] == ["ana/deep/bad\\xff\\x0a.json"]
+    assert [row.name for row in import_history.list_files(store)] == ["ana/deep/bad\\xff\\x0a.json"]
     assert counts(root, "done", "duplicate") == [1, 0]
     assert is_tidy(root)
 
@@ -585,7 +585,7 @@ def test_i10_a_file_that_ends_the_process_is_put_aside_and_its_neighbours_are_im
         account = accounts.get_account(store, "ana")
         names = set(resume_names(store, account.id)) - {"before"}
         assert names == {"0", "1", "2", "z0", "z1", "z2"}
-        (row,) = import_ledger.list_files(store, outcome=FileOutcome.FAILED)
+        (row,) = import_history.list_files(store, outcome=FileOutcome.FAILED)
         assert (row.name, row.reason) == (name, "crashed")
 
 
@@ -835,7 +835,7 @@ def test_s14_files_of_a_deleted_account_do_not_enter_the_next_account_of_its_nam
     assert resume_names(store, successor.id) == [f"Owner of {b'ana/claimed.json'!r}"]
     assert len(filed(root, "_failed/account_deleted")) == 2
     assert names_below(root / "_held") == []
-    assert [row.outcome for row in import_ledger.list_files(store, account_id=successor.id)] == [
+    assert [row.outcome for row in import_history.list_files(store, account_id=successor.id)] == [
         "done"
     ]
 

@@ -13,10 +13,10 @@ from importer.options import Options
 from importer.service import Progress, Summary
 from resumes.errors import InvalidArgument
 from resumes.settings import load_settings
-from resumes.store import Store, import_ledger, import_requests, importers
+from resumes.store import Store, import_history, import_requests, importers
 from resumes.store.accounts import AccountInfo
-from resumes.store.import_requests import Action
-from resumes.store.importers import State
+from resumes.store.import_requests import RequestKind
+from resumes.store.importers import ImporterState
 from resumes.store.schema import resumes
 from tests.inbox.conftest import Drain, Watched
 from tests.support.inbox.builders import (
@@ -132,7 +132,7 @@ def test_what_somebody_asks_for_is_done_without_a_restart(
         wait_until(lambda: len(told.files) == 1)
         (path,) = filed(root, "_failed")
         path.write_bytes(a_document("1"))
-        import_requests.request_files(store, import_ledger.list_files(store), Action.RETRY)
+        import_requests.request_files(store, import_history.list_files(store), RequestKind.RETRY)
         wait_until(lambda: resume_names(store, ana.id) == ["1"])
 
 
@@ -144,7 +144,7 @@ def test_an_importer_is_announced_while_it_runs(
         wait_until(lambda: len(importers.list_importers(store)) == 1)
         row = importers.list_importers(store)[0].importer
         assert (row.root, row.host, row.pid) == (str(root), socket.gethostname(), os.getpid())
-        assert (row.state, row.findings) == (State.OK, ())
+        assert (row.state, row.findings) == (ImporterState.OK, ())
     assert importers.list_importers(store) == []
 
 
@@ -154,7 +154,7 @@ def test_a_finding_is_announced_at_once_and_goes_when_it_is_over(
     with watched(poll=True):
         wait_until(lambda: any(one.importer.findings for one in importers.list_importers(store)))
         row = importers.list_importers(store)[0].importer
-        assert row.state is State.POLLING
+        assert row.state is ImporterState.POLLING
         assert "polling was requested" in row.findings[0].sentence
 
 

@@ -6,10 +6,9 @@ from pathlib import Path
 import pytest
 
 from resumes.errors import StoreUnavailable
-from resumes.store import Store, accounts, import_ledger, stored_resumes
+from resumes.store import Store, accounts, import_history, stored_resumes
 from resumes.store.accounts import AccountInfo
-from resumes.store.import_items import MAX_PROBLEMS
-from resumes.store.import_ledger import FileOutcome
+from resumes.store.import_ledger import MAX_PROBLEMS, FileOutcome
 from tests.support.inbox.builders import (
     FakeMonotonic,
     MakeAccount,
@@ -55,7 +54,7 @@ def test_each_resume_has_an_outcome_of_its_own(
     failed, duplicate = report["items"][1], report["items"][3]
     assert (failed["reason"], failed["byte_offset"]) == ("invalid_json", 1)
     assert duplicate["duplicate_of"] == report["items"][0]["resume_id"]
-    (row,) = import_ledger.list_files(store)
+    (row,) = import_history.list_files(store)
     assert row.outcome is FileOutcome.FAILED
     assert row.items is not None
     assert (row.items.total, row.items.done, row.items.failed) == (4, 2, 1)
@@ -105,7 +104,7 @@ def test_the_ledger_tells_of_the_first_that_are_not_done(
 ) -> None:
     drop(root, "ana/many.ndjson", b"nonsense\n" * (MAX_PROBLEMS + 20))
     an_importer(settle_s=0).round()
-    (row,) = import_ledger.list_files(store)
+    (row,) = import_history.list_files(store)
     assert row.items is not None
     assert row.items.failed == MAX_PROBLEMS + 20
     assert len(row.items.problems) == MAX_PROBLEMS
@@ -116,7 +115,7 @@ def test_a_file_of_one_has_no_items(
 ) -> None:
     drop(root, "ana/cv.json")
     an_importer().round()
-    assert import_ledger.list_files(store)[0].items is None
+    assert import_history.list_files(store)[0].items is None
 
 
 @pytest.mark.parametrize("name", ["cv.json", "cv.ndjson", "cv.json.gz", "cv.ZIP", "cv.jsonl"])
@@ -161,7 +160,7 @@ def test_a_file_that_cannot_be_unpacked_is_refused_whole(
     drop(root, "ana/cut.zip", zipped({"a.json": a_document("a")})[:-10])
     an_importer(settle_s=0).round()
     assert resume_names(store, ana.id) == []
-    (row,) = import_ledger.list_files(store)
+    (row,) = import_history.list_files(store)
     assert row.reason == the_report(root, "_failed")["reason"] == "invalid_archive"
 
 

@@ -19,7 +19,7 @@ from importer.watcher import (
     Watcher,
     polling_reason,
 )
-from resumes.store.importers import State
+from resumes.store.importers import ImporterState
 from resumes.watched_names import is_outcome
 from tests.support.inbox.builders import FakeMonotonic, drop, wait_until
 from tests.support.resumes import a_mount, mountinfo
@@ -80,7 +80,7 @@ class Bench:
     @property
     def is_polling(self) -> bool:
         """Whether it is told that some part of the inbox is left to scans."""
-        return any(finding.state is State.POLLING for finding in self.notices.findings())
+        return any(finding.state is ImporterState.POLLING for finding in self.notices.findings())
 
     @property
     def is_over(self) -> bool:
@@ -171,18 +171,18 @@ def test_a_name_that_is_not_utf8_is_got_over(bench: Bench, watcher: Watcher) -> 
     drop(bench.root, "ana/" + os.fsdecode(b"\xff.json"))
     bench.scan_until(watcher, lambda: bool(bench.told))
     assert bench.marked_all
-    assert bench.notices.state is State.DEGRADED
+    assert bench.notices.state is ImporterState.DEGRADED
     assert "not UTF-8" in bench.told[0]
     bench.tune(watcher, "ana")
     bench.monotonic.advance(PROVEN_S)
-    bench.scan_until(watcher, lambda: bench.notices.state is State.OK)
+    bench.scan_until(watcher, lambda: bench.notices.state is ImporterState.OK)
     assert bench.is_over
 
 
 def test_an_inbox_removed_and_made_again_is_watched_again(bench: Bench, watcher: Watcher) -> None:
     shutil.rmtree(bench.root)
     bench.scan_until(watcher, lambda: bool(bench.told))
-    assert bench.notices.state is State.DEGRADED
+    assert bench.notices.state is ImporterState.DEGRADED
     (finding,) = bench.told
     assert f'The watched folder "{bench.root}" is not available' in finding
     assert "until it is back" in finding
@@ -245,7 +245,7 @@ def test_a_folder_with_links_is_left_to_scans(
     (bench.root / "bob" / "all").symlink_to(tmp_path)
     bench.tune(watcher, "ana")
     assert bench.is_polling
-    assert bench.notices.state is State.POLLING
+    assert bench.notices.state is ImporterState.POLLING
     (finding,) = bench.notices.findings()
     assert f'"{bench.root}/bob" (it contains symbolic links)' in finding.sentence
     drop(bench.root, "bob/2.json")
@@ -283,7 +283,7 @@ def test_a_watcher_that_always_fails_is_told_of_once(bench: Bench) -> None:
             bench.scan(watcher)
             bench.changes.wait(0.001)
     assert len(bench.told) == 1
-    assert bench.notices.state is State.DEGRADED
+    assert bench.notices.state is ImporterState.DEGRADED
     assert bench.marked_all >= 7
     assert not bench.is_polling
 

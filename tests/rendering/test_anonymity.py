@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from resumes.analyzer import Format
-from resumes.rendering import Choice, Renderer, compose
+from resumes.rendering import PdfOptions, Renderer, compose
 from resumes.rendering.page import file_name
 from tests.support.documents import a_document, with_section
 from tests.support.pdfs import SAMPLES, Pdf, fold, load, read_with_pdftotext, require_fonts
@@ -16,7 +16,7 @@ ID = "0123456789abcdef0123f7e2"
 
 
 def composed(document: dict[str, Any], layout: str = "single") -> dict[str, Any]:
-    return compose(document, ID, Choice(layout=layout, is_anonymous=True))
+    return compose(document, ID, PdfOptions(layout=layout, is_anonymous=True))
 
 
 def shown(document: dict[str, Any]) -> list[str]:
@@ -101,8 +101,8 @@ def test_the_contacts_are_hidden_within_texts() -> None:
 
 def test_the_file_is_not_named_after_the_person() -> None:
     shown = "AdaLovelaceResume.pdf"
-    assert file_name(shown, ID, Choice()) == shown
-    assert file_name(shown, ID, Choice(is_anonymous=True)) == "Candidate7E2Resume.pdf"
+    assert file_name(shown, ID, PdfOptions()) == shown
+    assert file_name(shown, ID, PdfOptions(is_anonymous=True)) == "Candidate7E2Resume.pdf"
 
 
 @pytest.mark.parametrize(
@@ -121,7 +121,7 @@ def test_no_form_of_the_name_is_left_in_the_page(name: str, text: str) -> None:
         header={"name": name},
         sections={"summaries": {"column": 0, "items": [{"text": text}] * 8}},
     )
-    page = compose(document, "0" * 21 + "abc", Choice(is_anonymous=True))
+    page = compose(document, "0" * 21 + "abc", PdfOptions(is_anonymous=True))
     assert page["header"]["name"] == page["author"] == "Candidate ABC"
     drawn = page["columns"][0][0]["items"][0]["text"]
     for word in ("lovelace", "weiss", "w0001", "ada"):
@@ -134,5 +134,7 @@ def test_links_of_sections_beyond_the_table_are_left_out() -> None:
             "hobbies": {"column": 0, "items": [{"link": "https://chess.example/u/c", "a": "Chess"}]}
         }
     )
-    page = compose(document, "0" * 24, Choice(is_anonymous=True), Format(frozenset({"hobbies"})))
+    page = compose(
+        document, "0" * 24, PdfOptions(is_anonymous=True), Format(frozenset({"hobbies"}))
+    )
     assert page["columns"][0][0]["items"] == [{"text": "Chess"}]

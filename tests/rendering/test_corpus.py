@@ -3,7 +3,7 @@
 import pytest
 
 from resumes.analyzer.schema import LAYOUTS
-from resumes.rendering import Choice, Renderer, compose
+from resumes.rendering import PdfOptions, Renderer, compose
 from tests.support.pdfs import absent, iter_corpus, read_with_pdftotext, texts_of
 
 STRIDE = 5
@@ -20,7 +20,7 @@ def test_resumes_that_nobody_here_wrote_are_drawn_and_found_whole(
     for number, (name, document) in enumerate(iter_corpus()):
         if (number - first) % STRIDE:
             continue
-        pdf, missing = renderer.render(compose(document, "0" * 24, Choice(layout=layout)))
+        pdf, missing = renderer.render(compose(document, "0" * 24, PdfOptions(layout=layout)))
         without_a_font += missing is not None
         whole, raw = read_with_pdftotext(pdf), read_with_pdftotext(pdf, "-raw")
         lost = [text for text in absent(texts_of(document), whole) if absent([text], raw)]

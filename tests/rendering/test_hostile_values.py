@@ -8,7 +8,7 @@ from hypothesis import given, settings
 
 from resumes.analyzer.schema import LAYOUTS
 from resumes.errors import InvalidInput, InvalidResume
-from resumes.rendering import Choice, Renderer, TooLong, compose
+from resumes.rendering import PdfOptions, Renderer, TooLong, compose
 from resumes.rendering.page import find_url
 from tests.support.api import bombs
 from tests.support.documents import DOCUMENTS, a_document, with_section
@@ -84,7 +84,7 @@ def everywhere(text: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("text", SOURCE)
 def test_source_is_printed_as_it_is(renderer: Renderer, text: str) -> None:
-    page = compose(everywhere(text), "0" * 24, Choice(layout="single"))
+    page = compose(everywhere(text), "0" * 24, PdfOptions(layout="single"))
     pdf = Pdf(renderer.render(page).pdf)
     said = fold("".join(each.text for each in pdf.elements()))
     assert said.count(fold(text)) >= 18
@@ -99,7 +99,7 @@ def test_only_what_is_an_address_of_four_kinds_becomes_a_link(
     renderer: Renderer, address: str
 ) -> None:
     for layout in ("single", "timeline"):
-        page = compose(everywhere(address), "0" * 24, Choice(layout=layout))
+        page = compose(everywhere(address), "0" * 24, PdfOptions(layout=layout))
         assert Pdf(renderer.render(page).pdf).links == []
 
 
@@ -112,7 +112,7 @@ def test_many_short_lines_go_over_to_the_next_page(
 ) -> None:
     lines = [f"{number:x}" for number in range(16, 166)]
     document = with_section(section, {field: "\n".join(lines)})
-    pdf = Pdf(renderer.render(compose(document, "0" * 24, Choice(layout=layout))).pdf)
+    pdf = Pdf(renderer.render(compose(document, "0" * 24, PdfOptions(layout=layout))).pdf)
     first, *others = [page.extract_text() for page in pdf.reader.pages]
     assert lines[0] in first
     assert any(lines[-1] in page for page in others)
@@ -130,7 +130,7 @@ def test_odd_characters_and_endless_words_are_drawn(renderer: Renderer, text: st
 def test_nothing_that_stands_everywhere_keeps_a_layout_from_being_drawn(
     renderer: Renderer, text: str, layout: str
 ) -> None:
-    page = compose(everywhere(text[:8_000]), "0" * 24, Choice(layout=layout))
+    page = compose(everywhere(text[:8_000]), "0" * 24, PdfOptions(layout=layout))
     assert Pdf(renderer.render(page).pdf).links == []
 
 
@@ -167,7 +167,7 @@ def test_any_number_is_drawn(renderer: Renderer, number: float) -> None:
         },
     )
     for layout in ("double", "stockholm", "timeline"):
-        page = compose(document, "0" * 24, Choice(layout=layout))
+        page = compose(document, "0" * 24, PdfOptions(layout=layout))
         assert renderer.render(page).missing is None
 
 
@@ -177,7 +177,7 @@ def drawn(renderer: Renderer, document: dict[str, Any], layout: str) -> None:
         stored = as_stored(json.dumps(document).encode())
     except (InvalidResume, InvalidInput):
         return
-    for choice in (Choice(layout=layout), Choice(layout=layout, is_anonymous=True)):
+    for choice in (PdfOptions(layout=layout), PdfOptions(layout=layout, is_anonymous=True)):
         assert renderer.render(compose(stored, "0" * 24, choice)).pdf.startswith(b"%PDF-")
 
 
@@ -243,7 +243,7 @@ BULKY = {
 def test_what_has_not_too_much_text_fits_into_the_memory_of_the_child(
     renderer: Renderer, name: str, layout: str
 ) -> None:
-    page = compose(BULKY[name], "0" * 24, Choice(layout=layout))
+    page = compose(BULKY[name], "0" * 24, PdfOptions(layout=layout))
     assert renderer.render(page).pdf.startswith(b"%PDF-")
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from resumes.analyzer.schema import LAYOUTS
-from resumes.rendering import Choice, Renderer, compose
+from resumes.rendering import PdfOptions, Renderer, compose
 from tests.support.pdfs import (
     SAMPLES,
     Pdf,
@@ -57,7 +57,7 @@ in_layouts = pytest.mark.parametrize(("sample", "layout"), PAIRS)
 
 def draw(renderer: Renderer, document: dict[str, Any], layout: str) -> bytes:
     """The PDF, which conforms to PDF/UA-1 as no text of it is without a font."""
-    pdf, missing = renderer.render(compose(document, "0" * 24, Choice(layout=layout)))
+    pdf, missing = renderer.render(compose(document, "0" * 24, PdfOptions(layout=layout)))
     assert missing is None
     return pdf
 

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from resumes.analyzer.schema import LAYOUTS, SECTION_TYPES
-from resumes.rendering import Choice, Paper, Renderer, compose
+from resumes.rendering import Paper, PdfOptions, Renderer, compose
 from resumes.rendering.child import TEMPLATE
 from resumes.rendering.shapes import NOT_DRAWN, ROWS
 from tests.support.documents import a_document, with_section
@@ -40,7 +40,7 @@ def test_every_layout_is_drawn_on_every_paper(
         a_document(header={}),
         with_section("summaries", {"text": "x"}, column=2),
     ):
-        page = compose(document, "0" * 24, Choice(layout=layout, paper=paper))
+        page = compose(document, "0" * 24, PdfOptions(layout=layout, paper=paper))
         assert renderer.render(page).missing is None
 
 
@@ -53,7 +53,7 @@ def test_a_section_of_every_type_is_drawn_with_each_field_alone(
     odd |= {"dateRange": dates, "level": 2, "pieces": 3}
     items = [{field: odd.get(field, "x")} for field in SECTION_TYPES[name].fields]
     for layout in ("double", "timeline"):
-        page = compose(with_section(name, *items), "0" * 24, Choice(layout=layout))
+        page = compose(with_section(name, *items), "0" * 24, PdfOptions(layout=layout))
         assert renderer.render(page).missing is None
 
 

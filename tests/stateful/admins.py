@@ -9,7 +9,7 @@ from hypothesis.stateful import MultipleResults, multiple, rule
 
 from resumes.errors import Conflict, NotFound
 from resumes.store import accounts, api_keys
-from resumes.store.account_archive.file_format import Kind
+from resumes.store.account_archive.file_format import RowKind
 from resumes.store.account_archive.restore import import_account
 from resumes.store.identifiers import POSITION_DIGITS
 from tests.stateful.model import Account, Chain, Export, Key, Plan
@@ -171,7 +171,7 @@ class Admins(World):
                 import_account(self.reach.store, file, name=name)
             return
         imported = import_account(self.reach.store, file, name=name)
-        assert imported.counts[Kind.KEY] == len(export.keys)
+        assert imported.counts[RowKind.KEY] == len(export.keys)
         (self.reach.root / name).mkdir(exist_ok=True)
         account = export.as_account(name, imported.account.id)
         rows = oracle.iter_rows(self.reach.store)

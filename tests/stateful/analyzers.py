@@ -6,8 +6,8 @@ from pathlib import Path
 from hypothesis import strategies as st
 from hypothesis.stateful import rule
 
-from resumes.store import import_ledger, import_requests
-from resumes.store.import_requests import Action
+from resumes.store import import_history, import_requests
+from resumes.store.import_requests import RequestKind
 from tests.stateful.bodies import Body, Look
 from tests.stateful.files import BAD, IGNORED, SEVERAL, Content, File, one
 from tests.stateful.world import BODIES, NAMES, PLACES, World
@@ -77,19 +77,19 @@ class Analyzers(World):
     @rule(place=PLACES)
     def retry(self, place: int) -> None:
         """Somebody asks for a file that failed to be tried again."""
-        self._ask(place, Action.RETRY, "failed")
+        self._ask(place, RequestKind.RETRY, "failed")
 
     @rule(place=PLACES)
     def release(self, place: int) -> None:
         """Somebody asks for a file that is held to be let in."""
-        self._ask(place, Action.RELEASE, "held")
+        self._ask(place, RequestKind.RELEASE, "held")
 
-    def _ask(self, place: int, action: Action, outcome: str) -> None:
+    def _ask(self, place: int, action: RequestKind, outcome: str) -> None:
         known = [file for file in self.imports.files if not file.is_forgotten]
         files = [file for file in known if file.is_put_away_as(outcome)]
         if files:
             file = files[place % len(files)]
             assert file.owner is not None
-            row = import_ledger.get_file(self.reach.store, file.claim_id, account_id=file.owner.id)
+            row = import_history.get_file(self.reach.store, file.claim_id, account_id=file.owner.id)
             import_requests.request_files(self.reach.store, [row], action)
             file.is_asked_for = True

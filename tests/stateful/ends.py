@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from resumes.store import Store, import_ledger
-from resumes.store.import_ledger import FileRow
+from resumes.store.import_history import FileRow
 from tests.stateful.files import File, Item
 from tests.stateful.model import Account
 from tests.support.inbox import oracle

@@ -12,7 +12,13 @@ from resumes.analyzer import parse
 from resumes.errors import Conflict, InvalidJson
 from resumes.store import Store, accounts, api_keys, creation, identifiers, stored_resumes
 from resumes.store.account_archive.export import iter_lines
-from resumes.store.account_archive.file_format import COLUMNS, Header, Kind, Reader, Row
+from resumes.store.account_archive.file_format import (
+    COLUMNS,
+    ArchiveReader,
+    ArchiveRow,
+    Header,
+    RowKind,
+)
 from resumes.store.accounts import AccountInfo
 from resumes.store.schema import api_keys as api_keys_table
 from resumes.store.schema import imported_digests, imported_files, imported_items, resumes
@@ -35,22 +41,22 @@ ITEMS = '{"total":1,"done":0,"duplicate":0,"held":1,"failed":0,"problems":[%s]}'
 PROBLEM = '{"item":0,"place":"line 1","outcome":"held"}'
 
 TABLES = {
-    Kind.RESUME: resumes, Kind.FILE: imported_files, Kind.ITEM: imported_items,
-    Kind.DIGEST: imported_digests, Kind.KEY: api_keys_table,
+    RowKind.RESUME: resumes, RowKind.FILE: imported_files, RowKind.ITEM: imported_items,
+    RowKind.DIGEST: imported_digests, RowKind.KEY: api_keys_table,
 }  # fmt: skip
-WHOLE: dict[Kind, dict[str, Any]] = {
-    Kind.RESUME: {
+WHOLE: dict[RowKind, dict[str, Any]] = {
+    RowKind.RESUME: {
         "id": ID, "title": None, "name": "Ada", "filename": "AdaResume.pdf",
         "created_at": NOW, "updated_at": NOW,
     },
-    Kind.FILE: {
+    RowKind.FILE: {
         "claim_id": ID, "name": "ana/a.json", "outcome": "failed", "reason": "invalid_json",
         "message": "why", "path": None, "byte_offset": 5, "size_bytes": 4, "claimed_at": NOW,
         "finished_at": NOW, "source": b"{", "root": "/srv/inbox", "items": ITEMS % PROBLEM,
     },
-    Kind.ITEM: {"claim_id": ID, "item": 0, "outcome": "done", "resume_id": ID},
-    Kind.DIGEST: {"digest": b"\x00\xff" * 16, "resume_id": ID},
-    Kind.KEY: {
+    RowKind.ITEM: {"claim_id": ID, "item": 0, "outcome": "done", "resume_id": ID},
+    RowKind.DIGEST: {"digest": b"\x00\xff" * 16, "resume_id": ID},
+    RowKind.KEY: {
         "id": "key_0123456789ab", "name": "one", "masked": api_keys.mask(api_keys.new_secret()),
         "created_at": NOW, "shown_at": None, "last_used_at": NOW, "expires_at": NOW,
         "revoked_at": None, "key_hash": b"h" * 32,
@@ -58,14 +64,14 @@ WHOLE: dict[Kind, dict[str, Any]] = {
 }  # fmt: skip
 
 
-def read(export: bytes, *, are_documents_known: bool = False) -> list[Row]:
-    return list(Reader(io.BytesIO(export), are_documents_known=are_documents_known))
+def read(export: bytes, *, are_documents_known: bool = False) -> list[ArchiveRow]:
+    return list(ArchiveReader(io.BytesIO(export), are_documents_known=are_documents_known))
 
 
-def read_back(kind: Kind, **values: Any) -> Row:
+def read_back(kind: RowKind, **values: Any) -> ArchiveRow:
     """The row with these values, after it went through a file."""
-    document = DOCUMENT if kind is Kind.RESUME else b""
-    (back,) = read(an_export(Row(kind, WHOLE[kind] | values, document)))
+    document = DOCUMENT if kind is RowKind.RESUME else b""
+    (back,) = read(an_export(ArchiveRow(kind, WHOLE[kind] | values, document)))
     return back
 
 
@@ -73,8 +79,8 @@ def read_back(kind: Kind, **values: Any) -> Row:
 
 
 def test_what_was_written_is_read_byte_for_byte() -> None:
-    rows = [a_row(), *(Row(kind, WHOLE[kind]) for kind in (Kind.ITEM, Kind.DIGEST))]
-    reader = Reader(io.BytesIO(an_export(*rows)))
+    rows = [a_row(), *(ArchiveRow(kind, WHOLE[kind]) for kind in (RowKind.ITEM, RowKind.DIGEST))]
+    reader = ArchiveReader(io.BytesIO(an_export(*rows)))
     assert reader.header == HEADER
     assert list(reader) == rows
     assert reader.counts == {"resume": 1, "file": 0, "item": 1, "digest": 1, "key": 0}
@@ -121,7 +127,7 @@ def test_an_export_that_was_cut_off_or_changed_anywhere_is_refused() -> None:
         ),
     ],
 )
-def test_rows_that_no_store_wrote_are_refused(rows: list[Row], why: str) -> None:
+def test_rows_that_no_store_wrote_are_refused(rows: list[ArchiveRow], why: str) -> None:
     with pytest.raises(InvalidJson, match=why):
         read(an_export(*rows))
 
@@ -180,14 +186,14 @@ def test_what_a_document_says_is_looked_into_unless_it_is_known() -> None:
 def test_every_column_is_in_a_line_and_what_a_store_writes_is_read() -> None:
     for kind, table in TABLES.items():
         columns = [column.name for column in table.columns if column.name != "account_id"]
-        assert list(COLUMNS[kind]) == columns + ["key_hash"] * (kind is Kind.KEY)
+        assert list(COLUMNS[kind]) == columns + ["key_hash"] * (kind is RowKind.KEY)
         assert read_back(kind).values == WHOLE[kind]
     reason = "too_beautiful"  # of a newer version
-    assert read_back(Kind.FILE, reason=reason).values["reason"] == reason
+    assert read_back(RowKind.FILE, reason=reason).values["reason"] == reason
 
 
-@pytest.mark.parametrize("kind", Kind)
-def test_what_may_be_unknown_may_be_null_and_nothing_else(kind: Kind) -> None:
+@pytest.mark.parametrize("kind", RowKind)
+def test_what_may_be_unknown_may_be_null_and_nothing_else(kind: RowKind) -> None:
     for column, name in COLUMNS[kind].items():
         is_nullable = column in TABLES[kind].c and TABLES[kind].c[column].nullable
         if is_nullable and column not in ("title", "name"):
@@ -197,8 +203,8 @@ def test_what_may_be_unknown_may_be_null_and_nothing_else(kind: Kind) -> None:
                 read_back(kind, **{column: None})
 
 
-WRONG: dict[Kind, dict[str, list[Any]]] = {
-    Kind.RESUME: {
+WRONG: dict[RowKind, dict[str, list[Any]]] = {
+    RowKind.RESUME: {
         "id": ["../../x", "A" * 24],
         "filename": [
             "../escaped-to/x.pdf", "/etc/x.pdf", ".pdf", "x.sh", "a\0b.pdf", "a\u202eb.pdf",
@@ -207,7 +213,7 @@ WRONG: dict[Kind, dict[str, list[Any]]] = {
         "created_at": ["2027"],
         "updated_at": [""],
     },
-    Kind.FILE: {
+    RowKind.FILE: {
         "claim_id": ["\x1b[2J../.."],
         "name": ["a\0b"],
         "outcome": ["zz"],
@@ -223,9 +229,9 @@ WRONG: dict[Kind, dict[str, list[Any]]] = {
             (ITEMS % PROBLEM).replace("line 1", "\\u0000"),
         ],
     },
-    Kind.ITEM: {"item": [2**31], "outcome": ["failed"], "resume_id": ["x"]},
-    Kind.DIGEST: {"digest": [b"short"]},
-    Kind.KEY: {
+    RowKind.ITEM: {"item": [2**31], "outcome": ["failed"], "resume_id": ["x"]},
+    RowKind.DIGEST: {"digest": [b"short"]},
+    RowKind.KEY: {
         "id": ["\x1b[2J"],
         "name": ["x" * 101],
         "masked": ["enh_live_x"],
@@ -241,14 +247,14 @@ WRONG: dict[Kind, dict[str, list[Any]]] = {
     ("kind", "column", "values"),
     [(kind, *one) for kind, columns in WRONG.items() for one in columns.items()],
 )
-def test_what_no_store_writes_is_refused(kind: Kind, column: str, values: list[Any]) -> None:
+def test_what_no_store_writes_is_refused(kind: RowKind, column: str, values: list[Any]) -> None:
     for value in values:
         with pytest.raises(InvalidJson, match=f'"{COLUMNS[kind][column]}" is .*line 2'):
             read_back(kind, **{column: value})
 
 
 def header_back(**values: Any) -> Header:
-    return Reader(io.BytesIO(an_export(header=HEADER.model_copy(update=values)))).header
+    return ArchiveReader(io.BytesIO(an_export(header=HEADER.model_copy(update=values)))).header
 
 
 @pytest.mark.parametrize(
@@ -278,8 +284,8 @@ def test_after_the_latest_id_there_are_others() -> None:
 # Exports
 
 
-def rows_of(export: bytes) -> dict[Kind, list[Row]]:
-    rows: dict[Kind, list[Row]] = {kind: [] for kind in Kind}
+def rows_of(export: bytes) -> dict[RowKind, list[ArchiveRow]]:
+    rows: dict[RowKind, list[ArchiveRow]] = {kind: [] for kind in RowKind}
     for row in read(export):
         rows[row.kind].append(row)
     return rows
@@ -303,19 +309,19 @@ def test_everything_of_the_account_is_in_its_export_and_nothing_of_others(
     account = accounts.get_account(store, "ana")
     rows = rows_of(b"".join(iter_lines(store, account, on_progress=counted.append)))
 
-    assert [row.values["id"] for row in rows[Kind.RESUME]] == ids
-    for row in rows[Kind.RESUME][:: count // 20]:
+    assert [row.values["id"] for row in rows[RowKind.RESUME]] == ids
+    for row in rows[RowKind.RESUME][:: count // 20]:
         stored = stored_resumes.get_resume(store, ana.id, row.values["id"])
         assert row.document == stored.document.encode()
-    assert [row.values["item"] for row in rows[Kind.ITEM]] == list(range(count))
-    assert {row.values["resume_id"] for row in rows[Kind.DIGEST]} == set(ids)
-    assert [row.values["claim_id"] for row in rows[Kind.FILE]] == ["0" * 24, "9" * 24]
-    assert rows[Kind.FILE][1].values["source"] == b"{"
-    assert rows[Kind.KEY] == []
+    assert [row.values["item"] for row in rows[RowKind.ITEM]] == list(range(count))
+    assert {row.values["resume_id"] for row in rows[RowKind.DIGEST]} == set(ids)
+    assert [row.values["claim_id"] for row in rows[RowKind.FILE]] == ["0" * 24, "9" * 24]
+    assert rows[RowKind.FILE][1].values["source"] == b"{"
+    assert rows[RowKind.KEY] == []
     assert counted == list(range(1, count + 1))
 
     with_keys = exported(store, with_keys=True)
-    (row,) = rows_of(with_keys)[Kind.KEY]  # of those that count
+    (row,) = rows_of(with_keys)[RowKind.KEY]  # of those that count
     assert (row.values["id"], row.values["key_hash"]) == (kept.id, api_keys.hash_key(kept.secret))
     assert kept.secret.encode() not in with_keys
 
@@ -329,7 +335,7 @@ def test_a_digest_whose_resume_was_lost_is_left_out(
     damage(
         store, f"DELETE FROM {table} WHERE account_id = :id AND id = :lost", id=ana.id, lost=lost
     )
-    digests = rows_of(exported(store))[Kind.DIGEST]
+    digests = rows_of(exported(store))[RowKind.DIGEST]
     assert [row.values["resume_id"] for row in digests] == [kept]
 
 
@@ -343,8 +349,8 @@ def test_what_comes_in_meanwhile_is_left_out_whole(store: Store, ana: AccountInf
 
     rows = rows_of(header + b"".join(lines))
 
-    assert [row.values["id"] for row in rows[Kind.RESUME]] == first
-    for kind in (Kind.DIGEST, Kind.ITEM):
+    assert [row.values["id"] for row in rows[RowKind.RESUME]] == first
+    for kind in (RowKind.DIGEST, RowKind.ITEM):
         assert {row.values["resume_id"] for row in rows[kind]} == set(first)
 
 

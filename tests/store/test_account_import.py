@@ -24,11 +24,11 @@ from resumes.store import (
     api_keys,
     creation,
     identifiers,
-    import_ledger,
+    import_history,
     open_store,
     stored_resumes,
 )
-from resumes.store.account_archive.file_format import Kind, Row
+from resumes.store.account_archive.file_format import ArchiveRow, RowKind
 from resumes.store.account_archive.restore import (
     MAX_LOG_BYTES,
     MIN_ROOM_BYTES,
@@ -90,7 +90,7 @@ def test_an_account_comes_back_as_it_was(store: Store, ana: AccountInfo) -> None
         stored_resumes.get_resume(store, back.id, one).document for one in ids[:-1]
     ] == documents
     assert api_keys.authenticate(store, new.secret)[0].account_id == back.id
-    assert import_ledger.get_file(store, "9" * 24, account_id=back.id).reason == "invalid_json"
+    assert import_history.get_file(store, "9" * 24, account_id=back.id).reason == "invalid_json"
     assert accounts.list_wrong(store) == []
 
 
@@ -148,16 +148,16 @@ def test_a_plan_that_is_not_here_is_refused_and_another_can_be_chosen(store: Sto
     assert take(store, export, plan="free").plan == "free"
 
 
-def a_key(number: int, *, key_hash: bytes | None = None) -> Row:
+def a_key(number: int, *, key_hash: bytes | None = None) -> ArchiveRow:
     values = {
         "id": f"key_{number:012x}", "name": "", "masked": "enh_live_abc…", "created_at": NOW,
         "shown_at": None, "last_used_at": None, "expires_at": None, "revoked_at": None,
         "key_hash": key_hash or bytes([number]) * 32,
     }  # fmt: skip
-    return Row(Kind.KEY, values)
+    return ArchiveRow(RowKind.KEY, values)
 
 
-DIGEST = Row(Kind.DIGEST, {"digest": bytes(32), "resume_id": "0" * 23 + "2"})
+DIGEST = ArchiveRow(RowKind.DIGEST, {"digest": bytes(32), "resume_id": "0" * 23 + "2"})
 
 
 @pytest.mark.parametrize(
@@ -426,6 +426,6 @@ def test_there_has_to_be_room_for_the_rows_and_the_log(
 
 
 def test_a_slice_is_of_one_kind_and_bounded_in_rows_and_bytes() -> None:
-    small, large = Row(Kind.ITEM, {}), Row(Kind.RESUME, {}, b"x" * SLICE_BYTES)
+    small, large = ArchiveRow(RowKind.ITEM, {}), ArchiveRow(RowKind.RESUME, {}, b"x" * SLICE_BYTES)
     rows = [large, large, small, small, small, small]
     assert [len(some) for some in iter_slices(rows, 3)] == [1, 1, 3, 1]

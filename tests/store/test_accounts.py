@@ -122,7 +122,7 @@ def test_a_deleted_account_leaves_nothing_and_its_keys_do_not_count(
     creation.create(store, ana.id, [a_resume(idempotency="k")])
     creation.create(store, ana.id, [a_resume(with_digest=True)], claim=a_claim())
     a_file(store, ana)
-    import_requests.request_all_files(store, import_requests.Action.RETRY)
+    import_requests.request_all_files(store, import_requests.RequestKind.RETRY)
     index_all(store)
     assert accounts.delete_account(store, "ana", with_resumes=True) == 2
     rest = set(metadata.tables) - {"plans", "store_facts", "deleted_accounts"}

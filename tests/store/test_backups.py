@@ -19,7 +19,7 @@ from resumes.store.creation import Created, create
 from resumes.store.sqlite import files
 from resumes.store.sqlite.store import sqlite_engine
 from resumes.store.transfer import backups, restores
-from resumes.store.transfer.rows import Progress, Stage
+from resumes.store.transfer.rows import CopyProgress, Stage
 from tests.store.conftest import SteppingClock
 from tests.support.resumes import a_resume
 from tests.support.store.builders import (
@@ -46,7 +46,7 @@ def folder(tmp_path: Path) -> Path:
 
 def test_a_backup_is_one_private_file_that_opens(store: Store, folder: Path) -> None:
     fill_store(store)
-    told: list[Progress] = []
+    told: list[CopyProgress] = []
 
     made = backups.back_up(store, folder / "today.db", on_progress=told.append)
 
@@ -433,7 +433,7 @@ def test_a_database_is_restored_whole_or_not_at_all(backup: Path, store: Store, 
         pytest.skip("a file is put in place at once")
     before = held_by(store)
 
-    def fail(progress: Progress) -> None:
+    def fail(progress: CopyProgress) -> None:
         if progress.stage is Stage.PROVING:
             raise OSError("the terminal is gone")
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
-from resumes.store import Store, creation, import_items, integrity, open_store, stored_resumes
+from resumes.store import Store, creation, import_ledger, integrity, open_store, stored_resumes
 from resumes.store.accounts import AccountInfo
 from resumes.store.import_ledger import FileOutcome
 from resumes.store.integrity import STOPPED, Defect
@@ -174,7 +174,7 @@ def test_a_history_that_cannot_be_read(store: Store, used: AccountInfo, content:
         store, "UPDATE imported_files SET items = :content WHERE items IS NOT NULL", content=content
     )
     with pytest.raises(ValueError, match=r"."):
-        import_items.parse_items(content)
+        import_ledger.parse_items(content)
     (flaw,) = find_flaws(store)
     assert (flaw.defect, flaw.account, flaw.count) == (Defect.BAD_ITEMS, "ana", 1)
     damage(store, flaw.remedy.removeprefix(STOPPED))

@@ -29,7 +29,7 @@ from resumes.store.postgresql.connection import TimeoutConnection
 from resumes.store.schema import metadata
 from resumes.store.sqlite import files
 from resumes.store.transfer import copies
-from resumes.store.transfer.rows import BATCH_ROWS, READERS, TABLES, Progress, Stage, encode
+from resumes.store.transfer.rows import BATCH_ROWS, READERS, TABLES, CopyProgress, Stage, encode
 from tests.support import postgres
 from tests.support.engines import Engine
 from tests.support.inbox.builders import a_full_disk
@@ -77,7 +77,7 @@ def assert_takes_no_writes(store: Store) -> None:
 def test_a_copy_there_and_back_holds_the_same(source: Store, place: str, tmp_path: Path) -> None:
     before, newest = held_by(source), ids_of(source, "ana")[-1]
     assert all(digest.rows for digest in before)
-    last: dict[Stage, Progress] = {}
+    last: dict[Stage, CopyProgress] = {}
 
     there = copies.copy(source, place, on_progress=lambda one: last.update({one.stage: one}))
 
@@ -220,7 +220,7 @@ def test_s13_the_source_of_a_copy_stays_closed(source: Store, place: str) -> Non
 def test_s13_the_source_of_a_copy_that_failed_takes_writes(
     source: Store, place: str, tmp_path: Path
 ) -> None:
-    def fail(progress: Progress) -> None:
+    def fail(progress: CopyProgress) -> None:
         if progress.stage is Stage.PROVING:
             raise OSError("the terminal is gone")
 
@@ -309,7 +309,7 @@ def test_a_database_that_is_being_filled_can_be_read_and_takes_no_writes(
     if is_file(url):
         pytest.skip("a file is not there yet")
 
-    def use(progress: Progress) -> None:
+    def use(progress: CopyProgress) -> None:
         with psycopg.connect(url, autocommit=True) as other:
             other.execute("SET lock_timeout = '10ms'")
             assert other.execute("SELECT count(*) FROM accounts").fetchone() == (0,)
@@ -368,7 +368,7 @@ def test_rows_that_differ_are_encoded_otherwise() -> None:
 def test_a_copy_that_differs_in_any_value_names_the_table_and_is_not_kept(
     source: Store, place: str, tmp_path: Path
 ) -> None:
-    def spoil(progress: Progress) -> None:
+    def spoil(progress: CopyProgress) -> None:
         if progress.stage is Stage.COPYING and progress.done == progress.total:
             damage(source, "UPDATE documents SET document = replace(document, 'B', 'b')")
 
@@ -413,7 +413,7 @@ def test_a_store_goes_to_one_place(source: Store, place: str, tmp_path: Path) ->
 def test_s13_a_source_that_was_reopened_meanwhile_is_not_moved(
     source: Store, place: str, tmp_path: Path
 ) -> None:
-    def reopen(progress: Progress) -> None:
+    def reopen(progress: CopyProgress) -> None:
         if progress.stage is Stage.PROVING and progress.done == progress.total:
             closed.reopen(source)
 

@@ -17,7 +17,7 @@ from resumes.errors import (
     QuotaReached,
     StoreUnavailable,
 )
-from resumes.store import Store, accounts, creation, import_ledger, plans, stored_resumes
+from resumes.store import Store, accounts, creation, import_history, plans, stored_resumes
 from resumes.store.accounts import AccountInfo
 from resumes.store.creation import (
     Created,
@@ -28,8 +28,7 @@ from resumes.store.creation import (
     create_async,
     create_files,
 )
-from resumes.store.import_items import Items
-from resumes.store.import_ledger import FileOutcome, Verdict
+from resumes.store.import_ledger import FileOutcome, Items, Verdict
 from resumes.store.store import WRITE_DEADLINE_S
 from resumes.store.write_queue import Write, was_committed
 from tests.store.conftest import SteppingClock
@@ -318,7 +317,7 @@ def test_a_file_of_several_items_is_held_else_failed_else_duplicate_else_done(
     limit(store, 3)
     batch = [a_resume(name, with_digest=True, item=n) for n, name in enumerate(names)]
     create(store, ana.id, batch, claim=a_claim(), failed=failed)
-    (row,) = import_ledger.list_files(store)
+    (row,) = import_history.list_files(store)
     assert row.outcome is expected
 
 
@@ -348,7 +347,7 @@ def test_i1_a_batch_of_files_that_is_done_again_gets_its_first_answers(
     made = [made_ids(outcomes)[0] for outcomes in first if isinstance(outcomes, list)]
     assert files_of(store, ana, batch) == [[Created(one, replayed=True)] for one in made]
     assert accounts.get_account(store, "ana").resume_count == count
-    assert {row.outcome for row in import_ledger.list_files(store)} == {FileOutcome.DONE}
+    assert {row.outcome for row in import_history.list_files(store)} == {FileOutcome.DONE}
 
 
 @pytest.mark.parametrize("count", [2, 64, 65, 200])
@@ -370,7 +369,7 @@ def test_equal_files_of_one_batch_are_duplicates_of_the_first(
     first, second = files_of(store, ana, [a_resume(with_digest=True)] * 2)
     assert isinstance(first, list)
     assert second == [Duplicate(*made_ids(first))]
-    outcomes = [row.outcome for row in import_ledger.list_files(store)]
+    outcomes = [row.outcome for row in import_history.list_files(store)]
     assert outcomes == [FileOutcome.DUPLICATE, FileOutcome.DONE]
 
 
@@ -392,7 +391,7 @@ def test_files_that_are_done_and_others_are_in_the_ledger_as_they_came_to_their_
             Creation(ana.id, [a_resume("B")], store.clock(), several),
         ],
     )
-    last, refused, first = import_ledger.list_files(store)
+    last, refused, first = import_history.list_files(store)
     outcomes = (first.outcome, refused.outcome, last.outcome)
     assert outcomes == (FileOutcome.DONE, FileOutcome.FAILED, FileOutcome.DONE)
     why = (refused.reason, refused.message, refused.path, refused.byte_offset)
@@ -400,7 +399,7 @@ def test_files_that_are_done_and_others_are_in_the_ledger_as_they_came_to_their_
     for row in (first, refused):
         assert (row.name, row.size_bytes, row.root) == ("ada.json", 100, "/srv/inbox")
     assert (first.items, last.items) == (None, items)
-    assert [import_ledger.find_source(store, row) for row in (first, refused, last)] == [
+    assert [import_history.find_source(store, row) for row in (first, refused, last)] == [
         None,
         b"{",
         None,
@@ -412,14 +411,14 @@ def test_a_file_that_is_done_after_all_keeps_nothing_of_why_it_was_not(
 ) -> None:
     limit(store, 0)
     create(store, ana.id, [a_resume()], claim=a_claim())
-    (held,) = import_ledger.list_files(store)
+    (held,) = import_history.list_files(store)
     assert held.outcome is FileOutcome.HELD
-    assert import_ledger.find_source(store, held) == b"{"
+    assert import_history.find_source(store, held) == b"{"
     limit(store, 1)
     create(store, ana.id, [a_resume()], claim=a_claim())
-    (done,) = import_ledger.list_files(store)
+    (done,) = import_history.list_files(store)
     assert (done.outcome, done.reason, done.message) == (FileOutcome.DONE, None, None)
-    assert import_ledger.find_source(store, done) is None
+    assert import_history.find_source(store, done) is None
 
 
 def test_the_ledger_says_why_a_file_is_not_done_in_the_words_of_the_outcome(
@@ -433,7 +432,7 @@ def test_the_ledger_says_why_a_file_is_not_done_in_the_words_of_the_outcome(
     ):
         create(store, ana.id, [new], claim=a_claim(f"{digit}" * 24))
 
-    told = [(row.outcome, row.reason, row.message) for row in import_ledger.list_files(store)]
+    told = [(row.outcome, row.reason, row.message) for row in import_history.list_files(store)]
 
     assert told[::-1] == [
         (FileOutcome.DUPLICATE, "duplicate", f"The same content is stored as {stored}"),

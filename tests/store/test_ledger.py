@@ -6,20 +6,25 @@ from typing import Any
 import pytest
 
 from resumes.errors import InvalidArgument, NotFound
-from resumes.store import Store, accounts, creation, import_ledger
+from resumes.store import Store, accounts, creation, import_history, import_ledger
 from resumes.store.accounts import AccountInfo
-from resumes.store.import_items import MAX_PROBLEMS, Items, Problem, parse_items
-from resumes.store.import_ledger import (
-    SO_FAR,
+from resumes.store.import_history import (
     FileCount,
-    FileOutcome,
-    Item,
-    Place,
-    Verdict,
+    Position,
     count_files,
     list_by_outcome,
     parse_place,
     place_of,
+)
+from resumes.store.import_ledger import (
+    MAX_PROBLEMS,
+    SO_FAR,
+    FileOutcome,
+    Item,
+    Items,
+    Problem,
+    Verdict,
+    parse_items,
 )
 from tests.store.conftest import SteppingClock
 from tests.support.resumes import a_claim, a_resume
@@ -37,7 +42,7 @@ FAILED, HELD, DUPLICATE, DONE = (
 
 def listed(store: Store, **filters: Any) -> str:
     """The first digits of the ids of files, the newest first."""
-    return "".join(row.claim_id[0] for row in import_ledger.list_files(store, **filters))
+    return "".join(row.claim_id[0] for row in import_history.list_files(store, **filters))
 
 
 def sorted_out(store: Store, **filters: Any) -> str:
@@ -62,30 +67,30 @@ def test_a_file_that_failed_is_recorded_with_its_reason_and_source_and_once_it_i
     claim = a_claim(name="bad.json", root="/srv/inbox", items=json.dumps(items.as_json()))
     verdict = Verdict(FAILED, "invalid_json", "Invalid JSON", byte_offset=17)
     import_ledger.record(store, ana.id, claim, verdict)
-    (row,) = import_ledger.list_files(store)
+    (row,) = import_history.list_files(store)
     assert (row.account_id, row.account, row.name, row.outcome) == (
         ana.id, "ana", "bad.json", FAILED,
     )  # fmt: skip
     assert (row.reason, row.byte_offset, row.is_under_way) == ("invalid_json", 17, False)
     assert (row.root, row.items) == ("/srv/inbox", items)
-    assert import_ledger.find_source(store, row) == b"{"
+    assert import_history.find_source(store, row) == b"{"
 
     do(store, ana, "0")
 
-    (row,) = import_ledger.list_files(store)
+    (row,) = import_history.list_files(store)
     assert (row.outcome, row.reason, row.root, row.items) == (DONE, None, None, None)
-    assert import_ledger.find_source(store, row) is None
+    assert import_history.find_source(store, row) is None
     assert (listed(store, outcome=FAILED), listed(store, outcome=DONE)) == ("", "0")
 
 
 def test_recording_for_an_account_that_is_gone_does_nothing(store: Store) -> None:
     import_ledger.record(store, "f" * 16, a_claim(), Verdict(FAILED))
-    assert import_ledger.list_files(store) == []
+    assert import_history.list_files(store) == []
 
 
 def test_a_file_whose_resumes_are_being_imported_says_so(store: Store, ana: AccountInfo) -> None:
     import_ledger.record(store, ana.id, a_claim("1" * 24), SO_FAR)
-    assert import_ledger.get_file(store, "1" * 24).is_under_way
+    assert import_history.get_file(store, "1" * 24).is_under_way
 
 
 def test_a_file_is_looked_for_in_one_account_or_in_all(
@@ -94,10 +99,10 @@ def test_a_file_is_looked_for_in_one_account_or_in_all(
     ana, bo = an_account("ana"), an_account("bo")
     a_file(store, ana, "1" * 24)
     for account_id in (None, ana.id):
-        assert import_ledger.get_file(store, "1" * 24, account_id=account_id).account == "ana"
+        assert import_history.get_file(store, "1" * 24, account_id=account_id).account == "ana"
     for claim_id, account_id in (("1" * 24, bo.id), ("3" * 24, None)):
         with pytest.raises(NotFound, match=claim_id):
-            import_ledger.get_file(store, claim_id, account_id=account_id)
+            import_history.get_file(store, claim_id, account_id=account_id)
 
 
 def test_the_items_of_a_claim_say_which_resumes_they_became(store: Store, ana: AccountInfo) -> None:
@@ -146,10 +151,10 @@ def test_files_are_listed_newest_first_whoever_they_are_of(
     assert listed(store, limit=4) == "fedc"
     assert listed(store, account_id=owners[0].id) == "fc963"
     seen: list[str] = []
-    while page := import_ledger.list_files(store, limit=4, before=seen[-1] if seen else None):
+    while page := import_history.list_files(store, limit=4, before=seen[-1] if seen else None):
         seen += [row.claim_id for row in page]
     assert "".join(one[0] for one in seen) == "fedcba987654321"
-    assert {row.account for row in import_ledger.list_files(store, limit=4)} == {"ana", "bo", "cy"}
+    assert {row.account for row in import_history.list_files(store, limit=4)} == {"ana", "bo", "cy"}
 
 
 def test_files_are_listed_and_counted_by_outcome_and_reason(
@@ -232,8 +237,8 @@ def test_what_asks_for_something_comes_first_over_all_accounts_or_of_some_files_
         ({"outcome": DONE}, "61"),
         ({"reason": "too_large"}, "a9"),
         ({"reason": "too_large", "outcome": HELD}, "9"),
-        ({"outcome": FAILED, "after": Place(FAILED, "5" * 24)}, "2"),
-        ({"outcome": FAILED, "after": Place(HELD, "5" * 24)}, ""),
+        ({"outcome": FAILED, "after": Position(FAILED, "5" * 24)}, "2"),
+        ({"outcome": FAILED, "after": Position(HELD, "5" * 24)}, ""),
     ):
         assert sorted_out(store, **filters) == expected, filters
     # A file that comes to another end meanwhile is not lost.

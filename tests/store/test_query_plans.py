@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from resumes.store import Store, accounts, api_keys, creation, import_ledger, stored_resumes
+from resumes.store import Store, accounts, api_keys, creation, import_history, stored_resumes
 from resumes.store.accounts import AccountInfo
 from resumes.store.idempotency import prune_async
-from resumes.store.import_ledger import FileOutcome, count_files
+from resumes.store.import_history import count_files
+from resumes.store.import_ledger import FileOutcome
 from resumes.store.statements import driver
 from tests.store.conftest import SteppingClock
 from tests.support.resumes import a_resume
@@ -27,19 +28,19 @@ CALLS: dict[str, tuple[Callable[[Store, str, str], Any], str]] = {
         "resumes USING PRIMARY KEY (account_id=? AND id>?)",
     ),
     "the newest files": (
-        lambda store, ana, _: import_ledger.list_files(store, account_id=ana),
+        lambda store, ana, _: import_history.list_files(store, account_id=ana),
         "PRIMARY KEY (account_id=? AND claim_id>? AND claim_id<?)",
     ),
     "files that failed": (
-        lambda store, *_: import_ledger.list_files(store, outcome=FAILED),
+        lambda store, *_: import_history.list_files(store, outcome=FAILED),
         NOT_DONE,
     ),
     "files of a reason": (
-        lambda store, *_: import_ledger.list_files(store, reason="too_large"),
+        lambda store, *_: import_history.list_files(store, reason="too_large"),
         NOT_DONE,
     ),
     "a file": (
-        lambda store, ana, _: import_ledger.get_file(store, "1" * 24, account_id=ana),
+        lambda store, ana, _: import_history.get_file(store, "1" * 24, account_id=ana),
         "PRIMARY KEY (account_id=? AND claim_id=?)",
     ),
     "what an account holds": (

@@ -5,11 +5,11 @@ import dataclasses
 import pytest
 
 from resumes.errors import Conflict
-from resumes.store import Store, creation, import_ledger, import_requests, importers
+from resumes.store import Store, creation, import_history, import_requests, importers
 from resumes.store.accounts import AccountInfo
 from resumes.store.import_ledger import FileOutcome, Verdict
-from resumes.store.import_requests import Action
-from resumes.store.importers import ImporterFinding, SeenImporter, State, count_waiting
+from resumes.store.import_requests import RequestKind
+from resumes.store.importers import ImporterFinding, ImporterState, SeenImporter, count_waiting
 from tests.store.conftest import SteppingClock
 from tests.support.resumes import a_claim, a_resume
 from tests.support.store.builders import NOW, MakeAccount, a_file, an_importer
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.engines
 FAILED, HELD = FileOutcome.FAILED, FileOutcome.HELD
 
 
-def asked(store: Store, *, root: str | None = None) -> list[tuple[str, Action]]:
+def asked(store: Store, *, root: str | None = None) -> list[tuple[str, RequestKind]]:
     """The first digit of the files that something is asked for, and what."""
     found = import_requests.list_requests(store, root=root)
     return sorted((one.claim_id[0], one.action) for one in found)
@@ -29,7 +29,7 @@ def files_in(store: Store, account: AccountInfo, *roots: str | None) -> None:
     """Files that failed, 1 and so on, dropped in these folders, are to be tried again."""
     for number, root in enumerate(roots, 1):
         a_file(store, account, f"{number}" * 24, root=root)
-    import_requests.request_all_files(store, Action.RETRY)
+    import_requests.request_all_files(store, RequestKind.RETRY)
 
 
 def test_to_ask_twice_is_to_ask_once_and_to_retry_a_held_file_is_to_release_it(
@@ -40,9 +40,9 @@ def test_to_ask_twice_is_to_ask_once_and_to_retry_a_held_file_is_to_release_it(
     held = a_file(store, ana, "2" * 24, HELD)
     assert import_requests.find_request(store, ana.id, failed.claim_id) is None
     for files in ([failed, failed], [failed], [held]):
-        import_requests.request_files(store, files, Action.RETRY)
-    assert asked(store) == [("1", Action.RETRY), ("2", Action.RELEASE)]
-    request = import_requests.Request(ana.id, "1" * 24, Action.RETRY, NOW, "/srv/inbox")
+        import_requests.request_files(store, files, RequestKind.RETRY)
+    assert asked(store) == [("1", RequestKind.RETRY), ("2", RequestKind.RELEASE)]
+    request = import_requests.RequestedFile(ana.id, "1" * 24, RequestKind.RETRY, NOW, "/srv/inbox")
     assert import_requests.list_requests(store)[0] == request
     assert import_requests.find_request(store, ana.id, failed.claim_id) == request
 
@@ -50,14 +50,18 @@ def test_to_ask_twice_is_to_ask_once_and_to_retry_a_held_file_is_to_release_it(
 @pytest.mark.parametrize(
     ("action", "outcome", "message"),
     [
-        (Action.RELEASE, FAILED, "it failed. Try it again with `resumes imports retry"),
-        (Action.RELEASE, FileOutcome.DONE, "it is already imported. Only failed or held files"),
-        (Action.RETRY, FileOutcome.DONE, "it is already imported. Only failed or held files"),
-        (Action.RETRY, FileOutcome.DUPLICATE, "it is a duplicate. Only failed or held files"),
+        (RequestKind.RELEASE, FAILED, "it failed. Try it again with `resumes imports retry"),
+        (
+            RequestKind.RELEASE,
+            FileOutcome.DONE,
+            "it is already imported. Only failed or held files",
+        ),
+        (RequestKind.RETRY, FileOutcome.DONE, "it is already imported. Only failed or held files"),
+        (RequestKind.RETRY, FileOutcome.DUPLICATE, "it is a duplicate. Only failed or held files"),
     ],
 )
 def test_a_file_that_the_action_does_not_fit_is_refused_and_so_are_those_with_it(
-    store: Store, ana: AccountInfo, action: Action, outcome: FileOutcome, message: str
+    store: Store, ana: AccountInfo, action: RequestKind, outcome: FileOutcome, message: str
 ) -> None:
     held = a_file(store, ana, "1" * 24, HELD)
     other = a_file(store, ana, "2" * 24, outcome)
@@ -72,7 +76,7 @@ def test_a_file_that_comes_to_another_end_meanwhile_is_not_asked_for(
     still, seen_failed = a_file(store, ana, "1" * 24), a_file(store, ana, "2" * 24)
     creation.create(store, ana.id, [a_resume()], claim=a_claim("2" * 24))
     with pytest.raises(Conflict, match="its outcome has just changed"):
-        import_requests.request_files(store, [still, seen_failed], Action.RETRY)
+        import_requests.request_files(store, [still, seen_failed], RequestKind.RETRY)
     assert asked(store) == []
 
 
@@ -87,17 +91,19 @@ def test_all_that_failed_or_are_held_can_be_asked_for_of_an_account_or_a_reason_
     a_file(store, ana, "5" * 24, FileOutcome.DONE)
     assert (
         import_requests.request_all_files(
-            store, Action.RETRY, account_id=ana.id, reason="too_large"
+            store, RequestKind.RETRY, account_id=ana.id, reason="too_large"
         )
         == 0
     )
-    assert import_requests.request_all_files(store, Action.RETRY, reason="too_large") == 1
-    assert asked(store) == [("3", Action.RETRY)]
-    assert import_requests.request_all_files(store, Action.RETRY, account_id=ana.id) == 1
-    assert asked(store) == [("1", Action.RETRY), ("3", Action.RETRY)]
-    assert import_requests.request_all_files(store, Action.RETRY) == 2  # once more, which is once
-    assert import_requests.request_all_files(store, Action.RELEASE) == 1
-    assert asked(store)[1] == ("2", Action.RELEASE)
+    assert import_requests.request_all_files(store, RequestKind.RETRY, reason="too_large") == 1
+    assert asked(store) == [("3", RequestKind.RETRY)]
+    assert import_requests.request_all_files(store, RequestKind.RETRY, account_id=ana.id) == 1
+    assert asked(store) == [("1", RequestKind.RETRY), ("3", RequestKind.RETRY)]
+    assert (
+        import_requests.request_all_files(store, RequestKind.RETRY) == 2
+    )  # once more, which is once
+    assert import_requests.request_all_files(store, RequestKind.RELEASE) == 1
+    assert asked(store)[1] == ("2", RequestKind.RELEASE)
 
 
 def test_more_than_fit_into_one_transaction_are_asked_for(store: Store, ana: AccountInfo) -> None:
@@ -107,7 +113,7 @@ def test_more_than_fit_into_one_transaction_are_asked_for(store: Store, ana: Acc
     creation.create_files(
         store, [creation.Creation(ana.id, (), store.clock(), claim, failed) for claim in claims]
     )
-    assert import_requests.request_all_files(store, Action.RETRY) == count
+    assert import_requests.request_all_files(store, RequestKind.RETRY) == count
     found = import_requests.list_requests(store, limit=2 * count)
     assert [one.claim_id for one in found] == [claim.claim_id for claim in claims]
 
@@ -116,9 +122,9 @@ def test_the_request_that_waits_longest_is_dated(
     store: Store, ana: AccountInfo, clock: SteppingClock
 ) -> None:
     assert import_requests.find_oldest(store) is None
-    import_requests.request_files(store, [a_file(store, ana, "2" * 24)], Action.RETRY)
+    import_requests.request_files(store, [a_file(store, ana, "2" * 24)], RequestKind.RETRY)
     clock.advance(60)
-    import_requests.request_files(store, [a_file(store, ana, "1" * 24)], Action.RETRY)
+    import_requests.request_files(store, [a_file(store, ana, "1" * 24)], RequestKind.RETRY)
     assert import_requests.find_oldest(store) == NOW
 
 
@@ -137,13 +143,13 @@ def test_what_was_taken_up_is_asked_for_no_more(store: Store, ana: AccountInfo) 
 def test_a_request_that_cannot_be_met_is_gone_and_the_file_says_why_unless_it_is_done(
     store: Store, ana: AccountInfo, clock: SteppingClock, is_done: bool
 ) -> None:
-    import_requests.request_files(store, [a_file(store, ana, "1" * 24)], Action.RETRY)
+    import_requests.request_files(store, [a_file(store, ana, "1" * 24)], RequestKind.RETRY)
     if is_done:
         creation.create(store, ana.id, [a_resume()], claim=a_claim("1" * 24))
     clock.advance(60)
     import_requests.refuse_request(store, ana.id, "1" * 24, "The file is gone")
     assert asked(store) == []
-    file = import_ledger.get_file(store, "1" * 24)
+    file = import_history.get_file(store, "1" * 24)
     if is_done:
         assert file.message is None
     else:
@@ -182,8 +188,10 @@ def alive(store: Store) -> list[str]:
 
 
 def test_an_importer_is_listed_once_as_it_said_last(store: Store, clock: SteppingClock) -> None:
-    findings = (ImporterFinding("events", State.POLLING, "The folder tells of no changes."),)
-    importer = an_importer(state=State.POLLING, findings=findings)
+    findings = (
+        ImporterFinding("events", ImporterState.POLLING, "The folder tells of no changes."),
+    )
+    importer = an_importer(state=ImporterState.POLLING, findings=findings)
     importers.announce(store, importer)
     (seen,) = importers.list_importers(store)
     assert seen.importer == importer

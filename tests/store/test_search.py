@@ -19,7 +19,7 @@ from resumes.store import (
     stored_resumes,
 )
 from resumes.store.accounts import AccountInfo
-from resumes.store.search import Found, holds, parse_terms
+from resumes.store.search import SearchResult, holds, parse_terms
 from resumes.store.search_index import (
     MAX_FIELD_CHARS,
     searched_words,
@@ -44,7 +44,7 @@ find_page = partial(search.find_page, monotonic=lambda: 0.0)
 """Takes no time, and so is never late."""
 
 
-def ids(found: Found) -> list[str]:
+def ids(found: SearchResult) -> list[str]:
     return [entry.id for entry in found.page.entries]
 
 
@@ -138,7 +138,7 @@ def test_nothing_of_another_account_is_found(
     if is_indexed:
         index_all(store)
     assert ids(find_page(store, mine.id, "ada")) == [my_id]
-    assert find_page(store, "0" * 16, "ada") == Found(stored_resumes.Page([], None), 0)
+    assert find_page(store, "0" * 16, "ada") == SearchResult(stored_resumes.Page([], None), 0)
 
 
 def test_blank_words_and_a_malformed_cursor_are_refused(store: Store, ana: AccountInfo) -> None:

@@ -3,8 +3,7 @@
 import json
 
 from resumes.store import accounts
-from resumes.store.import_items import Items
-from resumes.store.import_ledger import Claim, FileOutcome, Verdict, record
+from resumes.store.import_ledger import ClaimedFile, FileOutcome, Items, Verdict, record
 from tests.command.conftest import CommandLine, open_home
 
 
@@ -24,7 +23,7 @@ def record_file(
     items: Items | None = None,
 ) -> None:
     """A file that came to this outcome is in the ledger."""
-    claim = Claim(
+    claim = ClaimedFile(
         claim_id,
         f"{account}/x\x1b.json",
         12,

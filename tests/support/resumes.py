@@ -7,7 +7,7 @@ from typing import Any
 
 from resumes import analyzer
 from resumes.store.creation import IdempotencyKey, NewResume
-from resumes.store.import_ledger import Claim
+from resumes.store.import_ledger import ClaimedFile
 
 
 def a_document(name: str = "Ada Example", **top_level: Any) -> bytes:
@@ -44,9 +44,9 @@ def a_claim(
     root: str | None = None,
     items: str | None = None,
     source: Callable[[], bytes] = lambda: b"{",
-) -> Claim:
+) -> ClaimedFile:
     """A claimed file."""
-    return Claim(
+    return ClaimedFile(
         claim_id=claim_id,
         name=name,
         size_bytes=100,

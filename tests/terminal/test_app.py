@@ -28,7 +28,7 @@ from tests.support.terminal.driving import (
 from tui.app import MOST_TYPED, ResumesApp, is_offered
 from tui.keys import ACTIONS, Place
 from tui.opening import find_owner, prepare
-from tui.session import Session
+from tui.session import UiSession
 from tui.store_calls import REMEDIES, failure
 from tui.widgets.bars import KeyLine
 
@@ -78,7 +78,7 @@ async def test_the_question_mark_shows_all_keys(store: Store) -> None:
 
 
 async def test_a_crash_ends_with_a_code_and_without_values(store: Store) -> None:
-    app = ResumesApp(lambda: Session(store))
+    app = ResumesApp(lambda: UiSession(store))
 
     def crash() -> None:
         values = "".join(["pri", "vate"])

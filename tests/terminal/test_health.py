@@ -12,7 +12,7 @@ from resumes.health.metrics import InstallationMetrics
 from resumes.settings import Settings
 from resumes.store import api_keys, importers
 from resumes.store.import_ledger import FileOutcome
-from resumes.store.importers import ImporterFinding, State
+from resumes.store.importers import ImporterFinding, ImporterState
 from resumes.store.store import Size, Store
 from tests.support.terminal.builders import HOSTILE, a_file, an_importer, stored_many
 from tests.support.terminal.driving import (
@@ -132,8 +132,8 @@ async def test_enter_shows_the_finding_in_full_and_escape_closes_it(
 ) -> None:
     sentence = "The folder is closed. " * 60
     announced = an_importer(
-        state=State.DEGRADED,
-        findings=(ImporterFinding("closed", State.DEGRADED, f"{sentence}The end."),),
+        state=ImporterState.DEGRADED,
+        findings=(ImporterFinding("closed", ImporterState.DEGRADED, f"{sentence}The end."),),
     )
     importers.announce(store, announced)
     async with health(store, home) as pilot:
@@ -156,8 +156,8 @@ async def test_hostile_names_draw_nothing_but_text(
     api_keys.create_key(store, "ana", name=name)
     hostile = an_importer(
         root=HOSTILE,
-        state=State.DEGRADED,
-        findings=(ImporterFinding("a", State.DEGRADED, HOSTILE),),
+        state=ImporterState.DEGRADED,
+        findings=(ImporterFinding("a", ImporterState.DEGRADED, HOSTILE),),
     )
     importers.announce(store, hostile)
     async with health(store, home, size=size) as pilot:

@@ -13,8 +13,7 @@ from textual.app import App
 from resumes.analyzer import parse
 from resumes.store import accounts, creation, import_requests, importers, plans
 from resumes.store.creation import Created, NewResume
-from resumes.store.import_items import Items, Problem
-from resumes.store.import_ledger import SO_FAR, Claim, FileOutcome
+from resumes.store.import_ledger import SO_FAR, ClaimedFile, FileOutcome, Items, Problem
 from resumes.store.plans import PlanChange
 from resumes.store.store import Store
 from tests.support.terminal.builders import (
@@ -278,7 +277,7 @@ async def test_of_several_one_is_chosen(store: Store) -> None:
 def imported(store: Store, *names: str) -> list[str]:
     """A file of these resumes is done; their ids."""
     account = accounts.get_account(store, "ana")
-    claim = Claim(an_id("1"), "ana/many.ndjson", 9, "2027-01-15T08:00:00.000Z", lambda: b"")
+    claim = ClaimedFile(an_id("1"), "ana/many.ndjson", 9, "2027-01-15T08:00:00.000Z", lambda: b"")
     new = [
         NewResume(
             parse(json.dumps(a_document(name=name, title=f"Title of {name}")).encode()), item=item

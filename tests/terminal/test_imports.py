@@ -12,8 +12,9 @@ from textual.pilot import Pilot
 
 from resumes.settings import Settings
 from resumes.store import import_requests, importers, open_store
-from resumes.store.import_ledger import FileCount, FileOutcome
-from resumes.store.importers import ImporterFinding, State
+from resumes.store.import_history import FileCount
+from resumes.store.import_ledger import FileOutcome
+from resumes.store.importers import ImporterFinding, ImporterState
 from resumes.store.store import Store
 from tests.support.clocks import SteppingClock
 from tests.support.store.builders import an_importer
@@ -45,7 +46,7 @@ from tests.support.terminal.driving import (
 from tests.support.terminal.hostility import assert_harmless
 from tests.support.terminal.outages import UnsteadyStore
 from tui.screens.importers import Overview
-from tui.session import Session
+from tui.session import UiSession
 
 pytestmark = pytest.mark.anyio
 
@@ -323,9 +324,11 @@ async def test_who_watches_is_said_and_what_waits(store: Store) -> None:
         await shows_no(pilot.app, "░")
 
 
-@pytest.mark.parametrize(("state", "sign"), [(State.POLLING, "●"), (State.DEGRADED, "!")])
+@pytest.mark.parametrize(
+    ("state", "sign"), [(ImporterState.POLLING, "●"), (ImporterState.DEGRADED, "!")]
+)
 async def test_what_people_should_know_of_an_importer_stands_below_it(
-    store: Store, state: State, sign: str
+    store: Store, state: ImporterState, sign: str
 ) -> None:
     finding = ImporterFinding("root", state, "The folder is on a share.")
     importers.announce(store, an_importer(state=state, findings=(finding,)))
@@ -494,7 +497,7 @@ async def test_files_are_counted_less_often_where_counting_takes_long(
     monkeypatch.setattr("tui.screens.importers.TALLY_EVERY_S", 2.0)
     monkeypatch.setattr("tui.screens.importers.read_tallies", count)
     async with running(store, refresh_s=NEVER_S) as pilot:
-        overview = Overview(Session(store), monotonic=clock)
+        overview = Overview(UiSession(store), monotonic=clock)
         await pilot.app.screen.mount(overview)
         for expected in (1, 2, 3):
             overview.read(None)

@@ -11,12 +11,14 @@ from textual.pilot import Pilot
 from tests.support.terminal.builders import HOSTILE
 from tests.support.terminal.driving import SMALL, lines, presses, segments, until
 from tui.text import safe
-from tui.widgets.paged_list import MAX_CELL_CHARS, Column, PagedList, fit, text_cell
+from tui.widgets.paged_list import MAX_CELL_CHARS, ListColumn, PagedList, fit, text_cell
 from tui.widgets.pages import PAGES_KEPT, Missing, Pages
 
 pytestmark = pytest.mark.anyio
 
-COLUMNS: tuple[Column[int], ...] = (Column("NUMBER", 0, lambda number: safe(f"row {number}")),)
+COLUMNS: tuple[ListColumn[int], ...] = (
+    ListColumn("NUMBER", 0, lambda number: safe(f"row {number}")),
+)
 PAGE_SIZE = 100
 
 
@@ -172,7 +174,7 @@ class Inserting(App[int]):
         super().__init__()
         self.names = names
         self.named: PagedList[str] = PagedList(
-            (Column("NAME", 0, safe),), lambda name: name, inserts=True
+            (ListColumn("NAME", 0, safe),), lambda name: name, inserts=True
         )
 
     def compose(self) -> ComposeResult:
@@ -312,10 +314,10 @@ async def test_rows_forgotten_are_read_again_when_seen() -> None:
 # Columns by width.
 
 
-THREE: tuple[Column[str], ...] = (
-    Column("WHEN", 16, safe),
-    Column("ID", 24, safe, from_cells=100),
-    Column("TITLE", 0, safe),
+THREE: tuple[ListColumn[str], ...] = (
+    ListColumn("WHEN", 16, safe),
+    ListColumn("ID", 24, safe, from_cells=100),
+    ListColumn("TITLE", 0, safe),
 )
 
 
@@ -336,7 +338,7 @@ def test_a_column_without_room_keeps_a_few_cells() -> None:
 
 
 def test_a_column_may_have_a_greatest_width() -> None:
-    column: Column[str] = Column("NAME", 0, safe, at_most=40)
+    column: ListColumn[str] = ListColumn("NAME", 0, safe, at_most=40)
 
     assert fit([column], 200) == [(column, 40)]
 

@@ -17,7 +17,7 @@ from tests.support.terminal.builders import a_document, a_hostile_document, an_a
 from tests.support.terminal.console import terminal
 from tests.support.terminal.driving import LIMIT_S, presses, running, shows, until
 from tui.run import check_screen, held_logs, run
-from tui.session import Session
+from tui.session import UiSession
 
 CLIPBOARD = b"\x1b]52"
 LEAVES_SCREEN = b"\x1b[?1049l"
@@ -163,7 +163,7 @@ def test_what_cannot_be_read_is_dropped(store: Store, noise: bytes) -> None:
 # What is refused before anything is drawn.
 
 
-def never() -> Session:
+def never() -> UiSession:
     raise AssertionError("nothing is opened")
 
 

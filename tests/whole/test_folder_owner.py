@@ -275,12 +275,12 @@ def test_s23_a_live_importer_that_has_not_said_what_waits_keeps_doctor_from_noth
     restored = Service(mine.home, restored.database)
     restored.succeeds("db", "restore", old)
     with open_store(restored.database) as store:
-        says_nothing = importers.Importer(
+        says_nothing = importers.ImporterReport(
             id=24 * "a",
             host="here",
             pid=1,
             root=str(mine.inbox),
-            state=importers.State.OK,
+            state=importers.ImporterState.OK,
             findings=(),
             waiting=0,
             started_at=timestamp(store.clock()),
@@ -288,8 +288,10 @@ def test_s23_a_live_importer_that_has_not_said_what_waits_keeps_doctor_from_noth
         importers.announce(store, says_nothing)
         assert f"1 file in {mine.inbox}/" in restored.run("doctor").stdout
         text = "1 file in _held/ana is waiting for an account that this store does not have"
-        finding = importers.ImporterFinding("unknown accounts", importers.State.DEGRADED, text)
-        says_it = replace(says_nothing, state=importers.State.DEGRADED, findings=(finding,))
+        finding = importers.ImporterFinding(
+            "unknown accounts", importers.ImporterState.DEGRADED, text
+        )
+        says_it = replace(says_nothing, state=importers.ImporterState.DEGRADED, findings=(finding,))
         importers.announce(store, says_it)
 
         assert restored.run("doctor").stdout.count("this store does not have") == 1

@@ -21,7 +21,7 @@ from resumes.errors import Conflict, InvalidArgument
 from resumes.output_files import OutputFile
 from resumes.store import accounts as store_accounts
 from resumes.store.account_archive import export as account_export
-from resumes.store.account_archive.file_format import Kind, is_account_file
+from resumes.store.account_archive.file_format import RowKind, is_account_file
 from resumes.store.account_archive.restore import ImportedAccount, import_account
 from resumes.store.accounts import AccountInfo, AccountSummary
 from resumes.text import counted
@@ -86,7 +86,7 @@ def import_(session: Session, file: Path, name: str | None, plan: str | None) ->
     say(f'Imported account "{account.name}" (plan: {account.plan}, {held}).')
     if account.is_over:
         say(f"Its plan allows {limit(account.max_resumes)}: it keeps all, but cannot add more.")
-    if not imported.counts[Kind.KEY]:
+    if not imported.counts[RowKind.KEY]:
         say(f"Create an API key: {session.command_line('keys', 'create', account.name)}")
 
 

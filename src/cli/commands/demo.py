@@ -40,7 +40,7 @@ from importer import service
 from importer.service import FileReport
 from resumes.errors import Conflict, InvalidKey, StoreUnavailable
 from resumes.settings import Settings
-from resumes.store import Store, accounts, api_keys, import_ledger
+from resumes.store import Store, accounts, api_keys, import_history
 from resumes.store.accounts import AccountInfo
 from resumes.store.stored_resumes import list_page
 from resumes.text import counted
@@ -353,7 +353,7 @@ def _find_or_make_key(store: Store, path: Path) -> str | None:
 
 def _is_unused(store: Store, account: AccountInfo) -> bool:
     """Return whether the account never had a resume or a file, deleted ones included."""
-    return not account.resume_count and not import_ledger.list_files(
+    return not account.resume_count and not import_history.list_files(
         store, account_id=account.id, limit=1
     )
 

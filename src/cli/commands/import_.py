@@ -18,7 +18,7 @@ from cli.output import issues_as_json, line, put, put_json, put_json_line, safe_
 from cli.progress import status_line
 from cli.session import Session, choose_account, pass_session
 from importer import files, unpack
-from importer.dry_run import ENDINGS, Why, find_why
+from importer.dry_run import ENDINGS, SkipReason, find_why
 from importer.unpack import Limits, Part, text
 from resumes.analyzer import Format, parse_imported
 from resumes.errors import (
@@ -82,7 +82,7 @@ class Origin:
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
+class SourceDocument:
     """One value of a source, to be read as a resume; or why there is none, by `code` and `message`."""
 
     origin: Origin
@@ -96,48 +96,50 @@ def limits_of(settings: Settings) -> Limits:
     return Limits(max_bytes=settings.max_body_bytes, max_file_bytes=settings.max_file_bytes)
 
 
-def iter_documents(sources: Iterable[Source], limits: Limits) -> Iterator[Document]:
+def iter_documents(sources: Iterable[Source], limits: Limits) -> Iterator[SourceDocument]:
     """Yield the documents of the sources in order, with one source at a time in memory."""
     for source in sources:
         yield from _open(source, limits)
 
 
-def _open(source: Source, limits: Limits) -> Iterator[Document]:
+def _open(source: Source, limits: Limits) -> Iterator[SourceDocument]:
     origin = Origin(source)
     try:
         body = source.read(max_bytes=max(limits.max_bytes, limits.max_file_bytes))
         if not unpack.is_bundle(source.path, body):
-            return iter([Document(origin, body)])
+            return iter([SourceDocument(origin, body)])
         return _iter_parts(source, unpack.unpack(source.path, body, limits))
     except InvalidArgument as error:
-        return iter([Document(origin, code=UNREADABLE, message=error.message)])
+        return iter([SourceDocument(origin, code=UNREADABLE, message=error.message)])
     except TooLarge as error:
         message = text.file_too_large(limits).message
-        return iter([Document(origin, code=error.code, message=message)])
+        return iter([SourceDocument(origin, code=error.code, message=message)])
     except text.CannotUnpack as error:
-        return iter([Document(origin, code=error.refusal.reason, message=error.refusal.message)])
+        return iter(
+            [SourceDocument(origin, code=error.refusal.reason, message=error.refusal.message)]
+        )
 
 
-def _iter_parts(source: Source, parts: Iterator[Part]) -> Iterator[Document]:
+def _iter_parts(source: Source, parts: Iterator[Part]) -> Iterator[SourceDocument]:
     for part in parts:
         origin = Origin(source, part.number, part.place or None)
         if part.refusal is None:
-            yield Document(origin, part.body)
+            yield SourceDocument(origin, part.body)
         else:
             refusal = part.refusal
-            yield Document(origin, code=refusal.reason, message=refusal.message)
+            yield SourceDocument(origin, code=refusal.reason, message=refusal.message)
 
 
 MOST_NAMED = 3
 
 
 @dataclass(slots=True)
-class Found:
+class FoundFiles:
     """The files of the paths, in the order given, and how many others are in the folders."""
 
     paths: Sequence[str]
     sources: list[Source] = field(default_factory=list)
-    ignored: Counter[Why] = field(default_factory=Counter)
+    ignored: Counter[SkipReason] = field(default_factory=Counter)
 
     def check(self) -> None:
         """Raise Failed if there is no file."""
@@ -147,13 +149,13 @@ class Found:
             raise Failed(f"No resume files in {named}{more}. {describe(self.ignored)}".rstrip())
 
 
-def find_sources(paths: Sequence[str]) -> Found:
+def find_sources(paths: Sequence[str]) -> FoundFiles:
     """Return the files of the paths, in the order given; of folders those to import, by name.
 
     In folders hidden names, symbolic links and the importer's own `_…` folders are left out. Files
     that are named themselves may be called anything.
     """
-    found = Found(paths)
+    found = FoundFiles(paths)
     for path in paths:
         if path != STANDARD_INPUT and Path(path).is_dir():
             _look_into(path, found)
@@ -162,7 +164,7 @@ def find_sources(paths: Sequence[str]) -> Found:
     return found
 
 
-def _look_into(folder: str, found: Found) -> None:
+def _look_into(folder: str, found: FoundFiles) -> None:
     for entry in _iter_by_name(folder):
         if entry.is_dir(follow_symlinks=False):
             if not entry.name.startswith(("_", ".")):
@@ -178,7 +180,7 @@ def _iter_by_name(folder: str) -> Iterator[os.DirEntry[str]]:
         yield from sorted(entries, key=lambda entry: entry.name)
 
 
-def describe(ignored: Counter[Why]) -> str:
+def describe(ignored: Counter[SkipReason]) -> str:
     """Return `Skipped 3 files: 2 are not .json, …; 1 is a link.`; empty for none."""
     if not ignored:
         return ""
@@ -186,13 +188,13 @@ def describe(ignored: Counter[Why]) -> str:
     return f"Skipped {counted(ignored.total(), 'file')}: {parts}."
 
 
-def _part(why: Why, count: int) -> str:
+def _part(why: SkipReason, count: int) -> str:
     one, several = {
-        Why.ENDING: (f"is not {ENDINGS}", f"are not {ENDINGS}"),
-        Why.HIDDEN: ("is hidden or temporary", "are hidden or temporary"),
-        Why.LINK: ("is a symbolic link", "are symbolic links"),
-        Why.NO_FILE: ("is not a regular file", "are not regular files"),
-        Why.REPORT: ("is an import report", "are import reports"),
+        SkipReason.ENDING: (f"is not {ENDINGS}", f"are not {ENDINGS}"),
+        SkipReason.HIDDEN: ("is hidden or temporary", "are hidden or temporary"),
+        SkipReason.LINK: ("is a symbolic link", "are symbolic links"),
+        SkipReason.NO_FILE: ("is not a regular file", "are not regular files"),
+        SkipReason.REPORT: ("is an import report", "are import reports"),
     }[why]
     return f"{count:,} {one if count == 1 else several}"
 
@@ -252,7 +254,7 @@ def import_(
 
 
 def iter_imported(
-    store: Store, account: AccountInfo, documents: Iterable[Document], accepted: Format
+    store: Store, account: AccountInfo, documents: Iterable[SourceDocument], accepted: Format
 ) -> Iterator[Result]:
     """Store the documents, and yield the result of each, in order."""
     for batch in _batches(_read(document, accepted) for document in documents):
@@ -263,7 +265,7 @@ def iter_imported(
 
 
 def iter_judged(
-    store: Store, account: AccountInfo, documents: Iterable[Document], accepted: Format
+    store: Store, account: AccountInfo, documents: Iterable[SourceDocument], accepted: Format
 ) -> Iterator[Result]:
     """Yield the result that each document would have if it were imported now; store nothing."""
     free = account.free_places
@@ -289,7 +291,7 @@ def _batches(read: Iterator[Read]) -> Iterator[list[Read]]:
         yield batch
 
 
-def _read(document: Document, accepted: Format) -> Read:
+def _read(document: SourceDocument, accepted: Format) -> Read:
     """Return the document's resume, ready to be created, or why there is none."""
     origin, body = document.origin, document.body
     if document.code is not None:
@@ -354,7 +356,7 @@ def as_json(result: Result) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class Validation:
     """What a document is: valid, perhaps with warnings, or refused with all that is wrong."""
 
     origin: Origin
@@ -395,21 +397,21 @@ def validate(session: Session, context: click.Context, /, paths: tuple[str, ...]
     context.exit(ExitCode.FAILED if counts["failed"] else ExitCode.DONE)
 
 
-def judge(document: Document, accepted: Format) -> Verdict:
+def judge(document: SourceDocument, accepted: Format) -> Validation:
     """Return the verdict on a document; one that cannot be read is refused too."""
     origin = document.origin
     if document.code is not None:
-        return Verdict(origin, document.code, (Issue("", document.message),), ())
+        return Validation(origin, document.code, (Issue("", document.message),), ())
     try:
         resume = parse_imported(document.body, accepted)
     except InvalidResume as error:
-        return Verdict(origin, error.code, error.issues, ())
+        return Validation(origin, error.code, error.issues, ())
     except InvalidInput as error:
-        return Verdict(origin, error.code, (Issue("", error.message),), ())
-    return Verdict(origin, None, (), resume.warnings)
+        return Validation(origin, error.code, (Issue("", error.message),), ())
+    return Validation(origin, None, (), resume.warnings)
 
 
-def _put(verdict: Verdict) -> None:
+def _put(verdict: Validation) -> None:
     if verdict.issues:
         first, *others = verdict.issues
         put(line("failed", verdict.origin.name, first.message))
@@ -421,7 +423,7 @@ def _put(verdict: Verdict) -> None:
         put(f"           {safe_text(where + issue.message)}")
 
 
-def _verdict_as_json(verdict: Verdict) -> dict[str, Any]:
+def _verdict_as_json(verdict: Validation) -> dict[str, Any]:
     """Return the verdict as `--json` prints it. `code` null: valid."""
     return {
         "name": verdict.origin.source.path,

@@ -20,11 +20,11 @@ from importer.claims import Claim
 from importer.filing import iter_places
 from importer.outcomes import conclusion_of
 from resumes.errors import InvalidArgument, NotFound
-from resumes.store import Store, accounts, import_ledger, import_requests
+from resumes.store import Store, accounts, import_history, import_ledger, import_requests
 from resumes.store.identifiers import RESUME_ID
-from resumes.store.import_items import MAX_PROBLEMS, Items
-from resumes.store.import_ledger import SOURCE_BYTES, FileOutcome, FileRow
-from resumes.store.import_requests import Action, Request
+from resumes.store.import_history import FileRow
+from resumes.store.import_ledger import MAX_PROBLEMS, SOURCE_BYTES, FileOutcome, Items
+from resumes.store.import_requests import RequestedFile, RequestKind
 from resumes.text import counted
 
 
@@ -89,7 +89,7 @@ def put_files(files: Iterable[FileRow]) -> None:
 
 
 def put_file(
-    row: FileRow, request: Request | None, place: Whereabouts | None, *, is_near: bool
+    row: FileRow, request: RequestedFile | None, place: Whereabouts | None, *, is_near: bool
 ) -> None:
     """Print all that is known of the file, with what went wrong inside it.
 
@@ -102,7 +102,7 @@ def put_file(
 
 
 def _fields(
-    row: FileRow, request: Request | None, place: Whereabouts | None, is_near: bool
+    row: FileRow, request: RequestedFile | None, place: Whereabouts | None, is_near: bool
 ) -> list[tuple[str, str]]:
     not_found = NOT_FOUND if is_near else ""
     return [
@@ -139,7 +139,7 @@ def _counts(items: Items) -> str:
     return f"{items.total:,}: {parts}" if parts else f"{items.total:,}"
 
 
-def _asked(request: Request) -> str:
+def _asked(request: RequestedFile) -> str:
     return f"{request.action}, since {instant(request.requested_at)} UTC"
 
 
@@ -187,7 +187,7 @@ def as_json(row: FileRow) -> dict[str, Any]:
     }
 
 
-def request_as_json(request: Request | None) -> dict[str, Any] | None:
+def request_as_json(request: RequestedFile | None) -> dict[str, Any] | None:
     """Return the request for the file as `--json` prints it; None if there is none."""
     if request is None:
         return None
@@ -208,7 +208,7 @@ def wait_for(
     until = clock() + wait_s
     while True:
         now = [
-            import_ledger.get_file(store, one.claim_id, account_id=one.account_id) for one in files
+            import_history.get_file(store, one.claim_id, account_id=one.account_id) for one in files
         ]
         if all(map(_is_new, files, now)) or clock() >= until:
             return now
@@ -221,7 +221,7 @@ def _is_new(before: FileRow, now: FileRow) -> bool:
 
 
 def tell_outcomes(
-    session: Session, action: Action, before: Sequence[FileRow], now: Sequence[FileRow]
+    session: Session, action: RequestKind, before: Sequence[FileRow], now: Sequence[FileRow]
 ) -> ExitCode:
     """Print the outcomes of the files; return FAILED unless all were processed and none failed."""
     ended = [new for old, new in zip(before, now, strict=True) if _is_new(old, new)]
@@ -237,7 +237,7 @@ def tell_outcomes(
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class FileSelection:
     """Which files are meant: those of these ids, or all of a reason or any; of an account or any."""
 
     claim_ids: tuple[str, ...]
@@ -288,8 +288,8 @@ def retry(
 
     The importer reads them where they are, and they keep their IDs. Held files are released.
     """
-    choice = Choice(claim_ids, account, is_all, reason)
-    context.exit(_run(session, choice, Action.RETRY, wait_s))
+    choice = FileSelection(claim_ids, account, is_all, reason)
+    context.exit(_run(session, choice, RequestKind.RETRY, wait_s))
 
 
 @command()
@@ -312,11 +312,13 @@ def release(
 
     Files that still do not fit the plan stay held.
     """
-    choice = Choice(claim_ids, account, is_all)
-    context.exit(_run(session, choice, Action.RELEASE, wait_s))
+    choice = FileSelection(claim_ids, account, is_all)
+    context.exit(_run(session, choice, RequestKind.RELEASE, wait_s))
 
 
-def _run(session: Session, choice: Choice, action: Action, wait_s: float | None) -> ExitCode:
+def _run(
+    session: Session, choice: FileSelection, action: RequestKind, wait_s: float | None
+) -> ExitCode:
     choice.check()
     if wait_s is not None and not choice.claim_ids:
         raise click.UsageError("--wait requires file IDs")
@@ -331,26 +333,26 @@ def _run(session: Session, choice: Choice, action: Action, wait_s: float | None)
         return tell_outcomes(session, action, files, wait_for(store, files, wait_s))
 
 
-def _ask(store: Store, choice: Choice, action: Action) -> list[FileRow]:
+def _ask(store: Store, choice: FileSelection, action: RequestKind) -> list[FileRow]:
     account_id = _find_account_id(store, choice)
     claim_ids = dict.fromkeys(choice.claim_ids)
-    files = [import_ledger.get_file(store, one, account_id=account_id) for one in claim_ids]
+    files = [import_history.get_file(store, one, account_id=account_id) for one in claim_ids]
     import_requests.request_files(store, files, action)
     return files
 
 
-def _ask_many(store: Store, choice: Choice, action: Action) -> int:
+def _ask_many(store: Store, choice: FileSelection, action: RequestKind) -> int:
     account_id = _find_account_id(store, choice)
     return import_requests.request_all_files(
         store, action, account_id=account_id, reason=choice.reason
     )
 
 
-def _find_account_id(store: Store, choice: Choice) -> str | None:
+def _find_account_id(store: Store, choice: FileSelection) -> str | None:
     return None if choice.account is None else accounts.get_account(store, choice.account).id
 
 
-def _tell(session: Session, store: Store, action: Action, count: int) -> None:
+def _tell(session: Session, store: Store, action: RequestKind, count: int) -> None:
     unwatched = import_requests.list_unwatched_roots(store) if count else []
     if session.as_json:
         put_json({"action": action, "asked": count, "isWatched": not unwatched})
@@ -440,7 +442,7 @@ def _read_newest(
     store: Store, before: str | None, *, limit: int, **filters: Any
 ) -> tuple[Sequence[FileRow], str | None]:
     """Return the page, and its last ID if more may follow."""
-    files = import_ledger.list_files(store, before=_check(before), limit=limit, **filters)
+    files = import_history.list_files(store, before=_check(before), limit=limit, **filters)
     return files, files[-1].claim_id if len(files) == limit else None
 
 
@@ -448,8 +450,8 @@ def _read_by_outcome(
     store: Store, before: str | None, *, limit: int, **filters: Any
 ) -> tuple[Sequence[FileRow], str | None]:
     """Return the page, and the place of the next one if there is one."""
-    after = None if before is None else import_ledger.parse_place(before)
-    page = import_ledger.list_by_outcome(store, after=after, limit=limit, **filters)
+    after = None if before is None else import_history.parse_place(before)
+    page = import_history.list_by_outcome(store, after=after, limit=limit, **filters)
     return page.files, None if page.next is None else str(page.next)
 
 
@@ -472,7 +474,7 @@ def show(session: Session, claim_id: str, account: str | None, is_source: bool) 
     """Show what happened to a dropped file, why, and where it is now."""
     with session.store() as store:
         account_id = None if account is None else accounts.get_account(store, account).id
-        row = import_ledger.get_file(store, claim_id, account_id=account_id)
+        row = import_history.get_file(store, claim_id, account_id=account_id)
         request = import_requests.find_request(store, row.account_id, row.claim_id)
         source = _get_source(store, row) if is_source else None
     roots = find_roots(row, session.settings().inbox)
@@ -488,7 +490,7 @@ def show(session: Session, claim_id: str, account: str | None, is_source: bool) 
 
 
 def _get_source(store: Store, row: FileRow) -> bytes:
-    source = import_ledger.find_source(store, row)
+    source = import_history.find_source(store, row)
     if source is None:
         raise NotFound(f"No source is kept for {row.claim_id} (outcome: {row.outcome})")
     return source

@@ -119,7 +119,7 @@ def revoke(session: Session, key_id: str) -> None:
 @click.argument("key_id", metavar="KEYID", shell_complete=key_ids)
 @click.option(
     "--grace",
-    type=params.Span(),
+    type=params.Duration(),
     default="24h",
     show_default=True,
     metavar="SPAN",

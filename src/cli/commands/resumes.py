@@ -42,12 +42,12 @@ from resumes.analyzer.schema import LAYOUTS, SECTION_TYPES
 from resumes.analyzer.view import CONTACTS, LEADS, PLACES, PROSE, SECONDS
 from resumes.errors import InvalidArgument, NotFound
 from resumes.export import ExportFormat
-from resumes.rendering import Choice, RenderingFailed, TooLong
+from resumes.rendering import PdfOptions, RenderingFailed, TooLong
 from resumes.rendering.fonts import font_packages
 from resumes.rendering.page import Paper
 from resumes.store import Store, search, stored_resumes
 from resumes.store.accounts import AccountInfo
-from resumes.store.search import Found
+from resumes.store.search import SearchResult
 from resumes.store.stored_resumes import Page, StoredResume
 from resumes.text import counted
 
@@ -189,9 +189,11 @@ def list_(
         say(f"{counted(found.unindexed, 'resume')} could not be searched yet. Try again later.")
 
 
-def _find(store: Store, account_id: str, words: str | None, *, cursor: str, limit: int) -> Found:
+def _find(
+    store: Store, account_id: str, words: str | None, *, cursor: str, limit: int
+) -> SearchResult:
     if words is None:
-        return search.Found(
+        return search.SearchResult(
             stored_resumes.list_page(store, account_id, cursor=cursor, limit=limit), 0
         )
     return search.find_page(
@@ -313,7 +315,7 @@ def export(
     left_out: dict[str, None] = {}
     boxes = _Boxes()
     settings = session.settings()
-    choice = Choice(layout, None if paper is None else Paper(paper), anonymous)
+    choice = PdfOptions(layout, None if paper is None else Paper(paper), anonymous)
     failed = 0
     with (
         sigterm_as_interrupt(),

@@ -14,7 +14,7 @@ from cli.output import put, put_json_line, say
 from cli.session import DATABASE, Session, pass_session, store_environment
 
 if TYPE_CHECKING:
-    from tui.session import Session as TuiSession
+    from tui.session import UiSession as TuiSession
 
 
 def serve_pages(

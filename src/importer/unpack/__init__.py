@@ -28,7 +28,7 @@ MAX_PLACE_CHARS = 200
 
 
 def is_bundle(name: str, body: bytes) -> bool:
-    """Whether the file is to be unpacked rather than read as one resume.
+    """Return whether the file is to be unpacked rather than read as one resume.
 
     The name's ending says so, whatever the file holds. `.json` leaves it to the content, as does
     any other name: with those, content that is compressed is to be unpacked too.
@@ -40,7 +40,7 @@ def is_bundle(name: str, body: bytes) -> bool:
 
 
 def unpack(name: str, body: bytes, limits: Limits) -> Iterator[Part]:
-    """The parts of the file in its order, each made when it is asked for.
+    """Yield the parts of the file in its order, each made when it is asked for.
 
     At most `max_parts`; of a zip with more, one more that says so. Raises CannotUnpack at once, if
     at all; a member of a zip that cannot be had is a part that is refused.
@@ -55,7 +55,7 @@ def unpack(name: str, body: bytes, limits: Limits) -> Iterator[Part]:
 
 
 def _packing(name: str, body: bytes) -> str | None:
-    """How the file is compressed, by its name; by its content where the name says nothing."""
+    """Return how the file is compressed, by its name; by its content where the name says nothing."""
     extension = find_extension(name)
     if extension is not None:
         return next((packing for packing in (_GZ, _ZIP) if extension.endswith(packing)), None)
@@ -100,5 +100,5 @@ def _unpack_member(opened: ZipFile, member: Member, limits: Limits) -> Iterator[
 
 
 def _short(name: str) -> str:
-    """A member's name as places give it: it stands in every part of the member."""
+    """Return a member's name as places give it: it stands in every part of the member."""
     return name if len(name) <= MAX_PLACE_CHARS else f"{name[:MAX_PLACE_CHARS]}…"

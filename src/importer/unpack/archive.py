@@ -36,7 +36,7 @@ _STREAM = GZIP_MAGIC + b"\x08"
 def collect(
     chunks: Iterable[bytes], limits: Limits, look: Callable[[bytearray], None]
 ) -> bytearray:
-    """All that is inflated. Raises CannotUnpack over `max_file_bytes`, having taken no more.
+    """Return all that is inflated. Raises CannotUnpack over `max_file_bytes`, having taken no more.
 
     `look` is shown the beginning as soon as that is longer than one resume may be, and may raise
     CannotUnpack too.
@@ -103,7 +103,7 @@ class Member:
 
 
 def open_archive(body: bytes, limits: Limits) -> tuple[ZipFile, list[Member]]:
-    """The archive and its members to import, at least one, in the archive's order.
+    """Return the archive and its members to import, at least one, in the archive's order.
 
     Raises CannotUnpack for what is no zip, damaged as a whole, or over the limits.
     """
@@ -139,7 +139,7 @@ def _check_sizes(infos: Sequence[ZipInfo], body: bytes, limits: Limits) -> None:
 
 
 def _find_member(info: ZipInfo) -> Member | None:
-    """The member, unless it is of no interest: a folder, hidden, temporary, of another ending."""
+    """Return the member, unless it is of no interest: a folder, hidden, temporary, of another ending."""
     # As it stands in the archive: `filename` ends at a NUL.
     name = info.orig_filename
     extension = find_extension(name)
@@ -167,7 +167,7 @@ def _find_refusal(info: ZipInfo, name: str, extension: str) -> Refusal | None:
 
 
 def iter_inflated(archive: ZipFile, info: ZipInfo) -> Iterator[bytes]:
-    """What the member holds, in pieces. Raises CannotUnpack when it is damaged."""
+    """Yield what the member holds, in pieces. Raises CannotUnpack when it is damaged."""
     size_bytes = 0
     try:
         with archive.open(info) as member:

@@ -45,7 +45,7 @@ class CannotUnpack(Exception):
 
 
 def cut(content: Bytes, begin: int, end: int) -> bytes:
-    """These bytes of the content, copied once."""
+    """Return these bytes of the content, copied once."""
     with memoryview(content) as view:
         return bytes(view[begin:end])
 
@@ -103,7 +103,7 @@ _KEY = _STRING + _SPACE + rb":" + _SPACE
 
 
 def _then(closer: bytes) -> bytes:
-    """What stands between a value and the next one, or the closing bracket."""
+    """Return what stands between a value and the next one, or the closing bracket."""
     return _SPACE + rb"(?:," + _SPACE + rb"(?!" + closer + rb")|(?=" + closer + rb"))"
 
 
@@ -139,7 +139,7 @@ _CUT_SHORT = re.compile(
 
 
 def begins_array(text: Bytes) -> bool:
-    """Whether an array begins here, white space aside."""
+    """Return whether an array begins here, white space aside."""
     return _BEGINNING.match(text) is not None
 
 
@@ -164,7 +164,7 @@ def iter_items(text: Bytes) -> Iterator[tuple[int, int]]:
 
 
 def is_value(text: Bytes) -> bool:
-    """Whether the text is one JSON value, without white space around it."""
+    """Return whether the text is one JSON value, without white space around it."""
     try:
         return _find_end(text, 0) == len(text)
     except InvalidJson:
@@ -213,7 +213,7 @@ def _after_leaf(text: Bytes, at: int) -> int:
 
 
 def _not_json(text: Bytes, at: int) -> InvalidJson:
-    """The error for what follows here, white space aside, and may not."""
+    """Return the error for what follows here, white space aside, and may not."""
     at = _after_space(text, at)
     if _CUT_SHORT.match(text, at):
         return _invalid("the text ends in the middle of the array", len(text))
@@ -230,7 +230,7 @@ _LINE = re.compile(rb"[^ \t\r\n][^\n]*+")
 
 
 def unpack_lines(content: Bytes, limits: Limits) -> Iterator[Part]:
-    """The lines, as they are: whether they are JSON is not looked at. Raises CannotUnpack."""
+    """Yield the lines, as they are: whether they are JSON is not looked at. Raises CannotUnpack."""
     count = sum(1 for _ in itertools.islice(_LINE.finditer(content), limits.max_parts + 1))
     if count > limits.max_parts:
         raise CannotUnpack(too_many_parts(limits))
@@ -257,7 +257,7 @@ def _iter_lines(content: Bytes, limits: Limits) -> Iterator[Part]:
 
 
 def looks_like_lines(content: Bytes, *, is_whole: bool = True) -> bool:
-    """Whether the first line is a whole object in itself, and the next one begins another.
+    """Return whether the first line is a whole object in itself, and the next one begins another.
 
     So a resume on one line that something else follows is not taken for its first line. Without
     `is_whole` the content is a beginning, whose next line may not be there yet.
@@ -284,7 +284,7 @@ _TAR_AT, _TAR = 257, b"ustar"
 
 
 def is_several(content: Bytes) -> bool:
-    """Whether it is an array, or values one after the other, each on a line."""
+    """Return whether it is an array, or values one after the other, each on a line."""
     return begins_array(content) or looks_like_lines(content)
 
 
@@ -298,7 +298,7 @@ def check_beginning(beginning: Bytes, limits: Limits, *, is_by_line: bool) -> No
 
 
 def unpack_content(content: Bytes, limits: Limits, *, is_by_line: bool) -> Iterator[Part]:
-    """The parts: `is_by_line` a value a line whatever it looks like, else by what it looks like.
+    """Yield the parts: `is_by_line` a value a line whatever it looks like, else by what it looks like.
 
     Raises CannotUnpack at once, if at all.
     """

@@ -111,7 +111,7 @@ class Number(Kind):
             findings.warn(where, f"{value} is outside {self.lowest} to {self.highest}{hint}")
 
 
-class Column(Number):
+class ColumnNumber(Number):
     """The number of a column: 0, 1, and 2 where the layout has a third one. 1.0 is column 1."""
 
     def check(self, value: Any, where: str | int, findings: Findings, /) -> None:
@@ -203,7 +203,7 @@ def check_other(value: Any, name: str, findings: Findings, remark: str = IS_UNKN
 
 
 def shown_fields(values: Mapping[str, Any], fields: Mapping[str, Kind]) -> dict[str, Any]:
-    """The known fields of an object that are shown, in the order in which they were sent."""
+    """Return the known fields of an object that are shown, in the order in which they were sent."""
     return {
         name: shown
         for name, value in values.items()

@@ -18,7 +18,7 @@ TOO_MANY = f"The resume has more than {MAX_WARNINGS:,} unknown or odd fields"
 
 
 def printable(text: str) -> str:
-    """The text as a message quotes it: escaped, and cut after 60 characters."""
+    """Return the text as a message quotes it: escaped, and cut after 60 characters."""
     return escaped(text if len(text) <= MAX_NAME_CHARS else text[:MAX_NAME_CHARS] + "…")
 
 
@@ -57,7 +57,7 @@ class Findings:
         return len(self.issues) == MAX_REPORTED
 
     def problem(self, where: str | int, expectation: str) -> None:
-        """The document is refused. `expectation` says what is expected at `where`, a step within
+        """Refuse the document. `expectation` says what is expected at `where`, a step within
         the current scope: "must be a string"."""
         if self.are_full:
             return
@@ -72,13 +72,13 @@ class Findings:
         self.issues.append(Issue(path, message))
 
     def missing(self, field: str) -> None:
-        """The document is refused for want of an object that it cannot do without."""
+        """Refuse the document, which lacks an object that it cannot do without."""
         if self.are_full:
             return
         self.issues.append(Issue(field, f"Missing required field: {field} (must be an object)"))
 
     def warn(self, where: str | int, remark: str) -> None:
-        """The document is kept. `remark` follows the name of the field: "is only white space".
+        """Warn about the document, which is accepted. `remark` follows the name of the field: "is only white space".
 
         Raises InvalidResume when there are far too many.
         """
@@ -92,7 +92,7 @@ class Findings:
         self.warnings.append(Issue(path, f"{dotted(named)} {remark}"))
 
     def all_warnings(self) -> tuple[Issue, ...]:
-        """The first 50 warnings, and one that counts the rest when there are more."""
+        """Return the first 50 warnings, and one that counts the rest when there are more."""
         if not self.unreported:
             return tuple(self.warnings)
         rest = counted(self.unreported, "more warning")

@@ -19,7 +19,7 @@ from resumes.analyzer.fields import (
     MAX_TEXT_CHARS,
     Choice,
     Colour,
-    Column,
+    ColumnNumber,
     Flag,
     Group,
     Kind,
@@ -78,7 +78,7 @@ def without_line_breaks(body: bytes) -> bytes:
 
 
 def _type_of(kind: Kind) -> Any:
-    """The type of the values of a kind that are neither refused nor warned about, null aside."""
+    """Return the type of the values of a kind that are neither refused nor warned about, null aside."""
     match kind:
         case KnownText():
             return Literal["", *sorted(kind.known)]
@@ -88,7 +88,7 @@ def _type_of(kind: Kind) -> Any:
             return Literal[*kind.choices]
         case Colour():
             return Annotated[str, Meta(pattern=r"^#(?:[0-9A-Fa-f]{3}){1,2}\Z")]
-        case Column():
+        case ColumnNumber():
             return Literal[0, 1]
         case Number():
             return _number(kind)

@@ -35,7 +35,7 @@ class Resume(NamedTuple):
 
 
 def parse(body: bytes, format: Format = DEFAULT_FORMAT) -> Resume:  # noqa: A002  (reads best at the caller)
-    """The resume that the bytes hold.
+    """Return the resume that the bytes hold.
 
     Raises TooLarge, InvalidJson, CoverLetter or InvalidResume, in this order of precedence and
     nothing else for any bytes (docs/format.md).
@@ -44,7 +44,7 @@ def parse(body: bytes, format: Format = DEFAULT_FORMAT) -> Resume:  # noqa: A002
 
 
 def parse_imported(body: bytes, format: Format = DEFAULT_FORMAT) -> Resume:  # noqa: A002  (reads best at the caller)
-    """The resume that the bytes hold, be they an analyzer document or a JSON Resume.
+    """Return the resume that the bytes hold, be they an analyzer document or a JSON Resume.
 
     An analyzer document gives what `parse` gives. A JSON Resume is converted first: its warnings
     begin with those of the conversion, and paths are paths in the JSON Resume. Raises what
@@ -59,7 +59,7 @@ def parse_imported(body: bytes, format: Format = DEFAULT_FORMAT) -> Resume:  # n
 
 
 def check_stored(document: bytes) -> Names:
-    """What a stored document is called, looked at as strictly as what comes in.
+    """Return what a stored document is called, checked as strictly as one that is sent.
 
     Section types beyond the table are taken as admitted, and its size is not looked at: stores of
     an earlier version added what the service sets. Raises InvalidJson, CoverLetter or InvalidResume for a
@@ -75,7 +75,7 @@ def check_stored(document: bytes) -> Names:
 
 
 def _plain(body: bytes, accepted: Format) -> Resume | None:
-    """The resume, if it is plain to see that there is nothing to say about it."""
+    """Return the resume, if it is plain to see that there is nothing to say about it."""
     if len(body) > accepted.max_bytes or (names := parse_plain(body)) is None:
         return None
     return _resume(names, without_line_breaks(body), ())

@@ -15,7 +15,7 @@ from resumes.analyzer.fields import (
     OPAQUE,
     Choice,
     Colour,
-    Column,
+    ColumnNumber,
     Flag,
     Group,
     Kind,
@@ -114,7 +114,11 @@ STYLE: Final = Group(
     }
 )
 
-SECTION_FIELDS: Final[Mapping[str, Kind]] = {"column": Column(), "order": _NUMBER, "name": _TEXT}
+SECTION_FIELDS: Final[Mapping[str, Kind]] = {
+    "column": ColumnNumber(),
+    "order": _NUMBER,
+    "name": _TEXT,
+}
 """The fields of a section of any type, `items` aside."""
 
 SECTION_FIELDS_NOT_NULL: Final = frozenset({"column", "name"})
@@ -216,7 +220,7 @@ _LONGEST_NAME_CHARS: Final = max(map(len, SECTION_TYPES))
 
 
 def nearest_section_type(name: str) -> str | None:
-    """The known section type that was probably meant, in any case; None when none is close."""
+    """Return the known section type that was probably meant, in any case; None when none is close."""
     # No name of twice the length is close to any, and long ones take long to compare.
     if len(name) > 2 * _LONGEST_NAME_CHARS:
         return None

@@ -52,7 +52,7 @@ _TOKEN = re.compile(_STRING + rb"|[\[{]|[\]}]|(-?[0-9][0-9.eE+-]*+)", re.DOTALL)
 
 
 def _up_to(separator: bytes, number: int) -> re.Pattern[bytes]:
-    """What matches up to that separator, counted from 1, of those outside of strings.
+    """Return what matches up to that separator, counted from 1, of those outside of strings.
 
     Possessive throughout: it is tried once, and nothing is kept of each step.
     """
@@ -76,7 +76,7 @@ _OVERFLOW = "a number that overflows"
 
 
 def read_json(body: bytes) -> Any:
-    """The value that the bytes say; raises InvalidJson with the reason and the byte offset.
+    """Return the value that the bytes say; raises InvalidJson with the reason and the byte offset.
 
     Depth and the range of numbers are not looked at yet: see `is_faithful`.
     """
@@ -109,7 +109,7 @@ def _refuse_many(body: bytes, too_many: re.Pattern[bytes], reason: str) -> None:
 
 
 def is_faithful(value: Any, depth: int = 1) -> bool:
-    """Whether every number in a parsed value is in range and nothing nests too deep.
+    """Return whether every number in a parsed value is in range and nothing nests too deep.
 
     `depth` is the depth of the value itself, 1 for the whole document.
     """
@@ -160,7 +160,7 @@ def _out_of_range(number: bytes) -> str | None:
 
 
 def _refuse(body: bytes, complaint: str) -> NoReturn:
-    """Says in our words what the parser complains about."""
+    """Return says in our words what the parser complains about."""
     if not body.strip(b" \t\r\n"):
         raise _invalid("the body is empty", 0)
     for beginning, name in _FOREIGN.items():
@@ -197,7 +197,7 @@ def _reason(complaint: str) -> str:
 
 
 def _offset(body: bytes, line: int, column: int) -> int:
-    """The byte offset of a place that the parser gives as a line and a column of bytes from 1."""
+    """Return the byte offset of a place that the parser gives as a line and a column of bytes from 1."""
     start, left = 0, line - 1
     # In blocks: a body may be nothing but line ends.
     while (here := body.count(b"\n", start, start + _BLOCK_BYTES)) < left and start < len(body):

@@ -30,7 +30,7 @@ _COVER_LETTER = re.compile(
 
 
 def is_cover_letter(document: dict[str, Any]) -> bool:
-    """Whether a document says that it is a cover letter (docs/format.md, Cover letters)."""
+    """Return whether a document says that it is a cover letter (docs/format.md, Cover letters)."""
     # All marks are unknown fields, which most documents do not have.
     unknown = document.keys() - _DOCUMENT_FIELDS
     if unknown:

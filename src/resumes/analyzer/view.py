@@ -69,7 +69,7 @@ def _public_section(section: Mapping[str, Any], section_type: SectionType | None
 def _iter_admitted(
     document: Mapping[str, Any], admitted: Format
 ) -> Iterator[tuple[str, Mapping[str, Any], SectionType | None]]:
-    """The sections of admitted types, each with the row of the table, None if it has none."""
+    """Yield the sections of admitted types, each with the row of the table, None if it has none."""
     for name, section in document["sections"].items():
         if name in SECTION_TYPES or name in admitted.extra_section_types:
             yield name, section, SECTION_TYPES.get(name)
@@ -95,7 +95,7 @@ def iter_sections(
     document: Mapping[str, Any],
     format: Format = DEFAULT_FORMAT,  # noqa: A002  (reads best at the caller)
 ) -> Iterator[ShownSection]:
-    """The sections of a document, stored or public, in reading order.
+    """Yield the sections of a document, stored or public, in reading order.
 
     That is by ascending `order`, those without one last, and otherwise as they were sent
     (docs/format.md, Sections).
@@ -126,7 +126,7 @@ def _shown_item(item: Any, section_type: SectionType | None) -> Mapping[str, Any
 
 
 def _without_blanks(value: Any) -> Any:
-    """A value without the nulls, empty strings, empty lists and empty objects inside it."""
+    """Return a value without the nulls, empty strings, empty lists and empty objects inside it."""
     if isinstance(value, dict):
         kept = {key: _without_blanks(each) for key, each in value.items()}
         return {key: each for key, each in kept.items() if not _is_blank(each)}
@@ -172,7 +172,7 @@ def _iter_items(stored: Mapping[str, Any]) -> Iterator[tuple[SectionType, dict[s
 
 
 def stored_warnings(document: str | bytes) -> tuple[Issue, ...]:
-    """The warnings about a stored document, but for those about what the service sets itself.
+    """Return the warnings about a stored document, but for those about what the service sets itself.
 
     At most 50, in document order, and then one that counts the rest. Section types that were
     admitted when it was stored are taken as admitted.
@@ -205,7 +205,7 @@ class Names(NamedTuple):
 
 
 def list_title(title: str | None, name: str | None) -> str:
-    """What a list shows for a resume; blank counts as absent (docs/format.md, Names)."""
+    """Return what a list shows for a resume; blank counts as absent (docs/format.md, Names)."""
     if title and not title.isspace():
         return title
     if name and not name.isspace():
@@ -214,7 +214,7 @@ def list_title(title: str | None, name: str | None) -> str:
 
 
 def filename(title: str | None, name: str | None) -> str:
-    """A file name for downloads that is safe everywhere: `AdaLovelaceResume.pdf`.
+    """Return a file name for downloads that is safe everywhere: `AdaLovelaceResume.pdf`.
 
     Made from the name, else from the title, else `Resume.pdf`; NFC, at most 120 bytes of UTF-8
     (docs/format.md, Names).
@@ -233,7 +233,7 @@ def attachment(name: str) -> str:
 
 
 def is_filename(text: str) -> bool:
-    """Whether `filename` may have made it, so that it is safe everywhere."""
+    """Return whether `filename` may have made it, so that it is safe everywhere."""
     return (
         text.endswith(".pdf")
         and not text.startswith((".", " "))
@@ -296,5 +296,5 @@ def _instant(year: float | None, month: float | None) -> str:
 
 
 def plain_number(number: float) -> str:
-    """The number without a fraction that is nought: `2015` for 2015.0."""
+    """Return the number without a fraction that is nought: `2015` for 2015.0."""
     return str(int(number)) if number == int(number) else str(number)

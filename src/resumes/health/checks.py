@@ -41,7 +41,7 @@ from resumes.health.store_checks import (
 from resumes.rendering import Renderer, RenderingFailed, compose
 from resumes.rendering.fonts import HAN, JAPANESE, Script, find_scripts, font_folders, version
 from resumes.settings import Settings
-from resumes.store import accounts, import_ledger, plans, stored_resumes
+from resumes.store import accounts, import_history, plans, stored_resumes
 from resumes.store.addresses import Address, PostgresAddress, SqliteAddress, parse_address
 from resumes.store.store import Store
 
@@ -196,7 +196,7 @@ def _iter_store_findings(
         yield from iter_inbox_findings(installation, settings.inbox, names)
     account_ids = {account.id for account in known}
     yield from iter_unknown_account_findings(store, settings.home, settings.inbox, account_ids)
-    yield from iter_file_findings(installation, cache.get(import_ledger.count_files, store))
+    yield from iter_file_findings(installation, cache.get(import_history.count_files, store))
     yield check_requests(oldest_request_age_s(store))
     yield from iter_importer_findings(installation, store)
     yield from iter_font_findings(cache.get(read_names, store), settings.home)

@@ -15,10 +15,11 @@ from resumes import watched_folder
 from resumes.clock import timestamp
 from resumes.durations import span
 from resumes.health.findings import MAX_NAMED, Finding, Installation, remedy_for, warning
-from resumes.store import import_ledger, import_requests, importers
+from resumes.store import import_history, import_requests, importers
 from resumes.store.accounts import NAME, find_deleted
-from resumes.store.import_ledger import FileCount, FileOutcome
-from resumes.store.importers import SeenImporter, State
+from resumes.store.import_history import FileCount
+from resumes.store.import_ledger import FileOutcome
+from resumes.store.importers import ImporterState, SeenImporter
 from resumes.store.store import Store
 from resumes.text import counted, escaped
 from resumes.watched_names import (
@@ -312,7 +313,7 @@ def _check_live(seen: SeenImporter) -> Finding:
     text = f"watches {importer.root} (process {importer.pid} on {importer.host})"
     if importer.waiting:
         text += f", {counted(importer.waiting, 'file')} waiting"
-    if importer.state is State.DEGRADED:
+    if importer.state is ImporterState.DEGRADED:
         remedy = sentences or "See its log"
         return Finding("importer", text, remedy, about=importer.id)
     return Finding("importer", f"{text}. {sentences}" if sentences else text, about=importer.id)
@@ -355,7 +356,7 @@ def _iter_waiting(
         yield _check_unwatched(installation, root, text)
     if is_any_live:
         return
-    held = import_ledger.list_files(store, outcome=FileOutcome.HELD, limit=MAX_HELD_FILES)
+    held = import_history.list_files(store, outcome=FileOutcome.HELD, limit=MAX_HELD_FILES)
     if held:
         # That of the home, if it is among them: its importer can be started here.
         root = min(

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from resumes.filesystems import free_bytes
 from resumes.health.import_checks import count_by_outcome, oldest_request_age_s
-from resumes.store import accounts, import_ledger, importers
+from resumes.store import accounts, import_history, importers
 from resumes.store.import_ledger import FileOutcome
 from resumes.store.store import Size, Store
 
@@ -77,7 +77,7 @@ def read_metrics(store: Store, cache: QueryCache) -> InstallationMetrics:
         free_bytes=free,
         accounts=len(known),
         resumes=sum(account.resume_count for account in known),
-        files=count_by_outcome(cache.get(import_ledger.count_files, store)),
+        files=count_by_outcome(cache.get(import_history.count_files, store)),
         live_importers=sum(one.is_live for one in seen),
         waiting_files=importers.count_waiting(seen),
         oldest_request_s=oldest_request_age_s(store),

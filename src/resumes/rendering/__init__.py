@@ -5,13 +5,13 @@
 Data is never source, so nothing in a resume can do more than be text (docs/pdf.md).
 """
 
-from resumes.rendering.page import DEFAULT_CHOICE, Choice, Paper, TooLong, compose
+from resumes.rendering.page import DEFAULT_CHOICE, Paper, PdfOptions, TooLong, compose
 from resumes.rendering.renderer import Rendered, Renderer, RenderingFailed, TemplateFailed
 
 __all__ = [
     "DEFAULT_CHOICE",
-    "Choice",
     "Paper",
+    "PdfOptions",
     "Rendered",
     "Renderer",
     "RenderingFailed",

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 from resumes.analyzer import DEFAULT_FORMAT, Format, iter_sections, list_title, plain_number
 from resumes.analyzer.schema import LAYOUTS
 from resumes.rendering.anonymity import Anonymizer, alias_of
-from resumes.rendering.shapes import ROWS, Row, Shape
+from resumes.rendering.shapes import ROWS, SectionShape, Shape
 from resumes.rendering.words import RIGHT_TO_LEFT, WORDS, find_language
 
 DEFAULT_LAYOUT: Final = "double"
@@ -38,7 +38,7 @@ class Paper(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class PdfOptions:
     """What is chosen beside the resume's own style; None for what that says."""
 
     layout: str | None = None
@@ -46,7 +46,7 @@ class Choice:
     is_anonymous: bool = False
 
 
-DEFAULT_CHOICE: Final = Choice()
+DEFAULT_CHOICE: Final = PdfOptions()
 
 
 class TooLong(Exception):
@@ -60,7 +60,7 @@ class TooLong(Exception):
 def compose(
     document: Mapping[str, Any],
     resume_id: str,
-    choice: Choice = DEFAULT_CHOICE,
+    choice: PdfOptions = DEFAULT_CHOICE,
     format: Format = DEFAULT_FORMAT,  # noqa: A002  (reads best at the caller)
 ) -> dict[str, Any]:
     """Return the page as the template takes it. Raises TooLong."""
@@ -113,18 +113,18 @@ def compose(
     }
 
 
-def file_name(shown: str, resume_id: str, choice: Choice) -> str:
+def file_name(shown: str, resume_id: str, choice: PdfOptions) -> str:
     """Return the name that the list shows; an anonymous PDF's names nobody."""
     return f"{alias_of(resume_id).replace(' ', '')}Resume.pdf" if choice.is_anonymous else shown
 
 
 def _columns(drawn: list[tuple[int, dict[str, Any]]]) -> list[list[dict[str, Any]]]:
-    """The sections of each column that has any, the main column first."""
+    """Return the sections of each column that has any, the main column first."""
     found = [[section for place, section in drawn if place == column] for column in range(3)]
     return [sections for sections in found if sections] or [[]]
 
 
-def _paper(choice: Choice, style: Mapping[str, Any]) -> str:
+def _paper(choice: PdfOptions, style: Mapping[str, Any]) -> str:
     paper = choice.paper or (Paper.LETTER if style.get("isLetterSize") else Paper.A4)
     return "us-letter" if paper is Paper.LETTER else "a4"
 
@@ -264,7 +264,7 @@ class _Page:
             return None
         return {"heading": self.text(heading) or section_type, "shape": shape.value, "items": shown}
 
-    def _entry(self, row: Row, item: Mapping[str, Any]) -> dict[str, Any]:
+    def _entry(self, row: SectionShape, item: Mapping[str, Any]) -> dict[str, Any]:
         get = _getter(row, item)
         link = None if self._hidden else self.text(get("link"))
         text = self.text(get("text"))
@@ -286,19 +286,19 @@ class _Page:
             entry["title"], entry[part] = entry[part], None
         return entry
 
-    def _level(self, row: Row, item: Mapping[str, Any]) -> dict[str, Any]:
+    def _level(self, row: SectionShape, item: Mapping[str, Any]) -> dict[str, Any]:
         get = _getter(row, item)
         level = get("level")
         share = None if level is None else max(0.0, min(1.0, level / row.full_level))
         title, note = self.text(get("title")), self.text(get("note"))
         return {"title": title or note or "", "note": note if title else None, "level": share}
 
-    def _tags(self, row: Row, item: Mapping[str, Any]) -> dict[str, Any]:
+    def _tags(self, row: SectionShape, item: Mapping[str, Any]) -> dict[str, Any]:
         get = _getter(row, item)
         tags = [one for each in get("tags") or () if (one := self.text(each))]
         return {"title": self.text(get("title")), "text": self.text(get("text")), "tags": tags}
 
-    def _texts(self, row: Row, item: Mapping[str, Any]) -> dict[str, Any]:
+    def _texts(self, row: SectionShape, item: Mapping[str, Any]) -> dict[str, Any]:
         return {part: self.text(item.get(name)) for part, name in row.parts.items()}
 
     def _slices(self, item: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
@@ -345,7 +345,7 @@ class _Page:
         return f"{shown}.{number}" if self._has_eastern_dates else f"{number}/{shown}"
 
 
-def _getter(row: Row, item: Mapping[str, Any]) -> Any:
+def _getter(row: SectionShape, item: Mapping[str, Any]) -> Any:
     return lambda part: item.get(row.parts.get(part, ""))
 
 

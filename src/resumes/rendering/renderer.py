@@ -16,7 +16,7 @@ import orjson
 
 from resumes.analyzer import DEFAULT_FORMAT, Format
 from resumes.rendering.fonts import version
-from resumes.rendering.page import DEFAULT_CHOICE, Choice, compose
+from resumes.rendering.page import DEFAULT_CHOICE, PdfOptions, compose
 from resumes.store.stored_resumes import StoredResume
 
 logger = logging.getLogger("resumes.rendering")
@@ -76,7 +76,7 @@ class Renderer:
     def render_resume(
         self,
         resume: StoredResume,
-        choice: Choice = DEFAULT_CHOICE,
+        choice: PdfOptions = DEFAULT_CHOICE,
         accepted: Format = DEFAULT_FORMAT,
         *,
         ends_at: float | None = None,

@@ -20,7 +20,7 @@ class Shape(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class SectionShape:
     """How a section type is drawn: by part, the field that plays it."""
 
     shape: Shape
@@ -29,10 +29,10 @@ class Row:
     """The level that is drawn as full."""
 
 
-def _row(shape: Shape, parts: str = "", full_level: float = 1.0) -> Row:
+def _row(shape: Shape, parts: str = "", full_level: float = 1.0) -> SectionShape:
     """Read `title=position sub=workplace`; a part alone is played by the field of its name."""
     pairs = (word.partition("=") for word in parts.split())
-    return Row(shape, {part: name or part for part, _, name in pairs}, full_level)
+    return SectionShape(shape, {part: name or part for part, _, name in pairs}, full_level)
 
 
 _TITLE_TEXT: Final = _row(Shape.ENTRY, "title text=description")

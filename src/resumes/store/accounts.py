@@ -26,7 +26,8 @@ from sqlalchemy import (
 from resumes.clock import timestamp
 from resumes.errors import Conflict, InvalidArgument, NotFound
 from resumes.store import identifiers, search_index
-from resumes.store.import_ledger import FileOutcome, count_not_done
+from resumes.store.import_history import count_not_done
+from resumes.store.import_ledger import FileOutcome
 from resumes.store.schema import (
     ACCOUNT_TABLES,
     account_usage,

@@ -32,7 +32,7 @@ from resumes.clock import timestamp
 from resumes.errors import IdempotencyMismatch, NotFound, QuotaReached, ResumesError
 from resumes.store import identifiers, import_ledger
 from resumes.store.idempotency import ADD_KEY, FIND_KEY, kept_since
-from resumes.store.import_ledger import Claim, FileOutcome, Verdict
+from resumes.store.import_ledger import ClaimedFile, FileOutcome, Verdict
 from resumes.store.schema import (
     account_usage,
     accounts,
@@ -102,7 +102,7 @@ class Creation(NamedTuple):
     account_id: str
     resumes: Sequence[NewResume]
     now_us: int
-    claim: Claim | None = None
+    claim: ClaimedFile | None = None
     failed: Verdict | None = None
 
 
@@ -111,7 +111,7 @@ def create(
     account_id: str,
     resumes: Sequence[NewResume],
     *,
-    claim: Claim | None = None,
+    claim: ClaimedFile | None = None,
     failed: Verdict | None = None,
     deadline_s: float = WRITE_DEADLINE_S,
 ) -> list[Outcome]:
@@ -380,7 +380,7 @@ class _Earlier:
         )
         self._keys = _find_keys(connection, account_id, creations)
 
-    def items_of(self, claim: Claim | None) -> dict[int, Outcome]:
+    def items_of(self, claim: ClaimedFile | None) -> dict[int, Outcome]:
         """Return the outcomes that items of this claim had before: a claim is imported once."""
         if claim is None:
             return {}
@@ -462,7 +462,7 @@ def _add_resume(rows: _Rows, account_id: str, resume_id: str, new: NewResume, no
 def _add_to_ledger(
     rows: _Rows,
     creation: Creation,
-    claim: Claim,
+    claim: ClaimedFile,
     outcomes: Iterable[Outcome],
     done: dict[int, Outcome],
     now: str,

@@ -1,42 +1,38 @@
-"""The ledger: what became of each file that an importer took, and of the resumes in it.
+"""The ledger: the outcome of each file that an importer took, and of the resumes in it.
 
 Two questions, two tables (pitfalls I1). "Was this claim's item imported?" is asked by recovery
 and release, and its answer is never deleted. "Is this content stored?" is asked of new files, and
-is deleted with the resume. A third table has a row for each file, which people read: recorded with
-its resumes or without, listed by time or by outcome, and counted.
+is deleted with the resume. A third table has a row for each file, recorded with its resumes or
+without; `import_history` lists and counts them.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import Annotated, Any, ClassVar, Final, NamedTuple
 
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic.alias_generators import to_camel
 from sqlalchemy import (
-    ColumnElement,
     Connection,
-    Select,
     bindparam,
-    func,
     insert,
     literal,
-    literal_column,
     select,
 )
 
 from resumes.clock import timestamp
-from resumes.errors import Conflict, InvalidArgument, NotFound
 from resumes.import_reasons import Reason
-from resumes.store.identifiers import POSITION_DIGITS, RESUME_ID
-from resumes.store.import_items import Items, parse_items
+from resumes.store.identifiers import POSITION_DIGITS
 from resumes.store.schema import accounts, imported_digests, imported_files, imported_items
 from resumes.store.statements import Prepared, at_most, replacing
 from resumes.store.store import WRITE_DEADLINE_S, Store
 
+AFTER_ALL = "~"
+"""Sorts after every id."""
+
 SOURCE_BYTES = 64 * 1024
 """How much of a file that was not imported the ledger keeps."""
-
-MAX_FILES = 1_000
-"""Files on a page of a list."""
 
 
 class FileOutcome(StrEnum):
@@ -48,7 +44,7 @@ class FileOutcome(StrEnum):
     DONE = "done"
 
 
-class Claim(NamedTuple):
+class ClaimedFile(NamedTuple):
     """A file that an importer took. `name` is its path below the watched folder, escaped."""
 
     claim_id: str
@@ -62,7 +58,7 @@ class Claim(NamedTuple):
     """The watched folder, absolute and escaped."""
 
     items: str | None = None
-    """Of a file of several resumes, what became of them: the JSON text of `import_items.Items`."""
+    """Of a file of several resumes, what became of them: the JSON text of `Items`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,31 +85,6 @@ class Item:
     resume_id: str
 
 
-@dataclass(frozen=True, slots=True)
-class FileRow:
-    """A file's row in the ledger. `account` is the account's name."""
-
-    account: str
-    claim_id: str
-    name: str
-    outcome: FileOutcome
-    reason: str | None
-    message: str | None
-    path: str | None
-    byte_offset: int | None
-    size_bytes: int
-    claimed_at: str
-    finished_at: str
-    root: str | None
-    items: Items | None
-    account_id: str
-
-    @property
-    def is_under_way(self) -> bool:
-        """Return whether its resumes are being imported, so that its outcome is not final."""
-        return self.outcome is SO_FAR.outcome and self.message == SO_FAR.message
-
-
 # Recording
 
 ADD_ITEM = Prepared(insert(imported_items))
@@ -126,7 +97,9 @@ DONE_COLUMNS = (
 ADD_DONE_FILE = replacing(imported_files, DONE_COLUMNS)
 
 
-def file_values(account_id: str, claim: Claim, verdict: Verdict, *, now: str) -> dict[str, object]:
+def file_values(
+    account_id: str, claim: ClaimedFile, verdict: Verdict, *, now: str
+) -> dict[str, object]:
     """Return the ledger row of a file, by column. Done files keep no source."""
     return {
         "account_id": account_id,
@@ -158,7 +131,7 @@ def add_files(connection: Connection, rows: Sequence[Mapping[str, object]]) -> N
 def record(
     store: Store,
     account_id: str,
-    claim: Claim,
+    claim: ClaimedFile,
     verdict: Verdict,
     *,
     deadline_s: float = WRITE_DEADLINE_S,
@@ -175,6 +148,69 @@ def record(
             ADD_FILE.run(connection, **file_values(account_id, claim, verdict, now=now))
 
     store.write(change, deadline_s=deadline_s)
+
+
+# Files of several resumes
+
+MAX_PROBLEMS = 50
+"""How many problems of a file are stored."""
+
+Count = Annotated[int, Field(ge=0, lt=2**63)]
+STRICT: Final = ConfigDict(strict=True, alias_generator=to_camel, defer_build=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A resume of the file that is not done: its number in the file, and `place`, where for people.
+
+    `path` and `byte_offset` are None where not known.
+    """
+
+    __pydantic_config__: ClassVar = STRICT
+    item: Count
+    place: str
+    outcome: Annotated[str, Field(pattern="^(held|failed|duplicate)$")]
+    reason: str | None = None
+    message: str | None = None
+    path: str | None = None
+    byte_offset: Count | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the problem as the ledger stores it."""
+        fields: dict[str, Any] = PROBLEM.dump_python(self, mode="json", by_alias=True)
+        return fields
+
+
+@dataclass(frozen=True, slots=True)
+class Items:
+    """How many resumes a file held, the number of each outcome, and at most 50 problems, in order."""
+
+    __pydantic_config__: ClassVar = STRICT
+    total: Count
+    done: Count
+    duplicate: Count
+    held: Count
+    failed: Count
+    problems: tuple[Problem, ...] = ()
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the counts and problems as the ledger stores them."""
+        fields: dict[str, Any] = ITEMS.dump_python(self, mode="json", by_alias=True)
+        return fields | {"problems": fields["problems"][:MAX_PROBLEMS]}
+
+
+PROBLEM: Final = TypeAdapter(Problem)
+ITEMS: Final = TypeAdapter(Items)
+
+
+def parse_items(text: str) -> Items:
+    """Return what `as_json` wrote, from its JSON text. Raises ValueError for anything else."""
+    try:
+        return ITEMS.validate_json(text)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        where = ".".join(map(str, first["loc"]))
+        raise ValueError(f"{where}: {first['msg']}") from None
 
 
 # What was imported already
@@ -242,296 +278,3 @@ def find_claim(store: Store, account_id: str, resume_id: str) -> str | None:
             outcome=FileOutcome.DONE.value,
         ).fetchone()
     return None if row is None else str(row[0])
-
-
-# Files
-
-_THIS_FILE = (
-    imported_files.c.account_id == bindparam("account_id"),
-    imported_files.c.claim_id == bindparam("claim_id"),
-)
-_SHOWN = [one for one in imported_files.columns if one.name not in ("account_id", "source")]
-FILE = Prepared(select(*_SHOWN).where(*_THIS_FILE))
-SOURCE = Prepared(select(imported_files.c.source).where(*_THIS_FILE))
-
-
-def find_owners(connection: Connection, account_id: str | None = None) -> dict[str, str]:
-    """Return ids and names of all accounts, closed ones too, or of the one of this id."""
-    statement = select(accounts.c.id, accounts.c.name).order_by(accounts.c.id)
-    if account_id is not None:
-        statement = statement.where(accounts.c.id == account_id)
-    return {row.id: row.name for row in connection.execute(statement)}
-
-
-def get_file(store: Store, claim_id: str, *, account_id: str | None = None) -> FileRow:
-    """Return the file of this claim, of the account or of any.
-
-    Raises NotFound, and Conflict if several accounts have it: an account that was imported has the
-    history of another.
-    """
-    with store.read() as connection:
-        owners = find_owners(connection, account_id)
-        files = _find_files(connection, owners, [(claim_id, owner) for owner in owners])
-    if not files:
-        raise NotFound(
-            f'File not found: "{claim_id[:80]}". `resumes imports list` shows the newest'
-        )
-    if len(files) > 1:
-        names = ", ".join(sorted(file.account for file in files))
-        raise Conflict(f"{claim_id} is a file of several accounts, {names}: add --account NAME")
-    return files[0]
-
-
-def find_source(store: Store, file: FileRow) -> bytes | None:
-    """Return the first 64 KiB of the file as it was read; None for files that are done."""
-    with store.read() as connection:
-        row = SOURCE.run(connection, account_id=file.account_id, claim_id=file.claim_id).fetchone()
-    return None if row is None else row[0]
-
-
-def _find_files(
-    connection: Connection, owners: Mapping[str, str], ids: Iterable[tuple[str, str]]
-) -> list[FileRow]:
-    """Return the files of these ids and accounts' ids, in their order, without those gone since.
-
-    `owners` has the names of the accounts by their ids.
-    """
-    files: list[FileRow] = []
-    for claim_id, owner in ids:
-        row: Any = FILE.run(connection, account_id=owner, claim_id=claim_id).fetchone()
-        if row is not None:
-            items = None if row[-1] is None else parse_items(row[-1])
-            values = (owners[owner], *row[:2], FileOutcome(row[2]), *row[3:-1], items, owner)
-            files.append(FileRow(*values))
-    return files
-
-
-# Lists
-
-ORDER = (FileOutcome.FAILED, FileOutcome.HELD, FileOutcome.DUPLICATE, FileOutcome.DONE)
-"""The order of a list by outcome: what needs attention first."""
-
-AFTER_ALL = "~"
-"""Sorts after every id."""
-
-NOT_DONE = imported_files.c.outcome != literal_column("'done'")
-"""Written out in the statement, so that the engine sees that the index of what is not done serves."""
-
-
-def _newest_ids(*conditions: ColumnElement[bool]) -> Prepared:
-    """Select ids between two, the newest first, of one account; from an index alone."""
-    return Prepared(
-        select(imported_files.c.claim_id)
-        .where(
-            imported_files.c.account_id == bindparam("account_id"),
-            imported_files.c.claim_id < bindparam("before"),
-            imported_files.c.claim_id > bindparam("above"),
-            *conditions,
-        )
-        .order_by(imported_files.c.claim_id.desc())
-        .limit(at_most("rows"))
-    )
-
-
-_OF_OUTCOME = (imported_files.c.outcome == bindparam("outcome"), NOT_DONE)
-NEWEST_IDS = _newest_ids()
-NEWEST_IDS_DONE = _newest_ids(imported_files.c.outcome == literal_column("'done'"))
-NEWEST_IDS_OF_OUTCOME = _newest_ids(*_OF_OUTCOME)
-NEWEST_IDS_OF_REASON = _newest_ids(*_OF_OUTCOME, imported_files.c.reason == bindparam("reason"))
-
-
-def list_files(
-    store: Store,
-    *,
-    account_id: str | None = None,
-    outcome: FileOutcome | None = None,
-    reason: str | None = None,
-    before: str | None = None,
-    limit: int = 100,
-) -> Sequence[FileRow]:
-    """Return the newest files first, of one account or all; 1 to 1,000 of them.
-
-    `before` is the id after which the page begins: any id, also one that is gone.
-    """
-    outcomes = [outcome] if reason is None else _outcomes(outcome, reason)
-    with store.read() as connection:
-        owners = find_owners(connection, account_id)
-        found = _find_newest(
-            connection,
-            [(owner, one) for owner in owners for one in outcomes],
-            reason=reason,
-            before=AFTER_ALL if before is None else before,
-            limit=max(1, min(limit, MAX_FILES)),
-        )
-        return _find_files(connection, owners, found)
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """A place in a list by outcome: after the file of this claim, among those of its outcome."""
-
-    outcome: FileOutcome
-    claim_id: str
-
-    def __str__(self) -> str:
-        return f"{self.outcome}:{self.claim_id}"
-
-
-@dataclass(frozen=True, slots=True)
-class FilePage:
-    """Files by outcome. `next` is where the next page begins; None when there is none."""
-
-    files: Sequence[FileRow]
-    next: Place | None
-
-
-def place_of(file: FileRow) -> Place:
-    """Return the place of the file, as long as it has this outcome."""
-    return Place(file.outcome, file.claim_id)
-
-
-def parse_place(text: str) -> Place:
-    """Return the place that `str` wrote: `failed:000660cd7eecf8906663e3fc`. Raises InvalidArgument."""
-    outcome, _, claim_id = text.partition(":")
-    if outcome not in set(FileOutcome) or not RESUME_ID.fullmatch(claim_id):
-        raise InvalidArgument(
-            f'Invalid place "{text[:80]}": use what the list ended with, an outcome and the id '
-            "of a file with a colon between them"
-        )
-    return Place(FileOutcome(outcome), claim_id)
-
-
-def list_by_outcome(
-    store: Store,
-    *,
-    account_id: str | None = None,
-    outcome: FileOutcome | None = None,
-    reason: str | None = None,
-    after: Place | None = None,
-    limit: int = 100,
-) -> FilePage:
-    """Return failed files, then held ones, duplicates, done ones; the newest of each first.
-
-    Of one account or all, of one outcome or any; 1 to 1,000 of them. A file whose outcome changes
-    between two pages may be on both or on neither.
-    """
-    size = max(1, min(limit, MAX_FILES))
-    ids: list[tuple[str, str]] = []
-    with store.read() as connection:
-        owners = find_owners(connection, account_id)
-        for one in _outcomes(outcome, reason, after):
-            ids += _find_newest(
-                connection,
-                [(owner, one) for owner in owners],
-                reason=reason,
-                before=AFTER_ALL if after is None or after.outcome is not one else after.claim_id,
-                limit=size + 1 - len(ids),
-            )
-            if len(ids) > size:
-                break
-        files = _find_files(connection, owners, ids[:size])
-    return FilePage(files, place_of(files[-1]) if files and len(ids) > size else None)
-
-
-def _outcomes(
-    outcome: FileOutcome | None, reason: str | None, after: Place | None = None
-) -> Sequence[FileOutcome]:
-    """Return the outcomes that are asked for, from that of `after` on; done files have no reason."""
-    rest = ORDER if after is None else ORDER[ORDER.index(after.outcome) :]
-    return [
-        one
-        for one in rest
-        if outcome in (None, one) and (reason is None or one is not FileOutcome.DONE)
-    ]
-
-
-def _find_newest(
-    connection: Connection,
-    ranges: Iterable[tuple[str, FileOutcome | None]],
-    *,
-    reason: str | None,
-    before: str,
-    limit: int,
-) -> list[tuple[str, str]]:
-    """Return ids of files with their accounts' ids, the newest of all ranges.
-
-    A range is an account's files of an outcome, None: of any; one range of an index. Ids begin with
-    the time, so the newest of all are among the newest of each range: lists across accounts need no
-    index of their own, which every import would pay for.
-    """
-    newest: list[tuple[str, str]] = []
-    for account_id, outcome in ranges:
-        rows = _ids_statement(outcome, reason).run(
-            connection,
-            account_id=account_id,
-            outcome=outcome,
-            reason=reason,
-            before=before,
-            above=newest[-1][0] if len(newest) == limit else "",
-            rows=limit,
-        )
-        more = [(claim_id, account_id) for (claim_id,) in rows.fetchall()]
-        if more:
-            newest = sorted([*newest, *more], reverse=True)[:limit]
-    return newest
-
-
-def _ids_statement(outcome: FileOutcome | None, reason: str | None) -> Prepared:
-    if outcome is None:
-        return NEWEST_IDS
-    if outcome is FileOutcome.DONE:
-        return NEWEST_IDS_DONE
-    return NEWEST_IDS_OF_OUTCOME if reason is None else NEWEST_IDS_OF_REASON
-
-
-# Counts
-
-
-class FileCount(NamedTuple):
-    """How many files have this outcome for this reason; done files have none."""
-
-    outcome: FileOutcome
-    reason: str | None
-    files: int
-
-
-def count_files(
-    store: Store, *, account_id: str | None = None, not_done_only: bool = False
-) -> list[FileCount]:
-    """Return the number of files by outcome and reason; that of done files first, even if it is 0.
-
-    Takes time that grows with the ledger (docs/operations.md, Metrics), or with `not_done_only`
-    just with the files that are not done.
-    """
-    with store.read() as connection:
-        counts = _count_by_reason(connection, account_id)
-        if not_done_only:
-            return counts
-        # Without a condition the engine counts the table's pages, without looking into rows.
-        statement = select(func.count()).select_from(imported_files)
-        if account_id is not None:
-            statement = statement.where(imported_files.c.account_id == account_id)
-        all_count = connection.execute(statement).scalar_one()
-    # Two statements: a file may have been recorded between them.
-    done_count = max(0, all_count - sum(count.files for count in counts))
-    return [FileCount(FileOutcome.DONE, None, done_count), *counts]
-
-
-def _count_by_reason(connection: Connection, account_id: str | None) -> list[FileCount]:
-    columns = (imported_files.c.outcome, imported_files.c.reason)
-    rows = connection.execute(_count_not_done(account_id, *columns)).all()
-    return [FileCount(FileOutcome(outcome), reason, files) for outcome, reason, files in rows]
-
-
-def count_not_done(connection: Connection, account_id: str) -> dict[FileOutcome, int]:
-    """Return the number of the account's files that are not done by outcome; no zeros."""
-    rows = connection.execute(_count_not_done(account_id, imported_files.c.outcome)).all()
-    return {FileOutcome(outcome): files for outcome, files in rows}
-
-
-def _count_not_done(account_id: str | None, *columns: Any) -> Select[Any]:
-    """Select the number of files by the columns, from the index of those that are not done alone."""
-    statement = select(*columns, func.count()).where(NOT_DONE).group_by(*columns)
-    if account_id is not None:
-        statement = statement.where(imported_files.c.account_id == account_id)
-    return statement

@@ -15,9 +15,10 @@ from sqlalchemy import Connection, Executable, bindparam, delete, func, select, 
 
 from resumes.clock import timestamp
 from resumes.errors import Conflict
-from resumes.store.import_ledger import NOT_DONE, FileOutcome, FileRow, find_owners
+from resumes.store.import_history import NOT_DONE, FileRow, find_owners
+from resumes.store.import_ledger import FileOutcome
 from resumes.store.importers import list_importers
-from resumes.store.schema import Text, import_requests, imported_files
+from resumes.store.schema import BinaryText, import_requests, imported_files
 from resumes.store.statements import (
     Insert,
     Prepared,
@@ -29,17 +30,17 @@ from resumes.store.statements import (
 from resumes.store.store import Store
 
 
-class Action(StrEnum):
+class RequestKind(StrEnum):
     """What can be requested: to try a failed file again, to import a held one if it fits."""
 
     RETRY = "retry"
     RELEASE = "release"
 
 
-FITS = {Action.RETRY: FileOutcome.FAILED, Action.RELEASE: FileOutcome.HELD}
+FITS = {RequestKind.RETRY: FileOutcome.FAILED, RequestKind.RELEASE: FileOutcome.HELD}
 """The outcome of the files that an action is for."""
 
-PAST = {Action.RETRY: "retried", Action.RELEASE: "released"}
+PAST = {RequestKind.RETRY: "retried", RequestKind.RELEASE: "released"}
 STATES = {
     FileOutcome.HELD: "is held",
     FileOutcome.FAILED: "failed",
@@ -49,12 +50,12 @@ STATES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class RequestedFile:
     """A request about a file. `root` is its watched folder, None where it is not known."""
 
     account_id: str
     claim_id: str
-    action: Action
+    action: RequestKind
     requested_at: str
     root: str | None
 
@@ -68,9 +69,9 @@ ALL_REQUESTS = select(
 )
 REQUESTS = Prepared(
     ALL_REQUESTS.where(
-        bindparam("root", type_=Text).is_(None)
+        bindparam("root", type_=BinaryText).is_(None)
         | import_requests.c.root.is_(None)
-        | (import_requests.c.root == bindparam("root", type_=Text))
+        | (import_requests.c.root == bindparam("root", type_=BinaryText))
     )
     .order_by(import_requests.c.account_id, import_requests.c.claim_id)
     .limit(at_most("rows"))
@@ -83,7 +84,9 @@ REQUEST = Prepared(
 )
 
 
-def list_requests(store: Store, *, root: str | None = None, limit: int = 1_000) -> list[Request]:
+def list_requests(
+    store: Store, *, root: str | None = None, limit: int = 1_000
+) -> list[RequestedFile]:
     """Return the requests, by account, in the order of the files' arrival. Cheap without any.
 
     With a `root`, only those about files of that watched folder, or of an unknown one.
@@ -102,16 +105,16 @@ def find_oldest(store: Store) -> str | None:
     return oldest
 
 
-def find_request(store: Store, account_id: str, claim_id: str) -> Request | None:
+def find_request(store: Store, account_id: str, claim_id: str) -> RequestedFile | None:
     """Return the request about this file, if any."""
     with store.read() as connection:
         row = REQUEST.run(connection, account_id=account_id, claim_id=claim_id).fetchone()
     return None if row is None else _request(row)
 
 
-def _request(row: Sequence[Any]) -> Request:
+def _request(row: Sequence[Any]) -> RequestedFile:
     account_id, claim_id, action, requested_at, root = row
-    return Request(account_id, claim_id, Action(action), requested_at, root)
+    return RequestedFile(account_id, claim_id, RequestKind(action), requested_at, root)
 
 
 # Making requests
@@ -123,8 +126,8 @@ SLICE_REQUESTS = 500
 WANTED = select(
     imported_files.c.account_id,
     imported_files.c.claim_id,
-    bindparam("action", type_=Text),
-    bindparam("requested_at", type_=Text),
+    bindparam("action", type_=BinaryText),
+    bindparam("requested_at", type_=BinaryText),
     imported_files.c.root,
 ).where(
     imported_files.c.account_id == bindparam("account_id"),
@@ -145,7 +148,7 @@ def _add_request(insert: Insert) -> Executable:
 ADD_REQUEST = Prepared(_add_request)
 
 
-def request_files(store: Store, files: Sequence[FileRow], action: Action) -> None:
+def request_files(store: Store, files: Sequence[FileRow], action: RequestKind) -> None:
     """Request the action for all of the files, or for none. To request it twice changes nothing.
 
     To retry a held file is to release it. Raises Conflict for a file that it does not fit.
@@ -164,10 +167,10 @@ def request_files(store: Store, files: Sequence[FileRow], action: Action) -> Non
     store.write(change)
 
 
-def _fitting(file: FileRow, action: Action) -> Action:
+def _fitting(file: FileRow, action: RequestKind) -> RequestKind:
     """Return the action as it is meant for this file. Raises Conflict when it does not fit."""
     if file.outcome is FileOutcome.HELD:
-        return Action.RELEASE
+        return RequestKind.RELEASE
     if file.outcome is FITS[action]:
         return action
     way = (
@@ -179,7 +182,7 @@ def _fitting(file: FileRow, action: Action) -> Action:
 
 
 def request_all_files(
-    store: Store, action: Action, *, account_id: str | None = None, reason: str | None = None
+    store: Store, action: RequestKind, *, account_id: str | None = None, reason: str | None = None
 ) -> int:
     """Request the action for every file that it is for, of an account and a reason or of any.
 
@@ -196,7 +199,9 @@ def request_all_files(
     )
 
 
-def _add(connection: Connection, account_id: str, claim_id: str, action: Action, now: str) -> int:
+def _add(
+    connection: Connection, account_id: str, claim_id: str, action: RequestKind, now: str
+) -> int:
     """Add a request; return 1, or 0 if the file has another outcome than the action is for."""
     added = ADD_REQUEST.run(
         connection,
@@ -222,7 +227,7 @@ OF_REASON = Prepared(IDS_AFTER.where(imported_files.c.reason == bindparam("reaso
 
 
 def _iter_slices(
-    store: Store, action: Action, account_id: str | None, reason: str | None
+    store: Store, action: RequestKind, account_id: str | None, reason: str | None
 ) -> Iterator[tuple[str, list[str]]]:
     """Yield the claims of files that an action is for by account, in the order of arrival."""
     statement = OF_ANY_REASON if reason is None else OF_REASON
@@ -269,12 +274,12 @@ def list_unwatched_roots(store: Store) -> list[str | None]:
     ]
 
 
-def list_strays(store: Store, *, root: str, limit: int = 1_000) -> list[Request]:
+def list_strays(store: Store, *, root: str, limit: int = 1_000) -> list[RequestedFile]:
     """Return requests about files of folders other than `root` that no live importer watches.
 
     At most `limit` of each such folder, by account, in the order of arrival.
     """
-    strays: list[Request] = []
+    strays: list[RequestedFile] = []
     for other in list_unwatched_roots(store):
         if other not in (None, root):
             found = list_requests(store, root=other, limit=limit)
@@ -282,7 +287,7 @@ def list_strays(store: Store, *, root: str, limit: int = 1_000) -> list[Request]
     return strays
 
 
-def drop_requests(store: Store, requests: Sequence[Request]) -> None:
+def drop_requests(store: Store, requests: Sequence[RequestedFile]) -> None:
     """Remove these requests, in one transaction."""
     files = [{"account_id": one.account_id, "claim_id": one.claim_id} for one in requests]
     store.write(lambda connection: DROP.run_many(connection, files))

@@ -20,7 +20,7 @@ REMEMBERED = timedelta(hours=24)
 by more is not listed either: it would seem to be alive for as long as that."""
 
 
-class State(StrEnum):
+class ImporterState(StrEnum):
     """Health of an importer."""
 
     OK = "ok"
@@ -34,12 +34,12 @@ class ImporterFinding:
     """A problem of an importer. `key` tells it from its other findings."""
 
     key: str
-    state: State
+    state: ImporterState
     sentence: str
 
 
 @dataclass(frozen=True, slots=True)
-class Importer:
+class ImporterReport:
     """What an importer reports. `root` is escaped; `id` is 24 random hex digits.
 
     `waiting` counts the files that wait in the inbox, as last known.
@@ -49,7 +49,7 @@ class Importer:
     host: str
     pid: int
     root: str
-    state: State
+    state: ImporterState
     findings: tuple[ImporterFinding, ...]
     waiting: int | None
     started_at: str
@@ -59,7 +59,7 @@ class Importer:
 class SeenImporter:
     """An importer, and when it reported last."""
 
-    importer: Importer
+    importer: ImporterReport
     seen_at: str
     age_s: float
 
@@ -69,7 +69,9 @@ class SeenImporter:
         return self.age_s < LIVE_S
 
 
-def announce(store: Store, importer: Importer, *, deadline_s: float = WRITE_DEADLINE_S) -> None:
+def announce(
+    store: Store, importer: ImporterReport, *, deadline_s: float = WRITE_DEADLINE_S
+) -> None:
     """List the importer as it is now, and remove those not seen for a day."""
     now_us = store.clock()
     values = asdict(importer) | {
@@ -105,12 +107,12 @@ def list_importers(store: Store) -> list[SeenImporter]:
         rows = connection.execute(statement).all()
     return [
         SeenImporter(
-            Importer(
+            ImporterReport(
                 row.id,
                 row.host,
                 row.pid,
                 row.root,
-                State(row.state),
+                ImporterState(row.state),
                 _parse_findings(row.findings),
                 row.waiting,
                 row.started_at,
@@ -142,6 +144,6 @@ def count_waiting(seen: Iterable[SeenImporter]) -> int:
 
 def _parse_findings(text: str) -> tuple[ImporterFinding, ...]:
     return tuple(
-        ImporterFinding(one["key"], State(one["state"]), one["sentence"])
+        ImporterFinding(one["key"], ImporterState(one["state"]), one["sentence"])
         for one in json.loads(text)
     )

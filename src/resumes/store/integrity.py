@@ -33,10 +33,9 @@ from resumes.errors import InvalidInput, StoreIncompatible
 from resumes.store import schema
 from resumes.store.accounts import WRONG_COUNTERS
 from resumes.store.identifiers import POSITION_DIGITS
-from resumes.store.import_items import parse_items
-from resumes.store.import_ledger import FileOutcome
+from resumes.store.import_ledger import FileOutcome, parse_items
 from resumes.store.schema import (
-    Text,
+    BinaryText,
     account_usage,
     accounts,
     api_keys,
@@ -165,7 +164,7 @@ def _count_damaged_texts(connection: Connection) -> dict[str, int]:
     driver(connection).create_function("is_utf8", 1, _is_utf8, deterministic=True)
     counts: dict[str, int] = {}
     for table in schema.metadata.sorted_tables:
-        texts = [column for column in table.columns if isinstance(column.type, Text)]
+        texts = [column for column in table.columns if isinstance(column.type, BinaryText)]
         is_whole = and_(*(func.is_utf8(cast(column, LargeBinary)) for column in texts))
         statement = select(func.count()).select_from(table).where(not_(is_whole))
         counts[table.name] = connection.execute(statement).scalar_one()

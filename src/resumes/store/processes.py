@@ -22,7 +22,7 @@ def name_processes(pids: Iterable[int], *, proc: Path = PROC) -> str:
 
 
 def _find_typed(pid: int, proc: Path) -> int:
-    """The first one of this program from which the process descends; mostly itself."""
+    """Return the first one of this program from which the process descends; mostly itself."""
     found = pid
     while (parent := _find_parent(found, proc)) and _find_command(parent, proc):
         found = parent
@@ -59,7 +59,7 @@ def _find_command(pid: int, proc: Path) -> str | None:
 
 
 def _after_program(words: list[str]) -> list[str] | None:
-    """The words after those that call this program; None for another one."""
+    """Return the words after those that call this program; None for another one."""
     name = Path(words[0]).name
     if name == PROGRAM:
         return words[1:]

@@ -15,7 +15,7 @@ from sqlalchemy.sql.compiler import TypeCompiler
 from sqlmodel import Field, SQLModel
 
 
-class Text(TypeDecorator[str]):
+class BinaryText(TypeDecorator[str]):
     """Text that is compared by its bytes, as on SQLite. Ids are cursors and have to sort in the order
     of commits; PostgreSQL by itself sorts by the locale of its database."""
 
@@ -23,8 +23,8 @@ class Text(TypeDecorator[str]):
     cache_ok = True
 
 
-@compiles(Text, "postgresql")
-def _text_postgresql(kind: Text, compiler: TypeCompiler, **options: Any) -> str:
+@compiles(BinaryText, "postgresql")
+def _text_postgresql(kind: BinaryText, compiler: TypeCompiler, **options: Any) -> str:
     # For columns only: a value that is compared with one takes the column's collation.
     return 'TEXT COLLATE "C"' if "type_expression" in options else "TEXT"
 
@@ -40,7 +40,7 @@ class Plan(SQLModel, table=True):
     """
 
     __tablename__: ClassVar[str] = "plans"
-    name: str = Field(primary_key=True, sa_type=Text)
+    name: str = Field(primary_key=True, sa_type=BinaryText)
     max_resumes: int | None = None
     api_listing: bool = False
     requests_per_minute: int | None = None
@@ -52,12 +52,12 @@ class Account(SQLModel, table=True):
     """A tenant. `id` is random and never reused; `name` is what people type."""
 
     __tablename__: ClassVar[str] = "accounts"
-    id: str = Field(primary_key=True, sa_type=Text)
-    name: str = Field(unique=True, sa_type=Text)
-    plan: str = Field(foreign_key="plans.name", sa_type=Text)
-    created_at: str = Field(sa_type=Text)
+    id: str = Field(primary_key=True, sa_type=BinaryText)
+    name: str = Field(unique=True, sa_type=BinaryText)
+    plan: str = Field(foreign_key="plans.name", sa_type=BinaryText)
+    created_at: str = Field(sa_type=BinaryText)
     # Set first when an account is deleted: nothing enters it while its resumes go.
-    closed_at: str | None = Field(default=None, sa_type=Text)
+    closed_at: str | None = Field(default=None, sa_type=BinaryText)
 
 
 class DeletedAccount(SQLModel, table=True):
@@ -68,7 +68,7 @@ class DeletedAccount(SQLModel, table=True):
     """
 
     __tablename__: ClassVar[str] = "deleted_accounts"
-    id: str = Field(primary_key=True, sa_type=Text)
+    id: str = Field(primary_key=True, sa_type=BinaryText)
 
 
 class AccountUsage(SQLModel, table=True):
@@ -79,7 +79,7 @@ class AccountUsage(SQLModel, table=True):
     """
 
     __tablename__: ClassVar[str] = "account_usage"
-    account_id: str = Field(primary_key=True, foreign_key="accounts.id", sa_type=Text)
+    account_id: str = Field(primary_key=True, foreign_key="accounts.id", sa_type=BinaryText)
     resume_count: int = 0
     last_id_us: int = Field(default=0, sa_type=BigInteger)
 
@@ -88,16 +88,16 @@ class ApiKey(SQLModel, table=True):
     """An API key, without the key itself. `masked` is what lists show."""
 
     __tablename__: ClassVar[str] = "api_keys"
-    account_id: str = Field(primary_key=True, foreign_key="accounts.id", sa_type=Text)
-    id: str = Field(primary_key=True, sa_type=Text)
-    name: str = Field(sa_type=Text)
-    masked: str = Field(sa_type=Text)
-    created_at: str = Field(sa_type=Text)
+    account_id: str = Field(primary_key=True, foreign_key="accounts.id", sa_type=BinaryText)
+    id: str = Field(primary_key=True, sa_type=BinaryText)
+    name: str = Field(sa_type=BinaryText)
+    masked: str = Field(sa_type=BinaryText)
+    created_at: str = Field(sa_type=BinaryText)
     # None until the key was shown to its owner; such a key may be replaced.
-    shown_at: str | None = Field(default=None, sa_type=Text)
-    last_used_at: str | None = Field(default=None, sa_type=Text)
-    expires_at: str | None = Field(default=None, sa_type=Text)
-    revoked_at: str | None = Field(default=None, sa_type=Text)
+    shown_at: str | None = Field(default=None, sa_type=BinaryText)
+    last_used_at: str | None = Field(default=None, sa_type=BinaryText)
+    expires_at: str | None = Field(default=None, sa_type=BinaryText)
+    revoked_at: str | None = Field(default=None, sa_type=BinaryText)
 
 
 class KeyDirectory(SQLModel, table=True):
@@ -106,22 +106,22 @@ class KeyDirectory(SQLModel, table=True):
     __tablename__: ClassVar[str] = "key_directory"
     __table_args__: ClassVar[Any] = CLUSTERED
     key_hash: bytes = Field(primary_key=True, sa_type=LargeBinary)
-    account_id: str = Field(sa_type=Text)
-    key_id: str = Field(sa_type=Text)
+    account_id: str = Field(sa_type=BinaryText)
+    key_id: str = Field(sa_type=BinaryText)
 
 
-class Resume(SQLModel, table=True):
+class ResumeRow(SQLModel, table=True):
     """A stored resume as a list shows it. Narrow, so that a page of a list is a page of the tree."""
 
     __tablename__: ClassVar[str] = "resumes"
     __table_args__: ClassVar[Any] = CLUSTERED
-    account_id: str = Field(primary_key=True, foreign_key="accounts.id", sa_type=Text)
-    id: str = Field(primary_key=True, sa_type=Text)
-    title: str | None = Field(default=None, sa_type=Text)
-    name: str | None = Field(default=None, sa_type=Text)
-    filename: str = Field(sa_type=Text)
-    created_at: str = Field(sa_type=Text)
-    updated_at: str = Field(sa_type=Text)
+    account_id: str = Field(primary_key=True, foreign_key="accounts.id", sa_type=BinaryText)
+    id: str = Field(primary_key=True, sa_type=BinaryText)
+    title: str | None = Field(default=None, sa_type=BinaryText)
+    name: str | None = Field(default=None, sa_type=BinaryText)
+    filename: str = Field(sa_type=BinaryText)
+    created_at: str = Field(sa_type=BinaryText)
+    updated_at: str = Field(sa_type=BinaryText)
 
 
 class Document(SQLModel, table=True):
@@ -132,9 +132,9 @@ class Document(SQLModel, table=True):
     """
 
     __tablename__: ClassVar[str] = "documents"
-    account_id: str = Field(primary_key=True, foreign_key="accounts.id", sa_type=Text)
-    id: str = Field(primary_key=True, sa_type=Text)
-    document: str = Field(sa_type=Text)
+    account_id: str = Field(primary_key=True, foreign_key="accounts.id", sa_type=BinaryText)
+    id: str = Field(primary_key=True, sa_type=BinaryText)
+    document: str = Field(sa_type=BinaryText)
 
 
 class Idempotency(SQLModel, table=True):
@@ -146,11 +146,11 @@ class Idempotency(SQLModel, table=True):
         Index("ix_idempotency_created_at", "created_at"),
         CLUSTERED,
     )
-    account_id: str = Field(primary_key=True, foreign_key="accounts.id", sa_type=Text)
-    key: str = Field(primary_key=True, sa_type=Text)
+    account_id: str = Field(primary_key=True, foreign_key="accounts.id", sa_type=BinaryText)
+    key: str = Field(primary_key=True, sa_type=BinaryText)
     body_sha256: bytes = Field(sa_type=LargeBinary)
-    resume_id: str = Field(sa_type=Text)
-    created_at: str = Field(sa_type=Text)
+    resume_id: str = Field(sa_type=BinaryText)
+    created_at: str = Field(sa_type=BinaryText)
 
 
 class ImportedFile(SQLModel, table=True):
@@ -176,20 +176,20 @@ class ImportedFile(SQLModel, table=True):
         ),
         CLUSTERED,
     )
-    account_id: str = Field(primary_key=True, foreign_key="accounts.id", sa_type=Text)
-    claim_id: str = Field(primary_key=True, sa_type=Text)
-    name: str = Field(sa_type=Text)
-    outcome: str = Field(sa_type=Text)
-    reason: str | None = Field(default=None, sa_type=Text)
-    message: str | None = Field(default=None, sa_type=Text)
-    path: str | None = Field(default=None, sa_type=Text)
+    account_id: str = Field(primary_key=True, foreign_key="accounts.id", sa_type=BinaryText)
+    claim_id: str = Field(primary_key=True, sa_type=BinaryText)
+    name: str = Field(sa_type=BinaryText)
+    outcome: str = Field(sa_type=BinaryText)
+    reason: str | None = Field(default=None, sa_type=BinaryText)
+    message: str | None = Field(default=None, sa_type=BinaryText)
+    path: str | None = Field(default=None, sa_type=BinaryText)
     byte_offset: int | None = Field(default=None, sa_type=BigInteger)
     size_bytes: int = Field(sa_type=BigInteger)
-    claimed_at: str = Field(sa_type=Text)
-    finished_at: str = Field(sa_type=Text)
+    claimed_at: str = Field(sa_type=BinaryText)
+    finished_at: str = Field(sa_type=BinaryText)
     source: bytes | None = Field(default=None, sa_type=LargeBinary)
-    root: str | None = Field(default=None, sa_type=Text)
-    items: str | None = Field(default=None, sa_type=Text)
+    root: str | None = Field(default=None, sa_type=BinaryText)
+    items: str | None = Field(default=None, sa_type=BinaryText)
 
 
 class ImportedItem(SQLModel, table=True):
@@ -200,11 +200,11 @@ class ImportedItem(SQLModel, table=True):
 
     __tablename__: ClassVar[str] = "imported_items"
     __table_args__: ClassVar[Any] = CLUSTERED
-    account_id: str = Field(primary_key=True, foreign_key="accounts.id", sa_type=Text)
-    claim_id: str = Field(primary_key=True, sa_type=Text)
+    account_id: str = Field(primary_key=True, foreign_key="accounts.id", sa_type=BinaryText)
+    claim_id: str = Field(primary_key=True, sa_type=BinaryText)
     item: int = Field(primary_key=True)
-    outcome: str = Field(sa_type=Text)
-    resume_id: str = Field(sa_type=Text)
+    outcome: str = Field(sa_type=BinaryText)
+    resume_id: str = Field(sa_type=BinaryText)
 
 
 class ImportedDigest(SQLModel, table=True):
@@ -218,9 +218,9 @@ class ImportedDigest(SQLModel, table=True):
         Index("ix_imported_digests_resume", "account_id", "resume_id"),
         CLUSTERED,
     )
-    account_id: str = Field(primary_key=True, foreign_key="accounts.id", sa_type=Text)
+    account_id: str = Field(primary_key=True, foreign_key="accounts.id", sa_type=BinaryText)
     digest: bytes = Field(primary_key=True, sa_type=LargeBinary)
-    resume_id: str = Field(sa_type=Text)
+    resume_id: str = Field(sa_type=BinaryText)
 
 
 class ImportRequest(SQLModel, table=True):
@@ -231,26 +231,26 @@ class ImportRequest(SQLModel, table=True):
 
     __tablename__: ClassVar[str] = "import_requests"
     __table_args__: ClassVar[Any] = CLUSTERED
-    account_id: str = Field(primary_key=True, foreign_key="accounts.id", sa_type=Text)
-    claim_id: str = Field(primary_key=True, sa_type=Text)
-    action: str = Field(sa_type=Text)
-    requested_at: str = Field(sa_type=Text)
-    root: str | None = Field(default=None, sa_type=Text)
+    account_id: str = Field(primary_key=True, foreign_key="accounts.id", sa_type=BinaryText)
+    claim_id: str = Field(primary_key=True, sa_type=BinaryText)
+    action: str = Field(sa_type=BinaryText)
+    requested_at: str = Field(sa_type=BinaryText)
+    root: str | None = Field(default=None, sa_type=BinaryText)
 
 
 class ImporterProcess(SQLModel, table=True):
     """An importer as it described itself at `seen_at`. `findings` is JSON (resumes.store.importers)."""
 
     __tablename__: ClassVar[str] = "importers"
-    id: str = Field(primary_key=True, sa_type=Text)
-    host: str = Field(sa_type=Text)
+    id: str = Field(primary_key=True, sa_type=BinaryText)
+    host: str = Field(sa_type=BinaryText)
     pid: int
-    root: str = Field(sa_type=Text)
-    state: str = Field(sa_type=Text)
-    findings: str = Field(sa_type=Text)
+    root: str = Field(sa_type=BinaryText)
+    state: str = Field(sa_type=BinaryText)
+    findings: str = Field(sa_type=BinaryText)
     waiting: int | None = None
-    started_at: str = Field(sa_type=Text)
-    seen_at: str = Field(sa_type=Text)
+    started_at: str = Field(sa_type=BinaryText)
+    seen_at: str = Field(sa_type=BinaryText)
 
 
 class SearchProgress(SQLModel, table=True):
@@ -261,7 +261,7 @@ class SearchProgress(SQLModel, table=True):
 
     __tablename__: ClassVar[str] = "search_progress"
     __table_args__: ClassVar[Any] = CLUSTERED
-    account_id: str = Field(primary_key=True, foreign_key="accounts.id", sa_type=Text)
+    account_id: str = Field(primary_key=True, foreign_key="accounts.id", sa_type=BinaryText)
     number: int = Field(unique=True, sa_type=BigInteger)
     last_seq: int = Field(sa_type=BigInteger)
     indexed_us: int = Field(sa_type=BigInteger)
@@ -279,10 +279,10 @@ class SearchEntry(SQLModel, table=True):
         Index("ix_search_entries_id", "account_id", "id", unique=True),
         CLUSTERED,
     )
-    account_id: str = Field(primary_key=True, foreign_key="accounts.id", sa_type=Text)
+    account_id: str = Field(primary_key=True, foreign_key="accounts.id", sa_type=BinaryText)
     seq: int = Field(primary_key=True, sa_type=BigInteger)
-    id: str = Field(sa_type=Text)
-    words: str = Field(sa_type=Text)
+    id: str = Field(sa_type=BinaryText)
+    words: str = Field(sa_type=BinaryText)
 
 
 class StoreFact(SQLModel, table=True):
@@ -295,8 +295,8 @@ class StoreFact(SQLModel, table=True):
     """
 
     __tablename__: ClassVar[str] = "store_facts"
-    name: str = Field(primary_key=True, sa_type=Text)
-    value: str = Field(sa_type=Text)
+    name: str = Field(primary_key=True, sa_type=BinaryText)
+    value: str = Field(sa_type=BinaryText)
 
 
 def _table(model: type[SQLModel]) -> Table:
@@ -310,7 +310,7 @@ deleted_accounts = _table(DeletedAccount)
 account_usage = _table(AccountUsage)
 api_keys = _table(ApiKey)
 key_directory = _table(KeyDirectory)
-resumes = _table(Resume)
+resumes = _table(ResumeRow)
 documents = _table(Document)
 idempotency = _table(Idempotency)
 imported_files = _table(ImportedFile)

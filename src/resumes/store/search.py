@@ -70,7 +70,7 @@ def _begins(words: str, term: str) -> bool:
     return at >= 0
 
 
-class Found(NamedTuple):
+class SearchResult(NamedTuple):
     """Resumes that hold the words; and how many after them were not looked through.
 
     `unindexed` is 0 if the page is full or the answer complete, and 100,000 for that many and more.
@@ -95,7 +95,7 @@ def find_page(
     limit: int = MAX_LIMIT,
     timeout_s: float = TIMEOUT_S,
     monotonic: Callable[[], float] = time.monotonic,
-) -> Found:
+) -> SearchResult:
     """Return the resumes after the cursor that hold all the words, oldest first, `limit` at most.
 
     Looked for are the words of a title as a list shows it, of `header.name` and of `header.email`,
@@ -119,8 +119,8 @@ def find_page(
         with contextlib.closing(scan.iter_found()) as found:
             entries = list(islice(found, limit + 1))
         if len(entries) > limit:
-            return Found(Page(entries[:limit], entries[limit - 1].id), 0)
-        return Found(Page(entries, None), scan.count_rest())
+            return SearchResult(Page(entries[:limit], entries[limit - 1].id), 0)
+        return SearchResult(Page(entries, None), scan.count_rest())
 
 
 class _Scan:

@@ -28,7 +28,7 @@ from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
 
-from resumes.store.schema import Text
+from resumes.store.schema import BinaryText
 
 K = TypeVar("K")
 R = TypeVar("R")
@@ -168,7 +168,7 @@ def replace_on_conflict(statement: Any, table: Table, keys: Collection[str]) -> 
 class text_of(FunctionElement[str]):
     """A parameter of UTF-8 bytes as text, so that no string has to be made for the driver."""
 
-    type = Text()
+    type = BinaryText()
     inherit_cache = True
 
     def __init__(self, name: str) -> None:
@@ -188,7 +188,7 @@ def _text_of_postgresql(element: text_of, compiler: SQLCompiler, **options: Any)
 class rows_as_json(FunctionElement[str]):
     """All rows as one JSON text, an array of arrays: cheaper than a Python object for each value."""
 
-    type = Text()
+    type = BinaryText()
     inherit_cache = True
 
 
@@ -206,7 +206,7 @@ def _rows_as_json_postgresql(element: rows_as_json, compiler: SQLCompiler, **opt
 class document_email(FunctionElement[str]):
     """The e-mail address of a document; None where it has none."""
 
-    type = Text()
+    type = BinaryText()
     inherit_cache = True
 
 

@@ -14,7 +14,7 @@ from resumes.analyzer.fields import (
     MAX_TEXT_CHARS,
     Choice,
     Colour,
-    Column,
+    ColumnNumber,
     Flag,
     Group,
     Kind,
@@ -63,7 +63,7 @@ letters, but for letters of other alphabets."""
 
 
 def resume_components(accepted: Format, example: Any) -> dict[str, Schema]:
-    """The schemas `Resume`, `ShownResume` and what these are made of, by name."""
+    """Return the schemas `Resume`, `ShownResume` and what these are made of, by name."""
     return {
         "Resume": _resume(accepted, example),
         "ShownResume": _shown_resume(example),
@@ -78,7 +78,7 @@ def resume_components(accepted: Format, example: Any) -> dict[str, Schema]:
 
 
 def component_name(section_type: str) -> str:
-    """The name of a section type's schema: ExperiencesSection."""
+    """Return the name of a section type's schema: ExperiencesSection."""
     return f"{section_type[0].upper()}{section_type[1:]}Section"
 
 
@@ -172,12 +172,12 @@ def _shown_resume(example: Any) -> Schema:
 
 
 def reference(component: str) -> Schema:
-    """The schema of that name among the components."""
+    """Return the schema of that name among the components."""
     return {"$ref": f"#/components/schemas/{component}"}
 
 
 def fields_schema(fields: Mapping[str, Kind]) -> Schema:
-    """An object with these fields, each of which may be absent or null. It may have others."""
+    """Return an object with these fields, each of which may be absent or null. It may have others."""
     return {
         "type": "object",
         "properties": {name: or_null(value_schema(kind)) for name, kind in fields.items()},
@@ -185,7 +185,7 @@ def fields_schema(fields: Mapping[str, Kind]) -> Schema:
 
 
 def or_null(schema: Schema) -> Schema:
-    """The schema, and null beside it."""
+    """Return the schema, and null beside it."""
     if not schema:
         return {}
     if "$ref" in schema:
@@ -197,9 +197,9 @@ def or_null(schema: Schema) -> Schema:
 
 
 def value_schema(kind: Kind) -> Schema:
-    """What a field of this kind may hold, null aside."""
+    """Return what a field of this kind may hold, null aside."""
     match kind:
-        case Column():
+        case ColumnNumber():
             return _column()
         case Number():
             return _number(kind)

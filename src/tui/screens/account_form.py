@@ -14,7 +14,7 @@ from resumes.store.plans import PlanInfo
 from resumes.store.store import Store
 from tui.screens.dialogs import Dialog
 from tui.screens.plans import allowance
-from tui.session import Session
+from tui.session import UiSession
 from tui.store_calls import Failure, call, store_work
 from tui.text import safe, tell
 from tui.widgets.bars import Note
@@ -45,7 +45,7 @@ class CreateAccountDialog(Dialog[Made]):
     """
 
     def __init__(
-        self, session: Session, plans: Sequence[PlanInfo], taken: Collection[str] = ()
+        self, session: UiSession, plans: Sequence[PlanInfo], taken: Collection[str] = ()
     ) -> None:
         super().__init__("A new account")
         self._store = session.store

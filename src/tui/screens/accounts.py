@@ -13,7 +13,7 @@ from textual.message import Message
 from textual.worker import get_current_worker
 
 from resumes.settings import Settings
-from resumes.store import accounts, import_ledger, plans
+from resumes.store import accounts, import_history, plans
 from resumes.store.accounts import AccountInfo, AccountSummary
 from resumes.store.plans import PlanInfo
 from resumes.store.store import Store
@@ -23,10 +23,10 @@ from tui.screens.account_form import CreateAccountDialog
 from tui.screens.base import PageRead, SplitScreen
 from tui.screens.dialogs import Chooser, ConfirmDialog, Fact, no_accounts
 from tui.screens.plans import WINDOWS, listing_text, maximum_text, rate_text
-from tui.session import Session
+from tui.session import UiSession
 from tui.store_calls import Failure, call, store_work
 from tui.text import NONE, day, joined, minute, percent_used, quota_bar, safe, tell
-from tui.widgets.paged_list import Column, PagedList, text_cell
+from tui.widgets.paged_list import ListColumn, PagedList, text_cell
 from tui.widgets.text_pane import Paragraph, TextPane
 
 
@@ -63,7 +63,7 @@ def read_losses(store: Store, account: AccountInfo) -> Losses:
     return Losses(
         accounts.get_account(store, account.name, closed_too=True),
         accounts.get_summary(store, account.id),
-        sum(one.files for one in import_ledger.count_files(store, account_id=account.id)),
+        sum(one.files for one in import_history.count_files(store, account_id=account.id)),
     )
 
 
@@ -85,15 +85,17 @@ def delete(store: Store, *, name: str, tell_gone: Callable[[int], object]) -> in
 class PlanChooser(Chooser[PlanInfo]):
     """Gives the chosen plan, None when nothing was chosen. Begins at the one of the account."""
 
-    def __init__(self, session: Session, account: AccountInfo) -> None:
+    def __init__(self, session: UiSession, account: AccountInfo) -> None:
         super().__init__(
             session.store,
             question=f"Which plan for {account.name}?",
             columns=(
-                Column("PLAN", 12, lambda plan: text_cell(plan.name)),
-                Column("  RESUMES", 9, lambda plan: safe(f"{maximum_text(plan.max_resumes):>9}")),
-                Column("LISTING", 7, lambda plan: safe(listing_text(plan.api_listing))),
-                Column("FOR THIS ACCOUNT", 0, lambda plan: safe(fit_text(account, plan))),
+                ListColumn("PLAN", 12, lambda plan: text_cell(plan.name)),
+                ListColumn(
+                    "  RESUMES", 9, lambda plan: safe(f"{maximum_text(plan.max_resumes):>9}")
+                ),
+                ListColumn("LISTING", 7, lambda plan: safe(listing_text(plan.api_listing))),
+                ListColumn("FOR THIS ACCOUNT", 0, lambda plan: safe(fit_text(account, plan))),
             ),
             key=lambda plan: plan.name,
             read=plans.list_plans,
@@ -241,24 +243,24 @@ class Order(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class AccountRow:
     """An account, and how many of its keys count."""
 
     account: AccountInfo
     active_keys: int
 
 
-def read_rows(store: Store, order: Order) -> PageRead[Row]:
+def read_rows(store: Store, order: Order) -> PageRead[AccountRow]:
     """Every account, those that are being deleted too; `about` is the list of all plans."""
     active_keys = accounts.count_active_keys(store)
     rows = [
-        Row(account, active_keys.get(account.id, 0))
+        AccountRow(account, active_keys.get(account.id, 0))
         for account in accounts.list_accounts(store, closed_too=True)
     ]
     return PageRead(ordered(rows, order), about=plans.list_plans(store))
 
 
-def ordered(rows: Sequence[Row], order: Order) -> list[Row]:
+def ordered(rows: Sequence[AccountRow], order: Order) -> list[AccountRow]:
     """The rows in that order; those without a limit come last of the fullest first."""
     if order is Order.NAME:
         return sorted(rows, key=lambda row: row.account.name)
@@ -272,7 +274,7 @@ def fullness(account: AccountInfo) -> float:
     return (account.resume_count + (account.max_resumes == 0)) / max(1, account.max_resumes)
 
 
-def usage_cell(row: Row) -> Content:
+def usage_cell(row: AccountRow) -> Content:
     """How full the account is, or how much of it is still to go."""
     account = row.account
     if account.is_arriving:
@@ -282,15 +284,15 @@ def usage_cell(row: Row) -> Content:
     return quota_bar(account.resume_count, account.max_resumes)
 
 
-COLUMNS: tuple[Column[Row], ...] = (
-    Column("NAME", 0, lambda row: text_cell(row.account.name), at_most=40),
-    Column("PLAN", 10, lambda row: text_cell(row.account.plan)),
-    Column("RESUMES", 34, usage_cell),
-    Column("CREATED", 10, lambda row: text_cell(day(row.account.created_at)), 74),
-    Column("KEYS", 4, lambda row: safe(f"{row.active_keys:>4,}"), 90),
-    Column("API LISTING", 11, lambda row: safe(listing_text(row.account.api_listing)), 100),
-    Column("NEWEST", 10, lambda row: text_cell(day(row.account.last_resume_at)), 115),
-    Column("ID", 16, lambda row: text_cell(row.account.id, "dim"), 130),
+COLUMNS: tuple[ListColumn[AccountRow], ...] = (
+    ListColumn("NAME", 0, lambda row: text_cell(row.account.name), at_most=40),
+    ListColumn("PLAN", 10, lambda row: text_cell(row.account.plan)),
+    ListColumn("RESUMES", 34, usage_cell),
+    ListColumn("CREATED", 10, lambda row: text_cell(day(row.account.created_at)), 74),
+    ListColumn("KEYS", 4, lambda row: safe(f"{row.active_keys:>4,}"), 90),
+    ListColumn("API LISTING", 11, lambda row: safe(listing_text(row.account.api_listing)), 100),
+    ListColumn("NEWEST", 10, lambda row: text_cell(day(row.account.last_resume_at)), 115),
+    ListColumn("ID", 16, lambda row: text_cell(row.account.id, "dim"), 130),
 )
 
 
@@ -301,7 +303,7 @@ COUNTING: Final = "counting"
 """The group of the workers that count what would go with an account."""
 
 
-class AccountsScreen(SplitScreen[Row]):
+class AccountsScreen(SplitScreen[AccountRow]):
     """Who has how many resumes, on which plan; where there is room, with details beside it."""
 
     MODE = "accounts"
@@ -312,7 +314,7 @@ class AccountsScreen(SplitScreen[Row]):
     AccountsScreen #split > .pane { width: 46; border-left: solid $primary; }
     """
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: UiSession) -> None:
         self._details_pane = TextPane()
         super().__init__(session, self._details_pane)
         self._order = Order.NAME
@@ -322,16 +324,16 @@ class AccountsScreen(SplitScreen[Row]):
 
         self._shown: Sequence[Paragraph] = ()
 
-    def columns(self) -> Sequence[Column[Row]]:
+    def columns(self) -> Sequence[ListColumn[AccountRow]]:
         return COLUMNS
 
-    def row_key(self, row: Row) -> str:
+    def row_key(self, row: AccountRow) -> str:
         return row.account.name
 
-    def reading(self, cursor: str) -> Callable[[Store], PageRead[Row]]:
+    def reading(self, cursor: str) -> Callable[[Store], PageRead[AccountRow]]:
         return partial(read_rows, order=self._order)
 
-    def page_arrived(self, read: PageRead[Row]) -> None:
+    def page_arrived(self, read: PageRead[AccountRow]) -> None:
         self._plans = read.about
 
     def heading(self) -> Content:
@@ -349,7 +351,7 @@ class AccountsScreen(SplitScreen[Row]):
             key = shown_key("accounts.create", self.session.keymap)
             self.list.say_when_empty(no_accounts(self.session)[0], safe(f"{key} makes one."))
 
-    def read_beside(self, row: Row | None) -> None:
+    def read_beside(self, row: AccountRow | None) -> None:
         if row is None:
             self.workers.cancel_group(self, DETAILS)
             gone = "This account is deleted." if self.list.pages.count else ""
@@ -408,7 +410,7 @@ class AccountsScreen(SplitScreen[Row]):
             tell(self, "The plans are not read yet. Try again in a moment.")
             return
         rows = map(self.list.pages.peek, range(self.list.pages.count))
-        taken = {row.account.name for row in rows if isinstance(row, Row)}
+        taken = {row.account.name for row in rows if isinstance(row, AccountRow)}
         form = CreateAccountDialog(self.session, self._plans, taken)
         made = await self.app.push_screen_wait(form)
         if made is None:

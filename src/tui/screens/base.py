@@ -16,11 +16,11 @@ from textual.widget import Widget
 from resumes.store.store import Store
 from tui.keys import changes_store
 from tui.looks import ROOM_CELLS
-from tui.session import Session
+from tui.session import UiSession
 from tui.store_calls import Failure, call
 from tui.text import safe, tell
 from tui.widgets.bars import ErrorLine, KeyLine, ModeLine, TitleLine
-from tui.widgets.paged_list import Column, PagedList
+from tui.widgets.paged_list import ListColumn, PagedList
 
 T = TypeVar("T")
 
@@ -50,7 +50,7 @@ class ListScreen(Screen[None], Generic[T]):
     REFRESH_S: ClassVar[float] = 2.0
     AUTO_FOCUS = "PagedList"
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: UiSession) -> None:
         super().__init__()
         self.session = session
         self.list: PagedList[T] = PagedList(self.columns(), self.row_key, inserts=self.INSERTS)
@@ -58,7 +58,7 @@ class ListScreen(Screen[None], Generic[T]):
         """Whether what is shown as an error is that the list could not be read."""
 
     @abstractmethod
-    def columns(self) -> Sequence[Column[T]]:
+    def columns(self) -> Sequence[ListColumn[T]]:
         """The columns of the list."""
 
     @abstractmethod
@@ -184,7 +184,7 @@ class SplitScreen(ListScreen[T]):
     SplitScreen.-list-only #split > .pane { display: none; }
     """
 
-    def __init__(self, session: Session, pane: Widget) -> None:
+    def __init__(self, session: UiSession, pane: Widget) -> None:
         super().__init__(session)
         self._pane = pane
         self._pane.add_class("pane")

@@ -16,12 +16,12 @@ from textual.widget import Widget
 from resumes.store import accounts
 from resumes.store.store import Store
 from tui.keys import ACTIONS, Action, Place, bindings, find_action, key_names, shown_key
-from tui.session import Session
+from tui.session import UiSession
 from tui.store_calls import Failure, call, store_work
 from tui.text import joined, safe, tell
 from tui.widgets.bars import ErrorLine, KeyLine, Note, TitleLine
 from tui.widgets.forms import SafeInput, TextButton
-from tui.widgets.paged_list import Column, PagedList, text_cell
+from tui.widgets.paged_list import ListColumn, PagedList, text_cell
 from tui.widgets.text_pane import Paragraph, TextPane
 
 T = TypeVar("T")
@@ -90,7 +90,7 @@ class Chooser(Dialog[T]):
         store: Store,
         *,
         question: str,
-        columns: Sequence[Column[T]],
+        columns: Sequence[ListColumn[T]],
         key: Callable[[T], str],
         read: Callable[[Store], Sequence[T]],
         preset: str | None = None,
@@ -267,24 +267,24 @@ def shown_keys(action: Action, keymap: Mapping[str, str]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class AccountChoice:
     """An account, or with `name` None all of them. `holds` is how many resumes are in it."""
 
     name: str | None
     holds: int
 
 
-COLUMNS: tuple[Column[Choice], ...] = (
-    Column("ACCOUNT", 0, lambda choice: text_cell(choice.name or "(all accounts)")),
-    Column("RESUMES", 9, lambda choice: safe(f"{choice.holds:>9,}")),
+COLUMNS: tuple[ListColumn[AccountChoice], ...] = (
+    ListColumn("ACCOUNT", 0, lambda choice: text_cell(choice.name or "(all accounts)")),
+    ListColumn("RESUMES", 9, lambda choice: safe(f"{choice.holds:>9,}")),
 )
 
 
-class AccountChooser(Chooser[Choice]):
+class AccountChooser(Chooser[AccountChoice]):
     """Gives the chosen account, None when nothing was chosen."""
 
     def __init__(
-        self, session: Session, *, offer_all: bool = False, preset: str | None = None
+        self, session: UiSession, *, offer_all: bool = False, preset: str | None = None
     ) -> None:
         super().__init__(
             session.store,
@@ -296,18 +296,20 @@ class AccountChooser(Chooser[Choice]):
         )
 
 
-def read_choices(store: Store) -> Sequence[Choice]:
+def read_choices(store: Store) -> Sequence[AccountChoice]:
     """Every account, by name."""
-    return [Choice(found.name, found.resume_count) for found in accounts.list_accounts(store)]
+    return [
+        AccountChoice(found.name, found.resume_count) for found in accounts.list_accounts(store)
+    ]
 
 
-def read_all_choices(store: Store) -> Sequence[Choice]:
+def read_all_choices(store: Store) -> Sequence[AccountChoice]:
     """All of them in one, then every account."""
     named = read_choices(store)
-    return [Choice(None, sum(choice.holds for choice in named)), *named]
+    return [AccountChoice(None, sum(choice.holds for choice in named)), *named]
 
 
-def no_accounts(session: Session) -> Sequence[Content]:
+def no_accounts(session: UiSession) -> Sequence[Content]:
     """That there are none, the command that makes one, and the key unless nothing can change."""
     there_are_none = safe("There are no accounts yet.")
     command = f"`{session.program} accounts create NAME`"

@@ -13,7 +13,7 @@ from resumes.export import write as write_exported
 from resumes.rendering import RenderingFailed, TooLong
 from resumes.rendering.fonts import font_packages
 from resumes.store import accounts, search, stored_resumes
-from resumes.store.search import Found
+from resumes.store.search import SearchResult
 from resumes.store.store import Store
 from resumes.text import counted
 from tui.pdf_files import describe
@@ -29,7 +29,7 @@ SEARCH_TIMEOUT_S = 30.0
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class ExportWish:
     """What to export, as what, and where to. `is_all`: all that are listed."""
 
     folder: str
@@ -37,7 +37,7 @@ class Wish:
     is_all: bool
 
 
-class ExportDialog(Dialog[Wish]):
+class ExportDialog(Dialog[ExportWish]):
     """Gives what is wished for, None when it was cancelled. `listed` is what "all" means here."""
 
     VERB = "Export"
@@ -66,7 +66,7 @@ class ExportDialog(Dialog[Wish]):
             return
         what = self.query_one("#what", Choices).chosen if self._listed is not None else THIS
         kind = ExportFormat(self.query_one("#kind", Choices).chosen)
-        self.dismiss(Wish(self.query_one(SafeInput).value, kind, what != THIS))
+        self.dismiss(ExportWish(self.query_one(SafeInput).value, kind, what != THIS))
 
 
 def preset_folder() -> str:
@@ -85,7 +85,7 @@ class Export:
     account: str
     resume_id: str | None
     text: str
-    wish: Wish
+    wish: ExportWish
     accepted: Format
     home: Path
     is_cancelled: Callable[[], bool]
@@ -144,13 +144,13 @@ def _iter_ids(store: Store, account_id: str, export: Export) -> Iterator[tuple[s
         cursor = found.page.cursor
 
 
-def _read_listed(store: Store, account_id: str, text: str, cursor: str) -> Found:
+def _read_listed(store: Store, account_id: str, text: str, cursor: str) -> SearchResult:
     if text:
         return search.find_page(store, account_id, text, cursor=cursor, timeout_s=SEARCH_TIMEOUT_S)
     page = stored_resumes.list_page(
         store, account_id, cursor=cursor, limit=stored_resumes.MAX_LIMIT
     )
-    return Found(page, 0)
+    return SearchResult(page, 0)
 
 
 def _write(folder: Path, exported: Exported, written: int) -> None:

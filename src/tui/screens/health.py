@@ -25,10 +25,10 @@ from resumes.text import counted, in_bytes
 from tui import clipboard
 from tui.keys import Place, bindings
 from tui.screens.base import ListScreen, PageRead
-from tui.session import Session
+from tui.session import UiSession
 from tui.text import NONE, joined, safe, tell
 from tui.widgets.bars import KeyLine, Note, TitleLine
-from tui.widgets.paged_list import MARGIN_CELLS, Column, PagedList, cells_strip, text_cell
+from tui.widgets.paged_list import MARGIN_CELLS, ListColumn, PagedList, cells_strip, text_cell
 from tui.widgets.text_pane import Paragraph, TextPane
 
 
@@ -227,11 +227,11 @@ def iter_paragraphs(finding: Finding) -> Iterator[Paragraph]:
         yield Paragraph(safe(finding.command), mark="  ")
 
 
-COLUMNS: tuple[Column[Finding], ...] = (
-    Column("", 1, mark_cell),
-    Column("ABOUT", 8, lambda finding: text_cell(finding.subject)),
-    Column("FINDING", 0, lambda finding: text_cell(finding.text)),
-    Column("WHAT TO DO", 0, lambda finding: text_cell(finding.remedy or NONE), 140),
+COLUMNS: tuple[ListColumn[Finding], ...] = (
+    ListColumn("", 1, mark_cell),
+    ListColumn("ABOUT", 8, lambda finding: text_cell(finding.subject)),
+    ListColumn("FINDING", 0, lambda finding: text_cell(finding.text)),
+    ListColumn("WHAT TO DO", 0, lambda finding: text_cell(finding.remedy or NONE), 140),
 )
 
 
@@ -242,7 +242,7 @@ class HealthScreen(ListScreen[Finding]):
     REFRESH_S = 5.0
     BINDINGS: ClassVar[list[BindingType]] = bindings(Place.HEALTH)
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: UiSession) -> None:
         super().__init__(session)
         self._cache = QueryCache()
         self._gauges = GaugeLines()
@@ -253,7 +253,7 @@ class HealthScreen(ListScreen[Finding]):
         yield self.list
         yield self._remedy
 
-    def columns(self) -> Sequence[Column[Finding]]:
+    def columns(self) -> Sequence[ListColumn[Finding]]:
         return COLUMNS
 
     def row_key(self, row: Finding) -> str:

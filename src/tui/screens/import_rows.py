@@ -7,15 +7,15 @@ from typing import Final
 from textual.content import Content
 
 from resumes.import_reasons import plain_words
-from resumes.store import accounts, import_ledger, import_requests
-from resumes.store.import_ledger import ORDER, FileOutcome, FileRow
-from resumes.store.import_ledger import Place as Position
-from resumes.store.import_requests import Action, Request
+from resumes.store import accounts, import_history, import_requests
+from resumes.store.import_history import ORDER, FileRow, Position
+from resumes.store.import_ledger import FileOutcome
+from resumes.store.import_requests import RequestedFile, RequestKind
 from resumes.store.store import Store
 from resumes.text import in_bytes
 from tui.screens.base import PageRead
 from tui.text import joined, minute, safe
-from tui.widgets.paged_list import Column, text_cell
+from tui.widgets.paged_list import ListColumn, text_cell
 
 PAGE_SIZE: Final = 100
 
@@ -27,21 +27,21 @@ SIGNS: Final = {
 }
 """The sign and the colour of each outcome, whose name stands beside them."""
 
-ASKED: Final = {Action.RETRY: "retry asked", Action.RELEASE: "release asked"}
+ASKED: Final = {RequestKind.RETRY: "retry asked", RequestKind.RELEASE: "release asked"}
 _FLIPPED: Final = str.maketrans("0123456789abcdef", "fedcba9876543210")
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ImportRow:
     """A file, and what is asked for it; None for nothing."""
 
     file: FileRow
-    request: Request | None = None
+    request: RequestedFile | None = None
 
 
-def position(row: Row) -> str:
+def position(row: ImportRow) -> str:
     """Where the row stands: texts that rise along the list, while its order of ids falls."""
-    return _position(import_ledger.place_of(row.file))
+    return _position(import_history.place_of(row.file))
 
 
 def _position(place: Position) -> str:
@@ -54,9 +54,9 @@ def _place(position: str) -> Position:
 
 def read_page(
     store: Store, *, account: str | None, outcome: FileOutcome | None, cursor: str
-) -> PageRead[Row]:
+) -> PageRead[ImportRow]:
     """The page after the cursor, a position; of an account or all, of an outcome or any."""
-    page = import_ledger.list_by_outcome(
+    page = import_history.list_by_outcome(
         store,
         account_id=None if account is None else accounts.get_account(store, account).id,
         outcome=outcome,
@@ -67,19 +67,19 @@ def read_page(
     return PageRead(_with_requests(store, page.files), following)
 
 
-def _with_requests(store: Store, files: Iterable[FileRow]) -> list[Row]:
+def _with_requests(store: Store, files: Iterable[FileRow]) -> list[ImportRow]:
     if not import_requests.list_requests(store, limit=1):
-        return [Row(file) for file in files]
-    return [Row(file, _find_request(store, file)) for file in files]
+        return [ImportRow(file) for file in files]
+    return [ImportRow(file, _find_request(store, file)) for file in files]
 
 
-def _find_request(store: Store, file: FileRow) -> Request | None:
+def _find_request(store: Store, file: FileRow) -> RequestedFile | None:
     if file.outcome not in (FileOutcome.FAILED, FileOutcome.HELD):
         return None
     return import_requests.find_request(store, file.account_id, file.claim_id)
 
 
-def outcome_content(file: FileRow, request: Request | None = None) -> Content:
+def outcome_content(file: FileRow, request: RequestedFile | None = None) -> Content:
     """The outcome with its sign; of a file that is asked for, or on its way, that instead."""
     if file.is_under_way:
         return safe("… importing", "$text-accent")
@@ -87,7 +87,7 @@ def outcome_content(file: FileRow, request: Request | None = None) -> Content:
     return joined([safe(sign, style), safe(file.outcome, style)], by=" ")
 
 
-def reason_cell(row: Row) -> Content:
+def reason_cell(row: ImportRow) -> Content:
     """Why the file is not done, in plain words; what is asked for it, if anything is."""
     if row.request is not None:
         return safe(ASKED[row.request.action], "italic")
@@ -96,18 +96,18 @@ def reason_cell(row: Row) -> Content:
     return text_cell(plain_words(row.file.reason))
 
 
-def size_cell(row: Row) -> Content:
+def size_cell(row: ImportRow) -> Content:
     """The file's size, to the right."""
     return safe(f"{in_bytes(row.file.size_bytes):>9}")
 
 
 # The name is last: a terminal that measures a letter otherwise than we do moves only what
 # stands to the right of it.
-COLUMNS: Sequence[Column[Row]] = (
-    Column("OUTCOME", 11, lambda row: outcome_content(row.file, row.request)),
-    Column("REASON", 20, reason_cell, 54),
-    Column("TAKEN (UTC)", 16, lambda row: text_cell(minute(row.file.claimed_at)), 74),
-    Column("ACCOUNT", 14, lambda row: text_cell(row.file.account), 94),
-    Column("SIZE", 9, size_cell, 110),
-    Column("FILE", 0, lambda row: text_cell(row.file.name)),
+COLUMNS: Sequence[ListColumn[ImportRow]] = (
+    ListColumn("OUTCOME", 11, lambda row: outcome_content(row.file, row.request)),
+    ListColumn("REASON", 20, reason_cell, 54),
+    ListColumn("TAKEN (UTC)", 16, lambda row: text_cell(minute(row.file.claimed_at)), 74),
+    ListColumn("ACCOUNT", 14, lambda row: text_cell(row.file.account), 94),
+    ListColumn("SIZE", 9, size_cell, 110),
+    ListColumn("FILE", 0, lambda row: text_cell(row.file.name)),
 )

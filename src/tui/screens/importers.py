@@ -14,13 +14,14 @@ from textual.widget import Widget
 
 from resumes.durations import Pace, rate, span, time_left
 from resumes.health.findings import installation_of
-from resumes.store import accounts, import_ledger, importers
-from resumes.store.import_ledger import ORDER, FileCount, FileOutcome
-from resumes.store.importers import SeenImporter, State
+from resumes.store import accounts, import_history, importers
+from resumes.store.import_history import ORDER, FileCount
+from resumes.store.import_ledger import FileOutcome
+from resumes.store.importers import ImporterState, SeenImporter
 from resumes.store.store import Store
 from resumes.text import counted
 from tui.screens.import_rows import SIGNS
-from tui.session import Session
+from tui.session import UiSession
 from tui.store_calls import Failure, call, is_running
 from tui.text import joined, safe
 from tui.widgets.paged_list import line_strip
@@ -94,7 +95,7 @@ BAR_CELLS: Final = 20
 MOST_IMPORTERS: Final = 3
 """Importers that have a line of their own."""
 
-WELL: Final = {State.OK: "$text-success", State.POLLING: "$text-success"}
+WELL: Final = {ImporterState.OK: "$text-success", ImporterState.POLLING: "$text-success"}
 
 
 def tally_line(tallies: Iterable[FileCount]) -> Content:
@@ -182,7 +183,7 @@ class Overview(Widget):
     """
 
     def __init__(
-        self, session: Session, *, monotonic: Callable[[], float] = time.monotonic
+        self, session: UiSession, *, monotonic: Callable[[], float] = time.monotonic
     ) -> None:
         super().__init__()
         self._session = session
@@ -252,7 +253,7 @@ class Overview(Widget):
         return line_strip(self, line, self.visual_style)
 
 
-def read_watching(store: Store, *, session: Session) -> Watching:
+def read_watching(store: Store, *, session: UiSession) -> Watching:
     """The importers that were heard of within a day, and how to start one."""
     installation = installation_of(store, session.settings, session.program)
     return Watching(importers.list_importers(store), installation.start_line())
@@ -261,4 +262,4 @@ def read_watching(store: Store, *, session: Session) -> Watching:
 def read_tallies(store: Store, *, account: str | None) -> Sequence[FileCount]:
     """Count the files of the account, or of all, by what became of them."""
     account_id = None if account is None else accounts.get_account(store, account).id
-    return import_ledger.count_files(store, account_id=account_id)
+    return import_history.count_files(store, account_id=account_id)

@@ -16,9 +16,10 @@ from textual.widget import Widget
 from resumes.errors import NotFound
 from resumes.health.findings import installation_of
 from resumes.import_reasons import plain_words
-from resumes.store import accounts, import_ledger, import_requests
-from resumes.store.import_ledger import ORDER, FileCount, FileOutcome, FileRow, Item
-from resumes.store.import_requests import STATES, Action
+from resumes.store import accounts, import_history, import_ledger, import_requests
+from resumes.store.import_history import ORDER, FileCount, FileRow
+from resumes.store.import_ledger import FileOutcome, Item
+from resumes.store.import_requests import STATES, RequestKind
 from resumes.store.store import Store
 from resumes.text import counted
 from tui import clipboard
@@ -26,13 +27,13 @@ from tui.keys import ModeAsked, Place, bindings, changes_store
 from tui.screens.base import PageRead, SplitScreen
 from tui.screens.dialogs import AccountChooser, Chooser, ConfirmDialog, Fact
 from tui.screens.import_detail import FileRead, FileView, copied_text, why_not
-from tui.screens.import_rows import COLUMNS, Row, outcome_content, position, read_page
+from tui.screens.import_rows import COLUMNS, ImportRow, outcome_content, position, read_page
 from tui.screens.importers import Overview
-from tui.session import Session
+from tui.session import UiSession
 from tui.store_calls import Failure, call, is_running, store_work
 from tui.text import joined, safe, tell
 from tui.widgets.bars import ErrorLine, KeyLine, ModeLine, TitleLine
-from tui.widgets.paged_list import Column, PagedList, text_cell
+from tui.widgets.paged_list import ListColumn, PagedList, text_cell
 
 FOLLOWED: Final = "followed"
 """The group of the workers that look what became of files that were asked for."""
@@ -55,7 +56,7 @@ def read_ended(store: Store, *, files: Sequence[FileRow]) -> list[FileRow]:
 
 def _find(store: Store, file: FileRow) -> FileRow | None:
     try:
-        return import_ledger.get_file(store, file.claim_id, account_id=file.account_id)
+        return import_history.get_file(store, file.claim_id, account_id=file.account_id)
     except NotFound:
         return None
 
@@ -69,10 +70,10 @@ def ending(file: FileRow) -> str:
 MOST_CHOICES = 10_000
 """Resumes of a file that are offered; the list of resumes has them all."""
 
-ITEM_COLUMNS: tuple[Column[Item], ...] = (
-    Column("ITEM", 7, lambda item: safe(f"{item.item:>7,}")),
-    Column("OUTCOME", 10, lambda item: safe(item.outcome)),
-    Column("RESUME", 0, lambda item: text_cell(item.resume_id)),
+ITEM_COLUMNS: tuple[ListColumn[Item], ...] = (
+    ListColumn("ITEM", 7, lambda item: safe(f"{item.item:>7,}")),
+    ListColumn("OUTCOME", 10, lambda item: safe(item.outcome)),
+    ListColumn("RESUME", 0, lambda item: text_cell(item.resume_id)),
 )
 
 
@@ -94,7 +95,7 @@ def list_resumes(store: Store, *, account_id: str, claim_id: str) -> Sequence[It
     return import_ledger.find_items(store, account_id, claim_id, limit=MOST_CHOICES)
 
 
-async def open_resume(screen: Screen[None], session: Session, read: FileRead) -> None:
+async def open_resume(screen: Screen[None], session: UiSession, read: FileRead) -> None:
     """Show the resume among those of its account; ask which, if there are several."""
     if not read.resumes:
         tell(screen, f"This file became no resume: it {STATES[read.file.outcome]}.")
@@ -113,14 +114,14 @@ COUNT: Final = "count"
 MOST_REASONS: Final = 6
 """Reasons that a question names one by one."""
 
-VERBS: Final = {Action.RETRY: "Try again", Action.RELEASE: "Let in"}
+VERBS: Final = {RequestKind.RETRY: "Try again", RequestKind.RELEASE: "Let in"}
 QUESTIONS: Final = {
-    Action.RETRY: "Try all these failed files again?",
-    Action.RELEASE: "Let all these held files in?",
+    RequestKind.RETRY: "Try all these failed files again?",
+    RequestKind.RELEASE: "Let all these held files in?",
 }
 CONSEQUENCES: Final = {
-    Action.RETRY: "The importer judges each where it lies. What was not fixed fails again.",
-    Action.RELEASE: "As far as the plan has room, ahead of their turn; the others are held again.",
+    RequestKind.RETRY: "The importer judges each where it lies. What was not fixed fails again.",
+    RequestKind.RELEASE: "As far as the plan has room, ahead of their turn; the others are held again.",
 }
 
 
@@ -132,7 +133,7 @@ class Asked:
     start: str | None
 
 
-async def ask(screen: Screen[None], session: Session, file: FileRow, action: Action) -> bool:
+async def ask(screen: Screen[None], session: UiSession, file: FileRow, action: RequestKind) -> bool:
     """Ask for the action, or say why it cannot be; return whether it was asked. Raises Failure."""
     refusal = why_not(file, action)
     if refusal is not None:
@@ -175,21 +176,23 @@ def facts(account: str | None, found: Sequence[FileCount]) -> list[Fact]:
     return [("Files", f"{files:,}"), ("Whose", account or "all accounts"), *reasons]
 
 
-def count_fitting(store: Store, *, account: str | None, action: Action) -> list[FileCount]:
+def count_fitting(store: Store, *, account: str | None, action: RequestKind) -> list[FileCount]:
     """The files that the action is for, by reason."""
     account_id = _account_id(store, account)
-    found = import_ledger.count_files(store, account_id=account_id, not_done_only=True)
+    found = import_history.count_files(store, account_id=account_id, not_done_only=True)
     return [tally for tally in found if tally.outcome is import_requests.FITS[action]]
 
 
-def ask_for(store: Store, *, session: Session, file: FileRow, action: Action) -> Asked:
+def ask_for(store: Store, *, session: UiSession, file: FileRow, action: RequestKind) -> Asked:
     """The action is asked for the file. Raises Conflict when it has come to another end."""
     import_requests.request_files(store, [file], action)
     unwatched = [root for root in import_requests.list_unwatched_roots(store) if root == file.root]
     return _asked(store, session, 1, unwatched)
 
 
-def ask_for_all(store: Store, *, session: Session, account: str | None, action: Action) -> Asked:
+def ask_for_all(
+    store: Store, *, session: UiSession, account: str | None, action: RequestKind
+) -> Asked:
     """The action is asked for all files that it is for, of an account or of all."""
     files = import_requests.request_all_files(store, action, account_id=_account_id(store, account))
     return _asked(store, session, files, import_requests.list_unwatched_roots(store))
@@ -199,7 +202,7 @@ def _account_id(store: Store, account: str | None) -> str | None:
     return None if account is None else accounts.get_account(store, account).id
 
 
-def _asked(store: Store, session: Session, files: int, unwatched: Sequence[str | None]) -> Asked:
+def _asked(store: Store, session: UiSession, files: int, unwatched: Sequence[str | None]) -> Asked:
     if not unwatched:
         return Asked(files, None)
     installation = installation_of(store, session.settings, session.program)
@@ -233,7 +236,7 @@ class FileScreen(Screen[None]):
     """
 
     def __init__(
-        self, session: Session, file: FileRow, neighbour: Callable[[int], FileRow | None]
+        self, session: UiSession, file: FileRow, neighbour: Callable[[int], FileRow | None]
     ) -> None:
         super().__init__()
         self._session = session
@@ -309,14 +312,14 @@ class FileScreen(Screen[None]):
 
     def action_retry(self) -> None:
         """The file is being asked to be tried again, if it failed."""
-        self._ask(Action.RETRY)
+        self._ask(RequestKind.RETRY)
 
     def action_release(self) -> None:
         """The file is being asked to be let in, if it is held."""
-        self._ask(Action.RELEASE)
+        self._ask(RequestKind.RELEASE)
 
     @store_work()
-    async def _ask(self, action: Action) -> None:
+    async def _ask(self, action: RequestKind) -> None:
         if self._is_wanted_seen() and await ask(self, self._session, self._file, action):
             self._read()
 
@@ -354,7 +357,7 @@ SHOWN: Final = (None, *ORDER)
 """What can be shown alone, after failed first."""
 
 
-class ImportsScreen(SplitScreen[Row]):
+class ImportsScreen(SplitScreen[ImportRow]):
     """The files of an account or of all; beside them the one at the cursor."""
 
     MODE = "imports"
@@ -363,7 +366,7 @@ class ImportsScreen(SplitScreen[Row]):
     ImportsScreen #split > PagedList, ImportsScreen #split > .pane { width: 1fr; }
     """
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: UiSession) -> None:
         self.view = FileView(can_focus_text=False)
         super().__init__(session, self.view)
         self._outcome: FileOutcome | None = None
@@ -378,16 +381,16 @@ class ImportsScreen(SplitScreen[Row]):
         yield self.overview
         yield from super().body()
 
-    def columns(self) -> Sequence[Column[Row]]:
+    def columns(self) -> Sequence[ListColumn[ImportRow]]:
         return COLUMNS
 
-    def row_key(self, row: Row) -> str:
+    def row_key(self, row: ImportRow) -> str:
         return position(row)
 
-    def reading(self, cursor: str) -> Callable[[Store], PageRead[Row]]:
+    def reading(self, cursor: str) -> Callable[[Store], PageRead[ImportRow]]:
         return partial(read_page, account=self._asked_for, outcome=self._outcome, cursor=cursor)
 
-    def page_arrived(self, read: PageRead[Row]) -> None:
+    def page_arrived(self, read: PageRead[ImportRow]) -> None:
         self.list.say_when_empty(*self._when_empty())
 
     def _when_empty(self) -> Sequence[Content]:
@@ -477,7 +480,7 @@ class ImportsScreen(SplitScreen[Row]):
 
     # The file beside the list.
 
-    def read_beside(self, row: Row | None) -> None:
+    def read_beside(self, row: ImportRow | None) -> None:
         if row is None:
             self.workers.cancel_group(self, FILE)
             self.view.show_nothing()
@@ -509,7 +512,7 @@ class ImportsScreen(SplitScreen[Row]):
         self.app.push_screen(FileScreen(self.session, file, self._neighbour), self._back_from_file)
 
     def _neighbour(self, rows: int) -> FileRow | None:
-        row: Row | None = self.neighbour(rows)
+        row: ImportRow | None = self.neighbour(rows)
         return None if row is None else row.file
 
     def _back_from_file(self, _: None) -> None:
@@ -517,14 +520,14 @@ class ImportsScreen(SplitScreen[Row]):
 
     def action_retry(self) -> None:
         """The file is being asked to be tried again, if it failed."""
-        self._ask(Action.RETRY)
+        self._ask(RequestKind.RETRY)
 
     def action_release(self) -> None:
         """The file is being asked to be let in, if it is held."""
-        self._ask(Action.RELEASE)
+        self._ask(RequestKind.RELEASE)
 
     @store_work()
-    async def _ask(self, action: Action) -> None:
+    async def _ask(self, action: RequestKind) -> None:
         row = self.list.current
         if row is None:
             tell(self, f"There is no file here to {action}.")
@@ -535,14 +538,14 @@ class ImportsScreen(SplitScreen[Row]):
 
     def action_retry_all(self) -> None:
         """Ask whether all that failed shall be tried again."""
-        self._count(Action.RETRY)
+        self._count(RequestKind.RETRY)
 
     def action_release_all(self) -> None:
         """Ask whether all that are held shall be let in."""
-        self._count(Action.RELEASE)
+        self._count(RequestKind.RELEASE)
 
     @store_work(group=COUNT, exclusive=True)
-    async def _count(self, action: Action) -> None:
+    async def _count(self, action: RequestKind) -> None:
         account = self._asked_for
         found = await call(self.session.store, count_fitting, account=account, action=action)
         if not self.is_active:  # counting takes a while, and the reader went elsewhere
@@ -562,7 +565,7 @@ class ImportsScreen(SplitScreen[Row]):
             self._ask_all(account, action)
 
     @store_work()
-    async def _ask_all(self, account: str | None, action: Action) -> None:
+    async def _ask_all(self, account: str | None, action: RequestKind) -> None:
         tell(self, "Asking…")  # many files take a while
         session = self.session
         asked = await call(

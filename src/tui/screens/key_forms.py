@@ -97,7 +97,7 @@ MAX_NAME_CHARS = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class KeyWish:
     """A key for this account, of this name. `lifetime` None never expires."""
 
     account: str
@@ -112,7 +112,7 @@ class NameLine(SafeInput):
         super().__init__(max_length=MAX_NAME_CHARS)
 
 
-class CreateKeyDialog(Dialog[Wish]):
+class CreateKeyDialog(Dialog[KeyWish]):
     """Gives what is wished for, None when it was cancelled."""
 
     VERB = "Create"
@@ -144,7 +144,7 @@ class CreateKeyDialog(Dialog[Wish]):
             return
         account = self.query_one(Choices).chosen
         name = self.query_one(NameLine).value.strip()
-        self.dismiss(Wish(account, name, expiry.understood.span))
+        self.dismiss(KeyWish(account, name, expiry.understood.span))
 
 
 PRESET = "24h"

@@ -30,13 +30,13 @@ from tui.screens.dialogs import (
     FactsDialog,
     no_accounts,
 )
-from tui.screens.key_forms import CreateKeyDialog, Foreign, RegisterKeyDialog, RotateDialog, Wish
-from tui.session import Session
+from tui.screens.key_forms import CreateKeyDialog, Foreign, KeyWish, RegisterKeyDialog, RotateDialog
+from tui.session import UiSession
 from tui.store_calls import Failure, call, store_work
 from tui.text import NONE, ago, day, minute, safe, tell
 from tui.widgets.bars import KeyLine, Note, TitleLine
 from tui.widgets.forms import TextButton
-from tui.widgets.paged_list import Column, PagedList, text_cell
+from tui.widgets.paged_list import ListColumn, PagedList, text_cell
 
 WHAT_TO_DO = (
     "Store it now: it is not shown again, and nobody can find it out from the store. "
@@ -118,17 +118,17 @@ def state_words(key: KeyInfo) -> str:
     return "active" if key.expires_at is None else f"until {minute(key.expires_at)}"
 
 
-def columns(clock: Clock) -> Sequence[Column[KeyInfo]]:
+def columns(clock: Clock) -> Sequence[ListColumn[KeyInfo]]:
     """The columns of the list of keys. `clock` says what `ago` counts from."""
     return (
-        Column("KEY", 13, lambda key: text_cell(key.masked)),
-        Column("STATE", STATE_CELLS, lambda key: state_cell(key, clock())),
-        Column("LAST USED", 10, lambda key: text_cell(ago(key.last_used_at, clock()))),
-        Column("EXPIRES (UTC)", 16, lambda key: text_cell(minute(key.expires_at)), 105),
-        Column("CREATED (UTC)", 16, lambda key: text_cell(minute(key.created_at)), 125),
-        Column("ID", 16, lambda key: text_cell(key.id, "dim"), 145),
-        Column("ACCOUNT", 0, lambda key: text_cell(key.account), at_most=40),
-        Column("NAME", 0, lambda key: text_cell(key.name or None)),
+        ListColumn("KEY", 13, lambda key: text_cell(key.masked)),
+        ListColumn("STATE", STATE_CELLS, lambda key: state_cell(key, clock())),
+        ListColumn("LAST USED", 10, lambda key: text_cell(ago(key.last_used_at, clock()))),
+        ListColumn("EXPIRES (UTC)", 16, lambda key: text_cell(minute(key.expires_at)), 105),
+        ListColumn("CREATED (UTC)", 16, lambda key: text_cell(minute(key.created_at)), 125),
+        ListColumn("ID", 16, lambda key: text_cell(key.id, "dim"), 145),
+        ListColumn("ACCOUNT", 0, lambda key: text_cell(key.account), at_most=40),
+        ListColumn("NAME", 0, lambda key: text_cell(key.name or None)),
     )
 
 
@@ -202,11 +202,11 @@ class KeysScreen(ListScreen[KeyInfo]):
     MODE = "keys"
     BINDINGS: ClassVar[list[BindingType]] = bindings(Place.KEYS)
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: UiSession) -> None:
         super().__init__(session)
         self._account = session.keys_account
 
-    def columns(self) -> Sequence[Column[KeyInfo]]:
+    def columns(self) -> Sequence[ListColumn[KeyInfo]]:
         return columns(self.session.store.clock)
 
     def row_key(self, row: KeyInfo) -> str:
@@ -273,7 +273,7 @@ class KeysScreen(ListScreen[KeyInfo]):
             self._create(wish)
 
     @store_work()
-    async def _create(self, wish: Wish) -> None:
+    async def _create(self, wish: KeyWish) -> None:
         new = await call(
             self.session.store,
             api_keys.create_key,

@@ -26,12 +26,12 @@ from resumes.text import counted
 from tui.keys import Place, bindings
 from tui.screens.base import ListScreen, PageRead
 from tui.screens.dialogs import ConfirmDialog, Dialog, Fact, FactsDialog
-from tui.session import Session
+from tui.session import UiSession
 from tui.store_calls import Failure, call, store_work
 from tui.text import joined, safe, tell
 from tui.widgets.bars import Note
 from tui.widgets.forms import Choices, LabelledField, SafeInput
-from tui.widgets.paged_list import Column, PagedList, text_cell
+from tui.widgets.paged_list import ListColumn, PagedList, text_cell
 
 UNLIMITED: Final = "unlimited"
 DEFAULT: Final = "default"
@@ -213,7 +213,7 @@ class PlanForm(Dialog[PlanInfo]):
     PlanForm #problem { color: $text-error; }
     """
 
-    def __init__(self, session: Session, shown: PlanInfo | None) -> None:
+    def __init__(self, session: UiSession, shown: PlanInfo | None) -> None:
         super().__init__("A new plan" if shown is None else f"The plan {shown.name}")
         self._store = session.store
         self._shown = shown
@@ -324,19 +324,19 @@ class PlanForm(Dialog[PlanInfo]):
             self.dismiss(None)
 
 
-def rate_column(heading: str, rate: Callable[[PlanInfo], int | None]) -> Column[PlanInfo]:
+def rate_column(heading: str, rate: Callable[[PlanInfo], int | None]) -> ListColumn[PlanInfo]:
     """A column of requests, numbers to the right."""
-    return Column(heading, 10, lambda plan: safe(f"{rate_text(rate(plan)):>10}"))
+    return ListColumn(heading, 10, lambda plan: safe(f"{rate_text(rate(plan)):>10}"))
 
 
-COLUMNS: tuple[Column[PlanInfo], ...] = (
-    Column("NAME", 0, lambda plan: text_cell(plan.name), at_most=40),
-    Column("  RESUMES", 9, lambda plan: safe(f"{maximum_text(plan.max_resumes):>9}")),
-    Column("LISTING", 7, lambda plan: safe(listing_text(plan.api_listing))),
+COLUMNS: tuple[ListColumn[PlanInfo], ...] = (
+    ListColumn("NAME", 0, lambda plan: text_cell(plan.name), at_most=40),
+    ListColumn("  RESUMES", 9, lambda plan: safe(f"{maximum_text(plan.max_resumes):>9}")),
+    ListColumn("LISTING", 7, lambda plan: safe(listing_text(plan.api_listing))),
     rate_column("PER MINUTE", attrgetter("requests_per_minute")),
     rate_column("  PER HOUR", attrgetter("requests_per_hour")),
     rate_column("   PER DAY", attrgetter("requests_per_day")),
-    Column("ACCOUNTS", 8, lambda plan: safe(f"{plan.accounts:>8,}")),
+    ListColumn("ACCOUNTS", 8, lambda plan: safe(f"{plan.accounts:>8,}")),
 )
 
 
@@ -346,7 +346,7 @@ class PlansScreen(ListScreen[PlanInfo]):
     MODE = "plans"
     BINDINGS: ClassVar[list[BindingType]] = bindings(Place.PLANS)
 
-    def columns(self) -> Sequence[Column[PlanInfo]]:
+    def columns(self) -> Sequence[ListColumn[PlanInfo]]:
         return COLUMNS
 
     def row_key(self, row: PlanInfo) -> str:

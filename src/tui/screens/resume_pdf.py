@@ -15,7 +15,7 @@ from resumes.store import accounts, stored_resumes
 from resumes.store.store import Store
 from tui.keys import Place, shown_key
 from tui.pdf_files import DrawnPdf, Viewer, describe, find_viewer, start_viewer, watch_viewer
-from tui.session import Session
+from tui.session import UiSession
 from tui.store_calls import call
 from tui.text import tell
 from tui.web.driver import is_behind_a_page
@@ -36,7 +36,7 @@ class Outcome:
 
 
 async def open_pdf(
-    screen: Screen[None], session: Session, account: str, resume_id: str, *, place: Place
+    screen: Screen[None], session: UiSession, account: str, resume_id: str, *, place: Place
 ) -> None:
     """Draw the PDF and start what shows it; a toast says how that went. Raises Failure."""
     app = screen.app
@@ -78,7 +78,7 @@ def _open(
     *,
     account: str,
     resume_id: str,
-    session: Session,
+    session: UiSession,
     copy_key: str,
 ) -> Outcome | None:
     """Return what became of it; None while another thread does the same. Raises NotFound."""

@@ -25,9 +25,9 @@ from resumes.analyzer.fields import Number
 from resumes.analyzer.schema import LAYOUTS, SECTION_TYPES
 from resumes.analyzer.view import CONTACTS, LEADS, PLACES, PROSE, SECONDS
 from resumes.rendering.page import DEFAULT_LAYOUT
-from resumes.store import accounts, import_ledger, stored_resumes
+from resumes.store import accounts, import_history, import_ledger, stored_resumes
 from resumes.store.accounts import AccountInfo
-from resumes.store.import_ledger import FileRow
+from resumes.store.import_history import FileRow
 from resumes.store.store import Store
 from resumes.store.stored_resumes import Entry, StoredResume
 from resumes.text import counted, escaped_json
@@ -64,7 +64,7 @@ def _came(store: Store, account: AccountInfo, stored: StoredResume) -> Iterator[
     entry = stored.entry
     claim_id = import_ledger.find_claim(store, account.id, entry.id)
     if claim_id is not None:
-        file = import_ledger.get_file(store, claim_id, account_id=account.id)
+        file = import_history.get_file(store, claim_id, account_id=account.id)
         yield _event(file.claimed_at, f"The importer took the file {file.name}")
         yield Paragraph(safe(f"claim {claim_id}, folder {file.root or 'not known'}", "dim"), INDENT)
         how = f"Stored in {account.name}, and the file put away"
@@ -104,7 +104,7 @@ def source_paragraphs(store: Store, account: AccountInfo, stored: StoredResume) 
     claim_id = import_ledger.find_claim(store, account.id, stored.entry.id)
     if claim_id is None:
         return [Paragraph(safe(NO_FILE))]
-    file = import_ledger.get_file(store, claim_id, account_id=account.id)
+    file = import_history.get_file(store, claim_id, account_id=account.id)
     path = find_filed(file)
     head = [Paragraph(safe(f"From the file {file.name}, {file.size_bytes:,} bytes", "bold"))]
     if path is None:

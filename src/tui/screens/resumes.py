@@ -29,14 +29,14 @@ from tui.keys import Place, bindings, changes_store, shown_key
 from tui.screens import export_dialog, resume_pdf
 from tui.screens.base import PageRead, SplitScreen
 from tui.screens.dialogs import AccountChooser, Chooser, no_accounts
-from tui.screens.export_dialog import Export, ExportDialog, Wish
+from tui.screens.export_dialog import Export, ExportDialog, ExportWish
 from tui.screens.resume_views import Shown, View, show
-from tui.session import Session
+from tui.session import UiSession
 from tui.store_calls import Failure, call, store_work
 from tui.text import joined, minute, safe, tell
 from tui.widgets.bars import ErrorLine, KeyLine, ModeLine, TitleLine
 from tui.widgets.filter_bar import FilterLine
-from tui.widgets.paged_list import Column, PagedList, text_cell
+from tui.widgets.paged_list import ListColumn, PagedList, text_cell
 from tui.widgets.text_pane import Paragraph, TextPane
 
 
@@ -48,9 +48,9 @@ class Copyable:
     text: str
 
 
-COLUMNS: tuple[Column[Copyable], ...] = (
-    Column("WHAT", 10, lambda one: safe(one.what)),
-    Column("", 0, lambda one: text_cell(one.text)),
+COLUMNS: tuple[ListColumn[Copyable], ...] = (
+    ListColumn("WHAT", 10, lambda one: safe(one.what)),
+    ListColumn("", 0, lambda one: text_cell(one.text)),
 )
 
 
@@ -83,7 +83,7 @@ class CopyDialog(Chooser[Copyable]):
 
 
 def delete(
-    screen: Screen[None], session: Session, account: str, resume_id: str, title: str
+    screen: Screen[None], session: UiSession, account: str, resume_id: str, title: str
 ) -> None:
     """The resume will be deleted, unless that is undone."""
     undo = shown_key("everywhere.undo", session.keymap)
@@ -94,7 +94,7 @@ def delete(
     tell(screen, f'"{title}" will be deleted in {GRACE_S:.0f} s. {undo} keeps it.', "warning")
 
 
-async def copy(screen: Screen[None], session: Session, shown: Shown) -> None:
+async def copy(screen: Screen[None], session: UiSession, shown: Shown) -> None:
     """Ask what of the resume to copy, and send that to the clipboard."""
     dialog = CopyDialog(session.store, shown, session.pdfs.find(shown.entry.id))
     one = await screen.app.push_screen_wait(dialog)
@@ -104,7 +104,7 @@ async def copy(screen: Screen[None], session: Session, shown: Shown) -> None:
 
 async def export(
     screen: Screen[None],
-    session: Session,
+    session: UiSession,
     account: str,
     *,
     resume_id: str,
@@ -129,7 +129,13 @@ async def export(
 
 
 def _export(
-    store: Store, *, account: str, resume_id: str | None, text: str, wish: Wish, session: Session
+    store: Store,
+    *,
+    account: str,
+    resume_id: str | None,
+    text: str,
+    wish: ExportWish,
+    session: UiSession,
 ) -> str:
     worker = get_current_worker()
     export = Export(
@@ -234,7 +240,7 @@ class DetailScreen(Screen[None]):
 
     def __init__(
         self,
-        session: Session,
+        session: UiSession,
         account: str,
         resume_id: str,
         view: View,
@@ -359,7 +365,7 @@ class ResumesScreen(SplitScreen[Entry]):
     INSERTS = False
     BINDINGS: ClassVar[list[BindingType]] = bindings(Place.RESUMES)
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: UiSession) -> None:
         self.pane = ResumePane(can_focus_text=False)
         super().__init__(session, self.pane)
         self._account: AccountInfo | None = None
@@ -369,15 +375,15 @@ class ResumesScreen(SplitScreen[Entry]):
 
     # The list.
 
-    def columns(self) -> Sequence[Column[Entry]]:
+    def columns(self) -> Sequence[ListColumn[Entry]]:
         # The title is last: a terminal that measures a letter otherwise than we do moves only
         # what stands to the right of it.
         return (
-            Column("CREATED (UTC)", 16, lambda entry: text_cell(minute(entry.created_at)), 44),
-            Column("ID", 24, lambda entry: text_cell(entry.id, "dim"), 130),
-            Column("NAME", 22, lambda entry: text_cell(entry.name), 70),
-            Column("FILENAME", 32, lambda entry: text_cell(entry.filename), 160),
-            Column("TITLE", 0, self._title_cell),
+            ListColumn("CREATED (UTC)", 16, lambda entry: text_cell(minute(entry.created_at)), 44),
+            ListColumn("ID", 24, lambda entry: text_cell(entry.id, "dim"), 130),
+            ListColumn("NAME", 22, lambda entry: text_cell(entry.name), 70),
+            ListColumn("FILENAME", 32, lambda entry: text_cell(entry.filename), 160),
+            ListColumn("TITLE", 0, self._title_cell),
         )
 
     def _title_cell(self, entry: Entry) -> Content:

@@ -15,7 +15,8 @@ from textual.geometry import Size
 from textual.strip import Strip
 
 from resumes.analyzer.findings import printable
-from resumes.store.import_ledger import SOURCE_BYTES, FileRow
+from resumes.store.import_history import FileRow
+from resumes.store.import_ledger import SOURCE_BYTES
 from resumes.text import escaped
 from tui.text import joined, safe
 from tui.widgets.bars import TitleLine

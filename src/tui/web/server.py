@@ -374,7 +374,7 @@ Too many connections; close pages that are open, or try again.
 """
 
 
-class CannotListen(StoreError):
+class PortUnavailable(StoreError):
     """The port cannot be had; a later start may work."""
 
     code = ErrorCode.STORE_UNAVAILABLE
@@ -431,7 +431,7 @@ def listen(port: int) -> socket.socket:
         listener.listen()
     except OSError as error:
         listener.close()
-        raise CannotListen(_refusal(error, port)) from None
+        raise PortUnavailable(_refusal(error, port)) from None
     return listener
 
 

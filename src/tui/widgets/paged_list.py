@@ -35,7 +35,7 @@ MAX_CELL_CHARS = 400
 
 
 @dataclass(frozen=True, slots=True)
-class Column(Generic[T]):
+class ListColumn(Generic[T]):
     """A column of a list. `cells` is its width; 0 shares what the others leave, up to `at_most`.
 
     It is there in lists of at least `from_cells`.
@@ -48,7 +48,7 @@ class Column(Generic[T]):
     at_most: int = 1_000
 
 
-def fit(columns: Sequence[Column[T]], width_cells: int) -> list[tuple[Column[T], int]]:
+def fit(columns: Sequence[ListColumn[T]], width_cells: int) -> list[tuple[ListColumn[T], int]]:
     """The columns that a list of this width shows, each with its width."""
     shown = [column for column in columns if column.from_cells <= width_cells]
     fixed = sum(column.cells for column in shown) + GAP_CELLS * (len(shown) - 1)
@@ -141,14 +141,14 @@ class PagedList(ScrollView, Generic[T], can_focus=True):
         """The cursor, or what is known of the list, changed."""
 
     def __init__(
-        self, columns: Sequence[Column[T]], key: Callable[[T], str], *, inserts: bool = False
+        self, columns: Sequence[ListColumn[T]], key: Callable[[T], str], *, inserts: bool = False
     ) -> None:
         """`inserts`: new rows may come between others, as in lists by name or newest first."""
         super().__init__()
         self._columns = columns
         self._key = key
         self._inserts = inserts
-        self._fitted: list[tuple[Column[T], int]] = []
+        self._fitted: list[tuple[ListColumn[T], int]] = []
         self._fresh: Pages[T] | None = None
         """The list being read anew, which will take the place of the one that is shown."""
         self._begins_anew = False

@@ -11,7 +11,7 @@ from resumes.analyzer.fields import (
     MAX_TEXT_CHARS,
     Choice,
     Colour,
-    Column,
+    ColumnNumber,
     Flag,
     Group,
     Kind,
@@ -78,7 +78,7 @@ def of_kind(kind: Kind) -> Values:
 
 def _right(kind: Kind) -> Values:
     match kind:
-        case Column():
+        case ColumnNumber():
             return COLUMNS
         case Number():
             return NUMBERS

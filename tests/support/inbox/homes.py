@@ -13,8 +13,9 @@ from importer.loop import Importer
 from importer.notices import Notices
 from importer.options import Options
 from resumes.store import Store, accounts, import_requests, open_store, plans
-from resumes.store.import_ledger import FileOutcome, list_files
-from resumes.store.import_requests import Action
+from resumes.store.import_history import list_files
+from resumes.store.import_ledger import FileOutcome
+from resumes.store.import_requests import RequestKind
 from resumes.store.plans import PlanChange
 from tests.support.inbox import killed_importer, oracle
 from tests.support.inbox.builders import REPORT, drop, filed, is_tidy, names_below, resume_names
@@ -80,9 +81,9 @@ def furnish(home: Path) -> None:
         broken.write_bytes(a_document("mended"))
         for row in list_files(store):
             if row.outcome is FileOutcome.FAILED:
-                import_requests.request_files(store, [row], Action.RETRY)
+                import_requests.request_files(store, [row], RequestKind.RETRY)
             if row.account == "cy":
-                import_requests.request_files(store, [row], Action.RELEASE)
+                import_requests.request_files(store, [row], RequestKind.RELEASE)
         plans.set_plan_limits(store, PlanChange("ana", max_resumes=50))
         plans.set_plan_limits(store, PlanChange("bo", max_resumes=1))
     drop(root, "ana/1.json", a_document("plain"))

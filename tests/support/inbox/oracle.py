@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from resumes.store import Store, accounts, import_ledger, open_store, stored_resumes
+from resumes.store import Store, accounts, import_history, open_store, stored_resumes
 
 OUTCOMES = ("done", "failed", "duplicate", "held")
 REPORT = ".report.json"
@@ -172,9 +172,9 @@ def iter_names(store: Store, account_id: str) -> Iterator[str]:
         cursor = page.cursor
 
 
-def iter_rows(store: Store) -> Iterator[import_ledger.FileRow]:
+def iter_rows(store: Store) -> Iterator[import_history.FileRow]:
     """All files that the ledger tells of, the newest first."""
     before: str | None = None
-    while rows := import_ledger.list_files(store, before=before, limit=import_ledger.MAX_FILES):
+    while rows := import_history.list_files(store, before=before, limit=import_history.MAX_FILES):
         yield from rows
         before = rows[-1].claim_id

@@ -22,6 +22,7 @@ from resumes.store import (
     accounts,
     api_keys,
     creation,
+    import_history,
     import_ledger,
     import_requests,
     importers,
@@ -30,13 +31,21 @@ from resumes.store import (
     stored_resumes,
 )
 from resumes.store.account_archive.export import iter_lines
-from resumes.store.account_archive.file_format import FORMAT, VERSION, Header, Kind, Row, Writer
+from resumes.store.account_archive.file_format import (
+    FORMAT,
+    VERSION,
+    ArchiveRow,
+    ArchiveWriter,
+    Header,
+    RowKind,
+)
 from resumes.store.accounts import AccountInfo
 from resumes.store.addresses import SqliteAddress, parse_address
 from resumes.store.creation import Created, NewResume
-from resumes.store.import_ledger import FileOutcome, FileRow, Verdict
-from resumes.store.import_requests import Action
-from resumes.store.importers import Importer, ImporterFinding, State
+from resumes.store.import_history import FileRow
+from resumes.store.import_ledger import FileOutcome, Verdict
+from resumes.store.import_requests import RequestKind
+from resumes.store.importers import ImporterFinding, ImporterReport, ImporterState
 from resumes.store.integrity import Defect, Flaw
 from resumes.store.locks import FileLock
 from resumes.store.plans import PlanChange
@@ -136,19 +145,19 @@ def a_file(
     """A file of the ledger that came to this outcome."""
     claim = a_claim(claim_id, root=root, items=items)
     import_ledger.record(store, account.id, claim, Verdict(outcome, reason, "why"))
-    return import_ledger.get_file(store, claim_id)
+    return import_history.get_file(store, claim_id)
 
 
 def an_importer(
     importer_id: str = "1" * 24,
     *,
     root: str = "/srv/inbox",
-    state: State = State.OK,
+    state: ImporterState = ImporterState.OK,
     findings: tuple[ImporterFinding, ...] = (),
     waiting: int | None = 3,
-) -> Importer:
+) -> ImporterReport:
     """What an importer says of itself."""
-    return Importer(
+    return ImporterReport(
         id=importer_id,
         host="host",
         pid=4_711,
@@ -185,18 +194,20 @@ def exported(store: Store, name: str = "ana", *, with_keys: bool = False) -> byt
     return b"".join(iter_lines(store, account, with_keys=with_keys))
 
 
-def a_row(resume_id: str = "0" * 23 + "1", *, document: bytes = DOCUMENT, **values: Any) -> Row:
+def a_row(
+    resume_id: str = "0" * 23 + "1", *, document: bytes = DOCUMENT, **values: Any
+) -> ArchiveRow:
     """A resume whose title looks like the place where documents begin."""
     row = {
         "id": resume_id, "title": TITLE, "name": None, "filename": "a.pdf",
         "created_at": NOW, "updated_at": NOW,
     }  # fmt: skip
-    return Row(Kind.RESUME, row | values, document)
+    return ArchiveRow(RowKind.RESUME, row | values, document)
 
 
-def an_export(*rows: Row, header: Header = HEADER) -> bytes:
+def an_export(*rows: ArchiveRow, header: Header = HEADER) -> bytes:
     """A file with these rows."""
-    writer = Writer()
+    writer = ArchiveWriter()
     return b"".join([writer.header(header), *map(writer.row, rows), writer.end()])
 
 
@@ -227,7 +238,7 @@ def fill_store(store: Store, *, resumes: int = 10, names: tuple[str, ...] = NAME
         assert isinstance(first, Created)
         stored_resumes.delete_resume(store, account.id, first.id)
         failed = a_file(store, account, account.id[:12].ljust(24, "b"), FileOutcome.FAILED)
-        import_requests.request_files(store, [failed], Action.RETRY)
+        import_requests.request_files(store, [failed], RequestKind.RETRY)
     importers.announce(store, an_importer())
     index_all(store)
 

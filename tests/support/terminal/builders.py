@@ -6,16 +6,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from importer.loop import Importer as Rounds
+from importer.loop import Importer
 from importer.notices import Notices
 from importer.options import Options
 from resumes.analyzer import parse
-from resumes.store import accounts, creation, import_ledger
+from resumes.store import accounts, creation, import_history, import_ledger
 from resumes.store.accounts import AccountInfo
 from resumes.store.creation import Created, NewResume
-from resumes.store.import_items import Items
-from resumes.store.import_ledger import Claim, FileOutcome, FileRow, Verdict
-from resumes.store.importers import Importer, ImporterFinding, State
+from resumes.store.import_history import FileRow
+from resumes.store.import_ledger import ClaimedFile, FileOutcome, Items, Verdict
+from resumes.store.importers import ImporterFinding, ImporterReport, ImporterState
 from resumes.store.store import Store
 
 HOSTILE = "a[/b]c [@click=app.quit]x[/] \x1b]52;c;AAAA\x07\x9b2J\x1b[?1049l\u202ened\u2066\ufeff"
@@ -102,7 +102,7 @@ def a_file(
     root: str | None = ROOT,
 ) -> FileRow:
     """A file that came to this outcome is in the ledger; a done one has no reason."""
-    claim = Claim(
+    claim = ClaimedFile(
         claim_id,
         name or f"{account}/cv-{claim_id[0]}.json",
         len(source),
@@ -116,18 +116,18 @@ def a_file(
         verdict = Verdict(outcome)
     owner = accounts.get_account(store, account)
     import_ledger.record(store, owner.id, claim, verdict)
-    return import_ledger.get_file(store, claim_id)
+    return import_history.get_file(store, claim_id)
 
 
 def an_importer(
     *,
     root: str = ROOT,
     waiting: int | None = 0,
-    state: State = State.OK,
+    state: ImporterState = ImporterState.OK,
     findings: tuple[ImporterFinding, ...] = (),
-) -> Importer:
+) -> ImporterReport:
     """An importer on the folder, which says so now."""
-    return Importer(
+    return ImporterReport(
         "1" * 24, "host", 4_711, root, state, findings, waiting, "2027-01-15T07:00:00.000Z"
     )
 
@@ -137,7 +137,7 @@ class AnImporter:
 
     def __init__(self, store: Store, root: Path) -> None:
         self._root = root
-        self._importer = Rounds(
+        self._importer = Importer(
             store,
             root,
             Options(settle_s=0.0, workers=0),

@@ -25,7 +25,7 @@ from resumes.settings import Settings
 from resumes.store.store import Store
 from tui.app import ResumesApp
 from tui.deletions import Deletions
-from tui.session import Session
+from tui.session import UiSession
 
 LIMIT_S: Final = 60.0
 """How long anything is waited for, in every test of the terminal UI."""
@@ -64,7 +64,7 @@ async def running(
     refresh_s: float | None = None,
 ) -> AsyncIterator[Pilot[int]]:
     """The app runs, and its first page is there or refused. `clock` is that of deletions."""
-    session = Session(
+    session = UiSession(
         store,
         read_only,
         account,

@@ -8,9 +8,8 @@ from rich.cells import cell_len
 from textual.pilot import Pilot
 
 from resumes.store import api_keys, importers
-from resumes.store.import_items import Items, Problem
-from resumes.store.import_ledger import FileOutcome
-from resumes.store.importers import ImporterFinding, State
+from resumes.store.import_ledger import FileOutcome, Items, Problem
+from resumes.store.importers import ImporterFinding, ImporterState
 from resumes.store.store import Store
 from resumes.text import escaped, is_harmless
 from tests.support.terminal.builders import (
@@ -82,10 +81,10 @@ def fill(store: Store, texts: Sequence[str]) -> None:
             items=several(text) if number % 2 else None,
             root=escaped(text)[:200],
         )
-    finding = ImporterFinding("key", State.DEGRADED, texts[-1][:500])
+    finding = ImporterFinding("key", ImporterState.DEGRADED, texts[-1][:500])
     root = escaped(texts[0])[:200]
     importers.announce(
-        store, an_importer(root=root, waiting=30, state=State.DEGRADED, findings=(finding,))
+        store, an_importer(root=root, waiting=30, state=ImporterState.DEGRADED, findings=(finding,))
     )
 
 

@@ -18,8 +18,7 @@ from resumes.health import checks
 from resumes.health.findings import Finding
 from resumes.settings import Settings, Theme
 from resumes.store import api_keys, import_requests, importers, open_store, plans
-from resumes.store.import_items import Items, Problem
-from resumes.store.import_ledger import FileOutcome
+from resumes.store.import_ledger import FileOutcome, Items, Problem
 from resumes.store.import_requests import request_files
 from resumes.store.plans import PlanChange
 from resumes.store.sqlite.store import SqliteStore
@@ -214,7 +213,7 @@ def _fill_imports(store: Store) -> None:
     )
     a_file(store, an_id("5"), name="ana/many.ndjson", items=Items(1_000, 990, 5, 3, 2, (problem,)))
     asked = a_file(store, an_id("6"), name="ana/asked-for.json")
-    request_files(store, [asked], import_requests.Action.RETRY)
+    request_files(store, [asked], import_requests.RequestKind.RETRY)
     importers.announce(store, an_importer(root=ROOT, waiting=12))
 
 

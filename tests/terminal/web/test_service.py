@@ -16,7 +16,7 @@ from tests.support.terminal.driving import LIMIT_S
 from tests.support.terminal.pages import ECHO, is_running
 from tests.support.waiting import wait_until
 from tui.web.driver import environment_of, is_behind_a_page
-from tui.web.server import CannotListen, listen
+from tui.web.server import PortUnavailable, listen
 
 PROGRAM = """
 import sys
@@ -122,7 +122,7 @@ def test_it_listens_on_loopback_alone() -> None:
 def test_a_port_in_use_is_refused_in_one_line() -> None:
     with listen(0) as listener:
         port = listener.getsockname()[1]
-        with pytest.raises(CannotListen, match=f"Port {port} on 127.0.0.1 is in use") as refused:
+        with pytest.raises(PortUnavailable, match=f"Port {port} on 127.0.0.1 is in use") as refused:
             listen(port)
 
     assert refused.value.code is ErrorCode.STORE_UNAVAILABLE

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from resumes.analyzer.findings import Findings, dotted
-from resumes.analyzer.jsonresume.entries import Entry, find_text, opened
+from resumes.analyzer.jsonresume.entries import EntryReader, find_text, opened
 from resumes.analyzer.jsonresume.mapping import (
     ALIKE,
     HEADER,
@@ -22,9 +22,9 @@ from resumes.analyzer.jsonresume.mapping import (
     SPARE,
     SUMMARIES,
     SUMMARY,
-    Row,
+    SectionMapping,
 )
-from resumes.analyzer.jsonresume.parts import Part
+from resumes.analyzer.jsonresume.parts import PropertyMapping
 from resumes.analyzer.schema import MAX_ITEMS
 from resumes.errors import Issue
 
@@ -37,7 +37,7 @@ _LAST_STEP: Final = re.compile(r"(?:\[[0-9]+\]|\.?[^.\[\]]+)\Z")
 
 
 def is_json_resume(document: Any) -> bool:
-    """Whether a JSON value is a JSON Resume and nothing else (docs/format.md, JSON Resume).
+    """Return whether a JSON value is a JSON Resume and nothing else (docs/format.md, JSON Resume).
 
     What has `header` or `sections` is an analyzer document, however broken. Otherwise an object
     `basics` tells, or `$schema`, or entries of `work` or `education` among nothing unknown.
@@ -93,14 +93,14 @@ class Conversion:
         self._add_sections()
 
     def traced(self, issue: Issue) -> Issue:
-        """What is said of the document, with the path in the JSON Resume that it comes from."""
+        """Return the findings about the document, with the path in the JSON Resume that it comes from."""
         path = issue.path
         while path and path not in self._origins:
             path = _LAST_STEP.sub("", path)
         origin = self._origins.get(path)
         return issue if origin is None else Issue(origin, f"{origin}: {issue.message}")
 
-    def _read_header(self, basics: Entry) -> None:
+    def _read_header(self, basics: EntryReader) -> None:
         header = self.document["header"]
         for part in HEADER:
             header.update(part.read(basics))
@@ -109,13 +109,13 @@ class Conversion:
         if title:
             self.document["title"] = title[:MAX_TITLE_CHARS].rstrip()
 
-    def _read_summary(self, basics: Entry) -> None:
+    def _read_summary(self, basics: EntryReader) -> None:
         for item in SUMMARIES.divide(SUMMARIES.read(basics)):
             place = self._add_item(SUMMARY, dict(item))
             self._note_origins(place, "basics", SUMMARIES, basics)
 
-    def _read_list(self, parent: Entry, rows: Sequence[Row]) -> None:
-        """The entries of a list are items, each of the first row that takes it."""
+    def _read_list(self, parent: EntryReader, rows: Sequence[SectionMapping]) -> None:
+        """Make the entries of a list items, each of the first row that takes it."""
         key = rows[0].key
         origin = dotted([*self.findings.scope, key])
         for row in (*rows, *_spare_rows(key)):
@@ -128,7 +128,7 @@ class Conversion:
                 for part in row.parts:
                     self._note_origins(place, f"{origin}[{position}]", part, entry)
 
-    def _row_for(self, entry: Entry, rows: Sequence[Row]) -> Row:
+    def _row_for(self, entry: EntryReader, rows: Sequence[SectionMapping]) -> SectionMapping:
         """Return the first row that takes the entry, or a spare one when that is full."""
         row = next(row for row in rows if _takes(row, entry))
         if self._is_full(row):
@@ -137,16 +137,18 @@ class Conversion:
                     return spare
         return row
 
-    def _is_full(self, row: Row) -> bool:
+    def _is_full(self, row: SectionMapping) -> bool:
         return len(self._items.get(row.section, ())) >= MAX_ITEMS
 
-    def _add_item(self, row: Row, item: dict[str, Any]) -> str:
+    def _add_item(self, row: SectionMapping, item: dict[str, Any]) -> str:
         """Add the item; return its path in the document."""
         items = self._items.setdefault(row.section, [])
         items.append(item)
         return f"sections.{row.section}.items[{len(items) - 1}]"
 
-    def _note_origins(self, place: str, origin: str, part: Part, entry: Entry) -> None:
+    def _note_origins(
+        self, place: str, origin: str, part: PropertyMapping, entry: EntryReader
+    ) -> None:
         if name := entry.find_name(*part.names):
             for written in part.fields:
                 self._origins[f"{place}.{written}"] = (
@@ -165,11 +167,11 @@ class Conversion:
                 }
 
 
-def _spare_rows(key: str) -> list[Row]:
+def _spare_rows(key: str) -> list[SectionMapping]:
     return [row for row in SPARE if row.key == key]
 
 
-def _takes(row: Row, entry: Entry) -> bool:
+def _takes(row: SectionMapping, entry: EntryReader) -> bool:
     return row.needs is None or (
         entry.has(row.needs) and find_text(entry.get(row.needs)) is not None
     )
@@ -180,7 +182,7 @@ SCHEMA: Final = f"https://raw.githubusercontent.com/jsonresume/resume-schema/{VE
 
 
 def to_jsonresume(view: Mapping[str, Any]) -> dict[str, Any]:
-    """The JSON Resume that a public view makes (docs/format.md, JSON Resume).
+    """Return the JSON Resume of a public view (docs/format.md, JSON Resume).
 
     Valid by the schema of version 1.0.0, whose `format` of addresses and emails aside: they are
     written as they are.
@@ -198,7 +200,7 @@ def to_jsonresume(view: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def sections_left_out(view: Mapping[str, Any]) -> tuple[str, ...]:
-    """The types of the sections with something to show of which a JSON Resume says nothing."""
+    """Return the types of the sections with something to show of which a JSON Resume says nothing."""
     sections = view["sections"]
     written = {row.section for row in SECTIONS if any(_items(row, sections))}
     return tuple(
@@ -206,7 +208,7 @@ def sections_left_out(view: Mapping[str, Any]) -> tuple[str, ...]:
     )
 
 
-def _items(row: Row, sections: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+def _items(row: SectionMapping, sections: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
     section = sections.get(row.section)
     if section is None or (row.needs and section.get("name") != row.heading):
         return ()
@@ -214,10 +216,10 @@ def _items(row: Row, sections: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]
     return items
 
 
-def _entries(row: Row, sections: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _entries(row: SectionMapping, sections: Mapping[str, Any]) -> list[dict[str, Any]]:
     entries = (_written(row.parts, item) for item in _items(row, sections))
     return [entry for entry in entries if entry]
 
 
-def _written(parts: Iterable[Part], item: Mapping[str, Any]) -> dict[str, Any]:
+def _written(parts: Iterable[PropertyMapping], item: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for part in parts for name, value in part.write(item).items()}

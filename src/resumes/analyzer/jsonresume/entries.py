@@ -19,20 +19,20 @@ _NAMES_OF_AN_OBJECT = ("name", "title")
 
 
 def find_text(value: Any) -> str | None:
-    """The value as text, a number in its digits; None when it is something else."""
+    """Return the value as text, a number in its digits; None when it is something else."""
     if type(value) is str:
         return value
     return str(value) if type(value) is int or type(value) is float else None
 
 
 def is_blank(value: Any) -> bool:
-    """Whether nothing is lost with the value: null, white space, an empty list or object."""
+    """Return whether nothing is lost with the value: null, white space, an empty list or object."""
     if type(value) is str:
         return not value or value.isspace()
     return value is None or value == [] or value == {}
 
 
-class Entry:
+class EntryReader:
     """An object of a JSON Resume. Its fields are read one by one, and missing ones are blank.
 
     `is_mere_text`: there is no object, but a text that counts as its one field.
@@ -49,7 +49,7 @@ class Entry:
         self._asked: set[str] = set()
 
     def has(self, name: str) -> bool:
-        """Whether there is something in the field, usable or not."""
+        """Return whether there is something in the field, usable or not."""
         return not is_blank(self._values.get(name))
 
     def get(self, name: str) -> Any:
@@ -57,19 +57,19 @@ class Entry:
         return self._values.get(name)
 
     def has_only(self, names: Container[str]) -> bool:
-        """Whether there is something in no other field."""
+        """Return whether there is something in no other field."""
         return all(name in names for name in self._values if self.has(name))
 
     def pass_over(self, *names: str) -> None:
-        """The fields need no word, whatever they hold."""
+        """Report nothing about the fields, whatever they hold."""
         self._asked.update(names)
 
     def find_name(self, *names: str) -> str | None:
-        """The first of the names whose field there is something in."""
+        """Return the first of the names whose field there is something in."""
         return next(filter(self.has, names), None)
 
     def find_text(self, *names: str) -> str | None:
-        """The text of the first of the fields that has one; another text in the others is told."""
+        """Return the text of the first of the fields that has one; another text in the others is told."""
         found: str | None = None
         for name in self._ask(*names):
             text = find_text(self._values[name])
@@ -82,7 +82,7 @@ class Entry:
         return found
 
     def texts(self, name: str) -> list[str]:
-        """The texts in the field: of a list, or a single one. A listed object counts by its name."""
+        """Return the texts in the field: of a list, or a single one. A listed object counts by its name."""
         found: list[str] = []
         for _ in self._ask(name):
             value = self._values[name]
@@ -109,8 +109,8 @@ class Entry:
             if text is not None:
                 yield text
 
-    def iter_objects(self, name: str, sole_field: str) -> Iterator[tuple[int, "Entry"]]:
-        """The objects listed in the field, each with its position; what is none of them is told.
+    def iter_objects(self, name: str, sole_field: str) -> Iterator[tuple[int, "EntryReader"]]:
+        """Yield the objects listed in the field, each with its position; report what is no object.
 
         A text counts as an object with nothing but `sole_field`. To be read to its end.
         """
@@ -127,14 +127,17 @@ class Entry:
                     with opened(value, self._findings, position) as entry:
                         yield position, entry
                 elif (text := find_text(value)) is not None:
-                    yield position, Entry({sole_field: text}, self._findings, is_mere_text=True)
+                    yield (
+                        position,
+                        EntryReader({sole_field: text}, self._findings, is_mere_text=True),
+                    )
                 else:
                     self._findings.warn(position, NO_OBJECT)
             self._findings.scope.pop()
 
     @contextmanager
-    def inner(self, name: str) -> Iterator["Entry"]:
-        """The object in the field, empty when there is none; anything else in it is told."""
+    def inner(self, name: str) -> Iterator["EntryReader"]:
+        """Return the object in the field, empty when there is none; report anything else in it."""
         value = self._values.get(name)
         if type(value) is not dict:
             if any(self._ask(name)):
@@ -149,21 +152,23 @@ class Entry:
         return [name for name in names if self.has(name)]
 
     def tell(self, name: str, remark: str) -> None:
-        """The remark is told of the field."""
+        """Report the remark about the field."""
         self._findings.warn(name, remark)
 
     def tell_rest(self) -> None:
-        """What was in the object and nobody asked for is told."""
+        """Report what was in the object and nobody asked for."""
         for name in self._values:
             if name not in self._asked and self.has(name):
                 self._findings.warn(name, NO_PLACE)
 
 
 @contextmanager
-def opened(values: Mapping[str, Any], findings: Findings, *steps: str | int) -> Iterator[Entry]:
-    """An object so many steps into the one that is open; afterwards, what was not taken is told."""
+def opened(
+    values: Mapping[str, Any], findings: Findings, *steps: str | int
+) -> Iterator[EntryReader]:
+    """Open an object so many steps into the one that is open; report what was not used after the block."""
     findings.scope.extend(steps)
-    entry = Entry(values, findings)
+    entry = EntryReader(values, findings)
     yield entry
     entry.tell_rest()
     del findings.scope[len(findings.scope) - len(steps) :]

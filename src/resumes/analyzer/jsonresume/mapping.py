@@ -9,19 +9,19 @@ from dataclasses import dataclass
 from typing import Final
 
 from resumes.analyzer.jsonresume.parts import (
+    DateSpan,
     Fluency,
     Home,
     Joined,
     Keywords,
     Link,
+    Location,
     Network,
     Paragraphs,
-    Part,
-    Place,
+    PlainText,
+    PropertyMapping,
     Release,
     Score,
-    Span,
-    Text,
     Texts,
     award_parts,
     issuer_and_date,
@@ -31,7 +31,7 @@ from resumes.analyzer.schema import SECTION_TYPES
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class SectionMapping:
     """A list of a JSON Resume and the section that its entries are items of."""
 
     key: str
@@ -42,7 +42,7 @@ class Row:
 
     column: int
 
-    parts: Sequence[Part]
+    parts: Sequence[PropertyMapping]
 
     sole_field: str
     """What an entry that is a mere text means."""
@@ -63,22 +63,22 @@ def _row(
     key: str,
     section: str,
     column: int,
-    *parts: Part,
+    *parts: PropertyMapping,
     sole_field: str = "name",
     heading: str | None = None,
     needs: str | None = None,
-) -> Row:
+) -> SectionMapping:
     heading = heading or SECTION_TYPES[section].heading
-    return Row(key, section, column, parts, sole_field, heading, needs)
+    return SectionMapping(key, section, column, parts, sole_field, heading, needs)
 
 
-HEADER: Final[Sequence[Part]] = (
-    Text("name", "name"),
-    Text("title", "label"),
-    Text("email", "email"),
-    Text("phone", "phone"),
+HEADER: Final[Sequence[PropertyMapping]] = (
+    PlainText("name", "name"),
+    PlainText("title", "label"),
+    PlainText("email", "email"),
+    PlainText("phone", "phone"),
     Home(),
-    Text("website", "url", "website"),
+    PlainText("website", "url", "website"),
 )
 """The fields of `basics` that are fields of the header."""
 
@@ -89,27 +89,27 @@ SUMMARY: Final = _row("summary", "summaries", 0, SUMMARIES, sole_field="summary"
 PROFILES: Final = _row("profiles", "findMeOnline", 1, Network(), Link(), sole_field="url")
 """The list in `basics`."""
 
-_WORKPLACE: Final = Text("workplace", "name", "company")
-_POSITION: Final = Text("position", "position")
+_WORKPLACE: Final = PlainText("workplace", "name", "company")
+_POSITION: Final = PlainText("position", "position")
 _WORK: Final = (
     _WORKPLACE,
     _POSITION,
-    Place(),
-    Text("link", "url", "website"),
-    Span(),
-    Text("description", "summary", "description"),
+    Location(),
+    PlainText("link", "url", "website"),
+    DateSpan(),
+    PlainText("description", "summary", "description"),
     Texts("bullets", "highlights"),
 )
 _PUBLICATION: Final = (
-    Text("title", "name"),
-    Text("edition", "publisher"),
-    Text("link", "url", "website"),
+    PlainText("title", "name"),
+    PlainText("edition", "publisher"),
+    PlainText("link", "url", "website"),
     Release(),
-    Text("description", "summary"),
+    PlainText("description", "summary"),
 )
 _SKILL: Final = (
-    Text("title", "name"),
-    Text("description", "level"),
+    PlainText("title", "name"),
+    PlainText("description", "level"),
     Texts("tags", "keywords"),
 )
 _TESTIMONIALS: Final = "References"
@@ -120,9 +120,9 @@ LISTS: Final = (
         "education",
         "educations",
         0,
-        Text("institution", "institution"),
+        PlainText("institution", "institution"),
         Joined("degree", ("studyType", "area"), ", ", study_and_area),
-        Span(),
+        DateSpan(),
         Score(),
         Texts("bullets", "courses"),
         sole_field="institution",
@@ -131,31 +131,33 @@ LISTS: Final = (
         "projects",
         "projects",
         0,
-        Text("title", "name"),
-        Text("link", "url", "website"),
-        Span(),
-        Text("description", "description", "summary"),
+        PlainText("title", "name"),
+        PlainText("link", "url", "website"),
+        DateSpan(),
+        PlainText("description", "description", "summary"),
         Texts("bullets", "highlights"),
     ),
     _row(
         "volunteer",
         "volunteering",
         0,
-        Text("institution", "organization"),
-        Text("role", "position"),
-        Span(),
-        Text("description", "summary"),
+        PlainText("institution", "organization"),
+        PlainText("role", "position"),
+        DateSpan(),
+        PlainText("description", "summary"),
         Texts("bullets", "highlights"),
         sole_field="organization",
     ),
     _row("publications", "publications", 0, *_PUBLICATION),
     _row("skills", "skills", 1, *_SKILL),
-    _row("languages", "languages", 1, Text("name", "language"), Fluency(), sole_field="language"),
+    _row(
+        "languages", "languages", 1, PlainText("name", "language"), Fluency(), sole_field="language"
+    ),
     _row(
         "awards",
         "awards",
         1,
-        Text("title", "title"),
+        PlainText("title", "title"),
         Joined("description", ("awarder", "date", "summary"), " - ", award_parts),
         sole_field="title",
     ),
@@ -163,14 +165,14 @@ LISTS: Final = (
         "certificates",
         "certificates",
         1,
-        Text("title", "name"),
+        PlainText("title", "name"),
         Joined("issuer", ("issuer", "date"), ", ", issuer_and_date),
     ),
     _row(
         "interests",
         "interests",
         1,
-        Text("title", "name"),
+        PlainText("title", "name"),
         Keywords("description", "keywords"),
     ),
     # A reference of JSON Resume is what somebody says; the section of that name holds contacts.
@@ -178,26 +180,28 @@ LISTS: Final = (
         "references",
         "quotes",
         1,
-        Text("quote", "reference"),
-        Text("author", "name"),
+        PlainText("quote", "reference"),
+        PlainText("author", "name"),
         sole_field="reference",
         heading=_TESTIMONIALS,
         needs="reference",
     ),
-    _row("references", "references", 1, Text("name", "name")),
+    _row("references", "references", 1, PlainText("name", "name")),
 )
 """The lists at the top, in the order of the sections made of them."""
 
 ALIKE: Final = (
-    _row("work", "additionalExperiences", 0, _WORKPLACE, _POSITION, Span()),
-    _row("publications", "additionalPublications", 0, Text("title", "name"), Release()),
-    _row("skills", "additionalTechnologies", 1, Text("title", "name"), Texts("tags", "keywords")),
+    _row("work", "additionalExperiences", 0, _WORKPLACE, _POSITION, DateSpan()),
+    _row("publications", "additionalPublications", 0, PlainText("title", "name"), Release()),
+    _row(
+        "skills", "additionalTechnologies", 1, PlainText("title", "name"), Texts("tags", "keywords")
+    ),
 )
 """Sections that say the same as another one: written like it, and read back as that one."""
 
 SPARE: Final = (
     *ALIKE,
-    _row("references", "quotes", 1, Text("author", "name"), heading=_TESTIMONIALS),
+    _row("references", "quotes", 1, PlainText("author", "name"), heading=_TESTIMONIALS),
 )
 """What entries are read as that have a place there and none any more in a section that is full."""
 

@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple, Protocol
 
 from resumes.analyzer.fields import MAX_LIST_ENTRIES, MAX_TEXT_CHARS
 from resumes.analyzer.findings import printable
-from resumes.analyzer.jsonresume.entries import NO_PLACE, Entry
+from resumes.analyzer.jsonresume.entries import NO_PLACE, EntryReader
 from resumes.analyzer.schema import MONTHS
 
 # Dates are a year, and perhaps a month and a day, which has no place in the analyzer format. Years
@@ -37,7 +37,7 @@ class Moment(NamedTuple):
 
 
 def find_moment(text: str) -> Moment | None:
-    """The month that a text names; None when it cannot be read.
+    """Return the month that a text names; None when it cannot be read.
 
     Read are `2020`, `2020-01`, `2020-01-31`, the same with `/` or `.`, a time of day after it,
     `01/2020` and `January 2020`.
@@ -55,12 +55,12 @@ def find_moment(text: str) -> Moment | None:
 
 
 def is_ongoing(end: Any) -> bool:
-    """Whether an end says that there is none yet: `Present`, `current`."""
+    """Return whether an end says that there is none yet: `Present`, `current`."""
     return type(end) is str and end.strip().lower() in _ONGOING
 
 
 def find_written_date(year: Any, month: Any) -> str | None:
-    """The month as JSON Resume writes it, `2020-01`; None without a year that it can write.
+    """Return the month as JSON Resume writes it, `2020-01`; None without a year that it can write.
 
     Both are numbers or None; `month` counts from 0, and what is no month is left out.
     """
@@ -86,7 +86,7 @@ FLUENCIES: Final = {5: "Native", 4: "Fluent", 3: "Intermediate", 2: "Basic", 1: 
 
 
 def find_level(fluency: str) -> int | None:
-    """The level that the words mean; None when they are not known."""
+    """Return the level that the words mean; None when they are not known."""
     words = set(re.findall(r"[a-z0-9]+", fluency.lower()))
     return next((level for level, known in _LEVELS if words & known), None)
 
@@ -122,7 +122,7 @@ _CODES: Final = {name: code for code, name in _NAMES.items()}
 
 
 def place_line(city: str | None, region: str | None, country: str | None) -> str:
-    """The place on one line, empty when nothing of it is known."""
+    """Return the place on one line, empty when nothing of it is known."""
     if country and not region and country in _NAMES:
         if len(city or "") + len(_SEPARATOR) + len(_NAMES[country]) > MAX_TEXT_CHARS:
             return _SEPARATOR.join((city or "", "", country))
@@ -131,7 +131,7 @@ def place_line(city: str | None, region: str | None, country: str | None) -> str
 
 
 def parse_place(line: str) -> Mapping[str, str]:
-    """What of `city`, `region` and `countryCode` the line says; nothing between two separators
+    """Return what of `city`, `region` and `countryCode` the line says; nothing between two separators
     stands for nothing.
 
     By position: `Paris, Île-de-France, FR` is city, region and country. Of two words the second is
@@ -163,7 +163,7 @@ Fields = Mapping[str, Any]
 PARAGRAPH_BREAK = "\n\n"
 
 
-class Part(Protocol):
+class PropertyMapping(Protocol):
     """One correspondence. Fields without a value are left out of what is read and written."""
 
     @property
@@ -174,31 +174,31 @@ class Part(Protocol):
     def fields(self) -> Sequence[str]:
         """The fields of the item."""
 
-    def read(self, entry: Entry, /) -> Fields: ...
+    def read(self, entry: EntryReader, /) -> Fields: ...
 
     def write(self, item: Fields, /) -> Fields: ...
 
 
 def present(name: str, value: Any) -> Fields:
-    """The one field, or none when its value is None or empty."""
+    """Return the one field, or none when its value is None or empty."""
     return {name: value} if value else {}
 
 
-class Text:
+class PlainText:
     """A text. Read from the first of the names that has one, written to the first."""
 
     def __init__(self, field: str, *names: str) -> None:
         self.fields = (field,)
         self.names = names
 
-    def read(self, entry: Entry, /) -> Fields:
+    def read(self, entry: EntryReader, /) -> Fields:
         return present(self.fields[0], entry.find_text(*self.names))
 
     def write(self, item: Fields, /) -> Fields:
         return present(self.names[0], item.get(self.fields[0]))
 
 
-class Paragraphs(Text):
+class Paragraphs(PlainText):
     r"""The texts of several items that are one text in a JSON Resume, "\n\n" between them."""
 
     def join(self, items: Iterable[Fields]) -> Fields:
@@ -231,7 +231,7 @@ class Texts:
         self.fields = (field,)
         self.names = (name,)
 
-    def read(self, entry: Entry, /) -> Fields:
+    def read(self, entry: EntryReader, /) -> Fields:
         return present(self.fields[0], entry.texts(self.names[0]))
 
     def write(self, item: Fields, /) -> Fields:
@@ -245,7 +245,7 @@ class Keywords(Texts):
     JSON Resume may be.
     """
 
-    def read(self, entry: Entry, /) -> Fields:
+    def read(self, entry: EntryReader, /) -> Fields:
         return present(self.fields[0], ", ".join(entry.texts(self.names[0])))
 
     def write(self, item: Fields, /) -> Fields:
@@ -272,7 +272,7 @@ class Joined:
         self._separator = separator
         self._taken_apart = taken_apart
 
-    def read(self, entry: Entry, /) -> Fields:
+    def read(self, entry: EntryReader, /) -> Fields:
         texts = [entry.find_text(name) for name in self.names]
         return present(self.fields[0], self._separator.join(filter(None, texts)))
 
@@ -282,13 +282,13 @@ class Joined:
 
 
 def study_and_area(degree: str) -> tuple[str, str]:
-    """A degree at its first comma: `Bachelor, Physics`."""
+    """Split a degree at its first comma: `Bachelor, Physics`."""
     study, _, area = degree.partition(", ")
     return study, area
 
 
 def issuer_and_date(text: str) -> tuple[str, str]:
-    """A text that ends in a date, at its last comma: `CNCF, 2021-05`; else all of it and no date."""
+    """Split a text that ends in a date at its last comma: `CNCF, 2021-05`; else all of it and no date."""
     issuer, _, date = text.rpartition(", ")
     return (issuer, date) if WRITTEN_DATE.fullmatch(date) else (text, "")
 
@@ -314,7 +314,7 @@ class Score:
     fields = ("gpa", "maxGpa")
     names = ("score", "gpa")
 
-    def read(self, entry: Entry, /) -> Fields:
+    def read(self, entry: EntryReader, /) -> Fields:
         score = entry.find_text(*self.names) or ""
         slash = score.rfind("/", 0, MAX_TEXT_CHARS + 1)
         if len(score) > MAX_TEXT_CHARS and slash > 0:
@@ -326,13 +326,13 @@ class Score:
         return present("score", f"{grade}/{highest}" if grade and highest else grade)
 
 
-class Place:
+class Location:
     """A place on one line; an object of city, region and country is read as well."""
 
     fields = ("location",)
     names: tuple[str, ...] = ("location",)
 
-    def read(self, entry: Entry, /) -> Fields:
+    def read(self, entry: EntryReader, /) -> Fields:
         if type(entry.get("location")) is not dict:
             return present("location", entry.find_text("location"))
         with entry.inner("location") as place:
@@ -343,14 +343,14 @@ class Place:
         return present("location", item.get("location"))
 
 
-class Home(Place):
+class Home(Location):
     """A place that is an object of city, region and country in a JSON Resume."""
 
     def write(self, item: Fields, /) -> Fields:
         return present("location", parse_place(item.get("location", "")))
 
 
-class Span:
+class DateSpan:
     """From when to when. Without an end it goes on.
 
     A span of the analyzer format that neither ends nor goes on reads as its beginning alone, so
@@ -360,7 +360,7 @@ class Span:
     fields = ("dateRange",)
     names = ("startDate", "endDate")
 
-    def read(self, entry: Entry, /) -> Fields:
+    def read(self, entry: EntryReader, /) -> Fields:
         start = _read_moment(entry, "startDate")
         span = _end_of_span("from", start)
         if is_ongoing(entry.get("endDate")) or (start and not entry.has("endDate")):
@@ -382,7 +382,7 @@ class Release:
     fields = ("dateRange",)
     names = ("releaseDate",)
 
-    def read(self, entry: Entry, /) -> Fields:
+    def read(self, entry: EntryReader, /) -> Fields:
         return present("dateRange", _end_of_span("from", _read_moment(entry, "releaseDate")))
 
     def write(self, item: Fields, /) -> Fields:
@@ -390,7 +390,7 @@ class Release:
         return present("releaseDate", start or end)
 
 
-def _read_moment(entry: Entry, name: str) -> Moment | None:
+def _read_moment(entry: EntryReader, name: str) -> Moment | None:
     """Return the month in the field; report what cannot be read as one."""
     text = entry.find_text(name)
     moment = None if text is None else find_moment(text)
@@ -400,7 +400,7 @@ def _read_moment(entry: Entry, name: str) -> Moment | None:
 
 
 def _end_of_span(end: str, moment: Moment | None) -> dict[str, Any]:
-    """The fields of a `dateRange` that say when it begins ("from") or ends ("to")."""
+    """Return the fields of a `dateRange` that say when it begins ("from") or ends ("to")."""
     if moment is None:
         return {}
     month = {} if moment.month is None else {f"{end}Month": moment.month}
@@ -424,7 +424,7 @@ class Fluency:
     fields = ("levelText", "level")
     names = ("fluency",)
 
-    def read(self, entry: Entry, /) -> Fields:
+    def read(self, entry: EntryReader, /) -> Fields:
         fluency = entry.find_text("fluency") or ""
         return {**present("levelText", fluency), **present("level", find_level(fluency))}
 
@@ -438,7 +438,7 @@ class Network:
     fields = ("title", "icon")
     names = ("network",)
 
-    def read(self, entry: Entry, /) -> Fields:
+    def read(self, entry: EntryReader, /) -> Fields:
         network = entry.find_text("network") or ""
         icon = NETWORK_ICONS.get(network.strip().lower())
         return {**present("title", network), **present("icon", icon)}
@@ -457,7 +457,7 @@ class Link:
     fields = ("link",)
     names = ("url", "website", "username")
 
-    def read(self, entry: Entry, /) -> Fields:
+    def read(self, entry: EntryReader, /) -> Fields:
         address = entry.find_text("url", "website")
         username = entry.find_text("username")
         if address is None:

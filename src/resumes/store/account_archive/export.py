@@ -18,10 +18,10 @@ from resumes.store.account_archive.file_format import (
     FORMAT,
     KEYS,
     VERSION,
+    ArchiveRow,
+    ArchiveWriter,
     Header,
-    Kind,
-    Row,
-    Writer,
+    RowKind,
 )
 from resumes.store.accounts import AccountInfo, find_account
 from resumes.store.identifiers import resume_id
@@ -49,7 +49,7 @@ _DOCUMENT: Final = looked_up(documents.c.document, documents, resumes.c.account_
 
 
 def _page(
-    kind: Kind,
+    kind: RowKind,
     table: FromClause,
     *conditions: ColumnElement[bool],
     others: tuple[ColumnElement[Any], ...] = (),
@@ -64,18 +64,18 @@ def _page(
 
 
 _PAGES: Final = {
-    Kind.RESUME: _page(
-        Kind.RESUME,
+    RowKind.RESUME: _page(
+        RowKind.RESUME,
         resumes,
         resumes.c.id <= _LAST,
         # A store that lost a document may still have its resume (`db check` says so).
         _DOCUMENT.is_not(None),
         others=(_DOCUMENT.label("document"),),
     ),
-    Kind.FILE: _page(Kind.FILE, imported_files),
-    Kind.ITEM: _page(Kind.ITEM, imported_items, imported_items.c.resume_id <= _LAST),
-    Kind.DIGEST: _page(
-        Kind.DIGEST,
+    RowKind.FILE: _page(RowKind.FILE, imported_files),
+    RowKind.ITEM: _page(RowKind.ITEM, imported_items, imported_items.c.resume_id <= _LAST),
+    RowKind.DIGEST: _page(
+        RowKind.DIGEST,
         imported_digests,
         imported_digests.c.resume_id <= _LAST,
         # Or the digest of one that is lost.
@@ -86,8 +86,8 @@ _PAGES: Final = {
             for table in (resumes, documents)
         ),
     ),
-    Kind.KEY: _page(
-        Kind.KEY,
+    RowKind.KEY: _page(
+        RowKind.KEY,
         api_keys,
         key_directory.c.account_id == api_keys.c.account_id,
         key_directory.c.key_id == api_keys.c.id,
@@ -111,7 +111,7 @@ def iter_lines(
     their SHA-256: they are valid wherever the archive is imported. Raises Conflict, before the last
     line, for an account that was deleted meanwhile.
     """
-    writer = Writer()
+    writer = ArchiveWriter()
     yield writer.header(
         Header(
             format=FORMAT,
@@ -125,12 +125,12 @@ def iter_lines(
         )
     )
     last = resume_id(account.last_id_us, "f" * 8)
-    for kind in Kind:
-        if kind is Kind.KEY and not with_keys:
+    for kind in RowKind:
+        if kind is RowKind.KEY and not with_keys:
             continue
         for row in _iter_rows(store, account.id, kind, last):
             yield writer.row(row)
-            if kind is Kind.RESUME:
+            if kind is RowKind.RESUME:
                 on_progress(writer.counts[kind])
     # An account that is being deleted has fewer and fewer rows, and would look whole.
     found = find_account(store, account.name)
@@ -139,10 +139,10 @@ def iter_lines(
     yield writer.end()
 
 
-def _iter_rows(store: Store, account_id: str, kind: Kind, last: str) -> Iterator[Row]:
-    size = LARGE_ROWS if kind in (Kind.RESUME, Kind.FILE) else SMALL_ROWS
+def _iter_rows(store: Store, account_id: str, kind: RowKind, last: str) -> Iterator[ArchiveRow]:
+    size = LARGE_ROWS if kind in (RowKind.RESUME, RowKind.FILE) else SMALL_ROWS
 
-    def read_page(after: Mapping[str, Any]) -> list[Row]:
+    def read_page(after: Mapping[str, Any]) -> list[ArchiveRow]:
         key = {f"after_{name}": after[name] for name in KEYS[kind]}
         with store.read() as connection:
             rows = _PAGES[kind].run(connection, account_id=account_id, last=last, rows=size, **key)
@@ -152,6 +152,6 @@ def _iter_rows(store: Store, account_id: str, kind: Kind, last: str) -> Iterator
         yield from page
 
 
-def _row(kind: Kind, row: Sequence[Any]) -> Row:
+def _row(kind: RowKind, row: Sequence[Any]) -> ArchiveRow:
     values = dict(zip(COLUMNS[kind], row, strict=False))
-    return Row(kind, values, row[-1].encode() if kind is Kind.RESUME else b"")
+    return ArchiveRow(kind, values, row[-1].encode() if kind is RowKind.RESUME else b"")

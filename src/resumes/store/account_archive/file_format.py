@@ -31,8 +31,7 @@ from resumes.errors import InvalidInput, InvalidJson
 from resumes.store.accounts import NAME
 from resumes.store.api_keys import MASKED, MAX_NAME_CHARS
 from resumes.store.identifiers import KEY_ID, LATEST_US, POSITION_DIGITS, RESUME_ID
-from resumes.store.import_items import parse_items
-from resumes.store.import_ledger import SOURCE_BYTES, FileOutcome
+from resumes.store.import_ledger import SOURCE_BYTES, FileOutcome, parse_items
 
 T = TypeVar("T")
 
@@ -52,7 +51,7 @@ MAX_SHOWN_CHARS: Final = 60
 """Of a value that an error message names."""
 
 
-class Kind(StrEnum):
+class RowKind(StrEnum):
     """The table of a row, in the order of the file."""
 
     RESUME = "resume"
@@ -62,10 +61,10 @@ class Kind(StrEnum):
     KEY = "key"
 
 
-class Row(NamedTuple):
+class ArchiveRow(NamedTuple):
     """A row of the account, by column; `document` are the bytes of a resume's."""
 
-    kind: Kind
+    kind: RowKind
     values: dict[str, Any]
     document: bytes = b""
 
@@ -148,7 +147,7 @@ class Header(_Line):
 class ResumeLine(_Line):
     """A resume, but for its document."""
 
-    kind: Literal[Kind.RESUME]
+    kind: Literal[RowKind.RESUME]
     id: Id
     title: Text | None
     name: Text | None
@@ -160,7 +159,7 @@ class ResumeLine(_Line):
 class FileLine(_Line):
     """A file of the import ledger. Its reasons may be those of a newer version."""
 
-    kind: Literal[Kind.FILE]
+    kind: Literal[RowKind.FILE]
     claim_id: Id
     name: Text
     outcome: Annotated[FileOutcome, Field(strict=False)]  # a text, in JSON
@@ -179,7 +178,7 @@ class FileLine(_Line):
 class ItemLine(_Line):
     """A resume that a file had."""
 
-    kind: Literal[Kind.ITEM]
+    kind: Literal[RowKind.ITEM]
     claim_id: Id
     item: Number
     outcome: Literal[FileOutcome.DONE, FileOutcome.DUPLICATE]
@@ -189,15 +188,15 @@ class ItemLine(_Line):
 class DigestLine(_Line):
     """A content that counts as stored."""
 
-    kind: Literal[Kind.DIGEST]
+    kind: Literal[RowKind.DIGEST]
     digest: Sha256
     resume_id: Id
 
 
-class KeyLine(_Line):
+class ApiKeyLine(_Line):
     """An API key. Revoked ones are not exported."""
 
-    kind: Literal[Kind.KEY]
+    kind: Literal[RowKind.KEY]
     id: Annotated[str, _whole(KEY_ID)]
     name: Annotated[Text, Field(max_length=MAX_NAME_CHARS)]
     masked: Annotated[str, _whole(MASKED)]
@@ -217,30 +216,31 @@ class EndLine(_Line):
     sha256: str
 
 
-LINES: Final[Mapping[Kind, type[_Line]]] = {
-    Kind.RESUME: ResumeLine,
-    Kind.FILE: FileLine,
-    Kind.ITEM: ItemLine,
-    Kind.DIGEST: DigestLine,
-    Kind.KEY: KeyLine,
+LINES: Final[Mapping[RowKind, type[_Line]]] = {
+    RowKind.RESUME: ResumeLine,
+    RowKind.FILE: FileLine,
+    RowKind.ITEM: ItemLine,
+    RowKind.DIGEST: DigestLine,
+    RowKind.KEY: ApiKeyLine,
 }
-COLUMNS: Final[Mapping[Kind, Mapping[str, str]]] = {
+COLUMNS: Final[Mapping[RowKind, Mapping[str, str]]] = {
     kind: {name: to_camel(name) for name in line.model_fields if name != "kind"}
     for kind, line in LINES.items()
 }
 """The columns of each kind of row, and their names in a line."""
 
-KEYS: Final[Mapping[Kind, tuple[str, ...]]] = {
-    Kind.RESUME: ("id",),
-    Kind.FILE: ("claim_id",),
-    Kind.ITEM: ("claim_id", "item"),
-    Kind.DIGEST: ("digest",),
-    Kind.KEY: ("id",),
+KEYS: Final[Mapping[RowKind, tuple[str, ...]]] = {
+    RowKind.RESUME: ("id",),
+    RowKind.FILE: ("claim_id",),
+    RowKind.ITEM: ("claim_id", "item"),
+    RowKind.DIGEST: ("digest",),
+    RowKind.KEY: ("id",),
 }
 """What tells the rows of a kind apart, and orders them."""
 
 Line = Annotated[
-    ResumeLine | FileLine | ItemLine | DigestLine | KeyLine | EndLine, Field(discriminator="kind")
+    ResumeLine | FileLine | ItemLine | DigestLine | ApiKeyLine | EndLine,
+    Field(discriminator="kind"),
 ]
 MAX_FIELDS: Final = max(len(line.model_fields) for line in LINES.values())
 """Of a line. One that has millions would have as many errors."""
@@ -258,18 +258,18 @@ def is_account_file(file: BinaryIO) -> bool:
     return isinstance(header, dict) and header.get("format") == FORMAT
 
 
-class Writer:
+class ArchiveWriter:
     """Makes the lines of an archive, in order: the header, the rows, the last line."""
 
     def __init__(self) -> None:
         self._sha256 = hashlib.sha256()
-        self.counts = dict.fromkeys(Kind, 0)
+        self.counts = dict.fromkeys(RowKind, 0)
 
     def header(self, header: Header) -> bytes:
         """Return the first line."""
         return self._line(_json(header.model_dump(by_alias=True)))
 
-    def row(self, row: Row) -> bytes:
+    def row(self, row: ArchiveRow) -> bytes:
         """Return the row's line."""
         self.counts[row.kind] += 1
         content: dict[str, Any] = {"kind": row.kind}
@@ -277,7 +277,7 @@ class Writer:
             value = row.values[column]
             content[name] = value.hex() if isinstance(value, bytes) else value
         line = _json(content)
-        if row.kind is Kind.RESUME:
+        if row.kind is RowKind.RESUME:
             line = line[:-1] + DOCUMENT + row.document + b"}"
         return self._line(line)
 
@@ -296,7 +296,7 @@ def _json(content: Mapping[str, Any]) -> bytes:
     return json.dumps(content, ensure_ascii=False, separators=(",", ":")).encode()
 
 
-class Reader:
+class ArchiveReader:
     """Reads an archive once, from its first byte. Iterating gives its rows.
 
     Each field of a row is one that a store may have written, and so is its document, unless these
@@ -311,10 +311,10 @@ class Reader:
         self._line = 0
         self._offset = self._next_offset = 0
         self._last: tuple[int, tuple[Any, ...]] = (0, ())
-        self.counts = dict.fromkeys(Kind, 0)
+        self.counts = dict.fromkeys(RowKind, 0)
         self.header = self._validate(_HEADER, self._read()[0])
 
-    def __iter__(self) -> Iterator[Row]:
+    def __iter__(self) -> Iterator[ArchiveRow]:
         while True:
             before = self._sha256.hexdigest()
             head, document = self._read()
@@ -323,7 +323,7 @@ class Reader:
                 self._check_end(line, before)
                 return
             values = dict(vars(line))
-            row = Row(values.pop("kind"), values, document)
+            row = ArchiveRow(values.pop("kind"), values, document)
             self._check_document(row)
             self._check_order(row)
             self.counts[row.kind] += 1
@@ -371,10 +371,10 @@ class Reader:
             self._refuse(f"{name} is missing")
         self._refuse(f"{name} is {_shown(given)}: {why}")
 
-    def _check_document(self, row: Row) -> None:
-        if bool(row.document) is not (row.kind is Kind.RESUME):
+    def _check_document(self, row: ArchiveRow) -> None:
+        if bool(row.document) is not (row.kind is RowKind.RESUME):
             self._refuse("only a resume's line ends with a document, and each of them does")
-        if row.kind is not Kind.RESUME:
+        if row.kind is not RowKind.RESUME:
             return
         values = row.values
         if int(values["id"][:POSITION_DIGITS], 16) > self.header.last_id_us:
@@ -390,9 +390,9 @@ class Reader:
             if values[column] != said:
                 self._refuse(f'"{column}" is {_shown(values[column])}, its document says otherwise')
 
-    def _check_order(self, row: Row) -> None:
+    def _check_order(self, row: ArchiveRow) -> None:
         # Which also says that no row comes twice.
-        place = (list(Kind).index(row.kind), tuple(row.values[key] for key in KEYS[row.kind]))
+        place = (list(RowKind).index(row.kind), tuple(row.values[key] for key in KEYS[row.kind]))
         if place <= self._last:
             self._refuse(f"its {row.kind} rows are not in order, or one comes twice")
         self._last = place

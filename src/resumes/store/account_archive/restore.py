@@ -24,7 +24,7 @@ from resumes.errors import (
 )
 from resumes.filesystems import free_bytes
 from resumes.store import identifiers
-from resumes.store.account_archive.file_format import Header, Kind, Reader, Row
+from resumes.store.account_archive.file_format import ArchiveReader, ArchiveRow, Header, RowKind
 from resumes.store.accounts import (
     ARRIVING,
     AccountInfo,
@@ -73,7 +73,7 @@ class ImportedAccount:
     """An account that was imported, and its rows by kind."""
 
     account: AccountInfo
-    counts: dict[Kind, int]
+    counts: dict[RowKind, int]
 
 
 def import_account(
@@ -94,7 +94,7 @@ def import_account(
     OutcomeUnknown perhaps the account.
     """
     began = file.tell()
-    reader = Reader(file)
+    reader = ArchiveReader(file)
     header = reader.header
     chosen = check_name(header.account if name is None else name)
     if find_account(store, chosen, closed_too=True) is not None:
@@ -109,7 +109,7 @@ def import_account(
     file.seek(began)
     store.write(partial(_begin, new))
     try:
-        again = Reader(file, are_documents_known=True)
+        again = ArchiveReader(file, are_documents_known=True)
         _add_rows(store, new, again, on_progress, slice_rows)
         if again.sha256 != reader.sha256:
             raise InvalidJson("The file changed during the import. Import it again")
@@ -145,12 +145,12 @@ def _require_room(store: Store, needed_bytes: int) -> None:
 # The first reading
 
 
-def _check(store: Store, reader: Reader, on_progress: OnProgress, slice_rows: int) -> None:
+def _check(store: Store, reader: ArchiveReader, on_progress: OnProgress, slice_rows: int) -> None:
     """Read the file to its end. Raise InvalidJson or Conflict for what could not be stored."""
     hashes: set[bytes] = set()
     checked = 0
     for rows in iter_slices(reader, slice_rows):
-        if rows[0].kind is Kind.KEY:
+        if rows[0].kind is RowKind.KEY:
             with store.read() as connection:
                 _refuse_known_keys(connection, rows)
             for row in rows:
@@ -163,9 +163,11 @@ def _check(store: Store, reader: Reader, on_progress: OnProgress, slice_rows: in
         on_progress("checked", checked)
 
 
-def iter_slices(rows: Iterable[Row], slice_rows: int = SLICE_ROWS) -> Iterator[list[Row]]:
+def iter_slices(
+    rows: Iterable[ArchiveRow], slice_rows: int = SLICE_ROWS
+) -> Iterator[list[ArchiveRow]]:
     """Yield the rows in slices, each of one kind."""
-    some: list[Row] = []
+    some: list[ArchiveRow] = []
     size_bytes = 0
     for row in rows:
         is_full = len(some) >= slice_rows or size_bytes >= SLICE_BYTES
@@ -183,7 +185,7 @@ _OWNER: Final = Prepared(
 )
 
 
-def _refuse_known_keys(connection: Connection, rows: Sequence[Row]) -> None:
+def _refuse_known_keys(connection: Connection, rows: Sequence[ArchiveRow]) -> None:
     """Raise Conflict for a key that is valid in this store, or whose id another key here has."""
     ids = [row.values["id"] for row in rows]
     # By its id a key is revoked, whoever's it is.
@@ -244,7 +246,11 @@ def _begin(new: _NewAccount, connection: Connection) -> None:
 
 
 def _add_rows(
-    store: Store, new: _NewAccount, rows: Iterable[Row], on_progress: OnProgress, slice_rows: int
+    store: Store,
+    new: _NewAccount,
+    rows: Iterable[ArchiveRow],
+    on_progress: OnProgress,
+    slice_rows: int,
 ) -> None:
     stored = 0
     for some in iter_slices(rows, slice_rows):
@@ -255,27 +261,27 @@ def _add_rows(
 
 
 _ADD: Final = {
-    Kind.RESUME: Prepared(insert(resumes)),
-    Kind.FILE: Prepared(insert(imported_files)),
-    Kind.ITEM: Prepared(insert(imported_items)),
-    Kind.DIGEST: Prepared(insert(imported_digests)),
-    Kind.KEY: Prepared(insert(api_keys)),
+    RowKind.RESUME: Prepared(insert(resumes)),
+    RowKind.FILE: Prepared(insert(imported_files)),
+    RowKind.ITEM: Prepared(insert(imported_items)),
+    RowKind.DIGEST: Prepared(insert(imported_digests)),
+    RowKind.KEY: Prepared(insert(api_keys)),
 }
 _ADD_TO_DIRECTORY: Final = Prepared(insert(key_directory))
 
 
-def _add(new: _NewAccount, some: Sequence[Row], connection: Connection) -> None:
+def _add(new: _NewAccount, some: Sequence[ArchiveRow], connection: Connection) -> None:
     _lock(connection, new)
     kind, account_id = some[0].kind, new.account_id
     rows = [{**row.values, "account_id": account_id} for row in some]
-    if kind is Kind.DIGEST:
+    if kind is RowKind.DIGEST:
         _refuse_strays(connection, account_id, {row["resume_id"] for row in rows})
-    elif kind is Kind.KEY:
+    elif kind is RowKind.KEY:
         _refuse_known_keys(connection, some)
     _ADD[kind].run_many(connection, rows)
-    if kind is Kind.KEY:
+    if kind is RowKind.KEY:
         _ADD_TO_DIRECTORY.run_many(connection, ({**row, "key_id": row["id"]} for row in rows))
-    elif kind is Kind.RESUME:
+    elif kind is RowKind.RESUME:
         documents = (blob(row.document) for row in some)
         ADD_DOCUMENT.run_many(
             connection,

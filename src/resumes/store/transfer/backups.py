@@ -24,7 +24,7 @@ from resumes.store.sqlite.files import (
     vacuum_into,
 )
 from resumes.store.store import Store
-from resumes.store.transfer.rows import OnProgress, Progress, Stage, ignore, load
+from resumes.store.transfer.rows import CopyProgress, OnProgress, Stage, ignore, load
 
 OUR_NAME: Final = re.compile(r"resumes-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d\.\d{3}Z\.db")
 """How backups in a folder are called; in the order of their names they are in that of time."""
@@ -89,7 +89,7 @@ def _take(store: Store, new: Path, path: Path, on_progress: OnProgress) -> None:
     vacuum_into(
         store.path,
         new,
-        lambda done: on_progress(Progress(Stage.BACKING_UP, new.name, min(done, total), total)),
+        lambda done: on_progress(CopyProgress(Stage.BACKING_UP, new.name, min(done, total), total)),
     )
 
 

@@ -71,7 +71,7 @@ class Stage(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class CopyProgress:
     """How far something is. Rows, or bytes for a backup of a file; `total` is about right."""
 
     stage: Stage
@@ -80,13 +80,13 @@ class Progress:
     total: int
 
 
-OnProgress = Callable[[Progress], None]
+OnProgress = Callable[[CopyProgress], None]
 
 OnRows = Callable[[str, int], None]
 """Called with a table's name, and how many of its rows were handled since the last call."""
 
 
-def ignore(progress: Progress) -> None:
+def ignore(progress: CopyProgress) -> None:
     """Report progress to nobody."""
 
 
@@ -96,7 +96,7 @@ def _count(on_progress: OnProgress, stage: Stage, total: int) -> OnRows:
     def count(table: str, rows: int) -> None:
         nonlocal done
         done += rows
-        on_progress(Progress(stage, table, done, total))
+        on_progress(CopyProgress(stage, table, done, total))
 
     return count
 

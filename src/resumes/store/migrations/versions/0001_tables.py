@@ -5,7 +5,7 @@ import secrets
 import sqlalchemy as sa
 from alembic import op
 
-from resumes.store.schema import Text
+from resumes.store.schema import BinaryText
 
 revision = "0001"
 down_revision = None
@@ -15,7 +15,7 @@ def upgrade() -> None:
     """Make the tables, with the plans free, pro and business, and an id of this store."""
     plans = op.create_table(
         "plans",
-        sa.Column("name", Text, primary_key=True, nullable=False),
+        sa.Column("name", BinaryText, primary_key=True, nullable=False),
         sa.Column("max_resumes", sa.Integer),
         sa.Column("api_listing", sa.Boolean, nullable=False),
         sa.Column("requests_per_minute", sa.Integer),
@@ -32,15 +32,15 @@ def upgrade() -> None:
     )
     op.create_table(
         "accounts",
-        sa.Column("id", Text, primary_key=True, nullable=False),
-        sa.Column("name", Text, nullable=False, unique=True),
-        sa.Column("plan", Text, sa.ForeignKey("plans.name"), nullable=False),
-        sa.Column("created_at", Text, nullable=False),
-        sa.Column("closed_at", Text),
+        sa.Column("id", BinaryText, primary_key=True, nullable=False),
+        sa.Column("name", BinaryText, nullable=False, unique=True),
+        sa.Column("plan", BinaryText, sa.ForeignKey("plans.name"), nullable=False),
+        sa.Column("created_at", BinaryText, nullable=False),
+        sa.Column("closed_at", BinaryText),
     )
     op.create_table(
         "deleted_accounts",
-        sa.Column("id", Text, primary_key=True, nullable=False),
+        sa.Column("id", BinaryText, primary_key=True, nullable=False),
     )
     op.create_table(
         "account_usage",
@@ -56,8 +56,8 @@ def upgrade() -> None:
     _create_search_index()
     facts = op.create_table(
         "store_facts",
-        sa.Column("name", Text, primary_key=True, nullable=False),
-        sa.Column("value", Text, nullable=False),
+        sa.Column("name", BinaryText, primary_key=True, nullable=False),
+        sa.Column("value", BinaryText, nullable=False),
     )
     op.bulk_insert(
         facts,
@@ -72,7 +72,7 @@ def upgrade() -> None:
 
 def _account_id() -> sa.Column[str]:
     return sa.Column(
-        "account_id", Text, sa.ForeignKey("accounts.id"), primary_key=True, nullable=False
+        "account_id", BinaryText, sa.ForeignKey("accounts.id"), primary_key=True, nullable=False
     )
 
 
@@ -80,20 +80,20 @@ def _create_keys() -> None:
     op.create_table(
         "api_keys",
         _account_id(),
-        sa.Column("id", Text, primary_key=True, nullable=False),
-        sa.Column("name", Text, nullable=False),
-        sa.Column("masked", Text, nullable=False),
-        sa.Column("created_at", Text, nullable=False),
-        sa.Column("shown_at", Text),
-        sa.Column("last_used_at", Text),
-        sa.Column("expires_at", Text),
-        sa.Column("revoked_at", Text),
+        sa.Column("id", BinaryText, primary_key=True, nullable=False),
+        sa.Column("name", BinaryText, nullable=False),
+        sa.Column("masked", BinaryText, nullable=False),
+        sa.Column("created_at", BinaryText, nullable=False),
+        sa.Column("shown_at", BinaryText),
+        sa.Column("last_used_at", BinaryText),
+        sa.Column("expires_at", BinaryText),
+        sa.Column("revoked_at", BinaryText),
     )
     op.create_table(
         "key_directory",
         sa.Column("key_hash", sa.LargeBinary, primary_key=True, nullable=False),
-        sa.Column("account_id", Text, nullable=False),
-        sa.Column("key_id", Text, nullable=False),
+        sa.Column("account_id", BinaryText, nullable=False),
+        sa.Column("key_id", BinaryText, nullable=False),
         sqlite_with_rowid=False,
     )
 
@@ -102,27 +102,27 @@ def _create_resumes() -> None:
     op.create_table(
         "resumes",
         _account_id(),
-        sa.Column("id", Text, primary_key=True, nullable=False),
-        sa.Column("title", Text),
-        sa.Column("name", Text),
-        sa.Column("filename", Text, nullable=False),
-        sa.Column("created_at", Text, nullable=False),
-        sa.Column("updated_at", Text, nullable=False),
+        sa.Column("id", BinaryText, primary_key=True, nullable=False),
+        sa.Column("title", BinaryText),
+        sa.Column("name", BinaryText),
+        sa.Column("filename", BinaryText, nullable=False),
+        sa.Column("created_at", BinaryText, nullable=False),
+        sa.Column("updated_at", BinaryText, nullable=False),
         sqlite_with_rowid=False,
     )
     op.create_table(
         "documents",
         _account_id(),
-        sa.Column("id", Text, primary_key=True, nullable=False),
-        sa.Column("document", Text, nullable=False),
+        sa.Column("id", BinaryText, primary_key=True, nullable=False),
+        sa.Column("document", BinaryText, nullable=False),
     )
     op.create_table(
         "idempotency",
         _account_id(),
-        sa.Column("key", Text, primary_key=True, nullable=False),
+        sa.Column("key", BinaryText, primary_key=True, nullable=False),
         sa.Column("body_sha256", sa.LargeBinary, nullable=False),
-        sa.Column("resume_id", Text, nullable=False),
-        sa.Column("created_at", Text, nullable=False),
+        sa.Column("resume_id", BinaryText, nullable=False),
+        sa.Column("created_at", BinaryText, nullable=False),
         sqlite_with_rowid=False,
     )
     op.create_index("ix_idempotency_created_at", "idempotency", ["created_at"])
@@ -132,19 +132,19 @@ def _create_imports() -> None:
     op.create_table(
         "imported_files",
         _account_id(),
-        sa.Column("claim_id", Text, primary_key=True, nullable=False),
-        sa.Column("name", Text, nullable=False),
-        sa.Column("outcome", Text, nullable=False),
-        sa.Column("reason", Text),
-        sa.Column("message", Text),
-        sa.Column("path", Text),
+        sa.Column("claim_id", BinaryText, primary_key=True, nullable=False),
+        sa.Column("name", BinaryText, nullable=False),
+        sa.Column("outcome", BinaryText, nullable=False),
+        sa.Column("reason", BinaryText),
+        sa.Column("message", BinaryText),
+        sa.Column("path", BinaryText),
         sa.Column("byte_offset", sa.BigInteger),
         sa.Column("size_bytes", sa.BigInteger, nullable=False),
-        sa.Column("claimed_at", Text, nullable=False),
-        sa.Column("finished_at", Text, nullable=False),
+        sa.Column("claimed_at", BinaryText, nullable=False),
+        sa.Column("finished_at", BinaryText, nullable=False),
         sa.Column("source", sa.LargeBinary),
-        sa.Column("root", Text),
-        sa.Column("items", Text),
+        sa.Column("root", BinaryText),
+        sa.Column("items", BinaryText),
         sqlite_with_rowid=False,
     )
     op.create_index(
@@ -157,40 +157,40 @@ def _create_imports() -> None:
     op.create_table(
         "imported_items",
         _account_id(),
-        sa.Column("claim_id", Text, primary_key=True, nullable=False),
+        sa.Column("claim_id", BinaryText, primary_key=True, nullable=False),
         sa.Column("item", sa.Integer, primary_key=True, nullable=False),
-        sa.Column("outcome", Text, nullable=False),
-        sa.Column("resume_id", Text, nullable=False),
+        sa.Column("outcome", BinaryText, nullable=False),
+        sa.Column("resume_id", BinaryText, nullable=False),
         sqlite_with_rowid=False,
     )
     op.create_table(
         "imported_digests",
         _account_id(),
         sa.Column("digest", sa.LargeBinary, primary_key=True, nullable=False),
-        sa.Column("resume_id", Text, nullable=False),
+        sa.Column("resume_id", BinaryText, nullable=False),
         sqlite_with_rowid=False,
     )
     op.create_index("ix_imported_digests_resume", "imported_digests", ["account_id", "resume_id"])
     op.create_table(
         "import_requests",
         _account_id(),
-        sa.Column("claim_id", Text, primary_key=True, nullable=False),
-        sa.Column("action", Text, nullable=False),
-        sa.Column("requested_at", Text, nullable=False),
-        sa.Column("root", Text),
+        sa.Column("claim_id", BinaryText, primary_key=True, nullable=False),
+        sa.Column("action", BinaryText, nullable=False),
+        sa.Column("requested_at", BinaryText, nullable=False),
+        sa.Column("root", BinaryText),
         sqlite_with_rowid=False,
     )
     op.create_table(
         "importers",
-        sa.Column("id", Text, primary_key=True, nullable=False),
-        sa.Column("host", Text, nullable=False),
+        sa.Column("id", BinaryText, primary_key=True, nullable=False),
+        sa.Column("host", BinaryText, nullable=False),
         sa.Column("pid", sa.Integer, nullable=False),
-        sa.Column("root", Text, nullable=False),
-        sa.Column("state", Text, nullable=False),
-        sa.Column("findings", Text, nullable=False),
+        sa.Column("root", BinaryText, nullable=False),
+        sa.Column("state", BinaryText, nullable=False),
+        sa.Column("findings", BinaryText, nullable=False),
         sa.Column("waiting", sa.Integer),
-        sa.Column("started_at", Text, nullable=False),
-        sa.Column("seen_at", Text, nullable=False),
+        sa.Column("started_at", BinaryText, nullable=False),
+        sa.Column("seen_at", BinaryText, nullable=False),
     )
 
 
@@ -208,8 +208,8 @@ def _create_search_index() -> None:
         "search_entries",
         _account_id(),
         sa.Column("seq", sa.BigInteger, primary_key=True, nullable=False),
-        sa.Column("id", Text, nullable=False),
-        sa.Column("words", Text, nullable=False),
+        sa.Column("id", BinaryText, nullable=False),
+        sa.Column("words", BinaryText, nullable=False),
         sqlite_with_rowid=False,
     )
     op.create_index("ix_search_entries_id", "search_entries", ["account_id", "id"], unique=True)

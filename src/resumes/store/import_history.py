@@ -1,0 +1,340 @@
+"""The history of imports, which people read: a file of the ledger, files by time or by outcome, and counts."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Select,
+    bindparam,
+    func,
+    literal_column,
+    select,
+)
+
+from resumes.errors import Conflict, InvalidArgument, NotFound
+from resumes.store.identifiers import RESUME_ID
+from resumes.store.import_ledger import AFTER_ALL, SO_FAR, FileOutcome, Items, parse_items
+from resumes.store.schema import accounts, imported_files
+from resumes.store.statements import Prepared, at_most
+from resumes.store.store import Store
+
+MAX_FILES = 1_000
+"""Files on a page of a list."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileRow:
+    """A file's row in the ledger. `account` is the account's name."""
+
+    account: str
+    claim_id: str
+    name: str
+    outcome: FileOutcome
+    reason: str | None
+    message: str | None
+    path: str | None
+    byte_offset: int | None
+    size_bytes: int
+    claimed_at: str
+    finished_at: str
+    root: str | None
+    items: Items | None
+    account_id: str
+
+    @property
+    def is_under_way(self) -> bool:
+        """Return whether its resumes are being imported, so that its outcome is not final."""
+        return self.outcome is SO_FAR.outcome and self.message == SO_FAR.message
+
+
+# Files
+
+_THIS_FILE = (
+    imported_files.c.account_id == bindparam("account_id"),
+    imported_files.c.claim_id == bindparam("claim_id"),
+)
+_SHOWN = [one for one in imported_files.columns if one.name not in ("account_id", "source")]
+FILE = Prepared(select(*_SHOWN).where(*_THIS_FILE))
+SOURCE = Prepared(select(imported_files.c.source).where(*_THIS_FILE))
+
+
+def find_owners(connection: Connection, account_id: str | None = None) -> dict[str, str]:
+    """Return ids and names of all accounts, closed ones too, or of the one of this id."""
+    statement = select(accounts.c.id, accounts.c.name).order_by(accounts.c.id)
+    if account_id is not None:
+        statement = statement.where(accounts.c.id == account_id)
+    return {row.id: row.name for row in connection.execute(statement)}
+
+
+def get_file(store: Store, claim_id: str, *, account_id: str | None = None) -> FileRow:
+    """Return the file of this claim, of the account or of any.
+
+    Raises NotFound, and Conflict if several accounts have it: an account that was imported has the
+    history of another.
+    """
+    with store.read() as connection:
+        owners = find_owners(connection, account_id)
+        files = _find_files(connection, owners, [(claim_id, owner) for owner in owners])
+    if not files:
+        raise NotFound(
+            f'File not found: "{claim_id[:80]}". `resumes imports list` shows the newest'
+        )
+    if len(files) > 1:
+        names = ", ".join(sorted(file.account for file in files))
+        raise Conflict(f"{claim_id} is a file of several accounts, {names}: add --account NAME")
+    return files[0]
+
+
+def find_source(store: Store, file: FileRow) -> bytes | None:
+    """Return the first 64 KiB of the file as it was read; None for files that are done."""
+    with store.read() as connection:
+        row = SOURCE.run(connection, account_id=file.account_id, claim_id=file.claim_id).fetchone()
+    return None if row is None else row[0]
+
+
+def _find_files(
+    connection: Connection, owners: Mapping[str, str], ids: Iterable[tuple[str, str]]
+) -> list[FileRow]:
+    """Return the files of these ids and accounts' ids, in their order, without those gone since.
+
+    `owners` has the names of the accounts by their ids.
+    """
+    files: list[FileRow] = []
+    for claim_id, owner in ids:
+        row: Any = FILE.run(connection, account_id=owner, claim_id=claim_id).fetchone()
+        if row is not None:
+            items = None if row[-1] is None else parse_items(row[-1])
+            values = (owners[owner], *row[:2], FileOutcome(row[2]), *row[3:-1], items, owner)
+            files.append(FileRow(*values))
+    return files
+
+
+# Lists
+
+ORDER = (FileOutcome.FAILED, FileOutcome.HELD, FileOutcome.DUPLICATE, FileOutcome.DONE)
+"""The order of a list by outcome: what needs attention first."""
+
+NOT_DONE = imported_files.c.outcome != literal_column("'done'")
+"""Written out in the statement, so that the engine sees that the index of what is not done serves."""
+
+
+def _newest_ids(*conditions: ColumnElement[bool]) -> Prepared:
+    """Select ids between two, the newest first, of one account; from an index alone."""
+    return Prepared(
+        select(imported_files.c.claim_id)
+        .where(
+            imported_files.c.account_id == bindparam("account_id"),
+            imported_files.c.claim_id < bindparam("before"),
+            imported_files.c.claim_id > bindparam("above"),
+            *conditions,
+        )
+        .order_by(imported_files.c.claim_id.desc())
+        .limit(at_most("rows"))
+    )
+
+
+_OF_OUTCOME = (imported_files.c.outcome == bindparam("outcome"), NOT_DONE)
+NEWEST_IDS = _newest_ids()
+NEWEST_IDS_DONE = _newest_ids(imported_files.c.outcome == literal_column("'done'"))
+NEWEST_IDS_OF_OUTCOME = _newest_ids(*_OF_OUTCOME)
+NEWEST_IDS_OF_REASON = _newest_ids(*_OF_OUTCOME, imported_files.c.reason == bindparam("reason"))
+
+
+def list_files(
+    store: Store,
+    *,
+    account_id: str | None = None,
+    outcome: FileOutcome | None = None,
+    reason: str | None = None,
+    before: str | None = None,
+    limit: int = 100,
+) -> Sequence[FileRow]:
+    """Return the newest files first, of one account or all; 1 to 1,000 of them.
+
+    `before` is the id after which the page begins: any id, also one that is gone.
+    """
+    outcomes = [outcome] if reason is None else _outcomes(outcome, reason)
+    with store.read() as connection:
+        owners = find_owners(connection, account_id)
+        found = _find_newest(
+            connection,
+            [(owner, one) for owner in owners for one in outcomes],
+            reason=reason,
+            before=AFTER_ALL if before is None else before,
+            limit=max(1, min(limit, MAX_FILES)),
+        )
+        return _find_files(connection, owners, found)
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """A place in a list by outcome: after the file of this claim, among those of its outcome."""
+
+    outcome: FileOutcome
+    claim_id: str
+
+    def __str__(self) -> str:
+        return f"{self.outcome}:{self.claim_id}"
+
+
+@dataclass(frozen=True, slots=True)
+class FilePage:
+    """Files by outcome. `next` is where the next page begins; None when there is none."""
+
+    files: Sequence[FileRow]
+    next: Position | None
+
+
+def place_of(file: FileRow) -> Position:
+    """Return the place of the file, as long as it has this outcome."""
+    return Position(file.outcome, file.claim_id)
+
+
+def parse_place(text: str) -> Position:
+    """Return the place that `str` wrote: `failed:000660cd7eecf8906663e3fc`. Raises InvalidArgument."""
+    outcome, _, claim_id = text.partition(":")
+    if outcome not in set(FileOutcome) or not RESUME_ID.fullmatch(claim_id):
+        raise InvalidArgument(
+            f'Invalid place "{text[:80]}": use what the list ended with, an outcome and the id '
+            "of a file with a colon between them"
+        )
+    return Position(FileOutcome(outcome), claim_id)
+
+
+def list_by_outcome(
+    store: Store,
+    *,
+    account_id: str | None = None,
+    outcome: FileOutcome | None = None,
+    reason: str | None = None,
+    after: Position | None = None,
+    limit: int = 100,
+) -> FilePage:
+    """Return failed files, then held ones, duplicates, done ones; the newest of each first.
+
+    Of one account or all, of one outcome or any; 1 to 1,000 of them. A file whose outcome changes
+    between two pages may be on both or on neither.
+    """
+    size = max(1, min(limit, MAX_FILES))
+    ids: list[tuple[str, str]] = []
+    with store.read() as connection:
+        owners = find_owners(connection, account_id)
+        for one in _outcomes(outcome, reason, after):
+            ids += _find_newest(
+                connection,
+                [(owner, one) for owner in owners],
+                reason=reason,
+                before=AFTER_ALL if after is None or after.outcome is not one else after.claim_id,
+                limit=size + 1 - len(ids),
+            )
+            if len(ids) > size:
+                break
+        files = _find_files(connection, owners, ids[:size])
+    return FilePage(files, place_of(files[-1]) if files and len(ids) > size else None)
+
+
+def _outcomes(
+    outcome: FileOutcome | None, reason: str | None, after: Position | None = None
+) -> Sequence[FileOutcome]:
+    """Return the outcomes that are asked for, from that of `after` on; done files have no reason."""
+    rest = ORDER if after is None else ORDER[ORDER.index(after.outcome) :]
+    return [
+        one
+        for one in rest
+        if outcome in (None, one) and (reason is None or one is not FileOutcome.DONE)
+    ]
+
+
+def _find_newest(
+    connection: Connection,
+    ranges: Iterable[tuple[str, FileOutcome | None]],
+    *,
+    reason: str | None,
+    before: str,
+    limit: int,
+) -> list[tuple[str, str]]:
+    """Return ids of files with their accounts' ids, the newest of all ranges.
+
+    A range is an account's files of an outcome, None: of any; one range of an index. Ids begin with
+    the time, so the newest of all are among the newest of each range: lists across accounts need no
+    index of their own, which every import would pay for.
+    """
+    newest: list[tuple[str, str]] = []
+    for account_id, outcome in ranges:
+        rows = _ids_statement(outcome, reason).run(
+            connection,
+            account_id=account_id,
+            outcome=outcome,
+            reason=reason,
+            before=before,
+            above=newest[-1][0] if len(newest) == limit else "",
+            rows=limit,
+        )
+        more = [(claim_id, account_id) for (claim_id,) in rows.fetchall()]
+        if more:
+            newest = sorted([*newest, *more], reverse=True)[:limit]
+    return newest
+
+
+def _ids_statement(outcome: FileOutcome | None, reason: str | None) -> Prepared:
+    if outcome is None:
+        return NEWEST_IDS
+    if outcome is FileOutcome.DONE:
+        return NEWEST_IDS_DONE
+    return NEWEST_IDS_OF_OUTCOME if reason is None else NEWEST_IDS_OF_REASON
+
+
+# Counts
+
+
+class FileCount(NamedTuple):
+    """How many files have this outcome for this reason; done files have none."""
+
+    outcome: FileOutcome
+    reason: str | None
+    files: int
+
+
+def count_files(
+    store: Store, *, account_id: str | None = None, not_done_only: bool = False
+) -> list[FileCount]:
+    """Return the number of files by outcome and reason; that of done files first, even if it is 0.
+
+    Takes time that grows with the ledger (docs/operations.md, Metrics), or with `not_done_only`
+    just with the files that are not done.
+    """
+    with store.read() as connection:
+        counts = _count_by_reason(connection, account_id)
+        if not_done_only:
+            return counts
+        # Without a condition the engine counts the table's pages, without looking into rows.
+        statement = select(func.count()).select_from(imported_files)
+        if account_id is not None:
+            statement = statement.where(imported_files.c.account_id == account_id)
+        all_count = connection.execute(statement).scalar_one()
+    # Two statements: a file may have been recorded between them.
+    done_count = max(0, all_count - sum(count.files for count in counts))
+    return [FileCount(FileOutcome.DONE, None, done_count), *counts]
+
+
+def _count_by_reason(connection: Connection, account_id: str | None) -> list[FileCount]:
+    columns = (imported_files.c.outcome, imported_files.c.reason)
+    rows = connection.execute(_count_not_done(account_id, *columns)).all()
+    return [FileCount(FileOutcome(outcome), reason, files) for outcome, reason, files in rows]
+
+
+def count_not_done(connection: Connection, account_id: str) -> dict[FileOutcome, int]:
+    """Return the number of the account's files that are not done by outcome; no zeros."""
+    rows = connection.execute(_count_not_done(account_id, imported_files.c.outcome)).all()
+    return {FileOutcome(outcome): files for outcome, files in rows}
+
+
+def _count_not_done(account_id: str | None, *columns: Any) -> Select[Any]:
+    """Select the number of files by the columns, from the index of those that are not done alone."""
+    statement = select(*columns, func.count()).where(NOT_DONE).group_by(*columns)
+    if account_id is not None:
+        statement = statement.where(imported_files.c.account_id == account_id)
+    return statement
