@@ -58,11 +58,8 @@ class RecoveryPlan:
 
 
 def plan_recovery(
-    store: Store,
-    root: str,
-    format: Format,  # noqa: A002
-    entries: Iterable[SlotEntry],
-) -> RecoveryPlan:
+    store: Store, root: str, format: Format, entries: Iterable[SlotEntry]
+) -> RecoveryPlan:  # noqa: A002
     """Return what is to be done with files that were under way. Raises StoreError and OSError."""
     plan = RecoveryPlan()
     for entry in sorted(entries, key=lambda one: one.claim.id):
