@@ -17,7 +17,7 @@ import orjson
 import typst
 
 from resumes.analyzer.schema import LAYOUTS
-from resumes.rendering import PdfOptions, Paper, compose
+from resumes.rendering import Paper, PdfOptions, compose
 from resumes.rendering.child import FOLDER, TEMPLATE
 
 SAMPLE: Final = Path(__file__).parents[2] / "sample_data" / "nurse-double-column-en.json"

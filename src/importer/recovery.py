@@ -58,8 +58,11 @@ class RecoveryPlan:
 
 
 def plan_recovery(
-    store: Store, root: str, format: Format, entries: Iterable[SlotEntry]
-) -> RecoveryPlan:  # noqa: A002
+    store: Store,
+    root: str,
+    format: Format,  # noqa: A002
+    entries: Iterable[SlotEntry],
+) -> RecoveryPlan:
     """Return what is to be done with files that were under way. Raises StoreError and OSError."""
     plan = RecoveryPlan()
     for entry in sorted(entries, key=lambda one: one.claim.id):

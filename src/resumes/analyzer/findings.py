@@ -78,7 +78,9 @@ class Findings:
         self.issues.append(Issue(field, f"Missing required field: {field} (must be an object)"))
 
     def warn(self, where: str | int, remark: str) -> None:
-        """Warn about the document, which is accepted. `remark` follows the name of the field: "is only white space".
+        """Warn about the document, which is accepted.
+
+        `remark` follows the name of the field: "is only white space".
 
         Raises InvalidResume when there are far too many.
         """

@@ -159,8 +159,8 @@ def _out_of_range(number: bytes) -> str | None:
     return None
 
 
-def _refuse(body: bytes, complaint: str) -> NoReturn:
-    """Return says in our words what the parser complains about."""
+def _refuse(body: bytes, message: str) -> NoReturn:
+    """Raise InvalidJson with what the parser says, in our words."""
     if not body.strip(b" \t\r\n"):
         raise _invalid("the body is empty", 0)
     for beginning, name in _FOREIGN.items():
