@@ -19,7 +19,7 @@ def prepare(
     settings: Settings | None = None,
     program: str = "resumes",
 ) -> UiSession:
-    """The session that was asked for; account and resume exist, or NotFound is raised.
+    """Return the session. Raises NotFound if the account or resume does not exist.
 
     `account` names whose resumes, keys and imports are shown; None means the first one's resumes
     and everything else of all. `open_id` is a resume to open first; without an account it is

@@ -244,14 +244,14 @@ class Order(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class AccountRow:
-    """An account, and how many of its keys count."""
+    """An account, and how many active keys it has."""
 
     account: AccountInfo
     active_keys: int
 
 
 def read_rows(store: Store, order: Order) -> PageRead[AccountRow]:
-    """Every account, those that are being deleted too; `about` is the list of all plans."""
+    """Return every account, also those being deleted; `about` is the list of all plans."""
     active_keys = accounts.count_active_keys(store)
     rows = [
         AccountRow(account, active_keys.get(account.id, 0))
@@ -261,7 +261,7 @@ def read_rows(store: Store, order: Order) -> PageRead[AccountRow]:
 
 
 def ordered(rows: Sequence[AccountRow], order: Order) -> list[AccountRow]:
-    """The rows in that order; those without a limit come last of the fullest first."""
+    """Return the rows in that order; with the fullest first, those without a limit come last."""
     if order is Order.NAME:
         return sorted(rows, key=lambda row: row.account.name)
     return sorted(rows, key=lambda row: (-fullness(row.account), row.account.name))
@@ -275,7 +275,7 @@ def fullness(account: AccountInfo) -> float:
 
 
 def usage_cell(row: AccountRow) -> Content:
-    """How full the account is, or how much of it is still to go."""
+    """Return how full the account is, or how much of it is left to delete."""
     account = row.account
     if account.is_arriving:
         return safe(f"being imported, {account.resume_count:,} so far", "$warning")
@@ -304,7 +304,7 @@ COUNTING: Final = "counting"
 
 
 class AccountsScreen(SplitScreen[AccountRow]):
-    """Who has how many resumes, on which plan; where there is room, with details beside it."""
+    """The accounts with their plans and usage, and in a wide terminal details of one."""
 
     MODE = "accounts"
     REFRESH_S = 5.0
@@ -353,7 +353,7 @@ class AccountsScreen(SplitScreen[AccountRow]):
                 no_accounts(self.session)[0], safe(f"Press {key} to create one.")
             )
 
-    def read_beside(self, row: AccountRow | None) -> None:
+    def read_preview(self, row: AccountRow | None) -> None:
         if row is None:
             self.workers.cancel_group(self, DETAILS)
             gone = "This account was deleted." if self.list.pages.count else ""

@@ -59,7 +59,7 @@ class ListScreen(Screen[None], Generic[T]):
 
     @abstractmethod
     def columns(self) -> Sequence[ListColumn[T]]:
-        """The columns of the list."""
+        """Return the columns of the list."""
 
     @abstractmethod
     def row_key(self, row: T) -> str:

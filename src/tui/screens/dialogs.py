@@ -89,7 +89,7 @@ class Chooser(Dialog[T]):
         self,
         store: Store,
         *,
-        question: str,
+        title: str,
         columns: Sequence[ListColumn[T]],
         key: Callable[[T], str],
         read: Callable[[Store], Sequence[T]],
@@ -297,21 +297,21 @@ class AccountChooser(Chooser[AccountChoice]):
 
 
 def read_choices(store: Store) -> Sequence[AccountChoice]:
-    """Every account, by name."""
+    """Return every account, by name."""
     return [
         AccountChoice(found.name, found.resume_count) for found in accounts.list_accounts(store)
     ]
 
 
 def read_all_choices(store: Store) -> Sequence[AccountChoice]:
-    """All of them in one, then every account."""
+    """Return all accounts as one choice, then every account."""
     named = read_choices(store)
     return [AccountChoice(None, sum(choice.holds for choice in named)), *named]
 
 
 def no_accounts(session: UiSession) -> Sequence[Content]:
-    """That there are none, the command that makes one, and the key unless nothing can change."""
-    there_are_none = safe("There are no accounts yet.")
+    """Return that there are none, the command that creates one, and the key unless read-only."""
+    there_are_none = safe("No accounts yet.")
     command = f"`{session.program} accounts create NAME`"
     if session.read_only:
         return there_are_none, safe(f"Create one with {command}.")

@@ -38,7 +38,7 @@ class ExportWish:
 
 
 class ExportDialog(Dialog[ExportWish]):
-    """Gives what is wished for, None when it was cancelled. `listed` is what "all" means here."""
+    """Gives what is wished for, None if it was canceled. `listed` is what "all" means here."""
 
     VERB = "Export"
 

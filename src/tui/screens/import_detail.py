@@ -222,17 +222,17 @@ def copied_text(file: FileRow) -> str | None:
 
 
 def why_not(file: FileRow, action: RequestKind) -> str | None:
-    """Why this cannot be asked for the file; None when it can. A held file is never retried."""
+    """Return why the action does not fit the file; None if it does. Held files are not retried."""
     if file.is_under_way:
         return "This file is being imported right now."
     if file.outcome is FileOutcome.DONE:
         return f"Already imported: nothing to {action}."
     if file.outcome is FileOutcome.DUPLICATE:
-        return f"This file is stored already: there is nothing to {action}."
+        return f"Already stored: nothing to {action}."
     if action is RequestKind.RELEASE and file.outcome is FileOutcome.FAILED:
-        return "This file failed; only held ones can be released. t tries it again."
+        return "Only held files can be released. Press t to retry this one."
     if action is RequestKind.RETRY and file.outcome is FileOutcome.HELD:
-        return "This file is held: nothing is wrong with it. l lets it in, if there is room."
+        return "Only failed files can be retried. Press l to release this one."
     return None
 
 

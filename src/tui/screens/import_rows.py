@@ -27,7 +27,7 @@ SIGNS: Final = {
 }
 """The sign and color of each outcome, shown next to its name."""
 
-ASKED: Final = {RequestKind.RETRY: "retry asked", RequestKind.RELEASE: "release asked"}
+ASKED: Final = {RequestKind.RETRY: "retry requested", RequestKind.RELEASE: "release requested"}
 _FLIPPED: Final = str.maketrans("0123456789abcdef", "fedcba9876543210")
 
 
@@ -40,7 +40,7 @@ class ImportRow:
 
 
 def position(row: ImportRow) -> str:
-    """Where the row stands: texts that rise along the list, while its order of ids falls."""
+    """Return the position of the row: texts that rise along the list, while its IDs fall."""
     return _position(import_history.place_of(row.file))
 
 
@@ -55,7 +55,7 @@ def _place(position: str) -> Position:
 def read_page(
     store: Store, *, account: str | None, outcome: FileOutcome | None, cursor: str
 ) -> PageRead[ImportRow]:
-    """The page after the cursor, a position; of an account or all, of an outcome or any."""
+    """Return the page after the cursor, a position; of an account or all, an outcome or any."""
     page = import_history.list_by_outcome(
         store,
         account_id=None if account is None else accounts.get_account(store, account).id,
@@ -80,7 +80,7 @@ def _find_request(store: Store, file: FileRow) -> RequestedFile | None:
 
 
 def outcome_content(file: FileRow, request: RequestedFile | None = None) -> Content:
-    """The outcome with its sign; of a file that is asked for, or on its way, that instead."""
+    """Return the outcome with its sign; for a queued file or one being imported, that instead."""
     if file.is_under_way:
         return safe("… importing", "$text-accent")
     sign, style = ("↻", "$text-accent") if request is not None else SIGNS[file.outcome]
@@ -88,7 +88,7 @@ def outcome_content(file: FileRow, request: RequestedFile | None = None) -> Cont
 
 
 def reason_cell(row: ImportRow) -> Content:
-    """Why the file is not done, in plain words; what is asked for it, if anything is."""
+    """Return what is requested for the file, if anything, or why it is not done."""
     if row.request is not None:
         return safe(ASKED[row.request.action], "italic")
     if row.file.reason is None or row.file.is_under_way:
@@ -97,7 +97,7 @@ def reason_cell(row: ImportRow) -> Content:
 
 
 def size_cell(row: ImportRow) -> Content:
-    """The file's size, to the right."""
+    """Return the file's size, right-aligned."""
     return safe(f"{in_bytes(row.file.size_bytes):>9}")
 
 
@@ -106,7 +106,7 @@ def size_cell(row: ImportRow) -> Content:
 COLUMNS: Sequence[ListColumn[ImportRow]] = (
     ListColumn("OUTCOME", 11, lambda row: outcome_content(row.file, row.request)),
     ListColumn("REASON", 20, reason_cell, 54),
-    ListColumn("TAKEN (UTC)", 16, lambda row: text_cell(minute(row.file.claimed_at)), 74),
+    ListColumn("PICKED UP (UTC)", 16, lambda row: text_cell(minute(row.file.claimed_at)), 74),
     ListColumn("ACCOUNT", 14, lambda row: text_cell(row.file.account), 94),
     ListColumn("SIZE", 9, size_cell, 110),
     ListColumn("FILE", 0, lambda row: text_cell(row.file.name)),

@@ -254,7 +254,7 @@ class Overview(Widget):
 
 
 def read_watching(store: Store, *, session: UiSession) -> Watching:
-    """The importers that were heard of within a day, and how to start one."""
+    """Return the importers seen within a day, and how to start one."""
     installation = installation_of(store, session.settings, session.program)
     return Watching(importers.list_importers(store), installation.start_line())
 

@@ -114,14 +114,14 @@ COUNT: Final = "count"
 MAX_REASONS: Final = 6
 """Reasons that a question names one by one."""
 
-VERBS: Final = {RequestKind.RETRY: "Try again", RequestKind.RELEASE: "Let in"}
+VERBS: Final = {RequestKind.RETRY: "Retry", RequestKind.RELEASE: "Release"}
 QUESTIONS: Final = {
-    RequestKind.RETRY: "Try all these failed files again?",
-    RequestKind.RELEASE: "Let all these held files in?",
+    RequestKind.RETRY: "Retry all failed files?",
+    RequestKind.RELEASE: "Release all held files?",
 }
 CONSEQUENCES: Final = {
-    RequestKind.RETRY: "The importer judges each where it lies. What was not fixed fails again.",
-    RequestKind.RELEASE: "As far as the plan has room, ahead of their turn; the others are held again.",
+    RequestKind.RETRY: "Files that you have not fixed will fail again.",
+    RequestKind.RELEASE: "Files that fit the plan are imported now; the rest stay held.",
 }
 
 
@@ -176,14 +176,14 @@ def facts(account: str | None, found: Sequence[FileCount]) -> list[Fact]:
 
 
 def count_fitting(store: Store, *, account: str | None, action: RequestKind) -> list[FileCount]:
-    """The files that the action is for, by reason."""
+    """Count the files that the action is for, by reason."""
     account_id = _account_id(store, account)
     found = import_history.count_files(store, account_id=account_id, not_done_only=True)
     return [tally for tally in found if tally.outcome is import_requests.FITS[action]]
 
 
 def ask_for(store: Store, *, session: UiSession, file: FileRow, action: RequestKind) -> Asked:
-    """The action is asked for the file. Raises Conflict when it has come to another end."""
+    """Request the action for the file. Raises Conflict if its outcome has changed."""
     import_requests.request_files(store, [file], action)
     unwatched = [root for root in import_requests.list_unwatched_roots(store) if root == file.root]
     return _asked(store, session, 1, unwatched)
@@ -192,7 +192,7 @@ def ask_for(store: Store, *, session: UiSession, file: FileRow, action: RequestK
 def ask_for_all(
     store: Store, *, session: UiSession, account: str | None, action: RequestKind
 ) -> Asked:
-    """The action is asked for all files that it is for, of an account or of all."""
+    """Request the action for all files that it is for, of an account or of all."""
     files = import_requests.request_all_files(store, action, account_id=_account_id(store, account))
     return _asked(store, session, files, import_requests.list_unwatched_roots(store))
 
@@ -310,11 +310,11 @@ class FileScreen(Screen[None]):
             tell(self, "The source of imported files is not kept.")
 
     def action_retry(self) -> None:
-        """The file is being asked to be tried again, if it failed."""
+        """Request a retry of the file, if it failed."""
         self._ask(RequestKind.RETRY)
 
     def action_release(self) -> None:
-        """The file is being asked to be let in, if it is held."""
+        """Request the release of the file, if it is held."""
         self._ask(RequestKind.RELEASE)
 
     @store_work()
@@ -357,7 +357,7 @@ SHOWN: Final = (None, *ORDER)
 
 
 class ImportsScreen(SplitScreen[ImportRow]):
-    """The files of an account or of all; beside them the one at the cursor."""
+    """The files of an account or of all, and a preview of the one at the cursor."""
 
     MODE = "imports"
     BINDINGS: ClassVar[list[BindingType]] = bindings(Place.IMPORTS)
@@ -477,7 +477,7 @@ class ImportsScreen(SplitScreen[ImportRow]):
 
     # The preview.
 
-    def read_beside(self, row: ImportRow | None) -> None:
+    def read_preview(self, row: ImportRow | None) -> None:
         if row is None:
             self.workers.cancel_group(self, FILE)
             self.view.show_nothing()
@@ -516,11 +516,11 @@ class ImportsScreen(SplitScreen[ImportRow]):
         self.refresh_rows()
 
     def action_retry(self) -> None:
-        """The file is being asked to be tried again, if it failed."""
+        """Request a retry of the file, if it failed."""
         self._ask(RequestKind.RETRY)
 
     def action_release(self) -> None:
-        """The file is being asked to be let in, if it is held."""
+        """Request the release of the file, if it is held."""
         self._ask(RequestKind.RELEASE)
 
     @store_work()
@@ -534,11 +534,11 @@ class ImportsScreen(SplitScreen[ImportRow]):
             self.refresh_rows()
 
     def action_retry_all(self) -> None:
-        """Ask whether all that failed shall be tried again."""
+        """Ask whether to retry all failed files."""
         self._count(RequestKind.RETRY)
 
     def action_release_all(self) -> None:
-        """Ask whether all that are held shall be let in."""
+        """Ask whether to release all held files."""
         self._count(RequestKind.RELEASE)
 
     @store_work(group=COUNT, exclusive=True)
@@ -562,7 +562,7 @@ class ImportsScreen(SplitScreen[ImportRow]):
 
     @store_work()
     async def _ask_all(self, account: str | None, action: RequestKind) -> None:
-        tell(self, "Asking…")  # many files take a while
+        tell(self, "Queuing…")  # many files take a while
         session = self.session
         asked = await call(
             session.store, ask_for_all, session=session, account=account, action=action

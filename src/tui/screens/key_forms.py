@@ -113,7 +113,7 @@ class NameLine(SafeInput):
 
 
 class CreateKeyDialog(Dialog[KeyWish]):
-    """Gives what is wished for, None when it was cancelled."""
+    """Gives what is wished for, None if it was canceled."""
 
     VERB = "Create"
 

@@ -119,7 +119,7 @@ def state_words(key: KeyInfo) -> str:
 
 
 def columns(clock: Clock) -> Sequence[ListColumn[KeyInfo]]:
-    """The columns of the list of keys. `clock` says what `ago` counts from."""
+    """Return the columns of the list of keys. `clock` says what `ago` counts from."""
     return (
         ListColumn("KEY", 13, lambda key: text_cell(key.masked)),
         ListColumn("STATE", STATE_CELLS, lambda key: state_cell(key, clock())),

@@ -217,7 +217,7 @@ class PlanForm(Dialog[PlanInfo]):
     """
 
     def __init__(self, session: UiSession, shown: PlanInfo | None) -> None:
-        super().__init__("A new plan" if shown is None else f"The plan {shown.name}")
+        super().__init__("New plan" if shown is None else f"Plan {shown.name}")
         self._store = session.store
         self._shown = shown
         self._is_saving = False
@@ -328,7 +328,7 @@ class PlanForm(Dialog[PlanInfo]):
 
 
 def rate_column(heading: str, rate: Callable[[PlanInfo], int | None]) -> ListColumn[PlanInfo]:
-    """A column of requests, numbers to the right."""
+    """Return a column of requests, right-aligned."""
     return ListColumn(heading, 10, lambda plan: safe(f"{rate_text(rate(plan)):>10}"))
 
 

@@ -65,9 +65,9 @@ def _came(store: Store, account: AccountInfo, stored: StoredResume) -> Iterator[
     claim_id = import_ledger.find_claim(store, account.id, entry.id)
     if claim_id is not None:
         file = import_history.get_file(store, claim_id, account_id=account.id)
-        yield _event(file.claimed_at, f"The importer took the file {file.name}")
-        yield Paragraph(safe(f"claim {claim_id}, folder {file.root or 'not known'}", "dim"), INDENT)
-        how = f"Stored in {account.name}, and the file put away"
+        yield _event(file.claimed_at, f"Picked up {file.name}")
+        yield Paragraph(safe(f"claim {claim_id}, folder {file.root or 'unknown'}", "dim"), INDENT)
+        how = f"Imported into {account.name}"
     else:
         how = f"Created in {account.name} through the API or `resumes import`"
     yield _event(entry.created_at, how)

@@ -49,7 +49,7 @@ class ListColumn(Generic[T]):
 
 
 def fit(columns: Sequence[ListColumn[T]], width_cells: int) -> list[tuple[ListColumn[T], int]]:
-    """The columns that a list of this width shows, each with its width."""
+    """Return the columns that a list of this width shows, each with its width."""
     shown = [column for column in columns if column.from_cells <= width_cells]
     fixed = sum(column.cells for column in shown) + GAP_CELLS * (len(shown) - 1)
     flexible = sum(not column.cells for column in shown)
