@@ -26,7 +26,7 @@ from typing import NamedTuple
 from importer import files, outcomes
 from importer.claims import Claim
 from importer.failpoints import Observer, Step
-from importer.files import Content, Folders, Known, Signature, escaped, find_extension
+from importer.files import Content, Folders, Known, Signature, escaped
 from importer.filing import ENDED, OF_THE_FILE, Filed, Filer, FileState, Work, is_report
 from importer.notices import Remark
 from importer.options import Options
@@ -39,6 +39,7 @@ from resumes.import_reasons import Reason
 from resumes.store import Store, accounts, import_ledger
 from resumes.store.creation import Creation, NewResume, create_files
 from resumes.store.import_ledger import FileOutcome, Verdict
+from resumes.watched_names import find_extension
 
 UNPROVED_S = 1.0
 """How long a file must be quiet for which the system cannot say whether it has a writer."""

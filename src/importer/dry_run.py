@@ -13,7 +13,7 @@ from typing import NamedTuple
 from importer import files, inbox, outcomes
 from importer.batch import Inspector
 from importer.claims import Claim
-from importer.files import escaped, find_extension
+from importer.files import escaped
 from importer.filing import folder_of
 from importer.held import HeldFiles
 from importer.inbox import Seen
@@ -29,7 +29,7 @@ from resumes.store import Store, accounts, import_ledger
 from resumes.store.accounts import AccountInfo
 from resumes.store.creation import Duplicate
 from resumes.store.import_ledger import FileOutcome
-from resumes.watched_names import EXTENSIONS, is_hidden_or_temporary
+from resumes.watched_names import EXTENSIONS, find_extension, is_hidden_or_temporary
 
 ENDINGS = ", ".join(ending for ending in EXTENSIONS if ending.count(".") == 1)
 """What names of files to import end in; `.gz` stands for all compressed ones but `.zip`."""

@@ -21,7 +21,7 @@ from typing import NamedTuple
 from resumes.errors import InvalidArgument, TooLarge
 from resumes.output_files import flush
 from resumes.text import replaced
-from resumes.watched_names import find_extension as find_extension
+from resumes.watched_names import find_extension
 
 MAX_STEM_BYTES = 120
 """Leaves room in 255 bytes for a claim, an account and `.report.json`."""

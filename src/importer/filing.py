@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 from importer import files
 from importer.claims import Claim
 from importer.failpoints import Observer, Step
-from importer.files import Folders, Signature, find_extension, safe_stem, split_extension
+from importer.files import Folders, Signature, safe_stem, split_extension
 from importer.outcomes import Conclusion, Refusal, issues_as_dicts
 from resumes.analyzer import Resume
 from resumes.clock import Clock, timestamp
@@ -32,7 +32,7 @@ from resumes.output_files import flush
 from resumes.store.accounts import NAME
 from resumes.store.import_ledger import FileOutcome
 from resumes.watched_folder import HELD
-from resumes.watched_names import REPORT
+from resumes.watched_names import REPORT, find_extension
 
 MARKER = "resumes_import_report"
 """A report's first field, by which it is known as ours if it gets into the inbox (pitfalls I13)."""

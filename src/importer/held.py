@@ -14,7 +14,6 @@ from importer.claims import Claim
 from importer.files import (
     escaped,
     escaped_before,
-    find_extension,
     find_head,
     find_sha256,
     split_extension,
@@ -26,7 +25,7 @@ from resumes.store import Store, identifiers, import_ledger, import_requests
 from resumes.store.accounts import AccountInfo
 from resumes.store.import_requests import RequestedFile, RequestKind
 from resumes.watched_folder import HELD, HELD_NAME
-from resumes.watched_names import REPORT
+from resumes.watched_names import REPORT, find_extension
 
 RELEASE_FILES = 500
 """Files released at a time, so that the others are not kept waiting."""

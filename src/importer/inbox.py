@@ -12,10 +12,10 @@ from collections.abc import Callable, Container, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from importer.files import Known, Signature, escaped, find_extension, signature_of
+from importer.files import Known, Signature, escaped, signature_of
 from importer.notices import Remark
 from resumes.store.accounts import AccountInfo
-from resumes.watched_names import is_hidden_or_temporary, is_outcome
+from resumes.watched_names import find_extension, is_hidden_or_temporary, is_outcome
 
 
 class Seen(NamedTuple):

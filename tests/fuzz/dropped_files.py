@@ -26,6 +26,7 @@ from resumes.analyzer import Resume
 from resumes.import_reasons import Reason
 from resumes.store.import_ledger import FileOutcome
 from resumes.text import is_harmless
+from resumes.watched_names import find_extension
 from tests.fuzz import oracle
 from tests.fuzz.bounds import bounded
 from tests.fuzz.declared import FORMAT
@@ -79,7 +80,7 @@ def parse_dropped(data: bytes) -> Dropped:
     # A name has no slash and no NUL, and is not empty.
     kept = shown.translate(None, b"/\0")[:MAX_NAME_BYTES] or b"a.json"
     name, body = files.escaped(os.fsdecode(kept)), pack(content)
-    if packing == b"plain" and (files.find_extension(name) or "").endswith((".gz", ".zip")):
+    if packing == b"plain" and (find_extension(name) or "").endswith((".gz", ".zip")):
         is_known = False  # it may be an archive all the same
     return Dropped(name, body, content if is_known else None)
 
@@ -185,7 +186,7 @@ def _check_items_cannot_be_had(dropped: Dropped, refusal: Refusal) -> None:
 
 
 def _is_array(dropped: Dropped) -> bool:
-    content, extension = dropped.content, files.find_extension(dropped.name)
+    content, extension = dropped.content, find_extension(dropped.name)
     if content is None or not content.lstrip(files.JSON_SPACE).startswith(b"["):
         return False
     is_packed = content != dropped.body

@@ -9,10 +9,10 @@ from importer.files import (
     MAX_STEM_BYTES,
     escaped,
     escaped_before,
-    find_extension,
     safe_stem,
 )
 from resumes.text import is_harmless
+from resumes.watched_names import find_extension
 
 ANY_NAME = st.binary(min_size=1, max_size=300).map(os.fsdecode)
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from zipfile import ZipFile, ZipInfo
 
-from importer.files import MAX_NAME_CHARS, escaped, find_extension
+from importer.files import MAX_NAME_CHARS, escaped
 from importer.options import Limits
 from importer.outcomes import Refusal
 from importer.unpack.text import (
@@ -24,7 +24,7 @@ from importer.unpack.text import (
     file_too_large,
     invalid_archive,
 )
-from resumes.watched_names import is_hidden_or_temporary
+from resumes.watched_names import find_extension, is_hidden_or_temporary
 
 CHUNK_BYTES = 64 * 1024
 """What is inflated at a time."""
