@@ -51,9 +51,8 @@ def up(session: Session, port: int | None, log_format: str | None, access_log: b
         check_address(settings)  # else a home would be left behind where nothing can be served
     make_home(settings.home)
     with alone(settings.home), stop_event() as stop, supervising() as supervisor:
-        check_address(
-            settings
-        )  # only now: if another `up` on this home has the port, that error comes first
+        # Only now: if another `up` on this home has the port, that error comes first.
+        check_address(settings)
         key_file = _prepare(session, settings)
         environment = store_environment(settings.database)
         url = start_api(supervisor, serve_arguments(settings), stop, environment=environment)
