@@ -13,25 +13,25 @@ ARGS ?=
 help:  ## list the targets
 	@awk -F':.*## ' '/^[a-z][a-z-]*:.*## /{printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-demo: .venv/runtime  ## a scratch home with the sample resumes, served; ARGS=--once ends by itself
+demo: .venv/runtime  ## serve the sample resumes from a scratch home; ARGS=--once exits when done
 	@$(BIN)/resumes demo $(ARGS)
 
-install: .venv/runtime  ## the service alone, as .venv/bin/resumes
+install: .venv/runtime  ## install only the service, as .venv/bin/resumes
 	@echo 'The program is $(BIN)/resumes. In this terminal: export PATH="$$PWD/$(BIN):$$PATH"'
 
-test: .venv/dev  ## the tests for each change; ARGS="tests/api -k create" runs some, ARGS="-p randomly" in any order
+test: .venv/dev  ## run the tests for each change; ARGS="tests/api -k create" selects some, ARGS="-p randomly" shuffles them
 	$(IN_MEMORY) $(BIN)/pytest $(SIDE_BY_SIDE) --durations=10 $(ARGS)
 
-slow: .venv/dev  ## those of many processes or large inputs
+slow: .venv/dev  ## run the tests with many processes or large inputs
 	$(IN_MEMORY) $(BIN)/pytest $(SIDE_BY_SIDE) --durations=10 -m "slow and not timing and not campaign" $(ARGS)
 
-timing: .venv/dev  ## those that assert on time, one after the other: for a machine that does nothing else
+timing: .venv/dev  ## run the tests that assert on time, one by one, on an otherwise idle machine
 	$(IN_MEMORY) $(BIN)/pytest --durations=10 -m "timing and not campaign" $(ARGS)
 
-docs-check: .venv/dev  ## what the pages of the docs claim: commands, links, tables, pictures
+docs-check: .venv/dev  ## check the docs: commands, links, tables, pictures
 	$(IN_MEMORY) $(BIN)/pytest $(SIDE_BY_SIDE) -m "docs and not campaign" $(ARGS)
 
-check: .venv/dev  ## what CI runs beside the tests: format, lint, types, import contracts
+check: .venv/dev  ## check format, lint, types and import contracts, as CI does
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
@@ -42,7 +42,7 @@ fix: .venv/dev  ## format, and fix what the linter can fix
 	$(BIN)/ruff check --fix .
 
 # The longest of these tests stand in one module, so each goes to whoever has nothing to do.
-campaign: .venv/dev  ## the slow, those on each engine, the long forms, and alone those that assert on time
+campaign: .venv/dev  ## run all tests: slow, on each engine, long forms; then alone those that assert on time
 	$(IN_MEMORY) $(BIN)/pytest -n auto --dist worksteal --durations=20 -m "(slow or campaign) and not timing and not chaos" $(ARGS)
 	$(IN_MEMORY) $(BIN)/pytest --durations=20 -m "timing and not chaos" $(ARGS)
 
@@ -58,35 +58,35 @@ SIDE_BY_SIDE := -n auto --dist loadfile
 IN_MEMORY = $(shell awk '$$2 == "/dev/shm" && $$3 == "tmpfs" && $$4 !~ /noexec/ {found = 1} END {exit !found}' /proc/mounts 2>/dev/null \
 	&& test "$$(df -Pk /dev/shm | awk 'NR == 2 {print $$4}')" -gt 4194304 && echo TMPDIR=/dev/shm)
 
-chaos: .venv/dev  ## every fault of docs/reliability.md, injected; ARGS="--seed 7 -k disk" does some again
+chaos: .venv/dev  ## inject every fault of docs/reliability.md; ARGS="--seed 7 -k disk" repeats some
 	$(BIN)/pytest -m chaos tests/chaos $(ARGS)
 
-fuzz: .venv/dev .venv/fuzz/made  ## 10 minutes of fuzzing for each parser of strangers' bytes; ARGS="--seconds 60 --only parsing"
+fuzz: .venv/dev .venv/fuzz/made  ## fuzz each parser of untrusted bytes for 10 minutes; ARGS="--seconds 60 --only parsing"
 	$(BIN)/python -m tests.fuzz $(ARGS)
 
-mutants: .venv/dev .venv/mutants/made  ## changes of the core that no test notices (docs/mutants.md); ARGS="--areas cursor"
+mutants: .venv/dev .venv/mutants/made  ## find changes of the core that no test notices (docs/mutants.md); ARGS="--areas cursor"
 	$(BIN)/python -m tests.mutants $(ARGS)
 
-cluster: .venv/dev .venv/patroni/made  ## what three PostgreSQL nodes go through under load; ARGS="--events kill-node"
+cluster: .venv/dev .venv/patroni/made  ## test three PostgreSQL nodes under load; ARGS="--events kill-node"
 	$(BIN)/python -m benchmarks.cluster $(ARGS)
 
-openapi: .venv/runtime  ## openapi.json, the description of the API, anew
+openapi: .venv/runtime  ## update openapi.json, the description of the API
 	$(BIN)/python -m server.openapi openapi.json
 
-keys: .venv/runtime  ## docs/keys.md, the keys of the terminal UI, anew
+keys: .venv/runtime  ## update docs/keys.md, the keys of the terminal UI
 	$(BIN)/python docs/pictures/keys_page.py docs/keys.md
 
-pictures: .venv/runtime  ## docs/pictures, the three surfaces and the PDFs with the samples, anew; the API's page wants Chromium
+pictures: .venv/runtime  ## update docs/pictures: the three surfaces, and PDFs of the samples; the API's page needs Chromium
 	$(BIN)/python docs/pictures/draw.py
 	$(BIN)/python docs/pictures/draw_layouts.py
 	$(BIN)/python docs/pictures/draw_page.py
 
 # A lock is a list and says not which package needs which, so the tool warns that it cannot tell.
-sbom: .venv/audit/made  ## build/sbom.json: the locked packages of the service, as CycloneDX
+sbom: .venv/audit/made  ## write build/sbom.json: the locked packages of the service, as CycloneDX
 	@mkdir -p build
 	PYTHONWARNINGS="ignore:The Component this BOM is describing" .venv/audit/bin/cyclonedx-py requirements --pyproject pyproject.toml --mc-type application --output-reproducible --output-file build/sbom.json requirements/runtime.txt
 
-audit: .venv/audit/made  ## ask which of the locked packages have a known weakness; no answer is an error
+audit: .venv/audit/made  ## check the locked packages for known vulnerabilities; no answer is an error
 	.venv/audit/bin/pip-audit --strict --disable-pip --require-hashes --requirement requirements/runtime.txt
 
 lock: .venv/dev  ## lock the newest versions that pyproject.toml allows

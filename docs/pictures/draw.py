@@ -64,7 +64,7 @@ class Disk(NamedTuple):
 
 
 DISK: Final = Disk(100 << 30, 60 << 30, 40 << 30)
-FONTS: Final = Finding("fonts", "there are fonts for the newest resumes")
+FONTS: Final = Finding("fonts", "the newest resumes have fonts")
 
 
 class StandingClock:

@@ -8,7 +8,7 @@ INTERRUPTED = 130
 
 
 def main() -> None:
-    """The console script. Ends the process; after Ctrl-C, however early, without a word."""
+    """Run the console script and end the process; after Ctrl-C, however early, without a word."""
     try:
         from cli import main as command_line
 

@@ -58,7 +58,7 @@ ID_CHARACTERS = 24
 def account_names(
     context: click.Context, _: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
-    """Names of accounts, with their plans."""
+    """Return names of accounts, with their plans."""
 
     def find(store: "Store") -> Iterator[CompletionItem]:
         from resumes.store import accounts
@@ -70,14 +70,14 @@ def account_names(
 
 
 def account_option(
-    sentence: str = "Whose; the only account need not be named.",
+    sentence: str = "Account to use. Optional if there is only one.",
 ) -> Callable[[Command], Command]:
-    """`--account NAME`, an option of many commands; the sentence is its help."""
+    """Return `--account NAME`, an option of many commands; the sentence is its help."""
     return click.option("--account", metavar="NAME", shell_complete=account_names, help=sentence)
 
 
 def plan_names(context: click.Context, _: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Names of plans."""
+    """Return names of plans."""
 
     def find(store: "Store") -> Iterator[CompletionItem]:
         from resumes.store import plans
@@ -89,7 +89,7 @@ def plan_names(context: click.Context, _: click.Parameter, incomplete: str) -> l
 
 
 def key_ids(context: click.Context, _: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Ids of active keys, with their accounts and names."""
+    """Return IDs of active keys, with their accounts and names."""
 
     def find(store: "Store") -> Iterator[CompletionItem]:
         from resumes.store import api_keys
@@ -102,7 +102,7 @@ def key_ids(context: click.Context, _: click.Parameter, incomplete: str) -> list
 
 
 def resume_ids(context: click.Context, _: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Ids of resumes of the account given so far, with their titles."""
+    """Return IDs of resumes of the account given so far, with their titles."""
 
     def find(store: "Store") -> Iterator[CompletionItem]:
         from resumes.store import stored_resumes
@@ -117,13 +117,13 @@ def resume_ids(context: click.Context, _: click.Parameter, incomplete: str) -> l
 
 
 def _just_before(beginning: str) -> str:
-    """The position before the smallest id that begins so. Raises ValueError where none can."""
+    """Return the position before the smallest ID with this beginning. Raises ValueError if none can."""
     smallest = int(beginning.ljust(ID_CHARACTERS, "0"), 16)
     return f"{max(0, smallest - 1):0{ID_CHARACTERS}x}"
 
 
 def claim_ids(context: click.Context, _: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Ids of dropped files, newest first, with their names."""
+    """Return IDs of dropped files, newest first, with their names."""
 
     return _offer(context, lambda store: _iter_files(store), incomplete)
 
@@ -131,17 +131,17 @@ def claim_ids(context: click.Context, _: click.Parameter, incomplete: str) -> li
 def retriable_ids(
     context: click.Context, _: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
-    """Ids of dropped files that failed, and then of those that are held."""
+    """Return IDs of dropped files that failed, and then of those that are held."""
     return _offer(context, lambda store: _iter_files(store, "failed", "held"), incomplete)
 
 
 def held_ids(context: click.Context, _: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Ids of dropped files that are held."""
+    """Return IDs of dropped files that are held."""
     return _offer(context, lambda store: _iter_files(store, "held"), incomplete)
 
 
 def _iter_files(store: "Store", *outcomes: str) -> Iterator[CompletionItem]:
-    """The newest of each outcome, or of all."""
+    """Yield the newest of each outcome, or of all."""
     from resumes.store.import_history import list_files
     from resumes.store.import_ledger import FileOutcome
 
@@ -173,7 +173,7 @@ def _session(context: click.Context) -> Session:
 
 @contextlib.contextmanager
 def _quietly() -> Iterator[None]:
-    """Nothing inside is logged or raised, and after a second the process ends empty-handed."""
+    """Log and raise nothing during the block, and end the process after a second."""
     logging.disable(logging.CRITICAL)
     previous = signal.signal(signal.SIGALRM, lambda *_: os._exit(0))
     signal.setitimer(signal.ITIMER_REAL, LONGEST_S)

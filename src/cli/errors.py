@@ -102,7 +102,7 @@ class ReaderGone(Exception):
 
 
 def run(call: Callable[[], object], *, log_folder: Callable[[], Path | None]) -> int:
-    """The exit code of the call, after its failure, if any, was told.
+    """Run the call, say how it failed, if it did, and return the exit code.
 
     `log_folder` is asked for a place for the traceback of an unexpected failure; None has none.
     """
@@ -138,7 +138,7 @@ def _interrupted(error: click.Abort) -> int:
     # click wraps Ctrl-C, and the end of input at a question, in the same exception.
     if isinstance(error.__cause__ or error.__context__, KeyboardInterrupt):
         return ExitCode.INTERRUPTED
-    return _tell("Nobody answered; nothing was done", ExitCode.FAILED)
+    return _tell("No answer; nothing was done", ExitCode.FAILED)
 
 
 def _explain(error: OSError) -> str:
@@ -162,7 +162,7 @@ def _tell_internal(log_folder: Callable[[], Path | None]) -> int:
         say(report)
         return _tell(f"Internal error {failure_id}", ExitCode.FAILED)
     written = _write_report(log_folder(), failure_id, report)
-    place = f"the details are in {written}" if written else "RESUMES_DEBUG=1 shows the details"
+    place = f"details are in {written}" if written else "set RESUMES_DEBUG=1 to see details"
     return _tell(f"Internal error {failure_id}: {place}. Please report it", ExitCode.FAILED)
 
 
@@ -182,8 +182,8 @@ def _write_report(folder: Path | None, failure_id: str, report: str) -> Path | N
 
 
 def _drop_unwritten_output() -> None:
-    """What standard output still holds and cannot be written is let go, or Python, ending, would
-    complain and change the exit code."""
+    """Drop what cannot be written to standard output: at its end Python would complain, and change
+    the exit code."""
     try:
         sys.stdout.flush()
     except OSError as error:

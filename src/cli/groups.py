@@ -1,6 +1,6 @@
 """Command groups whose modules are imported when they are called, and the flags of all commands.
 
-`resumes --help` and the completion of names must be there at once, and the store alone takes a third of
+`resumes --help` and the completion of names must be fast, and the store alone takes a third of
 a second to import. So the command knows its commands by name and summary, and imports the module of one
 when it is needed. Those modules import what they use at their top.
 """
@@ -32,14 +32,14 @@ PORT = click.IntRange(0, 65_535)
 LOG_FORMAT = click.option(
     "--log-format",
     type=click.Choice(["text", "json"]),
-    help="How the log's lines look. [default: text]",
+    help="Log format. [default: text]",
 )
 """For commands that run services."""
 
 ACCESS_LOG = click.option(
     "--access-log/--no-access-log",
     default=None,
-    help="Log a line for each request. [default: with --log-format json]",
+    help="Log each request. [default: only with --log-format json]",
 )
 
 Chapters = Mapping[str, Mapping[str, CommandPlace]]
@@ -67,7 +67,7 @@ class JsonOption(click.Option):
 
 
 def _note(context: click.Context, option: click.Parameter, value: Any) -> None:
-    # What stands behind the command is read later than what stands before it, and wins.
+    # A flag after the command is parsed later than one before it, and wins.
     session = context.find_object(Session)
     if value is not None and session is not None:
         setattr(session, option.human_readable_name, value)
@@ -81,7 +81,7 @@ class SessionOption(click.Option):
 
 
 def _iter_common(own: Iterable[click.Parameter]) -> Iterator[click.Option]:
-    """The flags that every command takes, but for those that are its own already."""
+    """Yield the flags that every command takes, except those that it defines itself."""
     taken = {flag for param in own for flag in param.opts}
     folder = click.Path(path_type=Path, file_okay=False)
     for option in (SessionOption("--home", folder), SessionOption("--database"), JsonOption()):
@@ -107,17 +107,17 @@ class CommandGroup(click.Group):
         self.params.extend([*_iter_common(self.params)])
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """In the order of definition, which is the order of use."""
+        """Return the names in the order of definition, which is the order of use."""
         return list(self.commands)
 
 
 def command(name: str | None = None) -> Callable[[Callable[..., Any]], Command]:
-    """Makes a function a command, called as the function is unless named."""
+    """Make a function a command, called as the function is unless named."""
     return click.command(name, cls=Command)
 
 
 def group(name: str | None = None) -> Callable[[Callable[..., Any]], CommandGroup]:
-    """Makes a function a group of commands, called as the function is unless named."""
+    """Make a function a group of commands, called as the function is unless named."""
     return click.group(name, cls=CommandGroup)
 
 
@@ -150,7 +150,7 @@ class LazyGroup(CommandGroup):
         self.commands = LazyCommands(self.places)  # type: ignore[assignment]  # none is ever added
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The commands under their headings, from the summaries alone."""
+        """Write the commands under their headings, from the summaries alone."""
         column = max(map(len, self.places))
         for heading, places in self.chapters.items():
             with formatter.section(heading):
@@ -159,7 +159,7 @@ class LazyGroup(CommandGroup):
                 )
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """Names of commands, from the summaries alone; then the group's options."""
+        """Return names of commands, from the summaries alone; then the group's options."""
         return [
             CompletionItem(name, help=place.summary)
             for name, place in self.places.items()

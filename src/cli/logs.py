@@ -23,11 +23,11 @@ class SafeFormatter(logging.Formatter):
 
     @staticmethod
     def converter(seconds: float | None) -> time.struct_time:
-        """UTC, as everywhere."""
+        """Return the time in UTC, as everywhere."""
         return time.gmtime(seconds)
 
     def formatMessage(self, record: logging.LogRecord) -> str:
-        """The line of a record, without its traceback."""
+        """Return the line of a record, without its traceback."""
         return safe_text(super().formatMessage(record))
 
 
@@ -35,7 +35,7 @@ class JsonFormatter(logging.Formatter):
     """One record, one line of JSON: `at`, `level`, `logger`, `message`, perhaps `exception`."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """The line of a record; its traceback is one string."""
+        """Return the line of a record; its traceback is one string."""
         line = {
             "at": timestamp(int(record.created * 1_000_000)),
             "level": record.levelname,
@@ -48,7 +48,7 @@ class JsonFormatter(logging.Formatter):
 
 
 def _text(value: str) -> str:
-    """The text, with what is no text (part of a file's name) escaped."""
+    """Return the text with lone surrogates, as in names of files, escaped."""
     return value.encode("utf-8", "backslashreplace").decode()
 
 
@@ -60,7 +60,7 @@ class WriterHandler(logging.Handler):
         self._writer = writer
 
     def emit(self, record: logging.LogRecord) -> None:
-        """The record's line is written soon, or counted as dropped."""
+        """Queue the record's line; a full queue drops and counts it."""
         try:
             line = self.format(record)
         except Exception:  # noqa: BLE001  (a record that cannot be formatted must not fail its caller)
@@ -70,19 +70,19 @@ class WriterHandler(logging.Handler):
 
 
 def set_up_logs(*, as_json: bool = False) -> None:
-    """Our own log appears from INFO on, that of libraries from WARNING on."""
+    """Log to standard error: our own messages from INFO on, those of libraries from WARNING on."""
     _set_up(logging.StreamHandler(), as_json=as_json)
 
 
 def open_service_log(*, as_json: bool) -> LogWriter:
-    """As `set_up_logs`, written behind whoever logs; and where lines of other making go."""
+    """Log as `set_up_logs` does, by a thread; return its writer, for other lines."""
     writer = LogWriter(STANDARD_ERROR)
     _set_up(WriterHandler(writer), as_json=as_json)
     return writer
 
 
 def is_file_or_pipe(stream: TextIO) -> bool:
-    """Whether what is written to the stream goes to one, rather than to a terminal."""
+    """Return whether what is written to the stream goes to one, rather than to a terminal."""
     try:
         return not os.isatty(stream.fileno())
     except OSError:  # it is kept in this process, as some who call us keep it
@@ -91,8 +91,8 @@ def is_file_or_pipe(stream: TextIO) -> bool:
 
 @contextlib.contextmanager
 def narrating_behind(*, as_json: bool) -> Iterator[None]:
-    """Logs and narration of the block are written behind those who have something to say, so that
-    nobody waits for a reader of standard error that is slow or stuck."""
+    """Write logs and messages of the block by a thread, so that nobody waits for a reader of
+    standard error that is slow or stuck."""
     writer = open_service_log(as_json=as_json)
     if not as_json:
         narrate_by(lambda level, text: writer.put(_line(text)))

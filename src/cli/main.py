@@ -18,40 +18,40 @@ from resumes.errors import ResumesError
 STREAMS = ("stdin", "stdout", "stderr")
 
 CHAPTERS: Chapters = {
-    "Begin": {
+    "Get started": {
         "demo": CommandPlace("cli.commands.demo", "demo", "Try everything in a scratch home."),
         "up": CommandPlace("cli.commands.up", "up", "Run the API and the importer."),
-        "tui": CommandPlace("cli.commands.tui", "tui", "Look around in a terminal UI."),
+        "tui": CommandPlace("cli.commands.tui", "tui", "Open the terminal UI."),
     },
     "Resumes": {
-        "import": CommandPlace(
-            "cli.commands.import_", "import_", "Import files and folders, in place."
-        ),
+        "import": CommandPlace("cli.commands.import_", "import_", "Import files and folders."),
         "validate": CommandPlace(
-            "cli.commands.import_", "validate", "Judge files, without a store."
+            "cli.commands.import_", "validate", "Check files without importing them."
         ),
         "list": CommandPlace("cli.commands.resumes", "list_", "List an account's resumes."),
         "show": CommandPlace("cli.commands.resumes", "show", "Show a resume."),
         "export": CommandPlace(
-            "cli.commands.resumes", "export", "Write resumes to files or one stream."
+            "cli.commands.resumes", "export", "Export resumes to files or one stream."
         ),
         "delete": CommandPlace("cli.commands.resumes", "delete", "Delete a resume."),
         "imports": CommandPlace(
-            "cli.commands.imports", "imports", "Look at what became of dropped files."
+            "cli.commands.imports", "imports", "See what happened to dropped files."
         ),
     },
     "Accounts": {
-        "accounts": CommandPlace("cli.commands.accounts", "accounts", "Make and change accounts."),
-        "keys": CommandPlace("cli.commands.keys", "keys", "Make and revoke API keys."),
-        "plans": CommandPlace("cli.commands.plans", "plans", "See and set what plans allow."),
-    },
-    "Run and look after": {
-        "serve": CommandPlace("cli.commands.serve", "serve", "Run the API alone."),
-        "watch": CommandPlace("cli.commands.watch", "watch", "Run the importer alone."),
-        "db": CommandPlace(
-            "cli.commands.db", "database", "Look after the store: copies, backups, checks."
+        "accounts": CommandPlace(
+            "cli.commands.accounts", "accounts", "Create and manage accounts."
         ),
-        "doctor": CommandPlace("cli.commands.doctor", "doctor", "Check that all is well."),
+        "keys": CommandPlace("cli.commands.keys", "keys", "Create and revoke API keys."),
+        "plans": CommandPlace("cli.commands.plans", "plans", "Show and change plans."),
+    },
+    "Operations": {
+        "serve": CommandPlace("cli.commands.serve", "serve", "Run only the API."),
+        "watch": CommandPlace("cli.commands.watch", "watch", "Run only the importer."),
+        "db": CommandPlace(
+            "cli.commands.db", "database", "Manage the store: copy, back up, check."
+        ),
+        "doctor": CommandPlace("cli.commands.doctor", "doctor", "Check the installation."),
         "completion": CommandPlace(
             "cli.completion", "completion", "Print a shell's completion script."
         ),
@@ -63,7 +63,7 @@ class Resumes(LazyGroup):
     """The command itself: all failures end here, as one line and an exit code."""
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
-        """Runs, tells what failed, and exits with the code of `cli.errors`."""
+        """Run, say what failed, and exit with the code of `cli.errors`."""
         session = Session()
         kwargs |= {"standalone_mode": False, "obj": session}
         code = errors.run(
@@ -73,7 +73,7 @@ class Resumes(LazyGroup):
         sys.exit(code)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Runs the command that was named."""
+        """Run the command that was given."""
         try:
             return super().invoke(ctx)
         except BrokenPipeError as error:
@@ -96,18 +96,18 @@ def _log_folder(session: Session) -> Path | None:
     "--home",
     type=click.Path(path_type=Path, file_okay=False),
     metavar="DIR",
-    help="Where the store, the inbox and config.toml are.",
+    help="Folder with the store, the inbox and config.toml.",
 )
 @click.option(
     "--database",
     metavar="URL",
-    help="The store, if elsewhere: sqlite:///PATH or postgresql://USER@HOST/NAME. Other users of the "
-    "machine can read it here; one with a password belongs into RESUMES_DATABASE.",
+    help="Store to use instead: sqlite:///PATH or postgresql://USER@HOST/NAME. Visible to other users "
+    "of this machine; put an address with a password in RESUMES_DATABASE.",
 )
 @click.version_option(package_name="resume-service", message="%(prog)s %(version)s")
 @click.pass_obj
 def resumes(session: Session, home: Path | None, database: str | None) -> None:
-    """Takes resumes in from a resume analyzer, keeps them, and gives them back.
+    """Import, store and serve resumes from a resume analyzer.
 
     New here? `resumes demo` shows everything in a minute.
     """
@@ -116,7 +116,7 @@ def resumes(session: Session, home: Path | None, database: str | None) -> None:
 
 
 def refuse_closed_output() -> None:
-    """Ends the process when standard output is closed, not merely thrown away.
+    """End the process if standard output is closed, not merely thrown away.
 
     The store would be opened under its number and take what is printed, a new key would be lost.
     """
@@ -127,13 +127,13 @@ def refuse_closed_output() -> None:
         sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - for good
     if sys.stdout is None:
         sys.stderr.write(
-            "Error: Standard output is closed. Send it to /dev/null if it is not wanted\n"
+            "Error: Standard output is closed. Redirect it to /dev/null if it is not needed\n"
         )
         sys.exit(ExitCode.FAILED)
 
 
 def main() -> None:
-    """The console script. Ends the process."""
+    """Run the console script and end the process."""
     refuse_closed_output()
     keep_interrupts()
     for stream in (sys.stdout, sys.stderr):

@@ -26,7 +26,7 @@ safe_json: Final = escaped_json
 
 
 def width(text: str) -> int:
-    """How many cells the text takes in a terminal."""
+    """Return how many cells the text takes in a terminal."""
     if text.isascii():
         return len(text)
     return sum(map(_char_width, text))
@@ -39,7 +39,7 @@ def _char_width(char: str) -> int:
 
 
 def cut(text: str, cells: int) -> str:
-    """The text in at most `cells` cells, its end replaced by an ellipsis where it is longer."""
+    """Return the text in at most `cells` cells, its end replaced by an ellipsis where it is longer."""
     if width(text) <= cells:
         return text
     kept, used = "", 0
@@ -52,7 +52,7 @@ def cut(text: str, cells: int) -> str:
 
 
 def pad(text: str, cells: int, *, to_the_right: bool = False) -> str:
-    """The text filled with blanks to `cells` cells, at its end or, `to_the_right`, its start."""
+    """Return the text filled with blanks to `cells` cells, at its end or, `to_the_right`, its start."""
     blanks = " " * max(0, cells - width(text))
     return blanks + text if to_the_right else text + blanks
 
@@ -73,12 +73,12 @@ class _Narration:
 
 
 def narrate_by(narrator: Narrator | None) -> None:
-    """What is said from now on, in this process, goes to the narrator, unstyled and in words."""
+    """Send what is said from now on, in this process, to the narrator, without styles; None ends it."""
     _Narration.by = narrator
 
 
 def say(text: str = "", *, level: int = logging.INFO) -> None:
-    """Narration: a line of our own words on standard error. Escape what comes from data first.
+    """Write a message, a line on standard error. Escape what comes from data first.
 
     The level is for those who read logs, where it goes to one.
     """
@@ -89,7 +89,7 @@ def say(text: str = "", *, level: int = logging.INFO) -> None:
 
 
 def put(text: str = "") -> None:
-    """Data: a line on standard output. Escape what comes from data first."""
+    """Write data, a line on standard output. Escape what comes from data first."""
     click.echo(text, file=sys.stdout, color=_color())
 
 
@@ -99,12 +99,12 @@ def _color() -> bool | None:
 
 
 def put_json(value: Any) -> None:
-    """A document on standard output, indented, its keys in the order given."""
+    """Write a document to standard output, indented, its keys in the order given."""
     put(safe_json(json.dumps(value, ensure_ascii=False, indent=2)))
 
 
 def put_json_line(value: Any) -> None:
-    """A document on one line of standard output, written through at once."""
+    """Write a document to standard output, on one line."""
     put(safe_json(json.dumps(value, ensure_ascii=False, separators=(",", ":"))))
 
 
@@ -123,7 +123,7 @@ class Column:
 
 
 def put_table(columns: Sequence[Column], rows: Iterable[Sequence[str]]) -> None:
-    """A table on standard output, cells escaped; cut to the width of a terminal only on one."""
+    """Write a table to standard output, cells escaped; on a terminal, cut to its width."""
     body = [[safe_text(cell) for cell in row] for row in rows]
     titles = [column.title for column in columns]
     widths = [max(map(width, cells)) for cells in zip(titles, *body, strict=True)]
@@ -152,7 +152,7 @@ def _line(columns: Sequence[Column], widths: Sequence[int], cells: Sequence[str]
 
 
 def put_fields(fields: Iterable[tuple[str, str]]) -> None:
-    """Names and values on standard output, one a line, values aligned and escaped."""
+    """Write names and values to standard output, one a line, values aligned and escaped."""
     pairs = [(name, safe_text(value)) for name, value in fields]
     longest = max(len(name) for name, _ in pairs)
     for name, value in pairs:
@@ -160,12 +160,12 @@ def put_fields(fields: Iterable[tuple[str, str]]) -> None:
 
 
 def instant(timestamp: str | None) -> str:
-    """A stored instant as people read it, to the minute in UTC; a dash for none."""
+    """Return a stored instant as people read it, to the minute in UTC; a dash for none."""
     return "-" if timestamp is None else minute(timestamp)
 
 
 def limit(maximum: int | None) -> str:
-    """A plan's maximum as people read it."""
+    """Return a plan's maximum as people read it."""
     return "unlimited" if maximum is None else f"{maximum:,}"
 
 
@@ -179,19 +179,19 @@ COLORS = {
 
 
 def line(outcome: str, name: str, message: str | None = None) -> str:
-    """`failed     acme/x.json: Invalid JSON at byte 906: …`, escaped."""
+    """Return `failed     acme/x.json: Invalid JSON at byte 906: …`, escaped."""
     word = click.style(outcome.ljust(9), fg=COLORS.get(outcome))
     said = f": {safe_text(message)}" if message else ""
     return f"{word}  {safe_text(name)}{said}"
 
 
 def summary(counts: Mapping[str, int], *, always: Sequence[str] = ("done", "failed")) -> str:
-    """`3 done, 0 failed, 2 held`: those named `always`, and the others that there were."""
+    """Return `3 done, 0 failed, 2 held`: those in `always`, and others that are not 0."""
     return ", ".join(
         f"{count:,} {outcome}" for outcome, count in counts.items() if count or outcome in always
     )
 
 
 def issues_as_json(issues: Sequence[Issue]) -> list[dict[str, Any]]:
-    """Problems or warnings as the API gives them."""
+    """Return problems or warnings as the API gives them."""
     return [{"path": issue.path, "message": issue.message} for issue in issues]

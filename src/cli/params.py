@@ -17,10 +17,10 @@ class Duration(click.ParamType[timedelta]):
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> timedelta:
-        """The span; a usage error for anything else."""
+        """Return the span; fail with a usage error for anything else."""
         span = durations.parse_span(value) if isinstance(value, str) else value
         if not isinstance(span, timedelta):
-            self.fail(f'"{value}" is no span: use 7d, 12h, 30m or 0', param, ctx)
+            self.fail(f'"{value}" is not a valid duration: use 7d, 12h, 30m or 0', param, ctx)
         return span
 
 
@@ -32,18 +32,18 @@ class Expiry(click.ParamType[timedelta | datetime]):
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> timedelta | datetime:
-        """The span or the moment; a usage error for anything else."""
+        """Return the span or the moment; fail with a usage error for anything else."""
         if not isinstance(value, str):
             assert isinstance(value, timedelta | datetime)
             return value
         expiry = durations.parse_expiry(value)
         if expiry is None:
-            self.fail(f'"{value}" is no expiry: use 30d, 12h or 2027-01-31', param, ctx)
+            self.fail(f'"{value}" is not a valid expiry: use 30d, 12h or 2027-01-31', param, ctx)
         return expiry
 
 
 def until(expiry: timedelta | datetime | None, *, now_us: int) -> timedelta | None:
-    """How long from now until the expiry; negative when it has passed, None for none."""
+    """Return how long it is from now until the expiry; negative when it has passed, None for none."""
     return None if expiry is None else durations.until(expiry, now_us=now_us)
 
 
@@ -53,16 +53,16 @@ class ReasonType(click.ParamType[str]):
     name = "reason"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """The reason; a usage error, which names them all, for any other word."""
+        """Return the reason; fail with a usage error, which lists them all, for any other word."""
         known = _known()
         if value not in known:
-            self.fail(f'"{value}" is no reason: use one of {", ".join(known)}', param, ctx)
+            self.fail(f'"{value}" is not a valid reason: use one of {", ".join(known)}', param, ctx)
         return str(value)
 
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
-        """The reasons that begin so."""
+        """Return the reasons with this beginning."""
         return [CompletionItem(reason) for reason in _known() if reason.startswith(incomplete)]
 
 

@@ -84,7 +84,7 @@ def counting(noun: str, total: int | None = None) -> Iterator[Count]:
         yield count
 
 
-WORDS: Final = {"copying": "Copying", "proving": "Comparing both"}
+WORDS: Final = {"copying": "Copying", "proving": "Comparing"}
 """What a copy does in its stages, of which each goes once through all rows."""
 
 
@@ -115,7 +115,7 @@ COUNTED: Final = ("done", "duplicate", "held")
 
 
 class Meter:
-    """Shows what became of files, and how far the importer is.
+    """Shows the outcomes of files, and how far the importer is.
 
     Without a status every file has a line. The methods may be called from any thread.
     """

@@ -4,21 +4,23 @@ import sys
 
 import click
 
-from cli.errors import Failed
+from cli.errors import ExitCode
+from cli.output import say
 from resumes.errors import InvalidArgument
 
 
 def can_ask() -> bool:
-    """Whether somebody sits at the terminal."""
+    """Return whether standard input is a terminal."""
     return sys.stdin.isatty()
 
 
 def confirm(question: str) -> None:
-    """Whoever sits at the terminal said yes.
+    """Return after a yes; after a no, say that nothing was done and end the command.
 
-    Raises InvalidArgument where nobody can be asked, and Failed after a no.
+    Raises InvalidArgument without a terminal to ask on.
     """
     if not can_ask():
-        raise InvalidArgument("Nobody can be asked here: add --yes to delete without a question")
+        raise InvalidArgument("Cannot ask for confirmation without a terminal: use --yes")
     if not click.confirm(question, err=True):
-        raise Failed("Nothing was deleted")
+        say("Canceled: nothing was deleted.")
+        raise click.exceptions.Exit(ExitCode.FAILED)

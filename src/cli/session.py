@@ -35,13 +35,13 @@ class Session:
     as_json: bool = False
 
     def settings(self, **flags: Any) -> "Settings":
-        """The settings in force, with a command's own flags; None was not given."""
+        """Return the settings in force, with a command's own flags; None was not given."""
         from resumes.settings import load_settings
 
         return load_settings(home=self.home, database=self.database, **flags)
 
     def store(self, *, makes: bool = False, read_cache_bytes: int | None = None) -> "Store":
-        """The store, open. `makes`: a new one, and its home, when there is none yet.
+        """Open the store. `makes`: a new one, and its home, when there is none yet.
 
         `read_cache_bytes` is what each thread that reads keeps of it; None is the store's choice.
 
@@ -55,19 +55,19 @@ class Session:
             make_home(settings.home)
         elif settings.database is None and not settings.home.is_dir():
             raise StoreUnavailable(
-                f"No store yet: {settings.home} does not exist. `resumes up` makes one, "
-                "--home names another"
+                f"No store yet: {settings.home} does not exist. Create one with `resumes up`, "
+                "or choose another home with --home"
             )
         return open_store(settings.database_url, upgrade=makes, read_cache_bytes=read_cache_bytes)
 
     def installation(self) -> "Installation":
-        """What these flags lead to, as the checks of its health want it."""
+        """Return the installation of these flags, for the checks of its health."""
         from resumes.health.findings import Installation
 
         return Installation(self.settings, self.store, self.command_line)
 
     def command_line(self, *words: str) -> str:
-        """A command to type next, with the flags that this one was given; none holds a password."""
+        """Return a command to type next, with the flags that this one was given; none holds a password."""
         flags: list[str] = []
         if self.home is not None:
             flags += ["--home", str(self.home)]
@@ -80,7 +80,7 @@ class Session:
 
 
 def program() -> str:
-    """How this program is called from here: by its name only where the shell would find it."""
+    """Return how this program is called from here: by its name only where the shell would find it."""
     called = Path(sys.argv[0])
     if called.name != NAME:  # run as a module
         return NAME
@@ -109,17 +109,17 @@ def naming_commands(session: Session) -> Iterator[None]:
 
 
 def make_home(home: Path) -> None:
-    """The folder exists; a new one can be entered by its owner only, as it holds personal data."""
+    """Create the folder if it does not exist, for its owner only, as it holds personal data."""
     try:
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         raise StoreUnavailable(
-            f"Cannot make the home {home}: {error.strerror}. Name another with --home"
+            f"Cannot create the home {home}: {error.strerror}. Choose another with --home"
         ) from error
 
 
 def choose_account(store: "Store", name: str | None) -> "AccountInfo":
-    """The account of this name; without a name the only one there is.
+    """Return the account of this name; without a name the only one there is.
 
     Raises NotFound, and InvalidArgument when there are several to choose from.
     """
@@ -131,16 +131,16 @@ def choose_account(store: "Store", name: str | None) -> "AccountInfo":
     if len(known) == 1:
         return known[0]
     if not known:
-        raise NotFound("There is no account yet. `resumes accounts create NAME` makes one")
+        raise NotFound("No accounts yet. Create one with `resumes accounts create NAME`")
     names = ", ".join(account.name for account in known[:10])
     more = f" and {len(known) - 10} more" if len(known) > 10 else ""
-    raise InvalidArgument(f"Several accounts exist: choose one with --account. {names}{more}")
+    raise InvalidArgument(f"Several accounts exist. Choose one with --account: {names}{more}")
 
 
 def get_resume(
     session: Session, store: "Store", account: "AccountInfo", resume_id: str
 ) -> "StoredResume":
-    """The stored resume. Raises NotFound, which names the id, the account and the way on."""
+    """Return the stored resume. Raises NotFound, which says how to find others."""
     from resumes.store import stored_resumes
 
     try:
@@ -150,16 +150,16 @@ def get_resume(
 
 
 def not_found(session: Session, account: "AccountInfo", resume_id: str) -> NotFound:
-    """That the account has no resume of this id."""
+    """Return the error that the account has no resume of this ID."""
     line = session.command_line("list", "--account", account.name, "--filter", "TEXT")
     return NotFound(
         f'Resume not found in account "{account.name}": "{resume_id[:80]}". '
-        f"`{line}` finds resumes by title, name or e-mail address"
+        f"Find resumes by title, name or e-mail address with `{line}`"
     )
 
 
 def store_environment(database: str | None) -> dict[str, str]:
-    """By what our processes find the store, where a setting or a flag names it.
+    """Return the variables by which our processes find the store, if a setting or a flag names it.
 
     Not on their command lines: every user of the machine can read those, and a password may stand
     in the address.

@@ -17,7 +17,7 @@ AFTER_CALLBACKS_S = 0.01
 
 @contextlib.contextmanager
 def stop_event() -> Iterator[threading.Event]:
-    """An event that the first SIGTERM or SIGINT sets; the second one acts as it always did.
+    """Yield an event that the first SIGTERM or SIGINT sets; the second one acts as it always did.
 
     Only for the main thread, where Python runs handlers.
     """
@@ -78,7 +78,7 @@ def sigterm_as_interrupt() -> Iterator[None]:
 
 
 def end_with_standard_input() -> None:
-    """From now on this process gets SIGTERM when its standard input ends.
+    """Send this process SIGTERM when its standard input ends.
 
     The parent holds the other end of that pipe and never writes, so it ends with the parent,
     however that dies.
@@ -95,11 +95,11 @@ def end_with_standard_input() -> None:
 
 
 def keep_interrupts() -> None:
-    """From now on Ctrl-C reaches the program also where Python drops exceptions.
+    """Have Ctrl-C reach the program also where Python drops exceptions.
 
     Its KeyboardInterrupt can fall into the callback of a weak reference or into `__del__`, from
     where nothing is raised: it would be printed as ignored, and the program go on. It is raised
-    once more by an alarm, when the callback is over.
+    again by an alarm, when the callback is over.
     """
     tell = sys.unraisablehook
 

@@ -1,7 +1,7 @@
 """The supervisor of `up` and `demo`: it starts their processes, restarts those that die, ends them.
 
 Two processes and not two threads: a backlog of files must not starve the API (pitfalls I16).
-They are started anew from the interpreter, never forked, and end with us, since their standard
+They are started as new interpreters, never forked, and end with us, since their standard
 input is a pipe that only we hold.
 """
 
@@ -37,7 +37,7 @@ class Child:
     """A `resumes` command in a process of its own, restarted with back-off when it dies.
 
     `name` is what we call it to people. Arguments may be changed between restarts. `environment`
-    is what it gets beside ours.
+    is added to ours.
     """
 
     def __init__(
@@ -61,14 +61,14 @@ class Child:
 
     @property
     def process_id(self) -> int | None:
-        """The id of the process that runs now, if any."""
+        """Return the ID of the process that runs now; None if none does."""
         return None if self._process is None else self._process.pid
 
     def start(self) -> None:
-        """The process runs; what it says on standard error appears on ours."""
+        """Start the process; its standard error appears on ours."""
         self._restart_at = None
         self._started_at = self._clock()
-        # -P: a folder named cli where the user stands must not be taken for ours. A session of
+        # -P: a folder named cli in the working directory must not be imported instead of ours. A session of
         # its own: Ctrl-C reaches us alone, and we end the children, once, in order.
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-m", "cli", *self.arguments],
@@ -90,7 +90,7 @@ class Child:
                     self._has_spoken.set()
 
     def wait_for_line(self, stop: threading.Event) -> str | None:
-        """The first line of its standard output; None when it ended, or we shall, before that."""
+        """Return the first line of its standard output; None if it ends, or `stop` is set, before that."""
         deadline = self._clock() + READY_WITHIN_S
         while not stop.is_set() and self._clock() < deadline:
             if self._has_spoken.wait(LOOK_EVERY_S / 4):
@@ -101,11 +101,11 @@ class Child:
         return None
 
     def exit_code(self) -> int | None:
-        """How its process ended; None while it runs."""
+        """Return how its process ended; None while it runs."""
         return None if self._process is None else self._process.poll()
 
     def tend(self) -> None:
-        """It runs, or will be started again after a pause that grows with each death."""
+        """Restart it if it has ended, after a pause that grows each time."""
         code = self.exit_code()
         if code is None:
             return
@@ -115,7 +115,7 @@ class Child:
                 self._pause_s = FIRST_PAUSE_S
             self._restart_at = now + self._pause_s
             say(
-                f"{self.name} ended ({_ending(code)}); starting it again in {self._pause_s:g} s.",
+                f"{self.name} ended ({_ending(code)}); restarting in {self._pause_s:g} s.",
                 level=logging.WARNING,
             )
             self._pause_s = min(self._pause_s * 2, LONGEST_PAUSE_S)
@@ -124,18 +124,18 @@ class Child:
             self.start()
 
     def ask_to_end(self) -> None:
-        """It was told to end, and has time to do so."""
+        """Send it SIGTERM."""
         if self._process is not None and self._process.poll() is None:
             self._process.terminate()
 
     def wait_for_end(self, *, within_s: float = END_WITHIN_S) -> None:
-        """It has ended: by itself, or killed after `within_s` seconds."""
+        """Wait until it has ended; kill it after `within_s` seconds."""
         if self._process is None:
             return
         try:
             self._process.wait(within_s)
         except subprocess.TimeoutExpired:
-            say(f"{self.name} does not end; killing it.")
+            say(f"{self.name} did not stop in time; killing it.")
             self._process.kill()
             self._process.wait()
         self._let_go()
@@ -159,19 +159,19 @@ class Supervisor:
     children: list[Child] = field(default_factory=list)
 
     def add(self, child: Child) -> Child:
-        """The child runs and is looked after from now on."""
+        """Start the child, and supervise it from now on."""
         self.children.append(child)
         child.start()
         return child
 
     def watch(self, stop: threading.Event) -> None:
-        """Returns when asked to stop; until then who dies is started again."""
+        """Restart children that end, until asked to stop."""
         while not stop.wait(LOOK_EVERY_S):
             for child in self.children:
                 child.tend()
 
     def end(self) -> None:
-        """All have ended."""
+        """End all children."""
         for child in self.children:
             child.ask_to_end()
         for child in self.children:
@@ -180,7 +180,7 @@ class Supervisor:
 
 @contextlib.contextmanager
 def supervising() -> Iterator[Supervisor]:
-    """Children that have all ended after the block, however it ends."""
+    """Yield a supervisor whose children are ended after the block, however it ends."""
     supervisor = Supervisor()
     try:
         yield supervisor
@@ -195,7 +195,7 @@ def start_api(
     *,
     environment: Mapping[str, str] | None = None,
 ) -> str | None:
-    """The address that the API listens at, or None when we were asked to stop meanwhile.
+    """Start the API. Return its address, or None if asked to stop in the meantime.
 
     Raises StoreUnavailable when it does not come up; it has said why on standard error.
     """
@@ -219,7 +219,7 @@ def start_importer(
     *,
     environment: Mapping[str, str] | None = None,
 ) -> None:
-    """The importer runs; its outcomes appear on our standard error."""
+    """Start the importer; its outcomes appear on our standard error."""
     words = [*arguments, "--until-stdin-ends"]
     supervisor.add(Child("The importer", words, environment=environment))
 
@@ -229,7 +229,7 @@ PLAN = "business"
 
 
 def find_or_make_account(store: Store, inbox: Path, name: str) -> AccountInfo:
-    """The account, with a folder in the inbox; a new one is on the business plan."""
+    """Return the account, with a folder in the inbox; a new one is on the business plan."""
     account = accounts.find_account(store, name) or _make_account(store, name)
     (inbox / name).mkdir(parents=True, exist_ok=True)
     return account
@@ -243,13 +243,13 @@ def _make_account(store: Store, name: str) -> AccountInfo:
 
 
 def check_address(settings: Settings) -> None:
-    """The API can listen where the settings say, at present. Raises what a server that cannot would:
+    """Check that the API can listen where the settings say. Raises what a server that cannot would:
     asked before anything is made, so that what was made is not left without a word about it."""
     listen(settings).close()
 
 
 def serve_arguments(settings: Settings) -> list[str]:
-    """The command line of the API's process."""
+    """Return the command line of the API's process."""
     access_log = {None: [], True: ["--access-log"], False: ["--no-access-log"]}
     return [
         *_home_arguments(settings),
@@ -261,7 +261,7 @@ def serve_arguments(settings: Settings) -> list[str]:
 
 
 def watch_arguments(settings: Settings) -> list[str]:
-    """The command line of the importer's process."""
+    """Return the command line of the importer's process."""
     return [
         *_home_arguments(settings),
         "watch",

@@ -424,7 +424,9 @@ class Batches:
             raise
         except Exception:
             if len(works) > 1:
-                logger.exception("A batch of %d files failed; one by one", len(works))
+                logger.exception(
+                    "A batch of %d files failed; importing them one by one", len(works)
+                )
                 return [end for work in works for end in self._commit([work])]
             conclusion = outcomes.failed(outcomes.internal_error())
             self.record(works[0], conclusion)
@@ -540,25 +542,25 @@ class Batches:
             case FileState.CHANGED:
                 self._remark(
                     f"changed {claim.id}",
-                    f"{claim.name} was written to while it was imported; what it holds now is "
-                    "imported as a file of its own",
+                    f"{claim.name} was changed during its import; its new content is imported as a "
+                    "separate file",
                 )
                 self._went_back.append(claim)
             case FileState.WRITTEN_TO:
                 if problem:
                     self._remark(
                         f"changed {claim.id} {problem}",
-                        f"{claim.name} was written to while it was imported; what it holds now lies "
-                        f"in {escaped(os.path.relpath(filed.target, self._root))} and cannot be put "
-                        f"back: {problem}. It is tried again",
+                        f"{claim.name} was changed during its import; its new content is in "
+                        f"{escaped(os.path.relpath(filed.target, self._root))} and cannot be moved "
+                        f"back: {problem}. This will be retried",
                     )
                 self._keep(ended, MOVED_INTERVAL_S, filed.target)
                 return False
             case FileState.UNMOVABLE:
                 self._remark(
                     f"unmovable {claim.account_id} {problem}",
-                    f"{claim.name} is imported and cannot be moved away: {problem}. It stays "
-                    "where it is and is tried again",
+                    f"{claim.name} is imported, but cannot be moved: {problem}. It stays where it is "
+                    "and will be retried",
                 )
                 self._keep(ended, UNMOVABLE_INTERVAL_S)
                 return False
@@ -566,8 +568,8 @@ class Batches:
                 self._stuck[claim.id] = _closed(ended)
                 self._remark(
                     "unfiled",
-                    f"Cannot file {claim.name} away: {problem}. It is imported, stays where it is "
-                    "and is tried again; nothing new is taken meanwhile",
+                    f"Cannot move {claim.name}: {problem}. It is imported, stays where it is and will "
+                    "be retried; no new files are imported until then",
                 )
                 return False
             case FileState.GONE:

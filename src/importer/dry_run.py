@@ -51,11 +51,11 @@ class SkipReason(StrEnum):
 
 
 _SENTENCES = {
-    SkipReason.ENDING: f"Its name ends in none of {ENDINGS}",
-    SkipReason.HIDDEN: "Its name is a hidden or temporary one",
-    SkipReason.LINK: "It is a link",
-    SkipReason.NO_FILE: "It is no regular file",
-    SkipReason.REPORT: "It is a report of the importer",
+    SkipReason.ENDING: f"Not {ENDINGS}",
+    SkipReason.HIDDEN: "Hidden or temporary name",
+    SkipReason.LINK: "Symbolic link",
+    SkipReason.NO_FILE: "Not a regular file",
+    SkipReason.REPORT: "Import report",
 }
 
 
@@ -98,7 +98,7 @@ class _Account:
         if stored is not None:
             return outcomes.conclude_one(verdict, Duplicate(stored))
         if digest in self._digests:
-            refusal = Refusal(Reason.DUPLICATE, "The same content is among these files")
+            refusal = Refusal(Reason.DUPLICATE, "Another of these files has the same content")
             return Conclusion(FileOutcome.DUPLICATE, refusal=refusal)
         if self._free_places < 1:
             return self.hold()

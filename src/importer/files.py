@@ -295,7 +295,7 @@ def _open_folder(path: str) -> int:
         if descriptor is not None:
             os.close(descriptor)
         if error.errno in (errno.ELOOP, errno.ENOTDIR):
-            raise FileNotFoundError(errno.ENOENT, "A link lies in its way", path) from None
+            raise FileNotFoundError(errno.ENOENT, "Its path has a symbolic link", path) from None
         raise
     return descriptor
 

@@ -289,7 +289,7 @@ class Filer:
     def _check_aside(self, work: Work, aside: Path) -> None:
         match _is_as_read(work, aside):
             case None:
-                raise _NotMoved(FileState.UNMOVABLE, "somebody has it open for writing")
+                raise _NotMoved(FileState.UNMOVABLE, "it is open for writing")
             case False:
                 put_back(self._root, work.claim, aside)
                 raise _NotMoved(FileState.CHANGED)

@@ -195,7 +195,7 @@ class Returns:
                 later = later[due:]
             first = self._bundles.get(account_id) or (later[0].claim_id if later else None)
             if first is not None:
-                message = "Earlier files of the account are taken first"
+                message = "Earlier files of the account go first"
                 if account is not None and account.max_resumes is not None:
                     message = QuotaReached(max_resumes=account.max_resumes).message
                 queues[account_id] = Queue(first, message)
@@ -224,7 +224,7 @@ class Returns:
             elif one.root == root:
                 message = (
                     f"Could not {one.action.value} it: the file is no longer in {root}, or its "
-                    "report is not beside it"
+                    "report is not next to it"
                 )
                 import_requests.refuse_request(self._store, one.account_id, one.claim_id, message)
             elif one.root is not None:  # else another importer may have it

@@ -229,7 +229,7 @@ class Helpers:
         now = self._monotonic()
         for one in self._helpers:
             if one.batches and now >= one.heard_at + SILENT_S:
-                logger.warning("A helper was silent for %d s and is killed", SILENT_S)
+                logger.warning("A helper did not respond for %d s; killing it", SILENT_S)
                 one.process.kill()
             elif not one.batches:
                 one.heard_at = now

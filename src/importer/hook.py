@@ -251,7 +251,9 @@ class Hook:
                 )
         except (OSError, ValueError) as error:
             why = getattr(error, "strerror", None) or str(error)
-            self._set_error(f"could not be run: {escaped(why)}", "It is tried after the next files")
+            self._set_error(
+                f"could not be run: {escaped(why)}", "It will be retried after the next files"
+            )
             return
         errors = ending.errors.decode(errors="replace").splitlines()
         lines = ending.output.decode(errors="replace").splitlines() + errors
@@ -266,8 +268,8 @@ class Hook:
                 self._set_error("was stopped with the importer before it finished")
             case None:
                 self._set_error(
-                    f"did not end within {self._timeout_s:g} s and was killed",
-                    "Start long work in the background",
+                    f"did not finish within {self._timeout_s:g} s and was killed",
+                    "Run long tasks in the background",
                 )
             case status:
                 first_line = next(filter(None, map(str.strip, errors)), "")

@@ -53,7 +53,7 @@ def iter_inbox(folder: str, *, below: str, remark: Remark) -> Iterator[Seen]:
         except OSError as error:
             shown = escaped(name) or "the watched folder"
             remark(
-                f"unlisted {shown}", f"Cannot look into {shown}: {error.strerror}. Its files wait"
+                f"unlisted {shown}", f"Cannot read {shown}: {error.strerror}. Its files are waiting"
             )
 
 

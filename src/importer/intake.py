@@ -251,7 +251,7 @@ class Intake:
             why = left.error.strerror if left.error else "it failed"
             self._notices(
                 f"unread {claim.account_id} {code}",
-                f"Cannot take {claim.name}: {why}. It stays where it is and is tried again",
+                f"Cannot pick up {claim.name}: {why}. It stays where it is and will be retried",
             )
         if one is None or one.inbox is None:
             return

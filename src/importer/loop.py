@@ -128,7 +128,7 @@ class Importer:
             self._lead()
         except OSError as error:
             raise InvalidArgument(
-                f"Cannot write in {escaped(str(root))}: {error.strerror}"
+                f"Cannot write to {escaped(str(root))}: {error.strerror}"
             ) from None
 
     # What those who run it ask
@@ -263,8 +263,8 @@ class Importer:
         if self.stands_by:
             self._notices(
                 "standby",
-                f"Another importer works in {escaped(str(self._root))}. This one stands by, and "
-                "goes on when that one ends",
+                f"Another importer is running in {escaped(str(self._root))}. This one is on standby, "
+                "and takes over when that one stops",
             )
             return False
         self._notices.over("standby")

@@ -117,7 +117,7 @@ class Notices:
         """Tell that a finding is over; nothing when there is none."""
         finding = self._findings.pop(key, None)
         if finding is not None:
-            self.tell(f"Over: {finding.sentence}")
+            self.tell(f"Resolved: {finding.sentence}")
 
     def findings(self) -> tuple[ImporterFinding, ...]:
         """Return what is not ok, the worst first."""
@@ -134,15 +134,15 @@ def unowned(folder: str, default_account: str | None) -> str:
     """Return what is reported of files that nobody owns: in a folder of ROOT, or directly in it if empty."""
     if folder:
         return (
-            f'The folder "{escaped(folder)}" names no account, so its files are left where '
-            "they are. They are imported as soon as there is an account of that name"
+            f'The folder "{escaped(folder)}" does not match any account, so its files are waiting. '
+            "They are imported as soon as an account of that name exists"
         )
     if default_account is not None:
         return (
-            f'There is no account "{escaped(default_account)}", so files directly in the watched '
-            "folder are left there. They are imported as soon as there is"
+            f'The account "{escaped(default_account)}" does not exist, so files directly in the '
+            "watched folder are waiting. They are imported as soon as it does"
         )
     return (
-        "Files directly in the watched folder are left there: say whose they are with --account, "
-        "or move them into a folder named after an account"
+        "Files directly in the watched folder are ignored. Use --account to say which account they "
+        "belong to, or move them into a folder named after an account"
     )

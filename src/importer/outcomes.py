@@ -119,7 +119,7 @@ class Conclusion(NamedTuple):
         """What the file's owner can do."""
         if self.refusal is not None:
             return HINTS[self.refusal.reason]
-        return "The resume is stored. The warnings name what it holds that may not be meant."
+        return "The resume is stored. The warnings list what may be wrong in it."
 
     @property
     def remark(self) -> str | None:
@@ -252,9 +252,7 @@ def judge(body: bytes, format: Format) -> Resume | Refusal:  # noqa: A002  (as i
         return internal_error()
 
 
-CRASHED = Refusal(
-    Reason.CRASHED, "The importer ended unexpectedly each time that it read this file"
-)
+CRASHED = Refusal(Reason.CRASHED, "The importer crashed each time it read this file")
 
 
 def unreadable(error: OSError) -> Refusal:
@@ -268,7 +266,7 @@ def internal_error() -> Refusal:
     """Log the exception being handled, and return a refusal that names it by an id."""
     error_id = secrets.token_hex(4)
     logger.exception("Internal error %s", error_id)
-    return Refusal(Reason.INTERNAL_ERROR, f"Internal error {error_id}; the log says more")
+    return Refusal(Reason.INTERNAL_ERROR, f"Internal error {error_id}; see the log")
 
 
 def _refusal_of(error: ResumesError) -> Refusal:

@@ -103,6 +103,6 @@ def _remarking(place: str, remark: Remark) -> Iterator[None]:
     except OSError as error:
         remark(
             f"unpruned {place} {error.errno}",
-            f"Cannot remove old done files in {place}: {error.strerror}. They stay and are tried "
-            "again; let the user that runs the importer write there",
+            f"Cannot delete old files in {place}: {error.strerror}. They stay and will be retried; "
+            "give the user that runs the importer write access",
         )

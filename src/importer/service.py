@@ -199,7 +199,7 @@ class Runner:
                 names = self._importer.awaited if due - idle_since >= QUIET_S else ()
                 if names:
                     more = f" and {len(names) - 1} more" if names[1:] else ""
-                    reason = "not whole yet, not readable, or still open for writing"
+                    reason = "incomplete, not readable, or still open for writing"
                     self._notices("awaited", f"Waiting for {names[0]}{more}: {reason}")
                 stop.wait(max(0.0, due - self._monotonic()))
                 continue
@@ -222,7 +222,9 @@ class Runner:
         except (StoreError, OSError) as error:
             self._failed()
             why = error.message if isinstance(error, StoreError) else _describe(error)
-            self._notices("trouble", f"{escaped(why)}. Nothing new is taken until that is over")
+            self._notices(
+                "trouble", f"{escaped(why)}. No new files are imported until this is resolved"
+            )
             return 0, error
         if self._importer.is_stuck:
             self._failed()
@@ -230,7 +232,7 @@ class Runner:
             self._back_off.succeeded()
             self._notices.over("unfiled")
             if self._notices.over("trouble"):
-                self._notices.tell("Importing goes on")
+                self._notices.tell("Importing resumed")
         return handled, None
 
     def _failed(self) -> None:
@@ -361,13 +363,11 @@ def check_root(root: Path) -> Path:
     try:
         mode = root.stat().st_mode
     except FileNotFoundError:
-        raise InvalidArgument(f"Folder not found: {shown}. Create it, or name another") from None
+        raise InvalidArgument(f"Folder not found: {shown}. Create it, or choose another") from None
     except OSError as error:
         raise InvalidArgument(f"Cannot use {shown}: {error.strerror}") from None
     if not stat.S_ISDIR(mode):
-        raise InvalidArgument(f"Not a folder: {shown}. Name the folder that the analyzer writes to")
+        raise InvalidArgument(f"Not a folder: {shown}. Use the folder that the analyzer writes to")
     if not os.access(root, os.R_OK | os.W_OK | os.X_OK):
-        raise InvalidArgument(
-            f"Cannot write in {shown}: files are moved away from it once imported"
-        )
+        raise InvalidArgument(f"Cannot write to {shown}: imported files are moved out of it")
     return root.resolve()

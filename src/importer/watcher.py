@@ -131,18 +131,18 @@ def polling_reason(
 ) -> str | None:
     """Return why events at the path cannot be relied on; None if they can, or nobody knows.
 
-    The reason ends a sentence about the path: "it lies on nfs4, a network …".
+    The reason ends a sentence about the path: "it is on nfs4, a network …".
     """
     kind = find_kind(path, mountinfo, platform=platform)
     if kind is None:
         return None
     if sharing := SHARED.get(kind):
-        why = f"{sharing.nature}, and what {sharing.others} there is not announced"
+        why = f"{sharing.nature}, and what {sharing.others} there is not reported"
     elif kind.partition(".")[0] == "fuse" and kind not in LOCAL_FUSE:
-        why = "a file system in user space, and not all of those announce what is written"
+        why = "a file system in user space, and not all of those report changes"
     else:
         return None
-    return f"it lies on {escaped(kind)}, {why}"
+    return f"it is on {escaped(kind)}, {why}"
 
 
 Identity = tuple[int, int]
@@ -167,12 +167,12 @@ def explain(error: BaseException) -> ImporterFinding:
         limit = "fs.inotify.max_user_instances"
     else:
         is_name = "Unable to decode path" in text
-        why = "over a file name that is not UTF-8" if is_name else f"({type(error).__name__})"
+        why = "at a file name that is not UTF-8" if is_name else f"({type(error).__name__})"
         return ImporterFinding(
             "watcher",
             ImporterState.DEGRADED,
-            f"The system's watcher ended {why} and is made anew; meanwhile new files are found by "
-            "scans, a little later",
+            f"The system's file watcher stopped {why} and is being restarted. Until then new files are "
+            "found by scans, a little later",
         )
     value = ""
     with contextlib.suppress(OSError):
@@ -180,8 +180,8 @@ def explain(error: BaseException) -> ImporterFinding:
     return ImporterFinding(
         "watcher",
         ImporterState.POLLING,
-        f"The system makes no more watchers (limit {limit}{value}), so new files are found by "
-        "scans, a little later. Raise that limit with sysctl",
+        f"The system's limit of file watchers is reached ({limit}{value}), so new files are found by "
+        "scans, a little later. Raise the limit with sysctl",
     )
 
 
@@ -278,11 +278,11 @@ class Listener:
                 with os.scandir(waiting.pop()) as entries:
                     for entry in entries:
                         if entry.is_symlink():
-                            return "it has links in it"
+                            return "it contains symbolic links"
                         if entry.is_dir(follow_symlinks=False):
                             waiting.append(entry.path)
             except PermissionError:
-                return "it has a folder in it that may not be listed"
+                return "it contains a folder that cannot be listed"
             except OSError:
                 continue  # gone again
         return None
@@ -357,7 +357,7 @@ class Watcher:
     ) -> None:
         self._root = root
         self._notices = notices
-        reason = (lambda _: "polling was asked for") if poll else why_polled
+        reason = (lambda _: "polling was requested") if poll else why_polled
         self._root_listener = Listener(changes, source, reason, monotonic, is_recursive=False)
         self._inbox_listener = Listener(changes, source, reason, monotonic, is_recursive=True)
 
@@ -383,8 +383,8 @@ class Watcher:
             self._notices.find(
                 "root",
                 ImporterState.DEGRADED,
-                f'The watched folder "{escaped(str(self._root))}" cannot be reached '
-                f"({error.strerror}). Nothing is imported until it is there again",
+                f'The watched folder "{escaped(str(self._root))}" is not available '
+                f"({error.strerror}). Nothing is imported until it is back",
             )
         else:
             self._notices.clear("root")
@@ -409,7 +409,7 @@ class Watcher:
             self._notices.find(
                 "polling",
                 ImporterState.POLLING,
-                f"New files are found by scans alone, a little later, in {', '.join(shown)}{more}",
+                f"New files are found only by scans, a little later, in {', '.join(shown)}{more}",
             )
         else:
             self._notices.clear("polling")

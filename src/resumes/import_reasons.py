@@ -44,11 +44,11 @@ HINTS: Mapping[Reason, str] = {
         "The byte offset is where reading failed."
     ),
     Reason.INVALID_RESUME: (
-        "Fix the fields listed, then retry the file or move it back into the inbox."
+        "Fix the fields that the issues name, then retry the file: `resumes imports retry`."
     ),
     Reason.COVER_LETTER: "Only resumes are imported. Keep cover letters out of the inbox.",
     Reason.INVALID_ARCHIVE: (
-        "Recreate the archive: gzip, or zip with deflate, without a password, of .json, .ndjson "
+        "Create the archive again: gzip, or zip with deflate, without a password, of .json, .ndjson "
         "or .jsonl files. Then drop it into the inbox."
     ),
     Reason.TOO_LARGE: (
@@ -56,25 +56,24 @@ HINTS: Mapping[Reason, str] = {
         "max_body_bytes in the settings; then move it back into the inbox."
     ),
     Reason.QUOTA_REACHED: (
-        "No action needed: the file is imported, in order of arrival, as soon as the plan allows "
+        "Nothing to do for the file: it is imported, in order of arrival, as soon as the plan allows "
         "more resumes or one is deleted."
     ),
     Reason.DUPLICATE: "The content is already stored. The file can be deleted.",
     Reason.ACCOUNT_DELETED: (
-        "The account was deleted after the file was picked up. To import it elsewhere, move it "
-        "into the folder of another account."
+        "The account was deleted after the file was picked up. To import it elsewhere, move it into "
+        "the folder of another account."
     ),
     Reason.UNREADABLE: (
-        "Give the user that runs the importer permission to read the file, then move it back into "
-        "the inbox."
+        "Give the user that runs the importer read access, then move the file back into the inbox."
     ),
     Reason.CRASHED: (
-        "Check the file with other tools, and report it: no file should crash the importer. "
-        "`resumes imports retry` tries it again."
+        "Inspect the file with other tools, and report it: no file should crash the importer. "
+        "Try it again with `resumes imports retry`."
     ),
     Reason.INTERNAL_ERROR: (
-        "This is a bug in the importer. Find the ID in its log, report it, and move the file back "
-        "into the inbox once it is fixed."
+        "This is a bug in the importer. Report it with the ID from its log. When it is fixed, move "
+        "the file back into the inbox."
     ),
 }
 

@@ -30,22 +30,22 @@ _Signature = tuple[int, int, int, int]
 def check_name(path: Path) -> None:
     """Raise Conflict for the name of a file that belongs to a database or a home."""
     if path.name in HOME_FILES:
-        raise Conflict(f"{path} would be taken for a home's own file: name another file")
+        raise Conflict(f"{path} would be mistaken for a home's own file: choose another file")
     for ending in SIDE_FILES:
         base = path.name.removesuffix(ending)
         if base not in ("", path.name) and path.with_name(base).is_file():
             raise Conflict(
-                f"{path} would be taken for a part of the database {base}: name another file"
+                f"{path} would be mistaken for a part of the database {base}: choose another file"
             )
 
 
-def check_free(path: Path, remedy: str = "name another file") -> None:
+def check_free(path: Path, remedy: str = "choose another file") -> None:
     """Raise Conflict if anything has the name, even a link that leads nowhere."""
     check_name(path)
     if path.is_symlink():
-        raise Conflict(f"{path} is a link, which is not followed: {remedy}")
+        raise Conflict(f"{path} is a symbolic link, which is not followed: {remedy}")
     if os.path.lexists(path):
-        raise Conflict(f"{path} exists already: {remedy}")
+        raise Conflict(f"{path} already exists: {remedy}")
 
 
 def flush(path: Path) -> None:
@@ -66,7 +66,7 @@ def place(new: Path, path: Path) -> None:
     try:
         os.link(new, path)
     except FileExistsError:
-        raise Conflict(f"{path} exists already: name another file") from None
+        raise Conflict(f"{path} already exists: choose another file") from None
     except OSError:  # a disk without hard links
         check_free(path)
         new.rename(path)

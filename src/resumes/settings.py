@@ -282,7 +282,7 @@ def _load_file(path: Path) -> dict[str, Any]:
     except FileNotFoundError:
         if not path.is_symlink():
             return {}
-        why = "the link leads nowhere. Make its target, or remove it"
+        why = "the link is broken. Create its target, or remove it"
         raise InvalidArgument(f"Cannot read the configuration {path}: {why}") from None
     except OSError as error:
         if error.errno == errno.ENAMETOOLONG:
@@ -296,7 +296,7 @@ def _load_file(path: Path) -> dict[str, Any]:
     except ValueError:
         why = "a number has too many digits"
     except RecursionError:
-        why = "it is nested too deep"
+        why = "it is nested too deeply"
     raise InvalidArgument(f"Invalid configuration {path}: {why}")
 
 
@@ -309,7 +309,7 @@ def _check_names(values: Mapping[str, Any], file: Path) -> None:
             )
     if "home" in values:
         raise InvalidArgument(
-            f'Invalid home "{_shown(values["home"])}" in {file}: the home is where this file lies. '
+            f'Invalid home "{_shown(values["home"])}" in {file}: the home is the folder of this file. '
             f"Use --home or {ENV_PREFIX}HOME, and remove the line"
         )
 
@@ -324,7 +324,7 @@ def _read_file(path: Path) -> bytes:
         content is None
     ):  # a non-blocking read of what /proc calls a regular file may return None too
         raise InvalidArgument(
-            f"Cannot read the configuration {path}: not a regular file. Replace it by one, or "
+            f"Cannot read the configuration {path}: not a regular file. Replace it with one, or "
             "remove it"
         )
     if len(content) > MAX_CONFIG_BYTES:

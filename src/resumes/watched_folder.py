@@ -39,8 +39,7 @@ HELD_NAME: Final = re.compile(r"([0-9a-f]{24})-([0-9a-f]{16})-.+", re.DOTALL)
 """Names of files that are held: a claim's id, an account's id, their own name."""
 
 UNKNOWN_REMEDY: Final = (
-    "Restore a backup that has it, or move the files into the folder of the account that is to have "
-    "them"
+    "Restore a backup that has the account, or move the files into another account's folder"
 )
 
 _FOLDER_FLAGS: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -177,7 +176,7 @@ def describe_other(root: Path, other: Owner) -> str:
 def remedy_for_other(root: Path) -> str:
     """Return what to do about a folder that belongs to another store."""
     return (
-        "Name that store with --home or --database, or restore its backup; or take the folder over: "
+        "Use that store with --home or --database, restore its backup, or take over the folder: "
         f"`resumes watch {shlex.quote(escaped(str(root)))} --adopt --once`"
     )
 
@@ -225,5 +224,5 @@ def describe_unknown(
     count = sum(counts.values())
     named = ", ".join(escaped(folder) for folder in sorted(counts)[:MAX_NAMED])
     more = f" and {len(counts) - MAX_NAMED} more folders" if len(counts) > MAX_NAMED else ""
-    wait = "waits for an account" if count == 1 else "wait for accounts"
-    return f"{counted(count, 'file')} in {named}{more} {wait} that this store does not know"
+    wait = "is waiting for an account" if count == 1 else "are waiting for accounts"
+    return f"{counted(count, 'file')} in {named}{more} {wait} that this store does not have"

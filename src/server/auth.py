@@ -89,7 +89,7 @@ class Authenticator:
         try:
             await api_keys.mark_used_async(self._store, holder)
         except StoreError as error:
-            logger.warning("The last use of %s was not written: %s", holder.key_id, error.message)
+            logger.warning("Could not record the last use of %s: %s", holder.key_id, error.message)
         finally:
             del self._notes[holder.key_id]
 

@@ -125,7 +125,7 @@ class Exposition(Collector):
         yield _build_info(self._engine)
         yield from _iter_request_metrics(sums)
         yield from _iter_write_metrics(sums)
-        yield _gauge("resumes_connections", "Connections that are open.", sums[PLACES.connections])
+        yield _gauge("resumes_connections", "Open connections.", sums[PLACES.connections])
         yield _counter(
             "resumes_log_lines_dropped",
             "Log lines that could not be written.",
@@ -151,11 +151,11 @@ alert on growth would miss it."""
 
 def _iter_request_metrics(sums: Sequence[float]) -> Iterator[Metric]:
     requests = CounterMetricFamily(
-        "resumes_requests", "Requests that are over.", labels=["operation", "status"]
+        "resumes_requests", "Finished requests.", labels=["operation", "status"]
     )
     durations = HistogramMetricFamily(
         "resumes_request_duration_seconds",
-        "From a request's head to the end of its answer.",
+        "Time from a request's head to the end of its response.",
         labels=["operation"],
     )
     for number, name in enumerate(OPERATIONS):
@@ -171,7 +171,7 @@ def _iter_request_metrics(sums: Sequence[float]) -> Iterator[Metric]:
     finished = sum(sums[PLACES.requests : PLACES.durations[0].at])
     yield _gauge(
         "resumes_requests_in_flight",
-        "Requests that are being answered.",
+        "Requests being processed.",
         max(0.0, sums[PLACES.started] - finished),
     )
     yield _counter(
@@ -194,14 +194,14 @@ def _iter_write_metrics(sums: Sequence[float]) -> Iterator[Metric]:
     for name, text, spread in (
         (
             "resumes_commit_duration_seconds",
-            "From a batch's beginning to its commit.",
+            "Time from the start of a batch to its commit.",
             PLACES.commits,
         ),
-        ("resumes_commit_writes", "Writes that were committed together.", PLACES.batches),
+        ("resumes_commit_writes", "Writes per commit.", PLACES.batches),
     ):
         yield HistogramMetricFamily(name, text, _buckets(sums, spread), sums[spread.sum_at])
     yield _gauge(
-        "resumes_writes_waiting", "Writes that wait for their turn.", sums[PLACES.waiting_writes]
+        "resumes_writes_waiting", "Writes waiting in the queue.", sums[PLACES.waiting_writes]
     )
 
 
@@ -218,7 +218,7 @@ def _buckets(sums: Sequence[float], spread: Spread) -> list[tuple[str, float]]:
 def _iter_file_metrics(tallies: Sequence[FileCount]) -> Iterator[Metric]:
     files = GaugeMetricFamily(
         "resumes_import_files",
-        "Files that the importers' ledger knows, by what became of them.",
+        "Files that importers processed, by outcome and reason.",
         labels=["outcome", "reason"],
     )
     for tally in tallies:
@@ -228,16 +228,14 @@ def _iter_file_metrics(tallies: Sequence[FileCount]) -> Iterator[Metric]:
 
 def _iter_importer_metrics(importers: Sequence[SeenImporter]) -> Iterator[Metric]:
     live = [seen.importer for seen in importers if seen.is_live]
-    states = GaugeMetricFamily(
-        "resumes_importers", "Importers that run, by how they fare.", labels=["state"]
-    )
+    states = GaugeMetricFamily("resumes_importers", "Importers, by state.", labels=["state"])
     for state in ImporterState:
         states.add_metric([state], sum(importer.state is state for importer in live))
     states.add_metric(["silent"], len(importers) - len(live))
     yield states
     yield _gauge(
         "resumes_import_files_waiting",
-        "Files that wait in watched folders.",
+        "Files waiting in watched folders.",
         count_waiting(importers),
     )
 

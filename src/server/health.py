@@ -72,12 +72,12 @@ class Room:
             self._is_low = False
         if self._is_low and not was_low:
             logger.warning(
-                "Less than %d MiB are free on the store's disk: creates are refused until there "
-                "is room",
+                "Less than %d MiB are free on the store's disk: creates are refused until there is "
+                "more space",
                 self._floor_bytes // 1024**2,
             )
         elif was_low and not self._is_low:
-            logger.warning("There is room on the store's disk again: creates are accepted")
+            logger.warning("There is enough space on the store's disk again: creates are accepted")
 
 
 ALIVE = b'{"status":"ok"}'

@@ -233,7 +233,7 @@ def _config(
 def _check_tls(tls_cert: Path | None, tls_key: Path | None) -> None:
     if tls_cert is None:
         if tls_key is not None:
-            raise InvalidArgument("Invalid --tls-key: it needs --tls-cert beside it")
+            raise InvalidArgument("Invalid --tls-key: it needs --tls-cert")
         return
     try:
         ssl.create_default_context(ssl.Purpose.CLIENT_AUTH).load_cert_chain(tls_cert, tls_key)
@@ -249,8 +249,8 @@ def _is_loopback(listener: socket.socket) -> bool:
 def _warn(listener: socket.socket, *, has_tls: bool) -> None:
     if not _is_loopback(listener) and not has_tls:
         logger.warning(
-            "Listening beyond this machine without TLS: keys and resumes can be read on the way. "
-            "Use --tls-cert, or a proxy that has TLS"
+            "Listening beyond this machine without TLS: keys and resumes can be read on the network. "
+            "Use --tls-cert, or a proxy with TLS"
         )
 
 
@@ -299,7 +299,7 @@ def _sharing_counters(settings: Settings) -> Iterator[SharedCounters | None]:
             folder = settings.home.absolute() / RUN_FOLDER
             shared = stack.enter_context(shared_counters(folder, workers=settings.workers))
         except OSError as error:
-            logger.warning("Each worker counts for itself: %s", error.strerror)
+            logger.warning("Metrics and rate limits are per worker: %s", error.strerror)
         yield shared
 
 
@@ -307,7 +307,9 @@ def _find_counters(shared: SharedCounters | None) -> Counters | None:
     try:
         return None if shared is None else Counters.share(shared, PLACES.size)
     except OSError as error:
-        logger.warning("A worker counts for itself: %s", error.strerror or error)
+        logger.warning(
+            "The metrics and rate limits of a worker are its own: %s", error.strerror or error
+        )
         return None
 
 

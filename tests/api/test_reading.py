@@ -335,7 +335,7 @@ def test_a_use_that_cannot_be_written_fails_nobody(
 
     assert [answer.status_code for answer in answers] == [200, 404, 503]
     assert error_of(answers[2])["error"] == "Service unavailable; nothing was done, try again later"
-    wait_until(lambda: "was not written: The store is closed" in caplog.text)
+    wait_until(lambda: "Could not record the last use of" in caplog.text)
     client.close()
 
 

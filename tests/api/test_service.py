@@ -333,7 +333,7 @@ def test_without_memory_to_share_each_worker_counts_for_itself(tmp_path: Path) -
         served.process.terminate()
         _, said = served.process.communicate(timeout=60)
 
-    assert "Each worker counts for itself" in said
+    assert "Metrics and rate limits are per worker" in said
 
 
 AT_START = """

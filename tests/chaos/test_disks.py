@@ -204,7 +204,7 @@ def test_a_file_system_that_meets_an_error_loses_nothing(tmp_path: Path, figures
         server_scene.home = tmp_path / "after"
         shutil.copytree(ext4.seen(home), server_scene.home)
     assert reads == 200
-    assert f"Cannot write in {home}: {READ_ONLY}" in doctor.stdout
+    assert f"Cannot write to {home}: {READ_ONLY}" in doctor.stdout
     assert again.returncode == 0
     assert importer.log.count(READ_ONLY) == 1
     attempts = load.attempts_of(writers)
@@ -278,10 +278,10 @@ def test_a_share_of_a_network_is_refused_in_one_line(tmp_path: Path, figures: Fi
 
 def assert_share_is_named(line: str, kind: str) -> None:
     """It says what it is, what could come of it and what to do."""
-    assert f"lies on {kind}, a " in line
+    assert f"is on {kind}, a " in line
     assert "network file system" in line or "file system of several machines" in line
     assert "SQLite can damage it" in line
-    assert "a disk of this machine, or a PostgreSQL database" in line
+    assert "a local disk, or a PostgreSQL database" in line
 
 
 @pytest.mark.chaos(

@@ -42,12 +42,12 @@ def test_an_account_goes_through_a_file_to_another_home(acme: CommandLine, tmp_p
 
     assert exported.exit_code == 0, exported.output
     assert exported.stdout == ""
-    assert f'Exported the account "acme" to {file}.' in exported.stderr
+    assert f'Exported account "acme" to {file}.' in exported.stderr
     assert file.stat().st_mode & 0o777 == 0o600
     other = CommandLine(tmp_path / "other")
     other.succeeds("accounts", "create", "someone")
     imported = other("accounts", "import", str(file))
-    assert 'Account "acme" is there, on the plan free, with 2 resumes.' in imported.stderr
+    assert 'Imported account "acme" (plan: free, 2 resumes).' in imported.stderr
     listed = other.answers("list", "--account", "acme", "--json")
     assert [one["id"] for one in listed["resumes"]] == ids
 
@@ -60,7 +60,7 @@ def test_an_export_replaces_nothing_unasked(acme: CommandLine, tmp_path: Path) -
     for file in (target, link, nowhere):
         said = acme.fails(1, "accounts", "export", "acme", str(file))
         assert said.startswith(f"{file} ")
-        assert said.endswith(": name another file, or replace an earlier export with --overwrite")
+        assert said.endswith(": choose another file, or replace an earlier export with --overwrite")
     assert target.read_text() == "precious"
     assert link.is_symlink()
     assert nowhere.is_symlink()
@@ -73,7 +73,7 @@ def test_an_earlier_export_is_replaced_with_overwrite(acme: CommandLine, tmp_pat
     acme.succeeds("accounts", "export", "bo", str(file))
     file.chmod(0o644)
 
-    assert "exists already" in acme.fails(1, "accounts", "export", "acme", str(file))
+    assert "already exists" in acme.fails(1, "accounts", "export", "acme", str(file))
     assert account_in(file) == "bo"
     acme.fails(1, "accounts", "export", "nobody", str(file), "--overwrite")
     assert account_in(file) == "bo"
@@ -94,7 +94,7 @@ def test_overwrite_replaces_account_exports_alone(
     file.write_bytes(content)
     said = acme.fails(1, "accounts", "export", "acme", str(file), "--overwrite")
     assert said == (
-        f"{file} exists already: --overwrite replaces account exports alone. Name another file"
+        f"{file} already exists: --overwrite only replaces account exports. Choose another file"
     )
     assert file.read_bytes() == content
 
@@ -130,7 +130,7 @@ def test_what_belongs_to_a_store_is_no_place_for_an_export(
     was_there = file.exists()
     said = acme.fails(1, "accounts", "export", "acme", str(file), *flags)
     assert said == (
-        f"{file} would be taken for a part of the database resumes.db: name another file"
+        f"{file} would be mistaken for a part of the database resumes.db: choose another file"
     )
     assert file.exists() == was_there
 
@@ -225,7 +225,7 @@ def test_a_disk_is_not_written_over(acme: CommandLine, tmp_path: Path) -> None:
         pytest.skip("only root makes devices")
     for flags in ([], ["--overwrite"]):
         said = acme.fails(1, "accounts", "export", "acme", str(tmp_path / "disk"), *flags)
-        assert "exists already" in said
+        assert "already exists" in said
     assert (tmp_path / "disk").is_block_device()
 
 
@@ -294,17 +294,17 @@ def test_an_import_can_choose_name_and_plan_and_answer_in_json(
     with open_home(acme.home) as store:
         accounts.delete_account(store, "again", with_resumes=True)
     said = acme("accounts", "import", str(file), "--name", "again", "--plan", "tiny").stderr
-    assert "It keeps them all, though its plan allows 2." in said
+    assert "Its plan allows 2: it keeps all, but cannot add more." in said
 
 
 def test_a_file_that_cannot_be_imported_says_why(acme: CommandLine, tmp_path: Path) -> None:
     file = tmp_path / "acme.ndjson"
     assert "No such file" in acme.fails(2, "accounts", "import", str(file))
     file.write_text("{}\n")
-    assert "no whole export" in acme.fails(1, "accounts", "import", str(file))
+    assert "Not a complete account export" in acme.fails(1, "accounts", "import", str(file))
     file.unlink()
     acme.succeeds("accounts", "export", "acme", str(file))
-    assert "exists already" in acme.fails(1, "accounts", "import", str(file))
+    assert "already exists" in acme.fails(1, "accounts", "import", str(file))
 
 
 def test_a_file_that_a_stranger_made_is_refused_by_line_field_and_value(
@@ -331,7 +331,7 @@ def test_an_import_that_was_cut_off_is_told_as_such(acme: CommandLine, tmp_path:
         account = accounts.create_account(store, "bo")
         store.write(partial(_leave_arriving, account.id))
     listed = acme("accounts", "list")
-    assert 'Account "bo" is being imported, 0 resumes so far.' in listed.stderr
+    assert 'Account "bo" is being imported (0 resumes so far).' in listed.stderr
     assert "accounts delete 'bo~import' --with-resumes --yes" in listed.stderr
     assert "bo" not in listed.stdout
     acme.succeeds("accounts", "delete", "bo~import", "--with-resumes", "--yes")

@@ -156,12 +156,12 @@ def test_files_of_other_names_are_counted_and_without_any_the_import_failed(
     assert result.exit_code == 0
     assert result.stderr.splitlines()[-2:] == [
         "2 done, 0 failed.",
-        "1 file was passed over: 1 ends in none of .json, .ndjson, .jsonl, .gz, .zip.",
+        "Skipped 1 file: 1 is not .json, .ndjson, .jsonl, .gz, .zip.",
     ]
     for name in ("a.json", "b.json"):
         (folder / name).unlink()
     message = acme.fails(1, "import", str(folder))
-    assert message.startswith(f"Nothing to read in {folder}. 1 file was passed over: ")
+    assert message.startswith(f"No resume files in {folder}. Skipped 1 file: ")
 
 
 def test_the_verdict_on_each_file_is_data(run: CommandLine, repository: Path) -> None:
@@ -236,7 +236,7 @@ def test_of_a_folder_files_are_read_by_their_names_and_of_others_by_their_conten
     assert names == [
         "a.JSON", "b.json", "e.json.gz", "f.zip", "f.zip", "sub/c.json", "notes.txt",
     ]  # fmt: skip
-    assert "4 files were passed over: " in result.stderr
+    assert "Skipped 4 files: " in result.stderr
     for name in ("link.json", "pipe.json"):
         assert "Not a regular file" in run("validate", str(folder / name)).stdout
     assert run.fails(1, "validate", str(folder / "_done" / "x")[:0] or str(_empty(tmp_path)))

@@ -136,7 +136,7 @@ def test_a_name_that_is_taken_is_left_alone(tmp_path: Path) -> None:
     new, taken = tmp_path / "new", tmp_path / "taken"
     new.write_text("new")
     taken.write_text("taken")
-    with pytest.raises(Conflict, match="exists already"):
+    with pytest.raises(Conflict, match="already exists"):
         place(new, taken)
     assert taken.read_text() == "taken"
     place(new, tmp_path / "free")
@@ -146,14 +146,16 @@ def test_a_name_that_is_taken_is_left_alone(tmp_path: Path) -> None:
 
 def test_a_link_is_not_followed_even_where_it_leads_nowhere(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(tmp_path / "nowhere")
-    with pytest.raises(Conflict, match="is a link, which is not followed: name another file"):
+    with pytest.raises(
+        Conflict, match="is a symbolic link, which is not followed: choose another file"
+    ):
         check_free(tmp_path / "link")
     check_free(tmp_path / "nowhere")
 
 
 def test_a_name_that_somebody_takes_meanwhile_is_theirs(tmp_path: Path) -> None:
     path = tmp_path / "file"
-    with pytest.raises(Conflict, match="exists already"):
+    with pytest.raises(Conflict, match="already exists"):
         write_while_somebody_does(OutputFile(path, remedy=""), path)
     assert [(one.name, one.read_text()) for one in tmp_path.iterdir()] == [("file", "theirs")]
 
@@ -162,7 +164,7 @@ def test_what_somebody_changes_meanwhile_is_not_replaced(tmp_path: Path) -> None
     path = tmp_path / "file"
     path.write_text("earlier")
     output = OutputFile(path, remedy="", may_replace=lambda file: file.read() == b"earlier")
-    with pytest.raises(Conflict, match="exists already"):
+    with pytest.raises(Conflict, match="already exists"):
         write_while_somebody_does(output, path)
     assert [(one.name, one.read_text()) for one in tmp_path.iterdir()] == [("file", "theirs")]
 
@@ -181,7 +183,7 @@ def test_only_a_name_made_of_that_of_a_file_belongs_to_it(tmp_path: Path, name: 
     (tmp_path / "base").touch()
     (tmp_path / "other").mkdir()
     check_free(tmp_path / name)
-    with pytest.raises(Conflict, match="a part of the database base: name another"):
+    with pytest.raises(Conflict, match="a part of the database base: choose another"):
         check_free(tmp_path / "base-wal")
 
 

@@ -187,7 +187,7 @@ def open_files(process_id: int) -> set[str]:
         ),
         (
             ["imports", "list", "--reason", "x"],
-            "Invalid value for '--reason': \"x\" is no reason: use one of",
+            "Invalid value for '--reason': \"x\" is not a valid reason: use one of",
         ),
         (["validate"], "Missing argument 'PATH...'. See `resumes validate --help`"),
         (["list", "--lmit", "3"], "No such option '--lmit'. Did you mean '--limit'? See `resumes"),
@@ -332,7 +332,7 @@ def test_ctrl_c_at_a_question_is_130_and_no_answer_1(capsys: pytest.CaptureFixtu
 
     assert run_failing(interrupted) == 130
     assert run_failing(click.Abort()) == 1
-    assert capsys.readouterr().err == "Error: Nobody answered; nothing was done\n"
+    assert capsys.readouterr().err == "Error: No answer; nothing was done\n"
 
 
 def test_the_unforeseen_goes_to_a_file_for_the_owner_alone(
@@ -343,7 +343,7 @@ def test_the_unforeseen_goes_to_a_file_for_the_owner_alone(
     [report] = (tmp_path / "logs").iterdir()
     told = capsys.readouterr().err
     failure_id = report.stem.removeprefix("error-")
-    assert told.startswith(f"Error: Internal error {failure_id}: the details are in {report}.")
+    assert told.startswith(f"Error: Internal error {failure_id}: details are in {report}.")
     assert "secret" not in told
     assert "RuntimeError: secret" in report.read_text(encoding="utf-8")
     assert stat.S_IMODE(report.stat().st_mode) == 0o600

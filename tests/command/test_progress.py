@@ -93,7 +93,7 @@ def test_it_says_what_became_of_files_and_how_many_wait(fields: dict[str, Any], 
         ),
         (
             rows.CopyProgress(Stage.PROVING, "documents", 1_000_000, 1_000_000),
-            "Comparing both: 1,000,000 of 1,000,000 rows",
+            "Comparing: 1,000,000 of 1,000,000 rows",
         ),
         (
             rows.CopyProgress(Stage.BACKING_UP, "store", 120_000_000, 350_400_000),

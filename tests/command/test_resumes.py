@@ -23,7 +23,7 @@ def test_list_is_a_table_with_the_cursor_beside_it(acme: CommandLine) -> None:
         [ids[0], "Ada"],
         [ids[1], "Fitter"],
     ]
-    assert listed.stderr == f"next cursor  {ids[1]}\n"
+    assert listed.stderr == f"More: add --cursor {ids[1]}\n"
     assert acme.succeeds("list", "--cursor", ids[1]).splitlines()[1].split()[:2] == [ids[2], "Cy"]
 
 
@@ -66,7 +66,7 @@ def test_a_filter_lists_what_has_its_words(acme: CommandLine) -> None:
     page = acme.answers("list", "--filter", "ad a", "--cursor", ids[0], "--json")
 
     assert first.stdout.splitlines()[1].split()[0] == ids[0]
-    assert first.stderr == f"next cursor  {ids[0]}\n"
+    assert first.stderr == f"More: add --cursor {ids[0]}\n"
     assert [one["id"] for one in page["resumes"]] == [ids[2]]
     assert (page["pagination"], page["unindexed"]) == ({"cursor": None, "limit": 20}, 0)
     assert ids[1] in acme.succeeds("list", "--filter", "EMILE")
@@ -78,7 +78,7 @@ def test_a_filter_that_nothing_passes_is_named(acme: CommandLine) -> None:
     listed = acme("list", "--filter", "x\x1b[2J")
 
     assert (listed.exit_code, listed.stdout) == (0, "")
-    assert listed.stderr == 'No resumes in account "acme" with "x\\x1b[2J".\n'
+    assert listed.stderr == 'No resumes in account "acme" match "x\\x1b[2J".\n'
     assert "Nothing to search for" in acme.fails(2, "list", "--filter", " ")
 
 
@@ -87,7 +87,7 @@ def test_without_an_account_the_only_one_is_meant(acme: CommandLine) -> None:
 
     message = acme.fails(2, "list")
 
-    assert message == "Several accounts exist: choose one with --account. acme, beta"
+    assert message == "Several accounts exist. Choose one with --account: acme, beta"
     assert acme.succeeds("list", "--account", "beta") == ""
     assert 'Account not found: "gamma"' in acme.fails(1, "list", "--account", "gamma")
 
@@ -109,10 +109,9 @@ def test_json_is_the_stored_resume_whole_in_its_order(acme: CommandLine) -> None
 def test_an_id_that_is_not_there_is_named_with_the_way_on(acme: CommandLine) -> None:
     message = acme.fails(1, "show", "no-such-id")
 
-    assert message.startswith('Resume not found in account "acme": "no-such-id". `resumes --home ')
-    assert message.endswith(
-        "list --account acme --filter TEXT` finds resumes by title, name or e-mail address"
-    )
+    assert message.startswith('Resume not found in account "acme": "no-such-id". Find ')
+    assert "Find resumes by title, name or e-mail address with `resumes --home " in message
+    assert message.endswith("list --account acme --filter TEXT`")
 
 
 def test_a_deleted_resume_is_gone_and_its_place_free(acme: CommandLine) -> None:
@@ -120,7 +119,7 @@ def test_a_deleted_resume_is_gone_and_its_place_free(acme: CommandLine) -> None:
 
     deleted = acme("delete", ada, "--account", "acme")
 
-    assert deleted.stderr == f'Resume {ada} of account "acme" is gone.\n'
+    assert deleted.stderr == f'Deleted resume {ada} from account "acme".\n'
     assert acme.answers("delete", bo, "--json") == {"deleted": bo}
     assert acme.answers("accounts", "show", "acme", "--json")["resumes"] == 0
     assert "Resume not found" in acme.fails(1, "delete", ada)
@@ -152,7 +151,7 @@ def test_files_are_named_after_the_download_and_the_id(acme: CommandLine, tmp_pa
     first, second = (acme("export", ada, "--to", str(folder)) for _ in range(2))
 
     assert first.stderr == f"Exported 1 resume to {folder}.\n"
-    assert second.stderr == f"Exported 1 resume to {folder}, in place of 1 earlier file.\n"
+    assert second.stderr == f"Exported 1 resume to {folder} (1 file overwritten).\n"
     assert [file.name for file in folder.iterdir()] == [f"AdaResume-{ada}.json"]
     again = parse((folder / f"AdaResume-{ada}.json").read_bytes())
     assert again.name == "Ada"
@@ -199,7 +198,7 @@ def test_what_json_resume_has_no_place_for_is_said(acme: CommandLine) -> None:
 
     assert exported.stderr.splitlines() == [
         "Exported 2 resumes.",
-        "Left out, as JSON Resume has no place for it: books.",
+        "Not supported by JSON Resume, left out: books.",
     ]
 
 
@@ -262,13 +261,13 @@ def test_one_pdf_alone_goes_to_a_pipe_and_to_no_terminal(acme: CommandLine) -> N
     words = ("--home", str(acme.home), "export", ada, "--format", "pdf")
     code, _, written = on_terminal(*words, is_all=True)
     assert code == 2
-    assert "name a folder with --to DIR, or redirect it to a file" in " ".join(written.split())
+    assert "use --to DIR, or redirect it to a file" in " ".join(written.split())
 
 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--all", "--format", "pdf"], "Name a folder for the PDFs: --to DIR"),
+        (["--all", "--format", "pdf"], "Several PDFs need a folder: use --to DIR"),
         (["--all", "--layout", "single"], "are for --format pdf"),
         (["--all", "--format", "jsonresume", "--anonymous"], "are for --format pdf"),
     ],
@@ -385,16 +384,24 @@ def test_a_location_whose_country_is_written_out_is_not_too_long(acme: CommandLi
 
 
 @pytest.mark.parametrize(
-    ("typed", "code", "left"), [(b"n\n", 1, 1), (b"y\n", 0, 0), (b"\x04", 1, 1)]
+    ("typed", "code", "left", "said"),
+    [
+        (b"n\n", 1, 1, " Canceled: nothing was deleted."),
+        (b"y\n", 0, 0, " Deleted resume "),
+        (b"\x04", 1, 1, "Error: No answer; nothing was done"),
+    ],
 )
-def test_on_a_terminal_deleting_asks(acme: CommandLine, typed: bytes, code: int, left: int) -> None:
+def test_on_a_terminal_deleting_asks(
+    acme: CommandLine, typed: bytes, code: int, left: int, said: str
+) -> None:
     [ada] = store_resumes(acme.home, a_resume("Ada"))
 
     ended, _, written = on_terminal(
         "--home", str(acme.home), "delete", ada, typed=typed, is_all=True
     )
 
-    assert (ended, 'Delete "Ada Resume" for good?' in written) == (code, True), written
+    assert (ended, 'Permanently delete "Ada Resume"?' in written) == (code, True), written
+    assert said in written
     assert acme.answers("accounts", "show", "acme", "--json")["resumes"] == left
 
 

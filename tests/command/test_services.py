@@ -22,7 +22,7 @@ from tests.command.conftest import CommandLine, a_resume, finish, is_alive, open
 from tests.support.waiting import children_of, wait_until
 
 REFUSED = (
-    "The new key could not be written, so it was revoked: {} is there, and is neither an earlier key "
+    "The new key could not be written, so it was revoked: {} exists and is neither an earlier key "
     "nor an empty file. Move it away, then try again"
 )
 
@@ -135,7 +135,7 @@ def test_a_child_that_dies_is_replaced(run: CommandLine) -> None:
     process.send_signal(signal.SIGINT)
     code, _, stderr = finish(process, within_s=40)
     assert code == 0
-    assert "The API ended (killed by signal 9); starting it again in 0.5 s." in stderr
+    assert "The API ended (killed by signal 9); restarting in 0.5 s." in stderr
 
 
 @pytest.mark.slow
@@ -150,7 +150,7 @@ def test_a_terminal_gets_the_key_once(run: CommandLine) -> None:
     _, _, stderr = finish(process, within_s=40)
     os.close(leader)
     assert api_keys.FORM.fullmatch(secret)
-    assert "shown only this once" in stderr
+    assert "shown only once" in stderr
     assert not (run.home / "first-key").exists()
 
 
@@ -222,7 +222,7 @@ def test_a_home_that_cannot_be_written_is_refused_like_one_that_cannot_be_made(
     message = run.fails(3, "up", "--port", "0")
 
     assert message == (
-        f"Cannot write in the home {run.home}: Is a directory. Name another with --home"
+        f"Cannot write to the home {run.home}: Is a directory. Choose another with --home"
     )
 
 
@@ -232,7 +232,7 @@ def test_a_second_up_on_the_same_home_is_refused_by_name(run: CommandLine) -> No
     second = start("--home", str(run.home), "up", "--port", "0", "--json")
     code, stdout, stderr = finish(second)
     assert (code, stdout) == (1, "")
-    assert f"already (process {process.pid})" in stderr
+    assert f"(process {process.pid})" in stderr
     process.send_signal(signal.SIGTERM)
     assert finish(process, within_s=40)[0] == 0
 
@@ -270,7 +270,7 @@ def test_a_second_demo_in_the_same_home_changes_nothing(done: CommandLine) -> No
 
     told = done.succeeds("demo", "--once")
 
-    assert "nothing that is there was changed" in told
+    assert "nothing was changed" in told
     assert everything() == before
 
 
@@ -289,7 +289,7 @@ def test_it_serves_until_ctrl_c_and_shows_how_to_ask(run: CommandLine) -> None:
     process = start("--home", str(run.home), "demo", "--port", "0")
     assert process.stdout is not None
     told = ""
-    while "Ctrl-C ends the demo." not in told:
+    while "Press Ctrl-C to stop." not in told:
         line = process.stdout.readline()
         assert line, finish(process)
         told += line
@@ -334,7 +334,7 @@ def test_a_home_of_nobody_s_is_temporary_and_kept_only_after_once(
     assert not (tmp_path / "precious.db").exists()
     home = re.search(r"The demo's home is (\S+)\.\n", stdout)
     assert home is not None
-    assert stderr.endswith(f"The demo's home {home[1]} is kept: remove it when you are done.\n")
+    assert stderr.endswith(f"Kept the demo's home {home[1]}. Remove it when you are done.\n")
     assert (Path(home[1]) / "resumes.db").exists()
 
     process = start("demo", "--port", "0", "--json")
@@ -345,7 +345,7 @@ def test_a_home_of_nobody_s_is_temporary_and_kept_only_after_once(
     process.terminate()
     code, _, stderr = finish(process, within_s=40)
     assert code == 0
-    assert "The demo's home is removed" in stderr
+    assert "Removed the demo's home" in stderr
     assert not Path(json.loads(begun)["home"]).exists()
 
 
@@ -355,8 +355,8 @@ def test_a_home_with_accounts_of_others_is_refused_and_nothing_is_added(acme: Co
     message = acme.fails(1, "demo", "--once")
 
     assert message == (
-        f"{acme.home} is not a demo's home: it has the accounts acme. Name a new folder with "
-        "--home, or none"
+        f"{acme.home} is not a demo's home: it has the accounts acme. Choose a new folder with "
+        "--home, or omit it"
     )
     assert acme.answers("accounts", "list", "--json") == before
 

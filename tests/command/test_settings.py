@@ -82,7 +82,10 @@ NAMES = "use a list of at most 100 names of 1 to 100 printable characters"
         (r'host = "127.0.0.1\u0000.example"', r'host "127.0.0.1\x00.example" in FILE: remove'),
         (r'on_import = "echo \u0000"', r'Invalid on_import "echo \x00" in FILE: remove'),
         (r'database = "sqlite:///a\u0000"', 'Invalid database "…" in FILE: remove'),
-        ('home = "/elsewhere"', 'Invalid home "/elsewhere" in FILE: the home is where this file'),
+        (
+            'home = "/elsewhere"',
+            'Invalid home "/elsewhere" in FILE: the home is the folder of this file',
+        ),
         (f"{'x' * 30_000} = 1", f'Unknown setting "{"x" * 80}" in FILE'),
         (f"port = {'9' * 5_000}", "Invalid configuration FILE: a number has too many digits"),
         (f"port = 0x{'f' * 5_000}", f'Invalid port "…" in FILE: {WHOLE_PORT}'),
@@ -128,8 +131,7 @@ def test_a_configuration_may_be_a_link_unless_it_leads_nowhere(run: CommandLine)
     file = run.home / "config.toml"
     file.symlink_to("of-all.toml")
     assert run.fails(2, "list") == (
-        f"Cannot read the configuration {file}: the link leads nowhere. Make its target, or "
-        "remove it"
+        f"Cannot read the configuration {file}: the link is broken. Create its target, or remove it"
     )
     (run.home / "of-all.toml").write_text("port = 'x'", encoding="ascii")
     assert f'Invalid port "x" in {file}' in run.fails(2, "list")

@@ -39,7 +39,7 @@ def test_older_backups_go_when_the_new_one_is_there(acme: CommandLine, tmp_path:
 
 
 def test_to_keep_some_a_folder_is_needed(acme: CommandLine, tmp_path: Path) -> None:
-    assert "no folder" in acme.fails(2, "db", "backup", str(tmp_path / "one.db"), "--keep", "2")
+    assert "not a folder" in acme.fails(2, "db", "backup", str(tmp_path / "one.db"), "--keep", "2")
     assert acme("db", "backup", str(tmp_path), "--keep", "0").exit_code == 2
 
 
@@ -51,7 +51,10 @@ def test_a_backup_is_not_named_as_a_part_of_a_database(
     first, second = tmp_path / "first.db", tmp_path / f"first.db{ending}"
     acme.succeeds("db", "backup", str(first))
     said = acme.fails(1, "db", "backup", str(second))
-    assert said == f"{second} would be taken for a part of the database first.db: name another file"
+    assert (
+        said
+        == f"{second} would be mistaken for a part of the database first.db: choose another file"
+    )
     assert "acme" in acme.succeeds("--database", f"sqlite:///{first}", "accounts", "list")
 
 
@@ -65,7 +68,7 @@ def test_a_log_that_was_left_behind_gets_no_backup(
         log.write_bytes((acme.home / "resumes.db-wal").read_bytes())
     said = acme.fails(1, "db", "backup", str(tmp_path / "backup.db"))
     assert said == (
-        f"{log} would be taken for a part of {tmp_path / 'backup.db'}: remove it, or name another file"
+        f"{log} would be mistaken for a part of {tmp_path / 'backup.db'}: remove it, or choose another file"
     )
     assert not (tmp_path / "backup.db").exists()
 
@@ -149,7 +152,7 @@ def test_what_a_home_reads_as_its_own_is_no_name_for_a_backup_an_export_or_a_sto
     acme: CommandLine, name: str
 ) -> None:
     file = acme.home / name
-    refused = f"{file} would be taken for a home's own file: name another file"
+    refused = f"{file} would be mistaken for a home's own file: choose another file"
     assert acme.fails(1, "db", "backup", str(file)) == refused
     assert acme.fails(1, "accounts", "export", "acme", str(file)) == refused
     assert acme.fails(1, "--database", f"sqlite:///{file}", "accounts", "create", "bo") == refused
@@ -182,7 +185,7 @@ def test_a_pipe_or_a_device_is_no_place_for_a_store(
         ("accounts", "list"),
     ):
         said = acme.fails(3, "--database", url, *words)
-        assert f"The database {path} is a pipe or a device; name a file" in said
+        assert f"The database {path} is a pipe or a device; use a file" in said
 
     assert path.stat().st_mode == before
     assert list(folder.iterdir()) == [path]
@@ -195,7 +198,7 @@ def test_a_pipe_where_the_store_has_its_journal_is_told_and_not_waited_for(
     acme.succeeds("db", "backup", backup)
     journal = acme.home / "resumes.db-journal"
     os.mkfifo(journal)
-    sentence = f"{journal} is a pipe, where only a file of the store"
+    sentence = f"{journal} is a pipe, but must be a file of the store"
 
     for words in (("accounts", "list"), ("db", "restore", backup), ("db", "check")):
         assert sentence in acme.fails(3, *words)
@@ -210,7 +213,7 @@ def test_a_store_is_not_made_as_a_part_of_another(acme: CommandLine, tmp_path: P
     place = acme.home / "resumes.db-journal"
     for words in (("db", "restore", backup), ("accounts", "create", "bo")):
         said = acme.fails(1, "--database", f"sqlite:///{place}", *words)
-        assert "would be taken for a part of the database resumes.db" in said
+        assert "would be mistaken for a part of the database resumes.db" in said
     assert not place.exists()
     assert "acme" in acme.succeeds("accounts", "list")
 
@@ -225,7 +228,7 @@ def test_a_file_that_is_no_backup_is_refused(acme: CommandLine, tmp_path: Path) 
 
 def test_a_place_that_cannot_be_used_is_a_usage_error(acme: CommandLine, tmp_path: Path) -> None:
     assert "Folder not found" in acme.fails(2, "db", "backup", str(tmp_path / "absent" / "one.db"))
-    assert "Cannot write in /proc" in acme.fails(2, "db", "backup", "/proc")
+    assert "Cannot write to /proc" in acme.fails(2, "db", "backup", "/proc")
 
 
 def store_url(acme: CommandLine) -> str:
@@ -242,7 +245,7 @@ def test_a_copy_prints_what_each_table_holds(acme: CommandLine, tmp_path: Path) 
     rows = {line.split()[0]: line.split()[1:] for line in result.stdout.splitlines()}
     assert rows["documents"][0] == "2"
     assert len(rows["documents"][1]) == 64
-    assert "Both hold the same." in result.stderr
+    assert "Both are equal." in result.stderr
     assert f"`resumes --database {store_url(acme)} db reopen`" in result.stderr
     with open_store(target) as copy:
         assert accounts.get_account(copy, "acme").resume_count == 2
@@ -255,7 +258,7 @@ def test_s13_a_store_that_was_moved_says_where_to_and_can_be_taken_back(
     acme.succeeds("db", "copy", store_url(acme), target)
 
     assert target in acme.fails(3, "accounts", "create", "late")
-    assert "takes writes again" in acme("db", "reopen").stderr
+    assert "is writable again" in acme("db", "reopen").stderr
     assert "was not being moved" in acme("db", "reopen").stderr
     acme.succeeds("accounts", "create", "late")
     assert acme.answers("db", "reopen", "--json")["movedTo"] is None
@@ -298,7 +301,7 @@ def test_passwords_of_addresses_appear_nowhere(
 
 def test_upgrade_says_which_schema_the_store_has(acme: CommandLine) -> None:
     newest = migrations.list_revisions()[-1]
-    assert f"is current (schema {newest})" in acme("db", "upgrade").stderr
+    assert f"is up to date (schema {newest})" in acme("db", "upgrade").stderr
     assert acme.answers("db", "upgrade", "--json")["revision"] == newest
 
 
@@ -319,7 +322,7 @@ def test_a_store_that_is_well_ends_with_0(acme: CommandLine) -> None:
     checked = acme("db", "check")
     assert checked.exit_code == 0
     assert checked.stdout == ""
-    assert "Looked at 1 account with 1 resume: all is well." in checked.stderr
+    assert "Checked 1 account with 1 resume: no problems." in checked.stderr
 
 
 def test_what_is_wrong_is_said_with_its_remedy_and_ends_with_1(acme: CommandLine) -> None:
@@ -330,19 +333,19 @@ def test_what_is_wrong_is_said_with_its_remedy_and_ends_with_1(acme: CommandLine
     checked = acme("db", "check")
     assert checked.exit_code == 1
     wrong, remedy = checked.stdout.splitlines()
-    assert wrong.startswith("WRONG  acme: The counter says 5 resumes and there are 1;")
+    assert wrong.startswith("fail  acme: The counter says 5 resumes, but there are 1;")
     assert remedy.strip().endswith(
         f"UPDATE account_usage SET resume_count = 1 WHERE account_id = '{account.id}'"
     )
-    assert "1 thing to put right" in checked.stderr
+    assert "1 problem found" in checked.stderr
 
 
 def test_all_is_well(acme: CommandLine) -> None:
     result = acme("doctor")
 
     assert result.exit_code == 0
-    assert all(line.startswith("well   ") for line in result.stdout.splitlines())
-    assert result.stderr == "All is well.\n"
+    assert all(line.startswith("ok    ") for line in result.stdout.splitlines())
+    assert result.stderr == "No problems.\n"
     assert acme.answers("doctor", "--json")["ok"] is True
 
 
@@ -352,9 +355,9 @@ def test_something_wrong_is_exit_1_and_has_a_remedy(acme: CommandLine) -> None:
     result = acme("doctor")
 
     assert result.exit_code == 1
-    assert "WRONG  inbox" in result.stdout
+    assert "fail  inbox" in result.stdout
     assert f"--home {acme.home} accounts create nobody, or rename the folder" in result.stdout
-    assert result.stderr == "1 thing to put right.\n"
+    assert result.stderr == "1 problem.\n"
 
 
 def test_what_wants_a_look_is_told_and_is_no_failure(acme: CommandLine) -> None:
@@ -364,9 +367,9 @@ def test_what_wants_a_look_is_told_and_is_no_failure(acme: CommandLine) -> None:
     result = acme("doctor")
 
     assert result.exit_code == 0
-    assert "note   files     1 file failed" in result.stdout
+    assert "warn  files     1 failed file" in result.stdout
     assert "imports list --outcome failed\n" in result.stdout
-    assert result.stderr == "All is well; 1 thing to look at.\n"
+    assert result.stderr == "No problems, 1 warning.\n"
     told = acme.answers("doctor", "--json")
     assert told["ok"] is True
     assert [one["ok"] for one in told["findings"] if one["remedy"] is not None] == [True]
@@ -402,7 +405,7 @@ def test_a_trigger_or_a_view_is_named_and_no_backup_that_has_one_is_made_or_rest
     checked = acme("db", "check")
     assert checked.exit_code == 1
     found, remedy = checked.stdout.splitlines()
-    assert found == f"WRONG  The file has {what} (1)"
+    assert found == f"fail  The file has {what} (1)"
     assert remedy.strip() == f"Stop all programs, then in SQL: {removal}"
 
     for file in (backup, acme.home / "resumes.db"):

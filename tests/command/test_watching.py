@@ -103,7 +103,7 @@ def test_ctrl_c_ends_it_in_order(acme: CommandLine, inbox: Path) -> None:
 
     code, _, stderr = finish(process)
     assert code == 0
-    assert stderr.startswith(f"Watching {inbox.parent}. Ctrl-C stops it.\n")
+    assert stderr.startswith(f"Watching {inbox.parent}. Press Ctrl-C to stop.\n")
     assert "Traceback" not in stderr
 
 
@@ -143,9 +143,9 @@ def test_a_dry_run_names_what_would_be_left_and_why(acme: CommandLine, inbox: Pa
 
     assert result.exit_code == 0
     assert result.stderr.splitlines() == [
-        "ignored    acme/.hidden.json: Its name is a hidden or temporary one",
-        "ignored    acme/cv.pdf: Its name ends in none of .json, .ndjson, .jsonl, .gz, .zip",
-        "ignored    acme/link.json: It is a link",
+        "ignored    acme/.hidden.json: Hidden or temporary name",
+        "ignored    acme/cv.pdf: Not .json, .ndjson, .jsonl, .gz, .zip",
+        "ignored    acme/link.json: Symbolic link",
         "0 done, 0 failed, 3 ignored (nothing was changed).",
     ]
     told = [json.loads(one) for one in acme("watch", "--dry-run", "--json").stdout.splitlines()]

@@ -307,7 +307,7 @@ def test_the_words_of_closed_sets_and_of_commands_are_there(
     closed = {
         *(outcome.value for outcome in FileOutcome),
         *(state.value for state in ImporterState if state is not ImporterState.OK),
-        *("notice", "retry", "release", "rotate", "revoke"),
+        *("warning", "retry", "release", "rotate", "revoke"),
     }
     assert closed <= {word.word for word in words}
     for command in ("retry", "release", "rotate", "revoke"):

@@ -98,20 +98,20 @@ ANA: Final = "accounts create ana --plan business"
 FULL: Final = ("accounts create ana", "plans set free --max-resumes 0")
 TYPED: Final[Mapping[str, tuple[str, ...]]] = {
     "No store yet: … does not exist. …": ("list",),
-    "Several accounts exist: choose one with --account. …": (ANA, "accounts create ben", "list"),
+    "Several accounts exist. Choose one with --account: …": (ANA, "accounts create ben", "list"),
     'Account not found: "…". …': (ANA, "list --account anna"),
     "… belongs to another store, known as …. …":
         (ANA, "watch --once", "--database sqlite:///{home}/other.db watch --once"),
-    "files are held, and no importer is running to let them in":
+    "files are held, but no importer is running to import them":
         (*FULL, f"drop {GOOD}", "doctor"),
-    "… in … that this store does not know":
+    "… in … that this store does not have":
         ("accounts create ben", "db backup {home}/backup.db", *FULL, f"drop {GOOD}",
          "db restore {home}/backup.db", "doctor"),
     "Invalid JSON at byte …: …": (ANA, "drop bad/cut-off-in-the-middle.json"),
     'Invalid section "…": …': (ANA, "drop bad/year-as-text.json"),
     "Maximum resume limit reached. Your plan allows … resumes": (*FULL, f"drop {GOOD}"),
     "duplicate  …": (ANA, f"drop {GOOD}", f"drop {GOOD}"),
-    "The store is being moved to …, or was; nothing was done. …":
+    "The store is being moved to …, or has been moved; nothing was done. …":
         (ANA, "db copy sqlite:///{home}/resumes.db sqlite:///{home}/new.db", "accounts create ben"),
     "The terminal UI needs a terminal. …": (ANA, "tui"),
 }
@@ -146,7 +146,13 @@ def shows(title: str) -> Callable[[Symptom], Symptom]:
     return remember
 
 
-OF_PROCESSES = ("`resumes up` runs", "Open the link", "Port ", "Listening beyond", "The store ")
+OF_PROCESSES = (
+    "`resumes up` is already",
+    "Open the address",
+    "Port ",
+    "Listening beyond",
+    "The store ",
+)
 """How those begin that take more than one process for a moment."""
 
 
@@ -182,7 +188,7 @@ def _(scene: Scene) -> str:
     return subprocess.run(words, capture_output=True, text=True, check=False, timeout=60).stderr
 
 
-@shows("`resumes up` runs on … already (process …). Stop it first")
+@shows("`resumes up` is already running for … (process …). Stop it first")
 def _(scene: Scene) -> str:
     with running(scene.home, "up", "--json", "--port", "0") as up:
         assert up.stdout is not None
@@ -226,7 +232,7 @@ def _(scene: Scene) -> str:
         return one.communicate(timeout=60)[1].decode()
 
 
-@shows('the folder "…" names no account, so its files wait')
+@shows('the folder "…" does not match any account; its files are waiting')
 def _(scene: Scene) -> str:
     scene.has_account()
     (scene.home / "inbox" / "anna").mkdir()
@@ -301,7 +307,7 @@ def _(scene: Scene) -> str:
     return client.get(resume_id).text
 
 
-@shows("The store … is damaged or no SQLite database (…). …")
+@shows("The store … is damaged or not a SQLite database (…). …")
 def _(scene: Scene) -> str:
     scene.home.mkdir()
     scene.database.write_bytes(b"SQLite? no. " * 100)
@@ -351,7 +357,7 @@ def _(scene: Scene) -> str:
     return scene.says("list")
 
 
-@shows("The database … is mounted by itself, so its log lies elsewhere and commits can be lost. …")
+@shows("The database … is a mount point, so its log is elsewhere and commits can be lost. …")
 def _(scene: Scene) -> str:
     scene.has_account()
     mounts = scene.home / "mountinfo"

@@ -30,7 +30,7 @@ from tests.support.documents import (
     with_section,
 )
 
-UNKNOWN = "is not a known field: kept, not shown"
+UNKNOWN = "is not a known field: stored, but not displayed"
 DROPPED = "is set by the service: the value sent was dropped"
 
 EXAMPLES: list[dict[str, Any]] = [

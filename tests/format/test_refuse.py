@@ -142,7 +142,7 @@ def test_a_name_is_printed_safely_and_cut(name: str, printed: str) -> None:
     assert path == f"sections.{printed}"
     assert message.startswith(f'Invalid section "{printed}": unknown section type (must be one of ')
     assert warnings_of(a_document(**{name: 1})) == [
-        (printed, f"{printed} is not a known field: kept, not shown")
+        (printed, f"{printed} is not a known field: stored, but not displayed")
     ]
 
 

@@ -34,7 +34,7 @@ def test_the_package_has_fonts_for_these(
 
     assert (finding.severity, finding.text) == (
         Severity.OK,
-        "there are fonts for the newest resumes",
+        "the newest resumes have fonts",
     )
 
 
@@ -47,7 +47,7 @@ def test_scripts_without_a_font_are_named_with_the_packages_to_install(
 
     assert finding.severity is Severity.WARNING
     assert finding.text == (
-        "some resumes are in Japanese, Korean and Thai, and no font has that: PDFs of them show "
+        "some resumes are in Japanese, Korean and Thai, for which no font is installed: their PDFs show "
         "boxes"
     )
     assert finding.remedy == (
@@ -67,7 +67,7 @@ def test_a_font_in_the_home_will_do(
         (settings.home / "fonts" / font.name).symlink_to(font)
     [after] = find(installation, "fonts")
 
-    assert "in Chinese/Japanese, and no font has that" in before.text
+    assert "in Chinese/Japanese, for which no font is installed" in before.text
     assert after.severity is Severity.OK
 
 
@@ -83,7 +83,7 @@ def test_where_nothing_can_be_drawn_it_says_so(
     [finding] = find(installation, "fonts")
 
     assert finding.severity is Severity.WARNING
-    assert finding.text == "no PDF can be drawn: The process that draws PDFs ended"
+    assert finding.text == "PDFs cannot be drawn: The process that draws PDFs ended"
 
 
 def test_the_newest_resumes_are_looked_at_and_no_more(

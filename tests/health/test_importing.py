@@ -34,8 +34,8 @@ def test_folders_of_accounts_and_of_the_importer_are_well(
     ("name", "remedy", "command"),
     [
         ("bob", "resumes accounts create bob, or rename the folder", "resumes accounts create bob"),
-        ("$(reboot)", "Rename the folder: accounts have names of a-z, 0-9 and dashes", None),
-        ("Zoe", "Rename the folder: accounts have names of a-z, 0-9 and dashes", None),
+        ("$(reboot)", "Rename the folder: account names consist of a-z, 0-9 and -", None),
+        ("Zoe", "Rename the folder: account names consist of a-z, 0-9 and -", None),
         ("Acme", 'Rename the folder to "acme", or move its files there', None),
     ],
 )
@@ -51,7 +51,7 @@ def test_folders_without_an_account_are_named(
 
     [finding] = find(installation, "inbox")
 
-    assert finding.text == f'the folder "{name}" names no account, so its files wait'
+    assert finding.text == f'the folder "{name}" does not match any account; its files are waiting'
     assert finding.command == command
     assert (finding.remedy or "").startswith(remedy)
 
@@ -68,7 +68,7 @@ def test_folders_that_cannot_be_written_or_read_are_named(
     monkeypatch.setattr(Path, "iterdir", refuse)
     [unread] = find(installation, "inbox")
 
-    assert closed.text == f"{inbox} cannot be written"
+    assert closed.text == f"{inbox} is not writable"
     assert unread.text == f"{inbox} cannot be read: Permission denied"
     assert unread.remedy == remedy_for(inbox)
 
@@ -85,11 +85,14 @@ def test_files_that_nobody_takes_are_named_for_each_folder(
 
     assert well.severity is Severity.OK
     assert [(one.severity, one.text) for one in notices] == [
-        (Severity.WARNING, f'no importer takes 1 file in {inbox}: "x\\x1b.txt" (its ending)'),
         (
             Severity.WARNING,
-            f'no importer takes 4 files in {inbox}/acme: "a.pdf" (its ending), '
-            '"b.txt" (its ending), "c" (its ending), and 1 more',
+            f'1 file in {inbox} will not be imported: "x\\x1b.txt" (unsupported file type)',
+        ),
+        (
+            Severity.WARNING,
+            f'4 files in {inbox}/acme will not be imported: "a.pdf" (unsupported file type), '
+            '"b.txt" (unsupported file type), "c" (unsupported file type), and 1 more',
         ),
     ]
     assert notices[0].about != notices[1].about
@@ -116,24 +119,24 @@ def test_each_file_that_is_ignored_has_its_reason(inbox: Path, tmp_path: Path) -
 
     found = find_ignored_files(inbox, now_s=lambda: now_s)
 
-    ending = "its ending"
+    ending = "unsupported file type"
     assert list(found.items()) == [
-        ("", [("a.json", "in no account's folder")]),
+        ("", [("a.json", "not in an account folder")]),
         (
             "ana",
             [
                 ("a.pdf", ending),
-                ("away", "a link"),
-                ("f.json", "no file"),
-                ("l.json", "a link"),
-                ("x.json", "no file"),
+                ("away", "symbolic link"),
+                ("f.json", "not a regular file"),
+                ("l.json", "symbolic link"),
+                ("x.json", "not a regular file"),
             ],
         ),
         (
             "zoe",
             [
                 ("2.txt", ending),
-                ("old.json.part", "a temporary name"),
+                ("old.json.part", "temporary name"),
                 *((f"old/{number}.txt", ending) for number in (1, 2, 3)),
             ],
         ),
@@ -158,7 +161,7 @@ def test_failed_and_held_files_want_a_look(
 
     listing = "resumes imports list --outcome"
     assert [(one.severity, one.text, one.command) for one in findings] == [
-        (Severity.WARNING, "1 file failed and waits to be fixed", f"{listing} failed"),
+        (Severity.WARNING, "1 failed file needs attention", f"{listing} failed"),
         (Severity.WARNING, "2 files are held until the plan has room", f"{listing} held"),
     ]
 
@@ -175,7 +178,10 @@ def test_requests_that_wait_for_long_are_told(
 
     [finding] = find(installation, "requests")
 
-    assert (finding.severity, finding.text) == (Severity.WARNING, "the oldest waits for 5 minutes")
+    assert (finding.severity, finding.text) == (
+        Severity.WARNING,
+        "the oldest has been waiting for 5 minutes",
+    )
 
 
 # Importers
@@ -186,7 +192,7 @@ def test_none_is_fine_while_nothing_waits_for_one(installation: Installation) ->
 
     assert (finding.severity, finding.text) == (
         Severity.OK,
-        "none is running; `resumes up` starts one",
+        "none is running; start one with `resumes up`",
     )
 
 
@@ -197,7 +203,7 @@ def test_none_is_fine_while_nothing_waits_for_one(installation: Installation) ->
         (ImporterState.OK, [], None, "", None),
         (ImporterState.POLLING, ["It looks."], 0, ". It looks", None),
         (ImporterState.DEGRADED, ["Chown it.", "It looks."], 0, "", "Chown it. It looks"),
-        (ImporterState.DEGRADED, [], 0, "", "It is not well; its log says more"),
+        (ImporterState.DEGRADED, [], 0, "", "See its log"),
     ],
 )
 def test_one_that_lives_says_how_it_is(
@@ -232,13 +238,16 @@ def test_one_of_the_home_that_has_gone_silent_is_wrong_unless_another_one_watche
 
     assert finding.severity is Severity.ERROR
     assert finding.text == (
-        f"process 4711 on host, which watched {inbox}, has said nothing for 5 minutes"
+        f"process 4711 on host, which watched {inbox}, has not responded for 5 minutes"
     )
-    assert (finding.remedy, finding.command) == ("If it has ended: resumes up", "resumes up")
+    assert (finding.remedy, finding.command) == (
+        "If it has stopped, start it again: resumes up",
+        "resumes up",
+    )
     importers.announce(store, an_importer("2" * 24, root=str(inbox.resolve())))
     first, second = find(installation, "importer")
     assert (first.remedy, second.remedy) == (None, None)
-    assert second.text.endswith("for 5 minutes; another one watches it")
+    assert second.text.endswith("for 5 minutes; another importer watches it now")
 
 
 def test_one_of_another_folder_that_has_gone_silent_is_told_without_a_command(
@@ -250,8 +259,8 @@ def test_one_of_another_folder_that_has_gone_silent_is_told_without_a_command(
     [finding] = find(installation, "importer")
 
     assert finding.severity is Severity.WARNING
-    assert "watched /srv/original/inbox, has said nothing for 5 minutes" in finding.text
-    assert "is forgotten after 24 hours" in (finding.remedy or "")
+    assert "watched /srv/original/inbox, has not responded for 5 minutes" in finding.text
+    assert "no longer listed after 24 hours" in (finding.remedy or "")
     assert finding.command is None
     assert "watch" not in (finding.remedy or "")
 
@@ -268,19 +277,19 @@ def test_files_that_wait_while_no_importer_runs_are_told(
 
     missing = find(installation, "importer")
 
-    asked = "were asked for again, and no importer takes them up"
+    asked = "are queued, but no importer is running for them"
     assert {one.text: one.command for one in missing} == {
         f"files {asked}": "resumes up",
         f"files of {root} {asked}": "resumes up",
         f"files of /srv/moved {asked}": None,
-        "files are held, and no importer is running to let them in": None,
+        "files are held, but no importer is running to import them": None,
     }
     for one in missing:
         if one.command is not None:
             assert (one.severity, one.remedy) == (Severity.ERROR, "Start one: resumes up")
         else:
             assert one.severity is Severity.WARNING
-            assert "tart the one of /srv/moved again, or `resumes up`" in (one.remedy or "")
+            assert "Restart the one for /srv/moved, or run `resumes up`" in (one.remedy or "")
     a_file(store, account, "5" * 24, FileOutcome.HELD, reason="quota_reached", root=root)
     assert find(installation, "importer")[-1].command == "resumes up"
     importers.announce(store, an_importer(root=root))

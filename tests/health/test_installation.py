@@ -67,7 +67,7 @@ def test_bad_settings_are_a_finding(installation: Installation, tmp_path: Path) 
 
 def test_a_home_must_be_there_and_ours_alone(installation: Installation, tmp_path: Path) -> None:
     missing = checks.check_home(installation, tmp_path / "no")
-    assert (missing.remedy, missing.command) == ("`resumes up` makes it", "resumes up")
+    assert (missing.remedy, missing.command) == ("Create it with `resumes up`", "resumes up")
     home = tmp_path / "my home"
     home.mkdir(mode=0o755)
     assert checks.check_home(installation, home).command == f"chmod o-rwx '{home}'"
@@ -86,7 +86,7 @@ def test_a_home_that_may_not_be_seen_is_a_finding(
 
     finding = checks.check_home(installation, tmp_path / "home")
 
-    assert finding.text == f"{tmp_path / 'home'} cannot be seen by this user"
+    assert finding.text == f"this user cannot access {tmp_path / 'home'}"
     assert checks.check_disk(tmp_path / "home").text.endswith(" GiB free")
 
 
@@ -100,7 +100,7 @@ def test_a_full_disk_is_told(
     [finding] = find(installation, "disk")
 
     assert finding.text == "0.4 GiB free"
-    assert "Make room" in (finding.remedy or "")
+    assert "Free up space" in (finding.remedy or "")
 
 
 def test_an_old_sqlite_is_told(installation: Installation, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -119,7 +119,7 @@ def test_a_file_that_a_host_shares_wants_a_look(tmp_path: Path) -> None:
     finding = check_sqlite(tmp_path / "resumes.db", mountinfo=mounts)
 
     assert finding.severity is Severity.WARNING
-    assert "lies on 9p, a folder that a host shares" in finding.text
+    assert "is on 9p, a folder that a host shares" in finding.text
 
 
 # Plans and keys
@@ -138,7 +138,7 @@ def test_full_accounts_are_led_to_the_smallest_plan_with_room(
     full, over = find(installation, "quota")
 
     assert full.severity is Severity.WARNING
-    assert full.text.startswith("full holds 1 of the 1 resumes of its plan tiny")
+    assert full.text.startswith("full is full (1 of 1, plan tiny)")
     assert full.command == "resumes accounts set-plan full middle"
     assert over.command in {
         f"resumes accounts set-plan over {name}" for name in ("free", "business")
@@ -147,7 +147,7 @@ def test_full_accounts_are_led_to_the_smallest_plan_with_room(
         plans.set_plan_limits(store, PlanChange(plan.name, max_resumes=1))
     full, over = find(installation, "quota")
     assert full.command == over.command == "resumes plans list"
-    assert "make its plan larger" in (full.remedy or "")
+    assert "enlarge its plan" in (full.remedy or "")
 
 
 def test_many_full_accounts_and_many_keys_that_were_never_shown_are_counted(
@@ -161,8 +161,8 @@ def test_many_full_accounts_and_many_keys_that_were_never_shown_are_counted(
 
     full, unseen = find(installation, "quota"), find(installation, "keys")
 
-    assert (len(full), full[-1].text) == (11, "2 further accounts can take no more resumes")
-    assert (len(unseen), unseen[-1].text) == (11, "2 further keys never shown")
+    assert (len(full), full[-1].text) == (11, "2 more full accounts")
+    assert (len(unseen), unseen[-1].text) == (11, "2 more keys never shown")
 
 
 def test_a_key_that_was_never_shown_is_told_until_it_is_revoked(
@@ -173,7 +173,7 @@ def test_a_key_that_was_never_shown_is_told_until_it_is_revoked(
     new = api_keys.create_key(store, account.name)
     clock.advance(600)
     [being_shown] = find(installation, "keys")
-    assert (being_shown.severity, being_shown.text) == (Severity.OK, "2 keys in use or ready to be")
+    assert (being_shown.severity, being_shown.text) == (Severity.OK, "2 active keys")
     clock.advance(1)
 
     [finding] = find(installation, "keys")
@@ -182,7 +182,7 @@ def test_a_key_that_was_never_shown_is_told_until_it_is_revoked(
     assert finding.text == f"{new.id} of acme was never shown, so nobody can use it"
     assert finding.command == f"resumes keys revoke {new.id}"
     api_keys.revoke_key(store, new.id)
-    assert [one.text for one in find(installation, "keys")] == ["1 key in use or ready to be"]
+    assert [one.text for one in find(installation, "keys")] == ["1 active key"]
 
 
 # What commands are called, whom a file belongs to, and words
@@ -206,9 +206,9 @@ def test_commands_in_messages_begin_as_the_program_was_called(store: Store, tmp_
     called = "resumes --home '/srv/a b'"
     installation = installation_of(store, Settings(home=tmp_path), called)
 
-    told = installation.typeable("No store. `resumes up` makes one, `make demo` too")
+    told = installation.typeable("No store. Create one with `resumes up` or `make demo`")
 
-    assert told == f"No store. `{called} up` makes one, `make demo` too"
+    assert told == f"No store. Create one with `{called} up` or `make demo`"
     assert installation.typeable(told) == told
     assert installation.command_line("accounts", "create", "$x") == f"{called} accounts create '$x'"
     with installation.store():
@@ -225,8 +225,8 @@ def test_a_remedy_for_a_file_goes_by_who_asks(tmp_path: Path) -> None:
     assert remedy_for(path, user_id=other) == f"Run this as its owner, {MY_NAME}"
     as_owner = f"Run this as its owner, {MY_NAME}, or chown it to {other}"
     assert remedy_for(tmp_path, user_id=other) == as_owner
-    assert remedy_for(tmp_path).startswith("See why its file system takes no writes")
-    assert remedy_for(tmp_path / "no") == f"Give user {MY_NAME} the right to look into its folder"
+    assert remedy_for(tmp_path).startswith("Find out why its file system is read-only")
+    assert remedy_for(tmp_path / "no") == f"Give user {MY_NAME} access to its folder"
     assert [find_owner(tmp_path), find_owner(tmp_path / "no")] == [MY_NAME, None]
 
 

@@ -61,7 +61,10 @@ def test_a_store_that_was_copied_elsewhere_is_wrong_until_it_is_reopened(
     [finding] = find(installation, "store")
 
     assert finding.severity is Severity.ERROR
-    assert "is being moved to postgresql://db/resumes, or was, and takes no writes" in finding.text
+    assert (
+        "is read-only: it is being moved to postgresql://db/resumes, or has been moved"
+        in finding.text
+    )
     assert (finding.remedy or "").endswith("`resumes --home moved db reopen`")
     closed.reopen(store)
     assert [one.severity for one in find(installation, "store")] == [Severity.OK]
@@ -73,8 +76,8 @@ def test_a_store_of_somebody_else_is_a_finding(tmp_path: Path) -> None:
     *_, last = checks.iter_findings(opening(Settings(home=tmp_path)))
 
     assert last.subject == "store"
-    assert "is damaged or no SQLite database" in last.text
-    assert last.remedy == "Restore a backup, or name another file with --database"
+    assert "is damaged or not a SQLite database" in last.text
+    assert last.remedy == "Restore a backup, or choose another file with --database"
 
 
 @pytest.mark.parametrize("name", ["resumes.db", "resumes.db-wal"])
@@ -92,7 +95,7 @@ def test_a_store_that_may_not_be_opened_leads_to_its_owner(
 
     *_, last = checks.iter_findings(Installation(lambda: settings, refuse, command_line))
 
-    assert last.text == f"{tmp_path / name} of {MY_NAME} may not be opened"
+    assert last.text == f"this user may not open {tmp_path / name} (owner: {MY_NAME})"
     assert last.remedy == f"chmod u+rwX {tmp_path / name}"
 
 
@@ -163,13 +166,15 @@ def test_a_log_that_is_not_cut_is_told(installation: Installation, store: Store)
     assert (size.data_bytes, size.log_bytes) == (store.path.stat().st_size, size.log_bytes or 0)
     [measured] = find(installation, "size")
     assert (
-        measured.text == f"{in_bytes(size.data_bytes)}, and {in_bytes(size.log_bytes or 0)} of log"
+        measured.text
+        == f"{in_bytes(size.data_bytes)} (+ {in_bytes(size.log_bytes or 0)} write-ahead log)"
     )
     assert check_size(Size(2**40, LARGE_LOG_BYTES - 1)).severity is Severity.OK
 
     finding = check_size(Size(2**20, LARGE_LOG_BYTES))
 
-    assert (finding.severity, finding.text) == (Severity.WARNING, "1.0 MiB, and 256 MiB of log")
+    assert finding.severity is Severity.WARNING
+    assert finding.text == "1.0 MiB (+ 256 MiB write-ahead log)"
 
 
 def test_counters_that_lie_are_found(
@@ -179,7 +184,7 @@ def test_counters_that_lie_are_found(
 
     [finding] = find(installation, "counters")
 
-    assert finding.text == f"wrong in {account.name} (7 for 0)"
+    assert finding.text == f"wrong in {account.name} (7 instead of 0)"
 
 
 # A PostgreSQL server
@@ -205,11 +210,16 @@ def facts(**changes: Any) -> ServerFacts:
             (facts(**{name: "off"}), 1, ["version 18.4", f"{name} is off: "], f"Set {name} to on")
             for name in ("synchronous_commit", "fsync", "full_page_writes")
         ),
-        (facts(is_standby=True), 1, ["version", "is a standby"], "target_session_attrs=read-write"),
+        (
+            facts(is_standby=True),
+            1,
+            ["version", "is a read-only standby"],
+            "target_session_attrs=read-write",
+        ),
         (
             facts(),
             12,
-            ["version", "takes 97 connections, and this machine alone may want 104"],
+            ["version", "accepts 97 connections, but this machine alone may need 104"],
             "Set max_connections to 124",
         ),
     ],
@@ -260,7 +270,7 @@ def test_a_server_that_is_not_there_has_a_remedy(settings: Settings) -> None:
     assert "postgresql://127.0.0.1:1/resumes cannot be used now" in last.text
     assert "Connection refused" in last.text
     assert "secret" not in f"{last}"
-    assert (last.remedy or "").startswith("See that the server runs")
+    assert (last.remedy or "").startswith("Check that the server is running")
 
 
 def test_an_importer_of_another_machine_is_not_started_here(

@@ -121,7 +121,7 @@ def test_names_are_shown_escaped_and_not_without_end() -> None:
 @pytest.mark.parametrize("name", ["a.zip", "a.json.gz", "a.gz", "x/b.ndjson.GZ"])
 def test_archives_within_are_refused(name: str) -> None:
     (message,) = refused(zipped({name: b"x"})).values()
-    assert message == "It is an archive within an archive, which is not opened"
+    assert message == "It is a nested archive, which is not opened"
 
 
 def test_encrypted_and_oddly_compressed_members_are_refused() -> None:
@@ -129,7 +129,7 @@ def test_encrypted_and_oddly_compressed_members_are_refused() -> None:
     assert refused(edited(body, flags=1)) == {"a.json": "It is encrypted"}
     for method in (zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA):
         (message,) = refused(zipped({"a.json": b"{}"}, method)).values()
-        assert message == f"It is compressed by method {method}, not by deflate"
+        assert message == f"It is compressed with method {method}, not with deflate"
     (message,) = refused(edited(body, method=99)).values()
     assert "method 99" in message
 
@@ -163,12 +163,14 @@ def test_what_is_no_zip_is_told_so(body: bytes) -> None:
 def test_a_zip_that_is_cut_short_anywhere_is_refused() -> None:
     body = zipped({"a.json": b"{}", "b.json": b"[]"})
     for size in range(4, len(body)):
-        assert refusal(body[:size]) == "The zip archive is damaged or cut short"
+        assert refusal(body[:size]) == "The zip archive is damaged or truncated"
 
 
 @pytest.mark.parametrize("members", [{}, {"a.txt": b"x", "folder/": b"", ".a.json": b"x"}])
 def test_a_zip_without_a_file_to_import_says_so(members: dict[str, bytes]) -> None:
-    assert refusal(zipped(members)).startswith("The zip archive holds no file that ends in .json")
+    assert refusal(zipped(members)).startswith(
+        "The zip archive contains no file that ends in .json"
+    )
 
 
 def test_members_in_front_of_which_something_else_stands_are_found() -> None:
@@ -245,11 +247,11 @@ def test_streams_one_after_the_other_are_one_content_and_zeros_may_follow() -> N
     [
         (b"", "not a gzip file"),
         (b'{"a":1}', "not a gzip file"),
-        (gzipped(CONTENT)[:-1], "cut short"),
-        (gzipped(CONTENT)[:100], "cut short"),
-        (b"\x1f\x8b", "cut short"),
+        (gzipped(CONTENT)[:-1], "truncated"),
+        (gzipped(CONTENT)[:100], "truncated"),
+        (b"\x1f\x8b", "truncated"),
         (gzipped(CONTENT) + b"\0\0x", "damaged"),
-        (gzipped(b"a") + b"\x1f\x8b", "cut short"),
+        (gzipped(b"a") + b"\x1f\x8b", "truncated"),
         (gzipped(CONTENT)[:-8] + b"\0" * 8, "damaged"),
         (gzipped(CONTENT)[:10] + b"\xff" * 100, "damaged"),
     ],
@@ -285,7 +287,7 @@ def test_no_more_is_inflated_than_a_file_may_hold() -> None:
             taken.append(chunk)
             yield chunk
 
-    with pytest.raises(CannotUnpack, match="inflated, the limit is 20000 bytes"):
+    with pytest.raises(CannotUnpack, match="uncompressed, the limit is 20000 bytes"):
         collect(endless(), LIMITS, ignore)
     assert len(taken) == 21
     assert collect([b" " * 20_000], LIMITS, ignore) == b" " * 20_000

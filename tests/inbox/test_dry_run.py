@@ -163,10 +163,10 @@ def test_files_that_would_be_left_are_counted_and_told(
     drop(root, "2.json")
     assert dry_run() == Summary(ignored=2, waiting=2)
     assert ignored == [("ana/notes.txt", SkipReason.ENDING), ("ana/old.json", SkipReason.REPORT)]
-    assert [notice.split(":")[0] for notice in told.notices] == [
-        "Files directly in the watched folder are left there",
-        'The folder "nobody" names no account, so its files are left where they are. They are '
-        "imported as soon as there is an account of that name",
+    assert [notice.split(". Use ")[0] for notice in told.notices] == [
+        "Files directly in the watched folder are ignored",
+        'The folder "nobody" does not match any account, so its files are waiting. They are '
+        "imported as soon as an account of that name exists",
     ]
     told.notices.clear()
     assert dry_run(account="ana") == Summary(done=1, ignored=2, waiting=1)

@@ -216,8 +216,8 @@ def test_one_that_hangs_is_killed_and_the_next_batch_has_its_run(
     wait_until(lambda: len(told) == 2)
 
     assert told == [
-        "The command of --on-import did not end within 0.2 s and was killed. Imports are not "
-        "affected. Start long work in the background",
+        "The command of --on-import did not finish within 0.2 s and was killed. Imports are not "
+        "affected. Run long tasks in the background",
         "The command of --on-import works again",
     ]
 

@@ -246,7 +246,7 @@ def test_files_that_nobody_owns_are_told_of_once_and_imported_as_soon_as_somebod
     assert told.files == []
     assert len(told.notices) == 2
     assert "--account" in told.notices[0]
-    assert '"bo" names no account' in told.notices[1]
+    assert '"bo" does not match any account' in told.notices[1]
     assert importer.summary().waiting == 2
     an_account("bo")
     importer.round()
@@ -260,7 +260,7 @@ def test_files_in_root_wait_for_the_chosen_account(
     drop(root, "1.json")
     importer = an_importer(account="bo")
     importer.round()
-    assert 'no account "bo"' in told.notices[0]
+    assert 'The account "bo" does not exist' in told.notices[0]
     an_account("bo")
     importer.round()
     assert [(file.account, file.name) for file in told.files] == [("bo", "1.json")]
@@ -276,7 +276,7 @@ def test_an_account_that_goes_leaves_its_folder_untouched(
     drop(root, "ana/2.json")
     importer.round()
     assert (root / "ana/2.json").exists()
-    assert '"ana" names no account' in told.notices[0]
+    assert '"ana" does not match any account' in told.notices[0]
 
 
 # Order, batches and what it comes to

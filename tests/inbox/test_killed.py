@@ -373,7 +373,7 @@ def test_what_is_written_on_and_cannot_be_put_back_for_now_is_put_back_later(
     importer = an_importer(observe=during(Moment.MOVED, write_on_and_hinder))
     with bound_by_permissions():
         importer.round()
-        assert any("cannot be put back: Permission denied" in notice for notice in told.notices)
+        assert any("cannot be moved back: Permission denied" in notice for notice in told.notices)
         assert names_below(root / "ana") == []
         (root / "ana").chmod(0o755)
         for _ in range(3):

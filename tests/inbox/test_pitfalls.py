@@ -268,7 +268,7 @@ def test_i4_what_is_written_after_the_commit_is_a_file_of_its_own(
 
     importer = an_importer(observe=during(Moment.COMMITTED, write_on))
     importer.round()
-    assert any("is imported as a file of its own" in notice for notice in told.notices)
+    assert any("is imported as a separate file" in notice for notice in told.notices)
     for _ in range(2):
         monotonic.advance(5)
         importer.round()
@@ -606,7 +606,7 @@ def test_i11_what_cannot_be_filed_stays_claimed_is_retried_and_stops_new_claims(
     assert resume_names(store, ana.id) == ["1"]
     assert (root / "ana/2.json").exists()
     (notice,) = told.notices
-    assert "Cannot file ana/1.json away" in notice
+    assert "Cannot move ana/1.json" in notice
     (root / "_done").unlink()
     importer.round()
     assert not importer.is_stuck

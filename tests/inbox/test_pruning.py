@@ -176,7 +176,7 @@ def test_a_linked_folder_of_done_files_is_left_alone_and_told_once(
     removed, [notice] = prune(root, 0)
 
     assert removed == 0
-    assert notice.startswith("Cannot remove old done files in _done: ")
+    assert notice.startswith("Cannot delete old files in _done: ")
     assert (tmp_path / DONE / "2025-01-01" / "cv-0123abcd.json").exists()
 
 
@@ -213,7 +213,7 @@ def test_what_may_not_be_removed_stays_and_is_told_once(root: Path) -> None:
     (root / DONE / "2025-01-01").chmod(0o755)
     assert removed == 1
     assert notices == [
-        "Cannot remove old done files in _done/2025-01-01: Permission denied. They stay and are "
-        "tried again; let the user that runs the importer write there"
+        "Cannot delete old files in _done/2025-01-01: Permission denied. They stay and will "
+        "be retried; give the user that runs the importer write access"
     ]
     assert len(names_below(root / DONE)) == 2

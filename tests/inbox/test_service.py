@@ -72,7 +72,7 @@ def test_a_root_that_cannot_be_used_is_refused(
 
 def test_a_root_without_room_for_work_is_refused(root: Path, drain: Drain) -> None:
     (root / ".importer" / "0.lock").mkdir(parents=True)
-    with pytest.raises(InvalidArgument, match="Cannot write in"):
+    with pytest.raises(InvalidArgument, match="Cannot write to"):
         drain(settle_s=0.05)
 
 
@@ -105,7 +105,7 @@ def test_a_file_is_found_by_its_event_or_by_the_next_scan(
         wait_until(lambda: resume_names(store, ana.id) == ["1"])
         drop(root, "ana/deep/2.json", a_document("2"))
         wait_until(lambda: resume_names(store, ana.id) == ["1", "2"])
-    assert any("polling was asked for" in notice for notice in told.notices) is poll
+    assert any("polling was requested" in notice for notice in told.notices) is poll
 
 
 def test_held_files_are_released_without_a_restart(
@@ -155,7 +155,7 @@ def test_a_finding_is_announced_at_once_and_goes_when_it_is_over(
         wait_until(lambda: any(one.importer.findings for one in importers.list_importers(store)))
         row = importers.list_importers(store)[0].importer
         assert row.state is ImporterState.POLLING
-        assert "polling was asked for" in row.findings[0].sentence
+        assert "polling was requested" in row.findings[0].sentence
 
 
 def test_an_importer_that_cannot_be_announced_imports_all_the_same(

@@ -181,7 +181,7 @@ def test_an_importer_stands_by_while_another_works_and_says_so_once(
     assert second.stands_by
     assert resume_names(store, ana.id) == []
     (notice,) = told.notices
-    assert notice.startswith(f"Another importer works in {root}. This one stands by")
+    assert notice.startswith(f"Another importer is running in {root}. This one is on standby")
     first.close()
     second.round()
     assert resume_names(store, ana.id) == ["1"]
@@ -208,5 +208,5 @@ def test_where_nothing_can_be_locked_the_folder_is_refused(
 
     (root / ".importer").mkdir()
     (root / ".importer" / "0.lock").symlink_to("/dev/null")
-    with pytest.raises(InvalidArgument, match="Cannot write in"):
+    with pytest.raises(InvalidArgument, match="Cannot write to"):
         an_importer()

@@ -41,7 +41,7 @@ from tests.support.inbox.builders import (
 from tests.support.resumes import a_document
 from tests.support.store.builders import Busy
 
-NOTHING_NEW = "Nothing new is taken until that is over"
+NOTHING_NEW = "No new files are imported until this is resolved"
 
 
 # The store
@@ -115,7 +115,7 @@ def test_a_store_out_of_reach_is_told_once_and_again_when_it_is_over(
         wait_until(lambda: len(told.notices) == 2)
     assert told.notices == [
         f"The store is busy; nothing was done, try again. {NOTHING_NEW}",
-        "Importing goes on",
+        "Importing resumed",
     ]
     assert told.outcomes() == {"ana/1.json": "done"}
 
@@ -247,7 +247,7 @@ def test_a_file_that_cannot_be_taken_stays_and_is_told_of_once(
         drop(root, "bo/1.json")
         importer.round()
     assert path.exists()
-    assert [notice.split(".")[0] for notice in told.notices] == ["Cannot take ana/1"]
+    assert [notice.split(".")[0] for notice in told.notices] == ["Cannot pick up ana/1"]
     assert "Permission denied" in told.notices[0]
     assert told.outcomes() == {"bo/1.json": "done"}
     assert importer.summary().stuck == 1
@@ -281,7 +281,7 @@ def test_a_file_on_a_bad_sector_stays_is_told_and_keeps_no_other_waiting(
             importer.round()
         assert bad.exists()
         assert told.outcomes() == {"ana/2.json": "done"}
-        assert [one.split(".")[0] for one in told.notices] == ["Cannot take ana/1"]
+        assert [one.split(".")[0] for one in told.notices] == ["Cannot pick up ana/1"]
         assert "Input/output error" in told.notices[0]
         assert (importer.summary().stuck, importer.awaited) == (1, [])
     for _ in range(5):
@@ -371,7 +371,7 @@ def test_a_drain_does_not_wait_for_what_cannot_be_taken_or_looked_into(
         path.parent.chmod(0o755)
     assert all(path.exists() for path in paths)
     assert (summary.done, summary.stuck) == (0, 2)
-    assert any("Cannot look into bo: Permission denied" in notice for notice in told.notices)
+    assert any("Cannot read bo: Permission denied" in notice for notice in told.notices)
 
 
 @pytest.mark.slow
@@ -411,7 +411,7 @@ def test_a_drain_that_waits_for_long_says_for_what(
     importer = an_importer(settle_s=3_600)
     Runner(importer, Changes(), notices, monotonic=FakeMonotonic(), tuning=QUICK).drain(stop)
     assert told.notices == [
-        "Waiting for ana/\\x1b.json: not whole yet, not readable, or still open for writing"
+        "Waiting for ana/\\x1b.json: incomplete, not readable, or still open for writing"
     ]
 
 
@@ -428,12 +428,12 @@ def test_an_inbox_that_vanishes_and_is_back_needs_no_restart(
     with watched():
         wait_until(lambda: len(importers.list_importers(store)) == 1)
         root.rename(root.with_name("away"))
-        wait_until(lambda: any("Nothing new is taken" in notice for notice in told.notices))
+        wait_until(lambda: any("No new files are imported" in notice for notice in told.notices))
         wait_until(lambda: any(one.importer.findings for one in importers.list_importers(store)))
         root.mkdir()
         drop(root, "ana/1.json", a_document("1"))
         wait_until(lambda: resume_names(store, account.id) == ["1"])
-        wait_until(lambda: "Importing goes on" in told.notices)
+        wait_until(lambda: "Importing resumed" in told.notices)
         wait_until(
             lambda: not any(one.importer.findings for one in importers.list_importers(store))
         )

@@ -104,10 +104,10 @@ def test_files_that_wait_are_counted_by_folder_and_account(tmp_path: Path) -> No
         (f".work/i/{other}", other): 1,
     }
     assert watched_folder.describe_unknown(waiting, {other}) == (
-        f"2 files in .work/i/{other}, _held/ana wait for accounts that this store does not know"
+        f"2 files in .work/i/{other}, _held/ana are waiting for accounts that this store does not have"
     )
     assert watched_folder.describe_unknown(waiting, {mine}) == (
-        "1 file in _held/ana waits for an account that this store does not know"
+        "1 file in _held/ana is waiting for an account that this store does not have"
     )
     assert watched_folder.describe_unknown(waiting, set()) is None
 

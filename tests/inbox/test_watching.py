@@ -85,7 +85,7 @@ class Bench:
     @property
     def is_over(self) -> bool:
         """Whether one thing was told, and then that it is over."""
-        return self.told[1:] == [f"Over: {self.told[0]}"]
+        return self.told[1:] == [f"Resolved: {self.told[0]}"]
 
 
 @pytest.fixture
@@ -184,8 +184,8 @@ def test_an_inbox_removed_and_made_again_is_watched_again(bench: Bench, watcher:
     bench.scan_until(watcher, lambda: bool(bench.told))
     assert bench.notices.state is ImporterState.DEGRADED
     (finding,) = bench.told
-    assert f'The watched folder "{bench.root}" cannot be reached' in finding
-    assert "until it is there again" in finding
+    assert f'The watched folder "{bench.root}" is not available' in finding
+    assert "until it is back" in finding
     bench.marked_all = 0
     bench.root.mkdir()
     bench.scan_until(watcher, lambda: bench.marked_all > 0)
@@ -247,7 +247,7 @@ def test_a_folder_with_links_is_left_to_scans(
     assert bench.is_polling
     assert bench.notices.state is ImporterState.POLLING
     (finding,) = bench.notices.findings()
-    assert f'"{bench.root}/bob" (it has links in it)' in finding.sentence
+    assert f'"{bench.root}/bob" (it contains symbolic links)' in finding.sentence
     drop(bench.root, "bob/2.json")
     drop(bench.root, "ana/2.json")
     bench.scan_until(watcher, lambda: "ana" in bench.heard)
@@ -296,12 +296,12 @@ def test_polling_is_chosen_by_the_file_system(bench: Bench) -> None:
         bench.changes,
         bench.notices,
         source=source,
-        why_polled=lambda path: f"it lies on nfs4 at {path.name}",
+        why_polled=lambda path: f"it is on nfs4 at {path.name}",
     ) as watcher:
         bench.scan(watcher)
         assert bench.is_polling
     assert source.made == []
-    assert "it lies on nfs4 at inbox" in bench.told[0]
+    assert "it is on nfs4 at inbox" in bench.told[0]
 
 
 def test_a_root_whose_name_is_not_utf8_is_left_to_scans(bench: Bench) -> None:
@@ -370,7 +370,7 @@ def test_a_shared_file_system_is_polled(kind: str) -> None:
     found = reason(kind)
     assert found is not None
     assert kind in found
-    assert "not announced" in found
+    assert "not reported" in found
 
 
 @pytest.mark.parametrize("kind", LOCAL.split())

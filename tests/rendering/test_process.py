@@ -126,7 +126,7 @@ def test_a_child_that_was_killed_is_replaced(
     child = Child(renderer)
     child.signal(signal.SIGKILL)
     assert renderer.render(PAGE).pdf == child.pdf
-    assert "trying once more in a new one" in caplog.text
+    assert "retrying in a new one" in caplog.text
 
 
 @pytest.mark.parametrize(

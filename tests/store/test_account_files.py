@@ -98,7 +98,7 @@ def test_each_line_is_json_with_the_names_of_the_api_and_the_last_one_proves_the
 def test_an_export_that_was_cut_off_or_changed_anywhere_is_refused() -> None:
     whole = an_export(a_row())
     for at in range(len(whole)):
-        with pytest.raises(InvalidJson, match="no whole export"):
+        with pytest.raises(InvalidJson, match="Not a complete account export"):
             read(whole[:at])
     for at in range(len(whole) - 1):
         with pytest.raises(InvalidJson):
@@ -119,7 +119,7 @@ def test_an_export_that_was_cut_off_or_changed_anywhere_is_refused() -> None:
         ([a_row(document=b"[1]")], "must be a JSON object"),
         ([a_row(document=b'{"a":NaN}')], "not a JSON number"),
         ([a_row(document=b'"\xff"')], "not UTF-8"),
-        ([a_row(document=b"")], "the end of each resume's line"),
+        ([a_row(document=b"")], "only a resume's line ends with a document"),
         ([a_row(document=b'{"a":1},"b":{}')], "trailing"),
         (
             [a_row(), a_row("0" * 23 + "2", created_at="\x1b[31mred")],
@@ -143,7 +143,7 @@ def test_rows_that_no_store_wrote_are_refused(rows: list[ArchiveRow], why: str) 
 )  # fmt: skip
 def test_whatever_a_line_holds_it_is_refused_by_its_number(line: bytes) -> None:
     header, end = an_export().splitlines(keepends=True)
-    with pytest.raises(InvalidJson, match=r"no whole export.*line 2, at byte"):
+    with pytest.raises(InvalidJson, match=r"Not a complete account export.*line 2, at byte"):
         read(header + line + b"\n" + end)
 
 

@@ -163,10 +163,10 @@ DIGEST = ArchiveRow(RowKind.DIGEST, {"digest": bytes(32), "resume_id": "0" * 23 
 @pytest.mark.parametrize(
     ("export", "why"),
     [
-        (an_export(a_row())[:-20], "no whole export"),
+        (an_export(a_row())[:-20], "Not a complete account export"),
         (an_export(a_row("x" * 24)), "line 2"),
         (an_export(a_row("f" * 24)), "line 2"),
-        (an_export(a_row(), DIGEST), f"digest of the resume {'0' * 23}2, and not the resume"),
+        (an_export(a_row(), DIGEST), f"digest of the resume {'0' * 23}2, but not the resume"),
         (
             an_export(a_key(1), a_key(2), a_key(3, key_hash=bytes([1]) * 32)),
             "key_000000000003 under another id",
@@ -289,7 +289,7 @@ def test_what_stays_of_an_import_whose_store_went_away_is_told_with_how_to_go_on
 
     with pytest.raises(StoreUnavailable) as failure:
         take(store, export, name="again", on_progress=cut)
-    assert "import it again" in failure.value.message
+    assert "import the account again" in failure.value.message
     assert "`resumes accounts delete again~import --with-resumes --yes`" in failure.value.message
     with open_store(url) as other:
         if is_begun_anew:
@@ -332,7 +332,7 @@ def test_nothing_more_of_an_account_arrives_once_somebody_has_begun_to_delete_it
             name = "again~import"
             accounts.delete_account(store, name, with_resumes=True, goes_on=lambda gone: False)
 
-    with pytest.raises(Conflict, match="deleted while it was imported"):
+    with pytest.raises(Conflict, match="deleted during the import"):
         take(store, export, name="again", on_progress=begin_to_delete, slice_rows=2)
     assert stored[-1] == begins_at
     assert names(store) == ["ana"]
@@ -361,7 +361,7 @@ def test_an_import_that_another_has_replaced_leaves_the_other_alone(
                 others.append(other)
                 assert has_begun.wait(30)
 
-        with pytest.raises(Conflict, match="deleted while it was imported"):
+        with pytest.raises(Conflict, match="deleted during the import"):
             take(store, export, name="again", on_progress=be_replaced, slice_rows=2)
         go_on.set()
         assert others[0].result().resume_count == 6

@@ -64,7 +64,7 @@ def test_accounts_are_listed_by_name_and_a_name_is_taken_once(
     for name in ("cy", "ana", "bo"):
         an_account(name)
     assert [account.name for account in accounts.list_accounts(store)] == ["ana", "bo", "cy"]
-    with pytest.raises(Conflict, match='"ana" exists already'):
+    with pytest.raises(Conflict, match='"ana" already exists'):
         an_account("ana")
 
 
@@ -253,7 +253,7 @@ def test_plans_are_listed_smallest_first_with_their_accounts(store: Store) -> No
     assert plans.find_plan(store, "none") is None
     with pytest.raises(NotFound, match="Plans: free, pro, fast, business, campus"):
         plans.get_plan(store, "gold")
-    with pytest.raises(Conflict, match='Plan "fast" exists already'):
+    with pytest.raises(Conflict, match='Plan "fast" already exists'):
         plans.set_plan_limits(store, fast)
 
 
@@ -305,7 +305,7 @@ def test_a_plan_that_is_not_as_expected_is_not_changed(store: Store) -> None:
     accounts.create_account(store, "ana", plan="pro")  # how many it has is no change of it
     plans.set_plan_limits(store, PlanChange("pro", 40, expected=seen))
 
-    with pytest.raises(Conflict, match='Plan "pro" was changed by somebody else meanwhile'):
+    with pytest.raises(Conflict, match='Plan "pro" was changed by someone else in the meantime'):
         plans.set_plan_limits(store, PlanChange("pro", 30, expected=seen))
 
     assert plans.get_plan(store, "pro").max_resumes == 40

@@ -160,7 +160,7 @@ def test_an_older_backup_that_cannot_be_removed_is_named_with_the_new_one(
     first = backups.back_up(store, folder, clock=clock)
     first.path.with_name(f"{first.path.name}.lock").mkdir()
     clock.advance(1)
-    with pytest.raises(Conflict, match=r"01\.000Z\.db is there and verified, but .*00\.000Z\.db"):
+    with pytest.raises(Conflict, match=r"01\.000Z\.db was made and verified, but .*00\.000Z\.db"):
         backups.back_up(store, folder, keep=1, clock=clock)
 
 
@@ -230,13 +230,13 @@ def test_what_others_have_beside_a_backup_stays(store: Store, folder: Path) -> N
 def test_where_a_backup_cannot_go_is_said(store: Store, tmp_path: Path) -> None:
     taken = tmp_path / "taken.db"
     taken.write_text("mine")
-    with pytest.raises(Conflict, match="exists already"):
+    with pytest.raises(Conflict, match="already exists"):
         backups.back_up(store, taken)
     assert taken.read_text() == "mine"
     for path, keep, why in (
         (tmp_path / "nowhere" / "backup.db", None, "Folder not found"),
-        (Path("/proc/backup.db"), None, r"Cannot write in /proc: .*Name another folder"),
-        (tmp_path / "backup.db", 3, "no folder"),
+        (Path("/proc/backup.db"), None, r"Cannot write to /proc: .*Choose another folder"),
+        (tmp_path / "backup.db", 3, "not a folder"),
     ):
         with pytest.raises(InvalidArgument, match=why):
             backups.back_up(store, path, keep=keep)
@@ -399,10 +399,10 @@ def test_a_backup_that_cannot_be_used_is_named_with_the_reason(
     place = f"sqlite:///{tmp_path / 'new.db'}"
     folder = tmp_path / "folder"
     folder.mkdir()
-    with pytest.raises(InvalidArgument, match=r"folder is a folder: name one file$"):
+    with pytest.raises(InvalidArgument, match=r"folder is a folder: choose one file$"):
         restores.restore(folder, place)
     newest = backup.rename(folder / "resumes-2026-01-31T09-00-00.000Z.db")
-    with pytest.raises(InvalidArgument, match=f"name one file, such as {newest}$"):
+    with pytest.raises(InvalidArgument, match=f"choose one file, such as {newest}$"):
         restores.restore(folder, place)
     with pytest.raises(InvalidArgument, match=r"Cannot read|Backup not found"):
         restores.restore(tmp_path / ("x" * 300), place)
@@ -423,7 +423,7 @@ def test_a_database_that_is_not_empty_is_refused(backup: Path, store: Store, url
     if store.path is not None:
         pytest.skip("a file is replaced, and kept")
     accounts.create_account(store, "mine")
-    with pytest.raises(Conflict, match='holds account "mine" already'):
+    with pytest.raises(Conflict, match='already has account "mine"'):
         restores.restore(backup, url)
     accounts.create_account(store, "still")
 

@@ -257,7 +257,7 @@ def test_s13_the_source_of_a_copy_that_may_be_there_stays_closed(
     assert_takes_no_writes(source)
     with open_store(url) as store:
         accounts.create_account(store, "new")
-    with pytest.raises(Conflict, match="holds account"):
+    with pytest.raises(Conflict, match="already has account"):
         copies.copy(source, url)
     assert_takes_no_writes(source)
 
@@ -279,7 +279,7 @@ def test_a_target_that_is_the_source_or_holds_something_is_refused_and_both_stay
             copies.copy(store, url)
         accounts.create_account(store, "mine")
         before = held_by(store)
-    with pytest.raises(Conflict, match='holds account "mine" already'):
+    with pytest.raises(Conflict, match='already has account "mine"'):
         copies.copy(source, url)
     with open_store(url) as store:
         assert held_by(store) == before
@@ -296,7 +296,7 @@ def test_a_file_that_somebody_uses_or_that_is_no_store_is_no_target(
     notes, gone = tmp_path / "notes.db", tmp_path / "gone.db"
     notes.write_text("mine")
     (tmp_path / "gone.db-wal").write_text("what is left of one")
-    for path, why in ((notes, "notes"), (gone, "would be taken for a part of")):
+    for path, why in ((notes, "notes"), (gone, "would be mistaken for a part of")):
         with pytest.raises(ResumesError, match=why):
             copies.copy(source, f"sqlite:///{path}")
     assert notes.read_text() == "mine"
@@ -323,7 +323,7 @@ def test_a_copy_begins_only_where_there_is_room(
     source: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(resource, "getrlimit", lambda _: (100_000, 100_000))
-    with pytest.raises(StoreUnavailable, match=r"A file may have 0\.1 MB here .* are needed"):
+    with pytest.raises(StoreUnavailable, match=r"Files are limited to 0\.1 MB here .* are needed"):
         copies.copy(source, f"sqlite:///{tmp_path / 'new.db'}")
     assert not [name for name in names_in(tmp_path) if name.startswith("new")]
     accounts.create_account(source, "late")
@@ -402,7 +402,9 @@ def test_s13_a_closed_store_takes_no_write_of_any_process_and_undoes_what_began(
 
 def test_a_store_goes_to_one_place(source: Store, place: str, tmp_path: Path) -> None:
     copies.copy(source, place)
-    with pytest.raises(Conflict, match=r"is being moved to .*\. Copy it there, or take it back"):
+    with pytest.raises(
+        Conflict, match=r"is being moved to .*\. Copy it there, or make it writable again"
+    ):
         copies.copy(source, f"sqlite:///{tmp_path / 'elsewhere.db'}")
     assert not (tmp_path / "elsewhere.db").exists()
     assert_takes_no_writes(source)
@@ -415,7 +417,7 @@ def test_s13_a_source_that_was_reopened_meanwhile_is_not_moved(
         if progress.stage is Stage.PROVING and progress.done == progress.total:
             closed.reopen(source)
 
-    with pytest.raises(Conflict, match="reopened while it was copied"):
+    with pytest.raises(Conflict, match="reopened during the copy"):
         copies.copy(source, place, on_progress=reopen)
 
     assert_nothing_is_there(place, tmp_path)

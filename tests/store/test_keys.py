@@ -164,7 +164,7 @@ def test_a_key_that_is_revoked_while_it_is_rotated_has_no_successor(
         accounts.create_account(store, "ana")
         key = api_keys.create_key(store, "ana")
     with open_store(url, clock=revoking_clock) as store:
-        with pytest.raises(Conflict, match="was changed by somebody else"):
+        with pytest.raises(Conflict, match="was changed by someone else"):
             api_keys.rotate_key(store, key.id)
         assert [one.state for one in api_keys.list_keys(store)] == ["revoked"]
 
@@ -177,7 +177,7 @@ def test_a_key_made_elsewhere_can_be_registered_once_with_one_write(
     key_id = api_keys.import_key(store, "ana", FOREIGN)
     assert counts(store, FOREIGN)
     assert api_keys.get_key(store, key_id).shown_at is not None
-    with pytest.raises(InvalidArgument, match="64 letters and digits"):
+    with pytest.raises(InvalidArgument, match="64 letters or digits"):
         api_keys.import_key(store, "ana", "enh_live_short")
     with pytest.raises(Conflict):
         api_keys.import_key(store, "ana", FOREIGN)

@@ -50,10 +50,14 @@ def test_to_ask_twice_is_to_ask_once_and_to_retry_a_held_file_is_to_release_it(
 @pytest.mark.parametrize(
     ("action", "outcome", "message"),
     [
-        (RequestKind.RELEASE, FAILED, "it failed. `resumes imports retry"),
-        (RequestKind.RELEASE, FileOutcome.DONE, "it is done. Only files that failed or are held"),
-        (RequestKind.RETRY, FileOutcome.DONE, "it is done. Only files that failed or are held"),
-        (RequestKind.RETRY, FileOutcome.DUPLICATE, "it is a duplicate. Only files that failed"),
+        (RequestKind.RELEASE, FAILED, "it failed. Try it again with `resumes imports retry"),
+        (
+            RequestKind.RELEASE,
+            FileOutcome.DONE,
+            "it is already imported. Only failed or held files",
+        ),
+        (RequestKind.RETRY, FileOutcome.DONE, "it is already imported. Only failed or held files"),
+        (RequestKind.RETRY, FileOutcome.DUPLICATE, "it is a duplicate. Only failed or held files"),
     ],
 )
 def test_a_file_that_the_action_does_not_fit_is_refused_and_so_are_those_with_it(
@@ -71,7 +75,7 @@ def test_a_file_that_comes_to_another_end_meanwhile_is_not_asked_for(
 ) -> None:
     still, seen_failed = a_file(store, ana, "1" * 24), a_file(store, ana, "2" * 24)
     creation.create(store, ana.id, [a_resume()], claim=a_claim("2" * 24))
-    with pytest.raises(Conflict, match="another end just now"):
+    with pytest.raises(Conflict, match="its outcome has just changed"):
         import_requests.request_files(store, [still, seen_failed], RequestKind.RETRY)
     assert asked(store) == []
 

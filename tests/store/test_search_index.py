@@ -280,7 +280,7 @@ def test_failures_are_logged_once_and_what_failed_is_tried_again(
         execute(store, "ALTER TABLE elsewhere RENAME TO search_progress")
         wait_until(lambda: indexed(store) == 1)
     (told,) = [record for record in caplog.records if "search index" in record.getMessage()]
-    assert "will try on" in told.getMessage()
+    assert "will retry" in told.getMessage()
     assert told.exc_info is None
 
 

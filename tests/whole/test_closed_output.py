@@ -28,7 +28,7 @@ def test_a_closed_standard_output_is_refused_before_anything_is_done(
     )
     assert done.returncode == 1
     assert done.stderr == (
-        "Error: Standard output is closed. Send it to /dev/null if it is not wanted\n"
+        "Error: Standard output is closed. Redirect it to /dev/null if it is not needed\n"
     )
     with open_store(f"sqlite:///{tmp_path}/resumes.db") as store:
         assert api_keys.list_keys(store) == []

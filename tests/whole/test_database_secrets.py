@@ -94,7 +94,8 @@ def test_a_flag_s_password_is_in_no_command_that_is_suggested(home: Path, url: s
     said = said_by(*flags, "doctor")
 
     assert "--database postgresql://resumes@127.0.0.1:" in Session(database=url).command_line()
-    assert f"`{Session(home=home / 'new', database=url).command_line('up')}` makes it" in said
+    up = Session(home=home / "new", database=url).command_line("up")
+    assert f"Create it with `{up}`" in said
     assert is_harmless(said)
 
 

@@ -179,7 +179,7 @@ def test_an_inbox_of_another_store_keeps_up_from_starting_and_is_a_finding_of_do
     told = other.run("doctor")
 
     assert told.exit_code == 1
-    assert f"WRONG  inbox     {other.inbox} belongs to another store, known as " in told.stdout
+    assert f"fail  inbox     {other.inbox} belongs to another store, known as " in told.stdout
     assert "--adopt --once`" in told.stdout
     other.succeeds("watch", "--adopt", "--once")
     assert "belongs to another" not in other.run("doctor").stdout
@@ -208,14 +208,17 @@ def test_s23_what_waits_for_an_account_that_a_backup_is_older_than_waits_on_and_
     assert "1 file in _held/ana" in said
     assert f"1 file in {mine.inbox}/_held/ana" in told
     for text in (said, told):
-        assert "waits for an account that this store does not know" in text
-        assert "Restore a backup that has it, or move the files into the folder" in text
+        assert "is waiting for an account that this store does not have" in text
+        assert (
+            "Restore a backup that has the account, or move the files into another account's folder"
+            in text
+        )
 
     again = mine if mine.database.startswith("sqlite") else newer
     again = Service(mine.home, again.database)
     again.succeeds("db", "restore", new)
     assert again.imports_all_three()
-    assert "does not know" not in again.run("doctor").stdout
+    assert "this store does not have" not in again.run("doctor").stdout
 
 
 def test_s23_doctor_names_what_waits_in_every_folder_that_the_home_has_watched(
@@ -239,8 +242,10 @@ def test_s23_doctor_names_what_waits_in_every_folder_that_the_home_has_watched(
     for _ in range(2):
         told = restored.run("doctor")
         assert told.exit_code == 1
-        assert f"2 files in {tmp_path}/else\\nwhere/_held/late wait for accounts" in told.stdout
-        assert told.stdout.count("does not know") == 1
+        assert (
+            f"2 files in {tmp_path}/else\\nwhere/_held/late are waiting for accounts" in told.stdout
+        )
+        assert told.stdout.count("this store does not have") == 1
         restored.succeeds("watch", str(root), "--once", "--settle", "0")
 
 
@@ -254,7 +259,7 @@ def test_s23_doctor_names_what_waits_in_a_folder_that_was_taken_over_for_the_oth
     other.succeeds("watch", str(mine.inbox), "--adopt", "--once")
 
     assert f"1 file in {mine.inbox}/_held/" in other.run("doctor").stdout
-    assert "does not know" not in mine.run("doctor").stdout
+    assert "this store does not have" not in mine.run("doctor").stdout
     assert waiting_in(mine.inbox)
 
 
@@ -282,14 +287,14 @@ def test_s23_a_live_importer_that_has_not_said_what_waits_keeps_doctor_from_noth
         )
         importers.announce(store, says_nothing)
         assert f"1 file in {mine.inbox}/" in restored.run("doctor").stdout
-        text = "1 file in _held/ana waits for an account that this store does not know"
+        text = "1 file in _held/ana is waiting for an account that this store does not have"
         finding = importers.ImporterFinding(
             "unknown accounts", importers.ImporterState.DEGRADED, text
         )
         says_it = replace(says_nothing, state=importers.ImporterState.DEGRADED, findings=(finding,))
         importers.announce(store, says_it)
 
-        assert restored.run("doctor").stdout.count("does not know") == 1
+        assert restored.run("doctor").stdout.count("this store does not have") == 1
 
 
 def test_s14_files_of_an_account_that_was_deleted_still_fail_in_a_store_that_was_restored(
@@ -455,7 +460,7 @@ def test_s23_what_lies_in_a_folder_from_before_is_safe_from_a_wrong_store_that_c
 
     said = other.succeeds("watch", str(mine.inbox), "--once")
 
-    assert "waits for an account that this store does not know" in said
+    assert "is waiting for an account that this store does not have" in said
     assert waiting_in(mine.inbox) == waiting
     assert mine.imports_all_three("--adopt")
 
@@ -473,14 +478,16 @@ def test_a_running_importer_leaves_a_folder_that_another_store_took_over(
         try:
             wait_until(lambda: (mine.inbox / ".importer" / "store").exists())
             other.succeeds("watch", str(mine.inbox), "--adopt", "--once")
-            wait_until(lambda: "Nothing new is taken until that is over" in log.read_text())
+            wait_until(
+                lambda: "No new files are imported until this is resolved" in log.read_text()
+            )
             mine.drop("Ada")
-            assert "WRONG  importer" in mine.run("doctor").stdout
+            assert "fail  importer" in mine.run("doctor").stdout
             other.succeeds("watch", str(mine.inbox), "--once")
             assert other.titles() == ["Ada Resume"]
             if is_returned:
                 mine.succeeds("watch", str(mine.inbox), "--adopt", "--once")
-                wait_until(lambda: "Importing goes on" in log.read_text())
+                wait_until(lambda: "Importing resumed" in log.read_text())
                 mine.drop("Bo")
                 wait_until(lambda: mine.titles() == ["Bo Resume"])
         finally:
@@ -500,7 +507,7 @@ def test_a_folder_that_cannot_say_whose_it_is_is_refused_in_one_line(
     refused = f"Error: Cannot use {mark}: Is a directory"
     assert mine.is_not_started() == refused
     assert mine.fails(2, "watch", "--once") == refused
-    assert "Remove it; the next importer makes it anew" in mine.run("doctor").stdout
+    assert "Remove it; the next importer creates it again" in mine.run("doctor").stdout
 
     shutil.rmtree(mark)
     mine.succeeds("watch", "--once")

@@ -32,16 +32,16 @@ FILE = click.Path(dir_okay=False, readable=False, path_type=Path, allow_dash=Tru
 @command()
 @click.argument("name", shell_complete=account_names)
 @click.argument("file", type=FILE, default="-")
-@click.option("--with-keys", is_flag=True, help="Its keys too, as their SHA-256.")
-@click.option("--overwrite", is_flag=True, help="Replace FILE, if it is an account export.")
+@click.option("--with-keys", is_flag=True, help="Include its API keys, as SHA-256 hashes.")
+@click.option("--overwrite", is_flag=True, help="Replace FILE if it is an account export.")
 @pass_session
 def export(session: Session, name: str, file: Path, with_keys: bool, overwrite: bool) -> None:
-    """Write the account NAME whole, as NDJSON, to FILE or standard output.
+    """Export the account NAME to FILE or standard output, as NDJSON.
 
-    Its resumes as they are stored, its history of imports, and with --with-keys its keys, which
-    count then wherever it is imported. What comes in meanwhile is left out.
+    With its resumes, its import history and, with --with-keys, its API keys, which will work
+    wherever it is imported. Resumes added during the export are not included.
 
-    FILE is a file that is not there yet, or a pipe or a device, which is written to.
+    FILE is a new file, a pipe or a device.
     """
     opened = _output(file, overwrite=overwrite)
     with sigterm_as_interrupt(), session.store() as store:
@@ -57,19 +57,24 @@ def export(session: Session, name: str, file: Path, with_keys: bool, overwrite: 
             )
             out.flush()
     where = "" if str(file) == "-" else f" to {safe_text(str(file))}"
-    say(f'Exported the account "{account.name}"{where}.')
+    say(f'Exported account "{account.name}"{where}.')
 
 
 @command("import")
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
-@click.option("--name", metavar="NEW", help="What it is called here.")
-@click.option("--plan", metavar="PLAN", shell_complete=plan_names, help="The plan it is on here.")
+@click.option("--name", metavar="NEW", help="Name for the new account. [default: as exported]")
+@click.option(
+    "--plan",
+    metavar="PLAN",
+    shell_complete=plan_names,
+    help="Plan for the new account. [default: as exported]",
+)
 @pass_session
 def import_(session: Session, file: Path, name: str | None, plan: str | None) -> None:
-    """Make an account of FILE, which `accounts export` wrote.
+    """Create an account from FILE, which `accounts export` wrote.
 
-    It is there whole or not at all: the file is checked first, and the account opened last. What was
-    cut off is imported anew by the same command.
+    All or nothing: the file is checked first. If the import is interrupted, run the same command
+    again.
     """
     with _opened(file) as source, session.store() as store, counting("rows") as count:
         imported = import_account(store, source, name=name, plan=plan, on_progress=count)
@@ -78,15 +83,15 @@ def import_(session: Session, file: Path, name: str | None, plan: str | None) ->
         put_json(_imported_as_json(imported))
         return
     held = counted(account.resume_count, "resume")
-    say(f'Account "{account.name}" is there, on the plan {account.plan}, with {held}.')
+    say(f'Imported account "{account.name}" (plan: {account.plan}, {held}).')
     if account.is_over:
-        say(f"It keeps them all, though its plan allows {account.max_resumes:,}.")
+        say(f"Its plan allows {limit(account.max_resumes)}: it keeps all, but cannot add more.")
     if not imported.counts[RowKind.KEY]:
-        say(f"A key for its programs: {session.command_line('keys', 'create', account.name)}")
+        say(f"Create an API key: {session.command_line('keys', 'create', account.name)}")
 
 
 def _imported_as_json(imported: ImportedAccount) -> dict[str, Any]:
-    """What has come in, as `--json` prints it: the account, and its rows by kind."""
+    """Return what was imported as `--json` prints it: the account, and its rows by kind."""
     account = imported.account
     return {
         "id": account.id,
@@ -104,9 +109,9 @@ def _output(file: Path, *, overwrite: bool) -> Callable[[], AbstractContextManag
     if str(file) == "-" or _is_standard_output(file):
         return lambda: contextlib.nullcontext(sys.stdout.buffer)
     if overwrite:
-        remedy = "--overwrite replaces account exports alone. Name another file"
+        remedy = "--overwrite only replaces account exports. Choose another file"
         return OutputFile(file, remedy=remedy, may_replace=is_account_file).open
-    remedy = "name another file, or replace an earlier export with --overwrite"
+    remedy = "choose another file, or replace an earlier export with --overwrite"
     return OutputFile(file, remedy=remedy).open
 
 
@@ -125,7 +130,9 @@ def _opened(file: Path) -> BinaryIO:
         raise InvalidArgument(f"Cannot read {file}: {error.strerror}") from error
     if not source.seekable():
         source.close()
-        raise InvalidArgument(f"Cannot read {file}: it is read twice, so it has to be a file")
+        raise InvalidArgument(
+            f"Cannot read {file}: it must be a regular file, since it is read twice"
+        )
     return source
 
 
@@ -140,7 +147,7 @@ COLUMNS = (
 
 @group()
 def accounts() -> None:
-    """Make and change accounts."""
+    """Create and manage accounts."""
 
 
 @accounts.command()
@@ -151,11 +158,11 @@ def accounts() -> None:
     default="free",
     show_default=True,
     shell_complete=plan_names,
-    help="The plan it begins on.",
+    help="Initial plan.",
 )
 @pass_session
 def create(session: Session, name: str, plan: str) -> None:
-    """Make the account NAME."""
+    """Create the account NAME."""
     with session.store(makes=True) as store:
         account = store_accounts.create_account(store, name, plan=plan)
     inbox = session.settings().inbox / account.name
@@ -163,9 +170,9 @@ def create(session: Session, name: str, plan: str) -> None:
     if session.as_json:
         put_json(as_json(account))
         return
-    say(f'Account "{account.name}" is there, on the plan {account.plan}.')
+    say(f'Created account "{account.name}" (plan: {account.plan}).')
     say(f"Drop its files into {safe_text(str(inbox))}")
-    say(f"A key for its programs: {session.command_line('keys', 'create', account.name)}")
+    say(f"Create an API key: {session.command_line('keys', 'create', account.name)}")
 
 
 @accounts.command("list")
@@ -180,7 +187,7 @@ def list_(session: Session) -> None:
     elif known:
         put_table(COLUMNS, map(_row, known))
     else:
-        say(f"No accounts yet. Make one: {session.command_line('accounts', 'create', 'NAME')}")
+        say(f"No accounts yet. Create one: {session.command_line('accounts', 'create', 'NAME')}")
     for account in found:
         if account.is_closed:
             _say_is_going(session, account)
@@ -218,43 +225,47 @@ def show(session: Session, name: str) -> None:
 @click.argument("plan", shell_complete=plan_names)
 @pass_session
 def set_plan(session: Session, name: str, plan: str) -> None:
-    """Put the account NAME on the plan PLAN, at once."""
+    """Move the account NAME to the plan PLAN.
+
+    This takes effect immediately.
+    """
     with session.store() as store:
         store_accounts.set_plan(store, name, plan)
         account = store_accounts.get_account(store, name)
     if session.as_json:
         put_json(as_json(account))
         return
-    say(f'Account "{account.name}" is on the plan {account.plan}.')
+    say(f'Moved account "{account.name}" to plan {account.plan}.')
     if account.is_over:
         held = counted(account.resume_count, "resume")
         say(
-            f"It keeps its {held}; it can take more once it holds fewer than {limit(account.max_resumes)}."
+            f"It keeps its {held}, but cannot add more until it has fewer than "
+            f"{limit(account.max_resumes)}."
         )
 
 
 @accounts.command()
 @click.argument("name", shell_complete=account_names)
 @click.option("--with-resumes", is_flag=True, help="Delete its resumes too.")
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @pass_session
 def delete(session: Session, name: str, with_resumes: bool, yes: bool) -> None:
-    """Delete the account NAME, with its keys.
+    """Delete the account NAME and its keys.
 
-    Its history of imports goes too. Deleting cannot be undone.
+    Its import history is deleted too. This cannot be undone.
     """
     with session.store() as store:
         account = store_accounts.get_account(store, name, closed_too=True)
         held = counted(account.resume_count, "resume")
         if account.resume_count and not with_resumes:
-            raise Conflict(f'Account "{name}" holds {held}: add --with-resumes to delete them too')
+            raise Conflict(f'Account "{name}" has {held}: add --with-resumes to delete them too')
         if not yes:
-            prompts.confirm(f'Delete the account "{safe_text(name)}" with {held} for good?')
+            prompts.confirm(f'Permanently delete account "{safe_text(name)}" ({held})?')
         gone = store_accounts.delete_account(store, name, with_resumes=with_resumes)
     if session.as_json:
         put_json({"deleted": name, "resumes": gone})
     else:
-        say(f'Account "{name}" is gone, with {counted(gone, "resume")}.')
+        say(f'Deleted account "{name}" ({counted(gone, "resume")}).')
 
 
 accounts.add_command(export)
@@ -265,14 +276,14 @@ def _say_is_going(session: Session, account: AccountInfo) -> None:
     delete = session.command_line("accounts", "delete", account.name, "--with-resumes", "--yes")
     if account.is_arriving:
         say(
-            f'Account "{account.name.partition("~")[0]}" is being imported, '
-            f"{counted(account.resume_count, 'resume')} so far. Should nothing go on with that, "
-            f"import it again, or let go of it: {delete}"
+            f'Account "{account.name.partition("~")[0]}" is being imported '
+            f"({counted(account.resume_count, 'resume')} so far). If that was interrupted, "
+            f"import it again, or delete it: {delete}"
         )
         return
     say(
-        f'Account "{account.name}" is being deleted, {counted(account.resume_count, "resume")} left. '
-        f"Should nothing go on with that: {delete}"
+        f'Account "{account.name}" is being deleted ({counted(account.resume_count, "resume")} left). '
+        f"If that was interrupted, run it again: {delete}"
     )
 
 
@@ -287,7 +298,7 @@ def _row(account: AccountInfo) -> list[str]:
 
 
 def as_json(account: AccountInfo) -> dict[str, Any]:
-    """The account as `--json` prints it. `maxResumes` and `freePlaces` null: unlimited."""
+    """Return the account as `--json` prints it. `maxResumes` and `freePlaces` null: unlimited."""
     return {
         "id": account.id,
         "name": account.name,

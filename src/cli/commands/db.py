@@ -27,10 +27,10 @@ from resumes.text import counted
 @click.pass_context
 @pass_session
 def check(session: Session, context: click.Context) -> None:
-    """Check that all the store holds fits together.
+    """Check the store's integrity.
 
-    The file itself, counters, documents, ids, keys and the history of imports, account by account;
-    each finding with its remedy. Programs may go on meanwhile. Nothing is changed.
+    The file itself, counters, documents, IDs, keys and the import history, account by account. Each
+    problem comes with a fix. The store may be in use. Nothing is changed.
     """
     with session.store() as store:
         flaws, account_count, resume_count = _look(session, store)
@@ -45,13 +45,13 @@ def check(session: Session, context: click.Context) -> None:
         )
     else:
         looked_at = f"{counted(account_count, 'account')} with {counted(resume_count, 'resume')}"
-        end = f"{counted(len(flaws), 'thing')} to put right" if flaws else "all is well"
-        say(f"Looked at {looked_at}: {end}.")
+        end = f"{counted(len(flaws), 'problem')} found" if flaws else "no problems"
+        say(f"Checked {looked_at}: {end}.")
     context.exit(ExitCode.FAILED if flaws else ExitCode.DONE)
 
 
 def _look(session: Session, store: Store) -> tuple[list[Flaw], int, int]:
-    """What is wrong, and how many accounts and resumes were looked at."""
+    """Return what is wrong, and how many accounts and resumes were checked."""
     flaws: list[Flaw] = []
     account_count = resume_count = 0
 
@@ -71,18 +71,18 @@ def _look(session: Session, store: Store) -> tuple[list[Flaw], int, int]:
             resume_count += checked.resumes
             for flaw in checked.flaws:
                 found(flaw)
-            count("looked at", account_count)
+            count("checked", account_count)
     return flaws, account_count, resume_count
 
 
 def _put(flaw: Flaw) -> None:
     whose = "" if flaw.account is None else f"{flaw.account}: "
-    put(f"{click.style('WRONG', fg='red')}  {safe_text(f'{whose}{flaw.what} ({flaw.count:,})')}")
-    put(f"       {safe_text(flaw.remedy)}")
+    put(f"{click.style('fail', fg='red')}  {safe_text(f'{whose}{flaw.what} ({flaw.count:,})')}")
+    put(f"      {safe_text(flaw.remedy)}")
 
 
 def as_json(flaw: Flaw) -> dict[str, Any]:
-    """The flaw as `--json` prints it. `account` null: it is not an account's."""
+    """Return the flaw as `--json` prints it. `account` null: it is not an account's."""
     return {
         "defect": flaw.defect,
         "account": flaw.account,
@@ -100,11 +100,11 @@ COLUMNS = (Column("TABLE"), Column("ROWS", is_number=True), Column("SHA-256"))
 @click.argument("target_url", metavar="TO")
 @pass_session
 def copy(session: Session, source_url: str, target_url: str) -> None:
-    """Copy a store to another, and prove that both hold the same.
+    """Copy a store to another, and verify that both are equal.
 
-    FROM and TO are addresses such as sqlite:///PATH and postgresql://USER@HOST/NAME. TO is empty, and
-    stays so unless the copy ends well. FROM takes no writes from the beginning on, and none after a
-    copy that ended well; after one that failed it does.
+    FROM and TO are addresses such as sqlite:///PATH and postgresql://USER@HOST/NAME. TO must be empty,
+    and stays empty if the copy fails. FROM is read-only during the copy and stays so if it succeeds;
+    if it fails, FROM is writable again.
     """
     with (
         sigterm_as_interrupt(),
@@ -117,7 +117,7 @@ def copy(session: Session, source_url: str, target_url: str) -> None:
 
 
 def reopening(url: str) -> str:
-    """How to have a store at this address take writes again: a command to type, unless the address
+    """Return how to make a store at this address writable again: a command, unless the address
     holds a secret, which is not repeated."""
     if parse_address(url) == parse_address(shown := find_without_secrets(url) or ""):
         return f"`{shlex.join([program(), '--database', shown, 'db', 'reopen'])}`"
@@ -140,19 +140,19 @@ def _tell(
         )
     else:
         put_table(COLUMNS, [(one.name, f"{one.rows:,}", one.sha256) for one in digests])
-    say(f"Both hold the same. Use {target} from now on, as --database or RESUMES_DATABASE.")
+    say(f"Both are equal. From now on use {target}, with --database or RESUMES_DATABASE.")
     say(
-        f"{source} takes no more writes. To take it back, and leave what is written to the other "
-        f"one behind: {safe_text(way_back)}"
+        f"{source} is now read-only. To go back to it, without what is written to the other one: "
+        f"{safe_text(way_back)}"
     )
 
 
 @command()
 @pass_session
 def reopen(session: Session) -> None:
-    """Let a store that was being moved take writes again.
+    """Make a moved store writable again.
 
-    What was written since to the store that it was moved to is not in this one.
+    It does not have what was written to the other store since.
     """
     with open_store(session.settings().database_url, upgrade=False) as store:
         target = closed.reopen(store)
@@ -160,9 +160,9 @@ def reopen(session: Session) -> None:
     if session.as_json:
         put_json({"database": label, "movedTo": target})
     elif target is None:
-        say(f"{label} was not being moved: it takes writes.")
+        say(f"{label} was not being moved: it is writable.")
     else:
-        say(f"{label} takes writes again. It was being moved to {safe_text(target)}.")
+        say(f"{label} is writable again. It was being moved to {safe_text(target)}.")
 
 
 @command()
@@ -171,14 +171,14 @@ def reopen(session: Session) -> None:
     "--keep",
     type=click.IntRange(1),
     metavar="N",
-    help="Remove all but the N newest backups of the folder, when this one is verified.",
+    help="Keep only the N newest backups in the folder, once this one is verified.",
 )
 @pass_session
 def backup(session: Session, destination: Path, keep: int | None) -> None:
-    """Back the store up to one file, while it is in use.
+    """Back up the store to one file, while it is in use.
 
-    DEST is a file that is not there yet, or a folder, where it is named by the time. The file is a
-    store in SQLite, whatever keeps the store that it was made of. Its path goes to standard output.
+    DEST is a new file, or a folder; the file name is then a timestamp. The backup is always a SQLite
+    file, even of a store in PostgreSQL. Its path goes to standard output.
     """
     with sigterm_as_interrupt(), session.store() as store, copy_progress() as show:
         made = backups.back_up(store, destination, keep=keep, on_progress=show)
@@ -200,10 +200,10 @@ def backup(session: Session, destination: Path, keep: int | None) -> None:
 @click.argument("file", metavar="FILE", type=click.Path(path_type=Path))
 @pass_session
 def restore(session: Session, file: Path) -> None:
-    """Put a backup in the place of the store, which nobody may use.
+    """Replace the store with a backup.
 
-    A store in a file is kept beside it. In PostgreSQL the database has to be empty. What came after
-    the backup is not in it; ids go on above all that were given.
+    Nothing may be using the store. A store in a file is kept next to it; a PostgreSQL database has to
+    be empty. Anything added after the backup is lost. New IDs never reuse old ones.
     """
     settings = session.settings()
     if settings.database is None:
@@ -225,31 +225,34 @@ def restore(session: Session, file: Path) -> None:
         return
     say(f"Restored {safe_text(restored.label)}: {counted(restored.resumes, 'resume')}.")
     if restored.kept is not None:
-        say(f"The store that was there is {safe_text(str(restored.kept))}.")
+        say(f"The previous store was kept as {safe_text(str(restored.kept))}.")
     if not restored.is_kept_readable:
-        say("It could not be read, so ids go on above the clock, not above the ids it gave.")
+        say("It could not be read, so new IDs start from the current time, not from its last ID.")
 
 
 @group("db")
 def database() -> None:
-    """Look after the store: copies, backups, checks."""
+    """Manage the store: copy, back up, check."""
 
 
 @database.command()
 @pass_session
 def upgrade(session: Session) -> None:
-    """Bring the store up to this version, after a backup beside it."""
+    """Upgrade the store to this version.
+
+    A backup is saved next to it first.
+    """
     address = parse_address(session.settings().database_url)
     # Opening would make what is not there, and an upgrade of nothing is a slip of the pen.
     if isinstance(address, SqliteAddress) and not address.path.exists():
-        raise StoreUnavailable(f"Database not found: {address.path}. `resumes up` makes one")
+        raise StoreUnavailable(f"Database not found: {address.path}. Create one with `resumes up`")
     with open_store(session.settings().database_url) as store:
         label = store.label
     revision = migrations.list_revisions()[-1]
     if session.as_json:
         put_json({"database": label, "revision": revision})
     else:
-        say(f"The store {safe_text(label)} is current (schema {revision}).")
+        say(f"The store {safe_text(label)} is up to date (schema {revision}).")
 
 
 database.add_command(copy)

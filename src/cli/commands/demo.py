@@ -47,19 +47,19 @@ from resumes.text import counted
 
 
 def find_samples() -> tuple[list[Traversable], list[Traversable]]:
-    """Good samples and bad ones, by name. Raises Failed when this installation has none."""
+    """Return good samples and bad ones, sorted by name. Raises Failed when this installation has none."""
     folder = _find_folder()
     return _files(folder), _files(folder / "bad")
 
 
 def _find_folder() -> Traversable:
-    """In a wheel they are package data; in a checkout they lie beside `src`."""
+    """Return the folder of the samples: package data in a wheel, next to `src` in a checkout."""
     packaged = resources.files("resumes") / "sample_data"
     checkout = Path(__file__).parents[3] / "sample_data"
     for folder in (packaged, checkout):
         if folder.is_dir():
             return folder
-    raise Failed("The sample files are missing from this installation; install it again")
+    raise Failed("The sample files are missing from this installation. Reinstall it")
 
 
 def _files(folder: Traversable) -> list[Traversable]:
@@ -68,7 +68,7 @@ def _files(folder: Traversable) -> list[Traversable]:
 
 
 def drop(sample: Traversable, folder: Path) -> None:
-    """The sample is in the folder, whole from the first moment that it can be seen there."""
+    """Put the sample into the folder, complete as soon as it can be seen there."""
     draft = folder / f".{sample.name}.part"
     draft.write_bytes(sample.read_bytes())
     draft.rename(folder / sample.name)
@@ -90,7 +90,7 @@ class Demo:
 
     @property
     def is_as_expected(self) -> bool:
-        """Whether every good sample became a resume and every bad one was refused."""
+        """Return whether every good sample became a resume and every bad one was refused."""
         became = {Path(report.name).name: report.outcome for report in self.reports}
         return all(
             became.get(name) == ("done" if is_good else "failed")
@@ -102,12 +102,12 @@ COLUMNS = (Column("id"), Column("title", is_flexible=True), Column("created (UTC
 LIMIT = 100
 TIMEOUT_S = 10.0
 WIDTH = 78
-WITHOUT_KEY = "the key of the first demo here; `resumes keys create demo` makes another"
+WITHOUT_KEY = "the key of the first demo here, or a new one from `resumes keys create demo`"
 BODY = '{"header": {"name": "Ada Lovelace"}, "sections": {}}'
 
 
 def tell_imported(demo: Demo) -> None:
-    """The import was told, from the store: nothing is served."""
+    """Print what was imported, read from the store: nothing is served."""
     resumes = _from_store(demo)
     if demo.session.as_json:
         put_json(_as_json(demo, resumes, url=None))
@@ -116,28 +116,28 @@ def tell_imported(demo: Demo) -> None:
     put()
     put("What to try next:")
     put()
-    put_step(1, "Look around in the terminal UI", demo.session.command_line("tui"))
-    put_step(2, "See what became of the files", demo.session.command_line("imports", "list"))
+    put_step(1, "Open the terminal UI", demo.session.command_line("tui"))
+    put_step(2, "See what happened to the files", demo.session.command_line("imports", "list"))
     put_step(3, "Serve the API", demo.session.command_line("serve"))
 
 
 def tell_served(demo: Demo, url: str) -> None:
-    """The import and the served API were told, the resumes asked of that API."""
+    """Print what was imported, read from the API, and how to use that."""
     resumes = _from_store(demo) if demo.secret is None else ask_api(url, demo.secret)
     if demo.session.as_json:
         put_json(_as_json(demo, resumes, url=url))
         return
     _put_import(demo, resumes, f"as GET {url}/api/v1/resumes lists them")
     put()
-    put(f"The API listens at {url}, and the importer watches the inbox.")
+    put(f"The API is running at {url}, and the importer is watching the inbox.")
     put("What to try next, in another terminal:")
     put()
     _put_steps(demo, url)
-    put("Ctrl-C ends the demo.")
+    put("Press Ctrl-C to stop.")
 
 
 def ask_api(url: str, secret: str) -> list[dict[str, Any]]:
-    """The first page of resumes that the API answers with. Raises StoreUnavailable."""
+    """Return the first page of resumes, asked of the API. Raises StoreUnavailable."""
     address = urlsplit(url)
     connection = http.client.HTTPConnection(address.hostname or "", address.port, timeout=TIMEOUT_S)
     try:
@@ -170,7 +170,7 @@ def _put_import(demo: Demo, resumes: list[dict[str, Any]], how: str) -> None:
         bad = len(demo.dropped) - good
         put(f'Dropped {good} good samples and {bad} bad ones into the inbox of account "demo".')
     else:
-        put("Its samples were dropped before; nothing that is there was changed.")
+        put("The samples were dropped earlier; nothing was changed.")
     put()
     put(f"{counted(len(resumes), 'resume')}, {how}:")
     put()
@@ -183,8 +183,8 @@ def _put_failed(demo: Demo) -> None:
     if not failed:
         return
     put()
-    put(f"{counted(len(failed), 'file')} could not be imported, and went to")
-    put(f"{_inbox(demo, '_failed')}, each with a report beside it:")
+    put(f"{counted(len(failed), 'file')} could not be imported. See the reports in")
+    put(f"{_inbox(demo, '_failed')}:")
     put()
     for report in sorted(failed, key=lambda report: report.name):
         put(safe_text(Path(report.name).name))
@@ -209,11 +209,11 @@ def _put_steps(demo: Demo, url: str) -> None:
         """curl -H "Authorization: Bearer $KEY" -H 'Content-Type: application/json' \\""",
         f"     -d {shlex.quote(BODY)} $API",
     )
-    put_step(3, "Look around in the terminal UI", demo.session.command_line("tui"))
+    put_step(3, "Open the terminal UI", demo.session.command_line("tui"))
 
 
 def put_step(number: int, what: str, *lines: str) -> None:
-    """A numbered thing to try, and the command for it."""
+    """Print a numbered thing to try, and the command for it."""
     put(f"{number}. {what}:")
     for line in lines:
         put(f"   {line}")
@@ -245,12 +245,12 @@ SETTLE_S = 0.1
     "--home",
     type=click.Path(path_type=Path, file_okay=False),
     metavar="DIR",
-    help="The demo's home, which is kept. [default: a temporary folder]",
+    help="Home of the demo, which is kept. [default: a temporary folder]",
 )
 @click.option(
-    "--port", type=PORT, metavar="N", help="Where the API listens. [default: 8000, else a free one]"
+    "--port", type=PORT, metavar="N", help="Port of the API. [default: 8000, or a free one]"
 )
-@click.option("--once", is_flag=True, help="End after the import, and keep the home.")
+@click.option("--once", is_flag=True, help="Exit after the import, and keep the home.")
 @click.pass_context
 @pass_session
 def demo(
@@ -258,9 +258,9 @@ def demo(
 ) -> None:
     """Try everything in a scratch home.
 
-    It makes an account on the business plan with a key, drops the sample files into the inbox,
-    imports them, and serves the API until Ctrl-C. Begun again in the same home it changes
-    nothing that is there; a home with other accounts is refused.
+    Creates an account on the business plan with a key, drops the sample files into the inbox,
+    imports them, and serves the API until Ctrl-C. Running it again in the same home changes nothing.
+    A home that has other accounts is refused.
     """
     with stop_event() as stop, _scratch(session, home or session.home, keeps=once) as own:
         demo = Demo(own, own.settings(port=port))
@@ -279,7 +279,7 @@ def demo(
 
 @contextlib.contextmanager
 def _scratch(session: Session, home: Path | None, *, keeps: bool) -> Iterator[Session]:
-    """A session whose store lies in its home, whatever the environment says.
+    """Yield a session whose store is in its home, whatever the environment says.
 
     Without a home it is a temporary one, removed afterwards unless the demo `keeps` it.
     """
@@ -293,13 +293,13 @@ def _scratch(session: Session, home: Path | None, *, keeps: bool) -> Iterator[Se
     finally:
         if is_temporary and not keeps:
             shutil.rmtree(home, ignore_errors=True)
-            say("The demo's home is removed; `resumes demo --home DIR` keeps one.")
+            say("Removed the demo's home. To keep one, use `resumes demo --home DIR`.")
         elif is_temporary:
-            say(f"The demo's home {safe_text(str(home))} is kept: remove it when you are done.")
+            say(f"Kept the demo's home {safe_text(str(home))}. Remove it when you are done.")
 
 
 def _refuse_others(session: Session, settings: Settings) -> None:
-    """The home is a demo's, or has no account yet. Raises Conflict for somebody's own."""
+    """Raise Conflict if the home has accounts other than the demo's."""
     if not (settings.home / DATABASE_FILE).exists():
         return
     # Nothing is changed by looking, not even a store of an older version.
@@ -308,13 +308,13 @@ def _refuse_others(session: Session, settings: Settings) -> None:
     if others:
         shown = ", ".join(others[:3]) + (f" and {len(others) - 3} more" if others[3:] else "")
         raise Conflict(
-            f"{settings.home} is not a demo's home: it has the accounts {shown}. Name a new folder "
-            "with --home, or none"
+            f"{settings.home} is not a demo's home: it has the accounts {shown}. Choose a new folder "
+            "with --home, or omit it"
         )
 
 
 def _import(demo: Demo, stop: threading.Event) -> None:
-    """The account is there with its key, and what lay in the inbox is imported."""
+    """Create the account with its key, and import what is in the inbox."""
     settings = demo.settings
     with demo.session.store(makes=True) as store:
         account = find_or_make_account(store, settings.inbox, ACCOUNT)
@@ -339,7 +339,7 @@ def _import(demo: Demo, stop: threading.Event) -> None:
 
 
 def _find_or_make_key(store: Store, path: Path) -> str | None:
-    """The account's first key. A demo keeps it in its home, so that the next one has it too."""
+    """Return the account's first key. A demo keeps it in its home, so that the next one has it too."""
     new = make_first_key(store, ACCOUNT)
     if new is not None:
         hand_over(store, new, lambda secret: write_key(path, secret))
@@ -352,7 +352,7 @@ def _find_or_make_key(store: Store, path: Path) -> str | None:
 
 
 def _is_unused(store: Store, account: AccountInfo) -> bool:
-    """Whether the account never had a resume or a file, also none that has gone since."""
+    """Return whether the account never had a resume or a file, deleted ones included."""
     return not account.resume_count and not import_history.list_files(
         store, account_id=account.id, limit=1
     )
@@ -366,7 +366,7 @@ def _drop_samples(folder: Path) -> dict[str, bool]:
 
 
 def _serve(demo: Demo, stop: threading.Event, *, is_port_given: bool) -> None:
-    """The API was served and the inbox watched until we were asked to stop."""
+    """Serve the API and watch the inbox until asked to stop."""
     settings = demo.settings
     if not is_port_given and _is_taken(settings.host, settings.port):
         settings = demo.session.settings(port=0)

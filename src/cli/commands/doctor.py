@@ -13,9 +13,9 @@ from resumes.health.findings import Finding, Severity, as_json
 from resumes.text import counted
 
 MARKS = {
-    Severity.OK: ("well ", "green"),
-    Severity.WARNING: ("note ", "yellow"),
-    Severity.ERROR: ("WRONG", "red"),
+    Severity.OK: ("ok  ", "green"),
+    Severity.WARNING: ("warn", "yellow"),
+    Severity.ERROR: ("fail", "red"),
 }
 
 
@@ -23,10 +23,10 @@ MARKS = {
 @click.pass_context
 @pass_session
 def doctor(session: Session, context: click.Context) -> None:
-    """Check that all is well.
+    """Check the installation.
 
-    Home, settings, disk, SQLite or the database server, store, counters, quotas, keys, inbox, files and importers; each
-    finding with its remedy. What merely wants a look is no failure.
+    Settings, home, disk, SQLite or the database server, store, counters, quotas, keys, inbox, files,
+    importers and fonts. Each problem comes with a fix. Warnings do not affect the exit code.
     """
     findings = []
     for finding in iter_findings(session.installation()):
@@ -42,15 +42,14 @@ def doctor(session: Session, context: click.Context) -> None:
 
 
 def _put(finding: Finding) -> None:
-    mark, colour = MARKS[finding.severity]
-    put(f"{click.style(mark, fg=colour)}  {finding.subject:<8}  {safe_text(finding.text)}")
+    mark, color = MARKS[finding.severity]
+    put(f"{click.style(mark, fg=color)}  {finding.subject:<8}  {safe_text(finding.text)}")
     if finding.remedy is not None:
-        put(f"{' ' * 17}{safe_text(finding.remedy)}")
+        put(f"{' ' * 16}{safe_text(finding.remedy)}")
 
 
 def _summary(findings: Sequence[Finding]) -> str:
-    wrong = sum(finding.severity is Severity.ERROR for finding in findings)
-    notices = sum(finding.severity is Severity.WARNING for finding in findings)
-    if wrong:
-        return f"{counted(wrong, 'thing')} to put right."
-    return f"All is well; {counted(notices, 'thing')} to look at." if notices else "All is well."
+    problems = sum(finding.severity is Severity.ERROR for finding in findings)
+    warnings = sum(finding.severity is Severity.WARNING for finding in findings)
+    found = counted(problems, "problem") if problems else "No problems"
+    return f"{found}, {counted(warnings, 'warning')}." if warnings else f"{found}."

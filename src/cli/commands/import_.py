@@ -1,4 +1,4 @@
-"""`resumes import` and `resumes validate`: files and folders, read where they lie."""
+"""`resumes import` and `resumes validate`: files and folders, read where they are."""
 
 import itertools
 import os
@@ -54,11 +54,11 @@ class Source:
 
     @property
     def name(self) -> str:
-        """What to call it."""
+        """Return its name in messages."""
         return "standard input" if self.path == STANDARD_INPUT else self.path
 
     def read(self, *, max_bytes: int) -> bytes:
-        """Its bytes. Raises TooLarge over the limit, having read no more, and InvalidArgument."""
+        """Return its bytes. Raises TooLarge over the limit, having read no more, and InvalidArgument."""
         if self.path != STANDARD_INPUT:
             return files.read(self.path, max_bytes)
         content = sys.stdin.buffer.read(max_bytes + 1)
@@ -77,7 +77,7 @@ class Origin:
 
     @property
     def name(self) -> str:
-        """What to call it: `people.ndjson, line 12`."""
+        """Return its name in messages: `people.ndjson, line 12`."""
         return f"{self.source.name}, {self.place}" if self.place else self.source.name
 
 
@@ -92,12 +92,12 @@ class SourceDocument:
 
 
 def limits_of(settings: Settings) -> Limits:
-    """How much of a source is taken."""
+    """Return how much of a source is read."""
     return Limits(max_bytes=settings.max_body_bytes, max_file_bytes=settings.max_file_bytes)
 
 
 def iter_documents(sources: Iterable[Source], limits: Limits) -> Iterator[SourceDocument]:
-    """What the sources hold, in order, of which one at a time is in memory."""
+    """Yield the documents of the sources in order, with one source at a time in memory."""
     for source in sources:
         yield from _open(source, limits)
 
@@ -135,22 +135,22 @@ MOST_NAMED = 3
 
 @dataclass(slots=True)
 class FoundFiles:
-    """What the paths lead to: files in the order given, and how many others lie in the folders."""
+    """The files of the paths, in the order given, and how many others are in the folders."""
 
     paths: Sequence[str]
     sources: list[Source] = field(default_factory=list)
     ignored: Counter[SkipReason] = field(default_factory=Counter)
 
     def check(self) -> None:
-        """Raises Failed when there is no file at all."""
+        """Raise Failed if there is no file."""
         if not self.sources:
             named = ", ".join(self.paths[:MOST_NAMED])
             more = f" and {len(self.paths) - MOST_NAMED} more" if self.paths[MOST_NAMED:] else ""
-            raise Failed(f"Nothing to read in {named}{more}. {describe(self.ignored)}".rstrip())
+            raise Failed(f"No resume files in {named}{more}. {describe(self.ignored)}".rstrip())
 
 
 def find_sources(paths: Sequence[str]) -> FoundFiles:
-    """The files behind the paths, in the order given; of folders those to be imported, by name.
+    """Return the files of the paths, in the order given; of folders those to import, by name.
 
     In folders hidden names, symbolic links and the importer's own `_…` folders are left out. Files
     that are named themselves may be called anything.
@@ -181,21 +181,20 @@ def _iter_by_name(folder: str) -> Iterator[os.DirEntry[str]]:
 
 
 def describe(ignored: Counter[SkipReason]) -> str:
-    """`3 files were passed over: 2 end in none of .json, …; 1 is a link.`; empty for none."""
+    """Return `Skipped 3 files: 2 are not .json, …; 1 is a link.`; empty for none."""
     if not ignored:
         return ""
-    were = "file was" if ignored.total() == 1 else "files were"
     parts = "; ".join(_part(why, count) for why, count in sorted(ignored.items()))
-    return f"{ignored.total():,} {were} passed over: {parts}."
+    return f"Skipped {counted(ignored.total(), 'file')}: {parts}."
 
 
 def _part(why: SkipReason, count: int) -> str:
     one, several = {
-        SkipReason.ENDING: (f"ends in none of {ENDINGS}", f"end in none of {ENDINGS}"),
-        SkipReason.HIDDEN: ("has a hidden or temporary name", "have hidden or temporary names"),
-        SkipReason.LINK: ("is a link", "are links"),
-        SkipReason.NO_FILE: ("is no regular file", "are no regular files"),
-        SkipReason.REPORT: ("is a report of the importer", "are reports of the importer"),
+        SkipReason.ENDING: (f"is not {ENDINGS}", f"are not {ENDINGS}"),
+        SkipReason.HIDDEN: ("is hidden or temporary", "are hidden or temporary"),
+        SkipReason.LINK: ("is a symbolic link", "are symbolic links"),
+        SkipReason.NO_FILE: ("is not a regular file", "are not regular files"),
+        SkipReason.REPORT: ("is an import report", "are import reports"),
     }[why]
     return f"{count:,} {one if count == 1 else several}"
 
@@ -206,7 +205,7 @@ BATCH = 100
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What became of a resume: done, duplicate or failed. `resume_id` None: nothing is stored."""
+    """The outcome of a resume: done, duplicate or failed. `resume_id` None: nothing is stored."""
 
     origin: Origin
     outcome: FileOutcome
@@ -218,8 +217,8 @@ class Result:
 
 @command("import")
 @click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=PATH)
-@account_option("Whose they become; the only account need not be named.")
-@click.option("--dry-run", is_flag=True, help="Say what would become of them, store nothing.")
+@account_option("Account to import into. Optional if there is only one.")
+@click.option("--dry-run", is_flag=True, help="Show what would happen, without storing anything.")
 @click.pass_context
 @pass_session
 def import_(
@@ -230,11 +229,11 @@ def import_(
     account: str | None,
     dry_run: bool,
 ) -> None:
-    """Import files and folders, in place.
+    """Import files and folders.
 
-    PATH is a file, a folder of files, or - for standard input: JSON, NDJSON, either with gzip, or
-    zip. Nothing is moved. Content that is stored already is a duplicate; what does not fit the
-    account's plan fails. In a folder other files are passed over, and counted.
+    PATH is a file, a folder, or - for standard input, with JSON, NDJSON, either of them in gzip, or
+    zip. Files are left where they are. Content that is already stored is a duplicate; resumes over
+    the plan's limit fail. Other files in a folder are skipped and counted.
     """
     settings = session.settings()
     accepted = settings.format
@@ -257,7 +256,7 @@ def import_(
 def iter_imported(
     store: Store, account: AccountInfo, documents: Iterable[SourceDocument], accepted: Format
 ) -> Iterator[Result]:
-    """What became of each document, in order; what is done is stored for good."""
+    """Store the documents, and yield the result of each, in order."""
     for batch in _batches(_read(document, accepted) for document in documents):
         new = [one for _, one in batch if not isinstance(one, Result)]
         outcomes = iter(creation.create(store, account.id, new) if new else [])
@@ -268,7 +267,7 @@ def iter_imported(
 def iter_judged(
     store: Store, account: AccountInfo, documents: Iterable[SourceDocument], accepted: Format
 ) -> Iterator[Result]:
-    """What would become of each document if it were imported now; nothing is stored."""
+    """Yield the result that each document would have if it were imported now; store nothing."""
     free = account.free_places
     seen: set[bytes] = set()
     for document in documents:
@@ -293,7 +292,7 @@ def _batches(read: Iterator[Read]) -> Iterator[list[Read]]:
 
 
 def _read(document: SourceDocument, accepted: Format) -> Read:
-    """The document's resume on its way in, or why there is none."""
+    """Return the document's resume, ready to be created, or why there is none."""
     origin, body = document.origin, document.body
     if document.code is not None:
         return origin, Result(origin, FileOutcome.FAILED, document.code, document.message)
@@ -309,14 +308,16 @@ def _result(origin: Origin, new: NewResume, outcome: Outcome) -> Result:
             warnings = new.resume.warnings
             return Result(origin, FileOutcome.DONE, resume_id=resume_id or None, warnings=warnings)
         case Duplicate(id=resume_id):
-            message = outcome.message if resume_id else "The same content is among these files"
+            message = (
+                outcome.message if resume_id else "Another of these files has the same content"
+            )
             return Result(origin, FileOutcome.DUPLICATE, "duplicate", message, resume_id or None)
         case refused:
             return Result(origin, FileOutcome.FAILED, refused.code, refused.message)
 
 
 def _told(session: Session, results: Iterator[Result], *, total: int) -> Iterator[Result]:
-    """Yield the results, each told as it comes: as data, as a line or, if there is a status, in that."""
+    """Yield the results, and print each: as data, as a line or, if there is a status, in that."""
     with status_line(is_wanted=total > 1 and not session.as_json) as show:
         number = 0
         source: Source | None = None
@@ -341,7 +342,7 @@ def _remark(result: Result) -> str | None:
 
 
 def as_json(result: Result) -> dict[str, Any]:
-    """The result as `--json` prints it, on a line of its own."""
+    """Return the result as `--json` prints it, on a line of its own."""
     return {
         "name": result.origin.source.path,
         "item": result.origin.item,
@@ -369,11 +370,11 @@ class Validation:
 @click.pass_context
 @pass_session
 def validate(session: Session, context: click.Context, /, paths: tuple[str, ...]) -> None:
-    """Judge files, without a store.
+    """Check files without importing them.
 
-    PATH is a file, a folder of files, or - for standard input: JSON, NDJSON, either with gzip, or
-    zip. The verdicts are those that the importer would give. In a folder other files are passed
-    over, and counted.
+    PATH is a file, a folder, or - for standard input, with JSON, NDJSON, either of them in gzip, or
+    zip. The importer would accept and reject the same files. Other files in a folder are skipped and
+    counted.
     """
     settings = session.settings()
     accepted = settings.format
@@ -397,7 +398,7 @@ def validate(session: Session, context: click.Context, /, paths: tuple[str, ...]
 
 
 def judge(document: SourceDocument, accepted: Format) -> Validation:
-    """The verdict on a document; one that cannot be had is refused too."""
+    """Return the verdict on a document; one that cannot be read is refused too."""
     origin = document.origin
     if document.code is not None:
         return Validation(origin, document.code, (Issue("", document.message),), ())
@@ -423,7 +424,7 @@ def _put(verdict: Validation) -> None:
 
 
 def _verdict_as_json(verdict: Validation) -> dict[str, Any]:
-    """The verdict as `--json` prints it. `code` null: valid."""
+    """Return the verdict as `--json` prints it. `code` null: valid."""
     return {
         "name": verdict.origin.source.path,
         "item": verdict.origin.item,

@@ -37,19 +37,19 @@ class Whereabouts:
 
     @property
     def path(self) -> Path:
-        """The file itself."""
+        """Return the file's path."""
         return self.root / self.below
 
 
 def find_place(row: FileRow, roots: Iterable[Path]) -> Whereabouts | None:
-    """The first place below one of the folders where the file lies; None when it is in none."""
+    """Return where the file is below the folders; None if it is in none of them."""
     belows = [*iter_places(_claim(row), conclusion_of(row))]
     places = (Whereabouts(root, below) for root in roots for below in belows)
     return next((place for place in places if os.path.lexists(place.path)), None)
 
 
 def find_roots(row: FileRow, inbox: Path) -> list[Path]:
-    """The folders on this machine that it may lie in: the one that it was dropped in, and, should
+    """Return the folders on this machine that it may be in: the one that it was dropped in, and, should
     the home have been moved since, its inbox now."""
     # What was escaped in the ledger is no path any more.
     known = [Path(row.root)] if row.root and "\\" not in row.root else []
@@ -73,7 +73,7 @@ COLUMNS = (
     Column("reason"),
     Column("file", is_flexible=True),
 )
-NOT_FOUND = "not found where it was put"
+NOT_FOUND = "file is missing"
 
 PROBLEM_COLUMNS = (
     Column("item", is_number=True),
@@ -84,14 +84,14 @@ PROBLEM_COLUMNS = (
 
 
 def put_files(files: Iterable[FileRow]) -> None:
-    """The files as a table on standard output."""
+    """Print the files as a table."""
     put_table(COLUMNS, ([row.claim_id, row.outcome, row.reason or "-", row.name] for row in files))
 
 
 def put_file(
     row: FileRow, request: RequestedFile | None, place: Whereabouts | None, *, is_near: bool
 ) -> None:
-    """All that is known of the file on standard output, with what went wrong inside it.
+    """Print all that is known of the file, with what went wrong inside it.
 
     `is_near`: its folder is on this machine, so that without a `place` the file is not in it.
     """
@@ -108,17 +108,17 @@ def _fields(
     return [
         ("file", row.name),
         ("folder", row.root or ""),
-        ("lies at", not_found if place is None else _shown(row, place)),
+        ("path", not_found if place is None else _shown(row, place)),
         ("account", row.account),
         ("outcome", row.outcome),
         ("reason", row.reason or ""),
         ("message", row.message or ""),
-        ("at", row.path or ""),
-        ("byte", "" if row.byte_offset is None else str(row.byte_offset)),
+        ("field", row.path or ""),
+        ("byte offset", "" if row.byte_offset is None else str(row.byte_offset)),
         ("resumes", "" if row.items is None else _counts(row.items)),
-        ("asked", "" if request is None else _asked(request)),
+        ("pending", "" if request is None else _asked(request)),
         ("size", f"{row.size_bytes:,} bytes"),
-        ("claimed", f"{instant(row.claimed_at)} UTC"),
+        ("picked up", f"{instant(row.claimed_at)} UTC"),
         ("finished", f"{instant(row.finished_at)} UTC"),
         ("id", row.claim_id),
     ]
@@ -152,24 +152,24 @@ def _put_problems(items: Items) -> None:
         ),
     )
     if len(items.problems) == MAX_PROBLEMS:
-        say(f"The ledger keeps the first {MAX_PROBLEMS}; the report beside the file may say more.")
+        say(f"Only the first {MAX_PROBLEMS} are kept; the report next to the file may list more.")
 
 
 def put_source(source: bytes) -> None:
-    """The bytes as text on standard output, escaped; what is not UTF-8 too."""
+    """Print the bytes as text, escaped, also those that are not UTF-8."""
     for line in readable(source).removesuffix("\n").split("\n"):
         put(safe_text(line))
     if len(source) == SOURCE_BYTES:
-        say("The ledger keeps the first 64 KiB.")
+        say("Only the first 64 KiB are kept.")
 
 
 def readable(source: bytes) -> str:
-    """The bytes as text, those that are not UTF-8 as `\\xff`."""
+    """Return the bytes as text, those that are not UTF-8 as `\\xff`."""
     return source.decode("utf-8", "backslashreplace")
 
 
 def as_json(row: FileRow) -> dict[str, Any]:
-    """The file's row as `--json` prints it; null where there is nothing to say."""
+    """Return the file's row as `--json` prints it; null where there is nothing to say."""
     return {
         "id": row.claim_id,
         "account": row.account,
@@ -188,7 +188,7 @@ def as_json(row: FileRow) -> dict[str, Any]:
 
 
 def request_as_json(request: RequestedFile | None) -> dict[str, Any] | None:
-    """What is asked for the file as `--json` prints it; null for nothing."""
+    """Return the request for the file as `--json` prints it; None if there is none."""
     if request is None:
         return None
     return {"action": request.action, "requestedAt": request.requested_at}
@@ -204,7 +204,7 @@ def wait_for(
     *,
     clock: Callable[[], float] = time.monotonic,
 ) -> list[FileRow]:
-    """The files as they are once something became of each, or when the time is over."""
+    """Return the files when each has a new outcome, or when the time is over."""
     until = clock() + wait_s
     while True:
         now = [
@@ -223,7 +223,7 @@ def _is_new(before: FileRow, now: FileRow) -> bool:
 def tell_outcomes(
     session: Session, action: RequestKind, before: Sequence[FileRow], now: Sequence[FileRow]
 ) -> ExitCode:
-    """What became of the files is on standard output; the code is FAILED unless all went well."""
+    """Print the outcomes of the files; return FAILED unless all were processed and none failed."""
     ended = [new for old, new in zip(before, now, strict=True) if _is_new(old, new)]
     if session.as_json:
         put_json({"action": action, "asked": len(now), "files": list(map(as_json, ended))})
@@ -231,7 +231,7 @@ def tell_outcomes(
         put_files(ended)
     late = len(now) - len(ended)
     if late:
-        say(f"Nothing became of {counted(late, 'file')} in this time; still asked for.")
+        say(f"{counted(late, 'file')} not processed yet; still queued.")
     has_failed = any(file.outcome is FileOutcome.FAILED for file in ended)
     return ExitCode.FAILED if late or has_failed else ExitCode.DONE
 
@@ -246,29 +246,31 @@ class FileSelection:
     reason: str | None = None
 
     def check(self) -> None:
-        """Raises UsageError unless the files were chosen in one way."""
+        """Raise UsageError unless the files were chosen in one way."""
         chooses_many = self.is_all or self.reason is not None
         if self.claim_ids and chooses_many:
-            raise click.UsageError("Name files by ID or choose many of them, not both")
+            raise click.UsageError("File IDs cannot be combined with --all or --reason")
         if not self.claim_ids and not chooses_many and self.account is None:
-            raise click.UsageError("Name files by ID, or choose them with --account or --all")
+            raise click.UsageError("Give one or more file IDs, or use --account or --all")
 
 
-ACCOUNT = account_option("All of this account; with IDs, whose they are.")
+ACCOUNT = account_option("All files of this account; with IDs, the account that owns them.")
 WAIT = click.option(
     "--wait",
     "wait_s",
     metavar="S",
     type=click.FloatRange(0, 3_600),
-    help="With IDs: seconds to wait for what becomes of the files.",
+    help="Wait up to this many seconds for the result (requires IDs).",
 )
 
 
 @command()
 @click.argument("claim_ids", metavar="[ID]...", nargs=-1, shell_complete=retriable_ids)
 @ACCOUNT
-@click.option("--reason", metavar="REASON", type=ReasonType(), help="All that failed for it.")
-@click.option("--all", "is_all", is_flag=True, help="All that failed.")
+@click.option(
+    "--reason", metavar="REASON", type=ReasonType(), help="All files that failed for this reason."
+)
+@click.option("--all", "is_all", is_flag=True, help="All files that failed.")
 @WAIT
 @click.pass_context
 @pass_session
@@ -282,10 +284,9 @@ def retry(
     is_all: bool,
     wait_s: float | None,
 ) -> None:
-    """Ask the importer to try failed files again.
+    """Retry failed files.
 
-    They are taken from where they were put away, under the ids that they have. A held file is
-    released.
+    The importer reads them where they are, and they keep their IDs. Held files are released.
     """
     choice = FileSelection(claim_ids, account, is_all, reason)
     context.exit(_run(session, choice, RequestKind.RETRY, wait_s))
@@ -294,7 +295,7 @@ def retry(
 @command()
 @click.argument("claim_ids", metavar="[ID]...", nargs=-1, shell_complete=held_ids)
 @ACCOUNT
-@click.option("--all", "is_all", is_flag=True, help="All that are held.")
+@click.option("--all", "is_all", is_flag=True, help="All held files.")
 @WAIT
 @click.pass_context
 @pass_session
@@ -307,9 +308,9 @@ def release(
     is_all: bool,
     wait_s: float | None,
 ) -> None:
-    """Ask the importer to let held files in.
+    """Release held files.
 
-    As far as the plan has room; what has none is held again.
+    Files that still do not fit the plan stay held.
     """
     choice = FileSelection(claim_ids, account, is_all)
     context.exit(_run(session, choice, RequestKind.RELEASE, wait_s))
@@ -320,7 +321,7 @@ def _run(
 ) -> ExitCode:
     choice.check()
     if wait_s is not None and not choice.claim_ids:
-        raise click.UsageError("--wait needs the IDs of the files")
+        raise click.UsageError("--wait requires file IDs")
     with session.store() as store:
         if not choice.claim_ids:
             _tell(session, store, action, _ask_many(store, choice, action))
@@ -355,19 +356,19 @@ def _tell(session: Session, store: Store, action: RequestKind, count: int) -> No
     unwatched = import_requests.list_unwatched_roots(store) if count else []
     if session.as_json:
         put_json({"action": action, "asked": count, "isWatched": not unwatched})
-    elif not count:
-        say(f"There is nothing to {action}.")
-    elif unwatched:
-        say(f"Asked for {counted(count, 'file')}. {_missing(session, unwatched)}")
-    else:
+        return
+    if not count:
+        say(f"Nothing to {action}.")
+        return
+    queued = f"Queued {counted(count, 'file')} for {action}"
+    if unwatched:
+        how_to_watch = session.installation().how_to_watch
+        ways = ", ".join(how_to_watch(root) for root in unwatched[:3])
         them = "it" if count == 1 else "them"
-        say(f"Asked for {counted(count, 'file')}; the importer takes {them} up within a second.")
-
-
-def _missing(session: Session, unwatched: Sequence[str | None]) -> str:
-    how_to_watch = session.installation().how_to_watch
-    ways = ", ".join(how_to_watch(root) for root in unwatched[:3])
-    return safe_text(f"No importer watches their folder: {ways}.")
+        say(safe_text(f"{queued}, but no importer is running for {them}: {ways}."))
+    else:
+        they = "it" if count == 1 else "they"
+        say(f"{queued}; {they} will be processed within a second.")
 
 
 OUTCOMES = ("held", "failed", "duplicate", "done")
@@ -377,25 +378,27 @@ MOST = 1_000
 
 @group()
 def imports() -> None:
-    """Look at what became of dropped files."""
+    """See what happened to dropped files."""
 
 
 @imports.command("list")
-@account_option("Only its files.")
-@click.option("--outcome", type=click.Choice(OUTCOMES), help="Only files that ended so.")
-@click.option(
-    "--reason", metavar="REASON", type=ReasonType(), help="Only files that this kept out."
-)
+@account_option("Only files of this account.")
+@click.option("--outcome", type=click.Choice(OUTCOMES), help="Only files with this outcome.")
+@click.option("--reason", metavar="REASON", type=ReasonType(), help="Only files with this reason.")
 @click.option(
     "--limit",
     metavar="N",
     type=click.IntRange(1, MOST),
     default=20,
     show_default=True,
-    help="How many, at most.",
+    help="Maximum number of files.",
 )
-@click.option("--before", metavar="ID", shell_complete=claim_ids, help="Older than which file.")
-@click.option("--failed-first", is_flag=True, help="Failed, held, duplicate, done; in this order.")
+@click.option(
+    "--before", metavar="ID", shell_complete=claim_ids, help="Only files older than this ID."
+)
+@click.option(
+    "--failed-first", is_flag=True, help="Order by outcome: failed, held, duplicate, done."
+)
 @pass_session
 def list_(
     session: Session,
@@ -406,10 +409,10 @@ def list_(
     before: str | None,
     failed_first: bool,
 ) -> None:
-    """List dropped files, the newest first.
+    """List dropped files, newest first.
 
-    With --failed-first what asks for something comes first, as in the terminal UI; then --before
-    takes OUTCOME:ID, as the list ends with it.
+    --failed-first puts files that need attention first, as in the terminal UI. --before then takes
+    OUTCOME:ID, as printed at the end of the list.
     """
     read = _read_by_outcome if failed_first else _read_newest
     with session.store() as store:
@@ -428,15 +431,17 @@ def list_(
         put_files(files)
     else:
         is_part = account or outcome or reason or before
-        say("No such files." if is_part else "No files were imported from a watched folder yet.")
+        say(
+            "No matching files." if is_part else "No files were imported from a watched folder yet."
+        )
     if last is not None:
-        say(f"older ones  --before {last}")
+        say(f"More: add --before {last}")
 
 
 def _read_newest(
     store: Store, before: str | None, *, limit: int, **filters: Any
 ) -> tuple[Sequence[FileRow], str | None]:
-    """The page, and what goes on after it if anything may."""
+    """Return the page, and its last ID if more may follow."""
     files = import_history.list_files(store, before=_check(before), limit=limit, **filters)
     return files, files[-1].claim_id if len(files) == limit else None
 
@@ -444,7 +449,7 @@ def _read_newest(
 def _read_by_outcome(
     store: Store, before: str | None, *, limit: int, **filters: Any
 ) -> tuple[Sequence[FileRow], str | None]:
-    """The page, and what goes on after it if anything does."""
+    """Return the page, and the place of the next one if there is one."""
     after = None if before is None else import_history.parse_place(before)
     page = import_history.list_by_outcome(store, after=after, limit=limit, **filters)
     return page.files, None if page.next is None else str(page.next)
@@ -460,11 +465,13 @@ def _check(before: str | None) -> str | None:
 
 @imports.command()
 @click.argument("claim_id", metavar="ID", shell_complete=claim_ids)
-@account_option("Whose it is, where several accounts have a file of this ID.")
-@click.option("--source", "is_source", is_flag=True, help="Print how the file began instead.")
+@account_option("Account that owns the file, if several have a file with this ID.")
+@click.option(
+    "--source", "is_source", is_flag=True, help="Print the beginning of the file instead."
+)
 @pass_session
 def show(session: Session, claim_id: str, account: str | None, is_source: bool) -> None:
-    """Show what became of one dropped file, why, and where it lies now."""
+    """Show what happened to a dropped file, why, and where it is now."""
     with session.store() as store:
         account_id = None if account is None else accounts.get_account(store, account).id
         row = import_history.get_file(store, claim_id, account_id=account_id)
@@ -485,7 +492,7 @@ def show(session: Session, claim_id: str, account: str | None, is_source: bool) 
 def _get_source(store: Store, row: FileRow) -> bytes:
     source = import_history.find_source(store, row)
     if source is None:
-        raise NotFound(f"No source is kept of {row.claim_id}: it is {row.outcome}")
+        raise NotFound(f"No source is kept for {row.claim_id} (outcome: {row.outcome})")
     return source
 
 

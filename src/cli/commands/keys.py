@@ -23,7 +23,7 @@ from resumes.store.api_keys import KeyInfo, KeyState, NewKey
 
 
 def hand_over(store: Store, new: NewKey, show: Callable[[str], None]) -> None:
-    """The key was shown and is marked so; or it is revoked, and Failed is raised.
+    """Show the key and mark it as shown. If it cannot be shown, revoke it and raise Failed.
 
     The key is in the store already. `show` gets its text, and returns when it has been written
     through, not merely buffered.
@@ -50,35 +50,36 @@ COLUMNS = (
     Column("state"),
     Column("last used (UTC)"),
 )
+SAVE_IT = "Save the key now: it cannot be shown again."
 LONGEST_KEY = 1_000
 """Bytes of standard input that are read for a key."""
 
 
 @group()
 def keys() -> None:
-    """Make and revoke API keys."""
+    """Create and revoke API keys."""
 
 
 @keys.command()
 @click.argument("account", shell_complete=account_names)
-@click.option("--name", metavar="TEXT", default="", help="What it is for.")
+@click.option("--name", metavar="TEXT", default="", help="What the key is for.")
 @click.option(
     "--expires",
     type=params.Expiry(),
     metavar="30d|12h|2027-01-31",
-    help="When it stops counting; a date means its first moment in UTC. Default: never.",
+    help="When the key expires: a duration, or a date (00:00 UTC). [default: never]",
 )
 @pass_session
 def create(session: Session, account: str, name: str, expires: timedelta | datetime | None) -> None:
-    """Make a key for ACCOUNT and print it, once."""
+    """Create a key for ACCOUNT and print it once."""
     with session.store() as store:
         lifetime = params.until(expires, now_us=store.clock())
         new = api_keys.create_key(store, account, name=name, lifetime=lifetime)
         hand_over(store, new, lambda secret: _show(session, new, secret))
         info = api_keys.get_key(store, new.id)
-    until = f" until {instant(info.expires_at)} UTC" if info.expires_at else ""
-    say(f'Key {new.id} of account "{account}" counts from now on{until}.')
-    say("It is not kept and cannot be shown again.")
+    expiry = f" (expires {instant(info.expires_at)} UTC)" if info.expires_at else ""
+    say(f'Created key {new.id} for account "{account}"{expiry}.')
+    say(SAVE_IT)
 
 
 @keys.command("list")
@@ -94,21 +95,24 @@ def list_(session: Session, account: str | None) -> None:
         put_table(COLUMNS, map(_row, known))
     else:
         line = session.command_line("keys", "create", account or "ACCOUNT")
-        say(f"No keys yet. Make one: {line}")
+        say(f"No keys yet. Create one: {line}")
 
 
 @keys.command()
 @click.argument("key_id", metavar="KEYID", shell_complete=key_ids)
 @pass_session
 def revoke(session: Session, key_id: str) -> None:
-    """Make the key KEYID count no more, at once and everywhere."""
+    """Revoke the key KEYID.
+
+    It stops working immediately, everywhere.
+    """
     with session.store() as store:
         api_keys.revoke_key(store, key_id)
         key = api_keys.get_key(store, key_id)
     if session.as_json:
         put_json(as_json(key))
     else:
-        say(f'Key {key.id} of account "{key.account}" is revoked.')
+        say(f'Revoked key {key.id} of account "{key.account}".')
 
 
 @keys.command()
@@ -119,30 +123,30 @@ def revoke(session: Session, key_id: str) -> None:
     default="24h",
     show_default=True,
     metavar="SPAN",
-    help="How long the old key still counts: 0 to 7d.",
+    help="How long the old key keeps working: 0 to 7d.",
 )
 @pass_session
 def rotate(session: Session, key_id: str, grace: timedelta) -> None:
-    """Make a new key in place of KEYID and print it, once."""
+    """Replace the key KEYID and print the new one once."""
     with session.store() as store:
         new = api_keys.rotate_key(store, key_id, grace=grace)
         hand_over(store, new, lambda secret: _show(session, new, secret))
         old = api_keys.get_key(store, key_id)
-    until = (
-        f"until {instant(old.expires_at)} UTC"
+    still = (
+        f"works until {instant(old.expires_at)} UTC"
         if old.state is api_keys.KeyState.ACTIVE
-        else "no more"
+        else "no longer works"
     )
-    say(f'Key {new.id} of account "{old.account}" counts from now on; {key_id} {until}.')
-    say("It is not kept and cannot be shown again.")
+    say(f'Created key {new.id} for account "{old.account}"; {key_id} {still}.')
+    say(SAVE_IT)
 
 
 @keys.command("import")
 @click.argument("account", shell_complete=account_names)
-@click.option("--name", metavar="TEXT", default="", help="What it is for.")
+@click.option("--name", metavar="TEXT", default="", help="What the key is for.")
 @pass_session
 def import_(session: Session, account: str, name: str) -> None:
-    """Make a key that was made elsewhere count for ACCOUNT. It is read from standard input."""
+    """Register an existing key for ACCOUNT, read from standard input."""
     if sys.stdin.isatty():
         say("Paste the key, then press Enter:")
     secret = _read_key()
@@ -151,7 +155,7 @@ def import_(session: Session, account: str, name: str) -> None:
     if session.as_json:
         put_json(as_json(key))
     else:
-        say(f'Key {key.id} ({key.masked}) of account "{account}" counts from now on.')
+        say(f'Imported key {key.id} ({key.masked}) for account "{account}".')
 
 
 def _read_key() -> str:
@@ -159,7 +163,7 @@ def _read_key() -> str:
     line = sys.stdin.buffer.readline(LONGEST_KEY)
     secret = line.decode("ascii", "replace").strip()
     if not secret:
-        raise InvalidArgument("No key came in on standard input: resumes keys import NAME < FILE")
+        raise InvalidArgument("No key on standard input. Use: resumes keys import ACCOUNT < FILE")
     return secret
 
 
@@ -179,7 +183,7 @@ def _row(key: KeyInfo) -> list[str]:
 
 
 def as_json(key: KeyInfo) -> dict[str, Any]:
-    """The key as `--json` prints it, masked. `shownAt` null: nobody has seen it."""
+    """Return the key as `--json` prints it, masked. `shownAt` null: nobody has seen it."""
     return {
         "id": key.id,
         "account": key.account,
@@ -200,7 +204,7 @@ MAX_KEY_BYTES = 1_024
 
 
 def make_first_key(store: Store, account: str) -> NewKey | None:
-    """A new key when the account never had one, or had a first key that nobody has seen.
+    """Create a key if the account never had one, or had a first key that nobody has seen.
 
     The unseen one is revoked. None: there is a key that somebody knows, or knew.
     """
@@ -222,7 +226,7 @@ def write_key(path: Path, secret: str) -> None:
     """
     if os.path.lexists(path) and not _holds_key_at_most(path):
         raise Conflict(
-            f"The new key could not be written, so it was revoked: {path} is there, and is neither an "
+            f"The new key could not be written, so it was revoked: {path} exists and is neither an "
             "earlier key nor an empty file. Move it away, then try again"
         )
     with output_files.drafted(path, output_files.replace) as file:
@@ -230,7 +234,7 @@ def write_key(path: Path, secret: str) -> None:
 
 
 def _holds_key_at_most(path: Path) -> bool:
-    """Whether this is a regular file with nothing in it, or nothing but a key."""
+    """Return whether this is a regular file with nothing in it, or nothing but a key."""
     try:
         if not stat.S_ISREG(path.lstat().st_mode):
             return False

@@ -39,7 +39,7 @@ class Maximum(click.ParamType[int | None]):
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> int | None:
-        """The number; a usage error for what is neither a number nor `unlimited`."""
+        """Return the number; fail with a usage error for what is neither a number nor `unlimited`."""
         if value == "unlimited":
             return None
         if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 19:
@@ -55,7 +55,7 @@ class Rate(click.ParamType[int | str]):
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> int | str:
-        """The limit; a usage error for anything else."""
+        """Return the limit; fail with a usage error for anything else."""
         if value == AS_SET:
             return AS_SET
         if value == "unlimited":
@@ -66,18 +66,18 @@ class Rate(click.ParamType[int | str]):
 
 
 def rate_option(window: str) -> Callable[[Decorated], Decorated]:
-    """The option that limits the requests of a key in a window: `minute`, `hour` or `day`."""
+    """Return the option that limits the requests of a key in a window: `minute`, `hour` or `day`."""
     return click.option(
         f"--per-{window}",
         type=Rate(),
         metavar=f"N|unlimited|{AS_SET}",
-        help=f"How many requests per {window} each key may make; {AS_SET}: as the settings say.",
+        help=f"Requests per {window} for each key; {AS_SET}: from the settings.",
     )
 
 
 @group()
 def plans() -> None:
-    """See and set what plans allow."""
+    """Show and change plans."""
 
 
 @plans.command("list")
@@ -98,17 +98,21 @@ def list_(session: Session) -> None:
     "--max-resumes",
     type=Maximum(),
     metavar="N|unlimited",
-    help="How many resumes an account on it may hold. A new plan needs it.",
+    help="Maximum number of resumes per account. Required for a new plan.",
 )
 @click.option(
     "--api-listing/--no-api-listing",
     default=None,
-    help="Whether resumes can be listed and read over the API. Default: as it was, no for a new plan.",
+    help="Allow listing and reading resumes over the API. [default: unchanged, off for a new plan]",
 )
 @rate_option("minute")
 @rate_option("hour")
 @rate_option("day")
-@click.option("--dry-run", is_flag=True, help="Only say whom it would concern.")
+@click.option(
+    "--dry-run",
+    is_flag=True,
+    help="Show which accounts would be affected, without changing anything.",
+)
 @pass_session
 def set_(
     session: Session,
@@ -119,9 +123,9 @@ def set_(
     dry_run: bool,
     **per_window: int | str | None,
 ) -> None:
-    """Make the plan NAME, or change it for every account on it.
+    """Create or change the plan NAME.
 
-    Deletes nothing: an account that holds more than its plan allows keeps it, and takes no more.
+    Nothing is deleted: accounts over a new limit keep their resumes but cannot add more.
     """
     requests = {
         store_plans.Requests(f"requests_{window}"): None if rate == AS_SET else int(rate)
@@ -141,7 +145,9 @@ def set_(
     if session.as_json:
         put_json(_effects_as_json(effects) if plan is None else as_json(plan))
     else:
-        say("Nothing was changed." if plan is None else _sentence(plan))
+        say("Dry run: nothing was changed." if plan is None else _sentence(plan))
+        if plan is None and not effects.over.count and not effects.unlisted.count:
+            say("No account would be affected.")
     _say_effects(effects, max_resumes)
 
 
@@ -158,30 +164,36 @@ def _known_maximum(store: Store, name: str) -> int | None:
 
 
 def _sentence(plan: PlanInfo) -> str:
-    listing = "with" if plan.api_listing else "without"
+    listing = "API listing" if plan.api_listing else "no API listing"
     most = plan.max_resumes
-    number = "any number of resumes" if most is None else counted(most, "resume")
+    number = "unlimited resumes" if most is None else counted(most, "resume")
     rates = [
-        f"{f'{rate:,}' if rate else 'any number'} {window}"
-        for rate, window in zip(plan.rates, ("a minute", "an hour", "a day"), strict=True)
+        f"{limit(rate or None)} per {window}"
+        for rate, window in zip(plan.rates, ("minute", "hour", "day"), strict=True)
         if rate is not None
     ]
-    requests = f"; requests of a key: {', '.join(rates)}" if rates else ""
-    return f'Plan "{plan.name}" allows {number}, {listing} listing over the API{requests}.'
+    requests = f"; requests per key: {', '.join(rates)}" if rates else ""
+    return f'Plan "{plan.name}": {number}, {listing}{requests}.'
 
 
 def _say_effects(effects: PlanImpact, max_resumes: int | None) -> None:
     if effects.over.count:
-        say(f"More than {limit(max_resumes)}: {_named(effects.over)}.")
-        say("They keep what they hold, and take no more until it fits.")
+        number = effects.over.count
+        verb, they, their = (
+            ("is", "It keeps", "its") if number == 1 else ("are", "They keep", "their")
+        )
+        over = f"{counted(number, 'account')} {verb} over the limit of {limit(max_resumes)}"
+        say(f"{over}: {_named(effects.over)}. {they} {their} resumes but cannot add more.")
     if effects.unlisted.count:
-        say(f"No more listing over the API: {_named(effects.unlisted)}.")
+        number = effects.unlisted.count
+        verb = "loses" if number == 1 else "lose"
+        say(f"{counted(number, 'account')} {verb} API listing: {_named(effects.unlisted)}.")
 
 
 def _named(affected: AffectedAccounts) -> str:
     names = ", ".join(f"{name} ({holds:,})" for name, holds in affected.fullest)
     rest = affected.count - len(affected.fullest)
-    return f"{counted(affected.count, 'account')}: {names}{f' and {rest:,} more' if rest else ''}"
+    return f"{names}{f' and {rest:,} more' if rest else ''}"
 
 
 def _effects_as_json(effects: PlanImpact) -> dict[str, Any]:
@@ -200,7 +212,7 @@ def _row(plan: PlanInfo) -> list[str]:
 
 
 def as_json(plan: PlanInfo) -> dict[str, Any]:
-    """The plan as `--json` prints it. `maxResumes` null: unlimited.
+    """Return the plan as `--json` prints it. `maxResumes` null: unlimited.
 
     `requestsPer…` null: as the settings say; 0: unlimited.
     """

@@ -48,7 +48,7 @@ MARGIN = "  "
 
 
 def lines(resume: StoredResume) -> Iterator[str]:
-    """Yield the resume's lines, escaped: what it is called, whose it is, its sections in order."""
+    """Yield the resume's lines, escaped: title, ID and times, header, its sections in order."""
     entry = resume.entry
     document = json.loads(resume.document)
     yield click.style(safe_text(entry.shown_title), bold=True)
@@ -89,16 +89,20 @@ COLUMNS = (Column("id"), Column("title", is_flexible=True), Column("created (UTC
     type=click.IntRange(1, 100),
     default=20,
     show_default=True,
-    help="How many, at most.",
+    help="Maximum number of resumes.",
 )
 @click.option(
-    "--cursor", metavar="ID", default="", shell_complete=resume_ids, help="After which resume."
+    "--cursor",
+    metavar="ID",
+    default="",
+    shell_complete=resume_ids,
+    help="Start after the resume of this ID.",
 )
 @click.option(
     "--filter",
     "words",
     metavar="TEXT",
-    help="Only those whose title, name and e-mail address have all these words, or parts of words.",
+    help="Only resumes with all these words, or parts of words, in title, name and e-mail address.",
 )
 @pass_session
 def list_(
@@ -115,7 +119,7 @@ def list_(
         return
     _put_page(found.page, chosen.name, words, cursor)
     if found.unindexed:
-        say(f"{counted(found.unindexed, 'resume')} could not be searched yet. Ask again later.")
+        say(f"{counted(found.unindexed, 'resume')} could not be searched yet. Try again later.")
 
 
 def _find(
@@ -138,9 +142,9 @@ def _put_page(page: Page, account: str, words: str | None, cursor: str) -> None:
         say(f'{what} in account "{safe_text(account)}".')
     else:
         what = "No more resumes" if cursor else "No resumes"
-        say(f'{what} in account "{safe_text(account)}" with "{safe_text(words)}".')
+        say(f'{what} in account "{safe_text(account)}" match "{safe_text(words)}".')
     if page.cursor is not None:
-        say(f"next cursor  {page.cursor}")
+        say(f"More: add --cursor {page.cursor}")
 
 
 def _check(cursor: str) -> None:
@@ -153,7 +157,7 @@ def _check(cursor: str) -> None:
 
 
 def put_entries(page: Page) -> None:
-    """The page as a table on standard output."""
+    """Print the page as a table."""
     put_table(COLUMNS, ([one.id, one.shown_title, instant(one.created_at)] for one in page.entries))
 
 
@@ -164,7 +168,7 @@ def put_entries(page: Page) -> None:
 def show(session: Session, resume_id: str, account: str | None) -> None:
     """Show a resume.
 
-    As people read it; with --json the stored resume whole, with all that the service sets.
+    With --json, print the complete stored resume, with what the service added.
     """
     with session.store() as store:
         resume = get_resume(session, store, choose_account(store, account), resume_id)
@@ -177,15 +181,15 @@ def show(session: Session, resume_id: str, account: str | None) -> None:
 
 @command()
 @click.argument("resume_ids", metavar="[ID]...", nargs=-1, shell_complete=resume_ids)
-@click.option("--all", "is_all", is_flag=True, help="All resumes of the account.")
+@click.option("--all", "is_all", is_flag=True, help="Export all resumes of the account.")
 @account_option()
 @click.option(
     "--to",
     "folder",
     type=click.Path(file_okay=False, path_type=Path),
     metavar="DIR",
-    help="A file for each resume in this folder, not a stream on standard output. It is named by the "
-    "resume's ID and replaces whatever has the name: an earlier export.",
+    help="Write one file per resume to this folder, not a stream to standard output. A file has the "
+    "resume's ID as its name and replaces any file of that name, such as an earlier export.",
 )
 @click.option(
     "--format",
@@ -193,20 +197,20 @@ def show(session: Session, resume_id: str, account: str | None) -> None:
     type=click.Choice([kind.value for kind in ExportFormat]),
     default=ExportFormat.ANALYZER.value,
     show_default=True,
-    help="What to write them as.",
+    help="Output format.",
 )
 @click.option(
     "--layout",
     type=click.Choice(list(LAYOUTS)),
-    help="Draw PDFs in this layout, not in the resume's own.",
+    help="Layout of PDFs, instead of the resume's own.",
 )
 @click.option(
-    "--paper", type=click.Choice([paper.value for paper in Paper]), help="The paper size of PDFs."
+    "--paper", type=click.Choice([paper.value for paper in Paper]), help="Paper size of PDFs."
 )
 @click.option(
     "--anonymous",
     is_flag=True,
-    help="Make PDFs without the name, contact details, links and references.",
+    help="Leave name, contact details, links and references out of PDFs.",
 )
 @click.pass_context
 @pass_session
@@ -222,23 +226,23 @@ def export(
     paper: str | None,
     anonymous: bool,
 ) -> None:
-    """Write resumes to files or one stream.
+    """Export resumes to files or one stream.
 
-    The stream has a resume on each line (NDJSON). The analyzer format can be created again as it
-    is; of JSON Resume, which does not hold everything, `resumes import` makes the analyzer format.
-    A PDF is drawn in the resume's own layout; one alone may go to a pipe or a file on standard output.
+    The stream has one resume per line (NDJSON). The analyzer format can be imported again unchanged.
+    JSON Resume leaves some fields out; `resumes import` converts it back. PDFs have the resume's own
+    layout; a single one may go to standard output, if that is a pipe or a file.
     """
     if is_all == bool(resume_ids):
-        raise click.UsageError("Name the resumes to export, or use --all")
+        raise click.UsageError("Give the IDs of the resumes to export, or use --all")
     is_pdf = kind == ExportFormat.PDF.value
     if not is_pdf and (layout or paper or anonymous):
         raise click.UsageError("--layout, --paper and --anonymous are for --format pdf")
     if is_pdf and folder is None:
         if is_all or len(resume_ids) > 1:
-            raise click.UsageError("Name a folder for the PDFs: --to DIR")
+            raise click.UsageError("Several PDFs need a folder: use --to DIR")
         if sys.stdout.isatty():
             raise click.UsageError(
-                "A PDF is not for a terminal: name a folder with --to DIR, or redirect it to a file"
+                "A PDF cannot be shown in a terminal: use --to DIR, or redirect it to a file"
             )
 
     left_out: dict[str, None] = {}
@@ -284,13 +288,13 @@ def export(
                     put_json_line(view.content)
                 count += 1
     where = "" if folder is None else f" to {safe_text(str(folder))}"
-    earlier = f", in place of {counted(replaced, 'earlier file')}" if replaced else ""
+    earlier = f" ({counted(replaced, 'file')} overwritten)" if replaced else ""
     say(f"Exported {counted(count, 'resume')}{where}{earlier}.")
     boxes.tell(settings.home / "fonts")
     if failed:
         context.exit(ExitCode.FAILED)
     if left_out:
-        say(safe_text(f"Left out, as JSON Resume has no place for it: {', '.join(left_out)}."))
+        say(safe_text(f"Not supported by JSON Resume, left out: {', '.join(left_out)}."))
 
 
 class _Boxes:
@@ -301,13 +305,13 @@ class _Boxes:
         self._resumes: Counter[str] = Counter()
 
     def note(self, resume_id: str, missing: str) -> None:
-        """No font has this text of the resume."""
+        """Record that no font has this text of the resume."""
         packages = font_packages(missing)
         self._first.setdefault(packages, (missing, resume_id))
         self._resumes[packages] += 1
 
     def tell(self, folder: Path) -> None:
-        """Say once for the same packages what to install, or which folder fonts can be put into."""
+        """Say once per set of packages what to install, or which folder fonts can be put into."""
         for packages, (missing, resume_id) in self._first.items():
             more = self._resumes[packages] - 1
             others = f" and {counted(more, 'other')}" if more else ""
@@ -323,26 +327,26 @@ class _Boxes:
 def _iter_named(
     session: Session, store: Store, account: AccountInfo, resume_ids: tuple[str, ...]
 ) -> Iterator[StoredResume]:
-    # All are looked up first: a wrong id is told before anything was written.
+    # All are looked up first: a wrong ID is an error before anything is written.
     yield from [get_resume(session, store, account, resume_id) for resume_id in resume_ids]
 
 
 @command()
 @click.argument("resume_id", metavar="ID", shell_complete=resume_ids)
 @account_option()
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @pass_session
 def delete(session: Session, resume_id: str, account: str | None, yes: bool) -> None:
     """Delete a resume.
 
-    On a terminal it asks first; scripts are not asked. The place in the quota is free again, and
-    a file of the same content can be imported anew.
+    Asks for confirmation on a terminal, not in scripts. This frees a place in the quota, and a file
+    with the same content can be imported again.
     """
     with session.store() as store:
         chosen = choose_account(store, account)
         if prompts.can_ask() and not yes:
             resume = get_resume(session, store, chosen, resume_id)
-            prompts.confirm(f'Delete "{safe_text(resume.entry.shown_title)}" for good?')
+            prompts.confirm(f'Permanently delete "{safe_text(resume.entry.shown_title)}"?')
         try:
             stored_resumes.delete_resume(store, chosen.id, resume_id)
         except NotFound:
@@ -350,4 +354,4 @@ def delete(session: Session, resume_id: str, account: str | None, yes: bool) -> 
     if session.as_json:
         put_json({"deleted": resume_id})
     else:
-        say(f'Resume {safe_text(resume_id)} of account "{safe_text(chosen.name)}" is gone.')
+        say(f'Deleted resume {safe_text(resume_id)} from account "{safe_text(chosen.name)}".')

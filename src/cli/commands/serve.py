@@ -16,15 +16,15 @@ FILE = click.Path(exists=True, dir_okay=False, readable=True, path_type=Path)
 
 
 @command()
-@click.option("--host", metavar="ADDRESS", help="Where to listen. [default: 127.0.0.1]")
-@click.option("--port", type=PORT, metavar="N", help="0 takes a free one. [default: 8000]")
+@click.option("--host", metavar="ADDRESS", help="Address to listen on. [default: 127.0.0.1]")
+@click.option("--port", type=PORT, metavar="N", help="Port; 0 picks a free one. [default: 8000]")
 @click.option(
     "--workers", type=click.IntRange(1, 64), metavar="N", help="API processes. [default: 1]"
 )
 @click.option(
     "--rate-limit/--no-rate-limit",
     default=None,
-    help="Limit requests per key. [default: only beyond loopback]",
+    help="Limit requests per key. [default: unless the address is loopback]",
 )
 @click.option("--tls-cert", type=FILE, metavar="FILE", help="Serve HTTPS with this certificate.")
 @click.option("--tls-key", type=FILE, metavar="FILE", help="The certificate's private key.")
@@ -44,7 +44,7 @@ def serve(
     access_log: bool | None,
     until_stdin_ends: bool,
 ) -> None:
-    """Run the API alone, until Ctrl-C."""
+    """Run only the API, until Ctrl-C."""
     if tls_key is not None and tls_cert is None:
         raise click.UsageError("--tls-key needs --tls-cert")
     if until_stdin_ends:
@@ -72,4 +72,4 @@ def _tell_ready(session: Session, url: str) -> None:
     if session.as_json:
         put_json_line({"url": url})
     else:
-        say(f"The API listens at {url}. Ctrl-C stops it.")
+        say(f"The API is running at {url}. Press Ctrl-C to stop.")

@@ -27,7 +27,7 @@ def serve_pages(
     read_only: bool,
     theme: str | None = None,
 ) -> None:
-    """The terminal UI was served until Ctrl-C; standard output got the address, which works once.
+    """Serve the terminal UI until Ctrl-C, and print its address, which works once.
 
     Every page runs `resumes tui` with the options given here. Raises InvalidArgument, NotFound
     or StoreUnavailable before the address is printed.
@@ -57,15 +57,15 @@ def serve_pages(
 
 
 def _command(session: Session, words: list[str]) -> list[str]:
-    """A command of ours, with the home that this one was given, as a process to start."""
+    """Return the arguments of a process that runs a command of ours on the same home."""
     flags = ["--home", str(session.home)] if session.home is not None else []
-    # -P: a folder named cli where the user stands must not be taken for ours.
+    # -P: a folder named cli in the working directory must not be imported instead of ours.
     return [sys.executable, "-P", "-m", "cli", *flags, *words]
 
 
 @contextlib.contextmanager
 def _lent(variables: dict[str, str]) -> Iterator[None]:
-    """Processes that are started during the block have these variables."""
+    """Set these variables for processes that are started during the block."""
     before = os.environ.get(DATABASE)
     os.environ.update(variables)
     try:
@@ -82,7 +82,7 @@ def _tell(session: Session, address: str) -> None:
         put_json_line({"url": address})
         return
     put(address)
-    say("Open it in a browser on this machine; it works once. Ctrl-C stops the terminal UI.")
+    say("Open this one-time link in a browser on this machine. Press Ctrl-C to stop.")
 
 
 READ_CACHE_BYTES = 2 * 1024 * 1024
@@ -91,17 +91,22 @@ READ_CACHE_BYTES = 2 * 1024 * 1024
 
 @command("tui")
 @click.argument("screen", default="resumes")
-@account_option("Begin with its resumes.")
+@account_option("Account to show first.")
 @click.option(
     "--open", "open_id", metavar="ID", shell_complete=resume_ids, help="Show this resume."
 )
-@click.option("--read-only", is_flag=True, help="Change nothing.")
+@click.option("--read-only", is_flag=True, help="Disable all changes.")
 @click.option(
     "--theme",
     type=click.Choice(["dark", "light", "terminal", "terminal-light"]),
-    help="Its colours; terminal: those of the terminal itself. [default: dark]",
+    help="Color theme; `terminal` uses the terminal's own colors. [default: dark]",
 )
-@click.option("--web", type=PORT, metavar="PORT", help="In a browser instead; 0 takes a free port.")
+@click.option(
+    "--web",
+    type=PORT,
+    metavar="PORT",
+    help="Serve the UI to a browser on this port; 0 picks a free one.",
+)
 @click.pass_context
 @pass_session
 def tui(
@@ -115,9 +120,9 @@ def tui(
     theme: str | None,
     web: int | None,
 ) -> None:
-    """Look around in a terminal UI.
+    """Open the terminal UI.
 
-    It begins with SCREEN: resumes, imports, accounts, plans, keys or health.
+    SCREEN is the first screen: resumes, imports, accounts, plans, keys or health.
     """
     first = screen if open_id is None else "resumes"
     if web is not None:

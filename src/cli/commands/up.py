@@ -34,15 +34,15 @@ KEY_FILE = "first-key"
 
 
 @command()
-@click.option("--port", type=PORT, metavar="N", help="0 takes a free one. [default: 8000]")
+@click.option("--port", type=PORT, metavar="N", help="Port; 0 picks a free one. [default: 8000]")
 @LOG_FORMAT
 @ACCESS_LOG
 @pass_session
 def up(session: Session, port: int | None, log_format: str | None, access_log: bool | None) -> None:
     """Run the API and the importer, until Ctrl-C.
 
-    The first time it makes the home, an account "default" with an inbox, and a key for it, which
-    it shows once: on a terminal, or else in a file in the home.
+    The first run creates the home, an account "default" with its inbox, and an API key. The key is
+    shown once, or saved to a file in the home if there is no terminal.
     """
     settings = session.settings(port=port, log_format=log_format, access_log=access_log)
     if settings.log_format == "json":
@@ -51,7 +51,8 @@ def up(session: Session, port: int | None, log_format: str | None, access_log: b
         check_address(settings)  # else a home would be left behind where nothing can be served
     make_home(settings.home)
     with alone(settings.home), stop_event() as stop, supervising() as supervisor:
-        check_address(settings)  # only now: another `up` on this home has the port, and is named
+        # Only now: if another `up` on this home has the port, that error comes first.
+        check_address(settings)
         key_file = _prepare(session, settings)
         environment = store_environment(settings.database)
         url = start_api(supervisor, serve_arguments(settings), stop, environment=environment)
@@ -65,25 +66,27 @@ def up(session: Session, port: int | None, log_format: str | None, access_log: b
 
 @contextlib.contextmanager
 def alone(home: Path) -> Iterator[None]:
-    """No other `up` runs on this home during the block. Raises Conflict when one does, and
+    """Keep other `up`s off this home during the block. Raises Conflict when one runs, and
     StoreUnavailable when the home cannot be written."""
     try:
         lock = FileLock(home / "up.lock")
     except OSError as error:
         raise StoreUnavailable(
-            f"Cannot write in the home {home}: {error.strerror}. Name another with --home"
+            f"Cannot write to the home {home}: {error.strerror}. Choose another with --home"
         ) from error
     try:
         if not lock.acquire(timeout_s=0):
             pids = ", ".join(map(str, lock.holders())) or "unknown"
-            raise Conflict(f"`resumes up` runs on {home} already (process {pids}). Stop it first")
+            raise Conflict(
+                f"`resumes up` is already running for {home} (process {pids}). Stop it first"
+            )
         yield
     finally:
         lock.close()
 
 
 def _prepare(session: Session, settings: Settings) -> Path | None:
-    """Make home, store, account, inbox and key; return where the key lies, if still in a file."""
+    """Create store, account, inbox and key; return the path of the key if it is in a file."""
     with session.store(makes=True) as store:
         settings.inbox.mkdir(exist_ok=True)
         try:
@@ -106,7 +109,7 @@ def _prepare(session: Session, settings: Settings) -> Path | None:
 
 
 def _show(secret: str) -> None:
-    say("An API key for your programs, shown only this once:")
+    say("Your API key (shown only once):")
     put(secret)
     sys.stdout.flush()
     say()
@@ -118,14 +121,14 @@ def _tell_running(session: Session, settings: Settings, url: str, key_file: Path
         key_path = None if key_file is None else str(key_file)
         put_json_line({"url": url, "inbox": str(inbox), "keyFile": key_path})
         return
-    say("Resumes is running. Ctrl-C stops it.")
+    say("Resumes is running. Press Ctrl-C to stop.")
     say()
     say(f"  API    {url}/api/v1/resumes")
     say(f"  Inbox  {safe_text(str(inbox))}")
     if key_file is not None:
-        say(f"  Key    in {safe_text(str(key_file))}: take it from there and delete the file")
+        say(f"  Key    in {safe_text(str(key_file))}: copy it and delete the file")
     say()
-    say("Drop analyzer files into the inbox, and look at them from another terminal:")
+    say("Drop resume files into the inbox. In another terminal:")
     say(f"  {session.command_line('list')}")
     say(f"  {session.command_line('tui')}")
     say()

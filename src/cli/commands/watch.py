@@ -33,7 +33,7 @@ def _tell_ignored(session: Session, one: Ignored) -> None:
 
 
 def _as_json(one: Ignored) -> dict[str, str | int | None]:
-    """In the shape of a file that came to an end."""
+    """Return it in the shape of a file that was processed."""
     return {
         "account": None,
         "name": one.name,
@@ -50,26 +50,28 @@ def _as_json(one: Ignored) -> dict[str, str | int | None]:
 @click.argument(
     "root", required=False, type=click.Path(exists=True, file_okay=False, path_type=Path)
 )
-@account_option("Whose files in ROOT itself are.")
-@click.option("--once", is_flag=True, help="Import what is there, then end.")
+@account_option("Account that owns files placed directly in ROOT.")
+@click.option("--once", is_flag=True, help="Import what is there, then exit.")
 @click.option("--adopt", is_flag=True, help="Take over a folder that belongs to another store.")
-@click.option("--dry-run", is_flag=True, help="Say what --once would do, and change nothing.")
+@click.option(
+    "--dry-run", is_flag=True, help="Show what --once would do, without changing anything."
+)
 @click.option(
     "--settle",
     "settle_s",
     type=click.FloatRange(0, 3_600),
     metavar="S",
-    help="Seconds of quiet before a file that is no whole resume is judged. [default: 5]",
+    help="Seconds an incomplete file must be unchanged before it is rejected. [default: 5]",
 )
-@click.option("--poll", is_flag=True, help="Find new files by scans alone, on network folders.")
+@click.option("--poll", is_flag=True, help="Poll for new files (for network folders).")
 @click.option(
     "--done-keep",
     "done_keep_days",
     type=click.IntRange(0, 36_500),
     metavar="DAYS",
-    help="Remove done files after so many days. [default: never]",
+    help="Delete imported files after this many days. [default: never]",
 )
-@click.option("--on-import", metavar="COMMAND", help="Run this after each batch of files.")
+@click.option("--on-import", metavar="COMMAND", help="Run this command after each batch of files.")
 @LOG_FORMAT
 @click.option("--until-stdin-ends", is_flag=True, hidden=True)
 @click.pass_context
@@ -87,10 +89,10 @@ def watch(
     poll: bool,
     **flags: Any,
 ) -> None:
-    """Run the importer alone, until Ctrl-C.
+    """Run only the importer, until Ctrl-C.
 
-    It imports what is dropped into ROOT/ACCOUNT, and puts each file away beside it: in _done,
-    _failed, _duplicate or _held, with a report. ROOT is the home's inbox unless named.
+    Imports files that are dropped into ROOT/ACCOUNT, then moves each to _done, _failed, _duplicate or
+    _held in ROOT, with a report if there is more to say. ROOT defaults to the home's inbox.
     """
     if until_stdin_ends:
         end_with_standard_input()
@@ -127,7 +129,7 @@ def watch(
             max_file_bytes=settings.max_file_bytes,
         )
         if not once and not until_stdin_ends:
-            say(f"Watching {safe_text(str(root))}. Ctrl-C stops it.")
+            say(f"Watching {safe_text(str(root))}. Press Ctrl-C to stop.")
         indexing = contextlib.nullcontext() if dry_run else Indexer(store)
         with indexing, naming_commands(session):
             ends = service.watch(
@@ -141,7 +143,7 @@ def watch(
                 on_ignored=lambda one: _tell_ignored(session, one),
             )
     if once:
-        counts = asdict(ends) | {"stuck": 0}  # they are told as they come, and are waiting
+        counts = asdict(ends) | {"stuck": 0}  # these were reported when they came, and are waiting
         say(f"{summary(counts)}{' (nothing was changed)' if dry_run else ''}.")
         failed = ends.failed + ends.stuck
         context.exit(_exit_code(failed=failed, was_interrupted=stop.is_set()))
@@ -149,7 +151,7 @@ def watch(
 
 @contextlib.contextmanager
 def _narrating(session: Session, *, is_alone: bool, logs_json: bool) -> Iterator[Meter]:
-    """Logs and progress are seen during the block.
+    """Write logs during the block, and yield a meter that shows progress.
 
     Progress only where nobody else writes: not below `up`, and not between lines of JSON.
     """
@@ -170,7 +172,7 @@ def _exit_code(*, failed: int, was_interrupted: bool) -> ExitCode:
 
 
 def tell(session: Session, meter: Meter, report: FileReport) -> None:
-    """The file's outcome: data with `--json`, a line of narration or a count without."""
+    """Print the file's outcome: data with `--json`, otherwise a message or a count."""
     if session.as_json:
         put_json_line(as_json(report))
     else:
@@ -178,7 +180,7 @@ def tell(session: Session, meter: Meter, report: FileReport) -> None:
 
 
 def as_json(report: FileReport) -> dict[str, Any]:
-    """The file's outcome as `--json` prints it, on a line of its own; `warnings` counts them."""
+    """Return the file's outcome as `--json` prints it, on a line of its own; `warnings` counts them."""
     return {
         "account": report.account,
         "name": report.name,

@@ -69,7 +69,7 @@ def iter_gunzipped(body: bytes, limits: Limits) -> Iterator[bytes]:
             while chunk := file.read(CHUNK_BYTES):
                 yield chunk
     except EOFError:
-        raise CannotUnpack(invalid_archive("The gzip file is cut short")) from None
+        raise CannotUnpack(invalid_archive("The gzip file is truncated")) from None
     except (gzip.BadGzipFile, zlib.error):
         raise CannotUnpack(invalid_archive("The gzip file is damaged")) from None
 
@@ -115,14 +115,16 @@ def open_archive(body: bytes, limits: Limits) -> tuple[ZipFile, list[Member]]:
     try:
         archive = ZipFile(io.BytesIO(body))
     except _DAMAGED:
-        message = "The zip archive is damaged or cut short"
+        message = "The zip archive is damaged or truncated"
         if not body.startswith(ZIP_MAGICS):
             message = "It is not a zip archive, though its name says so"
         raise CannotUnpack(invalid_archive(message)) from None
     members = [member for info in archive.infolist() if (member := _find_member(info))]
     if not members:
         raise CannotUnpack(
-            invalid_archive("The zip archive holds no file that ends in .json, .ndjson or .jsonl")
+            invalid_archive(
+                "The zip archive contains no file that ends in .json, .ndjson or .jsonl"
+            )
         )
     _check_sizes([member.info for member in members if not member.refusal], body, limits)
     return archive, members
@@ -152,13 +154,15 @@ def _find_refusal(info: ZipInfo, name: str, extension: str) -> Refusal | None:
     """Why the member is not opened, if so."""
     is_outside = ".." in _SEPARATOR.split(name) or _SEPARATOR.match(name) or _DRIVE.match(name)
     if is_outside or "\0" in name:
-        return invalid_archive("Its name is unsafe: it leads out of the archive, or holds a NUL")
+        return invalid_archive("Its name is unsafe: it leads out of the archive, or contains a NUL")
     if extension.endswith((".gz", ".zip")):
-        return invalid_archive("It is an archive within an archive, which is not opened")
+        return invalid_archive("It is a nested archive, which is not opened")
     if info.flag_bits & _ENCRYPTED:
         return invalid_archive("It is encrypted")
     if info.compress_type not in _METHODS:
-        return invalid_archive(f"It is compressed by method {info.compress_type}, not by deflate")
+        return invalid_archive(
+            f"It is compressed with method {info.compress_type}, not with deflate"
+        )
     return None
 
 

@@ -59,7 +59,7 @@ def file_too_large(limits: Limits) -> Refusal:
     """For a file that is too large, whatever its parts are."""
     return Refusal(
         Reason.TOO_LARGE,
-        f"File too large: inflated, the limit is {limits.max_file_bytes} bytes (max_file_bytes). "
+        f"File too large: uncompressed, the limit is {limits.max_file_bytes} bytes (max_file_bytes). "
         "Split it into several files",
     )
 
@@ -68,7 +68,7 @@ def too_many_parts(limits: Limits) -> Refusal:
     """For a file of more resumes than are taken from one."""
     return Refusal(
         Reason.TOO_LARGE,
-        f"File too large: it holds more than {limits.max_parts:,} resumes. "
+        f"File too large: it contains more than {limits.max_parts:,} resumes. "
         "Split it into several files",
     )
 
@@ -85,7 +85,7 @@ def invalid_json(error: InvalidJson) -> Refusal:
 
 def holds_no_resume(why: str) -> Refusal:
     """For white space alone, which is no JSON."""
-    return Refusal(Reason.INVALID_JSON, f"It holds no resume: {why}", byte_offset=0)
+    return Refusal(Reason.INVALID_JSON, f"It contains no resume: {why}", byte_offset=0)
 
 
 MAX_DEPTH = 1_000
@@ -217,7 +217,7 @@ def _not_json(text: Bytes, at: int) -> InvalidJson:
     at = _after_space(text, at)
     if _CUT_SHORT.match(text, at):
         return _invalid("the text ends in the middle of the array", len(text))
-    return _invalid("no value, comma or bracket that may stand here", at)
+    return _invalid("expected a value, comma or bracket", at)
 
 
 def _invalid(reason: str, offset: int) -> InvalidJson:
@@ -314,7 +314,7 @@ def _refuse_foreign(content: Bytes) -> None:
     is_tar = content[_TAR_AT : _TAR_AT + len(_TAR)] == _TAR
     if is_tar or content.startswith((GZIP_MAGIC, *ZIP_MAGICS)):
         raise CannotUnpack(
-            invalid_archive("It holds an archive, not JSON: archives within files are not opened")
+            invalid_archive("It contains an archive, not JSON: nested archives are not opened")
         )
     for mark, encoding in _ENCODINGS.items():
         if content.startswith(mark):
@@ -332,7 +332,7 @@ def _unpack_array(content: Bytes, limits: Limits) -> Iterator[Part]:
     except InvalidJson as error:
         raise CannotUnpack(invalid_json(error)) from None
     if not spans:
-        message = "It holds no resume: the array is empty"
+        message = "It contains no resume: the array is empty"
         raise CannotUnpack(Refusal(Reason.INVALID_RESUME, message))
     return _iter_items(content, spans, limits)
 

@@ -16,7 +16,7 @@ MAX_TEXT_CHARS = 20_000
 MAX_LIST_ENTRIES = 200
 
 IS_WHITE_SPACE = "is only white space"
-IS_UNKNOWN = "is not a known field: kept, not shown"
+IS_UNKNOWN = "is not a known field: stored, but not displayed"
 IS_SET_BY_SERVICE = "is set by the service: the value sent was dropped"
 
 _HEX_COLOUR = re.compile(r"#(?:[0-9A-Fa-f]{3,4}|[0-9A-Fa-f]{6}|[0-9A-Fa-f]{8})", re.ASCII)

@@ -75,19 +75,19 @@ def iter_font_findings(names: Iterable[str], home: Path) -> Iterator[Finding]:
     except RenderingFailed as error:
         yield warning(
             SUBJECT,
-            f"no PDF can be drawn: {str(error).partition(chr(10))[0]}",
+            f"PDFs cannot be drawn: {str(error).partition(chr(10))[0]}",
             "Reinstall the service; its package typst draws PDFs",
         )
         return
     if not missing:
-        yield Finding(SUBJECT, "there are fonts for the newest resumes")
+        yield Finding(SUBJECT, "the newest resumes have fonts")
         return
     *others, last = sorted(script.name for script in missing)
     named = f"{', '.join(others)} and {last}" if others else last
     packages = " and ".join(sorted({script.package for script in missing}))
     yield warning(
         SUBJECT,
-        f"some resumes are in {named}, and no font has that: PDFs of them show boxes",
+        f"some resumes are in {named}, for which no font is installed: their PDFs show boxes",
         f"Install {packages}, or put a font into {home / 'fonts'}",
     )
 
@@ -142,9 +142,9 @@ def _iter_findings(installation: Installation, cache: QueryCache) -> Iterator[Fi
     try:
         settings = installation.settings()
     except ResumesError as error:
-        yield Finding("settings", error.message, "Correct the setting that is named")
+        yield Finding("settings", error.message, "Correct this setting")
         return
-    yield Finding("settings", "can be used")
+    yield Finding("settings", "valid")
     yield check_home(installation, settings.home)
     yield check_disk(settings.home)
     address = _find_address(settings)
@@ -207,15 +207,15 @@ def check_home(installation: Installation, home: Path) -> Finding:
     try:
         is_there = home.is_dir()
     except PermissionError:
-        return Finding("home", f"{home} cannot be seen by this user", remedy_for(home))
+        return Finding("home", f"this user cannot access {home}", remedy_for(home))
     if not is_there:
         command = installation.command_line("up")
-        return Finding("home", f"{home} is not there", "`resumes up` makes it", command)
+        return Finding("home", f"{home} does not exist", "Create it with `resumes up`", command)
     if not os.access(home, os.W_OK | os.X_OK):
-        return Finding("home", f"{home} cannot be written", remedy_for(home))
+        return Finding("home", f"{home} is not writable", remedy_for(home))
     if home.stat().st_mode & 0o007:
         command = shlex.join(["chmod", "o-rwx", str(home)])
-        return Finding("home", f"{home} is open to every user", f"chmod o-rwx {home}", command)
+        return Finding("home", f"{home} is accessible to all users", f"chmod o-rwx {home}", command)
     return Finding("home", str(home))
 
 
@@ -225,5 +225,5 @@ def check_disk(home: Path) -> Finding:
     free = free_bytes(place)
     text = f"{free / 1024**3:,.1f} GiB free"
     if free < MIN_FREE_BYTES:
-        return Finding("disk", text, "Make room: below 0.5 GiB the importer may have to stop")
+        return Finding("disk", text, "Free up space: below 0.5 GiB the importer may stop")
     return Finding("disk", text)

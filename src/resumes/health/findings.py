@@ -104,9 +104,9 @@ class Installation:
     def how_to_watch(self, root: str | None) -> str:
         """Return how to start an importer for files of the folder, as the end of a sentence."""
         if self.watches(root):
-            return f"`{self.start_line()}` starts one"
+            return f"start one with `{self.start_line()}`"
         return (
-            f"start the one of {root} again, or `{self.start_line()}` if that folder has become "
+            f"restart the one for {root}, or run `{self.start_line()}` if that folder is now "
             f"{self.settings().inbox}"
         )
 
@@ -146,14 +146,14 @@ def remedy_for(path: Path, user_id: int | None = None) -> str:
     try:
         found = path.stat()
     except OSError:
-        return f"Give user {_user_name(user_id)} the right to look into its folder"
+        return f"Give user {_user_name(user_id)} access to its folder"
     if found.st_uid != user_id and user_id != 0:
         remedy = f"Run this as its owner, {_user_name(found.st_uid)}"
         is_folder = stat.S_ISDIR(found.st_mode)
         return f"{remedy}, or chown it to {_user_name(user_id)}" if is_folder else remedy
     if ~found.st_mode & (stat.S_IRUSR | stat.S_IWUSR):
         return shlex.join(["chmod", "u+rwX", str(path)])
-    return "See why its file system takes no writes: mount says how it is mounted"
+    return "Find out why its file system is read-only: `mount` shows how it is mounted"
 
 
 def _user_name(user_id: int) -> str:

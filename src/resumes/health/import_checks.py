@@ -42,11 +42,11 @@ def check_inbox_owner(installation: Installation, store: Store, inbox: Path) -> 
     except OSError as error:
         path = inbox / OWN
         is_strange = isinstance(error, NotADirectoryError | IsADirectoryError)
-        remedy = "Remove it; the next importer makes it anew" if is_strange else remedy_for(path)
+        remedy = "Remove it; the next importer creates it again" if is_strange else remedy_for(path)
         return Finding("inbox", f"{path} cannot be read: {error.strerror}", remedy, about=OWN)
     if other is None:
         return None
-    text = f"{watched_folder.describe_other(inbox, other)}: no importer of this one takes its files"
+    text = f"{watched_folder.describe_other(inbox, other)}: importers of this store ignore it"
     command = installation.command_line("watch", str(inbox), "--adopt", "--once")
     return Finding("inbox", text, watched_folder.remedy_for_other(inbox), command, about=OWN)
 
@@ -59,7 +59,7 @@ def iter_inbox_findings(
     `accounts` are the names of all accounts.
     """
     if not inbox.is_dir():
-        yield Finding("inbox", f"{inbox} is not there yet; `resumes up` makes it")
+        yield Finding("inbox", f"{inbox} does not exist yet; `resumes up` creates it")
         return
     try:
         folders = sorted(
@@ -72,7 +72,7 @@ def iter_inbox_findings(
     rights = os.R_OK | os.W_OK | os.X_OK
     closed = [path for path in (inbox, *folders) if not os.access(path, rights)]
     for path in closed[:MAX_NAMED]:
-        yield Finding("inbox", f"{path} cannot be written", remedy_for(path), about=str(path))
+        yield Finding("inbox", f"{path} is not writable", remedy_for(path), about=str(path))
     unknown = [
         path.name
         for path in folders
@@ -94,8 +94,8 @@ def _check_unknown_folder(installation: Installation, name: str, accounts: Set[s
     elif name.lower() in accounts:
         remedy = f'Rename the folder to "{name.lower()}", or move its files there'
     else:
-        remedy = "Rename the folder: accounts have names of a-z, 0-9 and dashes, such as ana-2"
-    text = f'the folder "{escaped(name)}" names no account, so its files wait'
+        remedy = "Rename the folder: account names consist of a-z, 0-9 and -, such as ana-2"
+    text = f'the folder "{escaped(name)}" does not match any account; its files are waiting'
     return Finding("inbox", text, remedy, command, about=name)
 
 
@@ -151,17 +151,17 @@ def _find_reason(
     if is_hidden(entry.name):
         return None
     if entry.is_symlink():
-        return "a link"
+        return "symbolic link"
     if is_temporary(entry.name):
         with suppress(OSError):
             if now_s() - entry.stat(follow_symlinks=False).st_mtime > WRITING_S:
-                return "a temporary name"
+                return "temporary name"
         return None
     if not entry.is_file(follow_symlinks=False):
-        return "no file"
+        return "not a regular file"
     if find_extension(entry.name) is None:
-        return "its ending"
-    return None if is_in_account else "in no account's folder"
+        return "unsupported file type"
+    return None if is_in_account else "not in an account folder"
 
 
 def _check_ignored(folder: Path, files: Sequence[tuple[str, str]]) -> Finding:
@@ -171,9 +171,9 @@ def _check_ignored(folder: Path, files: Sequence[tuple[str, str]]) -> Finding:
     endings = ", ".join(ending for ending in EXTENSIONS if ending.count(".") == 1)
     return warning(
         "inbox",
-        f"no importer takes {counted(len(files), 'file')} in {folder}: {', '.join(named)}",
-        "Remove, rename or move what should be taken: files of account folders, no links, that "
-        f"end in {endings}",
+        f"{counted(len(files), 'file')} in {folder} will not be imported: {', '.join(named)}",
+        "To import them, move them into an account's folder; they must be regular files ending in "
+        f"{endings}",
         about=f"ignored in {folder}",
     )
 
@@ -235,9 +235,7 @@ def iter_file_findings(
     failed, held = counts[FileOutcome.FAILED], counts[FileOutcome.HELD]
     if failed:
         command = installation.command_line("imports", "list", "--outcome", "failed")
-        text = (
-            f"{counted(failed, 'file')} failed and {'waits' if failed == 1 else 'wait'} to be fixed"
-        )
+        text = f"{counted(failed, 'failed file')} {'needs' if failed == 1 else 'need'} attention"
         yield warning("files", text, f"See why: {command}", command, about=FileOutcome.FAILED)
     if held:
         command = installation.command_line("imports", "list", "--outcome", "held")
@@ -245,12 +243,12 @@ def iter_file_findings(
             f"{counted(held, 'file')} {'is' if held == 1 else 'are'} held until the plan has room"
         )
         remedy = (
-            "Make room in the account; the importer then lets them in by itself. Whose they are: "
+            "Free up space in the account, and they are imported automatically. See which account: "
             f"{command}"
         )
         yield warning("files", text, remedy, command, about=FileOutcome.HELD)
     if not failed and not held:
-        yield Finding("files", "none has failed and none is held")
+        yield Finding("files", "no failed or held files")
 
 
 SLOW_S: Final = 60.0
@@ -269,15 +267,14 @@ def oldest_request_age_s(store: Store) -> float | None:
 def check_requests(age_s: float | None) -> Finding:
     """Check that an importer handles requests in time. `age_s` is the age of the oldest."""
     if age_s is None:
-        return Finding("requests", "none waits for an importer")
-    text = f"the oldest waits for {span(age_s)}"
+        return Finding("requests", "none pending")
+    text = f"the oldest has been waiting for {span(age_s)}"
     if age_s < SLOW_S:
         return Finding("requests", text)
     return warning(
         "requests",
         text,
-        "Look whether an importer watches the file's folder; the log of one that does says what it "
-        "is busy with",
+        "Check that an importer is watching the file's folder; its log shows what it is busy with",
     )
 
 
@@ -307,7 +304,7 @@ def iter_importer_findings(
     waiting = list(_iter_waiting(installation, store, is_any_live=bool(watched)))
     yield from waiting
     if not seen and not waiting:
-        yield Finding("importer", f"none is running; `{installation.start_line()}` starts one")
+        yield Finding("importer", f"none is running; start one with `{installation.start_line()}`")
 
 
 def _check_live(seen: SeenImporter) -> Finding:
@@ -317,7 +314,7 @@ def _check_live(seen: SeenImporter) -> Finding:
     if importer.waiting:
         text += f", {counted(importer.waiting, 'file')} waiting"
     if importer.state is ImporterState.DEGRADED:
-        remedy = sentences or "It is not well; its log says more"
+        remedy = sentences or "See its log"
         return Finding("importer", text, remedy, about=importer.id)
     return Finding("importer", f"{text}. {sentences}" if sentences else text, about=importer.id)
 
@@ -328,18 +325,24 @@ def _check_silent(
     importer = seen.importer
     text = (
         f"process {importer.pid} on {importer.host}, which watched {importer.root}, "
-        f"has said nothing for {span(seen.age_s)}"
+        f"has not responded for {span(seen.age_s)}"
     )
     if importer.root in watched:
-        return Finding("importer", f"{text}; another one watches it", about=importer.id)
+        return Finding("importer", f"{text}; another importer watches it now", about=importer.id)
     if is_here and installation.watches(importer.root):
         command = installation.start_line()
-        return Finding("importer", text, f"If it has ended: {command}", command, about=importer.id)
+        return Finding(
+            "importer",
+            text,
+            f"If it has stopped, start it again: {command}",
+            command,
+            about=importer.id,
+        )
     return warning(
         "importer",
         text,
-        "If it should run, start it again where it ran. If it is gone for good there is nothing to do: "
-        f"it is forgotten after {importers.REMEMBERED.total_seconds() / 3_600:.0f} hours without a word",
+        "If it should be running, start it again on its machine. Otherwise do nothing: it is no longer "
+        f"listed after {importers.REMEMBERED.total_seconds() / 3_600:.0f} hours",
         about=importer.id,
     )
 
@@ -349,7 +352,7 @@ def _iter_waiting(
 ) -> Iterator[Finding]:
     for root in import_requests.list_unwatched_roots(store):
         where = "" if root is None else f" of {root}"
-        text = f"files{where} were asked for again, and no importer takes them up"
+        text = f"files{where} are queued, but no importer is running for them"
         yield _check_unwatched(installation, root, text)
     if is_any_live:
         return
@@ -360,7 +363,7 @@ def _iter_waiting(
             (file.root for file in held),
             key=lambda root: (not installation.watches(root), root or ""),
         )
-        text = "files are held, and no importer is running to let them in"
+        text = "files are held, but no importer is running to import them"
         yield _check_unwatched(installation, root, text)
 
 

@@ -51,8 +51,8 @@ def check_sqlite(path: Path, *, mountinfo: str | None = None) -> Finding:
     if kind in SHARED:
         return warning(
             "SQLite",
-            f"{path} lies on {kind}, {SHARED[kind].nature}",
-            "See that nobody else opens the file; a disk of this system is safer, in a container a "
+            f"{path} is on {kind}, {SHARED[kind].nature}",
+            "Make sure that no other system opens the file. A local disk is safer; in a container, a "
             "volume",
         )
     return Finding("SQLite", version)
@@ -77,10 +77,11 @@ def find_refusal(path: Path) -> Finding | None:
         except FileNotFoundError:
             continue
         except OSError:
-            return Finding("store", f"{file} cannot be seen by this user", remedy_for(path.parent))
+            return Finding("store", f"this user cannot access {file}", remedy_for(path.parent))
         if not os.access(file, os.R_OK | os.W_OK):
-            owner = find_owner(file) or "nobody known"
-            return Finding("store", f"{file} of {owner} may not be opened", remedy_for(file))
+            owner = find_owner(file) or "unknown"
+            text = f"this user may not open {file} (owner: {owner})"
+            return Finding("store", text, remedy_for(file))
     return None
 
 
@@ -104,8 +105,8 @@ def find_old_files_in_use(path: Path) -> Finding | None:
     return Finding(
         "store",
         f"{path} was {'removed' if current is None else 'replaced'} while process "
-        f"{name_processes(found)} had it open, which reads and writes nothing any more",
-        "End that process, put the file back or restore a backup, then start it again",
+        f"{name_processes(found)} had it open, which can no longer read or write",
+        "Stop that process, put the file back or restore a backup, then start it again",
     )
 
 
@@ -139,7 +140,9 @@ def check_error(error: ResumesError, *, has_server: bool = False) -> Finding:
     if not remedy and isinstance(error, InvalidArgument):
         remedy = "Correct the address: the setting `database`, RESUMES_DATABASE or --database"
     elif not remedy and has_server:
-        remedy = "See that the server runs, and that host, database, user and password are right"
+        remedy = (
+            "Check that the server is running, and that host, database, user and password are right"
+        )
     return Finding("store", text, remedy or "Close other programs that use it, then try again")
 
 
@@ -151,9 +154,9 @@ def check_closed(settings: Settings, store: Store) -> Finding:
     if moving_to:
         return Finding(
             "store",
-            f"{label} is closed: it is being moved to {moving_to}, or was, and takes no writes",
-            "Use that one, by the setting `database`, RESUMES_DATABASE or --database; or take this "
-            "one back, without what came to that one since: `resumes db reopen`",
+            f"{label} is read-only: it is being moved to {moving_to}, or has been moved",
+            "Use that one, with the setting `database`, RESUMES_DATABASE or --database. Or make this one "
+            "writable again, without what was added to the other since: `resumes db reopen`",
         )
     return Finding("store", label)
 
@@ -166,26 +169,26 @@ def check_size(size: Size) -> Finding:
     """Check that the log, which every reader searches, is short enough."""
     if size.log_bytes is None:
         return Finding("size", in_bytes(size.data_bytes))
-    text = f"{in_bytes(size.data_bytes)}, and {in_bytes(size.log_bytes)} of log"
+    text = f"{in_bytes(size.data_bytes)} (+ {in_bytes(size.log_bytes)} write-ahead log)"
     if size.log_bytes < LARGE_LOG_BYTES:
         return Finding("size", text)
     return warning(
         "size",
         text,
-        "End programs that have been reading the database for long, such as a shell or a backup: "
-        "the log is cut with the next writes",
+        "Stop programs that have been reading the database for a long time, such as a shell or a "
+        "backup; the next writes then shorten the log",
     )
 
 
 def check_counters(wrong: Sequence[ResumeCounter]) -> Finding:
     """Check that the counters of accounts, which quotas rest on, equal their number of resumes."""
     if not wrong:
-        return Finding("counters", "equal the number of resumes in every account")
+        return Finding("counters", "match the number of resumes in every account")
     named = ", ".join(
-        f"{counter.account} ({counter.resume_count} for {counter.rows})"
+        f"{counter.account} ({counter.resume_count} instead of {counter.rows})"
         for counter in wrong[:MAX_NAMED]
     )
-    return Finding("counters", f"wrong in {named}", "Please report this: it is a defect of ours")
+    return Finding("counters", f"wrong in {named}", "This is a bug: please report it")
 
 
 # A PostgreSQL server.
@@ -237,8 +240,8 @@ def iter_server_findings(facts: ServerFacts, *, workers: int) -> Iterator[Findin
     if facts.is_standby:
         yield Finding(
             "server",
-            "is a standby, which takes no writes",
-            "Name the primary, or all servers with ?target_session_attrs=read-write behind them",
+            "is a read-only standby",
+            "Use the address of the primary, or of all servers followed by ?target_session_attrs=read-write",
             about="standby",
         )
     for name, loss in (
@@ -252,9 +255,9 @@ def iter_server_findings(facts: ServerFacts, *, workers: int) -> Iterator[Findin
     if facts.free_connections is not None and facts.free_connections < needed:
         yield warning(
             "server",
-            f"takes {facts.free_connections} connections, and this machine alone may want {needed}",
+            f"accepts {facts.free_connections} connections, but this machine alone may need {needed}",
             f"Set max_connections to {needed + 20} or more for each machine that uses it, start "
-            "fewer workers, or put a pooler between",
+            "fewer workers, or use a connection pooler",
             about="max_connections",
         )
 
@@ -275,15 +278,15 @@ def iter_key_findings(installation: Installation, store: Store) -> Iterator[Find
         yield warning(
             "keys",
             f"{key.id} of {key.account} was never shown, so nobody can use it",
-            f"Revoke it and make another: {command}",
+            f"Revoke it and create another: {command}",
             command,
             about=key.id,
         )
     if len(unseen) > MAX_NAMED:
-        further = counted(len(unseen) - MAX_NAMED, "further key")
-        yield _others(installation, "keys", f"{further} never shown", "keys", "list")
+        more = counted(len(unseen) - MAX_NAMED, "more key")
+        yield _others(installation, "keys", f"{more} never shown", "keys", "list")
     if not unseen:
-        yield Finding("keys", f"{counted(len(active), 'key')} in use or ready to be")
+        yield Finding("keys", counted(len(active), "active key"))
 
 
 def iter_quota_findings(
@@ -294,8 +297,7 @@ def iter_quota_findings(
     for account in full[:MAX_NAMED]:
         yield _check_full_account(installation, account, plans)
     if len(full) > MAX_NAMED:
-        further = counted(len(full) - MAX_NAMED, "further account")
-        text = f"{further} can take no more resumes"
+        text = counted(len(full) - MAX_NAMED, "more full account")
         yield _others(installation, "quota", text, "accounts", "list")
     if not full:
         yield Finding("quota", "every account has room for more resumes")
@@ -312,11 +314,11 @@ def _check_full_account(
             break
     else:
         command = installation.command_line("plans", "list")
-        remedy = "make its plan larger"
+        remedy = "enlarge its plan"
     return warning(
         "quota",
-        f"{account.name} holds {account.resume_count:,} of the {account.max_resumes or 0:,} "
-        f"resumes of its plan {account.plan}, so new ones are refused and files held",
+        f"{account.name} is full ({account.resume_count:,} of {account.max_resumes or 0:,}, plan "
+        f"{account.plan}): new resumes are refused and files are held",
         f"Delete resumes, or {remedy}: {command}",
         command,
         about=account.name,
@@ -326,4 +328,4 @@ def _check_full_account(
 def _others(installation: Installation, subject: str, text: str, *words: str) -> Finding:
     """Return a finding on those that are counted, and listed by the command of these words."""
     command = installation.command_line(*words)
-    return warning(subject, text, f"{command} shows all", command, about="further")
+    return warning(subject, text, f"See all: {command}", command, about="more")

@@ -104,9 +104,7 @@ class Renderer:
                     return self._draw(body, ends_at)
                 except (EOFError, OSError):
                     if not self._is_closed:
-                        logger.warning(
-                            "The process that draws PDFs ended; trying once more in a new one"
-                        )
+                        logger.warning("The process that draws PDFs ended; retrying in a new one")
                 try:
                     return self._draw(body, ends_at)
                 except (EOFError, OSError) as error:

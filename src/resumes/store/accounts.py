@@ -117,7 +117,7 @@ def check_name(name: str, kind: str = "account") -> str:
     """Return the name. Raises InvalidArgument unless it is `[a-z0-9][a-z0-9-]{0,62}`."""
     if not NAME.fullmatch(name):
         raise InvalidArgument(
-            f"Invalid {kind} name {name[:80]!r}: use 1 to 63 of a-z, 0-9 and -, not - first"
+            f"Invalid {kind} name {name[:80]!r}: use 1 to 63 of a-z, 0-9 and -, not starting with -"
         )
     return name
 
@@ -193,7 +193,7 @@ def create_account(store: Store, name: str, *, plan: str = FIRST_PLAN) -> Accoun
             select(accounts.c.closed_at).where(accounts.c.name == name)
         ).first()
         if known is not None:
-            state = "exists already" if known.closed_at is None else "is still being deleted"
+            state = "already exists" if known.closed_at is None else "is still being deleted"
             raise Conflict(f'Account "{name}" {state}')
         connection.execute(
             insert(accounts).values(id=account_id, name=name, plan=plan, created_at=now)
@@ -304,7 +304,7 @@ def _close(connection: Connection, account_id: str, name: str, with_resumes: boo
     if count is None or connection.execute(this).first() is None:
         raise unknown_account(name)
     if count and not with_resumes:
-        raise Conflict(f"The account holds {count} resumes: add --with-resumes to delete them too")
+        raise Conflict(f"The account has {count} resumes: add --with-resumes to delete them too")
     connection.execute(update(accounts).where(accounts.c.id == account_id).values(closed_at=now))
     # From here on nothing can be stored in it, and there is no way back.
     NOTE_DELETED.run(connection, account_id=account_id)

@@ -220,7 +220,7 @@ def create_key(
     """
     now_us = store.clock()
     if lifetime is not None and lifetime <= timedelta(0):
-        raise InvalidArgument("Invalid expiry: it must lie in the future")
+        raise InvalidArgument("Invalid expiry: it must be in the future")
     expires_at = None if lifetime is None else later(now_us, lifetime)
     _check_key_name(name)
     new = NewKey(identifiers.key_id(), new_secret())
@@ -239,7 +239,7 @@ def import_key(store: Store, account: str, secret: str, *, name: str = "") -> st
     Raises InvalidArgument unless it has the form of a key, Conflict when it is registered already.
     """
     if not FORM.fullmatch(secret):
-        raise InvalidArgument("Invalid key: use enh_live_ and 64 letters and digits")
+        raise InvalidArgument("Invalid key: use enh_live_ followed by 64 letters or digits")
     _check_key_name(name)
     new = NewKey(identifiers.key_id(), secret)
     now = timestamp(store.clock())
@@ -302,7 +302,7 @@ def _add_key(
     if connection.execute(
         select(key_directory.c.key_id).where(key_directory.c.key_hash == key_hash)
     ).first():
-        raise Conflict("This key is registered already")
+        raise Conflict("This key is already registered")
     connection.execute(
         insert(api_keys).values(
             account_id=account_id,
@@ -325,8 +325,8 @@ def _check_unchanged(connection: Connection, account_id: str, old: KeyInfo) -> N
     ).first()
     if row is None or row.revoked_at is not None or row.expires_at != old.expires_at:
         raise Conflict(
-            f"The key {old.id} was changed by somebody else meanwhile. "
-            "`resumes keys list` shows how it is now"
+            f"The key {old.id} was changed by someone else in the meantime. "
+            "See its state with `resumes keys list`"
         )
 
 

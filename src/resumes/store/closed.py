@@ -59,8 +59,8 @@ def refuse_if_closed(connection: Connection, batch: Sequence[Write]) -> None:
     found = MOVING_TO.run(connection).fetchone()
     if found is not None and not all(write.ignores_closed for write in batch):
         raise StoreUnavailable(
-            f"The store is being moved to {found[0]}, or was; nothing was done. Use that one, or "
-            "take this one back with `resumes db reopen`"
+            f"The store is being moved to {found[0]}, or has been moved; nothing was done. Use that one, "
+            "or make this one writable again with `resumes db reopen`"
         )
 
 
@@ -75,8 +75,8 @@ def close_store(store: Store, target: str, copy_id: str) -> None:
         moving_to = read_facts(connection).moving_to
         if moving_to not in ("", target):
             raise Conflict(
-                f"{store.label} is being moved to {moving_to}. Copy it there, or take it back with "
-                "`resumes db reopen` first"
+                f"{store.label} is being moved to {moving_to}. Copy it there, or make it writable again "
+                "with `resumes db reopen` first"
             )
         set_facts(connection, moving_to=target, copy_id=copy_id)
 
@@ -102,7 +102,7 @@ def check_closed(store: Store, copy_id: str) -> None:
     with store.read() as connection:
         if read_facts(connection).copy_id != copy_id:
             raise Conflict(
-                "The store was reopened while it was copied: what came since is not in it"
+                "The store was reopened during the copy: what was added since is not in the copy"
             )
 
 

@@ -45,7 +45,7 @@ STATES = {
     FileOutcome.HELD: "is held",
     FileOutcome.FAILED: "failed",
     FileOutcome.DUPLICATE: "is a duplicate",
-    FileOutcome.DONE: "is done",
+    FileOutcome.DONE: "is already imported",
 }
 
 
@@ -160,8 +160,8 @@ def request_files(store: Store, files: Sequence[FileRow], action: RequestKind) -
         for account_id, claim_id, fitting_action in wanted:
             if not _add(connection, account_id, claim_id, fitting_action, now):
                 raise Conflict(
-                    f"Cannot {fitting_action} {claim_id}: it came to another end just now. "
-                    f"`resumes imports show {claim_id}` says which"
+                    f"Cannot {fitting_action} {claim_id}: its outcome has just changed. "
+                    f"See `resumes imports show {claim_id}`"
                 )
 
     store.write(change)
@@ -174,9 +174,9 @@ def _fitting(file: FileRow, action: RequestKind) -> RequestKind:
     if file.outcome is FITS[action]:
         return action
     way = (
-        f"`resumes imports retry {file.claim_id}` tries it again"
+        f"Try it again with `resumes imports retry {file.claim_id}`"
         if file.outcome is FileOutcome.FAILED
-        else f"Only files that failed or are held can be {PAST[action]}"
+        else f"Only failed or held files can be {PAST[action]}"
     )
     raise Conflict(f"Cannot {action} {file.claim_id}: it {STATES[file.outcome]}. {way}")
 

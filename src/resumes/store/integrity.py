@@ -154,10 +154,10 @@ def _iter_sqlite(store: Store) -> Iterator[Flaw]:
         yield Flaw(Defect.FOREIGN_CODE, 1, f"The file has {found.what}", remedy)
     for table, count in damaged_texts.items():
         if count:
-            what = f"Rows of {table} hold text that is no UTF-8, and cannot be read"
+            what = f"Rows of {table} have text that is not UTF-8, and cannot be read"
             yield Flaw(Defect.DAMAGED_TEXT, count, what, BACKUP)
     for (table, parent), count in broken.items():
-        what = f"Rows of {table} name rows of {parent} that are not there"
+        what = f"Rows of {table} refer to rows of {parent} that do not exist"
         yield Flaw(Defect.FOREIGN_KEY, count, what, BACKUP)
 
 
@@ -295,7 +295,7 @@ QUESTIONS: Final = (
     Question(
         Defect.COUNTER,
         WRONG_COUNTERS,
-        "The counter says {resume_count:,} resumes and there are {rows:,}; the quota goes by it",
+        "The counter says {resume_count:,} resumes, but there are {rows:,}; the quota depends on it",
         STOPPED
         + "UPDATE account_usage SET resume_count = {rows} WHERE account_id = '{account_id}'",
     ),
@@ -306,7 +306,7 @@ QUESTIONS: Final = (
             api_keys.c.id.is_(None),
             rows=key_directory.outerjoin(api_keys, _IS_SAME_KEY & _IS_ACTIVE),
         ),
-        "The key directory has keys that are revoked or not there; they do not count",
+        "The key directory has keys that are revoked or do not exist; they do not work",
         STOPPED + "DELETE FROM key_directory WHERE account_id = '{account_id}' AND key_id NOT IN "
         "(SELECT id FROM api_keys WHERE account_id = '{account_id}' AND revoked_at IS NULL)",
     ),
@@ -317,8 +317,8 @@ QUESTIONS: Final = (
             key_directory.c.key_id.is_(None) & _IS_ACTIVE & _IS_OPEN,
             rows=api_keys.outerjoin(key_directory, _IS_SAME_KEY),
         ),
-        "Keys are listed as active and are not in the key directory; they do not count",
-        "Make new ones: `resumes keys create {account}`",
+        "Keys are listed as active, but are not in the key directory; they do not work",
+        "Create new ones: `resumes keys create {account}`",
     ),
     Question(
         Defect.NO_DOCUMENT,
@@ -326,22 +326,22 @@ QUESTIONS: Final = (
             resumes.c.id,
             looked_up(documents.c.id, documents, resumes.c.account_id, resumes.c.id).is_(None),
         ),
-        "Resumes are listed and have no document",
-        BACKUP + ", or let go of each: `resumes delete {first} --account {account}`",
+        "Resumes are listed, but have no document",
+        BACKUP + ", or delete each: `resumes delete {first} --account {account}`",
     ),
-    _strays(Defect.STRAY_DOCUMENT, documents.c.id, "Documents are stored and are no resume's"),
+    _strays(Defect.STRAY_DOCUMENT, documents.c.id, "Documents are stored, but belong to no resume"),
     _outcomes(imported_files, list(FileOutcome)),
     _outcomes(imported_items, [FileOutcome.DONE, FileOutcome.DUPLICATE]),
     _strays(
         Defect.STRAY_DIGEST,
         imported_digests.c.resume_id,
-        "Contents count as stored, and their resumes are gone: such files are taken for duplicates",
+        "Contents are recorded as stored, but their resumes are deleted: such files become duplicates",
         _IS_OPEN,
     ),
     _strays(
         Defect.STRAY_SEARCH_ENTRY,
         search_entries.c.id,
-        "The search index has resumes that are gone; nobody is shown them",
+        "The search index has deleted resumes; they are not shown",
         _IS_OPEN,
     ),
 )
@@ -368,13 +368,13 @@ def _iter_wrong_last_ids(store: Store) -> Iterator[Flaw]:
         try:
             newest_us = int(newest[:POSITION_DIGITS], 16) if newest else 0
         except ValueError:
-            yield Flaw(Defect.LAST_ID, 1, f"{newest!r} is no id of a resume", BACKUP, name)
+            yield Flaw(Defect.LAST_ID, 1, f"{newest!r} is not a resume ID", BACKUP, name)
             continue
         if newest_us > last_id_us:
             yield Flaw(
                 Defect.LAST_ID,
                 1,
-                f"The last id is before that of {newest}: new resumes may come before it in lists",
+                f"The last ID is before that of {newest}: new resumes may be listed before it",
                 f"{STOPPED}UPDATE account_usage SET last_id_us = {newest_us} "
                 f"WHERE account_id = '{account_id}'",
                 name,
@@ -417,13 +417,13 @@ CONTENTS: Final = (
             Rule(
                 Defect.BAD_DOCUMENT,
                 lambda document, _: check_stored(document.encode()),
-                "Documents are no resumes: who asks for one gets an error",
-                BACKUP + ", or let go of each: `resumes delete {first} --account {account}`",
+                "Documents are not resumes: reading one is an error",
+                BACKUP + ", or delete each: `resumes delete {first} --account {account}`",
             ),
             Rule(
                 Defect.CHANGED_DOCUMENT,
                 _check_crc32,
-                "Documents are not as they were stored: the disk or somebody changed them",
+                "Documents have changed since they were stored",
                 BACKUP,
             ),
         ),
@@ -435,7 +435,7 @@ CONTENTS: Final = (
             Rule(
                 Defect.BAD_ITEMS,
                 parse_items,
-                "Files have a history that cannot be read: lists that they are in fail",
+                "Files have an unreadable history: listing them is an error",
                 STOPPED + "UPDATE imported_files SET items = NULL "
                 "WHERE account_id = '{account_id}' AND claim_id = '{first}'",
             ),

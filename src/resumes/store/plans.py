@@ -150,9 +150,9 @@ def _check_expected(connection: Connection, change: PlanChange) -> None:
         .with_for_update()
     ).first()
     if change.is_new and row is not None:
-        raise Conflict(f'Plan "{change.name}" exists already')
+        raise Conflict(f'Plan "{change.name}" already exists')
     if change.expected is not None and (row is None or tuple(row) != change.expected.limits):
-        raise Conflict(f'Plan "{change.name}" was changed by somebody else meanwhile')
+        raise Conflict(f'Plan "{change.name}" was changed by someone else in the meantime')
 
 
 MAX_NAMED = 10

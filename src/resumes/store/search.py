@@ -109,7 +109,7 @@ def find_page(
     """
     terms = parse_terms(words)
     if not terms:
-        raise InvalidArgument("Nothing to search for: give a word, or a part of one")
+        raise InvalidArgument("Nothing to search for: give a word or part of one")
     after = check_cursor(cursor)
     limit = max(1, min(limit, MAX_LIMIT))
     deadline = monotonic() + timeout_s

@@ -512,6 +512,6 @@ class Indexer:
             return
         self._is_failing = True
         if isinstance(error, ResumesError):
-            logger.warning("The search index is not being filled; will try on: %s", error.message)
+            logger.warning("The search index cannot be updated; will retry: %s", error.message)
         else:
-            logger.error("The search index is not being filled; will try on", exc_info=error)
+            logger.error("The search index cannot be updated; will retry", exc_info=error)

@@ -198,8 +198,8 @@ def test_a_log_that_cannot_be_copied_into_the_store_is_logged_in_a_line_once(
     creation.create(store, ana.id, [a_resume()])
     wait_until(lambda: len(caplog.records) > 1)
     assert caplog.messages == [
-        "The store's log cannot be copied into it: disk I/O error",
-        "The store's log is copied into it again",
+        "The store's log cannot be checkpointed: disk I/O error",
+        "The store's log is checkpointed again",
     ]
     assert {(record.levelno, record.exc_info) for record in caplog.records} == {
         (logging.WARNING, None)
@@ -224,7 +224,7 @@ def test_an_error_tells_neither_what_was_to_be_written_nor_what_is_damaged(store
     for error in (dbapi.OperationalError(planted), DBAPIError("", {}, Exception(planted))):
         explained = explain(error, path_of(store))
         assert isinstance(explained, StoreIncompatible)
-        assert "text that is no UTF-8" in explained.message
+        assert "text that is not UTF-8" in explained.message
         assert "Ada" not in explained.message
 
 

@@ -81,7 +81,7 @@ def test_a_server_whose_store_has_another_name_stores_nothing_until_it_is_gone(
     assert (
         said.count(f"ERROR resumes.store: The database {database} has another name, {other}") == 1
     )
-    assert said.count(f"The files of the store {database} have one name each again") == 1
+    assert said.count(f"The files of the store {database} no longer have a second name") == 1
 
 
 @pytest.mark.slow
@@ -137,7 +137,7 @@ def test_a_store_that_has_another_name_is_opened_under_neither(tmp_path: Path, l
             for line in programs.run(home, "doctor").stdout.splitlines()
             if "another name" in line
         ]
-        assert finding.startswith("WRONG  store")
+        assert finding.startswith("fail  store")
     (other / "resumes.db").unlink()
     assert programs.run(scene.home, "db", "check").returncode == 0
 
@@ -157,10 +157,10 @@ def test_a_store_that_is_mounted_as_a_single_file_is_refused(tmp_path: Path) -> 
             command = [*disk.enter, *programs.command(inside.parent, *line)]
             done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
             assert done.returncode == 3
-            assert f"The database {inside} is mounted by itself" in done.stderr
-            assert "Mount the folder that holds the file" in done.stderr
+            assert f"The database {inside} is a mount point" in done.stderr
+            assert "Mount the folder that contains the file" in done.stderr
             assert len(done.stderr.splitlines()) == 1
         assert sorted(one.name for one in disk.seen(inside.parent).iterdir()) == there
         command = [*disk.enter, *programs.command(inside.parent, "doctor")]
         done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-        assert f"WRONG  store     The database {inside} is mounted by itself" in done.stdout
+        assert f"fail  store     The database {inside} is a mount point" in done.stdout

@@ -81,8 +81,8 @@ def test_an_inbox_that_may_not_be_changed_keeps_its_files_and_is_told_of_once(
     with two.watched(settle_s=0.2, before=bounded) as importer:
         two.drop("bo/cv.json", a_document("bo"))
         two.wait_for(ended=1)
-        two.wait_until(lambda: "Cannot take" in importer.log)
-        assert importer.log.count("Cannot take") == 1
+        two.wait_until(lambda: "Cannot pick up" in importer.log)
+        assert importer.log.count("Cannot pick up") == 1
         assert two.names("ana") == []
         (two.root / "ana").chmod(0o755)
         two.wait_for(ended=3)
@@ -98,11 +98,11 @@ def test_where_nothing_can_be_put_away_nothing_more_is_taken_and_nothing_counts_
     done.chmod(0o555)
     two.drop("ana/first.json", a_document("first"))
     with two.watched(settle_s=0.2, before=bounded) as importer:
-        two.wait_until(lambda: "Cannot file" in importer.log)
+        two.wait_until(lambda: "Cannot move" in importer.log)
         for number in range(20):
             two.drop(f"bo/{number}.json", a_document(f"later {number}"))
         two.wait_until(lambda: len(two.tally().left) == 21)
-        assert importer.log.count("Cannot file") == 1
+        assert importer.log.count("Cannot move") == 1
         assert two.names("bo") == []
         done.chmod(0o755)
         two.wait_for(ended=21)
@@ -118,7 +118,7 @@ def test_a_folder_that_may_not_be_written_to_is_refused_at_the_start(
     two.root.chmod(0o555)
     importer = two.start("--once", before=bounded)
     assert importer.process.wait(60) == 2
-    assert importer.log.count("Cannot write in") == 1
+    assert importer.log.count("Cannot write to") == 1
     assert "Traceback" not in importer.log
     two.root.chmod(0o755)
     two.check(files=1, left=["ana/cv.json"], resumes={"ana": [], "bo": []})

@@ -93,7 +93,7 @@ def test_of_an_importer_that_was_stopped_doctor_tells_the_process_and_nobody_tak
         os.kill(stopped.pid, signal.SIGSTOP)
         try:
             scene.drop("ana/1.json")
-            silent = re.compile(rf"process {stopped.pid} on .* has said nothing")
+            silent = re.compile(rf"process {stopped.pid} on .* has not responded")
             scene.wait_until(lambda: silent.search(told(scene)) is not None, limit_s=120)
             assert scene.tally().ended == 1
         finally:

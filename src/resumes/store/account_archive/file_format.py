@@ -347,7 +347,7 @@ class ArchiveReader:
         if not found:
             return head, b""
         if not rest.endswith(b"}"):
-            self._refuse("a line is no JSON object")
+            self._refuse("a line is not a JSON object")
         return head + b"}", rest[:-1]
 
     def _validate(self, line: TypeAdapter[T], content: bytes) -> T:
@@ -356,7 +356,7 @@ class ArchiveReader:
         except ValueError:
             fields = None
         if not isinstance(fields, dict):
-            self._refuse("a line is no JSON object")
+            self._refuse("a line is not a JSON object")
         if len(fields) > MAX_FIELDS:
             self._refuse(f"a line has {len(fields):,} fields, and none has more than {MAX_FIELDS}")
         try:
@@ -373,7 +373,7 @@ class ArchiveReader:
 
     def _check_document(self, row: ArchiveRow) -> None:
         if bool(row.document) is not (row.kind is RowKind.RESUME):
-            self._refuse("a document stands at the end of each resume's line, and of no other")
+            self._refuse("only a resume's line ends with a document, and each of them does")
         if row.kind is not RowKind.RESUME:
             return
         values = row.values
@@ -399,14 +399,14 @@ class ArchiveReader:
 
     def _check_end(self, end: EndLine, sha256: str) -> None:
         if end.sha256 != sha256 or end.counts != self.counts:
-            self._refuse("it is not what was written: its SHA-256 or its counts differ")
+            self._refuse("it was changed: its SHA-256 or its counts differ")
         if self._file.read(1):
             self._refuse("something follows its last line")
 
     def _refuse(self, why: str) -> NoReturn:
         raise InvalidJson(
-            f"This is no whole export of an account: {why} (line {self._line:,}, at byte "
-            f"{self._offset:,}). `resumes accounts export` writes one",
+            f"Not a complete account export: {why} (line {self._line:,}, at byte "
+            f"{self._offset:,}). Create one with `resumes accounts export`",
             offset=self._offset,
         )
 

@@ -112,7 +112,7 @@ def import_account(
         again = ArchiveReader(file, are_documents_known=True)
         _add_rows(store, new, again, on_progress, slice_rows)
         if again.sha256 != reader.sha256:
-            raise InvalidJson("The file was changed while it was imported; import it again")
+            raise InvalidJson("The file changed during the import. Import it again")
         store.write(partial(_open, new), account_id=new.account_id)
     except OutcomeUnknown:
         raise  # it may have been opened
@@ -138,7 +138,7 @@ def _require_room(store: Store, needed_bytes: int) -> None:
     if free < needed_bytes:
         raise StoreUnavailable(
             f"{store.path.parent} has {free / 1e6:,.1f} MB of free space, and about "
-            f"{needed_bytes / 1e6:,.1f} MB are needed. Make room, then import the file again"
+            f"{needed_bytes / 1e6:,.1f} MB are needed. Free up space, then import the file again"
         )
 
 
@@ -197,7 +197,7 @@ def _refuse_known_keys(connection: Connection, rows: Sequence[ArchiveRow]) -> No
     ]
     for key_id in known_ids or connection.execute(known).scalars():
         raise Conflict(
-            f"The key {key_id} counts in this store already. Revoke it here, or export the account "
+            f"The key {key_id} is already in use in this store. Revoke it here, or export the account "
             "without --with-keys"
         )
 
@@ -217,7 +217,7 @@ class _NewAccount:
 
 
 def _taken(name: str) -> Conflict:
-    return Conflict(f'Account "{name}" exists already: choose another name with --name')
+    return Conflict(f'Account "{name}" already exists: choose another name with --name')
 
 
 def _begin(new: _NewAccount, connection: Connection) -> None:
@@ -303,7 +303,7 @@ def _lock(connection: Connection, new: _NewAccount) -> None:
     lock_account(connection, new.account_id)
     is_arriving = (accounts.c.id == new.account_id, accounts.c.closed_at == new.now)
     if connection.execute(select(accounts.c.id).where(*is_arriving)).first() is None:
-        raise Conflict("The account was deleted while it was imported, or its import begun anew")
+        raise Conflict("The account was deleted during the import, or its import was restarted")
 
 
 def _refuse_strays(connection: Connection, account_id: str, ids: set[str]) -> None:
@@ -314,8 +314,8 @@ def _refuse_strays(connection: Connection, account_id: str, ids: set[str]) -> No
     known = select(resumes.c.id).where(resumes.c.account_id == account_id, resumes.c.id.in_(ids))
     for stray in sorted(ids - set(connection.execute(known).scalars())):
         raise InvalidJson(
-            f"This is no whole export of an account: it has the digest of the resume {stray}, and "
-            "not the resume"
+            f"Not a complete account export: it has the digest of the resume {stray}, but not the "
+            "resume"
         )
 
 
@@ -340,7 +340,7 @@ def _remove(store: Store, new: _NewAccount, why: ResumesError | OSError) -> None
         pass  # somebody else did, and may have begun to import it anew
     except ResumesError as error:
         raise StoreUnavailable(
-            f"{str(why).rstrip('.')}. A part of the account is in the store, where nobody sees it: "
-            f"when that is put right, import it again, or let go of that part by `resumes accounts "
-            f"delete {arriving} --with-resumes --yes`"
+            f"{str(why).rstrip('.')}. Part of the account is left in the store, but not visible. When "
+            "the cause is fixed, import the account again, or delete that part with "
+            f"`resumes accounts delete {arriving} --with-resumes --yes`"
         ) from error

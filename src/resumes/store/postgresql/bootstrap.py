@@ -40,7 +40,7 @@ def set_page_cost(connection: Connection) -> None:
                 f"SET random_page_cost = {RANDOM_PAGE_COST}"
             )
     except DBAPIError as error:
-        logger.info("The planner keeps its costs: %s", error.orig)
+        logger.info("Could not change the cost of random pages: %s", error.orig)
 
 
 CREATE_LOCK: Final = (
@@ -78,7 +78,7 @@ def find_state(connection: Connection, label: str) -> str:
     if "alembic_version" not in tables:
         if strangers := sorted(set(metadata.tables) & tables):
             raise StoreIncompatible(
-                f"{label} is a database of another program: it has a table {strangers[0]}. Name "
+                f"{label} is a database of another program: it has a table {strangers[0]}. Choose "
                 "another database with --database"
             )
         return "empty"
@@ -131,7 +131,9 @@ def _create_lock(engine: Engine) -> None:
         )
     except DBAPIError as error:
         if _is_created_meanwhile(error):
-            raise StoreUnavailable("Others are making this store; try again later") from error
+            raise StoreUnavailable(
+                "Another process is creating this store; try again later"
+            ) from error
         raise
 
 

@@ -80,7 +80,9 @@ class Writer:
             outcomes = [error] * len(batch)
         except Exception as error:  # noqa: BLE001 - rolled back, whatever it is, and handed on
             if len(batch) > 1:
-                logger.warning("A batch of %d writes was rolled back; one by one", len(batch))
+                logger.warning(
+                    "A batch of %d writes was rolled back; retrying them one by one", len(batch)
+                )
                 for write in batch:
                     self.write([write])
                 return
@@ -123,7 +125,7 @@ class Writer:
             tries += 1
             if time.monotonic() + delay_s >= ends_at:
                 raise explain(cause, self._label) from cause
-            logger.info("Rolled back and tried again: %s", type(cause).__name__)
+            logger.info("Rolled back, retrying: %s", type(cause).__name__)
             time.sleep(delay_s)
 
     def _try(self, batch: list[Write]) -> list[Any]:
@@ -151,7 +153,7 @@ class Writer:
     def _was_committed(self, batch: list[Write], outcomes: list[Any], ends_at: float) -> bool:
         """Return whether a COMMIT without an answer was done. Raises OutcomeUnknown if nobody can
         tell."""
-        logger.warning("A commit of %d writes had no answer; finding out", len(batch))
+        logger.warning("No answer to a commit of %d writes; checking its outcome", len(batch))
         verdict: bool | None = None
         with contextlib.suppress(*DRIVER_ERRORS):
             verdict = retry(
@@ -276,7 +278,7 @@ class AccountQueues(WriteQueue):
                 self.observe(len(batch), time.monotonic() - began_s)
             except BaseException:
                 # The thread outlives any error (pitfalls S7).
-                logger.exception("A writer thread met an unexpected error")
+                logger.exception("Unexpected error in a writer thread")
             finally:
                 self._leave(account)
                 deliver(batch)

@@ -105,15 +105,15 @@ def open_file(
     """
     check_place(path)
     if not upgrade and not path.exists():
-        raise StoreUnavailable(f"Database not found: {path}. `resumes up` makes one")
+        raise StoreUnavailable(f"Database not found: {path}. Create one with `resumes up`")
     refuse_second_name(path)  # before SQLite opens it, which would apply a log that is out of date
     _refuse_strangers(path)
     try:
         life = FileLock(path.with_name(path.name + ".lock"))
     except OSError as error:
-        remedy = "" if error.errno != errno.EROFS else ". `mount` says how it is mounted, and why"
+        remedy = "" if error.errno != errno.EROFS else ". `mount` shows how it is mounted"
         raise StoreUnavailable(
-            f"Cannot write in {path.parent}: {error.strerror}{remedy}"
+            f"Cannot write to {path.parent}: {error.strerror}{remedy}"
         ) from error
     try:
         _prepare(path, life, upgrade=upgrade, timeout_s=timeout_s)
@@ -135,12 +135,12 @@ def check_place(path: Path) -> None:
     belongs to another database."""
     if not path.parent.is_dir():
         raise StoreUnavailable(
-            f"Folder not found: {path.parent}. Create it, or name another database"
+            f"Folder not found: {path.parent}. Create it, or choose another database"
         )
     if path.is_dir():
-        raise StoreUnavailable(f"The database {path} is a folder; name a file")
+        raise StoreUnavailable(f"The database {path} is a folder; use a file")
     if path.exists() and not path.is_file():
-        raise StoreUnavailable(f"The database {path} is a pipe or a device; name a file")
+        raise StoreUnavailable(f"The database {path} is a pipe or a device; use a file")
     refuse_special_files(path)
     check_name(path)
     _refuse_shared(path)
@@ -158,8 +158,8 @@ def _refuse_shared(path: Path) -> None:
         kind = find_kind(place)
         if kind is not None and SHARED.get(kind, HOST) is not HOST:
             raise StoreUnavailable(
-                f"The database {path} lies on {kind}, {SHARED[kind].nature}, where SQLite can "
-                "damage it. Name a file on a disk of this machine, or a PostgreSQL database"
+                f"The database {path} is on {kind}, {SHARED[kind].nature}, where SQLite can "
+                "damage it. Use a file on a local disk, or a PostgreSQL database"
             )
 
 
@@ -193,7 +193,7 @@ def _prepare(path: Path, life: FileLock, *, upgrade: bool, timeout_s: float) -> 
         if time.monotonic() > ends_at:
             pids = ", ".join(map(str, holders)) or "unknown"
             raise StoreUnavailable(
-                f"The store {path} must be upgraded, and is in use by process {pids}. Stop it first"
+                f"The store {path} must be upgraded, but is in use by process {pids}. Stop it first"
             )
         time.sleep(RETRY_DELAY_S)
 
@@ -242,7 +242,7 @@ def _state(engine: Engine, path: Path) -> str:
             return "empty"
         if application_id != APPLICATION_ID:
             raise StoreIncompatible(
-                f"{path} is a database of another program; name another file with --database"
+                f"{path} is a database of another program; choose another file with --database"
             )
         return migrations.find_state(connection, str(path))
 

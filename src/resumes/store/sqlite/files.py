@@ -58,7 +58,9 @@ def scratch_in(
     try:
         folder, lock = _make_scratch(parent)
     except OSError as error:
-        raise refused(f"Cannot write in {parent}: {error.strerror}. Name another folder") from error
+        raise refused(
+            f"Cannot write to {parent}: {error.strerror}. Choose another folder"
+        ) from error
     try:
         yield folder
     finally:
@@ -126,7 +128,7 @@ def refuse_stray_logs(path: Path) -> None:
     for log in (path.with_name(path.name + ending) for ending in JOURNALS):
         if os.path.lexists(log):
             raise Conflict(
-                f"{log} would be taken for a part of {path}: remove it, or name another file"
+                f"{log} would be mistaken for a part of {path}: remove it, or choose another file"
             )
 
 
@@ -140,7 +142,7 @@ def exclude_others(path: Path, purpose: str) -> Iterator[None]:
     try:
         life = FileLock(path.with_name(path.name + ".lock"))
     except OSError as error:
-        raise StoreUnavailable(f"Cannot write in {path.parent}: {error.strerror}") from error
+        raise StoreUnavailable(f"Cannot write to {path.parent}: {error.strerror}") from error
     try:
         if not life.acquire(timeout_s=0):
             users = name_processes(life.holders())
@@ -181,14 +183,14 @@ def check_room(folder: Path, needed_bytes: int) -> None:
     max_bytes, _ = resource.getrlimit(resource.RLIMIT_FSIZE)
     if max_bytes != resource.RLIM_INFINITY and max_bytes < needed_bytes:
         raise StoreUnavailable(
-            f"A file may have {max_bytes / 1e6:,.1f} MB here (`ulimit -f`), and "
+            f"Files are limited to {max_bytes / 1e6:,.1f} MB here (`ulimit -f`), and "
             f"{needed_bytes / 1e6:,.1f} MB are needed. Raise the limit"
         )
     free = free_bytes(folder)
     if free < needed_bytes:
         raise StoreUnavailable(
             f"{folder} has {free / 1e6:,.0f} MB of free space, and {needed_bytes / 1e6:,.0f} MB "
-            "are needed. Make room, or name another folder"
+            "are needed. Free up space, or choose another folder"
         )
 
 
@@ -247,7 +249,7 @@ def examine(path: Path, shown: Path) -> None:
     try:
         with engine.connect() as connection:
             if connection.exec_driver_sql("PRAGMA application_id").scalar_one() != APPLICATION_ID:
-                raise StoreIncompatible(f"{shown} is no store of this program")
+                raise StoreIncompatible(f"{shown} is not a store of this program")
             if migrations.find_state(connection, str(shown)) == "empty":
                 raise StoreIncompatible(f"{shown} is an empty store")
             for found in find_foreign_code(connection):
@@ -260,12 +262,12 @@ def examine(path: Path, shown: Path) -> None:
                 raise StoreIncompatible(f"{shown} is damaged: {found}. Use another backup")
             if connection.exec_driver_sql("PRAGMA foreign_key_check").first() is not None:
                 raise StoreIncompatible(
-                    f"{shown} is damaged: rows refer to others that are not there"
+                    f"{shown} is damaged: rows refer to others that do not exist"
                 )
             connection.exec_driver_sql("PRAGMA journal_mode=WAL").all()
     except DRIVER_ERRORS as error:
         cause = getattr(error, "orig", error)
-        raise StoreIncompatible(f"{shown} is no store, or damaged: {cause}") from error
+        raise StoreIncompatible(f"{shown} is not a store, or damaged: {cause}") from error
     finally:
         engine.dispose()
 
@@ -307,6 +309,6 @@ def _keep(path: Path, kept: Path) -> None:
     try:
         os.link(path, kept)
     except FileExistsError:
-        raise Conflict(f"{kept} exists already: move it away") from None
+        raise Conflict(f"{kept} already exists: move it away") from None
     except OSError:  # a disk without hard links
         path.rename(kept)

@@ -77,8 +77,8 @@ def refuse_special_files(path: Path) -> None:
             if not stat.S_ISREG(mode):
                 what = _KINDS.get(stat.S_IFMT(mode), "a device")
                 raise StoreUnavailable(
-                    f"{file} is {what}, where only a file of the store {path} may be. Move it away, "
-                    "or name another database"
+                    f"{file} is {what}, but must be a file of the store {path}. Move it away, or use "
+                    "another database"
                 )
 
 
@@ -101,8 +101,8 @@ def refuse_mount_point(path: Path) -> None:
     is: it has another name that cannot be seen from here."""
     if is_mount_point(path):
         raise StoreUnavailable(
-            f"The database {path} is mounted by itself, so its log lies elsewhere and commits can be "
-            "lost. Mount the folder that holds the file"
+            f"The database {path} is a mount point, so its log is elsewhere and commits can be lost. "
+            "Mount the folder that contains the file"
         )
 
 
@@ -186,7 +186,7 @@ class Identity:
             what = "removed or renamed"
         except OSError as error:  # whatever it is, it may be temporary
             raise StoreUnavailable(
-                f"The store {self._path} cannot be looked at ({error.strerror}); nothing was done, "
+                f"The store {self._path} cannot be checked ({error.strerror}); nothing was done, "
                 "try again"
             ) from error
         else:
@@ -207,7 +207,7 @@ class Identity:
             self._doubled = doubled
         if doubled is None:
             if is_new:
-                logger.warning("The files of the store %s have one name each again", self._path)
+                logger.warning("The files of the store %s no longer have a second name", self._path)
             return
         sentence = _describe_second_name(Path(doubled))
         if is_new:
@@ -258,7 +258,7 @@ class SqliteStore(Store):
         self._write_lock = FileLock(path.with_name(path.name + ".writer"))
         self._checked_s = self._truncated_s = 0.0
         """When the log was last looked at, and truncated, on the monotonic clock."""
-        self._checkpoint_log = LogOnce("The store's log is copied into it again")
+        self._checkpoint_log = LogOnce("The store's log is checkpointed again")
         writer = SqliteWriter(
             self._write_connection,
             self._write_lock,
@@ -308,7 +308,7 @@ class SqliteStore(Store):
                 self._checkpoint(size_bytes)
                 self._checkpoint_log.recover()
         except DRIVER_ERRORS as error:
-            self._checkpoint_log.warn("The store's log cannot be copied into it", error)
+            self._checkpoint_log.warn("The store's log cannot be checkpointed", error)
         except StoreUnavailable:
             return  # the identity check has logged it, and the next write is refused
 
@@ -458,7 +458,7 @@ def explain(error: Exception, path: Path) -> ResumesError:
     text = str(cause)
     if text.startswith(UNREADABLE):
         # The rest of the driver's message is the text: somebody's resume.
-        return _damaged(path, "text that is no UTF-8")
+        return _damaged(path, "text that is not UTF-8")
     if "not a database" in text or "malformed" in text or text == NO_TEXT:
         return _damaged(path, text)
     if "I/O" in text and _has_no_room(path):
@@ -468,8 +468,8 @@ def explain(error: Exception, path: Path) -> ResumesError:
 
 def _damaged(path: Path, why: str) -> StoreIncompatible:
     return StoreIncompatible(
-        f"The store {path} is damaged or no SQLite database ({why}). Restore a backup, or "
-        "name another file with --database"
+        f"The store {path} is damaged or not a SQLite database ({why}). Restore a backup, or "
+        "choose another file with --database"
     )
 
 

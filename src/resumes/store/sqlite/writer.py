@@ -235,7 +235,7 @@ class SqliteWriter(WriteQueue):
             except BaseException:
                 # The thread outlives any error (pitfalls S7): what it had begun has its outcome,
                 # and what it had not is done in another turn.
-                logger.exception("The writer thread met an unexpected error")
+                logger.exception("Unexpected error in the writer thread")
                 time.sleep(ERROR_DELAY_S)
                 if self._waiting:
                     self.wake()
@@ -318,7 +318,7 @@ class SqliteWriter(WriteQueue):
                 if len(batch) == 1:
                     batch[0].outcome = _explain(error)
                     return
-                self._warn("A batch of writes was rolled back, and is done one by one", error)
+                self._warn("A batch of writes was rolled back; retrying them one by one", error)
                 for write in batch:
                     self._commit([write])
                 return
@@ -412,14 +412,14 @@ class SqliteWriter(WriteQueue):
         The failed commit's pages may have reached the disk and would count after a crash. A
         commit that succeeds now takes their place in the log: it proves them gone.
         """
-        self._warn("A commit failed, and is tried once more", reason)
+        self._warn("A commit failed and is retried", reason)
         try:
             self._settle(batch, self._apply(batch, timeout_s=BUSY_TIMEOUT_S))
         except Exception as error:  # noqa: BLE001  (whatever it is, it proves nothing)
             _settle_all(batch, OutcomeUnknown())
             self._is_in_doubt = True
             again = error.reason if isinstance(error, _CommitFailed) else error
-            self._warn("Whether the writes of a batch are stored is unknown", again)
+            self._warn("The outcome of a batch of writes is unknown", again)
 
     def _warn(self, what: str, error: BaseException) -> None:
         """Log the error: in one line where its message says everything."""

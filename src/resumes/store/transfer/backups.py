@@ -61,11 +61,11 @@ def back_up(
     """
     path = _path_in(destination, clock)
     if keep is not None and not destination.is_dir():
-        raise InvalidArgument(f"{destination} is no folder: only backups in a folder are counted")
-    check_free(path, "name another file, or a folder")
+        raise InvalidArgument(f"{destination} is not a folder: --keep needs a folder of backups")
+    check_free(path, "choose another file, or a folder")
     refuse_stray_logs(path)
     if not path.parent.is_dir():
-        raise InvalidArgument(f"Folder not found: {path.parent}. Create it, or name another")
+        raise InvalidArgument(f"Folder not found: {path.parent}. Create it, or choose another")
     with draft(path, place, refused=InvalidArgument) as new:
         _take(store, new, path, on_progress)
     size_bytes = path.stat().st_size
@@ -129,7 +129,7 @@ def _prune(made: Path, keep: int) -> list[Path]:
                 path.with_name(path.name + ending).unlink(missing_ok=True)
         except OSError as error:
             raise Conflict(
-                f"{made} is there and verified, but {path} cannot be removed: {error.strerror}. "
+                f"{made} was made and verified, but {path} cannot be removed: {error.strerror}. "
                 "Remove it yourself"
             ) from error
     return old

@@ -53,7 +53,7 @@ def copy(source: Store, url: str, *, on_progress: OnProgress = ignore) -> list[T
     address = parse_address(url)
     label = label_of(address)
     if source.label == label:
-        raise InvalidArgument(f"{label} cannot be copied to itself: name another target")
+        raise InvalidArgument(f"{label} cannot be copied to itself: choose another target")
     copy_id = secrets.token_hex(8)
     may_be_there = False
 

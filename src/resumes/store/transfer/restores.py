@@ -89,7 +89,7 @@ def _check_backup(backup: Path, clock: Clock) -> None:
         if backup.is_dir():
             newest = find_newest(backup, clock=clock)
             which = "" if newest is None else f", such as {newest}"
-            raise InvalidArgument(f"{backup} is a folder: name one file{which}")
+            raise InvalidArgument(f"{backup} is a folder: choose one file{which}")
         if not backup.is_file():
             raise InvalidArgument(f"Backup not found: {backup}")
         backup.open("rb").close()
@@ -97,8 +97,8 @@ def _check_backup(backup: Path, clock: Clock) -> None:
         raise InvalidArgument(f"Cannot read {backup}: {error.strerror}") from error
     if not is_closed(backup):
         raise StoreIncompatible(
-            f"{backup} is a store in use, or one that was not closed: {backup.name}-wal belongs to "
-            "it. Make a backup of it with `resumes db backup`"
+            f"{backup} is a store in use, or was not closed: {backup.name}-wal belongs to it. Back it "
+            "up with `resumes db backup`"
         )
 
 
@@ -124,7 +124,7 @@ def _opened_copy(backup: Path, folder: Path) -> Iterator[Connection]:
 def _restore_file(backup: Path, address: SqliteAddress, clock: Clock) -> Restored:
     path = address.path
     if path.exists() and path.samefile(backup):
-        raise InvalidArgument(f"{backup} is the store itself: name a backup")
+        raise InvalidArgument(f"{backup} is the store itself: choose a backup")
     check_place(path)
     with contextlib.ExitStack() as locks, scratch_in(path.parent) as folder:
         # A lock file is made only for a backup that is one: what is refused leaves nothing behind.

@@ -215,8 +215,8 @@ def refuse_content(target: Connection) -> None:
         if found is not None:
             what = f'account "{found.name}"' if table is accounts else f"rows in {table.name}"
             raise Occupied(
-                f"The target holds {what} already. Name an empty database, or a file that is not "
-                "there yet"
+                f"The target already has {what}. Choose an empty database, or a file that does not "
+                "exist yet"
             )
 
 
