@@ -191,7 +191,7 @@ def test_expiry_is_a_span_or_a_date(acme: CommandLine) -> None:
     created = acme("keys", "create", "acme", "--expires", "2999-01-31")
 
     assert "(expires 2999-01-31 00:00 UTC)" in created.stderr
-    assert "until 2999-01-31 00:00" in acme.succeeds("keys", "list", "acme")
+    assert "expires 2999-01-31 00:00" in acme.succeeds("keys", "list", "acme")
     assert "is not a valid expiry: use 30d" in acme.fails(
         2, "keys", "create", "acme", "--expires", "soon"
     )
@@ -220,6 +220,20 @@ def test_rotate_prints_the_new_key_and_gives_the_old_one_its_grace(acme: Command
     assert f"{old['id']} works until " in rotated.stderr
     states = [key["state"] for key in acme.answers("keys", "list", "--json")["keys"]]
     assert states == ["active", "active"]
+
+
+def test_a_key_that_was_rotated_is_not_rotated_again(acme: CommandLine) -> None:
+    old = acme.answers("keys", "create", "acme", "--name", "ats", "--json")
+    new = acme.answers("keys", "rotate", old["id"], "--json")
+
+    refused = acme.fails(1, "keys", "rotate", old["id"])
+
+    assert (
+        f"was already replaced by {new['id']}. Rotate that one, or create another with" in refused
+    )
+    [rotated, _] = acme.answers("keys", "list", "--json")["keys"]
+    assert rotated["replacedBy"] == new["id"]
+    assert "rotated, ends 20" in acme.succeeds("keys", "list")
 
 
 def test_rotate_without_grace_ends_the_old_key_at_once(acme: CommandLine) -> None:

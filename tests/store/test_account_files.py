@@ -59,7 +59,7 @@ WHOLE: dict[RowKind, dict[str, Any]] = {
     RowKind.KEY: {
         "id": "key_0123456789ab", "name": "one", "masked": api_keys.mask(api_keys.new_secret()),
         "created_at": NOW, "shown_at": None, "last_used_at": NOW, "expires_at": NOW,
-        "revoked_at": None, "key_hash": b"h" * 32,
+        "revoked_at": None, "replaced_by": None, "key_hash": b"h" * 32,
     },
 }  # fmt: skip
 
@@ -238,6 +238,7 @@ WRONG: dict[RowKind, dict[str, list[Any]]] = {
         "created_at": [""],
         "expires_at": ["zzz"],
         "revoked_at": [NOW],
+        "replaced_by": ["key_1"],
         "key_hash": [b""],
     },
 }  # fmt: skip

@@ -152,6 +152,7 @@ def a_key(number: int, *, key_hash: bytes | None = None) -> ArchiveRow:
     values = {
         "id": f"key_{number:012x}", "name": "", "masked": "enh_live_abc…", "created_at": NOW,
         "shown_at": None, "last_used_at": None, "expires_at": None, "revoked_at": None,
+        "replaced_by": None,
         "key_hash": key_hash or bytes([number]) * 32,
     }  # fmt: skip
     return ArchiveRow(RowKind.KEY, values)

@@ -178,7 +178,8 @@ def _show(session: Session, new: NewKey, secret: str) -> None:
 def _row(key: KeyInfo) -> list[str]:
     state: str = key.state
     if key.state is KeyState.ACTIVE and key.expires_at is not None:
-        state = f"until {instant(key.expires_at)}"
+        ends = "expires" if key.replaced_by is None else "rotated, ends"
+        state = f"{ends} {instant(key.expires_at)}"
     return [key.id, key.account, key.name or "-", key.masked, state, instant(key.last_used_at)]
 
 
@@ -195,6 +196,7 @@ def as_json(key: KeyInfo) -> dict[str, Any]:
         "lastUsedAt": key.last_used_at,
         "expiresAt": key.expires_at,
         "revokedAt": key.revoked_at,
+        "replacedBy": key.replaced_by,
     }
 
 

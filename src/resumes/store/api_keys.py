@@ -16,7 +16,17 @@ from datetime import timedelta
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, Select, bindparam, delete, insert, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Select,
+    bindparam,
+    case,
+    delete,
+    insert,
+    select,
+    update,
+)
 
 from resumes.clock import later, timestamp
 from resumes.errors import Conflict, InvalidArgument, InvalidKey, NotFound
@@ -81,6 +91,7 @@ class KeyInfo:
     last_used_at: str | None
     expires_at: str | None
     revoked_at: str | None
+    replaced_by: str | None
     state: KeyState
 
 
@@ -255,13 +266,19 @@ def import_key(store: Store, account: str, secret: str, *, name: str = "") -> st
 def rotate_key(store: Store, key_id: str, *, grace: timedelta = DEFAULT_GRACE) -> NewKey:
     """Create a key of the same name; the old one is valid for `grace` more, 0 to 7 days.
 
-    Raises NotFound, InvalidArgument for the grace, Conflict for a key that is not valid any more.
+    Raises NotFound, InvalidArgument for the grace, Conflict for a key that is not valid any more or
+    has a valid successor already.
     """
     if not timedelta(0) <= grace <= MAX_GRACE:
         raise InvalidArgument("Invalid grace: use 0 to 7 days")
     old = get_key(store, key_id)
     if old.state is not KeyState.ACTIVE:
         raise Conflict(f"The key {key_id} is {old.state}; create a new one instead")
+    if old.replaced_by is not None and _is_active(store, old.replaced_by):
+        raise Conflict(
+            f"The key {key_id} was already replaced by {old.replaced_by}. Rotate that one, or create "
+            f"another with `resumes keys create {old.account}`"
+        )
     now_us = store.clock()
     ends_at = later(now_us, grace)
     new = NewKey(identifiers.key_id(), new_secret())
@@ -273,12 +290,20 @@ def rotate_key(store: Store, key_id: str, *, grace: timedelta = DEFAULT_GRACE) -
         is_longer = api_keys.c.expires_at.is_(None) | (api_keys.c.expires_at > ends_at)
         connection.execute(
             update(api_keys)
-            .where(*_this_key(account_id, key_id), is_longer)
-            .values(expires_at=ends_at)
+            .where(*_this_key(account_id, key_id))
+            .values(
+                replaced_by=new.id,
+                expires_at=case((is_longer, ends_at), else_=api_keys.c.expires_at),
+            )
         )
 
     store.write(change)
     return new
+
+
+def _is_active(store: Store, key_id: str) -> bool:
+    found = _read_keys(store, SELECT_KEYS.where(api_keys.c.id == key_id))
+    return any(key.state is KeyState.ACTIVE for key in found)
 
 
 def _check_key_name(name: str) -> None:
@@ -321,9 +346,11 @@ def _add_key(
 
 def _check_unchanged(connection: Connection, account_id: str, old: KeyInfo) -> None:
     row = connection.execute(
-        select(api_keys.c.revoked_at, api_keys.c.expires_at).where(*_this_key(account_id, old.id))
+        select(api_keys.c.revoked_at, api_keys.c.expires_at, api_keys.c.replaced_by).where(
+            *_this_key(account_id, old.id)
+        )
     ).first()
-    if row is None or row.revoked_at is not None or row.expires_at != old.expires_at:
+    if row is None or tuple(row) != (None, old.expires_at, old.replaced_by):
         raise Conflict(
             f"The key {old.id} was changed by someone else in the meantime. "
             "See its state with `resumes keys list`"
@@ -336,7 +363,7 @@ SELECT_KEYS = (
     select(
         api_keys.c.id, accounts.c.name.label("account"), api_keys.c.name, api_keys.c.masked,
         api_keys.c.created_at, api_keys.c.shown_at, api_keys.c.last_used_at,
-        api_keys.c.expires_at, api_keys.c.revoked_at,
+        api_keys.c.expires_at, api_keys.c.revoked_at, api_keys.c.replaced_by,
     )
     .join(accounts, accounts.c.id == api_keys.c.account_id)
     .where(accounts.c.closed_at.is_(None))

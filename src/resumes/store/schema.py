@@ -98,6 +98,8 @@ class ApiKey(SQLModel, table=True):
     last_used_at: str | None = Field(default=None, sa_type=BinaryText)
     expires_at: str | None = Field(default=None, sa_type=BinaryText)
     revoked_at: str | None = Field(default=None, sa_type=BinaryText)
+    # The id of the key that was made when this one was rotated.
+    replaced_by: str | None = Field(default=None, sa_type=BinaryText)
 
 
 class KeyDirectory(SQLModel, table=True):

@@ -205,6 +205,7 @@ class ApiKeyLine(_Line):
     last_used_at: Instant | None
     expires_at: Instant | None
     revoked_at: None
+    replaced_by: Annotated[str, _whole(KEY_ID)] | None
     key_hash: Sha256
 
 

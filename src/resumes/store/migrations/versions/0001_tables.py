@@ -88,6 +88,7 @@ def _create_keys() -> None:
         sa.Column("last_used_at", BinaryText),
         sa.Column("expires_at", BinaryText),
         sa.Column("revoked_at", BinaryText),
+        sa.Column("replaced_by", BinaryText),
     )
     op.create_table(
         "key_directory",
