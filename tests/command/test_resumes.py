@@ -425,9 +425,10 @@ def test_an_item_is_a_headline_and_its_details(acme: CommandLine) -> None:
     lines = shown(acme, "experiences", job)
 
     assert lines[lines.index("EXPERIENCE") + 1 :] == [
-        f"  Analyst · Engine Works · Jan 1840{TO}Dec 1843 · https://example.org",
-        "    Notes.",
-        "    - First program",
+        "  Analyst · Engine Works",
+        f"  Jan 1840{TO}Dec 1843 · https://example.org",
+        "  Notes.",
+        "    • First program",
     ]
 
 
@@ -442,28 +443,27 @@ def test_an_item_is_a_headline_and_its_details(acme: CommandLine) -> None:
     ],
 )
 def test_dates_are_as_full_as_they_are(acme: CommandLine, dates: dict[str, Any], text: str) -> None:
-    assert shown(acme, "customs", {"title": "T", "dateRange": dates})[-1] == f"  T · {text}"
+    assert shown(acme, "customs", {"title": "T", "dateRange": dates})[-1] == f"  {text}"
 
 
 def test_what_fields_of_an_extra_section_type_mean_is_not_guessed(acme: CommandLine) -> None:
-    (acme.home / "config.toml").write_text('extra_section_types = ["hobbies"]\n')
+    settings = acme.home / "config.toml"
+    settings.write_text('extra_section_types = ["hobbies"]\n')
     hobby = {"title": "Chess", "years": 3.0, "dateRange": {"fromYear": "long ago"}}
     sections = {"hobbies": {"column": 0, "items": [hobby]}}
     acme.succeeds("import", "-", stdin=a_resume("Ada", sections=sections))
     [resume] = acme.answers("list", "--json")["resumes"]
+    settings.unlink()  # what was admitted then is still shown
 
     lines = acme.succeeds("show", resume["id"]).splitlines()
 
-    assert lines[-3:] == ["    title: Chess", "    years: 3", "    date range: long ago"]
+    assert lines[-3:] == ["  title: Chess", "  years: 3", "  dateRange: long ago"]
 
 
 def test_hidden_fields_stay_hidden_hostile_text_is_escaped_and_lines_fit(
     acme: CommandLine,
 ) -> None:
-    assert shown(acme, "skills", {"title": "", "tags": []})[-2:] == [
-        "SKILLS",
-        "  (nothing to show)",
-    ]
+    assert "SKILLS" not in shown(acme, "skills", {"title": "", "tags": []})
     item = {"title": "\x1b]0;owned\x07", "description": "very long words " * 40 + "\u202eend"}
     lines = shown(acme, "achievements", item)
     assert all(safe_text(line) == line for line in lines)

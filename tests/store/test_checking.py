@@ -165,6 +165,26 @@ def test_documents_that_are_no_resumes(store: Store, ana: AccountInfo, document:
     assert f"`resumes delete {ids[1]} --account ana`" in flaw.remedy
 
 
+def test_a_letter_that_changed_in_a_document(store: Store, ana: AccountInfo) -> None:
+    add_resumes(store, ana, 30)
+    damage(store, "UPDATE documents SET document = replace(document, 'Ada 7', 'Adc 7')")
+    (flaw,) = find_flaws(store)
+    assert (flaw.defect, flaw.account, flaw.count) == (Defect.CHANGED_DOCUMENT, "ana", 1)
+
+
+@pytest.mark.sqlite("a file")
+def test_a_bit_that_flipped_in_a_document(store: Store, ana: AccountInfo, url: str) -> None:
+    add_resumes(store, ana, 3)
+    path = path_of(store)
+    store.close()
+    content = bytearray(path.read_bytes())
+    content[content.index(b'"Ada 1"') + 2] ^= 1  # the text with its quotes is in the document alone
+    path.write_bytes(content)
+    with open_store(url) as again:
+        (flaw,) = find_flaws(again)
+        assert (flaw.defect, flaw.count) == (Defect.CHANGED_DOCUMENT, 1)
+
+
 @pytest.mark.parametrize("content", ["not json", "[1,2]"])
 def test_a_history_that_cannot_be_read(store: Store, used: AccountInfo, content: str) -> None:
     whole = '{"total":1,"done":1,"duplicate":0,"held":0,"failed":0,"problems":[]}'

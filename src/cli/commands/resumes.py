@@ -5,9 +5,8 @@ import json
 import sys
 import textwrap
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -30,16 +29,9 @@ from cli.progress import counting
 from cli.session import Session, choose_account, get_resume, not_found, pass_session
 from cli.signals import sigterm_as_interrupt
 from resumes import export as exports
-from resumes.analyzer import (
-    Format,
-    ShownSection,
-    date_range,
-    iter_sections,
-    plain_number,
-    whole_view,
-)
-from resumes.analyzer.schema import LAYOUTS, SECTION_TYPES
-from resumes.analyzer.view import CONTACTS, LEADS, PLACES, PROSE, SECONDS
+from resumes.analyzer import whole_view
+from resumes.analyzer.readable import Line, Role, header_lines, section_lines
+from resumes.analyzer.schema import LAYOUTS
 from resumes.errors import InvalidArgument, NotFound
 from resumes.export import ExportFormat
 from resumes.rendering import PdfOptions, RenderingFailed, TooLong
@@ -52,10 +44,10 @@ from resumes.store.stored_resumes import Page, StoredResume
 from resumes.text import counted
 
 WIDTH = 78
-INDENT = "  "
+MARGIN = "  "
 
 
-def lines(resume: StoredResume, format: Format) -> Iterator[str]:  # noqa: A002  (as in resumes.analyzer)
+def lines(resume: StoredResume) -> Iterator[str]:
     """Yield the resume's lines, escaped: title, ID and times, header, its sections in order."""
     entry = resume.entry
     document = json.loads(resume.document)
@@ -65,81 +57,22 @@ def lines(resume: StoredResume, format: Format) -> Iterator[str]:  # noqa: A002 
     )
     yield f"{entry.id}, created {instant(entry.created_at)} UTC{updated}"
     yield ""
-    yield from _header(document["header"])
-    for section in iter_sections(document, format):
-        yield ""
-        yield click.style(safe_text(section.heading).upper(), bold=True)
-        yield from _section(section)
+    for line in header_lines(document):
+        yield from _wrapped(line)
+    for line in section_lines(document):
+        yield from _wrapped(line, margin=MARGIN)
 
 
-def _header(header: Mapping[str, Any]) -> Iterator[str]:
-    for field in ("name", "title"):
-        if header.get(field):
-            yield safe_text(header[field])
-    contacts = [safe_text(header[field]) for field in CONTACTS if header.get(field)]
-    if contacts:
-        yield from textwrap.wrap(" · ".join(contacts), WIDTH, break_on_hyphens=False)
-
-
-def _section(section: ShownSection) -> Iterator[str]:
-    for item in section.items:
-        yield from _item(section.type, item)
-    if not section.items:
-        yield f"{INDENT}(nothing to show)"
-
-
-def _item(section_type: str, item: Mapping[str, Any]) -> Iterator[str]:
-    rest = dict(item)
-    # What fields of extra section types mean is not known: they are shown by name.
-    if section_type in SECTION_TYPES:
-        yield from _wrapped(_take_headline(rest))
-    for field, value in rest.items():
-        if isinstance(value, list) and field != "tags":
-            for entry in value:
-                yield from _wrapped(f"- {_plain(entry)}", deeper=True)
-        elif field in PROSE or field in ("tags", ""):
-            yield from _wrapped(_plain(value), deeper=True)
-        else:
-            yield from _wrapped(f"{_words(field)}: {_plain(value)}", deeper=True)
-
-
-def _take_headline(rest: dict[str, Any]) -> str:
-    """Return the item's first line, made of fields that are removed from `rest`."""
-    parts = [_plain(rest.pop(field)) for field in (*LEADS, *SECONDS) if field in rest]
-    if dates := date_range(rest.pop("dateRange", {})):
-        parts.append(dates)
-    parts += [_plain(rest.pop(field)) for field in PLACES if field in rest]
-    return " · ".join(parts)
-
-
-def _wrapped(text: str, *, deeper: bool = False) -> list[str]:
-    margin = INDENT * (2 if deeper else 1)
-    hanging = margin + ("  " if text.startswith("- ") else "")
-    return textwrap.wrap(
-        text, WIDTH, initial_indent=margin, subsequent_indent=hanging, break_on_hyphens=False
+def _wrapped(line: Line, *, margin: str = "") -> list[str]:
+    text = " · ".join(safe_text(phrase.text) for phrase in line.phrases)
+    if line.phrases and line.phrases[0].role is Role.HEADING:
+        return [click.style(text, bold=True)]
+    first = margin + line.mark
+    hanging = " " * len(first)
+    wrapped = textwrap.wrap(
+        text, WIDTH, initial_indent=first, subsequent_indent=hanging, break_on_hyphens=False
     )
-
-
-def _plain(value: Any) -> str:
-    match value:
-        case str():
-            return safe_text(" ".join(value.split()))
-        case bool():
-            return "yes" if value else "no"
-        case int() | float():
-            return plain_number(value)
-        case dict():
-            return " ".join(_plain(part) for part in value.values())
-        case list():
-            return ", ".join(_plain(part) for part in value)
-        case _:
-            return safe_text(str(value))
-
-
-def _words(field: str) -> str:
-    """Return a field's name as words: `levelText` is `level text`."""
-    spaced = "".join(f" {char.lower()}" if char.isupper() else char for char in field)
-    return safe_text(spaced.strip())
+    return wrapped or [""]
 
 
 SEARCH_TIMEOUT_S = 30.0
@@ -242,7 +175,7 @@ def show(session: Session, resume_id: str, account: str | None) -> None:
     if session.as_json:
         put_json(whole_view(resume.document))
         return
-    for line in lines(resume, session.settings().format):
+    for line in lines(resume):
         put(line)
 
 

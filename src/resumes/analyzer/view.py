@@ -252,21 +252,6 @@ def _cut(stem: str, suffix: str) -> str:
     return stem.encode()[:room_bytes].decode(errors="ignore").rstrip(" ") + suffix
 
 
-CONTACTS: Final = ("email", "phone", "location", "website")
-"""Fields of the header by which its owner is reached."""
-
-LEADS: Final = ("position", "degree", "role", "title", "name")
-"""What an item is first of all; the first that there is leads."""
-
-SECONDS: Final = ("workplace", "institution", "author", "issuer", "contact", "edition")
-"""Whose, where or by whom, on the same line."""
-
-PLACES: Final = ("location", "link")
-"""Where more of it is; like leads and seconds these need no name."""
-
-PROSE: Final = ("text", "description", "quote")
-"""Paragraphs, without their name."""
-
 TO: Final = " \N{EN DASH} "
 
 

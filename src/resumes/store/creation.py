@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, NamedTuple
+from zlib import crc32
 
 from sqlalchemy import (
     BigInteger,
@@ -200,9 +201,15 @@ ADD_DOCUMENT = Prepared(
     insert(documents).values(
         account_id=bindparam("account_id"),
         id=bindparam("id"),
+        crc32=bindparam("crc32"),
         document=text_of("document"),
     )
 )
+
+
+def document_values(document: bytes) -> dict[str, Any]:
+    """Return the parameters of ADD_DOCUMENT that a document decides."""
+    return {"crc32": crc32(document), "document": blob(document)}
 
 
 STORED = Prepared(
@@ -445,7 +452,7 @@ def _add_resume(rows: _Rows, account_id: str, resume_id: str, new: NewResume, no
         }
     )
     rows.documents.append(
-        {"account_id": account_id, "id": resume_id, "document": blob(parsed.document)}
+        {"account_id": account_id, "id": resume_id, **document_values(parsed.document)}
     )
     if new.digest is not None:
         rows.digests[new.digest] = resume_id

@@ -5,12 +5,13 @@ documents and histories say is read account by account.
 """
 
 import contextlib
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from operator import itemgetter
 from typing import Any, Final, NamedTuple
+from zlib import crc32
 
 from sqlalchemy import (
     Column,
@@ -78,6 +79,7 @@ class Defect(StrEnum):
     STRAY_KEY_HASH = "stray_key_hash"
     NO_KEY_HASH = "no_key_hash"
     BAD_DOCUMENT = "bad_document"
+    CHANGED_DOCUMENT = "changed_document"
     BAD_ITEMS = "bad_items"
     BAD_OUTCOME = "bad_outcome"
 
@@ -382,37 +384,62 @@ def _iter_wrong_last_ids(store: Store) -> Iterator[Flaw]:
 # Contents
 
 
-class Contents(NamedTuple):
-    """A column of texts, the key of its table, and what to say of texts that `read` refuses.
+class Rule(NamedTuple):
+    """What the columns of a row must say, and what to say of rows that `check` refuses.
 
     The remedy has places for the account's name and id, and for the `first` key of these.
     """
 
     defect: Defect
-    key: Column[str]
-    column: Column[Any]
-    read: Callable[[str], object]
+    check: Callable[..., object]
     what: str
     remedy: str
 
 
+class Contents(NamedTuple):
+    """Columns of a table to read, the first of them a text; the first rule that is broken counts."""
+
+    key: Column[str]
+    columns: Sequence[Column[Any]]
+    rules: Sequence[Rule]
+
+
+def _check_crc32(document: str, expected: int) -> None:
+    if crc32(document.encode()) != expected:
+        raise ValueError
+
+
 CONTENTS: Final = (
     Contents(
-        Defect.BAD_DOCUMENT,
         documents.c.id,
-        documents.c.document,
-        lambda document: check_stored(document.encode()),
-        "Documents are not resumes: reading one is an error",
-        BACKUP + ", or delete each: `resumes delete {first} --account {account}`",
+        (documents.c.document, documents.c.crc32),
+        (
+            Rule(
+                Defect.BAD_DOCUMENT,
+                lambda document, _: check_stored(document.encode()),
+                "Documents are not resumes: reading one is an error",
+                BACKUP + ", or delete each: `resumes delete {first} --account {account}`",
+            ),
+            Rule(
+                Defect.CHANGED_DOCUMENT,
+                _check_crc32,
+                "Documents were changed since they were stored, by the disk or by somebody",
+                BACKUP,
+            ),
+        ),
     ),
     Contents(
-        Defect.BAD_ITEMS,
         imported_files.c.claim_id,
-        imported_files.c["items"],
-        parse_items,
-        "Files have an unreadable history: listing them is an error",
-        STOPPED + "UPDATE imported_files SET items = NULL "
-        "WHERE account_id = '{account_id}' AND claim_id = '{first}'",
+        (imported_files.c["items"],),
+        (
+            Rule(
+                Defect.BAD_ITEMS,
+                parse_items,
+                "Files have an unreadable history: listing them is an error",
+                STOPPED + "UPDATE imported_files SET items = NULL "
+                "WHERE account_id = '{account_id}' AND claim_id = '{first}'",
+            ),
+        ),
     ),
 )
 
@@ -432,28 +459,30 @@ def iter_accounts(store: Store, *, at_once: int = ACCOUNTS_AT_ONCE) -> Iterator[
 
 
 def _check_contents(store: Store, account_id: str, name: str) -> Checked:
-    flaws = []
+    bad: defaultdict[Rule, list[str]] = defaultdict(list)
     documents_read = 0
-    for contents in CONTENTS:
-        bad: list[str] = []
+    for of in CONTENTS:
         # Text that is no UTF-8 ends it: iter_damage says so.
         with contextlib.suppress(StoreIncompatible):
-            for key, content in _iter_texts(store, account_id, contents):
-                documents_read += contents.column is documents.c.document
-                try:
-                    contents.read(content)
-                except (InvalidInput, ValueError):
-                    bad.append(key)
-        if bad:
-            remedy = contents.remedy.format(account=name, account_id=account_id, first=bad[0])
-            flaws.append(Flaw(contents.defect, len(bad), contents.what, remedy, name))
+            for key, *values in _iter_rows(store, account_id, of):
+                documents_read += of.key.table is documents
+                for rule in of.rules:
+                    try:
+                        rule.check(*values)
+                    except (InvalidInput, ValueError):
+                        bad[rule].append(key)
+                        break
+    flaws = []
+    for rule, keys in bad.items():
+        remedy = rule.remedy.format(account=name, account_id=account_id, first=keys[0])
+        flaws.append(Flaw(rule.defect, len(keys), rule.what, remedy, name))
     return Checked(name, documents_read, flaws)
 
 
-def _iter_texts(store: Store, account_id: str, of: Contents) -> Iterator[Any]:
-    """Yield the account's keys and texts, in order of the keys."""
-    is_text = of.key.table.c.account_id == account_id, of.column.is_not(None)
-    statement = next_page(select(of.key, of.column).where(*is_text), of.key)
+def _iter_rows(store: Store, account_id: str, of: Contents) -> Iterator[Any]:
+    """Yield the account's keys and columns where there is a text, in order of the keys."""
+    is_text = of.key.table.c.account_id == account_id, of.columns[0].is_not(None)
+    statement = next_page(select(of.key, *of.columns).where(*is_text), of.key)
 
     def read_page(after: str) -> Sequence[Any]:
         given = {f"after_{of.key.name}": after, "rows": ROWS_AT_ONCE}

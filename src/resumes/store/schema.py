@@ -125,7 +125,7 @@ class ResumeRow(SQLModel, table=True):
 
 
 class Document(SQLModel, table=True):
-    """A stored resume in full: the JSON text that the analyzer made.
+    """A stored resume in full: the JSON text that the analyzer made, and the CRC-32 of its bytes.
 
     Text on every engine, so that key order survives. Not in `resumes`: SQLite compares keys of
     a clustered row by reading it whole, overflow pages and all.
@@ -134,6 +134,7 @@ class Document(SQLModel, table=True):
     __tablename__: ClassVar[str] = "documents"
     account_id: str = Field(primary_key=True, foreign_key="accounts.id", sa_type=BinaryText)
     id: str = Field(primary_key=True, sa_type=BinaryText)
+    crc32: int = Field(sa_type=BigInteger)
     document: str = Field(sa_type=BinaryText)
 
 

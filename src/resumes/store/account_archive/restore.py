@@ -34,7 +34,7 @@ from resumes.store.accounts import (
     find_account,
     get_account,
 )
-from resumes.store.creation import ADD_DOCUMENT
+from resumes.store.creation import ADD_DOCUMENT, document_values
 from resumes.store.schema import (
     account_usage,
     accounts,
@@ -46,7 +46,7 @@ from resumes.store.schema import (
     plans,
     resumes,
 )
-from resumes.store.statements import Prepared, blob
+from resumes.store.statements import Prepared
 from resumes.store.store import Store, lock_account
 
 MAX_LOG_BYTES: Final = 64 * 1024 * 1024
@@ -282,10 +282,10 @@ def _add(new: _NewAccount, some: Sequence[ArchiveRow], connection: Connection) -
     if kind is RowKind.KEY:
         _ADD_TO_DIRECTORY.run_many(connection, ({**row, "key_id": row["id"]} for row in rows))
     elif kind is RowKind.RESUME:
-        documents = (blob(row.document) for row in some)
+        documents = (document_values(row.document) for row in some)
         ADD_DOCUMENT.run_many(
             connection,
-            ({**row, "document": document} for row, document in zip(rows, documents, strict=True)),
+            ({**row, **document} for row, document in zip(rows, documents, strict=True)),
         )
         connection.execute(
             update(account_usage)

@@ -114,6 +114,7 @@ def _create_resumes() -> None:
         "documents",
         _account_id(),
         sa.Column("id", BinaryText, primary_key=True, nullable=False),
+        sa.Column("crc32", sa.BigInteger, nullable=False),
         sa.Column("document", BinaryText, nullable=False),
     )
     op.create_table(
