@@ -135,6 +135,22 @@ def test_a_rotated_key_lives_for_its_grace_and_the_new_one_from_now(
     assert not counts(store, short.secret)  # a grace lengthens no key's life
 
 
+def test_a_key_is_replaced_once(store: Store, ana: AccountInfo, clock: SteppingClock) -> None:
+    old = api_keys.create_key(store, "ana", name="integration")
+    clock.advance(1)
+    new = api_keys.rotate_key(store, old.id)
+
+    with pytest.raises(Conflict, match=f"already replaced by {new.id}. Rotate that one"):
+        api_keys.rotate_key(store, old.id)
+
+    assert [key.id for key in api_keys.list_keys(store)] == [old.id, new.id]
+    clock.advance(1)
+    newer = api_keys.rotate_key(store, new.id)
+    api_keys.revoke_key(store, newer.id)
+    clock.advance(1)
+    api_keys.rotate_key(store, new.id)  # its successor is gone
+
+
 def test_a_grace_is_0_to_7_days_and_none_ends_the_old_key_at_once(
     store: Store, ana: AccountInfo
 ) -> None:

@@ -12,7 +12,7 @@ import string
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any, NamedTuple
 
@@ -255,13 +255,20 @@ def import_key(store: Store, account: str, secret: str, *, name: str = "") -> st
 def rotate_key(store: Store, key_id: str, *, grace: timedelta = DEFAULT_GRACE) -> NewKey:
     """Create a key of the same name; the old one is valid for `grace` more, 0 to 7 days.
 
-    Raises NotFound, InvalidArgument for the grace, Conflict for a key that is not valid any more.
+    Raises NotFound, InvalidArgument for the grace, Conflict for a key that is not valid any more or
+    was replaced before: whoever rotates it again would have a second new key.
     """
     if not timedelta(0) <= grace <= MAX_GRACE:
         raise InvalidArgument("Invalid grace: use 0 to 7 days")
     old = get_key(store, key_id)
     if old.state is not KeyState.ACTIVE:
         raise Conflict(f"The key {key_id} is {old.state}; create a new one instead")
+    successor = _find_successor(store, old)
+    if successor is not None:
+        raise Conflict(
+            f"The key {key_id} was already replaced by {successor}. Rotate that one, or create another "
+            f"with `resumes keys create {old.account}`"
+        )
     now_us = store.clock()
     ends_at = later(now_us, grace)
     new = NewKey(identifiers.key_id(), new_secret())
@@ -279,6 +286,29 @@ def rotate_key(store: Store, key_id: str, *, grace: timedelta = DEFAULT_GRACE) -
 
     store.write(change)
     return new
+
+
+def _find_successor(store: Store, old: KeyInfo) -> str | None:
+    """Return the id of the key that replaced this one; None if none did.
+
+    A rotated key expires within the longest grace after its successor, of the same name, was made.
+    Keys without a name cannot be told apart in that way.
+    """
+    if old.expires_at is None or not old.name:
+        return None
+    expires_at = datetime.fromisoformat(old.expires_at)
+    return next(
+        (
+            key.id
+            for key in list_keys(store, account=old.account)
+            if key.state is KeyState.ACTIVE
+            and key.name == old.name
+            and key.id != old.id
+            and key.created_at >= old.created_at
+            and timedelta(0) <= expires_at - datetime.fromisoformat(key.created_at) <= MAX_GRACE
+        ),
+        None,
+    )
 
 
 def _check_key_name(name: str) -> None:
