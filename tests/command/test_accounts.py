@@ -222,6 +222,18 @@ def test_rotate_prints_the_new_key_and_gives_the_old_one_its_grace(acme: Command
     assert states == ["active", "active"]
 
 
+def test_a_key_that_was_rotated_is_not_rotated_again(acme: CommandLine) -> None:
+    old = acme.answers("keys", "create", "acme", "--name", "ats", "--json")
+    new = acme.answers("keys", "rotate", old["id"], "--json")
+
+    refused = acme.fails(1, "keys", "rotate", old["id"])
+
+    assert (
+        f"was already replaced by {new['id']}. Rotate that one, or create another with" in refused
+    )
+    assert len(acme.answers("keys", "list", "--json")["keys"]) == 2
+
+
 def test_rotate_without_grace_ends_the_old_key_at_once(acme: CommandLine) -> None:
     old = acme.answers("keys", "create", "acme", "--json")
 
