@@ -47,7 +47,7 @@ async def test_where_all_is_well_it_says_so(store: Store, home: Path) -> None:
     stored_many(store, 3)
     async with health(store, home) as pilot:
         await shows(pilot.app, "Health · ✓ 14 ok", "3 in 1 account", "0 live, 0 files waiting")
-        await shows(pilot.app, "✓  settings  can be used", "Nothing to do.")
+        await shows(pilot.app, "✓  settings  valid", "Nothing to do.")
 
 
 async def test_the_worst_comes_first_and_its_remedy_is_read_below(store: Store, home: Path) -> None:
@@ -187,10 +187,10 @@ async def test_what_is_new_arrives_while_the_cursor_stays_on_its_row(
     (home / "inbox" / "nobody").mkdir(parents=True)
     async with health(store, home, refresh_s=SOON_S) as pilot:
         await presses(pilot, "j")
-        await shows(pilot.app, "✓ settings  can be used")
+        await shows(pilot.app, "✓ settings  valid")
         (home / "inbox" / "nobody else").mkdir()
 
-        await shows(pilot.app, "✗ 2 errors", "✓ settings  can be used")
+        await shows(pilot.app, "✗ 2 errors", "✓ settings  valid")
         await presses(pilot, "k")
         await shows(pilot.app, "✗ inbox  the folder")
 
@@ -200,13 +200,13 @@ async def test_r_looks_again_at_what_takes_long_too(store: Store, home: Path) ->
         await shows(pilot.app, "0 done, 0 failed, 0 held")
         a_file(store)
         await presses(pilot, "r")
-        await shows(pilot.app, "1 file failed", "0 done, 1 failed, 0 held")
+        await shows(pilot.app, "1 failed file needs attention", "0 done, 1 failed, 0 held")
 
 
 async def test_while_the_store_is_away_the_last_findings_stay(store: Store, home: Path) -> None:
     unsteady = UnsteadyStore(store)
     async with health(unsteady, home, refresh_s=SOON_S) as pilot:
-        await shows(pilot.app, "✓  settings  can be used")
+        await shows(pilot.app, "✓  settings  valid")
         unsteady.go_away("The store is locked")
         await shows(pilot.app, "! The store is locked.", "Retrying in", "✓  settings")
         unsteady.come_back()

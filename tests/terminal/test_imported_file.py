@@ -155,8 +155,8 @@ async def test_what_cannot_be_done_says_why(store: Store) -> None:
         for key, why in (
             ("t", "Already imported: nothing to retry."),
             ("l", "Already imported: nothing to release."),
-            ("y", "No reason to copy: this file is done."),
-            ("o", "No resume: this file is done."),
+            ("y", "No reason to copy: this file is already imported."),
+            ("o", "No resume: this file is already imported."),
             ("tab", "The source of imported files is not kept."),
         ):
             await presses(pilot, key)

@@ -205,7 +205,7 @@ async def test_a_plan_changed_elsewhere_is_not_overwritten_unseen(store: Store) 
         await presses(pilot, "enter")
         await saves(pilot)
 
-        await shows(pilot.app, '! Plan "pro" was changed by somebody else', "50 → 40", "77")
+        await shows(pilot.app, '! Plan "pro" was changed by someone else', "50 → 40", "77")
         assert plans.get_plan(store, "pro").max_resumes == 40
 
         await writes(pilot, "30\n")
@@ -229,7 +229,7 @@ async def test_a_new_plan_is_made_with_all_that_was_typed(store: Store) -> None:
 
 @pytest.mark.parametrize(
     ("name", "problem"),
-    [("Gold", "! Invalid plan name 'Gold'"), ("pro", '! Plan "pro" exists already')],
+    [("Gold", "! Invalid plan name 'Gold'"), ("pro", '! Plan "pro" already exists')],
 )
 async def test_a_new_plan_needs_a_name_of_its_own(store: Store, name: str, problem: str) -> None:
     async with editing(store, None) as pilot:

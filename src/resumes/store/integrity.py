@@ -423,7 +423,7 @@ CONTENTS: Final = (
             Rule(
                 Defect.CHANGED_DOCUMENT,
                 _check_crc32,
-                "Documents were changed since they were stored, by the disk or by somebody",
+                "Documents have changed since they were stored",
                 BACKUP,
             ),
         ),

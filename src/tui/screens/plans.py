@@ -178,7 +178,7 @@ class Saved:
 
 
 def save(store: Store, change: PlanChange) -> Saved:
-    """Save the change, or leave the plan as somebody else saved it. Raises InvalidArgument."""
+    """Save the change, or leave the plan as someone else saved it. Raises InvalidArgument."""
     try:
         plans.set_plan_limits(store, change)
     except Conflict as error:
@@ -303,7 +303,7 @@ class PlanForm(Dialog[PlanInfo]):
             self._take_over(shown, saved.plan, saved.conflict)
 
     def _take_over(self, shown: PlanInfo, plan: PlanInfo, conflict: str) -> None:
-        """Show the plan as somebody else saved it."""
+        """Show the plan as someone else saved it."""
         others = ", ".join(f"{what} {how}" for what, how in differences(shown, plan))
         self._shown = plan
         # Whoever sets a line is told that it changed, and would take the problem away.
