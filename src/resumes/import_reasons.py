@@ -40,8 +40,8 @@ WORDS: Mapping[Reason, str] = {
 
 _HINTS: Mapping[Reason, str] = {
     Reason.INVALID_JSON: (
-        "The byte offset is where reading failed. Fix the file where it is, as UTF-8 JSON, then run "
-        "`resumes imports retry {id}`; or have the analyzer write it again."
+        "Have the analyzer write the file again, as UTF-8 JSON, and drop it into the inbox. "
+        "The byte offset is where reading failed."
     ),
     Reason.INVALID_RESUME: (
         "Fix the fields that the issues name in the file where it is, then run "

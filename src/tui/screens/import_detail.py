@@ -122,7 +122,7 @@ def _verdict(file: FileRow, issues: Sequence[Issue]) -> Iterator[Paragraph]:
         yield _fact("Field", file.path)
     if file.byte_offset is not None:
         yield _fact("Offset", f"byte {file.byte_offset:,}")
-    hint = None if file.reason is None else find_hint(file.reason)
+    hint = None if file.reason is None else find_hint(file.reason, file.claim_id)
     if hint is not None:
         yield Paragraph(safe(hint, "italic"), mark="→ ")
 
