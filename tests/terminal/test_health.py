@@ -46,7 +46,7 @@ def home(tmp_path: Path) -> Path:
 async def test_where_all_is_well_it_says_so(store: Store, home: Path) -> None:
     stored_many(store, 3)
     async with health(store, home) as pilot:
-        await shows(pilot.app, "Health · ✓ 14 ok", "3 in 1 account", "0 live, 0 files waiting")
+        await shows(pilot.app, "Findings · ✓ 14 ok", "3 in 1 account", "0 live, 0 files waiting")
         await shows(pilot.app, "✓  settings  can be used", "Nothing to do.")
 
 
@@ -71,7 +71,7 @@ async def test_wide_terminals_show_what_to_do_beside_it(store: Store, home: Path
     (home / "inbox" / "nobody").mkdir(parents=True)
     async with health(store, home, size=LARGE) as pilot:
         await shows(pilot.app, "WHAT TO DO")
-        [row] = [line for line in lines(pilot.app) if line.startswith(" ✗  inbox")]
+        [row] = [line for line in lines(pilot.app) if line.startswith("│ ✗  inbox")]
         assert "resumes --home /srv accounts create" in row
 
 
@@ -138,7 +138,7 @@ async def test_enter_shows_the_finding_in_full_and_escape_closes_it(
 
         await presses(pilot, "escape")
 
-        await shows(pilot.app, "Health · ")
+        await shows(pilot.app, "Findings · ")
 
 
 @pytest.mark.parametrize("size", [SMALL, LARGE], ids=str)
@@ -177,7 +177,7 @@ async def health(
         program="resumes --home /srv",
         refresh_s=refresh_s,
     ) as pilot:
-        await shows(pilot.app, "Health · ", "Disk")
+        await shows(pilot.app, "Findings · ", "Disk")
         yield pilot
 
 
@@ -214,7 +214,7 @@ async def test_while_the_store_is_away_the_last_findings_stay(store: Store, home
         await presses(pilot, "r")
 
         await shows_no(pilot.app, "The store is locked")
-        await shows(pilot.app, "Health · ✓ 14 ok")
+        await shows(pilot.app, "Findings · ✓ 14 ok")
 
 
 # The figures in as many columns as there is room for.
