@@ -330,7 +330,7 @@ def words_with_signs(lines: Screen, cells: int) -> set[tuple[str, str]]:
     first = next(at for at, line in enumerate(lines) if is_heading(line)) + 1
     for line in lines[first:]:
         words = text_of(line)[cells:].split()
-        if len(words) > 1 and len(words[0]) == 1:
+        if len(words) > 1 and len(words[0]) == 1 and words[0] != "─":
             found.add((words[0], words[1]))
     return found
 
