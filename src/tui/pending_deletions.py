@@ -7,7 +7,7 @@ from resumes.store.store import Store
 from tui.deletions import Deletion
 from tui.session import UiSession
 from tui.store_calls import Failure, call
-from tui.text import tell
+from tui.text import tell, toast
 from tui.widgets.paged_list import PagedList
 
 LOOK_S = 0.25
@@ -43,10 +43,10 @@ class PendingDeletions:
         try:
             await call(self._session.store, carry_out, deletion)
         except Failure as failure:
-            tell(self._app, f'Could not delete "{deletion.title}": {failure.message}', "error")
+            toast(self._app, f'Could not delete "{deletion.title}": {failure.message}', "error")
             self._redraw()
             return
-        tell(self._app, f'Deleted "{deletion.title}".')
+        toast(self._app, f'Deleted "{deletion.title}".')
         for listed in self._app.screen.query(PagedList):
             listed.refresh_rows()
 

@@ -51,13 +51,13 @@ async def test_wide_terminals_show_more_and_the_details_of_one(store: Store) -> 
     an_account(store, "zoe")
     api_keys.create_key(store, "zoe")
     async with running(store, screen="accounts", size=LARGE) as pilot:
-        await shows(pilot.app, "KEYS", "API LISTING", "NEWEST", "ID", "(1,000 left)")
+        await shows(pilot.app, "KEYS", "API LISTING", "NEWEST", "ID", "1,000 left")
 
         await presses(pilot, "j")
 
         await shows(pilot.app, "1 active of 1", accounts.get_account(store, "zoe").id)
-        pane = [line.partition("│")[2] for line in lines(pilot.app)]
-        assert pane[2].strip() == "zoe"
+        pane = [line.partition("││")[2].strip("│ ") for line in lines(pilot.app)]
+        assert pane[2] == "zoe"
 
 
 async def test_without_accounts_it_says_how_to_make_one(empty_store: Store) -> None:
@@ -83,13 +83,13 @@ async def test_a_new_account_is_there_after_a_reload(store: Store) -> None:
 async def test_an_account_deleted_elsewhere_leaves_the_details_too(store: Store) -> None:
     account = accounts.get_account(store, "ana")
     async with running(store, screen="accounts", size=LARGE) as pilot:
-        await shows(pilot.app, "(1,000 left)", account.id)
+        await shows(pilot.app, "1,000 left", account.id)
         accounts.delete_account(store, "ana")
 
         await presses(pilot, "r")
 
         await shows(pilot.app, "No accounts yet.")
-        await shows_no(pilot.app, " left)")
+        await shows_no(pilot.app, " left")
 
 
 async def test_they_are_sorted_by_name_or_the_fullest_first(store: Store) -> None:
@@ -222,9 +222,9 @@ async def test_an_account_is_told_with_its_plan_keys_and_files(store: Store) -> 
     plans.set_plan_limits(store, PlanChange("business", 1_000, requests=rates))
     settings = Settings(rate_per_minute=123)
     async with running(store, screen="accounts", size=LARGE, settings=settings) as pilot:
-        await shows(pilot.app, "3 of 1,000", "0% (997 left)", "123 (default)")
+        await shows(pilot.app, "3 of 1,000", "997 left", "123 (default)")
         await shows(pilot.app, "1 active of 2", accounts.get_account(store, "ana").id)
-        pane = [line.partition("│")[2].split() for line in lines(pilot.app)]
+        pane = [line.partition("││")[2].strip("│").split() for line in lines(pilot.app)]
     assert ["Per", "hour", "7"] in pane
     assert ["Per", "day", "unlimited"] in pane
     assert ["Last", "used", "—"] in pane
@@ -237,10 +237,10 @@ async def test_an_account_that_is_over_or_cannot_be_is_told_so(store: Store) -> 
     an_account(store, "zoe", plan="endless")
     settings = Settings(rate_per_minute=0)
     async with running(store, screen="accounts", size=LARGE, settings=settings) as pilot:
-        await shows(pilot.app, "120% (over limit: existing", "unlimited (default)")
+        await shows(pilot.app, "6/5 120% over", "over limit: existing", "unlimited (default)")
         await presses(pilot, "j")
         await shows(pilot.app, "0 of unlimited")
-        await shows_no(pilot.app, " left)")
+        await shows_no(pilot.app, " left")
 
 
 # Making one.
@@ -393,7 +393,6 @@ async def test_the_ui_stays_alive_while_a_large_account_goes(store: Store) -> No
         for key in ("D", "enter", "p", "K"):
             await presses(pilot, key)
             await shows(pilot.app, "ana is being deleted.", "2 accounts")
-            pilot.app.clear_notifications()
         await presses(pilot, "j", "p")
         await shows(pilot.app, "Choose plan for zoe")
         await presses(pilot, "escape")

@@ -78,7 +78,7 @@ def asked(store: Store) -> dict[str, str]:
 def rows(screen: list[str]) -> list[str]:
     """The outcome and the file of each row of the list."""
     found = [line.split() for line in screen if "/cv-" in line]
-    return [f"{words[1]} {words[-1]}" for words in found]
+    return [f"{words[1]} {words[2]}" for words in found]
 
 
 def numbers(screen: list[str]) -> list[str]:
@@ -233,7 +233,7 @@ async def test_what_became_of_a_file_is_told_once(store: Store, importer: AnImpo
         await importer.round()
         await shows(pilot.app, "Done: ana/ada.json", "✓ 1 done")
 
-        pilot.app.clear_notifications()
+        await presses(pilot, "g")
         told: list[str] = []
 
         def is_there(name: str) -> bool:

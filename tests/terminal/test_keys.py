@@ -51,7 +51,7 @@ async def test_a_new_key_is_shown_once_and_then_masked(store: Store) -> None:
         await shows(pilot.app, "No keys yet.", "Press n to create one.")
 
         await presses(pilot, "n")
-        await shows(pilot.app, "Name (optional)")
+        await shows(pilot.app, "Expires")
         await presses(pilot, *"web", "enter")
         await shows(pilot.app, "I've saved it")
         await shows(pilot.app, "enh_live_")
@@ -76,7 +76,7 @@ async def test_a_new_key_is_nowhere_but_on_its_screen(
     async with running(store, screen="keys") as pilot:
         await shows(pilot.app, "No keys yet.")
         await presses(pilot, "n")
-        await shows(pilot.app, "Name (optional)")
+        await shows(pilot.app, "Expires")
         await presses(pilot, "enter")
         await shows(pilot.app, "I've saved it")
         await shows(pilot.app, "enh_live_")
@@ -112,7 +112,7 @@ async def test_leaving_the_app_leaves_the_key_not_shown(store: Store) -> None:
     async with running(store, screen="keys") as pilot:
         await shows(pilot.app, "No keys yet.")
         await presses(pilot, "n")
-        await shows(pilot.app, "Name (optional)")
+        await shows(pilot.app, "Expires")
         await presses(pilot, "enter")
         await shows(pilot.app, "I've saved it")
         await presses(pilot, "ctrl+q")
@@ -330,7 +330,7 @@ async def test_keys_are_listed_masked_with_their_state(store: Store) -> None:
 async def test_wide_terminals_show_more(store: Store) -> None:
     new = api_keys.create_key(store, "ana")
     async with running(store, screen="keys", size=LARGE) as pilot:
-        await shows(pilot.app, "EXPIRES (UTC)", "CREATED (UTC)", new.id)
+        await shows(pilot.app, "USED", "CREATED", new.id)
 
 
 async def test_enter_shows_what_is_known_of_a_key(store: Store) -> None:
@@ -411,7 +411,7 @@ async def test_a_key_is_made_for_the_account_and_the_time_that_were_chosen(store
     async with running(store, screen="keys") as pilot:
         await shows(pilot.app, "No keys yet.")
         await presses(pilot, "n")
-        await shows(pilot.app, "Name (optional)", "Never expires.")
+        await shows(pilot.app, "Expires", "Never expires.")
         await presses(pilot, "shift+tab", "enter", "down", "enter", "tab", "tab")
         await types(pilot, "3x\n")
         await shows(pilot.app, '! "3x" is not a valid expiry')
@@ -433,9 +433,9 @@ async def test_the_form_for_a_new_key_can_be_cancelled(
     async with running(store, screen="keys") as pilot:
         await shows(pilot.app, "No keys yet.")
         await presses(pilot, "n")
-        await shows(pilot.app, "Name (optional)")
+        await shows(pilot.app, "Expires")
         await presses(pilot, *pressed)
-        await shows_no(pilot.app, "Name (optional)")
+        await shows_no(pilot.app, "Expires")
     assert api_keys.list_keys(store) == []
 
 
@@ -481,7 +481,7 @@ async def test_a_key_that_counts_already_is_not_taken_over(store: Store) -> None
         await shows(pilot.app, "Cancel")
         sends(pilot.app, new.secret)
         await presses(pilot, "enter")
-        await shows(pilot.app, "! ", "1 key")
+        await shows(pilot.app, "✗ ", "1 key")
 
 
 async def test_the_key_has_a_line_of_its_own_and_is_copied_through_tmux(
@@ -490,7 +490,7 @@ async def test_the_key_has_a_line_of_its_own_and_is_copied_through_tmux(
     async with running(store, screen="keys") as pilot:
         await shows(pilot.app, "No keys yet.")
         await presses(pilot, "n")
-        await shows(pilot.app, "Name (optional)")
+        await shows(pilot.app, "Expires")
         await presses(pilot, "enter")
         await shows(pilot.app, "I've saved it", "enh_live_")
         (secret,) = [line.strip() for line in lines(pilot.app) if api_keys.FORM.search(line)]
@@ -506,7 +506,7 @@ async def test_the_new_key_names_the_keys_that_the_user_has_for_it(store: Store)
     async with running(store, screen="keys", settings=own) as pilot:
         await shows(pilot.app, "No keys yet.")
         await presses(pilot, "n")
-        await shows(pilot.app, "Name (optional)")
+        await shows(pilot.app, "Expires")
         await presses(pilot, "enter")
         await shows(pilot.app, "Press f2 to", "I've saved it (f8)")
         await presses(pilot, "escape")

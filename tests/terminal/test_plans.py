@@ -38,10 +38,13 @@ async def test_plans_are_listed_with_their_limits_and_accounts(
     plans.set_plan_limits(store, PlanChange("gold", None, True, rates))
     async with running(store, screen="plans", size=size) as pilot:
         await shows(pilot.app, "4 plans · default: 60 a minute, 1,000 an hour, 10,000 a day")
-        rows = [line.split() for line in lines(pilot.app)]
-
-    assert ["business", "1,000", "yes", "default", "default", "default", "1"] in rows
-    assert ["gold", "unlimited", "yes", "600", "default", "unlimited", "0"] in rows
+        for row in (
+            ["business", "1,000", "yes", "default", "default", "default", "1"],
+            ["gold", "unlimited", "yes", "600", "default", "unlimited", "0"],
+        ):
+            await until(
+                lambda row=row: row in [line.strip("│ ").split() for line in lines(pilot.app)]  # type: ignore[misc]
+            )
 
 
 @pytest.mark.parametrize("key", ["enter", "e"])

@@ -67,7 +67,7 @@ def test_an_admins_hour(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
         assert listed_names(admin, secret) == ["Ada Lovelace", "Grace Example"]
         new = rotate(admin, secret)
         revoke(admin, new)
-        admin.types(b"6", "Health · ", "watches", "1 live")
+        admin.types(b"6", "Findings · ", "watches", "1 live")
         admin.screen.types(b"q")
 
         assert admin.screen.ends() == 0
@@ -79,13 +79,13 @@ def make_an_account(admin: Admin) -> None:
     admin.types(b"ana" + ENTER, "2 accounts", "Created ana (plan:")
     # What stands beside the list is the account at the cursor.
     admin.types(b"g", "│ ana")
-    admin.types(b"p", "business", "esc to cancel")
+    admin.types(b"p", "business", "Choose plan")
     admin.types(b"G" + ENTER, "Changed ana to plan business.")
 
 
 def make_a_key(admin: Admin) -> str:
     admin.types(b"K", "No keys yet.")
-    admin.types(b"n", "Name (optional)")
+    admin.types(b"n", "Expires")
     secret = secret_on(admin.types(b"laptop" + ENTER, "Copy it now", "enh_live_"))
     assert admin.lists(secret) == 200
     admin.types(b"s", "✓ active", "laptop")
@@ -127,7 +127,7 @@ def look_at_all_views(admin: Admin) -> None:
 
 
 def export(admin: Admin, folder: Path) -> None:
-    admin.types(b"x", "Folder (created", "exported-resumes")
+    admin.types(b"x", "Format", "exported-resumes")
     admin.types(ERASE + str(folder).encode() + ENTER, "Exported 1 resume to")
     (file,) = folder.iterdir()
     assert json.loads(file.read_bytes())["header"] == GOOD["header"]

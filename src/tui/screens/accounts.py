@@ -1,6 +1,6 @@
 """The accounts screen: the list, an account's details, its plan, its deletion."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import partial
@@ -12,6 +12,7 @@ from textual.content import Content
 from textual.message import Message
 from textual.worker import get_current_worker
 
+from resumes.clock import Clock
 from resumes.settings import Settings
 from resumes.store import accounts, import_history, plans
 from resumes.store.accounts import AccountInfo, AccountSummary
@@ -25,7 +26,7 @@ from tui.screens.dialogs import Chooser, ConfirmDialog, Fact, no_accounts
 from tui.screens.plans import WINDOWS, listing_text, maximum_text, rate_text
 from tui.session import UiSession
 from tui.store_calls import Failure, call, store_work
-from tui.text import NONE, day, joined, minute, percent_used, quota_bar, safe, tell
+from tui.text import AGE_CELLS, NONE, age, joined, minute, quota_bar, safe, tell
 from tui.widgets.paged_list import ListColumn, PagedList, text_cell
 from tui.widgets.text_pane import Paragraph, TextPane
 
@@ -92,7 +93,7 @@ class PlanChooser(Chooser[PlanInfo]):
             columns=(
                 ListColumn("PLAN", 12, lambda plan: text_cell(plan.name)),
                 ListColumn(
-                    "  RESUMES", 9, lambda plan: safe(f"{maximum_text(plan.max_resumes):>9}")
+                    "RESUMES", 9, lambda plan: safe(maximum_text(plan.max_resumes)), is_right=True
                 ),
                 ListColumn("LISTING", 7, lambda plan: safe(listing_text(plan.api_listing))),
                 ListColumn("FOR THIS ACCOUNT", 0, lambda plan: safe(fit_text(account, plan))),
@@ -167,7 +168,11 @@ def read_details(store: Store, name: str) -> Details:
 
 def paragraphs(details: Details, settings: Settings) -> list[Paragraph]:
     """Return a heading and a line for each fact; the settings give rates that the plan does not."""
-    lines = [Paragraph(safe(details.account.name, "bold"))]
+    account = details.account
+    lines = [
+        Paragraph(safe(account.name, "bold")),
+        Paragraph(quota_bar(account.resume_count, account.max_resumes)),
+    ]
     for group in (_usage(details), _plan(details.plan, settings), _keys_and_files(details)):
         lines.append(Paragraph(safe("")))
         lines += [Paragraph(safe(value), f"{label:<{LABEL_CELLS}}") for label, value in group]
@@ -182,10 +187,7 @@ def _usage(details: Details) -> Iterator[Fact]:
         yield "State", "being deleted; press D to continue"
     yield "Resumes", f"{account.resume_count:,} of {maximum_text(account.max_resumes)}"
     if account.max_resumes is not None:
-        yield (
-            "Usage",
-            f"{percent_used(account.resume_count, account.max_resumes)}% ({_room(account)})",
-        )
+        yield "", _room(account)
     yield "Newest", minute(account.last_resume_at)
     yield "Created", minute(account.created_at)
     yield "ID", account.id
@@ -284,16 +286,24 @@ def usage_cell(row: AccountRow) -> Content:
     return quota_bar(account.resume_count, account.max_resumes)
 
 
-COLUMNS: tuple[ListColumn[AccountRow], ...] = (
-    ListColumn("NAME", 0, lambda row: text_cell(row.account.name), at_most=40),
-    ListColumn("PLAN", 10, lambda row: text_cell(row.account.plan)),
-    ListColumn("RESUMES", 34, usage_cell),
-    ListColumn("CREATED", 10, lambda row: text_cell(day(row.account.created_at)), 74),
-    ListColumn("KEYS", 4, lambda row: safe(f"{row.active_keys:>4,}"), 90),
-    ListColumn("API LISTING", 11, lambda row: safe(listing_text(row.account.api_listing)), 100),
-    ListColumn("NEWEST", 10, lambda row: text_cell(day(row.account.last_resume_at)), 115),
-    ListColumn("ID", 16, lambda row: text_cell(row.account.id, "dim"), 130),
-)
+def columns(clock: Clock) -> Sequence[ListColumn[AccountRow]]:
+    """Return the columns of the list of accounts. `clock` says what ages count from."""
+
+    def ages(instant: str | None) -> Content:
+        return safe(age(instant, clock()), "dim")
+
+    return (
+        ListColumn("NAME", 0, lambda row: text_cell(row.account.name, "bold"), at_most=40),
+        ListColumn("PLAN", 10, lambda row: text_cell(row.account.plan)),
+        ListColumn("RESUMES", 34, usage_cell),
+        ListColumn("KEYS", 5, lambda row: safe(f"{row.active_keys:,}"), 86, is_right=True),
+        ListColumn("API LISTING", 11, lambda row: safe(listing_text(row.account.api_listing)), 100),
+        ListColumn("ID", 16, lambda row: text_cell(row.account.id, "dim"), 130),
+        ListColumn(
+            "NEWEST", AGE_CELLS, lambda row: ages(row.account.last_resume_at), 74, is_right=True
+        ),
+        ListColumn("CREATED", 7, lambda row: ages(row.account.created_at), 100, is_right=True),
+    )
 
 
 DETAILS: Final = "details"
@@ -311,11 +321,13 @@ class AccountsScreen(SplitScreen[AccountRow]):
     BINDINGS: ClassVar[list[BindingType]] = bindings(Place.ACCOUNTS)
     DEFAULT_CSS = """
     AccountsScreen #split > PagedList { width: 1fr; }
-    AccountsScreen #split > .pane { width: 46; border-left: solid $primary; }
+    AccountsScreen #split > .pane { width: 46; }
     """
 
     def __init__(self, session: UiSession) -> None:
         self._details_pane = TextPane()
+        self._details_pane.add_class("panel")
+        self._details_pane.border_title = safe("Details")
         super().__init__(session, self._details_pane)
         self._order = Order.NAME
         self._plans: Sequence[PlanInfo] = ()
@@ -325,7 +337,14 @@ class AccountsScreen(SplitScreen[AccountRow]):
         self._shown: Sequence[Paragraph] = ()
 
     def columns(self) -> Sequence[ListColumn[AccountRow]]:
-        return COLUMNS
+        return columns(self.session.store.clock)
+
+    def labels(self) -> Mapping[str, str]:
+        if self.list.current is not None:
+            return {}
+        return dict.fromkeys(
+            ("choose", "change_plan", "show_keys", "show_imports", "delete_account"), ""
+        )
 
     def row_key(self, row: AccountRow) -> str:
         return row.account.name
@@ -337,7 +356,7 @@ class AccountsScreen(SplitScreen[AccountRow]):
         self._plans = read.about
 
     def heading(self) -> Content:
-        parts = [safe(counted(self.list.pages.count, "account"), "bold"), safe(self._order)]
+        parts = [safe(counted(self.list.pages.count, "account")), safe(self._order)]
         parts += [
             safe(f"deleting {name}: {going.gone:,} of {going.total:,} resumes", "$warning")
             for name, going in self._going.items()

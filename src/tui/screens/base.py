@@ -1,7 +1,7 @@
 """The base of the list screens: a list that refreshes, and a preview of the row at the cursor."""
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, TypeVar
 
@@ -18,8 +18,8 @@ from tui.keys import changes_store
 from tui.looks import ROOM_CELLS
 from tui.session import UiSession
 from tui.store_calls import Failure, call
-from tui.text import safe, tell
-from tui.widgets.bars import ErrorLine, KeyLine, ModeLine, TitleLine
+from tui.text import tell
+from tui.widgets.bars import ErrorLine, HeaderLine, KeyLine
 from tui.widgets.paged_list import ListColumn, PagedList
 
 T = TypeVar("T")
@@ -38,7 +38,7 @@ class PageRead(Generic[T]):
 
 
 class ListScreen(Screen[None], Generic[T]):
-    """A screen that is a list of `T` under a title. What is seen is read again now and then."""
+    """A screen that is a list of `T` in a titled panel. What is seen is read again now and then."""
 
     DEFAULT_CSS = """
     ListScreen { layers: default above; }
@@ -54,6 +54,7 @@ class ListScreen(Screen[None], Generic[T]):
         super().__init__()
         self.session = session
         self.list: PagedList[T] = PagedList(self.columns(), self.row_key, inserts=self.INSERTS)
+        self.list.add_class("panel")
         self._cannot_read = False
         """Whether what is shown as an error is that the list could not be read."""
 
@@ -71,7 +72,16 @@ class ListScreen(Screen[None], Generic[T]):
 
     @abstractmethod
     def heading(self) -> Content:
-        """Return the current title line."""
+        """Return the current title of the list."""
+
+    @property
+    def whose(self) -> str:
+        """The account that the header names; empty for none."""
+        return self.session.account or ""
+
+    def labels(self) -> Mapping[str, str]:
+        """Return labels of keys in place of the table's, by Textual's action; empty hides one."""
+        return {}
 
     def page_arrived(self, read: PageRead[T]) -> None:
         """Take note of `about` before the page enters the list."""
@@ -87,7 +97,7 @@ class ListScreen(Screen[None], Generic[T]):
         return f"{min(self.list.cursor + 1, there):,} of {there:,}"
 
     def body(self) -> Iterable[Widget]:
-        """Yield the widgets between title and footer."""
+        """Yield the widgets between header and footer."""
         yield self.list
 
     def peel(self) -> bool:
@@ -95,8 +105,7 @@ class ListScreen(Screen[None], Generic[T]):
         return False
 
     def compose(self) -> ComposeResult:
-        yield ModeLine(self.MODE, read_only=self.session.read_only)
-        yield TitleLine(safe("…"))
+        yield HeaderLine(self.MODE, read_only=self.session.read_only)
         yield ErrorLine()
         yield from self.body()
         yield KeyLine()
@@ -129,8 +138,10 @@ class ListScreen(Screen[None], Generic[T]):
 
     @on(PagedList.Changed)
     def show_heading(self) -> None:
-        """Update the title line."""
-        self.query_one(TitleLine).show(self.heading())
+        """Update the title of the list, and which keys the footer offers."""
+        self.list.border_title = self.heading()
+        self.query_one(HeaderLine).account = self.whose
+        self.query_one(KeyLine).labels = self.labels()
 
     def show_failure(self, failure: Failure) -> None:
         """Show the failure above the list, which stays."""
@@ -179,7 +190,7 @@ class SplitScreen(ListScreen[T]):
 
     DEFAULT_CSS = """
     SplitScreen #split > PagedList { width: 2fr; }
-    SplitScreen #split > .pane { width: 3fr; border-left: vkey $panel; display: none; }
+    SplitScreen #split > .pane { width: 3fr; display: none; }
     SplitScreen.-wide #split > .pane, SplitScreen.-very-wide #split > .pane { display: block; }
     SplitScreen.-list-only #split > .pane { display: none; }
     """
@@ -200,7 +211,7 @@ class SplitScreen(ListScreen[T]):
     @property
     def is_split(self) -> bool:
         """Whether there is a preview next to the list."""
-        return bool(self._pane.display)
+        return self.size.width >= ROOM_CELLS and not self.has_class("-list-only")
 
     @on(PagedList.Changed)
     def follow(self) -> None:
@@ -210,6 +221,11 @@ class SplitScreen(ListScreen[T]):
         self._resting = self.set_timer(REST_S, self.refresh_preview)
 
     def on_resize(self, _: events.Resize) -> None:
+        self._rearrange()
+
+    def _rearrange(self) -> None:
+        self.list.show_columns(self.columns())
+        self.show_heading()
         self.follow()
 
     def refresh_preview(self) -> None:
@@ -223,7 +239,7 @@ class SplitScreen(ListScreen[T]):
             tell(self, f"The preview needs {ROOM_CELLS} columns. Press enter to open the row.")
             return
         self.toggle_class("-list-only")
-        self.call_after_refresh(self.refresh_preview)
+        self.call_after_refresh(self._rearrange)
 
     def neighbour(self, rows: int) -> Any:
         """Move the cursor that many rows down and return the row there; None if there is none."""

@@ -3,7 +3,8 @@
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Generic, TypeVar
+from itertools import zip_longest
+from typing import ClassVar, Final, Generic, TypeVar
 
 from textual import on
 from textual.app import ComposeResult
@@ -16,15 +17,20 @@ from textual.widget import Widget
 from resumes.store import accounts
 from resumes.store.store import Store
 from tui.keys import ACTIONS, Action, Place, bindings, find_action, key_names, shown_key
+from tui.looks import ROOM_CELLS
 from tui.session import UiSession
 from tui.store_calls import Failure, call, store_work
 from tui.text import joined, safe, tell
-from tui.widgets.bars import ErrorLine, KeyLine, Note, TitleLine
+from tui.widgets.bars import ErrorLine, KeyLine, Note
 from tui.widgets.forms import SafeInput, TextButton
 from tui.widgets.paged_list import ListColumn, PagedList, text_cell
 from tui.widgets.text_pane import Paragraph, TextPane
 
 T = TypeVar("T")
+
+
+CLOSE: Final[Mapping[str, str]] = {"cancel": "Close"}
+"""Labels of a dialog in which nothing is decided."""
 
 
 class Dialog(ModalScreen[T | None], Generic[T]):
@@ -34,8 +40,8 @@ class Dialog(ModalScreen[T | None], Generic[T]):
     VERB: ClassVar[str] = ""
     """What the button says that submits; empty: the dialog has no buttons."""
 
-    IS_TALL: ClassVar[bool] = False
-    """Whether the box is as high as the screen allows, whatever is in it."""
+    LABELS: ClassVar[Mapping[str, str]] = {}
+    """What keys are called here, by Textual's action."""
 
     def __init__(self, title: str) -> None:
         super().__init__()
@@ -48,17 +54,18 @@ class Dialog(ModalScreen[T | None], Generic[T]):
     def buttons(self) -> Iterable[Widget]:
         """Yield the buttons; `submit` and `cancel` are the ids that the dialog listens to."""
         if self.VERB:
-            yield TextButton(safe(self.VERB), id="submit", variant="primary")
+            yield TextButton(safe(self.VERB), id="submit", variant="primary", is_default=True)
             yield TextButton(safe("Cancel"), id="cancel")
 
     def compose(self) -> ComposeResult:
-        with Vertical(classes="dialog tall" if self.IS_TALL else "dialog"):
-            if self._title:
-                yield TitleLine(safe(self._title, "bold"))
+        with Vertical(classes="dialog") as box:
+            box.border_title = safe(self._title, "bold")
             yield from self.fields()
             if buttons := list(self.buttons()):
                 yield Horizontal(*buttons, classes="buttons")
-        yield KeyLine()
+        line = KeyLine()
+        line.labels = self.LABELS
+        yield line
 
     def submit(self) -> object:
         """Check what was typed, and end with it."""
@@ -83,7 +90,7 @@ class Chooser(Dialog[T]):
     """Gives the chosen row, None when nothing was chosen. `preset` is the key of the first one."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Place.CHOOSER)
-    IS_TALL = True
+    LABELS: ClassVar[Mapping[str, str]] = {"choose": "Choose"}
 
     def __init__(
         self,
@@ -95,7 +102,7 @@ class Chooser(Dialog[T]):
         read: Callable[[Store], Sequence[T]],
         preset: str | None = None,
     ) -> None:
-        super().__init__(f"{title}  (enter to choose, esc to cancel)")
+        super().__init__(title)
         self._store = store
         self._list: PagedList[T] = PagedList(columns, key)
         self._read = read
@@ -151,6 +158,8 @@ def fact_notes(facts: Iterable[Fact]) -> Iterator[Note]:
 class FactsDialog(Dialog[None]):
     """Shows facts, and under them a remark, until it is closed."""
 
+    LABELS: ClassVar[Mapping[str, str]] = CLOSE
+
     def __init__(self, title: str, facts: Sequence[Fact], *, remark: str = "") -> None:
         super().__init__(title)
         self._facts = facts
@@ -162,7 +171,7 @@ class FactsDialog(Dialog[None]):
             yield Note(safe(self._remark))
 
     def buttons(self) -> Iterable[Widget]:
-        yield TextButton(safe("Close"), id="cancel")
+        yield TextButton(safe("Close"), id="cancel", is_default=True)
 
 
 MAX_TYPED_CHARS = 200
@@ -197,8 +206,9 @@ class ConfirmDialog(Dialog[bool]):
             yield SafeInput(max_length=MAX_TYPED_CHARS)
 
     def buttons(self) -> Iterable[Widget]:
-        yield TextButton(safe("Cancel"), id="cancel")
-        yield TextButton(safe(self._verb), id="submit", variant="error")
+        is_typed = self._typed is not None
+        yield TextButton(safe("Cancel"), id="cancel", is_default=not is_typed)
+        yield TextButton(safe(self._verb), id="submit", variant="error", is_default=is_typed)
 
     def on_mount(self) -> None:
         first = "#cancel" if self._typed is None else "Input"
@@ -213,20 +223,27 @@ class ConfirmDialog(Dialog[bool]):
 
 
 KEYS_CELLS = 13
+COLUMN_CELLS: Final = 50
+"""Width of a column of the help, of which there are two where both fit."""
 
 
 class HelpScreen(Dialog[None]):
-    """Every key and what it does, where it does it."""
+    """Every key and what it does, where it does it; in two columns where there is room."""
 
-    IS_TALL = True
+    LABELS: ClassVar[Mapping[str, str]] = CLOSE
 
     def __init__(self, over: Screen[object], keymap: Mapping[str, str]) -> None:
-        super().__init__("")
-        self._here = places_of(over)
-        self._keymap = keymap
+        super().__init__("Keyboard shortcuts")
+        here = places_of(over)
+        places = [*here, *(place for place in Place if place not in here)]
+        self._groups = [help_group(place, keymap) for place in places]
+        self._text = TextPane()
 
     def fields(self) -> Iterable[Widget]:
-        yield TextPane(help_text(self._here, self._keymap))
+        yield self._text
+
+    def on_resize(self) -> None:
+        self._text.show(help_text(self._groups, columns=2 if self.size.width >= ROOM_CELLS else 1))
 
 
 def places_of(screen: Screen[object]) -> list[Place]:
@@ -239,25 +256,32 @@ def places_of(screen: Screen[object]) -> list[Place]:
     return [place for place in Place if place in found]
 
 
-def help_text(here: list[Place], keymap: Mapping[str, str]) -> list[Paragraph]:
-    """Return a paragraph for each key, under a heading for each place."""
-    elsewhere = [place for place in Place if place not in here]
-    paragraphs = [Paragraph(safe("Keyboard shortcuts (esc to close)", "bold"))]
-    for place in here:
-        paragraphs += _place(place, keymap)
-    paragraphs += [Paragraph(safe("")), Paragraph(safe("Elsewhere", "bold"))]
-    for place in elsewhere:
-        paragraphs += _place(place, keymap)
-    return paragraphs
+def help_group(place: Place, keymap: Mapping[str, str]) -> list[Content]:
+    """Return the name of the place and a line for each of its keys, after them a blank one."""
+    rows = [
+        joined(
+            [
+                safe(f"{shown_keys(action, keymap):<{KEYS_CELLS}} ", "bold $text-accent"),
+                safe(action.description),
+            ]
+        )
+        for action in ACTIONS
+        if action.place is place
+    ]
+    return [safe(place, "bold underline"), *rows, safe("")]
 
 
-def _place(place: Place, keymap: Mapping[str, str]) -> Iterator[Paragraph]:
-    yield Paragraph(safe(""))
-    yield Paragraph(safe(place, "bold underline"))
-    for action in ACTIONS:
-        if action.place is place:
-            keys = f"{shown_keys(action, keymap):<{KEYS_CELLS}} "
-            yield Paragraph(joined([safe(keys, "bold"), safe(action.description)]))
+def help_text(groups: Sequence[Sequence[Content]], *, columns: int) -> list[Paragraph]:
+    """Return the groups below each other; in two columns, the first half of them at the left."""
+    total, left, right = sum(map(len, groups)), list[Content](), list[Content]()
+    for group in groups:
+        is_left = columns == 1 or len(left) + len(group) // 2 <= total // 2
+        (left if is_left and not right else right).extend(group)
+    lines = zip_longest(left, right, fillvalue=safe(""))
+    return [
+        Paragraph(joined([one.truncate(COLUMN_CELLS - 2, ellipsis=True, pad=True), other], by="  "))
+        for one, other in lines
+    ]
 
 
 def shown_keys(action: Action, keymap: Mapping[str, str]) -> str:
@@ -276,7 +300,7 @@ class AccountChoice:
 
 COLUMNS: tuple[ListColumn[AccountChoice], ...] = (
     ListColumn("ACCOUNT", 0, lambda choice: text_cell(choice.name or "(all accounts)")),
-    ListColumn("RESUMES", 9, lambda choice: safe(f"{choice.holds:>9,}")),
+    ListColumn("RESUMES", 9, lambda choice: safe(f"{choice.holds:,}"), is_right=True),
 )
 
 

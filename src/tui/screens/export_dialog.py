@@ -19,8 +19,8 @@ from resumes.text import counted
 from tui.pdf_files import describe
 from tui.screens.dialogs import Dialog
 from tui.text import safe, safe_text, tell
-from tui.widgets.bars import TitleLine
-from tui.widgets.forms import Choices, SafeInput
+from tui.widgets.bars import Note
+from tui.widgets.forms import Choices, LabelledField, SafeInput
 
 MAX_PATH_CHARS = 4_000
 THIS = "this resume"
@@ -48,12 +48,11 @@ class ExportDialog(Dialog[ExportWish]):
 
     def fields(self) -> Iterable[Widget]:
         if self._listed is not None:
-            yield TitleLine(safe("Resumes"))
-            yield Choices([THIS, self._listed], THIS, id="what")
-        yield TitleLine(safe('Format (only "analyzer" can be imported again unchanged)'))
-        yield Choices([kind.value for kind in ExportFormat], ExportFormat.ANALYZER.value, id="kind")
-        yield TitleLine(safe("Folder (created if missing)"))
-        yield SafeInput(max_length=MAX_PATH_CHARS)
+            yield LabelledField("Resumes", Choices([THIS, self._listed], THIS, id="what"))
+        kinds = [kind.value for kind in ExportFormat]
+        yield LabelledField("Format", Choices(kinds, ExportFormat.ANALYZER.value, id="kind"))
+        yield LabelledField("Folder", SafeInput(max_length=MAX_PATH_CHARS))
+        yield Note(safe('Only "analyzer" can be imported again unchanged.', "dim"))
 
     def on_mount(self) -> None:
         line = self.query_one(SafeInput)

@@ -1,16 +1,14 @@
 """The health screen: metrics, findings, and what to do about each."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil
 from typing import ClassVar, NamedTuple
 
 from textual import on
-from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.containers import Vertical
 from textual.content import Content
-from textual.screen import ModalScreen
+from textual.geometry import Size as Cells
 from textual.strip import Strip
 from textual.widget import Widget
 
@@ -25,10 +23,11 @@ from resumes.text import counted, in_bytes
 from tui import clipboard
 from tui.keys import Place, bindings
 from tui.screens.base import ListScreen, PageRead
+from tui.screens.dialogs import CLOSE, Dialog
 from tui.session import UiSession
 from tui.text import NONE, joined, safe, tell
-from tui.widgets.bars import KeyLine, Note, TitleLine
-from tui.widgets.paged_list import MARGIN_CELLS, ListColumn, PagedList, cells_strip, text_cell
+from tui.widgets.bars import Glance
+from tui.widgets.paged_list import ListColumn, PagedList, line_strip, text_cell
 from tui.widgets.text_pane import Paragraph, TextPane
 
 
@@ -89,28 +88,6 @@ def finding_line(finding: Finding) -> Content:
     return joined([subject, safe(finding.text)], by="  ")
 
 
-class RemedyPane(Vertical):
-    """Shows one finding in full."""
-
-    DEFAULT_CSS = """
-    RemedyPane { height: auto; min-height: 5; max-height: 12; border-top: solid $primary; }
-    """
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._found = Note(safe(""))
-        self._remedy = Note(safe(""))
-
-    def compose(self) -> ComposeResult:
-        yield self._found
-        yield self._remedy
-
-    def show(self, finding: Finding | None) -> None:
-        """Show this finding; None leaves the pane empty."""
-        self._found.update(safe("") if finding is None else finding_line(finding))
-        self._remedy.update(safe("") if finding is None else remedy_line(finding))
-
-
 @dataclass(frozen=True, slots=True)
 class Health:
     """The findings, the worst first, and the figures above them."""
@@ -127,6 +104,28 @@ def read_health(store: Store, *, settings: Settings, program: str, cache: QueryC
     return Health(sorted(found, key=lambda finding: SEVERITY[finding.severity]), metrics)
 
 
+def read_glance(store: Store, *, session: UiSession, cache: QueryCache) -> Glance:
+    """Return what the header says. Raises StoreError if the store is unavailable."""
+    health = read_health(store, settings=session.settings, program=session.program, cache=cache)
+    files = health.metrics.files
+    to_do = [one for one in health.findings if one.severity is not Severity.OK]
+    worst = SIGNS[to_do[0].severity if to_do else Severity.OK]
+    count = sum(one.severity is to_do[0].severity for one in to_do)
+    state = f"{worst.mark} {counted(count, worst.word)}" if to_do else f"{worst.mark} healthy"
+    importer = (
+        safe("● importer running", "$text-success")
+        if health.metrics.live_importers
+        else safe("○ no importer", "$text-warning")
+    )
+    return Glance(
+        {
+            "imports": files[FileOutcome.FAILED] + files[FileOutcome.HELD],
+            "health": len(to_do),
+        },
+        (importer, safe(state, worst.style)),
+    )
+
+
 LABEL_CELLS = 10
 GAUGE_CELLS = 39
 """Two next to each other fit into 80 cells."""
@@ -140,7 +139,10 @@ def gauge_texts(gauges: InstallationMetrics) -> list[tuple[str, str]]:
         ("Store", _size_text(gauges.size)),
         ("Resumes", f"{gauges.resumes:,} in {counted(gauges.accounts, 'account')}"),
         ("Disk", free),
-        ("Importers", f"{gauges.live_importers} live, {gauges.waiting_files:,} files waiting"),
+        (
+            "Importers",
+            f"{gauges.live_importers} live, {counted(gauges.waiting_files, 'file')} waiting",
+        ),
         (
             "Files",
             f"{files[FileOutcome.DONE]:,} done, {files[FileOutcome.FAILED]:,} failed, "
@@ -167,11 +169,13 @@ class GaugeLines(Widget):
     """Shows the figures last read."""
 
     DEFAULT_CSS = """
-    GaugeLines { height: 3; }
+    GaugeLines { height: auto; }
     """
 
     def __init__(self) -> None:
         super().__init__()
+        self.add_class("panel", "-thin")
+        self.border_title = safe("Installation")
         self._gauges: InstallationMetrics | None = None
         self._lines: list[Content] = []
 
@@ -185,13 +189,15 @@ class GaugeLines(Widget):
 
     def _arrange(self) -> None:
         if self._gauges is not None:
-            self._lines = gauge_lines(self._gauges, self.size.width - 2 * MARGIN_CELLS)
-            self.styles.height = len(self._lines)
-            self.refresh()
+            self._lines = gauge_lines(self._gauges, self.size.width)
+            self.refresh(layout=True)
+
+    def get_content_height(self, container: Cells, viewport: Cells, width: int) -> int:
+        return len(self._lines)
 
     def render_line(self, y: int) -> Strip:
         line = self._lines[y] if y < len(self._lines) else safe("")
-        return cells_strip(self, [(line, self.size.width - 2 * MARGIN_CELLS)], self.visual_style)
+        return line_strip(self, line, self.visual_style)
 
 
 def _size_text(size: Size) -> str:
@@ -199,30 +205,21 @@ def _size_text(size: Size) -> str:
     return in_bytes(size.data_bytes) + log
 
 
-class FindingDialog(ModalScreen[None]):
+class FindingDialog(Dialog[None]):
     """Shows what was found, what to do and the command for it, until it is closed."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings(Place.DIALOG)
+    LABELS: ClassVar[Mapping[str, str]] = CLOSE
 
     def __init__(self, finding: Finding) -> None:
-        super().__init__()
+        super().__init__(f"{finding.subject}: {SIGNS[finding.severity].word}")
         self._finding = finding
 
-    def compose(self) -> ComposeResult:
-        sign = SIGNS[self._finding.severity]
-        with Vertical(classes="dialog tall"):
-            yield TitleLine(safe(f"{self._finding.subject}: {sign.word}", "bold"))
-            yield TextPane(list(iter_paragraphs(self._finding)))
-        yield KeyLine()
-
-    def action_cancel(self) -> None:
-        """Close the dialog."""
-        self.dismiss()
+    def fields(self) -> Iterable[Widget]:
+        yield TextPane(list(iter_paragraphs(self._finding)))
 
 
 def iter_paragraphs(finding: Finding) -> Iterator[Paragraph]:
     """Yield the finding as text."""
-    yield Paragraph(safe(""))
     yield Paragraph(finding_line(finding))
     yield Paragraph(safe(""))
     yield Paragraph(remedy_line(finding))
@@ -246,12 +243,18 @@ class HealthScreen(ListScreen[Finding]):
     MODE = "health"
     REFRESH_S = 5.0
     BINDINGS: ClassVar[list[BindingType]] = bindings(Place.HEALTH)
+    DEFAULT_CSS = """
+    HealthScreen > TextPane { height: auto; min-height: 5; max-height: 12; }
+    """
 
     def __init__(self, session: UiSession) -> None:
         super().__init__(session)
         self._cache = QueryCache()
         self._gauges = GaugeLines()
-        self._remedy = RemedyPane()
+        self._remedy = TextPane()
+        self._remedy.can_focus = False
+        self._remedy.add_class("panel")
+        self._remedy.border_title = safe("Finding")
 
     def body(self) -> Iterable[Widget]:
         yield self._gauges
@@ -260,6 +263,10 @@ class HealthScreen(ListScreen[Finding]):
 
     def columns(self) -> Sequence[ListColumn[Finding]]:
         return COLUMNS
+
+    def labels(self) -> Mapping[str, str]:
+        finding = self.list.current
+        return {} if finding and finding.command else {"copy_command": ""}
 
     def row_key(self, row: Finding) -> str:
         return f"{row.subject} {row.about}"
@@ -282,12 +289,14 @@ class HealthScreen(ListScreen[Finding]):
         pages = self.list.pages
         rows = [pages.peek(number) for number in range(pages.count)]
         found = tally([row for row in rows if isinstance(row, Finding)])
-        return joined([safe("Health", "bold"), found], by=" · ") if rows else safe("Checking…")
+        return joined([safe("Findings"), found], by=" · ") if rows else safe("Checking…")
 
     @on(PagedList.Changed)
     def show_remedy(self) -> None:
         """Show the remedy of the row at the cursor under the list."""
-        self._remedy.show(self.list.current)
+        found = self.list.current
+        lines = () if found is None else (finding_line(found), remedy_line(found))
+        self._remedy.show([Paragraph(line) for line in lines])
 
     @on(PagedList.Chosen)
     def open_finding(self, chosen: PagedList.Chosen) -> None:

@@ -19,7 +19,7 @@ from resumes.store.import_requests import RequestedFile, RequestKind
 from resumes.store.store import Store
 from resumes.text import in_bytes
 from tui.screens.import_rows import ASKED, outcome_content
-from tui.screens.source_pane import SourcePane, SourceText, fault_of, lay_out
+from tui.screens.source_pane import SourceLines, SourceText, fault_of, lay_out
 from tui.store_calls import Failure
 from tui.text import joined, minute, safe
 from tui.widgets.text_pane import Paragraph, TextPane
@@ -242,14 +242,17 @@ class FileView(Container):
     DEFAULT_CSS = """
     FileView { width: 1fr; height: 1fr; layout: vertical; }
     FileView > TextPane { height: 2fr; }
-    FileView > SourcePane { height: 3fr; border-top: hkey $panel; }
+    FileView > SourceLines { height: 3fr; }
     """
 
     def __init__(self, *, can_focus_text: bool) -> None:
         super().__init__()
         self._text = TextPane()
-        self._source = SourcePane()
-        self._text.can_focus = self._source.lines.can_focus = can_focus_text
+        self._source = SourceLines()
+        self._text.border_title = safe("File" if can_focus_text else "Preview")
+        for part in (self._text, self._source):
+            part.add_class("panel")
+            part.can_focus = can_focus_text
         self.read: FileRead | None = None
         """What is shown; None when it is nothing, or a failure."""
 
@@ -262,6 +265,10 @@ class FileView(Container):
         return partial(
             read_file, account_id=file.account_id, claim_id=file.claim_id, before=self.read
         )
+
+    def entitle(self, *parts: Content) -> None:
+        """Show the parts of the title over the text."""
+        self._text.border_title = joined(parts, by=" · ")
 
     def show(self, read: FileRead) -> None:
         """Show the file, from its start unless it was shown before."""
@@ -288,12 +295,11 @@ class FileView(Container):
         self._show_source(None)
 
     def _show_source(self, source: SourceText | None) -> None:
-        self._source.show(source)
-        self.set_class(source is not None, "-two-parts")
+        self._source.show_source(source)
 
     def scroll_text(self, pages: int) -> None:
         """Scroll the source, or the text if there is no source, that many screens down."""
-        shown = self._source.lines if self._source.display else self._text
+        shown = self._source if self._source.display else self._text
         shown.action_scroll_pages(pages)
 
     def focus_text(self) -> None:
@@ -304,6 +310,6 @@ class FileView(Container):
         """Focus the other part; return False if there is none."""
         if not self._source.display:
             return False
-        other = self._source.lines if self._text.has_focus else self._text
+        other = self._source if self._text.has_focus else self._text
         other.focus()
         return True

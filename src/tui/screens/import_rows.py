@@ -6,6 +6,7 @@ from typing import Final
 
 from textual.content import Content
 
+from resumes.clock import Clock
 from resumes.import_reasons import plain_words
 from resumes.store import accounts, import_history, import_requests
 from resumes.store.import_history import ORDER, FileRow, Position
@@ -14,7 +15,7 @@ from resumes.store.import_requests import RequestedFile, RequestKind
 from resumes.store.store import Store
 from resumes.text import in_bytes
 from tui.screens.base import PageRead
-from tui.text import joined, minute, safe
+from tui.text import AGE_CELLS, age, joined, safe
 from tui.widgets.paged_list import ListColumn, text_cell
 
 PAGE_SIZE: Final = 100
@@ -96,18 +97,29 @@ def reason_cell(row: ImportRow) -> Content:
     return text_cell(plain_words(row.file.reason))
 
 
-def size_cell(row: ImportRow) -> Content:
-    """Return the file's size, right-aligned."""
-    return safe(f"{in_bytes(row.file.size_bytes):>9}")
+def file_cell(row: ImportRow, account: str | None) -> Content:
+    """Return the file's name below its account, which is left out where it was chosen."""
+    name = row.file.name.removeprefix(f"{row.file.account}/")
+    above = "" if account else f"{row.file.account}/"
+    return joined([safe(above, "dim"), text_cell(name, "bold")])
 
 
-# The name is last: a terminal that measures a letter otherwise than we do moves only what
-# stands to the right of it.
-COLUMNS: Sequence[ListColumn[ImportRow]] = (
-    ListColumn("OUTCOME", 11, lambda row: outcome_content(row.file, row.request)),
-    ListColumn("REASON", 20, reason_cell, 54),
-    ListColumn("PICKED UP (UTC)", 16, lambda row: text_cell(minute(row.file.claimed_at)), 74),
-    ListColumn("ACCOUNT", 14, lambda row: text_cell(row.file.account), 94),
-    ListColumn("SIZE", 9, size_cell, 110),
-    ListColumn("FILE", 0, lambda row: text_cell(row.file.name)),
-)
+def columns(
+    clock: Clock, account: str | None, *, has_preview: bool
+) -> Sequence[ListColumn[ImportRow]]:
+    """Return the columns for the files of an account or of all; a preview says the reason."""
+    reason = ListColumn("REASON", 20, reason_cell, 54)
+    return (
+        ListColumn("OUTCOME", 11, lambda row: outcome_content(row.file, row.request)),
+        ListColumn("FILE", 0, lambda row: file_cell(row, account)),
+        *(() if has_preview else (reason,)),
+        ListColumn(
+            "SIZE", 9, lambda row: safe(in_bytes(row.file.size_bytes), "dim"), 64, is_right=True
+        ),
+        ListColumn(
+            "AGE",
+            AGE_CELLS,
+            lambda row: safe(age(row.file.claimed_at, clock()), "dim"),
+            is_right=True,
+        ),
+    )

@@ -1,6 +1,6 @@
 """The imports screen: the list, retry, release, the resumes of a file, its detail."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -27,12 +27,12 @@ from tui.keys import ModeAsked, Place, bindings, changes_store
 from tui.screens.base import PageRead, SplitScreen
 from tui.screens.dialogs import AccountChooser, Chooser, ConfirmDialog, Fact
 from tui.screens.import_detail import FileRead, FileView, copied_text, why_not
-from tui.screens.import_rows import COLUMNS, ImportRow, outcome_content, position, read_page
+from tui.screens.import_rows import ImportRow, columns, outcome_content, position, read_page
 from tui.screens.importers import Overview
 from tui.session import UiSession
 from tui.store_calls import Failure, call, is_running, store_work
 from tui.text import joined, safe, tell
-from tui.widgets.bars import ErrorLine, KeyLine, ModeLine, TitleLine
+from tui.widgets.bars import ErrorLine, HeaderLine, KeyLine
 from tui.widgets.paged_list import ListColumn, PagedList, text_cell
 
 FOLLOWED: Final = "followed"
@@ -144,6 +144,11 @@ async def ask(screen: Screen[None], session: UiSession, file: FileRow, action: R
     return True
 
 
+def refused(file: FileRow) -> Mapping[str, str]:
+    """Return what would be refused for the file, as labels that hide it."""
+    return {action.value: "" for action in RequestKind if why_not(file, action) is not None}
+
+
 def tell_asked(screen: Screen[None], asked: Asked, action: RequestKind) -> None:
     """Say how many files were queued, and how to start an importer where none is running."""
     what = f"Queued {counted(asked.files, 'file')} for {action}"
@@ -220,18 +225,11 @@ class FileScreen(Screen[None]):
     BINDINGS: ClassVar[list[BindingType]] = bindings(Place.FILE)
     DEFAULT_CSS = """
     FileScreen FileView { layout: horizontal; }
-    FileScreen FileView > TextPane { width: 2fr; height: 1fr; border-left: blank; }
-    FileScreen FileView > SourcePane {
-        width: 3fr; height: 1fr; border-top: none; border-left: vkey $panel;
-    }
+    FileScreen FileView > TextPane { width: 2fr; height: 1fr; }
+    FileScreen FileView > SourceLines { width: 3fr; height: 1fr; }
     FileScreen.-narrow FileView { layout: vertical; }
     FileScreen.-narrow FileView > TextPane { width: 1fr; height: 2fr; }
-    FileScreen.-narrow FileView > SourcePane {
-        width: 1fr; height: 3fr; border-left: blank; border-top: hkey $panel;
-    }
-    /* The bar shows which part scrolls, also without colors. */
-    FileScreen FileView.-two-parts > TextPane:focus { border-left: thick $accent; }
-    FileScreen FileView > SourcePane:focus-within { border-left: thick $accent; }
+    FileScreen.-narrow FileView > SourceLines { width: 1fr; height: 3fr; }
     """
 
     def __init__(
@@ -247,8 +245,7 @@ class FileScreen(Screen[None]):
         self._view = FileView(can_focus_text=True)
 
     def compose(self) -> ComposeResult:
-        yield ModeLine("imports", read_only=self._session.read_only)
-        yield TitleLine(safe("…"))
+        yield HeaderLine("imports", read_only=self._session.read_only)
         yield ErrorLine()
         yield self._view
         yield KeyLine()
@@ -281,10 +278,14 @@ class FileScreen(Screen[None]):
             self.show_failure(failure)
             return
         self._file = self._wanted = read.file
-        parts = [safe(read.file.name, "bold"), outcome_content(read.file, read.request)]
         self.query_one(ErrorLine).clear()
-        self.query_one(TitleLine).show(joined(parts, by=" · "))
+        self._view.entitle(safe(read.file.name), outcome_content(read.file, read.request))
         self._view.show(read)
+        self.query_one(KeyLine).labels = {
+            **refused(read.file),
+            **({} if read.resumes else {"open_resume": ""}),
+            **({} if read.source else {"next_pane": ""}),
+        }
 
     def show_failure(self, failure: Failure) -> None:
         """Show the failure above the file, which stays."""
@@ -367,9 +368,9 @@ class ImportsScreen(SplitScreen[ImportRow]):
 
     def __init__(self, session: UiSession) -> None:
         self.view = FileView(can_focus_text=False)
+        self._asked_for = session.imports_account
         super().__init__(session, self.view)
         self._outcome: FileOutcome | None = None
-        self._asked_for = session.imports_account
         self.overview = Overview(session)
         self._followed: dict[str, FileRow] = {}
         """The files that were queued, by claim: their outcome is shown once."""
@@ -381,7 +382,13 @@ class ImportsScreen(SplitScreen[ImportRow]):
         yield from super().body()
 
     def columns(self) -> Sequence[ListColumn[ImportRow]]:
-        return COLUMNS
+        return columns(self.session.store.clock, self._asked_for, has_preview=self.is_split)
+
+    def labels(self) -> Mapping[str, str]:
+        row = self.list.current
+        if row is None:
+            return {"choose": "", "retry": "", "release": ""}
+        return refused(row.file)
 
     def row_key(self, row: ImportRow) -> str:
         return position(row)
@@ -404,10 +411,15 @@ class ImportsScreen(SplitScreen[ImportRow]):
             safe(f"{inbox}/", "bold"),
         )
 
+    @property
+    def whose(self) -> str:
+        return self._asked_for or "all accounts"
+
     def heading(self) -> Content:
         return joined(
             [
-                safe(self._asked_for or "all accounts", "bold"),
+                safe("Files"),
+                safe(self._asked_for or "all accounts"),
                 safe("failed first" if self._outcome is None else f"only {self._outcome}"),
                 safe(self.extent("no files")),
             ],
@@ -451,6 +463,7 @@ class ImportsScreen(SplitScreen[ImportRow]):
         self._asked_for = self.session.imports_account = name
         self.workers.cancel_group(self, COUNT)
         self.overview.restart(name)
+        self.list.show_columns(self.columns())
         self.restart()
 
     @work

@@ -16,7 +16,7 @@ from resumes.store.api_keys import FORM, MAX_GRACE
 from tui.screens.dialogs import Dialog, Fact, fact_notes
 from tui.text import minute, safe, tell
 from tui.widgets.bars import Note
-from tui.widgets.forms import Choices, SafeInput
+from tui.widgets.forms import Choices, LabelledField, SafeInput
 
 MAX_CHARS = 40
 
@@ -60,25 +60,25 @@ def understand_grace(text: str, now_us: int) -> Understood:
 
 
 class SpanField(Vertical):
-    """A line to type in, under its question and over what is understood of it."""
+    """A labelled line to type in, and below it what is understood of it."""
 
     DEFAULT_CSS = """
     SpanField { height: auto; }
     """
 
     def __init__(
-        self, question: str, understand: Callable[[str], Understood], *, preset: str = ""
+        self, label: str, understand: Callable[[str], Understood], *, preset: str = ""
     ) -> None:
         super().__init__()
-        self._question = question
+        self._label = label
         self._understand = understand
         self._preset = preset
 
     def compose(self) -> ComposeResult:
-        yield Note(safe(self._question))
         line = SafeInput(max_length=MAX_CHARS)
         line.value = self._preset
-        yield line
+        line.placeholder = "such as 7d or 12h"
+        yield LabelledField(self._label, line)
         yield Note(safe(self.understood.words), id="understood")
 
     @property
@@ -124,12 +124,10 @@ class CreateKeyDialog(Dialog[KeyWish]):
         self._clock = clock
 
     def fields(self) -> Iterable[Widget]:
-        yield Note(safe("Account"))
-        yield Choices(self._accounts, self._preset)
-        yield Note(safe("Name (optional)"))
-        yield NameLine()
+        yield LabelledField("Account", Choices(self._accounts, self._preset))
+        yield LabelledField("Name", NameLine())
         yield SpanField(
-            "Expires (optional): 30d, 12h or a date",
+            "Expires",
             lambda text: understand_expiry(text, self._clock()),
         )
 
@@ -163,7 +161,7 @@ class RotateDialog(Dialog[timedelta]):
     def fields(self) -> Iterable[Widget]:
         yield from fact_notes(self._facts)
         yield SpanField(
-            "Keep the old key valid for (0 to 7d):",
+            "Grace period",
             lambda text: understand_grace(text, self._clock()),
             preset=PRESET,
         )
@@ -212,12 +210,9 @@ class RegisterKeyDialog(Dialog[Foreign]):
         self._preset = preset
 
     def fields(self) -> Iterable[Widget]:
-        yield Note(safe("Account"))
-        yield Choices(self._accounts, self._preset)
-        yield Note(safe("Name (optional)"))
-        yield NameLine()
-        yield Note(safe("Key (hidden as you type)"))
-        yield SecretLine()
+        yield LabelledField("Account", Choices(self._accounts, self._preset))
+        yield LabelledField("Name", NameLine())
+        yield LabelledField("Key (hidden)", SecretLine())
 
     def on_mount(self) -> None:
         self.query_one(SecretLine).focus()

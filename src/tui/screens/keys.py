@@ -33,8 +33,8 @@ from tui.screens.dialogs import (
 from tui.screens.key_forms import CreateKeyDialog, Foreign, KeyWish, RegisterKeyDialog, RotateDialog
 from tui.session import UiSession
 from tui.store_calls import Failure, call, store_work
-from tui.text import NONE, ago, day, minute, safe, tell
-from tui.widgets.bars import KeyLine, Note, TitleLine
+from tui.text import AGE_CELLS, NONE, age, ago, day, minute, safe, tell
+from tui.widgets.bars import KeyLine, Note
 from tui.widgets.forms import TextButton
 from tui.widgets.paged_list import ListColumn, PagedList, text_cell
 
@@ -69,7 +69,7 @@ class NewKeyScreen(ModalScreen[None]):
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="page"):
-            yield TitleLine(safe(f"New API key for {self._account} ({self._new.id})", "bold"))
+            yield Note(safe(f"New API key for {self._account} ({self._new.id})", "bold"))
             yield Note(safe(""))
             yield Note(safe(self._new.secret, "bold"), id="secret")
             yield Note(safe(""))
@@ -121,15 +121,18 @@ def state_words(key: KeyInfo) -> str:
 def columns(clock: Clock) -> Sequence[ListColumn[KeyInfo]]:
     """Return the columns of the list of keys. `clock` says what `ago` counts from."""
     return (
-        ListColumn("KEY", 13, lambda key: text_cell(key.masked)),
         ListColumn("STATE", STATE_CELLS, lambda key: state_cell(key, clock())),
-        ListColumn("LAST USED", 10, lambda key: text_cell(ago(key.last_used_at, clock()))),
-        ListColumn("EXPIRES (UTC)", 16, lambda key: text_cell(minute(key.expires_at)), 105),
-        ListColumn("CREATED (UTC)", 16, lambda key: text_cell(minute(key.created_at)), 125),
-        ListColumn("ID", 16, lambda key: text_cell(key.id, "dim"), 145),
-        ListColumn("ACCOUNT", 0, lambda key: text_cell(key.account), at_most=40),
-        ListColumn("NAME", 0, lambda key: text_cell(key.name or None)),
+        ListColumn("NAME", 0, lambda key: text_cell(key.name or None, "bold"), at_most=40),
+        ListColumn("ACCOUNT", 0, lambda key: text_cell(key.account)),
+        ListColumn("KEY", 13, lambda key: text_cell(key.masked, "dim")),
+        ListColumn("ID", 16, lambda key: text_cell(key.id, "dim"), 100),
+        ListColumn("USED", AGE_CELLS, lambda key: _age(key.last_used_at, clock()), is_right=True),
+        ListColumn("CREATED", 7, lambda key: _age(key.created_at, clock()), 110, is_right=True),
     )
+
+
+def _age(instant: str | None, now_us: int) -> Content:
+    return safe("never" if instant is None else age(instant, now_us), "dim")
 
 
 def state_cell(key: KeyInfo, now_us: int) -> Content:
@@ -209,6 +212,14 @@ class KeysScreen(ListScreen[KeyInfo]):
     def columns(self) -> Sequence[ListColumn[KeyInfo]]:
         return columns(self.session.store.clock)
 
+    def labels(self) -> Mapping[str, str]:
+        key = self.list.current
+        return {
+            **({} if key is not None else {"choose": ""}),
+            **({} if key and key.state is KeyState.ACTIVE else {"rotate_key": ""}),
+            **({} if key and key.state is not KeyState.REVOKED else {"revoke_key": ""}),
+        }
+
     def row_key(self, row: KeyInfo) -> str:
         return row.id
 
@@ -223,10 +234,14 @@ class KeysScreen(ListScreen[KeyInfo]):
         else:
             self.list.say_when_empty(NO_KEYS, safe(f"Press {self.create_key} to create one."))
 
+    @property
+    def whose(self) -> str:
+        return self._account or "all accounts"
+
     def heading(self) -> Content:
         count = self.list.pages.count
         whose = self._account or "all accounts"
-        return safe(f"{whose} · ", "bold") + safe(counted(count, "key"))
+        return safe(f"{whose} · {counted(count, 'key')}")
 
     @on(PagedList.Chosen)
     def show_key(self, chosen: PagedList.Chosen) -> None:
@@ -318,7 +333,6 @@ class KeysScreen(ListScreen[KeyInfo]):
         return names, preset if preset in names else names[0]
 
     async def _show_once(self, account: str, new: NewKey, remark: str = "") -> None:
-        self.app.clear_notifications()
         self.action_reload()
         shown = NewKeyScreen(account, new, remark=remark, keymap=self.session.keymap)
         await self.app.push_screen_wait(shown)

@@ -1,6 +1,6 @@
 """The plans screen: the list, the form for a plan's limits, the review before they are saved."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import ClassVar, Final
@@ -329,17 +329,17 @@ class PlanForm(Dialog[PlanInfo]):
 
 def rate_column(heading: str, rate: Callable[[PlanInfo], int | None]) -> ListColumn[PlanInfo]:
     """Return a column of requests, right-aligned."""
-    return ListColumn(heading, 10, lambda plan: safe(f"{rate_text(rate(plan)):>10}"))
+    return ListColumn(heading, 10, lambda plan: safe(rate_text(rate(plan))), is_right=True)
 
 
 COLUMNS: tuple[ListColumn[PlanInfo], ...] = (
-    ListColumn("NAME", 0, lambda plan: text_cell(plan.name), at_most=40),
-    ListColumn("  RESUMES", 9, lambda plan: safe(f"{maximum_text(plan.max_resumes):>9}")),
+    ListColumn("NAME", 0, lambda plan: text_cell(plan.name, "bold"), at_most=40),
+    ListColumn("RESUMES", 9, lambda plan: safe(maximum_text(plan.max_resumes)), is_right=True),
     ListColumn("LISTING", 7, lambda plan: safe(listing_text(plan.api_listing))),
     rate_column("PER MINUTE", attrgetter("requests_per_minute")),
-    rate_column("  PER HOUR", attrgetter("requests_per_hour")),
-    rate_column("   PER DAY", attrgetter("requests_per_day")),
-    ListColumn("ACCOUNTS", 8, lambda plan: safe(f"{plan.accounts:>8,}")),
+    rate_column("PER HOUR", attrgetter("requests_per_hour")),
+    rate_column("PER DAY", attrgetter("requests_per_day")),
+    ListColumn("ACCOUNTS", 8, lambda plan: safe(f"{plan.accounts:,}"), is_right=True),
 )
 
 
@@ -351,6 +351,10 @@ class PlansScreen(ListScreen[PlanInfo]):
 
     def columns(self) -> Sequence[ListColumn[PlanInfo]]:
         return COLUMNS
+
+    def labels(self) -> Mapping[str, str]:
+        # To edit is what enter does.
+        return {"choose": "" if self.list.current is None or not self.session.read_only else "Open"}
 
     def row_key(self, row: PlanInfo) -> str:
         return row.name
@@ -364,7 +368,7 @@ class PlansScreen(ListScreen[PlanInfo]):
         windows = zip(rates, ("a minute", "an hour", "a day"), strict=True)
         default = ", ".join(f"{rate_text(rate)} {window}" for rate, window in windows)
         count = counted(self.list.pages.count, "plan")
-        return joined([safe(count, "bold"), safe(f"default: {default}", "dim")], by=" · ")
+        return joined([safe(count), safe(f"default: {default}", "dim")], by=" · ")
 
     @on(PagedList.Chosen)
     def open_plan(self, chosen: PagedList.Chosen) -> None:

@@ -1,6 +1,6 @@
 """The resumes screen: the list, the filter, the preview, copy, delete."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -10,11 +10,9 @@ import orjson
 from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.containers import Vertical
 from textual.content import Content
 from textual.screen import Screen
 from textual.widget import Widget
-from textual.widgets import Static
 from textual.worker import get_current_worker
 
 from resumes.analyzer import whole_view
@@ -33,8 +31,8 @@ from tui.screens.export_dialog import Export, ExportDialog, ExportWish
 from tui.screens.resume_views import Shown, View, show
 from tui.session import UiSession
 from tui.store_calls import Failure, call, store_work
-from tui.text import joined, minute, safe, tell
-from tui.widgets.bars import ErrorLine, KeyLine, ModeLine, TitleLine
+from tui.text import AGE_CELLS, age, joined, minute, safe, tell
+from tui.widgets.bars import ErrorLine, HeaderLine, KeyLine
 from tui.widgets.filter_bar import FilterLine
 from tui.widgets.paged_list import ListColumn, PagedList, text_cell
 from tui.widgets.text_pane import Paragraph, TextPane
@@ -151,18 +149,6 @@ def _export(
 VIEWS = tuple(View)
 
 
-class ViewLine(Static):
-    """The views there are, and which this is."""
-
-    DEFAULT_CSS = """
-    ViewLine { height: 1; padding: 0 1; text-wrap: nowrap; }
-    """
-
-    def show(self, view: View) -> None:
-        """Mark this view."""
-        self.update(view_tabs(view))
-
-
 def view_tabs(current: View) -> Content:
     """Return the names of the views, the current one reversed."""
     return joined(
@@ -170,25 +156,16 @@ def view_tabs(current: View) -> Content:
     )
 
 
-class ResumePane(Vertical):
-    """A resume in one of its views."""
-
-    DEFAULT_CSS = """
-    ResumePane { width: 1fr; height: 1fr; }
-    """
+class ResumePane(TextPane):
+    """A resume in one of its views, whose names are the title."""
 
     def __init__(self, *, can_focus_text: bool) -> None:
         super().__init__()
         self.view = View.TEXT
         self._shown: Shown | None = None
-        self._text = TextPane()
-        self._text.can_focus = can_focus_text
-
-    def compose(self) -> ComposeResult:
-        line = ViewLine()
-        line.show(self.view)
-        yield line
-        yield self._text
+        self.can_focus = can_focus_text
+        self.add_class("panel")
+        self.border_title = view_tabs(self.view)
 
     @property
     def shown(self) -> Shown | None:
@@ -198,9 +175,9 @@ class ResumePane(Vertical):
     def turn(self, views: int) -> None:
         """Switch that many views further; what is shown stays until the new view is read."""
         self.view = VIEWS[(VIEWS.index(self.view) + views) % len(VIEWS)]
-        self.query_one(ViewLine).show(self.view)
+        self.border_title = view_tabs(self.view)
 
-    def show(self, shown: Shown) -> None:
+    def show_resume(self, shown: Shown) -> None:
         """Show the resume, from its start unless it was shown before."""
         if shown == self._shown:
             return
@@ -210,21 +187,17 @@ class ResumePane(Vertical):
             shown.view,
         )
         self._shown = shown
-        self._text.show(shown.paragraphs, from_start=not stays)
+        self.show(shown.paragraphs, from_start=not stays)
 
     def show_failure(self, failure: Failure) -> None:
         """Show the failure in place of the resume."""
         self._shown = None
-        self._text.show([Paragraph(failure.content)])
+        self.show([Paragraph(failure.content)])
 
     def show_nothing(self, line: str = "") -> None:
         """Show no resume, but this line."""
         self._shown = None
-        self._text.show([Paragraph(safe(line, "dim"))])
-
-    def scroll_pages(self, pages: int) -> None:
-        """Scroll the text that many screens down."""
-        self._text.action_scroll_pages(pages)
+        self.show([Paragraph(safe(line, "dim"))])
 
 
 RESUME = "resume"
@@ -253,8 +226,7 @@ class DetailScreen(Screen[None]):
         self._pane.view = view
 
     def compose(self) -> ComposeResult:
-        yield ModeLine("resumes", read_only=self._session.read_only)
-        yield TitleLine(safe("…"))
+        yield HeaderLine("resumes", read_only=self._session.read_only)
         yield ErrorLine()
         yield self._pane
         yield KeyLine()
@@ -280,8 +252,9 @@ class DetailScreen(Screen[None]):
         entry = shown.entry
         parts = [self._account, entry.shown_title, minute(entry.created_at)]
         self.query_one(ErrorLine).clear()
-        self.query_one(TitleLine).show(joined([safe(part, "bold") for part in parts], by=" · "))
-        self._pane.show(shown)
+        tabs = [view_tabs(self._pane.view), *(safe(part, "bold") for part in parts)]
+        self._pane.border_title = joined(tabs, by=" · ")
+        self._pane.show_resume(shown)
 
     def action_next_view(self, views: int) -> None:
         """Switch to another view."""
@@ -374,14 +347,18 @@ class ResumesScreen(SplitScreen[Entry]):
     # The list.
 
     def columns(self) -> Sequence[ListColumn[Entry]]:
-        # The title is last: a terminal that measures a letter otherwise than we do moves only
-        # what stands to the right of it.
+        clock = self.session.store.clock
         return (
-            ListColumn("CREATED (UTC)", 16, lambda entry: text_cell(minute(entry.created_at)), 44),
-            ListColumn("ID", 24, lambda entry: text_cell(entry.id, "dim"), 130),
-            ListColumn("NAME", 22, lambda entry: text_cell(entry.name), 70),
-            ListColumn("FILENAME", 32, lambda entry: text_cell(entry.filename), 160),
+            ListColumn("NAME", 0, lambda entry: text_cell(entry.name, "bold"), at_most=32),
             ListColumn("TITLE", 0, self._title_cell),
+            ListColumn("FILENAME", 32, lambda entry: text_cell(entry.filename, "dim"), 120),
+            ListColumn("ID", 24, lambda entry: text_cell(entry.id, "dim"), 150),
+            ListColumn(
+                "AGE",
+                AGE_CELLS,
+                lambda entry: safe(age(entry.created_at, clock()), "dim"),
+                is_right=True,
+            ),
         )
 
     def _title_cell(self, entry: Entry) -> Content:
@@ -391,7 +368,13 @@ class ResumesScreen(SplitScreen[Entry]):
                 left_s = self.session.deletions.left_s(deletion)
                 left = f"Deleting in {left_s:.0f} s ({key} to undo) "
                 return joined([safe(left, "bold $text-warning"), text_cell(entry.shown_title)])
-        return text_cell(entry.shown_title)
+        return text_cell(entry.shown_title, "dim")
+
+    def labels(self) -> Mapping[str, str]:
+        hidden = [] if self.is_split else ["next_view(1)"]
+        if self.list.current is None:
+            hidden += ["choose", "next_view(1)", "open_pdf", "export", "delete"]
+        return dict.fromkeys(hidden, "")
 
     def row_key(self, row: Entry) -> str:
         return row.id
@@ -424,8 +407,8 @@ class ResumesScreen(SplitScreen[Entry]):
 
     def heading(self) -> Content:
         if self._account is None:
-            return safe(self._asked_for or "No account", "bold")
-        parts = [safe(self._account.name, "bold")]
+            return safe(f"Resumes · {self._asked_for or 'No account'}")
+        parts = [safe("Resumes"), safe(self._account.name)]
         if self.filter.text:
             parts.append(safe(f'"{self.filter.text}"', "$text-accent"))
         parts.append(safe(self.extent("no matches" if self.filter.text else "no resumes")))
@@ -512,7 +495,7 @@ class ResumesScreen(SplitScreen[Entry]):
             if not failure.is_passing:
                 self.pane.show_failure(failure)
         else:
-            self.pane.show(shown)
+            self.pane.show_resume(shown)
 
     def action_next_view(self, views: int) -> None:
         """Switch the preview to another view."""
@@ -524,7 +507,7 @@ class ResumesScreen(SplitScreen[Entry]):
 
     def action_scroll_pane(self, pages: int) -> None:
         """Scroll the preview."""
-        self.pane.scroll_pages(pages)
+        self.pane.action_scroll_pages(pages)
 
     # What is done with the resume at the cursor.
 

@@ -27,9 +27,6 @@ from tui.widgets.pages import Missing, Pages, T
 GAP_CELLS = 2
 """Between columns."""
 
-MARGIN_CELLS = 1
-"""On either side of the rows."""
-
 MAX_CELL_CHARS = 400
 """A field may hold 20,000 characters; more than these are never seen, and measuring is slow."""
 
@@ -38,7 +35,7 @@ MAX_CELL_CHARS = 400
 class ListColumn(Generic[T]):
     """A column of a list. `cells` is its width; 0 shares what the others leave, up to `at_most`.
 
-    It is there in lists of at least `from_cells`.
+    It is there in lists of at least `from_cells`. `is_right` aligns it to the right.
     """
 
     heading: str
@@ -46,20 +43,31 @@ class ListColumn(Generic[T]):
     cell: Callable[[T], Content]
     from_cells: int = 0
     at_most: int = 1_000
+    is_right: bool = False
 
 
 def fit(columns: Sequence[ListColumn[T]], width_cells: int) -> list[tuple[ListColumn[T], int]]:
     """Return the columns that a list of this width shows, each with its width."""
     shown = [column for column in columns if column.from_cells <= width_cells]
-    fixed = sum(column.cells for column in shown) + GAP_CELLS * (len(shown) - 1)
+    left = width_cells - sum(column.cells for column in shown) - GAP_CELLS * (len(shown) - 1)
     flexible = sum(not column.cells for column in shown)
-    share = max(4, (width_cells - fixed) // flexible) if flexible else 0
-    return [(column, column.cells or min(share, column.at_most)) for column in shown]
+    fitted = []
+    for column in shown:
+        cells = column.cells
+        if not cells:
+            cells = max(4, min(left // flexible, column.at_most))
+            left, flexible = left - cells, flexible - 1
+        fitted.append((column, cells))
+    return fitted
 
 
 def text_cell(text: str | None, style: str = "") -> Content:
     """Return a text from data as a cell; a dash for None."""
     return safe(NONE, "dim") if text is None else safe(text[:MAX_CELL_CHARS], style)
+
+
+def _right(cell: Content, cells: int) -> Content:
+    return cell.pad_left(max(0, cells - cell.cell_length))
 
 
 def line_strip(widget: Widget, content: Content, style: Style) -> Strip:
@@ -69,7 +77,7 @@ def line_strip(widget: Widget, content: Content, style: Style) -> Strip:
 
 def cells_strip(widget: Widget, cells: Sequence[tuple[Content, int]], style: Style) -> Strip:
     """Return cells side by side, each in its width; one that does not fit ends in an ellipsis."""
-    segments = [Segment(" " * MARGIN_CELLS, style.rich_style)]
+    segments: list[Segment] = []
     for content, width in cells:
         segments += _segments(widget, content.truncate(width, ellipsis=True, pad=True), style)
         segments.append(Segment(" " * GAP_CELLS, style.rich_style))
@@ -159,6 +167,12 @@ class PagedList(ScrollView, Generic[T], can_focus=True):
         self.pages: Pages[T] = Pages(key)
 
     # State that comes down.
+
+    def show_columns(self, columns: Sequence[ListColumn[T]]) -> None:
+        """Show these columns of the same rows."""
+        self._columns = columns
+        self._fitted = fit(columns, self._row_cells)
+        self.refresh()
 
     def fill(self, page: int, rows: Sequence[T], next_cursor: str | None) -> None:
         """Show the page that was asked for."""
@@ -288,7 +302,7 @@ class PagedList(ScrollView, Generic[T], can_focus=True):
 
     @property
     def _row_cells(self) -> int:
-        return max(1, self.scrollable_content_region.width - 2 * MARGIN_CELLS)
+        return max(1, self.scrollable_content_region.width)
 
     @property
     def _row_lines(self) -> int:
@@ -351,10 +365,15 @@ class PagedList(ScrollView, Generic[T], can_focus=True):
         return self._draw([(line, self._row_cells)], "paged-list--quiet")
 
     def _strip(self, cells: Sequence[Content], style: str) -> Strip:
-        widths = [width for _, width in self._fitted]
-        if len(cells) < len(widths):
-            widths = [self._row_cells]
-        return self._draw(list(zip(cells, widths, strict=False)), style)
+        if len(cells) < len(self._fitted):
+            return self._draw([(cells[0], self._row_cells)], style)
+        return self._draw(
+            [
+                (_right(cell, width) if column.is_right else cell, width)
+                for cell, (column, width) in zip(cells, self._fitted, strict=True)
+            ],
+            style,
+        )
 
     def _draw(self, cells: Sequence[tuple[Content, int]], component: str) -> Strip:
         style = self.get_visual_style(component) if component else self.visual_style
@@ -393,8 +412,11 @@ class PagedList(ScrollView, Generic[T], can_focus=True):
             self.post_message(self.Chosen(row))
 
     def on_click(self, event: events.Click) -> None:
-        number = self.scroll_offset.y + event.y - 1
-        if event.y == 0 or number >= self.pages.count:
+        at = event.get_content_offset(self)
+        if at is None or at.y == 0:
+            return
+        number = self.scroll_offset.y + at.y - 1
+        if number >= self.pages.count:
             return
         if number == self.cursor:
             self.action_choose()
