@@ -21,7 +21,7 @@ from textual.reactive import reactive
 
 from resumes.errors import ResumesError
 from tui.key_queue import KeyOrder
-from tui.keys import MODES, Action, ModeAsked, Place, bindings, find_action, why_nothing
+from tui.keys import MODES, Action, LinkFollowed, Place, bindings, find_action, why_nothing
 from tui.looks import (
     BREAKPOINTS,
     DARK,
@@ -324,12 +324,21 @@ class ResumesApp(App[int]):
     def action_go(self, mode: str) -> None:
         """Show the screen of that mode as it was left."""
         if self._session is not None and mode != self.current_mode:
+            self._session.trail.clear()
             self.switch_mode(mode)
 
-    @on(ModeAsked)
-    def show_list(self, asked: ModeAsked) -> None:
-        """Show the list of that mode, and close what was open over it."""
-        self.action_go(asked.mode)
+    @on(LinkFollowed)
+    def follow(self, followed: LinkFollowed) -> None:
+        """Show what the link leads to, over whatever was open there; `esc` comes back."""
+        from tui.session import TrailStep
+
+        link, session = followed.link, self.session
+        # A mode has one stack of screens: a way that comes to a mode again goes on from there.
+        modes = [*(step.mode for step in session.trail), self.current_mode, link.mode]
+        steps = [*session.trail, TrailStep(self.current_mode, followed.path)]
+        session.trail[:] = steps[: modes.index(link.mode)]
+        session.link = link
+        self.switch_mode(link.mode)
         while len(self.screen_stack) > 1:
             self.pop_screen()
 
@@ -337,14 +346,21 @@ class ResumesApp(App[int]):
         """Show all keys."""
         from tui.screens.dialogs import HelpScreen
 
-        self.push_screen(HelpScreen(self.screen, self._keys))
+        self.push_screen(HelpScreen(self.screen, self._keys, read_only=self._read_only))
 
     async def action_back(self) -> None:
-        """Close a layer of this screen, if there is one."""
-        from tui.screens.base import ListScreen
+        """Clear the filter or the marks, or else go up one level; never quit."""
+        from tui.screens.base import ListScreen, RowScreen
 
-        if isinstance(self.screen, ListScreen):
-            self.screen.peel()
+        screen = self.screen
+        if isinstance(screen, ListScreen) and screen.peel():
+            return
+        if isinstance(screen, RowScreen):
+            screen.dismiss()
+            if not screen.is_linked:
+                return
+        if self._session is not None and self._session.trail:
+            self.switch_mode(self._session.trail.pop().mode)
 
     def action_undo(self) -> None:
         """Undo the last deletion that is pending."""

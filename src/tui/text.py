@@ -9,7 +9,7 @@ data passes `safe_text`, and reaches widgets only as `Content`, in which nothing
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any, Final, NewType
 
@@ -21,7 +21,7 @@ from textual.screen import Screen
 from textual.widget import Widget
 
 from resumes import clock
-from resumes.text import replaced
+from resumes.text import folded, replaced
 
 SafeText = NewType("SafeText", str)
 """One line that draws nothing but itself."""
@@ -67,6 +67,26 @@ def safe(text: str, style: str = "") -> Content:
 def joined(parts: Iterable[Content], by: str = "") -> Content:
     """Return the parts in one line, with `by` between them."""
     return safe(by).join(parts)
+
+
+SHORT_TERM_CHARS: Final = 3
+"""A term of fewer characters is found only where a word begins (resumes.store.search)."""
+
+
+def highlighted(content: Content, terms: Sequence[str]) -> Content:
+    """Return the content with the terms, which are folded, emphasized wherever it holds them."""
+    if not terms:
+        return content
+    chars = [folded(char) for char in content.plain]
+    text, at = "".join(chars), [number for number, char in enumerate(chars) for _ in char]
+    for term in terms:
+        start = text.find(term)
+        while start >= 0:
+            if len(term) >= SHORT_TERM_CHARS or not (start and text[start - 1].isalnum()):
+                end = at[start + len(term) - 1] + 1
+                content = content.stylize("bold underline", at[start], end)
+            start = text.find(term, start + len(term))
+    return content
 
 
 def minute(timestamp: str | None) -> str:

@@ -187,16 +187,15 @@ async def test_an_account_leads_to_its_resumes_its_keys_and_its_imports(store: S
         await presses(pilot, "3")
         await shows(pilot.app, "2 accounts")
         await presses(pilot, "j", "enter")
-        await shows(pilot.app, "zoe · 1 of 3", "Number 2")
+        await shows(pilot.app, "Accounts › zoe › Resumes · 1 of 3", "Number 2")
 
         await presses(pilot, "enter", "3", "k", "enter")
         await shows(pilot.app, "ana has no resumes yet")
 
         await presses(pilot, "3", "j", "K")
-        await shows(pilot.app, "zoe · 0 keys")
+        await shows(pilot.app, "Accounts › zoe › Keys · 0 keys")
         await presses(pilot, "3", "I")
-        await shows(pilot.app, "OUTCOME")
-        await shows(pilot.app, "zoe · ")
+        await shows(pilot.app, "OUTCOME", "Accounts › zoe › Imports · ")
 
 
 async def test_read_only_has_no_keys_that_change_something(store: Store) -> None:
@@ -255,7 +254,7 @@ async def test_an_account_is_made_on_the_first_plan_with_its_inbox(
         await shows(pilot.app, "Allows 5 resumes, no API listing.")
         await types(pilot, "ana\n")
         await shows(pilot.app, '! Account "ana" already exists.', "ana")
-        await types(pilot, "bel\n")
+        await types(pilot, "bel\n\n")
         await shows(pilot.app, "2 accounts", "Created anabel (plan: free).", "inbox/anabel")
     assert accounts.get_account(store, "anabel").plan == "free"
     assert (tmp_path / "inbox" / "anabel").is_dir()
@@ -304,7 +303,7 @@ async def test_an_inbox_that_cannot_be_made_leaves_the_account_and_says_why(
     (tmp_path / "inbox").write_text("in the way")
     async with running(store, screen="accounts", settings=Settings(home=tmp_path)) as pilot:
         await shows(pilot.app, "1 account")
-        await types(pilot, "nzoe\n")
+        await types(pilot, "nzoe\n\n")
         await shows(pilot.app, "2 accounts", "Not a directory")
 
 
@@ -315,10 +314,11 @@ async def test_what_the_store_refuses_is_said_and_can_be_tried_again(store: Stor
         await types(pilot, "n")
         await shows(pilot.app, "Allows")
         unsteady.go_away("The store is away")
-        await types(pilot, "zoe\n")
+        await types(pilot, "zoe\n\n")
         await shows(pilot.app, "! The store is away. Your input was kept.", "zoe")
 
         unsteady.come_back()
+        await at_rest(pilot)
         await presses(pilot, "enter")
         await shows(pilot.app, "2 accounts", "Created zoe")
 
@@ -328,7 +328,7 @@ async def test_what_is_being_made_cannot_be_cancelled_and_is_told(store: Store) 
     async with running(unsteady, screen="accounts") as pilot:
         await shows(pilot.app, "1 account")
         making = unsteady.hold("write")
-        await types(pilot, "nzoe\n")
+        await types(pilot, "nzoe\n\n")
         await until(making.begun.is_set)
         await presses(pilot, "escape")
         await shows(pilot.app, "Saving…", "zoe")

@@ -128,7 +128,7 @@ async def test_a_key_that_does_nothing_says_why(store: Store) -> None:
 async def test_the_question_mark_shows_all_keys(store: Store) -> None:
     async with running(store) as pilot:
         await presses(pilot, "question_mark")
-        await shows(pilot.app, "Keyboard shortcuts", "Filter by title")
+        await shows(pilot.app, "Keyboard shortcuts", "Filter the list")
 
         await presses(pilot, "escape")
         await shows_no(pilot.app, "Keyboard shortcuts")
@@ -164,7 +164,7 @@ async def test_digits_lead_to_the_screens(store: Store) -> None:
             ("3", "1 account"),
             ("4", "3 plans"),
             ("5", "0 keys"),
-            ("6", "Findings · "),
+            ("6", "Health · "),
         ):
             await presses(pilot, key)
             await shows(
@@ -178,11 +178,11 @@ async def test_a_list_is_shown_over_whatever_was_open_there(store: Store) -> Non
     async with running(store) as pilot:
         await shows(pilot.app, "Mine")
         await presses(pilot, "enter")
-        await shows(pilot.app, "ana · Mine")
+        await shows(pilot.app, "ana › Mine")
         await presses(pilot, "3")
         await shows(pilot.app, "1 account")
         await presses(pilot, "enter")
-        await shows(pilot.app, "ana · 1 of 1")
+        await shows(pilot.app, "ana › Resumes · 1 of 1")
 
 
 async def test_a_message_takes_the_place_of_the_one_before(store: Store) -> None:
@@ -214,13 +214,13 @@ def test_a_resume_is_found_in_whichever_account_holds_it(store: Store) -> None:
     assert find_owner(store, resume_id, None) == "zoe"
     with pytest.raises(NotFound, match='account "ana"'):
         find_owner(store, resume_id, "ana")
-    assert prepare(store, open_id=resume_id).account == "zoe"
+    assert prepare(store, open_id=resume_id).accounts["resumes"] == "zoe"
 
 
 def test_an_account_is_that_of_every_screen(store: Store) -> None:
     session = prepare(store, account="ana", read_only=True)
 
-    assert (session.account, session.keys_account, session.imports_account) == ("ana",) * 3
+    assert set(session.accounts.values()) == {"ana"}
     assert session.read_only
 
 
@@ -263,7 +263,7 @@ async def test_it_offers_what_works_here_and_the_screens(store: Store, key: str)
         here = [one for one in ACTIONS if one.place is Place.KEYS]
         await shows(pilot.app, *(one.description for one in here), "Show Health  (6)")
         screen = "\n".join(lines(pilot.app))
-        assert "Filter by title" not in screen
+        assert "Open as PDF" not in screen
         assert "Move down" not in screen
 
 

@@ -172,7 +172,7 @@ def test_every_state_has_a_sign_that_is_no_colour(drawn: Drawn, look: str) -> No
     }
     assert words_with_signs(screens["keys"], 1) == {
         ("✓", "active"),
-        ("~", "until"),
+        ("~", "expires"),
         ("✗", "revoked"),
         ("!", "never"),
     }

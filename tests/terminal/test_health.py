@@ -262,5 +262,5 @@ def test_nothing_left_is_told_from_nothing_known(
 
 
 async def test_without_an_importer_there_is_no_tick(store: Store, home: Path) -> None:
-    async with health(store, home) as pilot:
-        await shows(pilot.app, "○  importer  none is running; start one with `resumes up`")
+    async with health(store, home, size=LARGE) as pilot:
+        await shows(pilot.app, "○  importer  none is running")

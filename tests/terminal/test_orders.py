@@ -265,7 +265,7 @@ async def test_a_page_and_its_dialogs_can_be_left_while_they_load(store: Store) 
             await pilot.pause()
 
         await presses(pilot, "enter")
-        await shows(pilot.app, "ana · Mine")
+        await shows(pilot.app, "ana › Mine")
         assert isinstance(pilot.app.screen, DetailScreen)
         assert toasts(pilot.app) == []
 

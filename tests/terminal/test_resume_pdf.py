@@ -88,7 +88,7 @@ async def test_o_shows_the_resume_in_the_systems_viewer(
         await shows(pilot.app, "Zoë Ångström")
         if opens:
             await presses(pilot, "enter")
-            await shows(pilot.app, "ana · Zoë Ångström Resume")
+            await shows(pilot.app, "ana › Zoë Ångström Resume")
         await shows(pilot.app, "o PDF")
 
         await presses(pilot, "o")

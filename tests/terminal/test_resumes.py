@@ -257,7 +257,7 @@ async def test_typing_finds_and_escape_brings_all_back(store: Store) -> None:
         await presses(pilot, "escape")
         await types(pilot, "/   ")
         await presses(pilot, "enter")
-        await shows(pilot.app, "ana · 1 of 2", "/ Filter")
+        await shows(pilot.app, "ana · 2 of 2", "/ Filter")
 
 
 async def test_a_filter_stays_while_what_was_found_is_looked_at(store: Store) -> None:
@@ -268,12 +268,12 @@ async def test_a_filter_stays_while_what_was_found_is_looked_at(store: Store) ->
         await shows(pilot.app, 'ana · "bak" · 1 of 1')
 
         await presses(pilot, "enter")
-        await shows(pilot.app, "ana · Baker")
+        await shows(pilot.app, "ana › Baker")
         await presses(pilot, "escape")
         await shows(pilot.app, 'ana · "bak" · 1 of 1')
 
         await presses(pilot, "escape")
-        await shows(pilot.app, "ana · 1 of 2")
+        await shows(pilot.app, "ana · 2 of 2")
 
 
 async def test_nothing_found_says_what_was_looked_for(store: Store) -> None:
@@ -389,7 +389,7 @@ async def test_a_resume_is_exported_to_the_folder_that_is_named(store: Store, op
         await shows(pilot.app, "Mine")
         if opens:
             await presses(pilot, "enter")
-            await shows(pilot.app, "ana · Mine")
+            await shows(pilot.app, "ana › Mine")
 
         await presses(pilot, "x")
         await shows(pilot.app, "Format")

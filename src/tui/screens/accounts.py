@@ -1,9 +1,7 @@
 """The accounts screen: the list, an account's details, its plan, its deletion."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from enum import StrEnum
-from functools import partial
 from typing import ClassVar, Final
 
 from textual import on, work
@@ -19,14 +17,14 @@ from resumes.store.accounts import AccountInfo, AccountSummary
 from resumes.store.plans import PlanInfo
 from resumes.store.store import Store
 from resumes.text import counted
-from tui.keys import ModeAsked, Place, bindings, shown_key
+from tui.keys import Place, Target, bindings, shown_key
 from tui.screens.account_form import CreateAccountDialog
-from tui.screens.base import PageRead, SplitScreen
+from tui.screens.base import Order, PageRead, SplitScreen
 from tui.screens.dialogs import Chooser, ConfirmDialog, Fact, no_accounts
 from tui.screens.plans import WINDOWS, listing_text, maximum_text, rate_text
 from tui.session import UiSession
 from tui.store_calls import Failure, call, store_work
-from tui.text import AGE_CELLS, NONE, age, joined, minute, quota_bar, safe, tell
+from tui.text import AGE_CELLS, NONE, age, minute, quota_bar, safe, tell
 from tui.widgets.paged_list import ListColumn, PagedList, text_cell
 from tui.widgets.text_pane import Paragraph, TextPane
 
@@ -232,18 +230,6 @@ class Going:
     total: int
 
 
-class Order(StrEnum):
-    """What the accounts are sorted by, as the title line says it."""
-
-    NAME = "by name"
-    FULLEST = "fullest first"
-
-    @property
-    def next(self) -> "Order":
-        """The order that comes after it."""
-        return Order.FULLEST if self is Order.NAME else Order.NAME
-
-
 @dataclass(frozen=True, slots=True)
 class AccountRow:
     """An account, and how many active keys it has."""
@@ -252,21 +238,14 @@ class AccountRow:
     active_keys: int
 
 
-def read_rows(store: Store, order: Order) -> PageRead[AccountRow]:
+def read_rows(store: Store) -> PageRead[AccountRow]:
     """Return every account, also those being deleted; `about` is the list of all plans."""
     active_keys = accounts.count_active_keys(store)
     rows = [
         AccountRow(account, active_keys.get(account.id, 0))
         for account in accounts.list_accounts(store, closed_too=True)
     ]
-    return PageRead(ordered(rows, order), about=plans.list_plans(store))
-
-
-def ordered(rows: Sequence[AccountRow], order: Order) -> list[AccountRow]:
-    """Return the rows in that order; with the fullest first, those without a limit come last."""
-    if order is Order.NAME:
-        return sorted(rows, key=lambda row: row.account.name)
-    return sorted(rows, key=lambda row: (-fullness(row.account), row.account.name))
+    return PageRead(rows, about=plans.list_plans(store))
 
 
 def fullness(account: AccountInfo) -> float:
@@ -317,6 +296,10 @@ class AccountsScreen(SplitScreen[AccountRow]):
     """The accounts with their plans and usage, and in a wide terminal details of one."""
 
     MODE = "accounts"
+    ORDERS = (
+        Order("by name", lambda row: row.account.name),
+        Order("fullest first", lambda row: (-fullness(row.account), row.account.name)),
+    )
     REFRESH_S = 5.0
     BINDINGS: ClassVar[list[BindingType]] = bindings(Place.ACCOUNTS)
     DEFAULT_CSS = """
@@ -329,7 +312,6 @@ class AccountsScreen(SplitScreen[AccountRow]):
         self._details_pane.add_class("panel")
         self._details_pane.border_title = safe("Details")
         super().__init__(session, self._details_pane)
-        self._order = Order.NAME
         self._plans: Sequence[PlanInfo] = ()
         self._going: dict[str, Going] = {}
         """The accounts that are being deleted here, by name."""
@@ -349,19 +331,21 @@ class AccountsScreen(SplitScreen[AccountRow]):
     def row_key(self, row: AccountRow) -> str:
         return row.account.name
 
+    def words(self, row: AccountRow) -> str:
+        return f"{row.account.name} {row.account.plan} {row.account.id}"
+
     def reading(self, cursor: str) -> Callable[[Store], PageRead[AccountRow]]:
-        return partial(read_rows, order=self._order)
+        return read_rows
 
     def page_arrived(self, read: PageRead[AccountRow]) -> None:
         self._plans = read.about
 
-    def heading(self) -> Content:
-        parts = [safe(counted(self.list.pages.count, "account")), safe(self._order)]
-        parts += [
-            safe(f"deleting {name}: {going.gone:,} of {going.total:,} resumes", "$warning")
-            for name, going in self._going.items()
-        ]
-        return joined(parts, by=" · ")
+    def heading(self) -> Iterable[Content]:
+        yield safe(counted(self.list.pages.count, "account"))
+        yield safe(self.order.label)
+        for name, going in self._going.items():
+            words = f"deleting {name}: {going.gone:,} of {going.total:,} resumes"
+            yield safe(words, "$warning")
 
     def on_mount(self) -> None:
         if self.session.read_only:
@@ -402,27 +386,19 @@ class AccountsScreen(SplitScreen[AccountRow]):
         """Show the account's resumes."""
         account = self._account("open")
         if account is not None:
-            self.session.account = account.name
-            self.post_message(ModeAsked("resumes"))
+            self.follow_link(Target("resumes", account.name), account.name)
 
     def action_show_keys(self) -> None:
         """Show the account's keys."""
         account = self._account("show keys of")
         if account is not None:
-            self.session.keys_account = account.name
-            self.post_message(ModeAsked("keys"))
+            self.follow_link(Target("keys", account.name), account.name)
 
     def action_show_imports(self) -> None:
         """Show the account's imports."""
         account = self._account("show imports of")
         if account is not None:
-            self.session.imports_account = account.name
-            self.post_message(ModeAsked("imports"))
-
-    def action_next_order(self) -> None:
-        """Sort the accounts in the next order."""
-        self._order = self._order.next
-        self.restart()
+            self.follow_link(Target("imports", account.name), account.name)
 
     @work
     async def action_create_account(self) -> None:
@@ -444,7 +420,7 @@ class AccountsScreen(SplitScreen[AccountRow]):
             # In full it is often longer than the line.
             inbox = f"{made.inbox.parent.name}/{name}"
             tell(self, f"Created {name} (plan: {plan}). Inbox: {inbox}")
-        self.action_reload()
+        self.reload(row=name)
 
     @store_work()
     async def action_change_plan(self) -> None:
@@ -498,11 +474,9 @@ class AccountsScreen(SplitScreen[AccountRow]):
             self.show_failure(failure)
             return
         del self._going[name]
-        session.account = None if session.account == name else session.account
-        session.keys_account = None if session.keys_account == name else session.keys_account
-        session.imports_account = (
-            None if session.imports_account == name else session.imports_account
-        )
+        session.accounts = {
+            mode: None if whose == name else whose for mode, whose in session.accounts.items()
+        }
         tell(self, f"Deleted {name} with {counted(gone, 'resume')}.")
         self.action_reload()
 

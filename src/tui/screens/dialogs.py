@@ -43,6 +43,9 @@ class Dialog(ModalScreen[T | None], Generic[T]):
     LABELS: ClassVar[Mapping[str, str]] = {}
     """What keys are called here, by Textual's action."""
 
+    ENTER_SUBMITS: ClassVar[bool] = False
+    """Whether enter in a line submits, instead of going to the button."""
+
     def __init__(self, title: str) -> None:
         super().__init__()
         self._title = title
@@ -67,8 +70,12 @@ class Dialog(ModalScreen[T | None], Generic[T]):
         line.labels = self.LABELS
         yield line
 
+    def is_ready(self) -> bool:
+        """Return whether what was typed can be submitted; if not, say why, and focus it."""
+        return True
+
     def submit(self) -> object:
-        """Check what was typed, and end with it."""
+        """End with what was typed."""
 
     def action_cancel(self) -> None:
         """End without a result."""
@@ -77,9 +84,19 @@ class Dialog(ModalScreen[T | None], Generic[T]):
     # Textual calls a decorated method of each class, not the one that overrides it.
 
     @on(SafeInput.Submitted)
+    def _go_on(self) -> None:
+        """Go from a line to the button: a stray line creates nothing."""
+        if not self.is_ready():
+            return
+        if self.ENTER_SUBMITS:
+            self.submit()
+        else:
+            self.query_one("#submit").focus()
+
     @on(TextButton.Pressed, "#submit")
     def _submit(self) -> None:
-        self.submit()
+        if self.is_ready():
+            self.submit()
 
     @on(TextButton.Pressed, "#cancel")
     def _cancel(self) -> None:
@@ -183,6 +200,8 @@ class ConfirmDialog(Dialog[bool]):
     With `typed` the answer is yes only when just that was typed.
     """
 
+    ENTER_SUBMITS = True
+
     def __init__(
         self,
         question: str,
@@ -214,11 +233,14 @@ class ConfirmDialog(Dialog[bool]):
         first = "#cancel" if self._typed is None else "Input"
         self.query_one(first).focus()
 
+    def is_ready(self) -> bool:
+        if self._typed is None or self.query_one(SafeInput).value.strip() == self._typed:
+            return True
+        tell(self, f'Type "{self._typed}" exactly to confirm.', "warning")
+        self.query_one(SafeInput).focus()
+        return False
+
     def submit(self) -> None:
-        if self._typed is not None and self.query_one(SafeInput).value.strip() != self._typed:
-            tell(self, f'Type "{self._typed}" exactly to confirm.', "warning")
-            self.query_one(SafeInput).focus()
-            return
         self.dismiss(True)
 
 
@@ -232,11 +254,11 @@ class HelpScreen(Dialog[None]):
 
     LABELS: ClassVar[Mapping[str, str]] = CLOSE
 
-    def __init__(self, over: Screen[object], keymap: Mapping[str, str]) -> None:
+    def __init__(self, over: Screen[object], keymap: Mapping[str, str], *, read_only: bool) -> None:
         super().__init__("Keyboard shortcuts")
         here = places_of(over)
         places = [*here, *(place for place in Place if place not in here)]
-        self._groups = [help_group(place, keymap) for place in places]
+        self._groups = [help_group(place, keymap, read_only=read_only) for place in places]
         self._text = TextPane()
 
     def fields(self) -> Iterable[Widget]:
@@ -256,8 +278,10 @@ def places_of(screen: Screen[object]) -> list[Place]:
     return [place for place in Place if place in found]
 
 
-def help_group(place: Place, keymap: Mapping[str, str]) -> list[Content]:
-    """Return the name of the place and a line for each of its keys, after them a blank one."""
+def help_group(
+    place: Place, keymap: Mapping[str, str], *, read_only: bool = False
+) -> list[Content]:
+    """Return the name of the place and a line for each key that works there, then a blank one."""
     rows = [
         joined(
             [
@@ -266,7 +290,7 @@ def help_group(place: Place, keymap: Mapping[str, str]) -> list[Content]:
             ]
         )
         for action in ACTIONS
-        if action.place is place
+        if action.place is place and not (read_only and action.changes)
     ]
     return [safe(place, "bold underline"), *rows, safe("")]
 
@@ -342,3 +366,30 @@ def no_accounts(session: UiSession) -> Sequence[Content]:
     screen = shown_key("everywhere.accounts", session.keymap)
     key = shown_key("accounts.create", session.keymap)
     return there_are_none, safe(f"Press {screen} then {key}, or run"), safe(command)
+
+
+@dataclass(frozen=True, slots=True)
+class Copyable:
+    """Something that can be copied, and what it is called."""
+
+    what: str
+    text: str
+
+
+COPY_COLUMNS: tuple[ListColumn[Copyable], ...] = (
+    ListColumn("WHAT", 10, lambda one: safe(one.what)),
+    ListColumn("", 0, lambda one: text_cell(one.text)),
+)
+
+
+class CopyDialog(Chooser[Copyable]):
+    """Gives what to copy, None if it was canceled."""
+
+    def __init__(self, store: Store, found: Sequence[Copyable]) -> None:
+        super().__init__(
+            store,
+            title="Copy",
+            columns=COPY_COLUMNS,
+            key=lambda one: one.what,
+            read=lambda _: found,
+        )

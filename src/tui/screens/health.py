@@ -21,7 +21,7 @@ from resumes.store.import_ledger import FileOutcome
 from resumes.store.store import Size, Store
 from resumes.text import counted, in_bytes
 from tui import clipboard
-from tui.keys import Place, bindings
+from tui.keys import Place, Target, bindings
 from tui.screens.base import ListScreen, PageRead
 from tui.screens.dialogs import CLOSE, Dialog
 from tui.session import UiSession
@@ -46,12 +46,20 @@ SIGNS = {
 }
 """By state, the worst first."""
 
+IDLE = Sign("○", "idle", "$text-muted")
+
+
+def sign_of(finding: Finding) -> Sign:
+    """Return how the finding is shown: what does not run has no tick."""
+    return IDLE if finding.is_idle else SIGNS[finding.severity]
+
+
 SEVERITY = {state: number for number, state in enumerate(SIGNS)}
 
 
 def mark_cell(finding: Finding) -> Content:
     """Return the mark alone, for a column of one cell."""
-    sign = SIGNS[finding.severity]
+    sign = sign_of(finding)
     return safe(sign.mark, sign.style)
 
 
@@ -83,7 +91,7 @@ def remedy_line(finding: Finding) -> Content:
 
 def finding_line(finding: Finding) -> Content:
     """Return the finding after its sign."""
-    sign = SIGNS[finding.severity]
+    sign = sign_of(finding)
     subject = safe(f"{sign.mark} {finding.subject}", sign.style)
     return joined([subject, safe(finding.text)], by="  ")
 
@@ -211,7 +219,7 @@ class FindingDialog(Dialog[None]):
     LABELS: ClassVar[Mapping[str, str]] = CLOSE
 
     def __init__(self, finding: Finding) -> None:
-        super().__init__(f"{finding.subject}: {SIGNS[finding.severity].word}")
+        super().__init__(f"{finding.subject}: {sign_of(finding).word}")
         self._finding = finding
 
     def fields(self) -> Iterable[Widget]:
@@ -227,6 +235,19 @@ def iter_paragraphs(finding: Finding) -> Iterator[Paragraph]:
         yield Paragraph(safe(""))
         yield Paragraph(safe("Run in a shell (c in the list to copy):", "dim"))
         yield Paragraph(safe(finding.command), mark="  ")
+
+
+def find_link(finding: Finding) -> Target | None:
+    """Return where what the finding is about can be seen and changed; None if nowhere here."""
+    match finding.subject:
+        case "files" | "requests":
+            is_outcome = finding.about in set(FileOutcome)
+            return Target("imports", only=finding.about if is_outcome else "")
+        case "quota" | "counters":
+            return Target("accounts", row=finding.about)
+        case "keys":
+            return Target("keys", row=finding.about)
+    return None
 
 
 COLUMNS: tuple[ListColumn[Finding], ...] = (
@@ -271,6 +292,9 @@ class HealthScreen(ListScreen[Finding]):
     def row_key(self, row: Finding) -> str:
         return f"{row.subject} {row.about}"
 
+    def words(self, row: Finding) -> str:
+        return f"{row.subject} {row.text}"
+
     def reading(self, cursor: str) -> Callable[[Store], PageRead[Finding]]:
         session, cache = self.session, self._cache
 
@@ -285,11 +309,12 @@ class HealthScreen(ListScreen[Finding]):
     def page_arrived(self, read: PageRead[Finding]) -> None:
         self._gauges.show(read.about)
 
-    def heading(self) -> Content:
+    def heading(self) -> Iterable[Content]:
         pages = self.list.pages
         rows = [pages.peek(number) for number in range(pages.count)]
-        found = tally([row for row in rows if isinstance(row, Finding)])
-        return joined([safe("Findings"), found], by=" · ") if rows else safe("Checking…")
+        yield (
+            tally([row for row in rows if isinstance(row, Finding)]) if rows else safe("Checking…")
+        )
 
     @on(PagedList.Changed)
     def show_remedy(self) -> None:
@@ -300,8 +325,12 @@ class HealthScreen(ListScreen[Finding]):
 
     @on(PagedList.Chosen)
     def open_finding(self, chosen: PagedList.Chosen) -> None:
-        """Show the finding in full."""
-        self.app.push_screen(FindingDialog(chosen.row))
+        """Show what the finding is about, or else the finding in full."""
+        link = find_link(chosen.row)
+        if link is None:
+            self.app.push_screen(FindingDialog(chosen.row))
+        else:
+            self.follow_link(link)
 
     def action_reload(self) -> None:
         """Check everything again, without cached results."""

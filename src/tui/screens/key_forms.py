@@ -87,6 +87,14 @@ class SpanField(Vertical):
         lines = self.query(SafeInput)
         return self._understand(lines.first().value.strip() if lines else self._preset)
 
+    def check(self) -> bool:
+        """Return whether it can be used; if not, say why, and focus it."""
+        understood = self.understood
+        if not understood.is_usable:
+            tell(self, understood.words, "warning")
+            self.query_one(SafeInput).focus()
+        return understood.is_usable
+
     @on(SafeInput.Changed)
     def show_understood(self) -> None:
         """Show below the line what is understood of it."""
@@ -134,12 +142,11 @@ class CreateKeyDialog(Dialog[KeyWish]):
     def on_mount(self) -> None:
         self.query_one(NameLine).focus()
 
+    def is_ready(self) -> bool:
+        return self.query_one(SpanField).check()
+
     def submit(self) -> None:
         expiry = self.query_one(SpanField)
-        if not expiry.understood.is_usable:
-            tell(self, expiry.understood.words, "warning")
-            expiry.query_one(SafeInput).focus()
-            return
         account = self.query_one(Choices).chosen
         name = self.query_one(NameLine).value.strip()
         self.dismiss(KeyWish(account, name, expiry.understood.span))
@@ -169,13 +176,11 @@ class RotateDialog(Dialog[timedelta]):
     def on_mount(self) -> None:
         self.query_one(SafeInput).focus()
 
+    def is_ready(self) -> bool:
+        return self.query_one(SpanField).check()
+
     def submit(self) -> None:
-        grace = self.query_one(SpanField).understood
-        if not grace.is_usable:
-            tell(self, grace.words, "warning")
-            self.query_one(SafeInput).focus()
-            return
-        self.dismiss(grace.span)
+        self.dismiss(self.query_one(SpanField).understood.span)
 
 
 MAX_SECRET_CHARS: Final = 200
@@ -217,12 +222,15 @@ class RegisterKeyDialog(Dialog[Foreign]):
     def on_mount(self) -> None:
         self.query_one(SecretLine).focus()
 
-    def submit(self) -> None:
+    def is_ready(self) -> bool:
         line = self.query_one(SecretLine)
-        secret = line.value.strip()
-        if not FORM.fullmatch(secret):
+        is_ready = FORM.fullmatch(line.value.strip()) is not None
+        if not is_ready:
             tell(self, NOT_A_KEY, "warning")
             line.focus()
-            return
+        return is_ready
+
+    def submit(self) -> None:
+        secret = self.query_one(SecretLine).value.strip()
         name = self.query_one(NameLine).value.strip()
         self.dismiss(Foreign(self.query_one(Choices).chosen, name, secret))

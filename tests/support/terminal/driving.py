@@ -25,6 +25,7 @@ from resumes.settings import Settings
 from resumes.store.store import Store
 from tui.app import ResumesApp
 from tui.deletions import Deletions
+from tui.keys import Target
 from tui.session import UiSession
 from tui.widgets.bars import KeyLine
 
@@ -68,9 +69,8 @@ async def running(
     session = UiSession(
         store,
         read_only,
-        account,
-        account,
-        open_id,
+        {"resumes": account, "keys": account},
+        None if open_id is None else Target("resumes", account, opens=open_id),
         settings=settings or Settings(),
         program=program,
         deletions=Deletions(clock),
