@@ -103,6 +103,7 @@ clean:  ## remove the environment and what tools left
 
 # The project itself is installed last and without its dependencies: they are in the lock.
 .venv/runtime: requirements/runtime.txt pyproject.toml | .venv/bin/python
+	@echo 'Installing the service and what it needs. This takes about a minute.'
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/runtime.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@test -e .venv/dev || $(SATISFIED)

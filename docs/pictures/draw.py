@@ -206,7 +206,7 @@ def draw(folder: Path) -> None:
         settings = load_settings(home=home)
         fill(store, settings.inbox, clock)
         session = prepare(store, settings=settings)
-        session.account = "demo"
+        session.accounts["resumes"] = "demo"
         asyncio.run(draw_all(session, folder))
         write(folder / "command-line.svg", command_line.picture(home))
 

@@ -11,7 +11,7 @@ HEAD: Final = """\
 # Keys of the terminal UI
 
 `?` shows the keys that work where you are, the last line the most common ones, and `:` opens the command palette: `:keys`
-goes to the Keys screen. Esc closes one layer (a filter, a dialog, a screen) and never quits. A key that does nothing says
+goes to the Keys screen. Esc closes one layer (a filter, a dialog, a page) and never quits. A key that does nothing says
 why. Every key that changes something has a command that does the same, and `--read-only` disables it.
 
 `make keys` writes this page from the table in `src/tui/keys.py`.

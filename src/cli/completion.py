@@ -107,7 +107,7 @@ def resume_ids(context: click.Context, _: click.Parameter, incomplete: str) -> l
     def find(store: "Store") -> Iterator[CompletionItem]:
         from resumes.store import stored_resumes
 
-        account = choose_account(store, context.params.get("account"))
+        account = choose_account(_session(context), store, context.params.get("account"))
         before = _just_before(incomplete) if incomplete else ""
         for entry in stored_resumes.list_page(store, account.id, cursor=before, limit=MOST).entries:
             title = cut(safe_text(entry.shown_title), HELP_CELLS)
@@ -133,6 +133,11 @@ def retriable_ids(
 ) -> list[CompletionItem]:
     """Return IDs of dropped files that failed, and then of those that are held."""
     return _offer(context, lambda store: _iter_files(store, "failed", "held"), incomplete)
+
+
+def failed_ids(context: click.Context, _: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Return IDs of dropped files that failed."""
+    return _offer(context, lambda store: _iter_files(store, "failed"), incomplete)
 
 
 def held_ids(context: click.Context, _: click.Parameter, incomplete: str) -> list[CompletionItem]:

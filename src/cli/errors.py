@@ -101,10 +101,16 @@ class ReaderGone(Exception):
     """
 
 
-def run(call: Callable[[], object], *, log_folder: Callable[[], Path | None]) -> int:
+def run(
+    call: Callable[[], object],
+    *,
+    typeable: Callable[[str], str],
+    log_folder: Callable[[], Path | None],
+) -> int:
     """Run the call, say how it failed, if it did, and return the exit code.
 
-    `log_folder` is asked for a place for the traceback of an unexpected failure; None has none.
+    `typeable` makes the commands that a message names lead to this run's home and store. `log_folder`
+    is asked for a place for the traceback of an unexpected failure; None has none.
     """
     try:
         result = call()
@@ -123,7 +129,7 @@ def run(call: Callable[[], object], *, log_folder: Callable[[], Path | None]) ->
     except click.ClickException as error:
         code = _tell(error.format_message(), error.exit_code)
     except ResumesError as error:
-        code = _tell(error.message, EXIT_CODES[error.code])
+        code = _tell(typeable(error.message), EXIT_CODES[error.code])
     except OSError as error:
         code = _tell(_explain(error), ExitCode.FAILED)
     except Exception:  # noqa: BLE001 - the edge: whatever nobody foresaw must not reach the user as a traceback

@@ -9,7 +9,7 @@ from typing import TextIO
 
 import orjson
 
-from cli.output import narrate_by, safe_json, safe_text
+from cli.output import TIME, narrate_by, safe_json, safe_text
 from resumes.clock import timestamp
 from resumes.log_writer import LogWriter
 
@@ -113,6 +113,6 @@ def _set_up(handler: logging.Handler, *, as_json: bool) -> None:
         # Whoever reads lines of JSON gets no others.
         narrate_by(logging.getLogger("resumes.cli").log)
     else:
-        handler.setFormatter(SafeFormatter(FORMAT, "%Y-%m-%dT%H:%M:%SZ"))
+        handler.setFormatter(SafeFormatter(FORMAT, TIME))
     logging.basicConfig(level=logging.WARNING, handlers=[handler])
     logging.getLogger("resumes").setLevel(logging.INFO)

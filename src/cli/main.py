@@ -68,6 +68,7 @@ class Resumes(LazyGroup):
         kwargs |= {"standalone_mode": False, "obj": session}
         code = errors.run(
             lambda: super(Resumes, self).main(*args, **kwargs),
+            typeable=lambda message: session.installation().typeable(message),
             log_folder=lambda: _log_folder(session),
         )
         sys.exit(code)

@@ -1,12 +1,14 @@
 """What commands print: data on standard output, messages on standard error, tables, outcome lines."""
 
+import contextlib
 import json
 import logging
 import os
 import shutil
 import sys
+import time
 import unicodedata
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -67,9 +69,24 @@ Narrator = Callable[[int, str], None]
 
 
 class _Narration:
-    """Who narrates in this process, if not lines of text."""
+    """Who narrates in this process, if not lines of text, and whether these begin with the time."""
 
     by: Narrator | None = None
+    is_timed: bool = False
+
+
+TIME: Final = "%Y-%m-%dT%H:%M:%SZ"
+"""The time of a log line, in UTC."""
+
+
+@contextlib.contextmanager
+def timed(*, is_wanted: bool = True) -> Iterator[None]:
+    """Begin each message of the block with the time, as log lines do: it is one of many for hours."""
+    _Narration.is_timed = is_wanted
+    try:
+        yield
+    finally:
+        _Narration.is_timed = False
 
 
 def narrate_by(narrator: Narrator | None) -> None:
@@ -82,6 +99,8 @@ def say(text: str = "", *, level: int = logging.INFO) -> None:
 
     The level is for those who read logs, where it goes to one.
     """
+    if _Narration.is_timed and text:
+        text = f"{time.strftime(TIME, time.gmtime())} {text}"
     if _Narration.by is None:
         click.echo(text, file=sys.stderr, color=_color())
     elif words := click.unstyle(text).strip():

@@ -4,7 +4,6 @@ import contextlib
 import shlex
 import shutil
 import sys
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -99,15 +98,6 @@ def program() -> str:
 pass_session = click.make_pass_decorator(Session)
 
 
-@contextlib.contextmanager
-def naming_commands(session: Session) -> Iterator[None]:
-    """Have the commands that a refusal in the block names lead to this session's home and store."""
-    try:
-        yield
-    except InvalidArgument as error:
-        raise InvalidArgument(session.installation().typeable(error.message)) from None
-
-
 def make_home(home: Path) -> None:
     """Create the folder if it does not exist, for its owner only, as it holds personal data."""
     try:
@@ -118,13 +108,14 @@ def make_home(home: Path) -> None:
         ) from error
 
 
-def choose_account(store: "Store", name: str | None) -> "AccountInfo":
-    """Return the account of this name; without a name the only one there is.
+def choose_account(session: Session, store: "Store", name: str | None) -> "AccountInfo":
+    """Return the account of this name; without a name that of the setting, or the only one there is.
 
     Raises NotFound, and InvalidArgument when there are several to choose from.
     """
     from resumes.store import accounts
 
+    name = name or session.settings().account
     if name is not None:
         return accounts.get_account(store, name)
     known = accounts.list_accounts(store)

@@ -27,7 +27,7 @@ from importer.files import Folders, Signature, safe_stem, split_extension
 from importer.outcomes import Conclusion, Refusal, issues_as_dicts
 from resumes.analyzer import Resume
 from resumes.clock import Clock, timestamp
-from resumes.import_reasons import Reason
+from resumes.import_reasons import Reason, find_hint
 from resumes.output_files import flush
 from resumes.store.accounts import NAME
 from resumes.store.import_ledger import FileOutcome
@@ -38,6 +38,7 @@ MARKER = "resumes_import_report"
 """A report's first field, by which it is known as ours if it gets into the inbox (pitfalls I13)."""
 
 VERSION = 1
+DONE_HINT = "The resume is stored. The warnings list what may be wrong in it."
 MAX_REPORT_BYTES = 64 * 1024 * 1024
 
 
@@ -56,7 +57,7 @@ def compose(
         MARKER: VERSION,
         "outcome": conclusion.outcome.value,
         **(refusal.as_dict() if refusal else no_refusal),
-        "hint": conclusion.hint,
+        "hint": find_hint(refusal.reason, claim.id) if refusal else DONE_HINT,
         "issues": issues_as_dicts(refusal.issues if refusal else ()),
         "warnings": issues_as_dicts(conclusion.warnings),
         "items": [item.as_dict() for item in conclusion.items],

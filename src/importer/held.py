@@ -20,9 +20,11 @@ from importer.files import (
 )
 from importer.filing import FAILED, load_report, report_path
 from importer.unpack import text
-from resumes.errors import QuotaReached
-from resumes.store import Store, identifiers, import_ledger, import_requests
+from resumes.clock import timestamp
+from resumes.errors import Conflict, NotFound, QuotaReached
+from resumes.store import Store, identifiers, import_history, import_ledger, import_requests
 from resumes.store.accounts import AccountInfo
+from resumes.store.import_history import FileRow
 from resumes.store.import_requests import RequestedFile, RequestKind
 from resumes.watched_folder import HELD, HELD_NAME
 from resumes.watched_names import REPORT, find_extension
@@ -33,6 +35,9 @@ RELEASE_FILES = 500
 FRESH_NS = 2_000_000_000
 """A folder that changed so short a time before it was listed may have changed once more within
 the same tick of the file system's clock."""
+
+SETTLED_S = 10
+"""How long ago a file has to have failed before it can be missing: first it is recorded, then moved."""
 
 FOREIGN_FILES = 1_000
 """Files of one folder that nobody watches, looked for at a time."""
@@ -108,6 +113,58 @@ def _iter_failed(root: Path, asked: Iterable[RequestedFile]) -> Iterator[PutAway
                     file = PutAway(str(report.get("claim_id")), str(report.get("account_id")), path)
                     if file[:2] in claims:
                         yield file
+
+
+class FailedFiles:
+    """The failed files of one ROOT: those that somebody deleted, or moved back into the inbox, need no
+    attention any more and are dismissed."""
+
+    def __init__(self, store: Store, root: Path) -> None:
+        self._store = store
+        self._root = root
+        self._looked_at: dict[str, int] = {}
+        """When each folder had changed when all that was missing in it was dismissed."""
+
+    def dismiss_missing(self) -> int:
+        """Dismiss the failed files that are not in their folder any more; return how many.
+
+        Do nothing unless a folder has changed since, and while one might change yet: an editor that
+        saves a file may remove it first. Raises StoreError and OSError.
+        """
+        folder = self._root / FAILED
+        folders = [str(folder), *_list_folders(folder)]
+        now_ns = time.time_ns()
+        try:
+            changed_at = {path: os.stat(path).st_mtime_ns for path in folders}  # noqa: PTH116
+            if changed_at == self._looked_at or now_ns - max(changed_at.values()) < FRESH_NS:
+                return 0
+            names = [name for path in folders for name in os.listdir(path)]  # noqa: PTH208
+        except FileNotFoundError:  # nothing failed yet, or somebody is tidying up
+            return 0
+        until = timestamp(self._store.clock() - SETTLED_S * 1_000_000)
+        try:
+            missing = list(self._iter_missing(names))
+            settled = [one for one in missing if one.finished_at < until]
+            import_requests.dismiss_files(self._store, settled)
+        except (NotFound, Conflict):  # somebody else dismissed one meanwhile
+            return 0
+        if len(settled) == len(missing):
+            self._looked_at = changed_at
+        return len(settled)
+
+    def _iter_missing(self, names: Iterable[str]) -> Iterator[FileRow]:
+        """Yield the failed files that none of these names belongs to, and that are not where they came
+        from either."""
+        ends = {split_extension(name)[0][-8:] for name in names}
+        root = escaped(str(self._root))
+        for account_id, claim_ids in import_requests.iter_files_for(self._store, RequestKind.RETRY):
+            for claim_id in claim_ids:
+                if claim_id[-8:] in ends:
+                    continue
+                file = import_history.get_file(self._store, claim_id, account_id=account_id)
+                is_here = file.root == root and not file.is_under_way
+                if is_here and not os.path.lexists(self._root / file.name):
+                    yield file
 
 
 def _count_due(files: list[PutAway], free_places: int | None) -> tuple[int, bool]:

@@ -19,7 +19,8 @@ from importer.batch import Candidate, FailureReason, Left, Queues
 from importer.claims import Claim, ClaimIds
 from importer.failpoints import Observer, Step, unobserved
 from importer.files import escaped
-from importer.held import Returns
+from importer.filing import FAILED
+from importer.held import FailedFiles, Returns
 from importer.helpers import Batch, Helpers, Setup
 from importer.inbox import find_inboxes, iter_inbox
 from importer.intake import Intake
@@ -35,6 +36,7 @@ from resumes.store import Store, accounts, identifiers
 from resumes.store.accounts import AccountInfo
 from resumes.store.import_ledger import FileOutcome
 from resumes.store.importers import ImporterState
+from resumes.text import counted
 
 MAINTENANCE_INTERVAL_S = 0.5
 """How often to see to what others change: half of what people are promised."""
@@ -99,6 +101,7 @@ class Importer:
             notices=notices,
         )
         self._returns = Returns(store, root)
+        self._failed_files = FailedFiles(store, root)
         self._helpers = Helpers(
             lambda number: Setup(store.url, root, number, options, observe),
             most=options.workers,
@@ -298,6 +301,15 @@ class Importer:
         self._note_unknown(unknown)
         self._returns.take_requests()
         self._find_owners()
+        if not (self._under_way or self._resumed or self._left_slots or self.is_stuck):
+            self._dismiss_missing()
+
+    def _dismiss_missing(self) -> None:
+        count = self._failed_files.dismiss_missing()
+        if count:
+            self._notices.tell(
+                f"Dismissed {counted(count, 'failed file')} no longer in {FAILED}: deleted or moved"
+            )
 
     def _find_owners(self) -> None:
         self._intake.find_owners({one.name: one for one in self._accounts})

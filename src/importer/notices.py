@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from importer.claims import Claim
 from importer.files import escaped
+from importer.filing import FAILED
 from importer.outcomes import Conclusion
 from resumes.store.import_ledger import FileOutcome
 from resumes.store.importers import ImporterFinding, ImporterState
@@ -24,6 +25,8 @@ class FileReport(NamedTuple):
     resume_id: str | None
     warnings: int
     claim_id: str = ""
+    is_retry: bool = False
+    """Whether it had failed before and was retried."""
 
 
 def as_report(claim: Claim, conclusion: Conclusion, target: str) -> FileReport:
@@ -39,6 +42,7 @@ def as_report(claim: Claim, conclusion: Conclusion, target: str) -> FileReport:
         resume_id=conclusion.resume_id,
         warnings=len(conclusion.warnings),
         claim_id=claim.id,
+        is_retry=claim.is_return and claim.source.startswith(f"{FAILED}/"),
     )
 
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from resumes import analyzer
 from resumes.analyzer import Format, Resume
 from resumes.errors import ErrorCode, InvalidJson, InvalidResume, Issue, NotFound, ResumesError
-from resumes.import_reasons import HINTS, Reason
+from resumes.import_reasons import Reason
 from resumes.store.creation import Created, Creation, Duplicate, Outcome
 from resumes.store.import_history import FileRow
 from resumes.store.import_ledger import MAX_PROBLEMS, FileOutcome, Item, Items, Problem, Verdict
@@ -113,13 +113,6 @@ class Conclusion(NamedTuple):
     refusal: Refusal | None = None
     warnings: tuple[Issue, ...] = ()
     items: tuple[ItemConclusion, ...] = ()
-
-    @property
-    def hint(self) -> str:
-        """What the file's owner can do."""
-        if self.refusal is not None:
-            return HINTS[self.refusal.reason]
-        return "The resume is stored. The warnings list what may be wrong in it."
 
     @property
     def remark(self) -> str | None:

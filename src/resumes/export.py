@@ -138,15 +138,18 @@ def iter_resumes(store: Store, account_id: str) -> Iterator[StoredResume]:
         cursor = page.cursor
 
 
-def write(folder: Path, exported: Exported) -> bool:
+def write(folder: Path, exported: Exported, *, overwrite: bool = True) -> bool:
     """Write the resume to a file of its own in the folder. Return whether anything had its name.
 
-    The file is there whole or not at all, and what had its name is gone, unopened: an earlier
-    export, a link, a pipe. Raises InvalidArgument if it cannot be written.
+    The file is there whole or not at all. What had its name, an earlier export, a link or a pipe, is
+    gone, unopened; without `overwrite` it stays and nothing is written. Raises InvalidArgument if the
+    file cannot be written.
     """
     path = folder / exported.name
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        if not overwrite and os.path.lexists(path):
+            return True
         # What can be exported again need not be on the disk before the next one is.
         with drafted(path, Path.replace, mode=0o666) as file:
             file.write(exported.body)

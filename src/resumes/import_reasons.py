@@ -38,42 +38,49 @@ WORDS: Mapping[Reason, str] = {
 }
 """At most 20 characters, so that a column of them leaves room for the name beside it."""
 
-HINTS: Mapping[Reason, str] = {
+_HINTS: Mapping[Reason, str] = {
     Reason.INVALID_JSON: (
         "Have the analyzer write the file again, as UTF-8 JSON, and drop it into the inbox. "
         "The byte offset is where reading failed."
     ),
     Reason.INVALID_RESUME: (
-        "Fix the fields that the issues name, then retry the file: `resumes imports retry`."
+        "Fix the fields that the issues name in the file where it is, then run "
+        "`resumes imports retry {id}`."
     ),
-    Reason.COVER_LETTER: "Only resumes are imported. Keep cover letters out of the inbox.",
+    Reason.COVER_LETTER: (
+        "Only resumes are imported. Keep cover letters out of the inbox. Delete this file, or take it "
+        "off the list with `resumes imports dismiss {id}`."
+    ),
     Reason.INVALID_ARCHIVE: (
         "Create the archive again: gzip, or zip with deflate, without a password, of .json, .ndjson "
         "or .jsonl files. Then drop it into the inbox."
     ),
     Reason.TOO_LARGE: (
         "Make the file smaller, for example by leaving out embedded pictures, or raise "
-        "max_body_bytes in the settings; then move it back into the inbox."
+        "max_body_bytes in the settings; then run `resumes imports retry {id}`."
     ),
     Reason.QUOTA_REACHED: (
         "Nothing to do for the file: it is imported, in order of arrival, as soon as the plan allows "
         "more resumes or one is deleted."
     ),
-    Reason.DUPLICATE: "The content is already stored. The file can be deleted.",
+    Reason.DUPLICATE: (
+        "The same content was already imported into this account. The file can be deleted."
+    ),
     Reason.ACCOUNT_DELETED: (
         "The account was deleted after the file was picked up. To import it elsewhere, move it into "
         "the folder of another account."
     ),
     Reason.UNREADABLE: (
-        "Give the user that runs the importer read access, then move the file back into the inbox."
+        "Give the user that runs the importer read access to the file, then run "
+        "`resumes imports retry {id}`."
     ),
     Reason.CRASHED: (
         "Inspect the file with other tools, and report it: no file should crash the importer. "
-        "Try it again with `resumes imports retry`."
+        "Try it again with `resumes imports retry {id}`."
     ),
     Reason.INTERNAL_ERROR: (
-        "This is a bug in the importer. Report it with the ID from its log. When it is fixed, move "
-        "the file back into the inbox."
+        "This is a bug in the importer. Report it with the ID from its log. When it is fixed, run "
+        "`resumes imports retry {id}`."
     ),
 }
 
@@ -84,10 +91,10 @@ def plain_words(reason: str) -> str:
     return reason if known is None else WORDS[known]
 
 
-def find_hint(reason: str) -> str | None:
-    """Return what the file's owner can do; None for a reason that is not known here."""
+def find_hint(reason: str, claim_id: str = "ID") -> str | None:
+    """Return what the owner of the file with this ID can do; None for a reason not known here."""
     known = _find(reason)
-    return None if known is None else HINTS[known]
+    return None if known is None else _HINTS[known].format(id=claim_id)
 
 
 def _find(reason: str) -> Reason | None:

@@ -103,6 +103,9 @@ class Settings(BaseSettings):
     """The store's address: `sqlite:///PATH`, by default `resumes.db` in the home, or
     `postgresql://USER@HOST/NAME`. It may hold a password, so it is repeated nowhere."""
 
+    account: _Text | None = None
+    """The account that commands use without `--account`, and that the terminal UI shows first."""
+
     host: _Text = "127.0.0.1"
     """The address that the API listens on. Beyond loopback, put TLS in front of it."""
 

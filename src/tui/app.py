@@ -5,7 +5,7 @@ import gc
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
 
@@ -17,15 +17,24 @@ from textual.content import Content
 from textual.dom import DOMNode
 from textual.fuzzy import Matcher
 from textual.message import Message
+from textual.reactive import reactive
 
 from resumes.errors import ResumesError
 from tui.key_queue import KeyOrder
-from tui.keys import MODES, Action, ModeAsked, Place, bindings, find_action, shown_key, why_nothing
-from tui.looks import BREAKPOINTS, DARK, LEGIBLE, change_theme, is_colorless, theme_of
+from tui.keys import MODES, Action, LinkFollowed, Place, bindings, find_action, why_nothing
+from tui.looks import (
+    BREAKPOINTS,
+    DARK,
+    LEGIBLE,
+    VERTICAL_BREAKPOINTS,
+    change_theme,
+    is_colorless,
+    theme_of,
+)
 from tui.shutdown import crash_report
-from tui.store_calls import STORE_THREADS
-from tui.text import safe, tell, tell_once
-from tui.widgets.bars import KeyLine, ModeLine, TitleLine
+from tui.store_calls import STORE_THREADS, Failure, call, is_running
+from tui.text import Told, safe, tell, toast
+from tui.widgets.bars import Glance, HeaderLine, KeyLine, Note
 
 if TYPE_CHECKING:
     from tui.session import UiSession
@@ -181,7 +190,11 @@ def highlighted(text: str, matcher: Matcher) -> Content:
     return content
 
 
-MAX_STEPS_BACK: Final = 50
+GLANCE_S: Final = 5.0
+"""How often the header is read again."""
+
+GLANCE: Final = "glance"
+"""The group of the worker that does so."""
 
 
 class ResumesApp(App[int]):
@@ -192,6 +205,10 @@ class ResumesApp(App[int]):
     # None of Textual's own: one saves pictures, and a screen may show a new key.
     COMMANDS: ClassVar = {ActionsProvider}
     HORIZONTAL_BREAKPOINTS = BREAKPOINTS
+    VERTICAL_BREAKPOINTS = VERTICAL_BREAKPOINTS
+
+    glance: reactive[Glance] = reactive(Glance())
+    """What the header of every screen says."""
 
     class Opened(Message):
         """The session is open, and every screen is imported."""
@@ -216,8 +233,7 @@ class ResumesApp(App[int]):
         self._session: UiSession | None = None
         self._read_only = read_only
         self._first_screen = screen
-        self._been: list[str] = []
-        self._order = KeyOrder(self, super().on_event)
+        self._order = KeyOrder(self, self._hand_on)
 
     @property
     def session(self) -> "UiSession":
@@ -240,8 +256,8 @@ class ResumesApp(App[int]):
 
     def compose(self) -> ComposeResult:
         """Yield what is shown until the store is open."""
-        yield ModeLine(self._first_screen, read_only=self._read_only)
-        yield TitleLine(safe("Opening the store…"))
+        yield HeaderLine(self._first_screen, read_only=self._read_only)
+        yield Note(safe("Opening the store…"))
         yield KeyLine()
 
     def on_mount(self) -> None:
@@ -265,6 +281,7 @@ class ResumesApp(App[int]):
     @on(Opened)
     def start(self, opened: Opened) -> None:
         """Show the first screen."""
+        from resumes.health.metrics import QueryCache
         from tui.pending_deletions import PendingDeletions
 
         # Looking through all that is loaded by now would hold up keys for a tenth of a second.
@@ -276,6 +293,23 @@ class ResumesApp(App[int]):
             self.add_mode(mode.name, partial(mode.load(), opened.session))
         self._pending_deletions = PendingDeletions(self, opened.session)
         self.switch_mode(self._first_screen)
+        self._cache = QueryCache()
+        self._refresh_glance()
+        self.set_interval(opened.session.refresh_s or GLANCE_S, self._refresh_glance)
+
+    def _refresh_glance(self) -> None:
+        if not is_running(self, GLANCE):
+            self._read_glance()
+
+    @work(group=GLANCE)
+    async def _read_glance(self) -> None:
+        from tui.screens.health import read_glance
+
+        # Of a failure the screen says what is wrong.
+        with suppress(Failure):
+            self.glance = await call(
+                self.session.store, read_glance, session=self.session, cache=self._cache
+            )
 
     def on_app_focus(self) -> None:
         """Focus the list, also if the screen was built before the page had the focus."""
@@ -290,13 +324,21 @@ class ResumesApp(App[int]):
     def action_go(self, mode: str) -> None:
         """Show the screen of that mode as it was left."""
         if self._session is not None and mode != self.current_mode:
-            self._been = [*self._been[-MAX_STEPS_BACK:], self.current_mode]
+            self._session.trail.clear()
             self.switch_mode(mode)
 
-    @on(ModeAsked)
-    def show_list(self, asked: ModeAsked) -> None:
-        """Show the list of that mode, and close what was open over it."""
-        self.action_go(asked.mode)
+    @on(LinkFollowed)
+    def follow(self, followed: LinkFollowed) -> None:
+        """Show what the link leads to, over whatever was open there; `esc` comes back."""
+        from tui.session import TrailStep
+
+        link, session = followed.link, self.session
+        # A mode has one stack of screens: a way that comes to a mode again goes on from there.
+        modes = [*(step.mode for step in session.trail), self.current_mode, link.mode]
+        steps = [*session.trail, TrailStep(self.current_mode, followed.path)]
+        session.trail[:] = steps[: modes.index(link.mode)]
+        session.link = link
+        self.switch_mode(link.mode)
         while len(self.screen_stack) > 1:
             self.pop_screen()
 
@@ -304,19 +346,21 @@ class ResumesApp(App[int]):
         """Show all keys."""
         from tui.screens.dialogs import HelpScreen
 
-        self.push_screen(HelpScreen(self.screen, self._keys))
+        self.push_screen(HelpScreen(self.screen, self._keys, read_only=self._read_only))
 
     async def action_back(self) -> None:
-        """Close a layer of this screen or go back to the screen before; never quit."""
-        from tui.screens.base import ListScreen
+        """Clear the filter or the marks, or else go up one level; never quit."""
+        from tui.screens.base import ListScreen, RowScreen
 
-        if isinstance(self.screen, ListScreen) and self.screen.peel():
+        screen = self.screen
+        if isinstance(screen, ListScreen) and screen.peel():
             return
-        if self._been:
-            self.switch_mode(self._been.pop())
-            return
-        quit_key = shown_key("everywhere.quit", self._keys)
-        tell(self, f"Nothing to go back to. Press {quit_key} to quit.")
+        if isinstance(screen, RowScreen):
+            screen.dismiss()
+            if not screen.is_linked:
+                return
+        if self._session is not None and self._session.trail:
+            self.switch_mode(self._session.trail.pop().mode)
 
     def action_undo(self) -> None:
         """Undo the last deletion that is pending."""
@@ -346,7 +390,22 @@ class ResumesApp(App[int]):
         """Say why a key does nothing here."""
         if event.is_printable and event.key not in self.screen.active_bindings:
             told = why_nothing(event.key, self.screen, self._keys, read_only=self._read_only)
-            tell_once(self, told)
+            tell(self, told)
+
+    @on(Told)
+    def show_message(self, told: Told) -> None:
+        """Show the message in the line of keys, or as a toast if its screen is not on top."""
+        lines = self.screen.query(KeyLine)
+        if lines and told.screen in (None, self.screen):
+            lines.first().say(told)
+        else:
+            toast(self, told.text, told.severity)
+
+    async def _hand_on(self, key: events.Key) -> None:
+        """Clear the message of the key before, and let Textual handle this one."""
+        for line in self.screen.query(KeyLine):
+            line.clear()
+        await super().on_event(key)
 
     def _fatal_error(self) -> None:
         """Report a crash without anything that the store contains."""

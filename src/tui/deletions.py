@@ -4,10 +4,13 @@ A deletion is carried out a while after it was asked for. Until then nothing has
 takes it back, and so does the end of the program.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from time import monotonic
 from typing import Final
+
+from resumes.store.stored_resumes import Entry
+from resumes.text import counted
 
 GRACE_S: Final = 10.0
 """How long a deletion can be undone."""
@@ -21,6 +24,15 @@ class Deletion:
     resume_id: str
     title: str
     due_s: float
+    batch: int
+    """What was asked for at once is undone at once."""
+
+
+def named(deletions: Sequence[Deletion]) -> str:
+    """Return the title of one, the number of several."""
+    if len(deletions) == 1:
+        return f'"{deletions[0].title}"'
+    return counted(len(deletions), "resume")
 
 
 class Deletions:
@@ -29,26 +41,38 @@ class Deletions:
     def __init__(self, clock: Callable[[], float] = monotonic) -> None:
         self._clock = clock
         self._waiting: dict[str, Deletion] = {}
+        self._batches = 0
+        self.gone: set[str] = set()
+        """The IDs of the resumes that were deleted."""
 
     def __len__(self) -> int:
         return len(self._waiting)
 
-    def __contains__(self, resume_id: object) -> bool:
-        return resume_id in self._waiting
-
     def __iter__(self) -> Iterator[Deletion]:
         return iter(list(self._waiting.values()))
 
-    def add(self, account: str, resume_id: str, title: str) -> Deletion:
-        """Add a deletion that is due after the grace. Adding it twice does not postpone it."""
-        asked = Deletion(account, resume_id, title, self._clock() + GRACE_S)
-        return self._waiting.setdefault(resume_id, asked)
+    def add(self, account: str, entries: Iterable[Entry]) -> list[Deletion]:
+        """Add and return deletions that are due after the grace, but for those that wait already."""
+        due_s, self._batches = self._clock() + GRACE_S, self._batches + 1
+        added = [
+            Deletion(account, entry.id, entry.shown_title, due_s, self._batches)
+            for entry in entries
+            if entry.id not in self._waiting
+        ]
+        self._waiting |= {one.resume_id: one for one in added}
+        return added
 
-    def undo(self) -> Deletion | None:
-        """Remove and return the deletion that was added last; None if there is none."""
-        if not self._waiting:
-            return None
-        return self._waiting.popitem()[1]
+    def find(self, resume_id: str) -> Deletion | None:
+        """Return the pending deletion of this resume; None if there is none."""
+        return self._waiting.get(resume_id)
+
+    def undo(self) -> list[Deletion]:
+        """Remove and return the deletions that were added last; none if there are none."""
+        last = max((one.batch for one in self), default=0)
+        undone = [one for one in self if one.batch == last]
+        for one in undone:
+            del self._waiting[one.resume_id]
+        return undone
 
     def left_s(self, deletion: Deletion) -> float:
         """Return how long the deletion can still be undone."""

@@ -109,41 +109,53 @@ class Action:
 
 
 _RELOAD = ("reload", "reload", "r,ctrl+r", "r", "", "Refresh")
+_FILTER = ("filter", "filter", "slash", "/", "Filter", "Filter the list")
+_ORDER = ("order", "next_order", "s", "s", "Sort", "Sort by something else")
+_MARK = ("mark", "mark", "space", "space", "Mark", "Mark row, to act on several")
 
 # fmt: off
 ACTIONS: tuple[Action, ...] = (
-    Action(Place.RESUMES, "filter", "filter", "slash", "/", "Filter", "Filter by title, name or e-mail"),
+    Action(Place.RESUMES, *_FILTER),
     Action(Place.RESUMES, "account", "choose_account", "a", "a", "Account", "Choose account"),
-    Action(Place.RESUMES, "next_view", "next_view(1)", "tab", "tab", "View", "Next view (text, JSON, source, history)"),
+    Action(Place.RESUMES, "next_view", "next_view(1)", "tab", "tab", "View", "Next view"),
     Action(Place.RESUMES, "previous_view", "next_view(-1)", "shift+tab", "shift+tab", "", "Previous view"),
     Action(Place.RESUMES, "scroll_down", "scroll_pane(1)", "J,right_square_bracket", "] J", "", "Scroll preview down"),
     Action(Place.RESUMES, "scroll_up", "scroll_pane(-1)", "K,left_square_bracket", "[ K", "", "Scroll preview up"),
     Action(Place.RESUMES, "split", "toggle_split", "v", "v", "", "Toggle preview"),
     Action(Place.RESUMES, "open_pdf", "open_pdf", "o", "o", "PDF", "Open as PDF"),
-    Action(Place.RESUMES, "export", "export", "x", "x", "Export", "Export this or all listed resumes (JSON or PDF)"),
+    Action(Place.RESUMES, "file", "open_file", "f", "f", "", "Show the file it came from"),
+    Action(Place.RESUMES, "export", "export", "x", "x", "Export", "Export as JSON or PDF"),
     Action(Place.RESUMES, "copy", "copy", "y", "y", "", "Copy ID, e-mail, JSON or PDF path"),
-    Action(Place.RESUMES, "delete", "delete", "d,delete", "d", "Delete", "Delete resume (u to undo within 10 s)", command="resumes delete"),
+    Action(Place.RESUMES, "delete", "delete", "d,delete", "d", "Delete", "Delete resume (u to undo)", command="resumes delete"),
+    Action(Place.RESUMES, *_ORDER),
+    Action(Place.RESUMES, *_MARK),
     Action(Place.RESUMES, *_RELOAD),
-    Action(Place.RESUME, "next_view", "next_view(1)", "tab,J", "tab", "View", "Next view (text, JSON, source, history)"),
+    Action(Place.RESUME, "next_view", "next_view(1)", "tab,J", "tab", "View", "Next view"),
     Action(Place.RESUME, "previous_view", "next_view(-1)", "shift+tab", "shift+tab", "", "Previous view"),
     Action(Place.RESUME, "next", "neighbour(1)", "right,n", "→ n", "Next", "Next resume"),
     Action(Place.RESUME, "previous", "neighbour(-1)", "left,p", "← p", "", "Previous resume"),
     Action(Place.RESUME, "open_pdf", "open_pdf", "o", "o", "PDF", "Open as PDF"),
-    Action(Place.RESUME, "export", "export", "x", "x", "Export", "Export this resume (JSON or PDF)"),
+    Action(Place.RESUME, "file", "open_file", "f", "f", "File", "Show the file it came from"),
+    Action(Place.RESUME, "export", "export", "x", "x", "Export", "Export as JSON or PDF"),
     Action(Place.RESUME, "copy", "copy", "y", "y", "", "Copy ID, e-mail, JSON or PDF path"),
-    Action(Place.RESUME, "delete", "delete", "d,delete", "d", "Delete", "Delete resume (u to undo within 10 s)", command="resumes delete"),
+    Action(Place.RESUME, "delete", "delete", "d,delete", "d", "Delete", "Delete resume (u to undo)", command="resumes delete"),
     Action(Place.RESUME, *_RELOAD),
-    Action(Place.RESUME, "back", "back", "escape,backspace", "esc", "Back", "Back to the list"),
+    Action(Place.RESUME, "back", "back", "escape,backspace", "esc", "Back", "Up one level"),
+    Action(Place.IMPORTS, *_FILTER),
     Action(Place.IMPORTS, "outcome", "next_outcome", "o", "o", "Outcome", "Filter by outcome"),
     Action(Place.IMPORTS, "account", "choose_account", "a", "a", "Account", "Choose account, or all"),
     Action(Place.IMPORTS, "retry", "retry", "t", "t", "Retry", "Retry failed file", command="resumes imports retry"),
     Action(Place.IMPORTS, "retry_all", "retry_all", "R", "R", "", "Retry all failed files", command="resumes imports retry"),
     Action(Place.IMPORTS, "release", "release", "l", "l", "Release", "Release held file", command="resumes imports release"),
     Action(Place.IMPORTS, "release_all", "release_all", "L", "L", "", "Release all held files", command="resumes imports release"),
-    Action(Place.IMPORTS, "copy", "copy", "y", "y", "", "Copy reason"),
+    Action(Place.IMPORTS, "edit", "edit_file", "e", "e", "Edit", "Edit failed file, and retry it", command="resumes imports retry"),
+    Action(Place.IMPORTS, "dismiss", "dismiss_files", "D,delete", "D", "", "Dismiss failed file", command="resumes imports dismiss"),
+    Action(Place.IMPORTS, "copy", "copy", "y", "y", "", "Copy path, reason or ID"),
     Action(Place.IMPORTS, "scroll_down", "scroll_pane(1)", "J,right_square_bracket", "] J", "", "Scroll preview down"),
     Action(Place.IMPORTS, "scroll_up", "scroll_pane(-1)", "K,left_square_bracket", "[ K", "", "Scroll preview up"),
     Action(Place.IMPORTS, "split", "toggle_split", "v", "v", "", "Toggle preview"),
+    Action(Place.IMPORTS, *_ORDER),
+    Action(Place.IMPORTS, *_MARK),
     Action(Place.IMPORTS, *_RELOAD),
     Action(Place.FILE, "retry", "retry", "t", "t", "Retry", "Retry failed file", command="resumes imports retry"),
     Action(Place.FILE, "release", "release", "l", "l", "Release", "Release held file", command="resumes imports release"),
@@ -151,36 +163,45 @@ ACTIONS: tuple[Action, ...] = (
     Action(Place.FILE, "next_pane", "next_pane", "tab,shift+tab", "tab", "Source", "Switch between details and source"),
     Action(Place.FILE, "next", "neighbour(1)", "right,n", "→ n", "Next", "Next file"),
     Action(Place.FILE, "previous", "neighbour(-1)", "left,p", "← p", "", "Previous file"),
-    Action(Place.FILE, "copy", "copy", "y", "y", "", "Copy reason"),
+    Action(Place.FILE, "edit", "edit_file", "e", "e", "Edit", "Edit failed file, and retry it", command="resumes imports retry"),
+    Action(Place.FILE, "dismiss", "dismiss_files", "D,delete", "D", "", "Dismiss failed file", command="resumes imports dismiss"),
+    Action(Place.FILE, "copy", "copy", "y", "y", "", "Copy path, reason or ID"),
     Action(Place.FILE, *_RELOAD),
-    Action(Place.FILE, "back", "back", "escape,backspace", "esc", "Back", "Back to the list"),
+    Action(Place.FILE, "back", "back", "escape,backspace", "esc", "Back", "Up one level"),
+    Action(Place.ACCOUNTS, *_FILTER),
     Action(Place.ACCOUNTS, "create", "create_account", "n", "n", "New", "Create account", command="resumes accounts create"),
     Action(Place.ACCOUNTS, "plan", "change_plan", "p", "p", "Plan", "Change plan", command="resumes accounts set-plan"),
     Action(Place.ACCOUNTS, "keys", "show_keys", "K", "K", "Keys", "Show the account's keys"),
     Action(Place.ACCOUNTS, "imports", "show_imports", "I", "I", "Imports", "Show the account's imports"),
-    Action(Place.ACCOUNTS, "order", "next_order", "s", "s", "Sort", "Sort by name or fullest first"),
-    Action(Place.ACCOUNTS, "delete", "delete_account", "D,delete", "D", "Delete", "Delete account and everything in it", command="resumes accounts delete"),
+    Action(Place.ACCOUNTS, "delete", "delete_account", "D,delete", "D", "Delete", "Delete account and its resumes", command="resumes accounts delete"),
     Action(Place.ACCOUNTS, "split", "toggle_split", "v", "v", "", "Toggle details"),
+    Action(Place.ACCOUNTS, *_ORDER),
     Action(Place.ACCOUNTS, *_RELOAD),
+    Action(Place.PLANS, *_FILTER),
     Action(Place.PLANS, "create", "create_plan", "n", "n", "New plan", "Create plan", command="resumes plans set"),
     Action(Place.PLANS, "edit", "edit_plan", "e", "e", "Edit", "Edit plan", command="resumes plans set"),
+    Action(Place.PLANS, *_ORDER),
     Action(Place.PLANS, *_RELOAD),
+    Action(Place.KEYS, *_FILTER),
     Action(Place.KEYS, "create", "create_key", "n", "n", "New key", "Create key", command="resumes keys create"),
-    Action(Place.KEYS, "rotate", "rotate_key", "R", "R", "Rotate", "Rotate key (old key works for a grace period)", command="resumes keys rotate"),
-    Action(Place.KEYS, "revoke", "revoke_key", "D,delete", "D", "Revoke", "Revoke key (asks you to type its name)", command="resumes keys revoke"),
+    Action(Place.KEYS, "rotate", "rotate_key", "R", "R", "Rotate", "Rotate key", command="resumes keys rotate"),
+    Action(Place.KEYS, "revoke", "revoke_key", "D,delete", "D", "Revoke", "Revoke key", command="resumes keys revoke"),
+    Action(Place.KEYS, "open_account", "open_account", "o", "o", "", "Show the key's account"),
     Action(Place.KEYS, "import", "import_key", "i", "i", "", "Import an existing key", command="resumes keys import"),
     Action(Place.KEYS, "account", "choose_account", "a", "a", "Account", "Choose account, or all"),
+    Action(Place.KEYS, *_ORDER),
     Action(Place.KEYS, *_RELOAD),
     Action(Place.NEW_KEY, "copy", "copy", "c", "c", "Copy", "Copy key"),
     Action(Place.NEW_KEY, "stored", "stored", "s", "s", "I've saved it", "Close (the key is not shown again)"),
     Action(Place.NEW_KEY, "back", "back", "escape,q", "esc", "", "Show how to close this screen"),
+    Action(Place.HEALTH, *_FILTER),
     Action(Place.HEALTH, "copy", "copy_command", "c", "c", "Copy command", "Copy fix command"),
     Action(Place.HEALTH, *_RELOAD),
     Action(Place.LIST, "open", "choose", "enter", "enter", "Open", "Open"),
     Action(Place.LIST, "up", "move(-1)", "up,k", "↑ k", "", "Move up"),
     Action(Place.LIST, "down", "move(1)", "down,j", "↓ j", "", "Move down"),
     Action(Place.LIST, "page_up", "page(-1)", "pageup,ctrl+b", "pgup", "", "Page up"),
-    Action(Place.LIST, "page_down", "page(1)", "pagedown,ctrl+f,space", "pgdn space", "", "Page down"),
+    Action(Place.LIST, "page_down", "page(1)", "pagedown,ctrl+f", "pgdn", "", "Page down"),
     Action(Place.LIST, "first", "first", "home,g", "home g", "", "First row"),
     Action(Place.LIST, "last", "last", "end,G", "end G", "", "Last row (again to load more)"),
     Action(Place.TEXT, "up", "scroll_by(-1)", "up,k", "↑ k", "", "Scroll up"),
@@ -199,9 +220,9 @@ ACTIONS: tuple[Action, ...] = (
     ),
     Action(Place.EVERYWHERE, "undo", "undo", "u", "u", "", "Undo deletion"),
     Action(Place.EVERYWHERE, "palette", "command_palette", "colon,ctrl+p", ":", "", "Command palette"),
-    Action(Place.EVERYWHERE, "theme", "change_theme", "T", "T", "", "Change theme (dark, light, terminal)"),
+    Action(Place.EVERYWHERE, "theme", "change_theme", "T", "T", "", "Next theme"),
     Action(Place.EVERYWHERE, "help", "help", "question_mark,f1", "?", "Help", "Keyboard shortcuts"),
-    Action(Place.EVERYWHERE, "back", "back", "escape", "esc", "", "Go back (never quits)"),
+    Action(Place.EVERYWHERE, "back", "back", "escape", "esc", "", "Clear, or up one level"),
     Action(Place.EVERYWHERE, "suspend", "suspend", "ctrl+z", "ctrl+z", "", "Suspend (`fg` to return)"),
     Action(Place.EVERYWHERE, "quit", "quit", "q", "q", "Quit", "Quit"),
     Action(Place.EVERYWHERE, "end", "quit", "ctrl+c,ctrl+q", "ctrl+c", "", "Quit from anywhere", comes_first=True),
@@ -391,9 +412,25 @@ def why_nothing(
     return f"{format_key(key)} is not available here (only in {places})."
 
 
-class ModeAsked(Message):
-    """Somebody show the list of this mode, over whatever was open there."""
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where something leads: to the list of a mode, or to one of its rows.
 
-    def __init__(self, mode: str) -> None:
+    `account` is whose list it is, None: of all. `only` narrows it, to an outcome of imports. `row` is
+    the key of the row to go to, `opens` the ID of what is opened on a page of its own.
+    """
+
+    mode: str
+    account: str | None = None
+    only: str = ""
+    row: str = ""
+    opens: str = ""
+
+
+class LinkFollowed(Message):
+    """Somebody show what the link leads to. `path` is where it was, as the title line says it."""
+
+    def __init__(self, link: Target, path: tuple[str, ...]) -> None:
         super().__init__()
-        self.mode = mode
+        self.link = link
+        self.path = path

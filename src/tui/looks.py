@@ -31,6 +31,9 @@ ROOM_CELLS: Final = 110
 BREAKPOINTS: Final = [(0, "-narrow"), (ROOM_CELLS, "-wide"), (170, "-very-wide")]
 """The class that a screen has from each width on."""
 
+VERTICAL_BREAKPOINTS: Final = [(0, "-low"), (30, "-high")]
+"""The class that a screen has from each height on, in lines."""
+
 LEGIBLE: Final[Mapping[str, Mapping[str, str]]] = {
     DARK: {"block-cursor-background": "#0053aa"},
     LIGHT: {

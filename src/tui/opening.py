@@ -6,7 +6,7 @@ from resumes.errors import NotFound
 from resumes.settings import CONFIG_NAME, ENV_PREFIX, Settings
 from resumes.store import accounts, stored_resumes
 from resumes.store.store import Store
-from tui.keys import check_keymap
+from tui.keys import MODES, Target, check_keymap
 from tui.session import UiSession
 
 
@@ -34,10 +34,8 @@ def prepare(
     return UiSession(
         store,
         read_only=read_only,
-        account=account,
-        keys_account=account,
-        imports_account=account,
-        open_id=open_id,
+        accounts=dict.fromkeys((mode.name for mode in MODES), account),
+        link=None if open_id is None else Target("resumes", account, opens=open_id),
         settings=settings,
         program=program,
     )

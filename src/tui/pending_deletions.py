@@ -1,13 +1,15 @@
 """Carries out pending deletions when the time to undo them is over."""
 
+from collections.abc import Sequence
+
 from textual.app import App
 
 from resumes.store import accounts, stored_resumes
 from resumes.store.store import Store
-from tui.deletions import Deletion
+from tui.deletions import Deletion, named
 from tui.session import UiSession
 from tui.store_calls import Failure, call
-from tui.text import tell
+from tui.text import tell, toast
 from tui.widgets.paged_list import PagedList
 
 LOOK_S = 0.25
@@ -23,30 +25,37 @@ class PendingDeletions:
 
     def look(self) -> None:
         """Delete what is due."""
-        for deletion in self._session.deletions.take_due():
-            self._app.run_worker(self._carry_out(deletion))
+        if due := self._session.deletions.take_due():
+            self._app.run_worker(self._carry_out(due))
 
     def undo(self) -> None:
-        """Undo the deletion that was requested last."""
+        """Undo the deletions that were requested last."""
         kept = self._session.deletions.undo()
-        if kept is None:
+        if not kept:
             tell(self._app, "Nothing to undo.")
             return
-        tell(self._app, f'Undid the deletion of "{kept.title}".')
+        tell(self._app, f"Undid the deletion of {named(kept)}.")
         self._redraw()
 
     def _redraw(self) -> None:
         for listed in self._app.screen.query(PagedList):
             listed.refresh()
 
-    async def _carry_out(self, deletion: Deletion) -> None:
-        try:
-            await call(self._session.store, carry_out, deletion)
-        except Failure as failure:
-            tell(self._app, f'Could not delete "{deletion.title}": {failure.message}', "error")
-            self._redraw()
-            return
-        tell(self._app, f'Deleted "{deletion.title}".')
+    async def _carry_out(self, due: Sequence[Deletion]) -> None:
+        gone, problem = list[Deletion](), ""
+        for deletion in due:
+            try:
+                await call(self._session.store, carry_out, deletion)
+            except Failure as failure:
+                problem = f'Could not delete "{deletion.title}": {failure.message}'
+            else:
+                gone.append(deletion)
+                self._session.deletions.gone.add(deletion.resume_id)
+        self._redraw()
+        if problem:
+            toast(self._app, problem, "error")
+        else:
+            toast(self._app, f"Deleted {named(gone)}.")
         for listed in self._app.screen.query(PagedList):
             listed.refresh_rows()
 

@@ -2,30 +2,39 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from resumes.settings import Settings
 from resumes.store.store import Store
 from tui.deletions import Deletions
+from tui.keys import Target
 from tui.pdf_files import PdfFiles
+
+
+class TrailStep(NamedTuple):
+    """A link that was followed: from which mode, and where that was, as the title line says it."""
+
+    mode: str
+    path: tuple[str, ...]
 
 
 @dataclass(slots=True)
 class UiSession:
     """The store, the settings in force, and where the reader is.
 
-    `account` is the name of the account whose resumes are shown; None means the first.
-    `keys_account` is the one whose keys are shown, `imports_account` the one whose files are;
-    None means all. `program` is how commands begin that are shown to be typed elsewhere.
+    `accounts` has the name of the account that each mode shows; None, or none, means all, or of
+    resumes the first. `program` is how commands begin that are shown to be typed elsewhere.
     """
 
     store: Store
     read_only: bool = False
-    account: str | None = None
-    keys_account: str | None = None
-    open_id: str | None = None
-    """The resume to show first; None once it was."""
+    accounts: dict[str, str | None] = field(default_factory=dict)
+    link: Target | None = None
+    """What the list that is shown next is to show; None once it did."""
 
-    imports_account: str | None = None
+    trail: list[TrailStep] = field(default_factory=list)
+    """The links that led here, each from another mode."""
+
     settings: Settings = field(default_factory=Settings)
     program: str = "resumes"
     deletions: Deletions = field(default_factory=Deletions)

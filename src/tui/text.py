@@ -9,17 +9,19 @@ data passes `safe_text`, and reaches widgets only as `Content`, in which nothing
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
-from typing import Final, NewType
+from typing import Any, Final, NewType
 
 from textual.app import App
 from textual.content import Content
+from textual.message import Message
 from textual.notifications import SeverityLevel
+from textual.screen import Screen
 from textual.widget import Widget
 
 from resumes import clock
-from resumes.text import replaced
+from resumes.text import folded, replaced
 
 SafeText = NewType("SafeText", str)
 """One line that draws nothing but itself."""
@@ -67,6 +69,26 @@ def joined(parts: Iterable[Content], by: str = "") -> Content:
     return safe(by).join(parts)
 
 
+SHORT_TERM_CHARS: Final = 3
+"""A term of fewer characters is found only where a word begins (resumes.store.search)."""
+
+
+def highlighted(content: Content, terms: Sequence[str]) -> Content:
+    """Return the content with the terms, which are folded, emphasized wherever it holds them."""
+    if not terms:
+        return content
+    chars = [folded(char) for char in content.plain]
+    text, at = "".join(chars), [number for number, char in enumerate(chars) for _ in char]
+    for term in terms:
+        start = text.find(term)
+        while start >= 0:
+            if len(term) >= SHORT_TERM_CHARS or not (start and text[start - 1].isalnum()):
+                end = at[start + len(term) - 1] + 1
+                content = content.stylize("bold underline", at[start], end)
+            start = text.find(term, start + len(term))
+    return content
+
+
 def minute(timestamp: str | None) -> str:
     """Return `2026-01-31 09:00` for the store's timestamp; a dash for None."""
     return NONE if timestamp is None else clock.minute(timestamp)
@@ -78,34 +100,61 @@ def day(timestamp: str | None) -> str:
 
 
 SHOWN_S = 4.0
+_SIGNS: Final = {"information": "", "warning": "! ", "error": "✗ "}
+
+
+class Told(Message):
+    """Somebody show this in the line of keys; as a toast, if its screen is not the one on top."""
+
+    def __init__(self, text: SafeText, severity: SeverityLevel, screen: Screen[Any] | None) -> None:
+        super().__init__()
+        self.text = text
+        self.severity = severity
+        self.screen = screen
+        self.shown_s = SHOWN_S
+
+    @property
+    def content(self) -> Content:
+        """The message after a sign, if it is not good news."""
+        style = "" if self.severity == "information" else f"bold $text-{self.severity}"
+        return safe(f"{_SIGNS[self.severity]}{self.text.removeprefix('! ')}", style)
 
 
 def tell(teller: Widget | App[int], message: str, severity: SeverityLevel = "information") -> None:
     """Show the message for a few seconds, in place of the one before."""
-    teller.app.clear_notifications()
-    teller.notify(safe_text(message), severity=severity, markup=False, timeout=SHOWN_S)
+    screen = None if isinstance(teller, App) else teller.screen
+    teller.app.post_message(Told(safe_text(message), severity, screen))
 
 
-def tell_once(teller: Widget | App[int], message: str) -> None:
-    """Show the message like `tell`, unless it is already shown."""
-    shown = [one.message for one in teller.app._notifications]
-    if shown != [safe_text(message)]:
-        tell(teller, message)
+def toast(app: App[int], message: str, severity: SeverityLevel = "information") -> None:
+    """Show over any screen what happened elsewhere or later than it was asked for."""
+    app.notify(safe_text(message), severity=severity, markup=False, timeout=SHOWN_S)
 
 
 MICROSECONDS: Final = 1_000_000
 UNITS: Final = (("d", 86_400), ("h", 3_600), ("min", 60))
 
 
-def ago(instant: str | None, now_us: int) -> str:
-    """Return `4 min ago`, `3 h ago`, `12 d ago`; `never` for None. Ten cells hold 27 years."""
+AGE_CELLS: Final = 6
+
+
+def age(instant: str | None, now_us: int) -> str:
+    """Return `4 min`, `3 h`, `12 d` or `now`; a dash for None. `AGE_CELLS` hold 27 years."""
     if instant is None:
-        return "never"
+        return NONE
     passed_s = now_us / MICROSECONDS - datetime.fromisoformat(instant).timestamp()
     for unit, unit_s in UNITS:
         if passed_s >= unit_s:
-            return f"{int(passed_s // unit_s)} {unit} ago"
-    return "just now"
+            return f"{int(passed_s // unit_s)} {unit}"
+    return "now"
+
+
+def ago(instant: str | None, now_us: int) -> str:
+    """Return `4 min ago`, `3 h ago`, `12 d ago`; `never` for None."""
+    if instant is None:
+        return "never"
+    passed = age(instant, now_us)
+    return "just now" if passed == "now" else f"{passed} ago"
 
 
 NEAR_PERCENT = 80
@@ -119,8 +168,9 @@ def quota_bar(used: int, maximum: int | None) -> Content:
     percent = percent_used(used, maximum)
     style, mark = _alarm(used, maximum)
     filled = min(BAR_CELLS, percent * BAR_CELLS // 100)
-    bar = "█" * filled + "░" * (BAR_CELLS - filled)
-    return joined([safe(bar, style), safe(f"{used:,}/{maximum:,} {percent}%{mark}")], by=" ")
+    bar = [safe("█" * filled, style), safe("░" * (BAR_CELLS - filled), "dim")]
+    figure = safe(f"{used:,}/{maximum:,} {percent}%{mark}", style if mark else "")
+    return joined([joined(bar), figure], by=" ")
 
 
 def percent_used(used: int, maximum: int) -> int:
@@ -130,7 +180,7 @@ def percent_used(used: int, maximum: int) -> int:
 
 def _alarm(used: int, maximum: int) -> tuple[str, str]:
     if used >= maximum:
-        return "$error", " over" if used > maximum else " full"
+        return "$text-error", " over" if used > maximum else " full"
     if percent_used(used, maximum) >= NEAR_PERCENT:
-        return "$warning", " !"
-    return "$success", ""
+        return "$text-warning", " !"
+    return "$text-success", ""

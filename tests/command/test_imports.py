@@ -192,6 +192,54 @@ def test_in_a_home_that_was_moved_the_file_is_found_in_its_inbox_now(acme: Comma
     assert find_roots(row, moved / "nowhere") == []
 
 
+def test_show_says_all_that_is_wrong_and_what_to_do(acme: CommandLine) -> None:
+    row = import_one(acme, b'{"header": {"name": 7, "title": 8}, "sections": {}}')
+
+    shown = acme.succeeds("imports", "show", row.claim_id)
+
+    retry = shlex.join(["resumes", "--home", str(acme.home), "imports", "retry", row.claim_id])
+    assert re.search(rf"^to do +Fix the fields .*`{re.escape(retry)}`\.$", shown, re.MULTILINE)
+    for field in ("name", "title"):
+        line = rf"^error +header\.{field} +Invalid field header\.{field}: must be a string$"
+        assert re.search(line, shown, re.MULTILINE)
+    [report] = re.findall(r"^report +(.*)$", shown, re.MULTILINE)
+    told = acme.answers("imports", "show", row.claim_id, "--json")
+    assert told["issues"] == json.loads(Path(report).read_bytes())["issues"]
+    assert len(told["issues"]) == 2
+    assert retry in told["hint"]
+
+
+def test_show_says_which_resume_a_file_became(acme: CommandLine) -> None:
+    row = import_one(acme, a_resume(unknown=1))
+
+    shown = acme.succeeds("imports", "show", row.claim_id)
+
+    [resume_id] = re.findall(r"^resume +(\w+)$", shown, re.MULTILINE)
+    assert acme.answers("imports", "show", row.claim_id, "--json")["resumeId"] == resume_id
+    assert "Ada Lovelace" in acme.succeeds("show", resume_id)
+    assert re.search(r"^warning +unknown ", shown, re.MULTILINE)
+    again = import_one(acme, a_resume(unknown=1))
+    assert resume_id in acme.succeeds("imports", "show", again.claim_id)
+    line = acme.succeeds("imports", "list").splitlines()[1]
+    assert line.split()[1:3] == ["duplicate", "-"]
+
+
+def test_what_was_rightly_rejected_can_be_dismissed(filled: CommandLine) -> None:
+    refused = filled.fails(1, "imports", "dismiss", ledger_id("1"), ledger_id("3"))
+    assert f"Cannot dismiss {ledger_id('3')}: only failed files can be dismissed" in refused
+    assert listed(filled, "--outcome", "failed") == ["2", "1"]
+
+    said = filled("imports", "dismiss", ledger_id("1")).stderr
+
+    assert said == "Dismissed 1 file.\n"
+    assert listed(filled, "--outcome", "failed") == ["2"]
+    assert filled.answers("imports", "dismiss", "--reason", "too_large", "--json") == {
+        "dismissed": 1
+    }
+    assert filled("imports", "dismiss", "--all").stderr == "Nothing to dismiss.\n"
+    assert listed(filled, "--outcome", "held") == ["3"]
+
+
 @pytest.fixture
 def filled(acme: CommandLine) -> CommandLine:
     """`acme` with two files that failed, one that is held and one that is done."""
@@ -275,7 +323,8 @@ def test_a_file_in_the_wrong_state_is_refused_with_what_fits(filled: CommandLine
         "Only failed or held files can be retried"
     )
     failed = filled.fails(1, "imports", "release", ledger_id("1"))
-    assert failed.endswith(f"it failed. Try it again with `resumes imports retry {ledger_id('1')}`")
+    retry = shlex.join(["resumes", "--home", str(filled.home), "imports", "retry", ledger_id("1")])
+    assert failed.endswith(f"it failed. Try it again with `{retry}`")
     assert '"nope"' in filled.fails(1, "imports", "retry", ledger_id("1"), "nope")
     assert asked(filled) == []
 

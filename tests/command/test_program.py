@@ -288,7 +288,7 @@ def run_failing(error: BaseException, *, folder: Path | None = None) -> int:
     def call() -> None:
         raise error
 
-    return errors.run(call, log_folder=lambda: folder)
+    return errors.run(call, typeable=str, log_folder=lambda: folder)
 
 
 @pytest.mark.parametrize(

@@ -19,12 +19,39 @@ def test_list_is_a_table_with_the_cursor_beside_it(acme: CommandLine) -> None:
 
     listed = acme("list", "--limit", "2")
 
-    assert [line.split()[:2] for line in listed.stdout.splitlines()[1:]] == [
-        [ids[0], "Ada"],
-        [ids[1], "Fitter"],
+    assert [line.split()[:3] for line in listed.stdout.splitlines()[1:]] == [
+        [ids[0], "Ada", "Ada"],
+        [ids[1], "Bo", "Fitter"],
     ]
     assert listed.stderr == f"More: add --cursor {ids[1]}\n"
     assert acme.succeeds("list", "--cursor", ids[1]).splitlines()[1].split()[:2] == [ids[2], "Cy"]
+
+
+def test_a_list_is_sorted_on_request(acme: CommandLine) -> None:
+    ada, cy, bo = store_resumes(acme.home, a_resume("Ada"), a_resume("Cy"), a_resume("bo"))
+
+    newest = acme("list", "--sort", "newest", "--limit", "2")
+
+    assert [line.split()[0] for line in newest.stdout.splitlines()[1:]] == [bo, cy]
+    assert newest.stderr == f"More: add --cursor {cy}\n"
+    rest = acme.answers("list", "--sort", "newest", "--cursor", cy, "--json")
+    assert [one["id"] for one in rest["resumes"]] == [ada]
+    by_name = acme.answers("list", "--sort", "name", "--json")
+    assert [one["id"] for one in by_name["resumes"]] == [ada, bo, cy]
+    assert "cannot be combined" in acme.fails(2, "list", "--sort", "name", "--filter", "ada")
+
+
+def test_a_default_account_can_be_set(acme: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+    acme.succeeds("accounts", "create", "beta")
+    [ada] = store_resumes(acme.home, a_resume("Ada"))
+    assert "Several accounts exist" in acme.fails(2, "list")
+
+    (acme.home / "config.toml").write_text('account = "acme"', encoding="ascii")
+
+    assert ada in acme.succeeds("list")
+    assert acme.succeeds("list", "--account", "beta") == ""
+    monkeypatch.setenv("RESUMES_ACCOUNT", "gone")
+    assert 'Account not found: "gone"' in acme.fails(1, "list")
 
 
 def test_json_is_the_page_of_the_api(acme: CommandLine) -> None:
@@ -148,13 +175,33 @@ def test_files_are_named_after_the_download_and_the_id(acme: CommandLine, tmp_pa
     [ada, _] = store_resumes(acme.home, a_resume("Ada"), a_resume("Bo"))
     folder = tmp_path / "new" / "folder"
 
-    first, second = (acme("export", ada, "--to", str(folder)) for _ in range(2))
+    exported = acme("export", ada, "--to", str(folder))
 
-    assert first.stderr == f"Exported 1 resume to {folder}.\n"
-    assert second.stderr == f"Exported 1 resume to {folder} (1 file overwritten).\n"
+    assert exported.stderr == f"Exported 1 resume to {folder}.\n"
     assert [file.name for file in folder.iterdir()] == [f"AdaResume-{ada}.json"]
-    again = parse((folder / f"AdaResume-{ada}.json").read_bytes())
-    assert again.name == "Ada"
+    assert parse((folder / f"AdaResume-{ada}.json").read_bytes()).name == "Ada"
+
+
+def test_an_earlier_export_is_kept_unless_it_may_be_overwritten(
+    acme: CommandLine, tmp_path: Path
+) -> None:
+    [ada, _] = store_resumes(acme.home, a_resume("Ada"), a_resume("Bo"))
+    acme.succeeds("export", ada, "--to", str(tmp_path))
+    edited = tmp_path / f"AdaResume-{ada}.json"
+    edited.write_text("edited", encoding="ascii")
+
+    kept = acme("export", "--all", "--to", str(tmp_path))
+
+    assert kept.exit_code == 1
+    assert kept.stderr.splitlines() == [
+        f"Exported 1 resume to {tmp_path}.",
+        "Kept 1 file of an earlier export. To replace: --overwrite",
+    ]
+    assert edited.read_text(encoding="ascii") == "edited"
+    replaced = acme("export", "--all", "--to", str(tmp_path), "--overwrite")
+    assert replaced.exit_code == 0
+    assert replaced.stderr == f"Exported 2 resumes to {tmp_path} (2 files overwritten).\n"
+    assert parse(edited.read_bytes()).name == "Ada"
 
 
 def test_a_stream_of_json_resumes_can_be_imported(acme: CommandLine) -> None:

@@ -324,9 +324,7 @@ def test_a_taken_port_that_nobody_asked_for_is_no_obstacle(done: CommandLine) ->
 
 
 @pytest.mark.slow
-def test_a_home_of_nobody_s_is_temporary_and_kept_only_after_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_home_of_nobody_s_is_temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setenv("RESUMES_DATABASE", f"sqlite:///{tmp_path / 'precious.db'}")
     code, stdout, stderr = finish(start("demo", "--once"))
@@ -334,8 +332,9 @@ def test_a_home_of_nobody_s_is_temporary_and_kept_only_after_once(
     assert not (tmp_path / "precious.db").exists()
     home = re.search(r"The demo's home is (\S+)\.\n", stdout)
     assert home is not None
-    assert stderr.endswith(f"Kept the demo's home {home[1]}. Remove it when you are done.\n")
-    assert (Path(home[1]) / "resumes.db").exists()
+    assert "What to try next" not in stdout
+    assert stderr.endswith("Removed the demo's home. To keep one, use `resumes demo --home DIR`.\n")
+    assert not Path(home[1]).exists()
 
     process = start("demo", "--port", "0", "--json")
     assert process.stdout is not None

@@ -107,6 +107,30 @@ def test_ctrl_c_ends_it_in_order(acme: CommandLine, inbox: Path) -> None:
     assert "Traceback" not in stderr
 
 
+TIMED = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ (.*)\n")
+
+
+def test_a_service_says_when_a_file_came_and_whether_it_was_retried(
+    acme: CommandLine, inbox: Path
+) -> None:
+    process = start("--home", str(acme.home), "watch", "--settle", "0")
+    assert process.stderr is not None
+    said = [process.stderr.readline() for _ in range(3)]
+    acme.succeeds("imports", "retry", "--all")
+    said.append(process.stderr.readline())
+    process.send_signal(signal.SIGINT)
+    finish(process)
+
+    assert said[0].startswith("Watching ")
+    found = [TIMED.fullmatch(line) for line in said[1:]]
+    first, second, retried = (one[1] if one else "" for one in found)
+    assert {first, second} == {
+        "done       acme/good.json",
+        "failed     acme/bad.json: The resume must be a JSON object",
+    }
+    assert retried == "failed     acme/bad.json (retry): The resume must be a JSON object"
+
+
 def tree(folder: Path) -> dict[str, bytes | None]:
     """Every path below a folder, and what the files hold."""
     return {

@@ -188,7 +188,7 @@ def _(scene: Scene) -> str:
     return subprocess.run(words, capture_output=True, text=True, check=False, timeout=60).stderr
 
 
-@shows("`resumes up` is already running for … (process …). Stop it first")
+@shows("Another `up` is already running for … (process …). Stop it first")
 def _(scene: Scene) -> str:
     with running(scene.home, "up", "--json", "--port", "0") as up:
         assert up.stdout is not None

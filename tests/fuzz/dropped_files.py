@@ -211,4 +211,4 @@ def _check_report(dropped: Dropped, conclusion: Conclusion) -> None:
     assert all(map(is_harmless, report.decode().split("\n")))
     assert json.loads(report)["file"] == dropped.name
     assert filing.is_report(report)
-    assert conclusion.hint
+    assert json.loads(report)["hint"]

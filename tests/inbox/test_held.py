@@ -352,6 +352,61 @@ def test_a_request_for_a_file_that_is_not_there_says_so(
     assert import_requests.list_requests(store) == []
 
 
+def rest(root: Path) -> None:
+    """Let nothing in `_failed` have changed for a while."""
+    for folder in [root / "_failed", *(root / "_failed").iterdir()]:
+        os.utime(folder, (1, folder.stat().st_mtime - 60))
+
+
+def test_a_failed_file_that_is_gone_or_was_moved_back_needs_attention_no_more(
+    store: Store,
+    root: Path,
+    told: Told,
+    ana: AccountInfo,
+    clock: SteppingClock,
+    an_importer: MakeImporter,
+) -> None:
+    for name in ("deleted", "fixed", "kept"):
+        drop(root, f"ana/{name}.json", b"{")
+    importer = an_importer(settle_s=0)
+    importer.round()
+    deleted, fixed, _ = filed(root, "_failed")
+    deleted.unlink()
+    fixed.write_bytes(a_document("Ada"))
+    fixed.rename(root / "ana" / fixed.name)
+    importer.round()
+    clock.advance(11)
+    importer.round()
+    assert (
+        len(import_history.list_files(store, outcome=FileOutcome.FAILED)) == 3
+    )  # it changed just now
+
+    rest(root)
+    importer.round()
+
+    (failed,) = import_history.list_files(store, outcome=FileOutcome.FAILED)
+    assert failed.name == "ana/kept.json"
+    assert resume_names(store, ana.id) == ["Ada"]
+    assert told.notices == ["Dismissed 2 failed files no longer in _failed: deleted or moved"]
+
+
+def test_a_file_that_has_just_failed_is_not_missing_yet(
+    store: Store,
+    root: Path,
+    failed: Path,
+    clock: SteppingClock,
+    an_importer: MakeImporter,
+) -> None:
+    failed.unlink()
+    rest(root)
+    importer = an_importer(settle_s=0)
+    importer.round()
+    assert len(import_history.list_files(store)) == 1
+    clock.advance(11)
+    importer.round()
+    assert import_history.list_files(store) == []
+
+
 def test_nothing_is_followed_out_of_the_folder(
     store: Store, root: Path, tmp_path: Path, told: Told, failed: Path, an_importer: MakeImporter
 ) -> None:

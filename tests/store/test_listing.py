@@ -8,8 +8,15 @@ from sqlalchemy import text
 from resumes.errors import InvalidArgument, NotFound
 from resumes.store import Store, creation, identifiers, stored_resumes
 from resumes.store.accounts import AccountInfo
+from resumes.store.stored_resumes import Sort
 from tests.support.resumes import a_resume
-from tests.support.store.builders import MakeAccount, add_resumes, listed_ids, made_ids
+from tests.support.store.builders import (
+    MakeAccount,
+    a_person,
+    add_resumes,
+    listed_ids,
+    made_ids,
+)
 
 pytestmark = pytest.mark.engines
 
@@ -58,6 +65,31 @@ def test_every_id_that_was_seen_is_a_position_that_of_a_deleted_resume_too(
     (new,) = add_resumes(store, ana, 1)
     assert after(store, ana, third) == [new]
     assert after(store, ana, "0" * 24) == [first, third, new]
+
+
+@pytest.mark.parametrize("limit", [1, 2, 100])
+def test_lists_in_other_orders_come_page_by_page(
+    store: Store, ana: AccountInfo, an_account: MakeAccount, limit: int
+) -> None:
+    names = ["bo", "Ada", None, "Émile", "ADA", "Bo", "cy"]
+    creation.create(store, an_account("theirs").id, [a_person("Abe")])
+    made = made_ids(creation.create(store, ana.id, [a_person(name) for name in names]))
+    by_name = [made[at] for at in (2, 1, 4, 0, 5, 6, 3)]
+
+    for sort, expected in ((Sort.OLDEST, made), (Sort.NEWEST, made[::-1]), (Sort.NAME, by_name)):
+        seen: list[str] = []
+        cursor: str | None = ""
+        while cursor is not None:
+            page = stored_resumes.list_sorted(store, ana.id, sort, cursor=cursor, limit=limit)
+            seen += [entry.id for entry in page.entries]
+            cursor = page.cursor
+        assert seen == expected, sort
+
+
+def test_by_name_the_cursor_has_to_be_a_resume(store: Store, ana: AccountInfo) -> None:
+    add_resumes(store, ana, 1)
+    with pytest.raises(InvalidArgument, match=f"no resume of this account has the id {'0' * 24}"):
+        stored_resumes.list_sorted(store, ana.id, Sort.NAME, cursor="0" * 24)
 
 
 @pytest.mark.parametrize("cursor", ["x", "0" * 23, "0" * 25, "0" * 23 + "G", "A" * 24, " " * 24])

@@ -27,6 +27,12 @@ CALLS: dict[str, tuple[Callable[[Store, str, str], Any], str]] = {
         lambda store, ana, _: stored_resumes.list_page(store, ana, cursor="0" * 24),
         "resumes USING PRIMARY KEY (account_id=? AND id>?)",
     ),
+    "the newest resumes": (
+        lambda store, ana, _: stored_resumes.list_sorted(
+            store, ana, stored_resumes.Sort.NEWEST, cursor="f" * 24
+        ),
+        "resumes USING PRIMARY KEY (account_id=? AND id<?)",
+    ),
     "the newest files": (
         lambda store, ana, _: import_history.list_files(store, account_id=ana),
         "PRIMARY KEY (account_id=? AND claim_id>? AND claim_id<?)",

@@ -170,6 +170,52 @@ def test_no_words_raise_or_mean_more_than_themselves(store: Store, ana: AccountI
         assert len(ids(find_page(store, ana.id, words))) == expected, words[:80]
 
 
+# The newest first
+
+
+@pytest.mark.parametrize("indexed", [0, 13, 25])
+@pytest.mark.parametrize("limit", [1, 4, 100])
+def test_the_newest_first_is_the_same_the_other_way_round(
+    store: Store, ana: AccountInfo, indexed: int, limit: int
+) -> None:
+    names = ["Ada", "Bo", "Adam", "Zoe", "Nevada"] * 5
+    made = add_people(store, ana, *names[:indexed]) if indexed else []
+    index_all(store)
+    made += add_people(store, ana, *names[indexed:]) if names[indexed:] else []
+    stored_resumes.delete_resume(store, ana.id, made[2])
+    for words in ("ada", "a", "nobody"):
+        forwards = [entry.id for entry in walk(store, ana, words, limit=limit)]
+        found: list[str] = []
+        cursor: str | None = ""
+        while cursor is not None:
+            page, unindexed = find_page(
+                store, ana.id, words, cursor=cursor, limit=limit, is_newest_first=True
+            )
+            assert unindexed == 0
+            found += [entry.id for entry in page.entries]
+            cursor = page.cursor
+        assert found == forwards[::-1]
+
+
+def test_without_time_the_newest_first_goes_on_with_what_is_indexed(
+    store: Store, ana: AccountInfo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(search, "CANDIDATES", 10)
+    (first,) = add_people(store, ana, "abcdef")
+    add_people(store, ana, *["abcd bcdef"] * 30)
+    index_all(store)
+    add_people(store, ana, *["Bo"] * 250)
+    never = partial(find_page, store, ana.id, "abcdef", is_newest_first=True, timeout_s=0)
+    page, unindexed = never()
+    assert (page.entries, unindexed) == ([], 50)
+    found: list[str] = []
+    while page.cursor is not None:
+        page, unindexed = never(cursor=page.cursor)
+        found += [entry.id for entry in page.entries]
+        assert unindexed == 0
+    assert found == [first]
+
+
 # As far as there is time
 
 

@@ -2,6 +2,7 @@
 
 import contextlib
 import gc
+import re
 
 import pytest
 from textual import events
@@ -9,12 +10,22 @@ from textual.command import CommandInput, CommandPalette
 from textual.pilot import Pilot
 
 from resumes.errors import ErrorCode, NotFound, OutcomeUnknown
-from resumes.store import api_keys
+from resumes.store import api_keys, importers
+from resumes.store.import_ledger import FileOutcome
 from resumes.store.store import Store
-from tests.support.terminal.builders import HOSTILE, a_document, an_account, stored
+from tests.support.terminal.builders import (
+    HOSTILE,
+    a_document,
+    a_file,
+    an_account,
+    an_id,
+    an_importer,
+    stored,
+)
 from tests.support.terminal.driving import (
     LARGE,
     SMALL,
+    footer,
     lines,
     presses,
     running,
@@ -26,7 +37,7 @@ from tests.support.terminal.driving import (
     until,
 )
 from tui.app import MAX_TYPED, ResumesApp, is_offered
-from tui.keys import ACTIONS, Place
+from tui.keys import ACTIONS, MODES, Place
 from tui.opening import find_owner, prepare
 from tui.session import UiSession
 from tui.store_calls import REMEDIES, failure
@@ -35,23 +46,70 @@ from tui.widgets.bars import KeyLine
 pytestmark = pytest.mark.anyio
 
 
-async def test_escape_goes_back_to_the_screen_of_before(store: Store) -> None:
-    async with running(store, screen="accounts") as pilot:
-        await shows(pilot.app, "ana")
-        await presses(pilot, "enter")
-        await shows(pilot.app, "has no resumes")
-        await presses(pilot, "escape")
-        await shows(pilot.app, "1 account")
-
-
-async def test_escape_never_quits_and_q_does(store: Store) -> None:
+async def test_escape_neither_quits_nor_leaves_a_screen_and_q_quits(store: Store) -> None:
     async with running(store) as pilot:
-        await presses(pilot, "escape", "escape")
-        assert pilot.app.is_running
-        await until(lambda: toasts(pilot.app) == ["Nothing to go back to. Press q to quit."])
+        await presses(pilot, "3", "escape", "escape")
+        await shows(pilot.app, "1 account")
+        assert (pilot.app.current_mode, toasts(pilot.app)) == ("accounts", [])
 
         await presses(pilot, "q")
         await until(lambda: pilot.app.return_code == 0)
+
+
+@pytest.mark.usefixtures("header")
+async def test_the_first_line_says_on_every_screen_how_things_are(store: Store) -> None:
+    a_file(store, an_id("1"))
+    importers.announce(store, an_importer(root="/srv/inbox", waiting=1))
+    for size, states in (
+        (SMALL, ()),
+        (LARGE, ("ana  ● importer running  ", r"(! \d+ warning|✗ \d+ error)s?$")),
+    ):
+        async with running(store, size=size, account="ana") as pilot:
+            for mode in MODES:
+                await presses(pilot, mode.key)
+                await shows(pilot.app, f" {mode.key} {mode.title} ")
+                await until(lambda: "2 Imports (1)" in lines(pilot.app)[0])
+            assert all(re.search(state, lines(pilot.app)[0]) for state in states)
+            await shows(pilot.app, "1 live, 1 file waiting")
+
+
+async def test_a_message_stays_until_the_next_key(store: Store) -> None:
+    async with running(store) as pilot:
+        await presses(pilot, "y")
+        await until(lambda: footer(pilot.app).strip() == "No resume to copy.")
+        await presses(pilot, "j")
+        await until(lambda: "q Quit" in footer(pilot.app))
+        assert toasts(pilot.app) == []
+
+
+async def test_the_last_line_offers_only_what_works_here(store: Store) -> None:
+    async with running(store) as pilot:
+        await shows(pilot.app, "no resumes", "a Account")
+        assert not any(key in footer(pilot.app) for key in ("Open", "View", "Export", "Delete"))
+        stored(store, a_document())
+        await presses(pilot, "r")
+        await shows(pilot.app, "enter Open", "d Delete")
+        assert "View" not in footer(pilot.app)  # there is no preview
+        await pilot.resize_terminal(*LARGE)
+        await shows(pilot.app, "tab View")
+        a_file(store, outcome=FileOutcome.DONE)
+        await presses(pilot, "2")
+        await shows(pilot.app, "✓ done")
+        await until(lambda: "enter Open" in footer(pilot.app))
+        assert not any(key in footer(pilot.app) for key in ("Retry", "Release"))
+        await presses(pilot, "a")
+        await shows(pilot.app, "enter Choose", "esc Cancel")
+
+
+@pytest.mark.parametrize("size", [SMALL, (120, 40), LARGE], ids=str)
+async def test_whose_resume_it_is_comes_first_in_every_width(
+    store: Store, size: tuple[int, int]
+) -> None:
+    stored(store, a_document(name="Ada Lovelace", title="Analyst"))
+    async with running(store, size=size) as pilot:
+        await shows(pilot.app, "Ada Lovelace", "Analyst")
+        row = next(line for line in lines(pilot.app) if "Ada Lovelace" in line)
+        assert row.strip("│ ").startswith("Ada Lovelace")
 
 
 async def test_a_key_that_does_nothing_says_why(store: Store) -> None:
@@ -70,7 +128,7 @@ async def test_a_key_that_does_nothing_says_why(store: Store) -> None:
 async def test_the_question_mark_shows_all_keys(store: Store) -> None:
     async with running(store) as pilot:
         await presses(pilot, "question_mark")
-        await shows(pilot.app, "Keyboard shortcuts", "Filter by title")
+        await shows(pilot.app, "Keyboard shortcuts", "Filter the list")
 
         await presses(pilot, "escape")
         await shows_no(pilot.app, "Keyboard shortcuts")
@@ -120,11 +178,11 @@ async def test_a_list_is_shown_over_whatever_was_open_there(store: Store) -> Non
     async with running(store) as pilot:
         await shows(pilot.app, "Mine")
         await presses(pilot, "enter")
-        await shows(pilot.app, "ana · Mine")
+        await shows(pilot.app, "ana › Mine")
         await presses(pilot, "3")
         await shows(pilot.app, "1 account")
         await presses(pilot, "enter")
-        await shows(pilot.app, "ana · 1 of 1")
+        await shows(pilot.app, "ana › Resumes · 1 of 1")
 
 
 async def test_a_message_takes_the_place_of_the_one_before(store: Store) -> None:
@@ -156,13 +214,13 @@ def test_a_resume_is_found_in_whichever_account_holds_it(store: Store) -> None:
     assert find_owner(store, resume_id, None) == "zoe"
     with pytest.raises(NotFound, match='account "ana"'):
         find_owner(store, resume_id, "ana")
-    assert prepare(store, open_id=resume_id).account == "zoe"
+    assert prepare(store, open_id=resume_id).accounts["resumes"] == "zoe"
 
 
 def test_an_account_is_that_of_every_screen(store: Store) -> None:
     session = prepare(store, account="ana", read_only=True)
 
-    assert (session.account, session.keys_account, session.imports_account) == ("ana",) * 3
+    assert set(session.accounts.values()) == {"ana"}
     assert session.read_only
 
 
@@ -205,7 +263,7 @@ async def test_it_offers_what_works_here_and_the_screens(store: Store, key: str)
         here = [one for one in ACTIONS if one.place is Place.KEYS]
         await shows(pilot.app, *(one.description for one in here), "Show Health  (6)")
         screen = "\n".join(lines(pilot.app))
-        assert "Filter by title" not in screen
+        assert "Open as PDF" not in screen
         assert "Move down" not in screen
 
 
@@ -232,7 +290,7 @@ async def test_what_is_chosen_is_done(store: Store) -> None:
         await presses(pilot, *"create key")
         await until(lambda: "Keyboard shortcuts" not in "\n".join(lines(pilot.app)))
         await presses(pilot, "enter")
-        await shows(pilot.app, "Name (optional)")
+        await shows(pilot.app, "Expires")
 
 
 async def test_read_only_it_offers_nothing_that_changes_something(store: Store) -> None:

@@ -59,7 +59,7 @@ async def test_what_acts_when_it_is_pasted_is_not_sent(
         await shows(pilot.app, "1 of 1")
         texts = copied(pilot.app, monkeypatch)
         await presses(pilot, "y")
-        await shows(pilot.app, "Copy  (enter to choose", "name")
+        await shows(pilot.app, "─ Copy ─", "name")
         await presses(pilot, "j", "enter")
         await tells(pilot.app, "Not copied: the name contains control characters.")
         assert texts == []
@@ -74,7 +74,7 @@ async def test_what_was_copied_cannot_be_pasted_elsewhere_in_the_program(
         await shows(pilot.app, "1 of 1")
         texts = copied(pilot.app, monkeypatch)
         await presses(pilot, "y")
-        await shows(pilot.app, "Copy  (enter to choose", "name")
+        await shows(pilot.app, "─ Copy ─", "name")
         await presses(pilot, "j", "enter")
         await until(lambda: texts == ["Ada"])
         assert pilot.app.clipboard == ""

@@ -29,6 +29,8 @@ from tui.keys import MODES
 from tui.looks import DARK, THEMES, look, next_theme
 from tui.screens.base import ListScreen
 
+pytestmark = pytest.mark.usefixtures("header")
+
 NO_COLOUR: Final = "no-colour"
 LOOKS: Final = (*(theme.value for theme in Theme), NO_COLOUR)
 
@@ -168,9 +170,9 @@ def test_every_state_has_a_sign_that_is_no_colour(drawn: Drawn, look: str) -> No
         ("=", "duplicate"),
         ("✓", "done"),
     }
-    assert words_with_signs(screens["keys"], 16) == {
+    assert words_with_signs(screens["keys"], 1) == {
         ("✓", "active"),
-        ("~", "until"),
+        ("~", "expires"),
         ("✗", "revoked"),
         ("!", "never"),
     }
@@ -258,7 +260,7 @@ def looked_at_all(screen: Terminal) -> bytes:
         b"2": b"failed first",
         b"3": b"business",
         b"4": b"PER MINUTE",
-        b"5": b"KEY",
+        b"5": b"STATE",
         b"6": b"SQLite",
     }
     for key, text in seen.items():
@@ -314,7 +316,7 @@ def colour_codes(wire: bytes) -> set[int]:
 
 def is_heading(line: Sequence[Cell]) -> bool:
     """Whether it is the line above the first row."""
-    return text_of(line).split()[:1] in (["CREATED"], ["OUTCOME"], ["NAME"], ["KEY"], ["ABOUT"])
+    return text_of(line).split()[:1] in (["OUTCOME"], ["NAME"], ["STATE"], ["ABOUT"])
 
 
 def ground(style: Style) -> object:
@@ -328,7 +330,7 @@ def words_with_signs(lines: Screen, cells: int) -> set[tuple[str, str]]:
     first = next(at for at, line in enumerate(lines) if is_heading(line)) + 1
     for line in lines[first:]:
         words = text_of(line)[cells:].split()
-        if len(words) > 1 and len(words[0]) == 1:
+        if len(words) > 1 and len(words[0]) == 1 and words[0] != "─":
             found.add((words[0], words[1]))
     return found
 

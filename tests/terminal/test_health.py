@@ -71,7 +71,7 @@ async def test_wide_terminals_show_what_to_do_beside_it(store: Store, home: Path
     (home / "inbox" / "nobody").mkdir(parents=True)
     async with health(store, home, size=LARGE) as pilot:
         await shows(pilot.app, "WHAT TO DO")
-        [row] = [line for line in lines(pilot.app) if line.startswith(" ✗  inbox")]
+        [row] = [line for line in lines(pilot.app) if line.startswith("│ ✗  inbox")]
         assert "resumes --home /srv accounts create" in row
 
 
@@ -259,3 +259,8 @@ def test_nothing_left_is_told_from_nothing_known(
     gauges: InstallationMetrics, expected: tuple[str, str]
 ) -> None:
     assert expected in gauge_texts(gauges)
+
+
+async def test_without_an_importer_there_is_no_tick(store: Store, home: Path) -> None:
+    async with health(store, home, size=LARGE) as pilot:
+        await shows(pilot.app, "○  importer  none is running")

@@ -80,7 +80,7 @@ async def test_a_hostile_resume_draws_nothing_but_text(store: Store, size: tuple
         await shows(pilot.app, CLICK)
         assert_harmless(pilot)
         await presses(pilot, "enter")
-        await shows(pilot.app, "ana · a[/b]c")
+        await shows(pilot.app, "ana › a[/b]c")
         for key in ("J", "G", "J", "G"):
             await presses(pilot, key)
             assert_harmless(pilot)

@@ -1,6 +1,7 @@
 """The imported files: failures first, as it happens, retried, released."""
 
 import asyncio
+import contextlib
 import dataclasses
 import functools
 import json
@@ -8,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from textual.app import App
 from textual.pilot import Pilot
 
 from resumes.settings import Settings
@@ -40,6 +42,7 @@ from tests.support.terminal.driving import (
     running,
     shows,
     shows_no,
+    tells,
     toasts,
     until,
 )
@@ -78,7 +81,7 @@ def asked(store: Store) -> dict[str, str]:
 def rows(screen: list[str]) -> list[str]:
     """The outcome and the file of each row of the list."""
     found = [line.split() for line in screen if "/cv-" in line]
-    return [f"{words[1]} {words[-1]}" for words in found]
+    return [f"{words[1]} {words[2]}" for words in found]
 
 
 def numbers(screen: list[str]) -> list[str]:
@@ -233,7 +236,7 @@ async def test_what_became_of_a_file_is_told_once(store: Store, importer: AnImpo
         await importer.round()
         await shows(pilot.app, "Done: ana/ada.json", "✓ 1 done")
 
-        pilot.app.clear_notifications()
+        await presses(pilot, "g")
         told: list[str] = []
 
         def is_there(name: str) -> bool:
@@ -254,6 +257,8 @@ async def test_the_reason_is_copied(store: Store, monkeypatch: pytest.MonkeyPatc
         await shows(pilot.app, "1 of 1")
         texts = copied(pilot.app, monkeypatch)
         await presses(pilot, "y")
+        await shows(pilot.app, "invalid_json: Invalid JSON", an_id("1"))
+        await presses(pilot, "enter")
         await shows(pilot.app, "Sent the reason to the clipboard (OSC 52).")
         await until(lambda: texts == ["invalid_json: Invalid JSON at byte 1: cut short"])
 
@@ -304,7 +309,7 @@ async def test_an_empty_ledger_says_where_to_drop_files(store: Store) -> None:
     ) as pilot:
         await shows(pilot.app, "No files imported from the inbox yet.", "h/inbox/ACCOUNT/")
         await shows(pilot.app, "Importer not running. Start it with `res --home 'a b' up`.")
-        for key, what in ("t", "file to retry"), ("l", "file to release"), ("y", "reason to copy"):
+        for key, what in ("t", "file to retry"), ("l", "file to release"), ("y", "file to copy"):
             await presses(pilot, key)
             await shows(pilot.app, f"No {what}.")
 
@@ -505,3 +510,110 @@ async def test_files_are_counted_less_often_where_counting_takes_long(
             await at_rest(pilot)
             assert len(counts) == expected
             clock.now_s += 0.02
+
+
+# Editing a file
+
+
+@pytest.fixture
+def editor(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """A `vim` that notes what it is called with, and appends what the file `typed` holds."""
+    program = tmp_path / "bin" / "vim"
+    program.parent.mkdir()
+    program.write_text(
+        f'#!/bin/sh\necho "$@" > {tmp_path}/called\n'
+        f'for path; do :; done\n[ -e {tmp_path}/typed ] && cat {tmp_path}/typed > "$path"\n'
+        f"exit $(cat {tmp_path}/code 2>/dev/null || echo 0)\n"
+    )
+    program.chmod(0o755)
+    monkeypatch.setenv("VISUAL", f"{program} -u 'NO NE'")
+    # There is no terminal to hand over.
+    monkeypatch.setattr(App, "suspend", lambda _: contextlib.nullcontext())
+    return tmp_path
+
+
+async def test_a_failed_file_is_edited_at_its_fault_and_retried(
+    store: Store, importer: AnImporter, editor: Path
+) -> None:
+    importer.drop("ana/cv.json", b'{"header": {},\n "sections": {},\n "title": 1}')
+    await importer.round()
+    async with running(store, screen="imports", refresh_s=SOON_S, size=LARGE) as pilot:
+        await shows(pilot.app, "✗ failed", "1 of 1", "Location ")
+        await presses(pilot, "e")
+        await tells(pilot.app, "The file was not changed.")
+        (path,) = [path for path in editor.glob("inbox/_failed/*/*") if ".report." not in path.name]
+        assert (editor / "called").read_text() == f"-u NO NE +3 {path}\n"
+        assert asked(store) == {}
+
+        (editor / "typed").write_bytes(json.dumps(a_document(title="Nurse")).encode())
+        await presses(pilot, "enter", "e")
+        await until(lambda: "Queued 1 file for retry" in "".join(toasts(pilot.app)))
+        await importer.round()
+        await shows(pilot.app, "✓ done")
+
+
+async def test_an_editor_that_fails_retries_nothing(
+    store: Store, importer: AnImporter, editor: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    importer.drop("ana/cv.json", BROKEN)
+    await importer.round()
+    (editor / "code").write_text("1")
+    async with running(store, screen="imports", refresh_s=SOON_S) as pilot:
+        await shows(pilot.app, "1 of 1")
+        await presses(pilot, "e")
+        await until(lambda: "vim failed (exit code 1)." in "".join(toasts(pilot.app)))
+        monkeypatch.setenv("VISUAL", str(editor / "nowhere"))
+        await presses(pilot, "e")
+        await until(lambda: "No such file or directory." in "".join(toasts(pilot.app)))
+        monkeypatch.setenv("VISUAL", "vim '")
+        await presses(pilot, "e")
+        await until(lambda: "Cannot run the editor" in "".join(toasts(pilot.app)))
+    assert asked(store) == {}
+
+
+async def test_only_failed_files_that_are_there_are_edited(store: Store, editor: Path) -> None:
+    a_file(store, an_id("1"), DONE)
+    a_file(store, an_id("2"))
+    async with running(store, screen="imports", refresh_s=SOON_S) as pilot:
+        await shows(pilot.app, "1 of 2")
+        await presses(pilot, "e")
+        await tells(pilot.app, f"The file is not in _failed/invalid_json of {ROOT} any more.")
+        await presses(pilot, "down", "e")
+        await tells(pilot.app, "Already imported: nothing to retry.")
+    assert not (editor / "called").exists()
+
+
+async def test_no_editor_is_offered_in_a_browser_or_read_only(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    a_file(store)
+    async with running(store, screen="imports", refresh_s=SOON_S, read_only=True) as pilot:
+        await shows(pilot.app, "1 of 1")
+        await presses(pilot, "e")
+        await tells(pilot.app, "Read-only mode. Restart without --read-only to make changes.")
+        await presses(pilot, "question_mark")
+        await shows(pilot.app, "Keyboard shortcuts")
+        await shows_no(pilot.app, "Retry failed file", "Edit failed file")
+    monkeypatch.setattr("tui.screens.base.is_behind_a_page", lambda: True)
+    async with running(store, screen="imports", refresh_s=SOON_S, size=LARGE) as pilot:
+        await shows(pilot.app, "1 of 1", "Retry")
+        await shows_no(pilot.app, "Edit")
+
+
+async def test_failed_files_are_dismissed_after_a_question(store: Store) -> None:
+    for digit in "12":
+        a_file(store, an_id(digit))
+    a_file(store, an_id("3"), DONE)
+    async with running(store, screen="imports") as pilot:
+        await shows(pilot.app, "1 of 3", "✗ 2 failed")
+        await presses(pilot, "space", "down", "space", "D")
+        await shows(pilot.app, "Dismiss ana/cv-2.json?", "stays where it is.")
+        await presses(pilot, "tab", "enter")
+        await shows(pilot.app, "1 of 2", "✗ 1 failed", "cv-1")
+        await shows_no(pilot.app, "cv-2")
+        await presses(pilot, "enter", "D")
+        await shows(pilot.app, "Dismiss ana/cv-1.json?")
+        await presses(pilot, "tab", "enter")
+        await shows(pilot.app, "1 of 1", "✗ 0 failed")
+        await presses(pilot, "D")
+        await shows(pilot.app, "Only failed files can be dismissed.")

@@ -20,7 +20,7 @@ from resumes.errors import InvalidArgument
 from resumes.settings import Settings, load_settings
 from resumes.store import api_keys
 from resumes.store.store import Store
-from tests.support.terminal.driving import footer, presses, running, shows
+from tests.support.terminal.driving import footer, lines, presses, running, shows
 from tui.keys import (
     ACTIONS,
     Place,
@@ -34,7 +34,7 @@ from tui.keys import (
     shown_key,
 )
 from tui.opening import prepare
-from tui.screens.dialogs import help_text
+from tui.screens.dialogs import help_group, help_text
 
 
 def iter_owners() -> Iterator[type[DOMNode]]:
@@ -225,17 +225,28 @@ async def test_the_users_keys_work_and_are_shown(store: Store) -> None:
         await presses(pilot, "escape", "colon", *"create")
         await shows(pilot.app, "Create key  (c)")
         await presses(pilot, "escape", "f2")
-        await shows(pilot.app, "Name (optional)")
+        await shows(pilot.app, "Expires")
         await presses(pilot, "escape", "n")
         await shows(pilot.app, 'Type "website" to confirm:')
 
 
 def test_the_help_explains_every_action_with_what_works_here_first() -> None:
-    text = [paragraph.content.plain for paragraph in help_text([Place.KEYS, Place.LIST], {})]
-    for action in ACTIONS:
-        assert any(action.description in line and action.shown in line for line in text), action
-    assert text.index("Keys") < text.index("Lists") < text.index("Elsewhere")
-    assert text.index("Elsewhere") < text.index("Resumes")
+    groups = [help_group(place, {}) for place in Place]
+    for columns in (1, 2):
+        text = [paragraph.content.plain for paragraph in help_text(groups, columns=columns)]
+        for action in ACTIONS:
+            assert any(action.description in line and action.shown in line for line in text), action
+    assert len(text) < sum(map(len, groups)) * 2 / 3
+
+
+@pytest.mark.anyio
+async def test_the_help_begins_with_what_works_here(store: Store) -> None:
+    async with running(store, screen="keys", size=(120, 50)) as pilot:
+        await presses(pilot, "question_mark")
+        await shows(pilot.app, "Keyboard shortcuts", "Create key", "Create plan")
+        text = "\n".join(lines(pilot.app))
+        places = ("│ Keys ", "│ Lists ", "│ Everywhere ")
+        assert sorted(map(text.index, places)) == list(map(text.index, places))
 
 
 # The page in the docs.

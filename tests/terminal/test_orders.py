@@ -51,7 +51,7 @@ def the_list(pilot: Pilot[int]) -> PagedList[Any]:
 
 def rows_seen(pilot: Pilot[int]) -> list[str]:
     """The lines below the heading of the list, but for the last, the keys, and the scrollbar."""
-    return [line[: SMALL[0] - 1].rstrip() for line in lines(pilot.app)[3:-1]]
+    return [line[: SMALL[0] - 2].rstrip() for line in lines(pilot.app)[3:-1]]
 
 
 async def test_a_resume_that_was_deleted_under_the_cursor_leaves_its_line(store: Store) -> None:
@@ -212,21 +212,21 @@ async def test_the_resume_beside_the_list_is_that_of_the_cursor_whichever_is_rea
     stored(store, *(a_document(name=name) for name in ("First", "Second", "Third")))
     unsteady = UnsteadyStore(store)
     async with running(unsteady, size=LARGE, refresh_s=NEVER_S) as pilot:
-        await shows(pilot.app, "▏ First")
+        await shows(pilot.app, "││ First")
         late = unsteady.hold("read")
         await presses(pilot, "j")
         await until(late.begun.is_set)
         unsteady.hold_no_more()
         await presses(pilot, "j")
-        await shows(pilot.app, "▏ Third")
+        await shows(pilot.app, "││ Third")
 
         late.go.set()
         await until(late.ended.is_set)
         await at_rest(pilot)
         await pilot.pause()
 
-        await shows(pilot.app, "▏ Third")
-        await shows_no(pilot.app, "▏ Second")
+        await shows(pilot.app, "││ Third")
+        await shows_no(pilot.app, "││ Second")
 
 
 @pytest.mark.parametrize("mode", MODES, ids=lambda mode: mode.name)
@@ -265,7 +265,7 @@ async def test_a_page_and_its_dialogs_can_be_left_while_they_load(store: Store) 
             await pilot.pause()
 
         await presses(pilot, "enter")
-        await shows(pilot.app, "ana · Mine")
+        await shows(pilot.app, "ana › Mine")
         assert isinstance(pilot.app.screen, DetailScreen)
         assert toasts(pilot.app) == []
 

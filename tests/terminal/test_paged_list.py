@@ -66,7 +66,7 @@ async def reading(
 async def test_it_asks_for_one_page_ahead_and_no_more() -> None:
     async with reading(1_000) as (app, _):
         await until(lambda: app.asked == [0])
-        await until(lambda: lines(app)[:2] == [" NUMBER", " row 0"])
+        await until(lambda: lines(app)[:2] == ["NUMBER", "row 0"])
 
 
 async def test_the_cursor_moves_and_stops_at_the_ends() -> None:
@@ -96,7 +96,7 @@ async def test_the_row_with_the_cursor_is_always_seen() -> None:
                     f"row {app.list.cursor}" in [line.split("  ")[0].strip() for line in lines(app)]
                 )
             )
-            assert lines(app)[0].startswith(" NUMBER")
+            assert lines(app)[0].startswith("NUMBER")
 
 
 async def test_the_end_of_what_is_loaded_leads_to_more() -> None:
@@ -110,7 +110,7 @@ async def test_the_end_of_what_is_loaded_leads_to_more() -> None:
 
 async def test_rows_that_are_not_read_yet_show_as_such() -> None:
     async with reading(10, answers=False) as (app, _):
-        await until(lambda: lines(app)[1] == " … loading")
+        await until(lambda: lines(app)[1] == "… loading")
 
 
 async def test_an_empty_list_says_what_it_was_told_to() -> None:
@@ -118,7 +118,7 @@ async def test_an_empty_list_says_what_it_was_told_to() -> None:
         app.list.say_when_empty(safe("Nothing here."), safe("Make something."))
         await presses(pilot, "enter", "j", "G")
 
-        await until(lambda: lines(app)[2:4] == [" Nothing here.", " Make something."])
+        await until(lambda: lines(app)[2:4] == ["Nothing here.", "Make something."])
         assert app.chosen == []
 
 
@@ -127,7 +127,7 @@ async def test_after_a_failure_it_asks_only_when_told_to() -> None:
         app.list.fail()
         await presses(pilot, "j", "G")
         assert app.asked == [0]
-        await until(lambda: lines(app)[1] == " … not loaded")
+        await until(lambda: lines(app)[1] == "… not loaded")
 
         app.list.refresh_rows()
         await pilot.pause()
@@ -268,7 +268,7 @@ async def test_a_resize_keeps_the_cursor_in_sight() -> None:
         await pilot.resize_terminal(40, 10)
         await pilot.pause()
 
-        await until(lambda: " row 99" in lines(app))
+        await until(lambda: "row 99" in lines(app))
 
 
 async def test_another_list_may_leave_the_rows_until_its_own_are_there() -> None:
@@ -292,7 +292,7 @@ async def test_or_show_none_at_once() -> None:
         app.answers = False
         app.list.restart()
         await pilot.pause()
-        await until(lambda: lines(app)[1] == " … loading")
+        await until(lambda: lines(app)[1] == "… loading")
 
 
 async def test_rows_forgotten_are_read_again_when_seen() -> None:
@@ -306,9 +306,9 @@ async def test_rows_forgotten_are_read_again_when_seen() -> None:
         await presses(pilot, "g")
 
         await until(lambda: app.asked == [0])
-        await until(lambda: lines(app)[1] == " …")
+        await until(lambda: lines(app)[1] == "…")
         app.answer(PagedList.PageWanted(0, ""))
-        await until(lambda: lines(app)[1] == " row 0")
+        await until(lambda: lines(app)[1] == "row 0")
 
 
 # Columns by width.

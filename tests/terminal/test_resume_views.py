@@ -54,7 +54,7 @@ async def test_enter_opens_the_resume_and_escape_returns(store: Store) -> None:
         await shows(pilot.app, "Mine")
 
         await presses(pilot, "enter")
-        await shows(pilot.app, "ana · Mine · ", "Ada Lovelace", "WHAT I CAN", "Labels")
+        await shows(pilot.app, "ana › Mine · ", "Ada Lovelace", "WHAT I CAN", "Labels")
 
         await presses(pilot, "escape")
         await shows(pilot.app, "ana · 1 of 1")
@@ -125,7 +125,7 @@ async def test_a_text_that_takes_long_to_wrap_is_there_whole(store: Store) -> No
 async def test_it_can_be_opened_at_once(store: Store) -> None:
     _, second = stored(store, a_document(title="First"), DOCUMENT)
     async with running(store, account="ana", open_id=second) as pilot:
-        await shows(pilot.app, "ana · Mine · ", "WHAT I CAN")
+        await shows(pilot.app, "ana › Mine · ", "WHAT I CAN")
 
         await presses(pilot, "escape")
         await shows(pilot.app, "ana · 1 of 2")
@@ -159,13 +159,13 @@ async def test_the_next_and_the_one_before_are_a_key_away(store: Store) -> None:
     async with running(store) as pilot:
         await shows(pilot.app, "Second")
         await presses(pilot, "enter")
-        await shows(pilot.app, "ana · First")
+        await shows(pilot.app, "ana › First")
         await presses(pilot, "n")
-        await shows(pilot.app, "ana · Second")
+        await shows(pilot.app, "ana › Second")
         await presses(pilot, "n")
         await shows(pilot.app, "Last resume in the list.")
         await presses(pilot, "p")
-        await shows(pilot.app, "ana · First")
+        await shows(pilot.app, "ana › First")
 
         await presses(pilot, "escape")
         await shows(pilot.app, "ana · 1 of 2")

@@ -131,7 +131,7 @@ async def test_wide_terminals_show_id_name_and_filename(store: Store) -> None:
         store, a_document(name="Ada Lovelace"), a_document(title="Mine", name="Ada")
     )
     async with running(store, size=LARGE) as pilot:
-        await shows(pilot.app, "CREATED (UTC)", named, "AdaLovelaceResume.pdf", "Mine")
+        await shows(pilot.app, "AGE", named, "AdaLovelaceResume.pdf", "Mine")
         await shows(pilot.app, "Ada Lovelace Resume")  # without a title it goes by its name
         await presses(pilot, "v")
         await shows(pilot.app, named, titled, "AdaResume.pdf")
@@ -257,7 +257,7 @@ async def test_typing_finds_and_escape_brings_all_back(store: Store) -> None:
         await presses(pilot, "escape")
         await types(pilot, "/   ")
         await presses(pilot, "enter")
-        await shows(pilot.app, "ana · 1 of 2", "/ Filter")
+        await shows(pilot.app, "ana · 2 of 2", "/ Filter")
 
 
 async def test_a_filter_stays_while_what_was_found_is_looked_at(store: Store) -> None:
@@ -268,12 +268,12 @@ async def test_a_filter_stays_while_what_was_found_is_looked_at(store: Store) ->
         await shows(pilot.app, 'ana · "bak" · 1 of 1')
 
         await presses(pilot, "enter")
-        await shows(pilot.app, "ana · Baker")
+        await shows(pilot.app, "ana › Baker")
         await presses(pilot, "escape")
         await shows(pilot.app, 'ana · "bak" · 1 of 1')
 
         await presses(pilot, "escape")
-        await shows(pilot.app, "ana · 1 of 2")
+        await shows(pilot.app, "ana · 2 of 2")
 
 
 async def test_nothing_found_says_what_was_looked_for(store: Store) -> None:
@@ -348,14 +348,14 @@ async def test_the_chosen_text_reaches_the_clipboard(
         await shows(pilot.app, "1 of 1")
         texts = copied(pilot.app, monkeypatch)
         await presses(pilot, "y")
-        await shows(pilot.app, "Copy  (enter to choose", "file name")
+        await shows(pilot.app, "─ Copy ─", "file name")
         await shows_no(pilot.app, "e-mail")  # it has none
         await presses(pilot, "enter")
         await until(lambda: texts == [resume_id])
         await shows(pilot.app, "Sent the ID to the clipboard (OSC 52).")
 
         await presses(pilot, "y")
-        await shows(pilot.app, "Copy  (enter to choose", "JSON")
+        await shows(pilot.app, "─ Copy ─", "JSON")
         await presses(pilot, "G", "enter")
         await until(lambda: len(texts) == 2)
     assert json.loads(texts[1])["title"] == HOSTILE
@@ -372,7 +372,7 @@ async def test_what_is_too_long_for_a_terminal_is_refused(
         await shows(pilot.app, "Ada Resume")
         texts = copied(pilot.app, monkeypatch)
         await presses(pilot, "y")
-        await shows(pilot.app, "Copy  (enter to choose", "JSON")
+        await shows(pilot.app, "─ Copy ─", "JSON")
 
         await presses(pilot, "G", "enter")
         await shows(pilot.app, "too long for the clipboard; press x to export it.")
@@ -389,10 +389,10 @@ async def test_a_resume_is_exported_to_the_folder_that_is_named(store: Store, op
         await shows(pilot.app, "Mine")
         if opens:
             await presses(pilot, "enter")
-            await shows(pilot.app, "ana · Mine")
+            await shows(pilot.app, "ana › Mine")
 
         await presses(pilot, "x")
-        await shows(pilot.app, "Folder (created if missing)")
+        await shows(pilot.app, "Format")
         await presses(pilot, "enter")
 
         await shows(pilot.app, "Exported 1 resume to")
@@ -409,7 +409,7 @@ async def test_all_that_are_listed_are_exported_as_json_resume(store: Store) -> 
         await types(pilot, "/ada\n")
         await shows(pilot.app, 'ana · "ada" · ')
         await presses(pilot, "x")
-        await shows(pilot.app, "Folder (created if missing)", "this resume")
+        await shows(pilot.app, "Format", "this resume")
         await presses(pilot, "shift+tab", "shift+tab", "enter", "down", "enter")
         await shows(pilot.app, "all ")
         await presses(pilot, "tab", "enter", "down", "enter")
@@ -432,7 +432,7 @@ async def test_a_folder_that_cannot_be_written_is_told_in_its_place(store: Store
     async with running(store) as pilot:
         await shows(pilot.app, "Mine")
         await presses(pilot, "x")
-        await shows(pilot.app, "Folder (created if missing)")
+        await shows(pilot.app, "Format")
         await presses(pilot, "enter")
 
         await shows(pilot.app, "! Cannot write to")

@@ -23,7 +23,7 @@ from tui.keys import MODES
 from tui.screens.base import ListScreen
 from tui.widgets.paged_list import PagedList
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("header")]
 
 SCREENS: Final = tuple(mode.name for mode in MODES)
 
@@ -147,7 +147,7 @@ PATHS: Final = {
     "resume-hostile": Path("resumes", ("enter",), "QUOTES", scenes.fill_hostile),
     "imported-file": Path("imports", ("j", "enter"), "_failed/"),
     "imported-file-hostile": Path("imports", ("j", "enter"), "_failed/", scenes.fill_hostile),
-    "new-key": Path("keys", ("n",), "Name (optional)"),
+    "new-key": Path("keys", ("n",), "Expires"),
     "plan": Path("plans", ("e",), "Per minute"),
     "revoking": Path("keys", ("D",), "Revoke this key?"),
     "revoking-hostile": Path("keys", ("D",), "Revoke this key?", scenes.fill_hostile),

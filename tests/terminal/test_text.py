@@ -90,12 +90,11 @@ SINKS = frozenset(
 
 
 CONTENT_MAKERS = frozenset({"Content", "from_markup", "from_text", "from_rich_text", "assemble"})
-CONTENT_TAKERS = frozenset(
-    {"TitleLine", "Note", "TextButton", "Paragraph", "show", "update", "say_when_empty"}
-)
-TEXT_ATTRIBUTES = frozenset(
-    {"border_title", "border_subtitle", "tooltip", "title", "sub_title", "renderable"}
-)
+CONTENT_TAKERS = frozenset({"Note", "TextButton", "Paragraph", "show", "update", "say_when_empty"})
+TEXT_ATTRIBUTES = frozenset({"tooltip", "title", "sub_title", "renderable"})
+TITLES = frozenset({"border_title", "border_subtitle"})
+TITLE_MAKERS = frozenset({"safe", "joined", "view_tabs", "heading"})
+"""Functions that return Content; a string in a title would be read as markup."""
 
 
 def nodes(path: Path) -> Iterator[ast.AST]:
@@ -144,8 +143,9 @@ def test_the_rule_sees_a_breach(tmp_path: Path) -> None:
         "self.notify(name)\n"
         "line.show(f'{name}')\n"
         "self.tooltip = name\n"
+        "pane.border_title = name\n"
     )
-    assert len(breaches(source, root=tmp_path)) == 5
+    assert len(breaches(source, root=tmp_path)) == 6
 
 
 def breaches(path: Path, *, root: Path = ROOT) -> list[str]:
@@ -171,6 +171,12 @@ def breaches(path: Path, *, root: Path = ROOT) -> list[str]:
                 if isinstance(target, ast.Attribute) and target.attr in TEXT_ATTRIBUTES
                 if isinstance(target.value, ast.Name) and target.value.id == "self"
                 if target.attr != "title"
+            ]
+            found += [
+                f"{where}:{node.lineno} {target.attr}: make the title with safe() or joined()"
+                for target in targets
+                if isinstance(target, ast.Attribute) and target.attr in TITLES
+                if not (isinstance(node.value, ast.Call) and called(node.value) in TITLE_MAKERS)
             ]
     return found
 

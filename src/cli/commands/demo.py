@@ -106,14 +106,19 @@ WITHOUT_KEY = "the key of the first demo here, or a new one from `resumes keys c
 BODY = '{"header": {"name": "Ada Lovelace"}, "sections": {}}'
 
 
-def tell_imported(demo: Demo) -> None:
-    """Print what was imported, read from the store: nothing is served."""
+def tell_imported(demo: Demo, *, is_kept: bool) -> None:
+    """Print what was imported, read from the store: nothing is served.
+
+    `is_kept`: the home stays, so there is more to try in it.
+    """
     resumes = _from_store(demo)
     if demo.session.as_json:
         put_json(_as_json(demo, resumes, url=None))
         return
     _put_import(demo, resumes, "as the API lists them")
     put()
+    if not is_kept:
+        return
     put("What to try next:")
     put()
     put_step(1, "Open the terminal UI", demo.session.command_line("tui"))
@@ -250,7 +255,7 @@ SETTLE_S = 0.1
 @click.option(
     "--port", type=PORT, metavar="N", help="Port of the API. [default: 8000, or a free one]"
 )
-@click.option("--once", is_flag=True, help="Exit after the import, and keep the home.")
+@click.option("--once", is_flag=True, help="Exit after the import.")
 @click.pass_context
 @pass_session
 def demo(
@@ -262,7 +267,8 @@ def demo(
     imports them, and serves the API until Ctrl-C. Running it again in the same home changes nothing.
     A home that has other accounts is refused.
     """
-    with stop_event() as stop, _scratch(session, home or session.home, keeps=once) as own:
+    home = home or session.home
+    with stop_event() as stop, _scratch(session, home) as own:
         demo = Demo(own, own.settings(port=port))
         if port is not None and not once:
             check_address(demo.settings)
@@ -271,17 +277,17 @@ def demo(
         if stop.is_set():
             context.exit(ExitCode.INTERRUPTED)
         if once:
-            tell_imported(demo)
+            tell_imported(demo, is_kept=home is not None)
         else:
             _serve(demo, stop, is_port_given=port is not None)
         context.exit(ExitCode.DONE if demo.is_as_expected else ExitCode.FAILED)
 
 
 @contextlib.contextmanager
-def _scratch(session: Session, home: Path | None, *, keeps: bool) -> Iterator[Session]:
+def _scratch(session: Session, home: Path | None) -> Iterator[Session]:
     """Yield a session whose store is in its home, whatever the environment says.
 
-    Without a home it is a temporary one, removed afterwards unless the demo `keeps` it.
+    Without a home it is a temporary one, removed afterwards.
     """
     is_temporary = home is None
     home = home or Path(tempfile.mkdtemp(prefix="resumes-demo-"))
@@ -291,11 +297,9 @@ def _scratch(session: Session, home: Path | None, *, keeps: bool) -> Iterator[Se
     try:
         yield own
     finally:
-        if is_temporary and not keeps:
+        if is_temporary:
             shutil.rmtree(home, ignore_errors=True)
             say("Removed the demo's home. To keep one, use `resumes demo --home DIR`.")
-        elif is_temporary:
-            say(f"Kept the demo's home {safe_text(str(home))}. Remove it when you are done.")
 
 
 def _refuse_others(session: Session, settings: Settings) -> None:

@@ -239,7 +239,7 @@ def import_(
     accepted = settings.format
     counts = Counter(done=0, failed=0, duplicate=0)
     with session.store() as store:
-        chosen = choose_account(store, account)
+        chosen = choose_account(session, store, account)
         found = find_sources(paths)
         found.check()
         documents = iter_documents(found.sources, limits_of(settings))

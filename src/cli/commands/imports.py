@@ -1,8 +1,8 @@
-"""`resumes imports`: list and show imported files, retry failed ones, release held ones."""
+"""`resumes imports`: list and show imported files, retry or dismiss failed ones, release held ones."""
 
 import os
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -10,16 +10,17 @@ from typing import Any
 
 import click
 
-from cli.completion import account_option, claim_ids, held_ids, retriable_ids
+from cli.completion import account_option, claim_ids, failed_ids, held_ids, retriable_ids
 from cli.errors import ExitCode
 from cli.groups import command, group
 from cli.output import Column, instant, put, put_fields, put_json, put_table, safe_text, say
 from cli.params import ReasonType
 from cli.session import Session, pass_session
 from importer.claims import Claim
-from importer.filing import iter_places
+from importer.filing import iter_places, load_report, report_path
 from importer.outcomes import conclusion_of
 from resumes.errors import InvalidArgument, NotFound
+from resumes.import_reasons import find_hint
 from resumes.store import Store, accounts, import_history, import_ledger, import_requests
 from resumes.store.identifiers import RESUME_ID
 from resumes.store.import_history import FileRow
@@ -46,6 +47,45 @@ def find_place(row: FileRow, roots: Iterable[Path]) -> Whereabouts | None:
     belows = [*iter_places(_claim(row), conclusion_of(row))]
     places = (Whereabouts(root, below) for root in roots for below in belows)
     return next((place for place in places if os.path.lexists(place.path)), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What is known of a file besides its row: from the store, and from the report next to it.
+
+    `path` is None without a report on this machine, and `resume_id` unless the file became a resume, or
+    is a duplicate of one, and of no other.
+    """
+
+    hint: str | None
+    resume_id: str | None
+    path: Path | None = None
+    issues: Sequence[Mapping[str, str]] = ()
+    warnings: Sequence[Mapping[str, str]] = ()
+
+
+def read_report(session: Session, store: Store, row: FileRow, place: Whereabouts | None) -> Report:
+    """Return what is known of the file besides its row."""
+    items = import_ledger.find_items(store, row.account_id, row.claim_id, limit=2)
+    path = None if place is None else report_path(place.path)
+    found = {} if path is None else load_report(path)
+    hint = None if row.reason is None else find_hint(row.reason, row.claim_id)
+    return Report(
+        None if hint is None else session.installation().typeable(hint),
+        items[0].resume_id if len(items) == 1 and row.items is None else None,
+        path if found else None,
+        _issues(found.get("issues")),
+        _issues(found.get("warnings")),
+    )
+
+
+def _issues(found: Any) -> list[Mapping[str, str]]:
+    # Anybody may have edited the report.
+    return [
+        {"path": str(one.get("path")), "message": str(one.get("message"))}
+        for one in (found if isinstance(found, list) else ())
+        if isinstance(one, dict)
+    ]
 
 
 def find_roots(row: FileRow, inbox: Path) -> list[Path]:
@@ -75,6 +115,8 @@ COLUMNS = (
 )
 NOT_FOUND = "file is missing"
 
+ISSUE_COLUMNS = (Column("kind"), Column("field"), Column("message", is_flexible=True))
+
 PROBLEM_COLUMNS = (
     Column("item", is_number=True),
     Column("place"),
@@ -85,24 +127,51 @@ PROBLEM_COLUMNS = (
 
 def put_files(files: Iterable[FileRow]) -> None:
     """Print the files as a table."""
-    put_table(COLUMNS, ([row.claim_id, row.outcome, row.reason or "-", row.name] for row in files))
+    put_table(
+        COLUMNS, ([row.claim_id, row.outcome, _reason(row) or "-", row.name] for row in files)
+    )
+
+
+def _reason(row: FileRow) -> str:
+    """Return the reason, if it says more than the outcome."""
+    return "" if row.reason in (None, row.outcome) else row.reason
 
 
 def put_file(
-    row: FileRow, request: RequestedFile | None, place: Whereabouts | None, *, is_near: bool
+    row: FileRow,
+    request: RequestedFile | None,
+    place: Whereabouts | None,
+    report: Report,
+    *,
+    is_near: bool,
 ) -> None:
     """Print all that is known of the file, with what went wrong inside it.
 
     `is_near`: its folder is on this machine, so that without a `place` the file is not in it.
     """
-    put_fields([(name, value) for name, value in _fields(row, request, place, is_near) if value])
+    fields = _fields(row, request, place, report, is_near)
+    put_fields([(name, value) for name, value in fields if value])
+    if report.issues or report.warnings:
+        put()
+        put_table(
+            ISSUE_COLUMNS,
+            [
+                [kind, one["path"], one["message"]]
+                for kind, found in (("error", report.issues), ("warning", report.warnings))
+                for one in found
+            ],
+        )
     if row.items is not None and row.items.problems:
         put()
         _put_problems(row.items)
 
 
 def _fields(
-    row: FileRow, request: RequestedFile | None, place: Whereabouts | None, is_near: bool
+    row: FileRow,
+    request: RequestedFile | None,
+    place: Whereabouts | None,
+    report: Report,
+    is_near: bool,
 ) -> list[tuple[str, str]]:
     not_found = NOT_FOUND if is_near else ""
     return [
@@ -111,8 +180,11 @@ def _fields(
         ("path", not_found if place is None else _shown(row, place)),
         ("account", row.account),
         ("outcome", row.outcome),
-        ("reason", row.reason or ""),
+        ("reason", _reason(row)),
         ("message", row.message or ""),
+        ("to do", report.hint or ""),
+        ("report", "" if report.path is None else str(report.path)),
+        ("resume", report.resume_id or ""),
         ("field", row.path or ""),
         ("byte offset", "" if row.byte_offset is None else str(row.byte_offset)),
         ("resumes", "" if row.items is None else _counts(row.items)),
@@ -286,10 +358,48 @@ def retry(
 ) -> None:
     """Retry failed files.
 
-    The importer reads them where they are, and they keep their IDs. Held files are released.
+    Fix them where they are; the importer reads them there, and they keep their IDs. The IDs may also be
+    those of held files, which are released.
     """
     choice = FileSelection(claim_ids, account, is_all, reason)
     context.exit(_run(session, choice, RequestKind.RETRY, wait_s))
+
+
+@command()
+@click.argument("claim_ids", metavar="[ID]...", nargs=-1, shell_complete=failed_ids)
+@ACCOUNT
+@click.option(
+    "--reason", metavar="REASON", type=ReasonType(), help="All files that failed for this reason."
+)
+@click.option("--all", "is_all", is_flag=True, help="All files that failed.")
+@pass_session
+def dismiss(
+    session: Session,
+    claim_ids: tuple[str, ...],
+    account: str | None,
+    reason: str | None,
+    is_all: bool,
+) -> None:
+    """Take failed files off the list.
+
+    For files that were rightly rejected: they no longer count as failed. The files themselves stay
+    where they are.
+    """
+    choice = FileSelection(claim_ids, account, is_all, reason)
+    choice.check()
+    with session.store() as store:
+        if claim_ids:
+            files = _get_files(store, choice)
+            import_requests.dismiss_files(store, files)
+            count = len(files)
+        else:
+            count = import_requests.dismiss_all_files(
+                store, account_id=_find_account_id(store, choice), reason=reason
+            )
+    if session.as_json:
+        put_json({"dismissed": count})
+    else:
+        say(f"Dismissed {counted(count, 'file')}." if count else "Nothing to dismiss.")
 
 
 @command()
@@ -308,9 +418,10 @@ def release(
     is_all: bool,
     wait_s: float | None,
 ) -> None:
-    """Release held files.
+    """Release held files ahead of their turn.
 
-    Files that still do not fit the plan stay held.
+    Held files are imported automatically, in order of arrival, as soon as the plan has room. Files that
+    still do not fit stay held.
     """
     choice = FileSelection(claim_ids, account, is_all)
     context.exit(_run(session, choice, RequestKind.RELEASE, wait_s))
@@ -334,11 +445,15 @@ def _run(
 
 
 def _ask(store: Store, choice: FileSelection, action: RequestKind) -> list[FileRow]:
-    account_id = _find_account_id(store, choice)
-    claim_ids = dict.fromkeys(choice.claim_ids)
-    files = [import_history.get_file(store, one, account_id=account_id) for one in claim_ids]
+    files = _get_files(store, choice)
     import_requests.request_files(store, files, action)
     return files
+
+
+def _get_files(store: Store, choice: FileSelection) -> list[FileRow]:
+    account_id = _find_account_id(store, choice)
+    claim_ids = dict.fromkeys(choice.claim_ids)
+    return [import_history.get_file(store, one, account_id=account_id) for one in claim_ids]
 
 
 def _ask_many(store: Store, choice: FileSelection, action: RequestKind) -> int:
@@ -477,16 +592,23 @@ def show(session: Session, claim_id: str, account: str | None, is_source: bool) 
         row = import_history.get_file(store, claim_id, account_id=account_id)
         request = import_requests.find_request(store, row.account_id, row.claim_id)
         source = _get_source(store, row) if is_source else None
-    roots = find_roots(row, session.settings().inbox)
-    place = find_place(row, roots)
+        roots = find_roots(row, session.settings().inbox)
+        place = find_place(row, roots)
+        report = read_report(session, store, row, place)
     if session.as_json:
-        filed_as = None if place is None else str(place.path)
-        told = as_json(row) | {"filedAs": filed_as, "request": request_as_json(request)}
+        told = as_json(row) | {
+            "resumeId": report.resume_id,
+            "hint": report.hint,
+            "issues": report.issues,
+            "warnings": report.warnings,
+            "filedAs": None if place is None else str(place.path),
+            "request": request_as_json(request),
+        }
         put_json(told if source is None else told | {"source": readable(source)})
     elif source is not None:
         put_source(source)
     else:
-        put_file(row, request, place, is_near=bool(roots))
+        put_file(row, request, place, report, is_near=bool(roots))
 
 
 def _get_source(store: Store, row: FileRow) -> bytes:
@@ -497,4 +619,5 @@ def _get_source(store: Store, row: FileRow) -> bytes:
 
 
 imports.add_command(retry)
+imports.add_command(dismiss)
 imports.add_command(release)

@@ -40,7 +40,7 @@ from resumes.rendering.page import Paper
 from resumes.store import Store, search, stored_resumes
 from resumes.store.accounts import AccountInfo
 from resumes.store.search import SearchResult
-from resumes.store.stored_resumes import Page, StoredResume
+from resumes.store.stored_resumes import Page, Sort, StoredResume
 from resumes.text import counted
 
 WIDTH = 78
@@ -78,7 +78,12 @@ def _wrapped(line: Line, *, margin: str = "") -> list[str]:
 SEARCH_TIMEOUT_S = 30.0
 """How long resumes that are not in the search index yet are looked through: people asked once."""
 
-COLUMNS = (Column("id"), Column("title", is_flexible=True), Column("created (UTC)"))
+COLUMNS = (
+    Column("id"),
+    Column("name", is_flexible=True),
+    Column("title", is_flexible=True),
+    Column("created (UTC)"),
+)
 
 
 @command("list")
@@ -104,15 +109,24 @@ COLUMNS = (Column("id"), Column("title", is_flexible=True), Column("created (UTC
     metavar="TEXT",
     help="Only resumes with all these words, or parts of words, in title, name and e-mail address.",
 )
+@click.option(
+    "--sort",
+    type=click.Choice([sort.value for sort in Sort]),
+    default=Sort.OLDEST.value,
+    show_default=True,
+    help="Order of the list; `name` is the person's name.",
+)
 @pass_session
 def list_(
-    session: Session, account: str | None, limit: int, cursor: str, words: str | None
+    session: Session, account: str | None, limit: int, cursor: str, words: str | None, sort: str
 ) -> None:
-    """List an account's resumes, a page at a time, oldest first."""
+    """List an account's resumes, a page at a time."""
+    if words is not None and sort != Sort.OLDEST.value:
+        raise click.UsageError("--filter lists the oldest first: it cannot be combined with --sort")
     with session.store() as store:
-        chosen = choose_account(store, account)
+        chosen = choose_account(session, store, account)
         _check(cursor)
-        found = _find(store, chosen.id, words, cursor=cursor, limit=limit)
+        found = _find(store, chosen.id, words, Sort(sort), cursor=cursor, limit=limit)
     if session.as_json:
         more = {} if words is None else {"unindexed": found.unindexed}
         put_json(found.page.as_json(limit=limit) | more)
@@ -123,12 +137,11 @@ def list_(
 
 
 def _find(
-    store: Store, account_id: str, words: str | None, *, cursor: str, limit: int
+    store: Store, account_id: str, words: str | None, sort: Sort, *, cursor: str, limit: int
 ) -> SearchResult:
     if words is None:
-        return search.SearchResult(
-            stored_resumes.list_page(store, account_id, cursor=cursor, limit=limit), 0
-        )
+        page = stored_resumes.list_sorted(store, account_id, sort, cursor=cursor, limit=limit)
+        return search.SearchResult(page, 0)
     return search.find_page(
         store, account_id, words, cursor=cursor, limit=limit, timeout_s=SEARCH_TIMEOUT_S
     )
@@ -158,7 +171,13 @@ def _check(cursor: str) -> None:
 
 def put_entries(page: Page) -> None:
     """Print the page as a table."""
-    put_table(COLUMNS, ([one.id, one.shown_title, instant(one.created_at)] for one in page.entries))
+    put_table(
+        COLUMNS,
+        (
+            [one.id, one.name or "-", one.shown_title, instant(one.created_at)]
+            for one in page.entries
+        ),
+    )
 
 
 @command()
@@ -171,7 +190,7 @@ def show(session: Session, resume_id: str, account: str | None) -> None:
     With --json, print the complete stored resume, with what the service added.
     """
     with session.store() as store:
-        resume = get_resume(session, store, choose_account(store, account), resume_id)
+        resume = get_resume(session, store, choose_account(session, store, account), resume_id)
     if session.as_json:
         put_json(whole_view(resume.document))
         return
@@ -188,8 +207,11 @@ def show(session: Session, resume_id: str, account: str | None) -> None:
     "folder",
     type=click.Path(file_okay=False, path_type=Path),
     metavar="DIR",
-    help="Write one file per resume to this folder, not a stream to standard output. A file has the "
-    "resume's ID as its name and replaces any file of that name, such as an earlier export.",
+    help="Write one file per resume to this folder, not a stream to standard output. A file's name "
+    "consists of the person's name and the resume's ID.",
+)
+@click.option(
+    "--overwrite", is_flag=True, help="Replace files of the same names, such as earlier exports."
 )
 @click.option(
     "--format",
@@ -221,6 +243,7 @@ def export(
     is_all: bool,
     account: str | None,
     folder: Path | None,
+    overwrite: bool,
     kind: str,
     layout: str | None,
     paper: str | None,
@@ -257,13 +280,13 @@ def export(
             ExportFormat(kind), settings.format, home=settings.home, choice=choice
         ) as exporter,
     ):
-        chosen = choose_account(store, account)
+        chosen = choose_account(session, store, account)
         resumes = (
             exports.iter_resumes(store, chosen.id)
             if is_all
             else _iter_named(session, store, chosen, resume_ids)
         )
-        count = replaced = 0
+        count = existing = 0
         total = chosen.resume_count if is_all else len(resume_ids)
         # A stream would stand on the same terminal as the status, or is read as it comes.
         progress = contextlib.nullcontext() if folder is None else counting("resumes", total)
@@ -281,20 +304,23 @@ def export(
                 if view.missing is not None:
                     boxes.note(resume.entry.id, view.missing)
                 if folder is not None:
-                    replaced += exports.write(folder, view)
+                    existing += exports.write(folder, view, overwrite=overwrite)
                 elif view.content is None:
                     put_bytes(view.body)
                 else:
                     put_json_line(view.content)
                 count += 1
     where = "" if folder is None else f" to {safe_text(str(folder))}"
-    earlier = f" ({counted(replaced, 'file')} overwritten)" if replaced else ""
-    say(f"Exported {counted(count, 'resume')}{where}{earlier}.")
+    kept = 0 if overwrite else existing
+    replaced = f" ({counted(existing, 'file')} overwritten)" if existing - kept else ""
+    say(f"Exported {counted(count - kept, 'resume')}{where}{replaced}.")
+    if kept:
+        say(f"Kept {counted(kept, 'file')} of an earlier export. To replace: --overwrite")
     boxes.tell(settings.home / "fonts")
-    if failed:
-        context.exit(ExitCode.FAILED)
     if left_out:
         say(safe_text(f"Not supported by JSON Resume, left out: {', '.join(left_out)}."))
+    if failed or kept:
+        context.exit(ExitCode.FAILED)
 
 
 class _Boxes:
@@ -343,7 +369,7 @@ def delete(session: Session, resume_id: str, account: str | None, yes: bool) -> 
     with the same content can be imported again.
     """
     with session.store() as store:
-        chosen = choose_account(store, account)
+        chosen = choose_account(session, store, account)
         if prompts.can_ask() and not yes:
             resume = get_resume(session, store, chosen, resume_id)
             prompts.confirm(f'Permanently delete "{safe_text(resume.entry.shown_title)}"?')

@@ -144,6 +144,7 @@ def tui(
             from resumes.store.search_index import Indexer
             from tui.opening import prepare
 
+            settings = session.settings(theme=theme)
             store = stack.enter_context(
                 session.store(makes=not read_only, read_cache_bytes=READ_CACHE_BYTES)
             )
@@ -151,10 +152,10 @@ def tui(
                 stack.enter_context(Indexer(store))
             return prepare(
                 store,
-                account=account,
+                account=account or (None if open_id else settings.account),
                 open_id=open_id,
                 read_only=read_only,
-                settings=session.settings(theme=theme),
+                settings=settings,
                 program=session.command_line(),
             )
 

@@ -11,8 +11,8 @@ import click
 from cli.commands.keys import hand_over, make_first_key, write_key
 from cli.groups import ACCESS_LOG, LOG_FORMAT, PORT, command
 from cli.logs import set_up_logs
-from cli.output import put, put_json_line, safe_text, say
-from cli.session import Session, make_home, naming_commands, pass_session, store_environment
+from cli.output import put, put_json_line, safe_text, say, timed
+from cli.session import Session, make_home, pass_session, store_environment
 from cli.signals import stop_event
 from cli.supervisor import (
     check_address,
@@ -60,8 +60,9 @@ def up(session: Session, port: int | None, log_format: str | None, access_log: b
             return
         start_importer(supervisor, watch_arguments(settings), environment=environment)
         _tell_running(session, settings, url, key_file)
-        supervisor.watch(stop)
-        say("Stopping.")
+        with timed(is_wanted=settings.log_format != "json"):
+            supervisor.watch(stop)
+            say("Stopping.")
 
 
 @contextlib.contextmanager
@@ -78,7 +79,7 @@ def alone(home: Path) -> Iterator[None]:
         if not lock.acquire(timeout_s=0):
             pids = ", ".join(map(str, lock.holders())) or "unknown"
             raise Conflict(
-                f"`resumes up` is already running for {home} (process {pids}). Stop it first"
+                f"Another `up` is already running for {home} (process {pids}). Stop it first"
             )
         yield
     finally:
@@ -90,8 +91,7 @@ def _prepare(session: Session, settings: Settings) -> Path | None:
     with session.store(makes=True) as store:
         settings.inbox.mkdir(exist_ok=True)
         try:
-            with naming_commands(session):
-                watched_folder.set_owner(settings.inbox, watched_folder.owner_of(store))
+            watched_folder.set_owner(settings.inbox, watched_folder.owner_of(store))
         except OSError as error:
             where = settings.inbox / OWN
             raise InvalidArgument(f"Cannot use {where}: {error.strerror}") from None

@@ -13,9 +13,9 @@ from cli.completion import account_option
 from cli.errors import ExitCode
 from cli.groups import LOG_FORMAT, command
 from cli.logs import is_file_or_pipe, narrating_behind, set_up_logs
-from cli.output import line, put_json_line, safe_text, say, summary
+from cli.output import line, put_json_line, safe_text, say, summary, timed
 from cli.progress import Meter, metered
-from cli.session import Session, naming_commands, pass_session
+from cli.session import Session, pass_session
 from cli.signals import end_with_standard_input, stop_event
 from importer import service
 from importer.service import FileReport, Ignored
@@ -131,7 +131,7 @@ def watch(
         if not once and not until_stdin_ends:
             say(f"Watching {safe_text(str(root))}. Press Ctrl-C to stop.")
         indexing = contextlib.nullcontext() if dry_run else Indexer(store)
-        with indexing, naming_commands(session):
+        with indexing, timed(is_wanted=not once and settings.log_format != "json"):
             ends = service.watch(
                 store,
                 root,
@@ -176,7 +176,8 @@ def tell(session: Session, meter: Meter, report: FileReport) -> None:
     if session.as_json:
         put_json_line(as_json(report))
     else:
-        meter.put_file(report.outcome, report.name, report.message)
+        again = " (retry)" if report.is_retry else ""
+        meter.put_file(report.outcome, f"{report.name}{again}", report.message)
 
 
 def as_json(report: FileReport) -> dict[str, Any]:

@@ -62,7 +62,9 @@ def read_names(store: Store) -> Sequence[str]:
         f"{entry.name or ''} {entry.title or ''}"
         for account in largest
         if account.resume_count
-        for entry in stored_resumes.list_newest(store, account.id, limit=MAX_RESUMES)
+        for entry in stored_resumes.list_sorted(
+            store, account.id, stored_resumes.Sort.NEWEST, limit=MAX_RESUMES
+        ).entries
     ]
 
 

@@ -47,6 +47,8 @@ class Finding:
     command: str | None = None
     is_warning: bool = False
     about: str = ""
+    is_idle: bool = False
+    """Whether it is of something that does not run and need not: not wrong, and no reason for a tick."""
 
     @property
     def severity(self) -> Severity:

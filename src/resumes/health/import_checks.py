@@ -304,7 +304,8 @@ def iter_importer_findings(
     waiting = list(_iter_waiting(installation, store, is_any_live=bool(watched)))
     yield from waiting
     if not seen and not waiting:
-        yield Finding("importer", f"none is running; start one with `{installation.start_line()}`")
+        text = f"none is running; start one with `{installation.start_line()}`"
+        yield Finding("importer", text, is_idle=True)
 
 
 def _check_live(seen: SeenImporter) -> Finding:

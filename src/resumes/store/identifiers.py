@@ -7,6 +7,9 @@ from collections.abc import Iterator
 RESUME_ID = re.compile(r"[0-9a-f]{24}")
 """The form of a resume id, and so of a cursor (docs/api.md, List)."""
 
+AFTER_ALL = "~"
+"""Sorts after every id."""
+
 POSITION_DIGITS = 16
 """How many first digits of a resume's or a claim's id are its time."""
 

@@ -15,8 +15,8 @@ from sqlalchemy import (
 )
 
 from resumes.errors import Conflict, InvalidArgument, NotFound
-from resumes.store.identifiers import RESUME_ID
-from resumes.store.import_ledger import AFTER_ALL, SO_FAR, FileOutcome, Items, parse_items
+from resumes.store.identifiers import AFTER_ALL, RESUME_ID
+from resumes.store.import_ledger import SO_FAR, FileOutcome, Items, parse_items
 from resumes.store.schema import accounts, imported_files
 from resumes.store.statements import Prepared, at_most
 from resumes.store.store import Store

@@ -23,13 +23,10 @@ from sqlalchemy import (
 
 from resumes.clock import timestamp
 from resumes.import_reasons import Reason
-from resumes.store.identifiers import POSITION_DIGITS
+from resumes.store.identifiers import AFTER_ALL, POSITION_DIGITS
 from resumes.store.schema import accounts, imported_digests, imported_files, imported_items
 from resumes.store.statements import Prepared, at_most, replacing
 from resumes.store.store import WRITE_DEADLINE_S, Store
-
-AFTER_ALL = "~"
-"""Sorts after every id."""
 
 SOURCE_BYTES = 64 * 1024
 """How much of a file that was not imported the ledger keeps."""

@@ -1,4 +1,5 @@
-"""Requests to an importer about files that it put away: retry a failed one, release a held one.
+"""What people decide about files that an importer put away: retry a failed one or release a held one,
+which is requested from the importer; or dismiss a failed one.
 
 A request is a row. The importer of the file's folder takes it up, wherever the request was made; if
 no importer watches that folder, any importer that finds the file in its own folder does, because the
@@ -195,7 +196,7 @@ def request_all_files(
 
     return sum(
         store.write(partial(add, owner, claim_ids))
-        for owner, claim_ids in _iter_slices(store, action, account_id, reason)
+        for owner, claim_ids in iter_files_for(store, action, account_id, reason)
     )
 
 
@@ -226,10 +227,14 @@ OF_ANY_REASON = Prepared(IDS_AFTER)
 OF_REASON = Prepared(IDS_AFTER.where(imported_files.c.reason == bindparam("reason")))
 
 
-def _iter_slices(
-    store: Store, action: RequestKind, account_id: str | None, reason: str | None
+def iter_files_for(
+    store: Store,
+    action: RequestKind,
+    account_id: str | None = None,
+    reason: str | None = None,
 ) -> Iterator[tuple[str, list[str]]]:
-    """Yield the claims of files that an action is for by account, in the order of arrival."""
+    """Yield ids of accounts, each with claims of its files that the action is for, in the order of
+    arrival."""
     statement = OF_ANY_REASON if reason is None else OF_REASON
     with store.read() as connection:
         owners = list(find_owners(connection, account_id))
@@ -244,6 +249,60 @@ def _iter_slices(
 
         for page in iter_pages(read_page, SLICE_REQUESTS, after=""):
             yield owner, [claim_id for (claim_id,) in page]
+
+
+# Dismissing failed files
+
+DISMISS = Prepared(
+    delete(imported_files).where(
+        imported_files.c.account_id == bindparam("account_id"),
+        imported_files.c.claim_id == bindparam("claim_id"),
+        imported_files.c.outcome == bindparam("outcome"),
+    )
+)
+
+
+def dismiss_files(store: Store, files: Sequence[FileRow]) -> None:
+    """Take these failed files off the list of files, all or none. The files stay where they are.
+
+    Raises Conflict for one that did not fail.
+    """
+
+    def change(connection: Connection) -> None:
+        for file in files:
+            if not _dismiss(connection, file.account_id, file.claim_id):
+                raise Conflict(
+                    f"Cannot dismiss {file.claim_id}: only failed files can be dismissed. "
+                    f"See `resumes imports show {file.claim_id}`"
+                )
+
+    store.write(change)
+
+
+def dismiss_all_files(
+    store: Store, *, account_id: str | None = None, reason: str | None = None
+) -> int:
+    """Dismiss every failed file of an account and a reason, or of any. Return how many.
+
+    Not one transaction: others write in between.
+    """
+
+    def dismiss(owner: str, claim_ids: Sequence[str], connection: Connection) -> int:
+        return sum(_dismiss(connection, owner, claim_id) for claim_id in claim_ids)
+
+    return sum(
+        store.write(partial(dismiss, owner, claim_ids))
+        for owner, claim_ids in iter_files_for(store, RequestKind.RETRY, account_id, reason)
+    )
+
+
+def _dismiss(connection: Connection, account_id: str, claim_id: str) -> int:
+    """Remove the file's row and the request about it; return 1, or 0 if it did not fail."""
+    file = {"account_id": account_id, "claim_id": claim_id}
+    dismissed = DISMISS.run(connection, **file, outcome=FileOutcome.FAILED.value)
+    if dismissed.rowcount:
+        DROP.run(connection, **file)
+    return int(dismissed.rowcount)
 
 
 # Taking requests up

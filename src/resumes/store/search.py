@@ -11,13 +11,14 @@ Both are compared by one rule (`holds`), so an answer does not depend on how far
 
 import contextlib
 import time
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Connection, bindparam, func, literal, select
 
 from resumes.errors import InvalidArgument
+from resumes.store.identifiers import AFTER_ALL
 from resumes.store.schema import resumes
 from resumes.store.search_index import (
     EMAIL,
@@ -80,9 +81,15 @@ class SearchResult(NamedTuple):
     unindexed: int
 
 
-_AFTER = (resumes.c.account_id == bindparam("account_id"), resumes.c.id > bindparam("after"))
-NOT_INDEXED = Prepared(first_page(select(*COLUMNS, EMAIL).where(*_AFTER), resumes.c.id))
-_REST = select(literal(1).label("one")).where(*_AFTER).limit(at_most("rows")).subquery()
+_BETWEEN = (
+    resumes.c.account_id == bindparam("account_id"),
+    resumes.c.id > bindparam("after"),
+    resumes.c.id < bindparam("before"),
+)
+_NOT_INDEXED = select(*COLUMNS, EMAIL).where(*_BETWEEN)
+NOT_INDEXED = Prepared(first_page(_NOT_INDEXED, resumes.c.id))
+NEWEST_NOT_INDEXED = Prepared(first_page(_NOT_INDEXED, resumes.c.id.desc()))
+_REST = select(literal(1).label("one")).where(*_BETWEEN).limit(at_most("rows")).subquery()
 COUNT_REST = Prepared(select(func.count()).select_from(_REST))
 
 
@@ -93,6 +100,7 @@ def find_page(
     *,
     cursor: str = "",
     limit: int = MAX_LIMIT,
+    is_newest_first: bool = False,
     timeout_s: float = TIMEOUT_S,
     monotonic: Callable[[], float] = time.monotonic,
 ) -> SearchResult:
@@ -102,6 +110,7 @@ def find_page(
     without regard to case and accents: three characters and more anywhere in a word, fewer where
     one begins. Only the first 200 characters and 10 words of `words` count, and the first 500
     characters of each field. The cursor is as in `list_page`, and `limit` is brought into 1 to 100.
+    With the newest first it is the resumes before the cursor, in the reverse order.
 
     Resumes that are not indexed yet are looked through until `timeout_s` is over; then the page
     ends there, and `unindexed` says how many were left. Raises InvalidArgument for blank words and
@@ -116,11 +125,13 @@ def find_page(
     with store.read() as connection:
         scan = _Scan(connection, account_id, terms, after, lambda: monotonic() >= deadline)
         # Closed at once: a statement that is not at its end holds back the log.
-        with contextlib.closing(scan.iter_found()) as found:
+        with contextlib.closing(
+            scan.iter_newest() if is_newest_first else scan.iter_found()
+        ) as found:
             entries = list(islice(found, limit + 1))
         if len(entries) > limit:
             return SearchResult(Page(entries[:limit], entries[limit - 1].id), 0)
-        return SearchResult(Page(entries, None), scan.count_rest())
+        return SearchResult(Page(entries, scan.goes_on_at), scan.count_rest())
 
 
 class _Scan:
@@ -139,6 +150,10 @@ class _Scan:
         self._terms = terms
         self._after: str | None = after
         """Up to which id all were compared; None: all that there are."""
+        self._before = AFTER_ALL
+        """From which id on all were compared, with the newest first."""
+        self.goes_on_at: str | None = None
+        """Where the next page begins although this one is not full."""
         self._is_late = is_late
 
     def iter_found(self) -> Generator[Entry, None, None]:
@@ -158,18 +173,54 @@ class _Scan:
         if self._is_late():
             return
         for page in iter_pages(self._read_page, PAGE_ROWS, after=after):
-            for *columns, email in page:
-                _, title, name, *_ = columns
-                if holds(searched_words(title, name, email), self._terms):
-                    yield Entry._make(columns)
+            yield from self._compare(page)
             self._after = page[-1][0]
             if self._is_late():
                 return
         self._after = None
 
+    def iter_newest(self) -> Generator[Entry, None, None]:
+        """Yield the resumes that hold the terms, the newest first: first those without an entry, until
+        it is late."""
+        before = self._after or AFTER_ALL
+        indexed, candidates = find_candidates(
+            self._connection, self._account_id, self._terms, before, is_newest_first=True
+        )
+        with contextlib.closing(candidates):
+            self._after, self._before = indexed, before
+            for page in iter_pages(self._read_newest, PAGE_ROWS, after=before):
+                yield from self._compare(page)
+                self._before = page[-1][0]
+                if self._is_late():
+                    break
+            else:
+                self._after = None
+            for number, (words, *columns) in enumerate(candidates, 1):
+                if holds(words, self._terms):
+                    yield Entry._make(columns)
+                if number % CANDIDATES == 0 and self._is_late():
+                    self.goes_on_at = columns[0]
+                    return
+
+    def _compare(self, page: Iterable[Any]) -> Iterator[Entry]:
+        for *columns, email in page:
+            _, title, name, *_ = columns
+            if holds(searched_words(title, name, email), self._terms):
+                yield Entry._make(columns)
+
     def _read_page(self, after: str) -> Any:
-        return NOT_INDEXED.run(
-            self._connection, account_id=self._account_id, after=after, rows=PAGE_ROWS
+        return self._read(NOT_INDEXED, after, AFTER_ALL)
+
+    def _read_newest(self, before: str) -> Any:
+        return self._read(NEWEST_NOT_INDEXED, self._after or "", before)
+
+    def _read(self, statement: Prepared, after: str, before: str) -> Any:
+        return statement.run(
+            self._connection,
+            account_id=self._account_id,
+            after=after,
+            before=before,
+            rows=PAGE_ROWS,
         ).fetchall()
 
     def count_rest(self) -> int:
@@ -177,6 +228,10 @@ class _Scan:
         if self._after is None:
             return 0
         (count,) = COUNT_REST.run(
-            self._connection, account_id=self._account_id, after=self._after, rows=MAX_UNINDEXED
+            self._connection,
+            account_id=self._account_id,
+            after=self._after,
+            before=self._before,
+            rows=MAX_UNINDEXED,
         ).fetchone()
         return int(count)

@@ -113,7 +113,7 @@ CANDIDATES_SQLITE: Final = (
     " ON e.account_id = ? AND e.seq = search_trigrams.rowid - ?"
     " CROSS JOIN resumes AS r ON r.account_id = e.account_id AND r.id = e.id"
     " WHERE search_trigrams MATCH ? AND search_trigrams.rowid BETWEEN ? AND ?"
-    " ORDER BY search_trigrams.rowid"
+    " ORDER BY search_trigrams.rowid {order}"
 )
 
 # Trigrams on PostgreSQL. Each is hashed together with the account's number to 64 bits, so that what
@@ -137,7 +137,7 @@ CANDIDATES_POSTGRESQL: Final = (
     " JOIN LATERAL (SELECT o.* FROM resumes o"
     " WHERE o.account_id = p.account_id AND o.id = e.id LIMIT 1) r ON true"
     " WHERE p.account_id = %s AND p.seq BETWEEN %s AND %s AND p.trigrams @> %s::bigint[]"
-    " ORDER BY p.seq LIMIT %s"
+    " ORDER BY p.seq {order} LIMIT %s"
 )
 
 
@@ -212,6 +212,12 @@ SEQ_AFTER = Prepared(
     .order_by(search_entries.c.id)
     .limit(1)
 )
+SEQ_BEFORE = Prepared(
+    select(search_entries.c.seq)
+    .where(_OF_ACCOUNT, search_entries.c.id < bindparam("before"))
+    .order_by(search_entries.c.id.desc())
+    .limit(1)
+)
 
 
 EMAIL: Final = looked_up(
@@ -221,34 +227,48 @@ EMAIL: Final = looked_up(
 
 
 def find_candidates(
-    connection: Connection, account_id: str, terms: Iterable[str], after: str
+    connection: Connection,
+    account_id: str,
+    terms: Iterable[str],
+    cursor: str,
+    *,
+    is_newest_first: bool = False,
 ) -> tuple[str, Any]:
-    """Return the id up to which the account is indexed, and its indexed resumes after `after` that may
-    hold the terms: an iterator in the order of ids, which the caller closes.
+    """Return the id up to which the account is indexed, and its indexed resumes after `cursor` that may
+    hold the terms: an iterator in the order of ids, which the caller closes. With the newest first
+    it is those before `cursor`, in the reverse order.
 
     A row is the resume's words and then the columns of a list's entry. The id is empty if nothing of
     the account is indexed yet.
     """
     progress = PROGRESS.run(connection, account_id=account_id).fetchone()
     indexed = "" if progress is None else _last_id(progress[2])
-    if after >= indexed:
+    if not indexed or (cursor >= indexed and not is_newest_first):
         return indexed, (_ for _ in ())
-    number, last_seq, _ = progress
-    row = SEQ_AFTER.run(connection, account_id=account_id, after=after).fetchone()
-    first = last_seq + 1 if row is None else row[0]
+    number, last, _ = progress
+    if is_newest_first:
+        row = SEQ_BEFORE.run(connection, account_id=account_id, before=cursor).fetchone()
+        first, last = 0, -1 if row is None else row[0]
+    else:
+        row = SEQ_AFTER.run(connection, account_id=account_id, after=cursor).fetchone()
+        first = last + 1 if row is None else row[0]
+    order = "DESC" if is_newest_first else "ASC"
     trigrams = trigrams_of_terms(terms)
     if connection.dialect.name == "sqlite":
         base = number << NUMBER_SHIFT
         query = " AND ".join(sorted(map(_token, trigrams)))
-        values = [account_id, base, query, base + first, base + last_seq]
-        return indexed, driver(connection).execute(CANDIDATES_SQLITE, values)
+        values = [account_id, base, query, base + first, base + last]
+        return indexed, driver(connection).execute(CANDIDATES_SQLITE.format(order=order), values)
     hashes = _hashes(number, trigrams)
 
-    def read_page(after_seq: int) -> Any:
-        values = [account_id, after_seq + 1, last_seq, hashes, CANDIDATE_ROWS]
-        return driver(connection).execute(CANDIDATES_POSTGRESQL, values).fetchall()
+    def read_page(seq: int) -> Any:
+        part = [first, seq - 1] if is_newest_first else [seq + 1, last]
+        values = [account_id, *part, hashes, CANDIDATE_ROWS]
+        sql = CANDIDATES_POSTGRESQL.format(order=order)
+        return driver(connection).execute(sql, values).fetchall()
 
-    pages = iter_pages(read_page, CANDIDATE_ROWS, after=first - 1)
+    begin = last + 1 if is_newest_first else first - 1
+    pages = iter_pages(read_page, CANDIDATE_ROWS, after=begin)
     return indexed, (row for page in pages for _, *row in page)
 
 

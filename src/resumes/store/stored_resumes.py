@@ -7,11 +7,12 @@ misses nothing and sees nothing twice.
 """
 
 from collections.abc import Sequence
+from enum import StrEnum
 from functools import partial
 from typing import Any, NamedTuple
 
 import orjson
-from sqlalchemy import Connection, bindparam, delete, select, update
+from sqlalchemy import Connection, bindparam, delete, func, select, tuple_, update
 
 from resumes.analyzer import list_title
 from resumes.errors import InvalidArgument, NotFound
@@ -23,6 +24,15 @@ from resumes.store.store import Row, Store, lock_account
 
 DEFAULT_LIMIT = 20
 MAX_LIMIT = 100
+
+
+class Sort(StrEnum):
+    """The order of a list."""
+
+    OLDEST = "oldest"
+    NEWEST = "newest"
+    NAME = "name"
+    """By the person's name."""
 
 
 class Entry(NamedTuple):
@@ -42,7 +52,7 @@ class Entry(NamedTuple):
 
 
 class Page(NamedTuple):
-    """Resumes, oldest first, and the cursor of the next page; None when nothing follows.
+    """Resumes, in the order that was asked for, and the cursor of the next page; None when nothing follows.
 
     A row has the fields of an `Entry`.
     """
@@ -106,6 +116,10 @@ ONE = Prepared(
 )
 
 
+_FOLDED_NAME = func.lower(func.coalesce(resumes.c.name, ""))
+"""Both engines fold A to Z alone: SQLite always, PostgreSQL by the column's collation."""
+
+
 def check_cursor(cursor: str) -> str:
     """Return the cursor if it has the form of an id or is empty, which is before the first resume.
 
@@ -145,16 +159,38 @@ def _page(found: Sequence[Row], limit: int) -> Page:
     return Page(rows[:limit], rows[limit - 1][0] if len(rows) > limit else None)
 
 
-def list_newest(store: Store, account_id: str, *, limit: int) -> list[Entry]:
-    """Return the account's newest resumes, newest first."""
-    newest = (
-        select(*COLUMNS)
-        .where(resumes.c.account_id == account_id)
-        .order_by(resumes.c.id.desc())
-        .limit(limit)
-    )
+def list_sorted(
+    store: Store, account_id: str, sort: Sort, *, cursor: str = "", limit: int = DEFAULT_LIMIT
+) -> Page:
+    """Return the resumes after that of the cursor, in this order, at most `limit`.
+
+    By name, those without one are first, and the case of A to Z does not matter; this reads all of the
+    account's list. `limit` is as in `list_page`. Raises InvalidArgument for a malformed cursor and, by
+    name, for that of a resume that does not exist.
+    """
+    if sort is Sort.OLDEST:
+        return list_page(store, account_id, cursor=cursor, limit=limit)
+    limit = max(1, min(limit, MAX_LIMIT))
+    after = check_cursor(cursor)
+    of_account = resumes.c.account_id == account_id
+    page = select(*COLUMNS).where(of_account).limit(limit + 1)
     with store.read() as connection:
-        return [Entry._make(row) for row in connection.execute(newest)]
+        if sort is Sort.NEWEST:
+            page = page.order_by(resumes.c.id.desc())
+            page = page.where(resumes.c.id < after) if after else page
+        else:
+            page = page.order_by(_FOLDED_NAME, resumes.c.id)
+            if after:
+                name = connection.execute(
+                    select(_FOLDED_NAME).where(of_account, resumes.c.id == after)
+                ).scalar()
+                if name is None:
+                    raise InvalidArgument(
+                        f"Invalid cursor: no resume of this account has the id {after}"
+                    )
+                page = page.where(tuple_(_FOLDED_NAME, resumes.c.id) > tuple_(name, after))
+        rows = connection.execute(page).all()
+    return Page(rows[:limit], rows[limit - 1][0] if len(rows) > limit else None)
 
 
 def get_resume(store: Store, account_id: str, resume_id: str) -> StoredResume:

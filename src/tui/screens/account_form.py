@@ -92,12 +92,15 @@ class CreateAccountDialog(Dialog[Made]):
         note.set_class(bool(problem), "-bad")
         note.update(safe(f"! {problem}" if problem else RULE))
 
-    def submit(self) -> None:
-        """Create the account, unless something is wrong with its name."""
+    def is_ready(self) -> bool:
         if problem := self._problem():
             self._say(problem)
             self._name_line.focus()
-        elif not self._is_busy:
+        return not problem
+
+    def submit(self) -> None:
+        """Create the account."""
+        if not self._is_busy:
             self._is_busy = True
             self._create(self._wished_name, self._plan_line.chosen)
 

@@ -1,9 +1,7 @@
 """The accounts screen: the list, an account's details, its plan, its deletion."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from enum import StrEnum
-from functools import partial
 from typing import ClassVar, Final
 
 from textual import on, work
@@ -12,20 +10,21 @@ from textual.content import Content
 from textual.message import Message
 from textual.worker import get_current_worker
 
+from resumes.clock import Clock
 from resumes.settings import Settings
 from resumes.store import accounts, import_history, plans
 from resumes.store.accounts import AccountInfo, AccountSummary
 from resumes.store.plans import PlanInfo
 from resumes.store.store import Store
 from resumes.text import counted
-from tui.keys import ModeAsked, Place, bindings, shown_key
+from tui.keys import Place, Target, bindings, shown_key
 from tui.screens.account_form import CreateAccountDialog
-from tui.screens.base import PageRead, SplitScreen
+from tui.screens.base import Order, PageRead, SplitScreen
 from tui.screens.dialogs import Chooser, ConfirmDialog, Fact, no_accounts
 from tui.screens.plans import WINDOWS, listing_text, maximum_text, rate_text
 from tui.session import UiSession
 from tui.store_calls import Failure, call, store_work
-from tui.text import NONE, day, joined, minute, percent_used, quota_bar, safe, tell
+from tui.text import AGE_CELLS, NONE, age, minute, quota_bar, safe, tell
 from tui.widgets.paged_list import ListColumn, PagedList, text_cell
 from tui.widgets.text_pane import Paragraph, TextPane
 
@@ -92,7 +91,7 @@ class PlanChooser(Chooser[PlanInfo]):
             columns=(
                 ListColumn("PLAN", 12, lambda plan: text_cell(plan.name)),
                 ListColumn(
-                    "  RESUMES", 9, lambda plan: safe(f"{maximum_text(plan.max_resumes):>9}")
+                    "RESUMES", 9, lambda plan: safe(maximum_text(plan.max_resumes)), is_right=True
                 ),
                 ListColumn("LISTING", 7, lambda plan: safe(listing_text(plan.api_listing))),
                 ListColumn("FOR THIS ACCOUNT", 0, lambda plan: safe(fit_text(account, plan))),
@@ -167,7 +166,11 @@ def read_details(store: Store, name: str) -> Details:
 
 def paragraphs(details: Details, settings: Settings) -> list[Paragraph]:
     """Return a heading and a line for each fact; the settings give rates that the plan does not."""
-    lines = [Paragraph(safe(details.account.name, "bold"))]
+    account = details.account
+    lines = [
+        Paragraph(safe(account.name, "bold")),
+        Paragraph(quota_bar(account.resume_count, account.max_resumes)),
+    ]
     for group in (_usage(details), _plan(details.plan, settings), _keys_and_files(details)):
         lines.append(Paragraph(safe("")))
         lines += [Paragraph(safe(value), f"{label:<{LABEL_CELLS}}") for label, value in group]
@@ -182,10 +185,7 @@ def _usage(details: Details) -> Iterator[Fact]:
         yield "State", "being deleted; press D to continue"
     yield "Resumes", f"{account.resume_count:,} of {maximum_text(account.max_resumes)}"
     if account.max_resumes is not None:
-        yield (
-            "Usage",
-            f"{percent_used(account.resume_count, account.max_resumes)}% ({_room(account)})",
-        )
+        yield "", _room(account)
     yield "Newest", minute(account.last_resume_at)
     yield "Created", minute(account.created_at)
     yield "ID", account.id
@@ -230,18 +230,6 @@ class Going:
     total: int
 
 
-class Order(StrEnum):
-    """What the accounts are sorted by, as the title line says it."""
-
-    NAME = "by name"
-    FULLEST = "fullest first"
-
-    @property
-    def next(self) -> "Order":
-        """The order that comes after it."""
-        return Order.FULLEST if self is Order.NAME else Order.NAME
-
-
 @dataclass(frozen=True, slots=True)
 class AccountRow:
     """An account, and how many active keys it has."""
@@ -250,21 +238,14 @@ class AccountRow:
     active_keys: int
 
 
-def read_rows(store: Store, order: Order) -> PageRead[AccountRow]:
+def read_rows(store: Store) -> PageRead[AccountRow]:
     """Return every account, also those being deleted; `about` is the list of all plans."""
     active_keys = accounts.count_active_keys(store)
     rows = [
         AccountRow(account, active_keys.get(account.id, 0))
         for account in accounts.list_accounts(store, closed_too=True)
     ]
-    return PageRead(ordered(rows, order), about=plans.list_plans(store))
-
-
-def ordered(rows: Sequence[AccountRow], order: Order) -> list[AccountRow]:
-    """Return the rows in that order; with the fullest first, those without a limit come last."""
-    if order is Order.NAME:
-        return sorted(rows, key=lambda row: row.account.name)
-    return sorted(rows, key=lambda row: (-fullness(row.account), row.account.name))
+    return PageRead(rows, about=plans.list_plans(store))
 
 
 def fullness(account: AccountInfo) -> float:
@@ -284,16 +265,24 @@ def usage_cell(row: AccountRow) -> Content:
     return quota_bar(account.resume_count, account.max_resumes)
 
 
-COLUMNS: tuple[ListColumn[AccountRow], ...] = (
-    ListColumn("NAME", 0, lambda row: text_cell(row.account.name), at_most=40),
-    ListColumn("PLAN", 10, lambda row: text_cell(row.account.plan)),
-    ListColumn("RESUMES", 34, usage_cell),
-    ListColumn("CREATED", 10, lambda row: text_cell(day(row.account.created_at)), 74),
-    ListColumn("KEYS", 4, lambda row: safe(f"{row.active_keys:>4,}"), 90),
-    ListColumn("API LISTING", 11, lambda row: safe(listing_text(row.account.api_listing)), 100),
-    ListColumn("NEWEST", 10, lambda row: text_cell(day(row.account.last_resume_at)), 115),
-    ListColumn("ID", 16, lambda row: text_cell(row.account.id, "dim"), 130),
-)
+def columns(clock: Clock) -> Sequence[ListColumn[AccountRow]]:
+    """Return the columns of the list of accounts. `clock` says what ages count from."""
+
+    def ages(instant: str | None) -> Content:
+        return safe(age(instant, clock()), "dim")
+
+    return (
+        ListColumn("NAME", 0, lambda row: text_cell(row.account.name, "bold"), at_most=40),
+        ListColumn("PLAN", 10, lambda row: text_cell(row.account.plan)),
+        ListColumn("RESUMES", 34, usage_cell),
+        ListColumn("KEYS", 5, lambda row: safe(f"{row.active_keys:,}"), 86, is_right=True),
+        ListColumn("API LISTING", 11, lambda row: safe(listing_text(row.account.api_listing)), 100),
+        ListColumn("ID", 16, lambda row: text_cell(row.account.id, "dim"), 130),
+        ListColumn(
+            "NEWEST", AGE_CELLS, lambda row: ages(row.account.last_resume_at), 74, is_right=True
+        ),
+        ListColumn("CREATED", 7, lambda row: ages(row.account.created_at), 100, is_right=True),
+    )
 
 
 DETAILS: Final = "details"
@@ -307,17 +296,22 @@ class AccountsScreen(SplitScreen[AccountRow]):
     """The accounts with their plans and usage, and in a wide terminal details of one."""
 
     MODE = "accounts"
+    ORDERS = (
+        Order("by name", lambda row: row.account.name),
+        Order("fullest first", lambda row: (-fullness(row.account), row.account.name)),
+    )
     REFRESH_S = 5.0
     BINDINGS: ClassVar[list[BindingType]] = bindings(Place.ACCOUNTS)
     DEFAULT_CSS = """
     AccountsScreen #split > PagedList { width: 1fr; }
-    AccountsScreen #split > .pane { width: 46; border-left: solid $primary; }
+    AccountsScreen #split > .pane { width: 46; }
     """
 
     def __init__(self, session: UiSession) -> None:
         self._details_pane = TextPane()
+        self._details_pane.add_class("panel")
+        self._details_pane.border_title = safe("Details")
         super().__init__(session, self._details_pane)
-        self._order = Order.NAME
         self._plans: Sequence[PlanInfo] = ()
         self._going: dict[str, Going] = {}
         """The accounts that are being deleted here, by name."""
@@ -325,24 +319,33 @@ class AccountsScreen(SplitScreen[AccountRow]):
         self._shown: Sequence[Paragraph] = ()
 
     def columns(self) -> Sequence[ListColumn[AccountRow]]:
-        return COLUMNS
+        return columns(self.session.store.clock)
+
+    def labels(self) -> Mapping[str, str]:
+        if self.list.current is not None:
+            return {}
+        return dict.fromkeys(
+            ("choose", "change_plan", "show_keys", "show_imports", "delete_account"), ""
+        )
 
     def row_key(self, row: AccountRow) -> str:
         return row.account.name
 
+    def words(self, row: AccountRow) -> str:
+        return f"{row.account.name} {row.account.plan} {row.account.id}"
+
     def reading(self, cursor: str) -> Callable[[Store], PageRead[AccountRow]]:
-        return partial(read_rows, order=self._order)
+        return read_rows
 
     def page_arrived(self, read: PageRead[AccountRow]) -> None:
         self._plans = read.about
 
-    def heading(self) -> Content:
-        parts = [safe(counted(self.list.pages.count, "account"), "bold"), safe(self._order)]
-        parts += [
-            safe(f"deleting {name}: {going.gone:,} of {going.total:,} resumes", "$warning")
-            for name, going in self._going.items()
-        ]
-        return joined(parts, by=" · ")
+    def heading(self) -> Iterable[Content]:
+        yield safe(counted(self.list.pages.count, "account"))
+        yield safe(self.order.label)
+        for name, going in self._going.items():
+            words = f"deleting {name}: {going.gone:,} of {going.total:,} resumes"
+            yield safe(words, "$warning")
 
     def on_mount(self) -> None:
         if self.session.read_only:
@@ -383,27 +386,19 @@ class AccountsScreen(SplitScreen[AccountRow]):
         """Show the account's resumes."""
         account = self._account("open")
         if account is not None:
-            self.session.account = account.name
-            self.post_message(ModeAsked("resumes"))
+            self.follow_link(Target("resumes", account.name), account.name)
 
     def action_show_keys(self) -> None:
         """Show the account's keys."""
         account = self._account("show keys of")
         if account is not None:
-            self.session.keys_account = account.name
-            self.post_message(ModeAsked("keys"))
+            self.follow_link(Target("keys", account.name), account.name)
 
     def action_show_imports(self) -> None:
         """Show the account's imports."""
         account = self._account("show imports of")
         if account is not None:
-            self.session.imports_account = account.name
-            self.post_message(ModeAsked("imports"))
-
-    def action_next_order(self) -> None:
-        """Sort the accounts in the next order."""
-        self._order = self._order.next
-        self.restart()
+            self.follow_link(Target("imports", account.name), account.name)
 
     @work
     async def action_create_account(self) -> None:
@@ -425,7 +420,7 @@ class AccountsScreen(SplitScreen[AccountRow]):
             # In full it is often longer than the line.
             inbox = f"{made.inbox.parent.name}/{name}"
             tell(self, f"Created {name} (plan: {plan}). Inbox: {inbox}")
-        self.action_reload()
+        self.reload(row=name)
 
     @store_work()
     async def action_change_plan(self) -> None:
@@ -479,11 +474,9 @@ class AccountsScreen(SplitScreen[AccountRow]):
             self.show_failure(failure)
             return
         del self._going[name]
-        session.account = None if session.account == name else session.account
-        session.keys_account = None if session.keys_account == name else session.keys_account
-        session.imports_account = (
-            None if session.imports_account == name else session.imports_account
-        )
+        session.accounts = {
+            mode: None if whose == name else whose for mode, whose in session.accounts.items()
+        }
         tell(self, f"Deleted {name} with {counted(gone, 'resume')}.")
         self.action_reload()
 

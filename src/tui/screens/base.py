@@ -1,8 +1,9 @@
-"""The base of the list screens: a list that refreshes, and a preview of the row at the cursor."""
+"""The bases of the screens: a list that refreshes, filters and sorts, a preview, a row on a page of its own."""
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, ClassVar, Generic, TypeVar
 
 from textual import events, on, work
@@ -13,13 +14,18 @@ from textual.screen import Screen
 from textual.timer import Timer
 from textual.widget import Widget
 
+from resumes.store.search import holds, parse_terms
 from resumes.store.store import Store
-from tui.keys import changes_store
+from resumes.text import folded
+from tui.keys import MODES, LinkFollowed, Target, changes_store, shown_key
 from tui.looks import ROOM_CELLS
+from tui.screens.dialogs import AccountChooser
 from tui.session import UiSession
 from tui.store_calls import Failure, call
-from tui.text import safe, tell
-from tui.widgets.bars import ErrorLine, KeyLine, ModeLine, TitleLine
+from tui.text import joined, safe, tell
+from tui.web.driver import is_behind_a_page
+from tui.widgets.bars import ErrorLine, HeaderLine, KeyLine
+from tui.widgets.filter_bar import FilterLine
 from tui.widgets.paged_list import ListColumn, PagedList
 
 T = TypeVar("T")
@@ -37,23 +43,120 @@ class PageRead(Generic[T]):
     about: Any = None
 
 
-class ListScreen(Screen[None], Generic[T]):
-    """A screen that is a list of `T` under a title. What is seen is read again now and then."""
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What a list is sorted by, as the title line says it. `key` None: as its rows are read.
+
+    `inserts` is whether new rows may come between others, or only at the end.
+    """
+
+    label: str
+    key: Callable[[Any], Any] | None = None
+    is_descending: bool = False
+    inserts: bool = True
+
+
+NEWEST_FIRST = Order("newest first")
+PATH_MARK = " › "
+
+
+class ModeScreen(Screen[None]):
+    """A screen of a mode: a title that says where it is, what failed, the keys."""
+
+    MODE: ClassVar[str]
+
+    def __init__(self, session: UiSession) -> None:
+        super().__init__()
+        self.session = session
+
+    @abstractmethod
+    def body(self) -> Iterable[Widget]:
+        """Yield the widgets between header and footer."""
+
+    @property
+    @abstractmethod
+    def path(self) -> tuple[str, ...]:
+        """Where this is: `Accounts`, `acme`, `Resumes`."""
+
+    @property
+    def path_here(self) -> tuple[str, ...]:
+        """Where the link was that led to this mode; empty if none did."""
+        return self.session.trail[-1].path if self.session.trail else ()
+
+    def compose(self) -> ComposeResult:
+        yield HeaderLine(self.MODE, read_only=self.session.read_only)
+        yield ErrorLine()
+        yield from self.body()
+        yield KeyLine()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Disable what changes the store in a read-only session, and an editor in a browser."""
+        if action == "edit_file" and is_behind_a_page():
+            return False
+        return not (self.session.read_only and changes_store(action))
+
+    def show_failure(self, failure: Failure) -> None:
+        """Show the failure above what is shown, which stays."""
+        self.query_one(ErrorLine).show(failure)
+
+    def titled(self, *more: Content) -> Content:
+        """Return the title: where this is, and what else there is to say."""
+        return joined([safe(PATH_MARK.join(self.path)), *more], by=" · ")
+
+    def follow_link(self, link: Target, *names: str) -> None:
+        """Show what the link leads to. `names` is what the reader follows it from."""
+        self.post_message(LinkFollowed(link, (*self.path, *names)))
+
+
+class RowScreen(ModeScreen):
+    """A row of a list on a page of its own. `is_linked`: a link led here, not the list."""
+
+    def __init__(self, session: UiSession, *, is_linked: bool = False) -> None:
+        super().__init__(session)
+        self.is_linked = is_linked
+
+    @property
+    @abstractmethod
+    def name_here(self) -> str:
+        """What the row is called."""
+
+    @property
+    def path(self) -> tuple[str, ...]:
+        if self.is_linked and self.path_here:
+            return (*self.path_here, self.name_here)
+        parent = self.app.screen_stack[0]
+        assert isinstance(parent, ModeScreen)
+        return (*parent.path, self.name_here)
+
+    async def action_back(self) -> None:
+        """Go up one level."""
+        await self.run_action("app.back")
+
+
+class ListScreen(ModeScreen, Generic[T]):
+    """A screen that is a list of `T` in a titled panel. What is seen is read again now and then."""
 
     DEFAULT_CSS = """
     ListScreen { layers: default above; }
     """
-    MODE: ClassVar[str]
-    INSERTS: ClassVar[bool] = True
-    """Whether new rows may come between others; False for lists that grow at their end only."""
+    ORDERS: ClassVar[Sequence[Order]] = (Order(""),)
+    OF_ALL: ClassVar[str] = ""
+    """What stands for the account while the list is that of all; empty: lists of no account."""
 
     REFRESH_S: ClassVar[float] = 2.0
     AUTO_FOCUS = "PagedList"
 
     def __init__(self, session: UiSession) -> None:
-        super().__init__()
-        self.session = session
-        self.list: PagedList[T] = PagedList(self.columns(), self.row_key, inserts=self.INSERTS)
+        super().__init__(session)
+        self.account = session.accounts.get(self.MODE)
+        """Whose list is shown; None: that of all."""
+
+        self.order = self.ORDERS[0]
+        self.filter = FilterLine()
+        self.list: PagedList[T] = PagedList(
+            self.columns(), self.row_key, inserts=self.order.inserts
+        )
+        self.list.add_class("panel")
         self._cannot_read = False
         """Whether what is shown as an error is that the list could not be read."""
 
@@ -69,9 +172,22 @@ class ListScreen(Screen[None], Generic[T]):
     def reading(self, cursor: str) -> Callable[[Store], PageRead[T]]:
         """Return what reads the page after the cursor, in a thread, without using the screen."""
 
+    def words(self, row: T) -> str:
+        """Return what the row is filtered by, in a thread; empty where what reads the list does that."""
+        return ""
+
     @abstractmethod
-    def heading(self) -> Content:
-        """Return the current title line."""
+    def heading(self) -> Iterable[Content]:
+        """Yield what the title says besides where this is."""
+
+    @property
+    def whose(self) -> str:
+        """The account that the header names; empty for none."""
+        return self.account or self.OF_ALL or self.session.accounts.get("resumes") or ""
+
+    def labels(self) -> Mapping[str, str]:
+        """Return labels of keys in place of the table's, by Textual's action; empty hides one."""
+        return {}
 
     def page_arrived(self, read: PageRead[T]) -> None:
         """Take note of `about` before the page enters the list."""
@@ -87,29 +203,101 @@ class ListScreen(Screen[None], Generic[T]):
         return f"{min(self.list.cursor + 1, there):,} of {there:,}"
 
     def body(self) -> Iterable[Widget]:
-        """Yield the widgets between title and footer."""
+        """Yield the widgets between header and footer."""
         yield self.list
 
-    def peel(self) -> bool:
-        """Close the topmost layer of the screen; return False if there is none."""
-        return False
-
     def compose(self) -> ComposeResult:
-        yield ModeLine(self.MODE, read_only=self.session.read_only)
-        yield TitleLine(safe("…"))
-        yield ErrorLine()
-        yield from self.body()
-        yield KeyLine()
+        yield from super().compose()
+        yield self.filter
 
     def on_mount(self) -> None:
         self.set_interval(self.session.refresh_s or self.REFRESH_S, self.refresh_rows)
 
+    # Where this is, and how to get elsewhere.
+
+    @property
+    def path(self) -> tuple[str, ...]:
+        title = next(mode.title for mode in MODES if mode.name == self.MODE)
+        path = (*self.path_here, title)
+        return path if self.account is None or self.account in path else (*path, self.account)
+
     def on_screen_resume(self) -> None:
+        """Show what a link led to, or the account that was chosen elsewhere or is left."""
+        link, self.session.link = self.session.link, None
+        if link is not None:
+            self.arrive(link)
+        elif self.session.accounts.get(self.MODE) != self.account:
+            self.show_account(self.session.accounts.get(self.MODE))
+        self.show_heading()
         self.refresh_rows()
 
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Disable actions that change the store in a read-only session."""
-        return not (self.session.read_only and changes_store(action))
+    def arrive(self, link: Target) -> None:
+        """Show the list that the link leads to, at the row that it names."""
+        if link.account != self.account or self.filter.text:
+            self.show_account(link.account)
+        if link.row:
+            self.list.select(link.row)
+
+    def show_account(self, name: str | None) -> None:
+        """Show the list of this account; None: that of all, or of the first."""
+        self.account = self.session.accounts[self.MODE] = name
+        self.filter.close()
+        self.restart()
+
+    @work
+    async def action_choose_account(self) -> None:
+        """Ask whose list to show."""
+        chooser = AccountChooser(
+            self.session, offer_all=bool(self.OF_ALL), preset=self.account or ""
+        )
+        choice = await self.app.push_screen_wait(chooser)
+        if choice is not None:
+            self.session.trail.clear()
+            self.show_account(choice.name)
+
+    def peel(self) -> bool:
+        """Clear the filter, or the marks; return False if there are none."""
+        if self.filter.text:
+            self.filter.close()
+        elif self.list.marked:
+            self.list.unmark()
+        else:
+            return False
+        return True
+
+    # What is shown of the list, and in which order.
+
+    @property
+    def is_newest_first(self) -> bool:
+        """Whether the list is in this order, which what reads it has to bring about."""
+        return self.order is NEWEST_FIRST
+
+    def action_filter(self) -> None:
+        """Open the filter line."""
+        self.filter.open()
+
+    @on(FilterLine.Changed)
+    def show_found(self) -> None:
+        """Show the rows that match, or all; without a filter the cursor stays on its row."""
+        current = self.list.current
+        stays = "" if self.filter.text or current is None else self.row_key(current)
+        self.list.terms = parse_terms(self.filter.text)
+        self.restart(keeps_rows=True, row=stays)
+
+    @on(FilterLine.Left)
+    def back_to_list(self) -> None:
+        """Focus the list."""
+        self.list.focus()
+
+    def action_next_order(self) -> None:
+        """Sort the list in the next order."""
+        self.order = self.ORDERS[(self.ORDERS.index(self.order) + 1) % len(self.ORDERS)]
+        self.list.inserts = self.order.inserts
+        self.restart()
+
+    def action_mark(self) -> None:
+        """Mark the row at the cursor, or take its mark away."""
+        self.list.toggle_mark()
 
     def refresh_rows(self) -> None:
         """Read what is visible again, unless a dialog is open or the store is unavailable."""
@@ -121,7 +309,16 @@ class ListScreen(Screen[None], Generic[T]):
     async def read_page(self, wanted: PagedList.PageWanted) -> None:
         """Read the page, unless another is wanted before it is there."""
         try:
-            read = await call(self.session.store, self.reading(wanted.cursor))
+            read = await call(
+                self.session.store,
+                partial(
+                    read_narrowed,
+                    reading=self.reading(wanted.cursor),
+                    words=self.words,
+                    terms=self.list.terms,
+                    order=self.order,
+                ),
+            )
         except Failure as failure:
             self._fail(failure)
         else:
@@ -129,12 +326,18 @@ class ListScreen(Screen[None], Generic[T]):
 
     @on(PagedList.Changed)
     def show_heading(self) -> None:
-        """Update the title line."""
-        self.query_one(TitleLine).show(self.heading())
-
-    def show_failure(self, failure: Failure) -> None:
-        """Show the failure above the list, which stays."""
-        self.query_one(ErrorLine).show(failure)
+        """Update the title of the list, and which keys the footer offers."""
+        text, marked = self.filter.text, len(self.list.marked)
+        path = [*self.path, *([self.OF_ALL] if self.OF_ALL and not self.account else [])]
+        parts = [
+            safe(PATH_MARK.join(path)),
+            *([safe(f"{marked:,} marked", "bold $text-accent")] if marked else ()),
+            *([safe(f'"{text}"', "$text-accent")] if text else ()),
+            *self.heading(),
+        ]
+        self.list.border_title = joined(parts, by=" · ")
+        self.query_one(HeaderLine).account = self.whose
+        self.query_one(KeyLine).labels = {} if marked else self.labels()
 
     @on(ErrorLine.RetryDue)
     def try_again(self) -> None:
@@ -143,15 +346,24 @@ class ListScreen(Screen[None], Generic[T]):
 
     def action_reload(self) -> None:
         """Read the list again, and clear the error."""
+        self.reload()
+
+    def reload(self, *, row: str = "") -> None:
+        """Read the list again, and go to the row of this key, if one is given."""
         self.workers.cancel_group(self, PAGE)
         self._forget_failure()
         self.list.refresh_rows(anew=True)
+        if row:
+            self.list.select(row)
 
-    def restart(self, *, keeps_rows: bool = False) -> None:
-        """Read another list from its start; `keeps_rows`: it has some of the same rows."""
+    def restart(self, *, keeps_rows: bool = False, row: str = "") -> None:
+        """Read another list, and begin at its start or at the row of this key.
+
+        `keeps_rows`: it has some of the same rows.
+        """
         self.workers.cancel_group(self, PAGE)
         self._forget_failure()
-        self.list.restart(keeps_rows=keeps_rows)
+        self.list.restart(keeps_rows=keeps_rows, row=row)
 
     def _forget_failure(self) -> None:
         self._cannot_read = False
@@ -159,6 +371,13 @@ class ListScreen(Screen[None], Generic[T]):
 
     def _fill(self, page: int, read: PageRead[T]) -> None:
         self.page_arrived(read)
+        if self.list.terms:
+            key = shown_key("everywhere.back", self.session.keymap)
+            whose = f" in {self.account}" if self.account else ""
+            self.list.say_when_empty(
+                safe(f'No matches for "{self.filter.text}"{whose}.'),
+                safe(f"Press {key} to clear the filter."),
+            )
         if self._cannot_read:
             self._forget_failure()
         self.list.fill(page, read.rows, read.next_cursor)
@@ -170,6 +389,24 @@ class ListScreen(Screen[None], Generic[T]):
         self.list.is_stale = failure.is_passing
 
 
+def read_narrowed(
+    store: Store,
+    *,
+    reading: Callable[[Store], PageRead[T]],
+    words: Callable[[T], str],
+    terms: Sequence[str],
+    order: Order,
+) -> PageRead[T]:
+    """Return what is read, of a list that is read whole the rows with the terms, in that order."""
+    read = reading(store)
+    rows = read.rows
+    if terms:
+        rows = [row for row in rows if not (text := words(row)) or holds(folded(text), terms)]
+    if order.key is not None:
+        rows = sorted(rows, key=order.key, reverse=order.is_descending)
+    return replace(read, rows=rows)
+
+
 REST_S = 0.08
 """How long the cursor rests on a row before the preview is read."""
 
@@ -179,7 +416,7 @@ class SplitScreen(ListScreen[T]):
 
     DEFAULT_CSS = """
     SplitScreen #split > PagedList { width: 2fr; }
-    SplitScreen #split > .pane { width: 3fr; border-left: vkey $panel; display: none; }
+    SplitScreen #split > .pane { width: 3fr; display: none; }
     SplitScreen.-wide #split > .pane, SplitScreen.-very-wide #split > .pane { display: block; }
     SplitScreen.-list-only #split > .pane { display: none; }
     """
@@ -200,7 +437,7 @@ class SplitScreen(ListScreen[T]):
     @property
     def is_split(self) -> bool:
         """Whether there is a preview next to the list."""
-        return bool(self._pane.display)
+        return self.size.width >= ROOM_CELLS and not self.has_class("-list-only")
 
     @on(PagedList.Changed)
     def follow(self) -> None:
@@ -210,6 +447,11 @@ class SplitScreen(ListScreen[T]):
         self._resting = self.set_timer(REST_S, self.refresh_preview)
 
     def on_resize(self, _: events.Resize) -> None:
+        self._rearrange()
+
+    def _rearrange(self) -> None:
+        self.list.show_columns(self.columns())
+        self.show_heading()
         self.follow()
 
     def refresh_preview(self) -> None:
@@ -223,7 +465,7 @@ class SplitScreen(ListScreen[T]):
             tell(self, f"The preview needs {ROOM_CELLS} columns. Press enter to open the row.")
             return
         self.toggle_class("-list-only")
-        self.call_after_refresh(self.refresh_preview)
+        self.call_after_refresh(self._rearrange)
 
     def neighbour(self, rows: int) -> Any:
         """Move the cursor that many rows down and return the row there; None if there is none."""

@@ -3,7 +3,8 @@
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Generic, TypeVar
+from itertools import zip_longest
+from typing import ClassVar, Final, Generic, TypeVar
 
 from textual import on
 from textual.app import ComposeResult
@@ -16,15 +17,20 @@ from textual.widget import Widget
 from resumes.store import accounts
 from resumes.store.store import Store
 from tui.keys import ACTIONS, Action, Place, bindings, find_action, key_names, shown_key
+from tui.looks import ROOM_CELLS
 from tui.session import UiSession
 from tui.store_calls import Failure, call, store_work
 from tui.text import joined, safe, tell
-from tui.widgets.bars import ErrorLine, KeyLine, Note, TitleLine
+from tui.widgets.bars import ErrorLine, KeyLine, Note
 from tui.widgets.forms import SafeInput, TextButton
 from tui.widgets.paged_list import ListColumn, PagedList, text_cell
 from tui.widgets.text_pane import Paragraph, TextPane
 
 T = TypeVar("T")
+
+
+CLOSE: Final[Mapping[str, str]] = {"cancel": "Close"}
+"""Labels of a dialog in which nothing is decided."""
 
 
 class Dialog(ModalScreen[T | None], Generic[T]):
@@ -34,8 +40,11 @@ class Dialog(ModalScreen[T | None], Generic[T]):
     VERB: ClassVar[str] = ""
     """What the button says that submits; empty: the dialog has no buttons."""
 
-    IS_TALL: ClassVar[bool] = False
-    """Whether the box is as high as the screen allows, whatever is in it."""
+    LABELS: ClassVar[Mapping[str, str]] = {}
+    """What keys are called here, by Textual's action."""
+
+    ENTER_SUBMITS: ClassVar[bool] = False
+    """Whether enter in a line submits, instead of going to the button."""
 
     def __init__(self, title: str) -> None:
         super().__init__()
@@ -48,20 +57,25 @@ class Dialog(ModalScreen[T | None], Generic[T]):
     def buttons(self) -> Iterable[Widget]:
         """Yield the buttons; `submit` and `cancel` are the ids that the dialog listens to."""
         if self.VERB:
-            yield TextButton(safe(self.VERB), id="submit", variant="primary")
+            yield TextButton(safe(self.VERB), id="submit", variant="primary", is_default=True)
             yield TextButton(safe("Cancel"), id="cancel")
 
     def compose(self) -> ComposeResult:
-        with Vertical(classes="dialog tall" if self.IS_TALL else "dialog"):
-            if self._title:
-                yield TitleLine(safe(self._title, "bold"))
+        with Vertical(classes="dialog") as box:
+            box.border_title = safe(self._title, "bold")
             yield from self.fields()
             if buttons := list(self.buttons()):
                 yield Horizontal(*buttons, classes="buttons")
-        yield KeyLine()
+        line = KeyLine()
+        line.labels = self.LABELS
+        yield line
+
+    def is_ready(self) -> bool:
+        """Return whether what was typed can be submitted; if not, say why, and focus it."""
+        return True
 
     def submit(self) -> object:
-        """Check what was typed, and end with it."""
+        """End with what was typed."""
 
     def action_cancel(self) -> None:
         """End without a result."""
@@ -70,9 +84,19 @@ class Dialog(ModalScreen[T | None], Generic[T]):
     # Textual calls a decorated method of each class, not the one that overrides it.
 
     @on(SafeInput.Submitted)
+    def _go_on(self) -> None:
+        """Go from a line to the button: a stray line creates nothing."""
+        if not self.is_ready():
+            return
+        if self.ENTER_SUBMITS:
+            self.submit()
+        else:
+            self.query_one("#submit").focus()
+
     @on(TextButton.Pressed, "#submit")
     def _submit(self) -> None:
-        self.submit()
+        if self.is_ready():
+            self.submit()
 
     @on(TextButton.Pressed, "#cancel")
     def _cancel(self) -> None:
@@ -83,7 +107,7 @@ class Chooser(Dialog[T]):
     """Gives the chosen row, None when nothing was chosen. `preset` is the key of the first one."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Place.CHOOSER)
-    IS_TALL = True
+    LABELS: ClassVar[Mapping[str, str]] = {"choose": "Choose"}
 
     def __init__(
         self,
@@ -95,7 +119,7 @@ class Chooser(Dialog[T]):
         read: Callable[[Store], Sequence[T]],
         preset: str | None = None,
     ) -> None:
-        super().__init__(f"{title}  (enter to choose, esc to cancel)")
+        super().__init__(title)
         self._store = store
         self._list: PagedList[T] = PagedList(columns, key)
         self._read = read
@@ -151,6 +175,8 @@ def fact_notes(facts: Iterable[Fact]) -> Iterator[Note]:
 class FactsDialog(Dialog[None]):
     """Shows facts, and under them a remark, until it is closed."""
 
+    LABELS: ClassVar[Mapping[str, str]] = CLOSE
+
     def __init__(self, title: str, facts: Sequence[Fact], *, remark: str = "") -> None:
         super().__init__(title)
         self._facts = facts
@@ -162,7 +188,7 @@ class FactsDialog(Dialog[None]):
             yield Note(safe(self._remark))
 
     def buttons(self) -> Iterable[Widget]:
-        yield TextButton(safe("Close"), id="cancel")
+        yield TextButton(safe("Close"), id="cancel", is_default=True)
 
 
 MAX_TYPED_CHARS = 200
@@ -173,6 +199,8 @@ class ConfirmDialog(Dialog[bool]):
 
     With `typed` the answer is yes only when just that was typed.
     """
+
+    ENTER_SUBMITS = True
 
     def __init__(
         self,
@@ -197,36 +225,47 @@ class ConfirmDialog(Dialog[bool]):
             yield SafeInput(max_length=MAX_TYPED_CHARS)
 
     def buttons(self) -> Iterable[Widget]:
-        yield TextButton(safe("Cancel"), id="cancel")
-        yield TextButton(safe(self._verb), id="submit", variant="error")
+        is_typed = self._typed is not None
+        yield TextButton(safe("Cancel"), id="cancel", is_default=not is_typed)
+        yield TextButton(safe(self._verb), id="submit", variant="error", is_default=is_typed)
 
     def on_mount(self) -> None:
         first = "#cancel" if self._typed is None else "Input"
         self.query_one(first).focus()
 
+    def is_ready(self) -> bool:
+        if self._typed is None or self.query_one(SafeInput).value.strip() == self._typed:
+            return True
+        tell(self, f'Type "{self._typed}" exactly to confirm.', "warning")
+        self.query_one(SafeInput).focus()
+        return False
+
     def submit(self) -> None:
-        if self._typed is not None and self.query_one(SafeInput).value.strip() != self._typed:
-            tell(self, f'Type "{self._typed}" exactly to confirm.', "warning")
-            self.query_one(SafeInput).focus()
-            return
         self.dismiss(True)
 
 
 KEYS_CELLS = 13
+COLUMN_CELLS: Final = 50
+"""Width of a column of the help, of which there are two where both fit."""
 
 
 class HelpScreen(Dialog[None]):
-    """Every key and what it does, where it does it."""
+    """Every key and what it does, where it does it; in two columns where there is room."""
 
-    IS_TALL = True
+    LABELS: ClassVar[Mapping[str, str]] = CLOSE
 
-    def __init__(self, over: Screen[object], keymap: Mapping[str, str]) -> None:
-        super().__init__("")
-        self._here = places_of(over)
-        self._keymap = keymap
+    def __init__(self, over: Screen[object], keymap: Mapping[str, str], *, read_only: bool) -> None:
+        super().__init__("Keyboard shortcuts")
+        here = places_of(over)
+        places = [*here, *(place for place in Place if place not in here)]
+        self._groups = [help_group(place, keymap, read_only=read_only) for place in places]
+        self._text = TextPane()
 
     def fields(self) -> Iterable[Widget]:
-        yield TextPane(help_text(self._here, self._keymap))
+        yield self._text
+
+    def on_resize(self) -> None:
+        self._text.show(help_text(self._groups, columns=2 if self.size.width >= ROOM_CELLS else 1))
 
 
 def places_of(screen: Screen[object]) -> list[Place]:
@@ -239,25 +278,34 @@ def places_of(screen: Screen[object]) -> list[Place]:
     return [place for place in Place if place in found]
 
 
-def help_text(here: list[Place], keymap: Mapping[str, str]) -> list[Paragraph]:
-    """Return a paragraph for each key, under a heading for each place."""
-    elsewhere = [place for place in Place if place not in here]
-    paragraphs = [Paragraph(safe("Keyboard shortcuts (esc to close)", "bold"))]
-    for place in here:
-        paragraphs += _place(place, keymap)
-    paragraphs += [Paragraph(safe("")), Paragraph(safe("Elsewhere", "bold"))]
-    for place in elsewhere:
-        paragraphs += _place(place, keymap)
-    return paragraphs
+def help_group(
+    place: Place, keymap: Mapping[str, str], *, read_only: bool = False
+) -> list[Content]:
+    """Return the name of the place and a line for each key that works there, then a blank one."""
+    rows = [
+        joined(
+            [
+                safe(f"{shown_keys(action, keymap):<{KEYS_CELLS}} ", "bold $text-accent"),
+                safe(action.description),
+            ]
+        )
+        for action in ACTIONS
+        if action.place is place and not (read_only and action.changes)
+    ]
+    return [safe(place, "bold underline"), *rows, safe("")]
 
 
-def _place(place: Place, keymap: Mapping[str, str]) -> Iterator[Paragraph]:
-    yield Paragraph(safe(""))
-    yield Paragraph(safe(place, "bold underline"))
-    for action in ACTIONS:
-        if action.place is place:
-            keys = f"{shown_keys(action, keymap):<{KEYS_CELLS}} "
-            yield Paragraph(joined([safe(keys, "bold"), safe(action.description)]))
+def help_text(groups: Sequence[Sequence[Content]], *, columns: int) -> list[Paragraph]:
+    """Return the groups below each other; in two columns, the first half of them at the left."""
+    total, left, right = sum(map(len, groups)), list[Content](), list[Content]()
+    for group in groups:
+        is_left = columns == 1 or len(left) + len(group) // 2 <= total // 2
+        (left if is_left and not right else right).extend(group)
+    lines = zip_longest(left, right, fillvalue=safe(""))
+    return [
+        Paragraph(joined([one.truncate(COLUMN_CELLS - 2, ellipsis=True, pad=True), other], by="  "))
+        for one, other in lines
+    ]
 
 
 def shown_keys(action: Action, keymap: Mapping[str, str]) -> str:
@@ -276,7 +324,7 @@ class AccountChoice:
 
 COLUMNS: tuple[ListColumn[AccountChoice], ...] = (
     ListColumn("ACCOUNT", 0, lambda choice: text_cell(choice.name or "(all accounts)")),
-    ListColumn("RESUMES", 9, lambda choice: safe(f"{choice.holds:>9,}")),
+    ListColumn("RESUMES", 9, lambda choice: safe(f"{choice.holds:,}"), is_right=True),
 )
 
 
@@ -318,3 +366,30 @@ def no_accounts(session: UiSession) -> Sequence[Content]:
     screen = shown_key("everywhere.accounts", session.keymap)
     key = shown_key("accounts.create", session.keymap)
     return there_are_none, safe(f"Press {screen} then {key}, or run"), safe(command)
+
+
+@dataclass(frozen=True, slots=True)
+class Copyable:
+    """Something that can be copied, and what it is called."""
+
+    what: str
+    text: str
+
+
+COPY_COLUMNS: tuple[ListColumn[Copyable], ...] = (
+    ListColumn("WHAT", 10, lambda one: safe(one.what)),
+    ListColumn("", 0, lambda one: text_cell(one.text)),
+)
+
+
+class CopyDialog(Chooser[Copyable]):
+    """Gives what to copy, None if it was canceled."""
+
+    def __init__(self, store: Store, found: Sequence[Copyable]) -> None:
+        super().__init__(
+            store,
+            title="Copy",
+            columns=COPY_COLUMNS,
+            key=lambda one: one.what,
+            read=lambda _: found,
+        )

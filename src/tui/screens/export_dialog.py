@@ -1,6 +1,6 @@
 """The export dialog, and the export itself, in a thread."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,11 +19,10 @@ from resumes.text import counted
 from tui.pdf_files import describe
 from tui.screens.dialogs import Dialog
 from tui.text import safe, safe_text, tell
-from tui.widgets.bars import TitleLine
-from tui.widgets.forms import Choices, SafeInput
+from tui.widgets.bars import Note
+from tui.widgets.forms import Choices, LabelledField, SafeInput
 
 MAX_PATH_CHARS = 4_000
-THIS = "this resume"
 SEARCH_TIMEOUT_S = 30.0
 """How long to search resumes that are not in the index yet."""
 
@@ -38,35 +37,45 @@ class ExportWish:
 
 
 class ExportDialog(Dialog[ExportWish]):
-    """Gives what is wished for, None if it was canceled. `listed` is what "all" means here."""
+    """Gives what is wished for, None if it was canceled.
+
+    `chosen` is what is exported unless it is "all", `listed` what that means here.
+    """
 
     VERB = "Export"
+    ENTER_SUBMITS = True
 
-    def __init__(self, *, listed: str | None) -> None:
-        super().__init__("Export")
+    def __init__(self, *, chosen: str, listed: str | None) -> None:
+        super().__init__("Export" if listed is not None else f"Export {chosen}")
+        self._chosen = chosen
         self._listed = listed
 
     def fields(self) -> Iterable[Widget]:
         if self._listed is not None:
-            yield TitleLine(safe("Resumes"))
-            yield Choices([THIS, self._listed], THIS, id="what")
-        yield TitleLine(safe('Format (only "analyzer" can be imported again unchanged)'))
-        yield Choices([kind.value for kind in ExportFormat], ExportFormat.ANALYZER.value, id="kind")
-        yield TitleLine(safe("Folder (created if missing)"))
-        yield SafeInput(max_length=MAX_PATH_CHARS)
+            what = Choices([self._chosen, self._listed], self._chosen, id="what")
+            yield LabelledField("Resumes", what)
+        kinds = [kind.value for kind in ExportFormat]
+        yield LabelledField("Format", Choices(kinds, ExportFormat.ANALYZER.value, id="kind"))
+        yield LabelledField("Folder", SafeInput(max_length=MAX_PATH_CHARS))
+        yield Note(safe('Only "analyzer" can be imported again unchanged.', "dim"))
 
     def on_mount(self) -> None:
         line = self.query_one(SafeInput)
         line.value = preset_folder()
         line.focus()
 
-    def submit(self) -> None:
-        if not self.query_one(SafeInput).value.strip():
+    def is_ready(self) -> bool:
+        is_ready = bool(self.query_one(SafeInput).value.strip())
+        if not is_ready:
             tell(self, "Enter a folder.", "warning")
-            return
-        what = self.query_one("#what", Choices).chosen if self._listed is not None else THIS
+        return is_ready
+
+    def submit(self) -> None:
+        is_all = (
+            self._listed is not None and self.query_one("#what", Choices).chosen == self._listed
+        )
         kind = ExportFormat(self.query_one("#kind", Choices).chosen)
-        self.dismiss(ExportWish(self.query_one(SafeInput).value, kind, what != THIS))
+        self.dismiss(ExportWish(self.query_one(SafeInput).value, kind, is_all))
 
 
 def preset_folder() -> str:
@@ -80,10 +89,10 @@ def preset_folder() -> str:
 
 @dataclass(frozen=True, slots=True)
 class Export:
-    """Resumes of an account on their way to files. `resume_id` None is all that fit `text`."""
+    """Resumes of an account on their way to files. Without `resume_ids` all that fit `text`."""
 
     account: str
-    resume_id: str | None
+    resume_ids: Sequence[str]
     text: str
     wish: ExportWish
     accepted: Format
@@ -111,7 +120,7 @@ def carry_out(store: Store, export: Export) -> str:
             try:
                 exported = exporter.export(stored_resumes.get_resume(store, account.id, resume_id))
             except NotFound:
-                if export.resume_id is not None:
+                if len(export.resume_ids) == 1:
                     raise
                 continue  # deleted since it was listed
             except (TooLong, RenderingFailed) as error:
@@ -138,8 +147,8 @@ def carry_out(store: Store, export: Export) -> str:
 
 def _iter_ids(store: Store, account_id: str, export: Export) -> Iterator[tuple[str, int]]:
     """Yield IDs, each with how many resumes could not be searched so far."""
-    if export.resume_id is not None:
-        yield export.resume_id, 0
+    if export.resume_ids:
+        yield from ((resume_id, 0) for resume_id in export.resume_ids)
         return
     cursor: str | None = ""
     while cursor is not None:

@@ -1,16 +1,14 @@
 """The health screen: metrics, findings, and what to do about each."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil
 from typing import ClassVar, NamedTuple
 
 from textual import on
-from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.containers import Vertical
 from textual.content import Content
-from textual.screen import ModalScreen
+from textual.geometry import Size as Cells
 from textual.strip import Strip
 from textual.widget import Widget
 
@@ -23,12 +21,13 @@ from resumes.store.import_ledger import FileOutcome
 from resumes.store.store import Size, Store
 from resumes.text import counted, in_bytes
 from tui import clipboard
-from tui.keys import Place, bindings
+from tui.keys import Place, Target, bindings
 from tui.screens.base import ListScreen, PageRead
+from tui.screens.dialogs import CLOSE, Dialog
 from tui.session import UiSession
 from tui.text import NONE, joined, safe, tell
-from tui.widgets.bars import KeyLine, Note, TitleLine
-from tui.widgets.paged_list import MARGIN_CELLS, ListColumn, PagedList, cells_strip, text_cell
+from tui.widgets.bars import Glance
+from tui.widgets.paged_list import ListColumn, PagedList, line_strip, text_cell
 from tui.widgets.text_pane import Paragraph, TextPane
 
 
@@ -47,12 +46,20 @@ SIGNS = {
 }
 """By state, the worst first."""
 
+IDLE = Sign("○", "idle", "$text-muted")
+
+
+def sign_of(finding: Finding) -> Sign:
+    """Return how the finding is shown: what does not run has no tick."""
+    return IDLE if finding.is_idle else SIGNS[finding.severity]
+
+
 SEVERITY = {state: number for number, state in enumerate(SIGNS)}
 
 
 def mark_cell(finding: Finding) -> Content:
     """Return the mark alone, for a column of one cell."""
-    sign = SIGNS[finding.severity]
+    sign = sign_of(finding)
     return safe(sign.mark, sign.style)
 
 
@@ -84,31 +91,9 @@ def remedy_line(finding: Finding) -> Content:
 
 def finding_line(finding: Finding) -> Content:
     """Return the finding after its sign."""
-    sign = SIGNS[finding.severity]
+    sign = sign_of(finding)
     subject = safe(f"{sign.mark} {finding.subject}", sign.style)
     return joined([subject, safe(finding.text)], by="  ")
-
-
-class RemedyPane(Vertical):
-    """Shows one finding in full."""
-
-    DEFAULT_CSS = """
-    RemedyPane { height: auto; min-height: 5; max-height: 12; border-top: solid $primary; }
-    """
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._found = Note(safe(""))
-        self._remedy = Note(safe(""))
-
-    def compose(self) -> ComposeResult:
-        yield self._found
-        yield self._remedy
-
-    def show(self, finding: Finding | None) -> None:
-        """Show this finding; None leaves the pane empty."""
-        self._found.update(safe("") if finding is None else finding_line(finding))
-        self._remedy.update(safe("") if finding is None else remedy_line(finding))
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +112,28 @@ def read_health(store: Store, *, settings: Settings, program: str, cache: QueryC
     return Health(sorted(found, key=lambda finding: SEVERITY[finding.severity]), metrics)
 
 
+def read_glance(store: Store, *, session: UiSession, cache: QueryCache) -> Glance:
+    """Return what the header says. Raises StoreError if the store is unavailable."""
+    health = read_health(store, settings=session.settings, program=session.program, cache=cache)
+    files = health.metrics.files
+    to_do = [one for one in health.findings if one.severity is not Severity.OK]
+    worst = SIGNS[to_do[0].severity if to_do else Severity.OK]
+    count = sum(one.severity is to_do[0].severity for one in to_do)
+    state = f"{worst.mark} {counted(count, worst.word)}" if to_do else f"{worst.mark} healthy"
+    importer = (
+        safe("● importer running", "$text-success")
+        if health.metrics.live_importers
+        else safe("○ no importer", "$text-warning")
+    )
+    return Glance(
+        {
+            "imports": files[FileOutcome.FAILED] + files[FileOutcome.HELD],
+            "health": len(to_do),
+        },
+        (importer, safe(state, worst.style)),
+    )
+
+
 LABEL_CELLS = 10
 GAUGE_CELLS = 39
 """Two next to each other fit into 80 cells."""
@@ -140,7 +147,10 @@ def gauge_texts(gauges: InstallationMetrics) -> list[tuple[str, str]]:
         ("Store", _size_text(gauges.size)),
         ("Resumes", f"{gauges.resumes:,} in {counted(gauges.accounts, 'account')}"),
         ("Disk", free),
-        ("Importers", f"{gauges.live_importers} live, {gauges.waiting_files:,} files waiting"),
+        (
+            "Importers",
+            f"{gauges.live_importers} live, {counted(gauges.waiting_files, 'file')} waiting",
+        ),
         (
             "Files",
             f"{files[FileOutcome.DONE]:,} done, {files[FileOutcome.FAILED]:,} failed, "
@@ -167,11 +177,13 @@ class GaugeLines(Widget):
     """Shows the figures last read."""
 
     DEFAULT_CSS = """
-    GaugeLines { height: 3; }
+    GaugeLines { height: auto; }
     """
 
     def __init__(self) -> None:
         super().__init__()
+        self.add_class("panel", "-thin")
+        self.border_title = safe("Installation")
         self._gauges: InstallationMetrics | None = None
         self._lines: list[Content] = []
 
@@ -185,13 +197,15 @@ class GaugeLines(Widget):
 
     def _arrange(self) -> None:
         if self._gauges is not None:
-            self._lines = gauge_lines(self._gauges, self.size.width - 2 * MARGIN_CELLS)
-            self.styles.height = len(self._lines)
-            self.refresh()
+            self._lines = gauge_lines(self._gauges, self.size.width)
+            self.refresh(layout=True)
+
+    def get_content_height(self, container: Cells, viewport: Cells, width: int) -> int:
+        return len(self._lines)
 
     def render_line(self, y: int) -> Strip:
         line = self._lines[y] if y < len(self._lines) else safe("")
-        return cells_strip(self, [(line, self.size.width - 2 * MARGIN_CELLS)], self.visual_style)
+        return line_strip(self, line, self.visual_style)
 
 
 def _size_text(size: Size) -> str:
@@ -199,30 +213,21 @@ def _size_text(size: Size) -> str:
     return in_bytes(size.data_bytes) + log
 
 
-class FindingDialog(ModalScreen[None]):
+class FindingDialog(Dialog[None]):
     """Shows what was found, what to do and the command for it, until it is closed."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings(Place.DIALOG)
+    LABELS: ClassVar[Mapping[str, str]] = CLOSE
 
     def __init__(self, finding: Finding) -> None:
-        super().__init__()
+        super().__init__(f"{finding.subject}: {sign_of(finding).word}")
         self._finding = finding
 
-    def compose(self) -> ComposeResult:
-        sign = SIGNS[self._finding.severity]
-        with Vertical(classes="dialog tall"):
-            yield TitleLine(safe(f"{self._finding.subject}: {sign.word}", "bold"))
-            yield TextPane(list(iter_paragraphs(self._finding)))
-        yield KeyLine()
-
-    def action_cancel(self) -> None:
-        """Close the dialog."""
-        self.dismiss()
+    def fields(self) -> Iterable[Widget]:
+        yield TextPane(list(iter_paragraphs(self._finding)))
 
 
 def iter_paragraphs(finding: Finding) -> Iterator[Paragraph]:
     """Yield the finding as text."""
-    yield Paragraph(safe(""))
     yield Paragraph(finding_line(finding))
     yield Paragraph(safe(""))
     yield Paragraph(remedy_line(finding))
@@ -230,6 +235,19 @@ def iter_paragraphs(finding: Finding) -> Iterator[Paragraph]:
         yield Paragraph(safe(""))
         yield Paragraph(safe("Run in a shell (c in the list to copy):", "dim"))
         yield Paragraph(safe(finding.command), mark="  ")
+
+
+def find_link(finding: Finding) -> Target | None:
+    """Return where what the finding is about can be seen and changed; None if nowhere here."""
+    match finding.subject:
+        case "files" | "requests":
+            is_outcome = finding.about in set(FileOutcome)
+            return Target("imports", only=finding.about if is_outcome else "")
+        case "quota" | "counters":
+            return Target("accounts", row=finding.about)
+        case "keys":
+            return Target("keys", row=finding.about)
+    return None
 
 
 COLUMNS: tuple[ListColumn[Finding], ...] = (
@@ -246,12 +264,18 @@ class HealthScreen(ListScreen[Finding]):
     MODE = "health"
     REFRESH_S = 5.0
     BINDINGS: ClassVar[list[BindingType]] = bindings(Place.HEALTH)
+    DEFAULT_CSS = """
+    HealthScreen > TextPane { height: auto; min-height: 5; max-height: 12; }
+    """
 
     def __init__(self, session: UiSession) -> None:
         super().__init__(session)
         self._cache = QueryCache()
         self._gauges = GaugeLines()
-        self._remedy = RemedyPane()
+        self._remedy = TextPane()
+        self._remedy.can_focus = False
+        self._remedy.add_class("panel")
+        self._remedy.border_title = safe("Finding")
 
     def body(self) -> Iterable[Widget]:
         yield self._gauges
@@ -261,8 +285,15 @@ class HealthScreen(ListScreen[Finding]):
     def columns(self) -> Sequence[ListColumn[Finding]]:
         return COLUMNS
 
+    def labels(self) -> Mapping[str, str]:
+        finding = self.list.current
+        return {} if finding and finding.command else {"copy_command": ""}
+
     def row_key(self, row: Finding) -> str:
         return f"{row.subject} {row.about}"
+
+    def words(self, row: Finding) -> str:
+        return f"{row.subject} {row.text}"
 
     def reading(self, cursor: str) -> Callable[[Store], PageRead[Finding]]:
         session, cache = self.session, self._cache
@@ -278,21 +309,28 @@ class HealthScreen(ListScreen[Finding]):
     def page_arrived(self, read: PageRead[Finding]) -> None:
         self._gauges.show(read.about)
 
-    def heading(self) -> Content:
+    def heading(self) -> Iterable[Content]:
         pages = self.list.pages
         rows = [pages.peek(number) for number in range(pages.count)]
-        found = tally([row for row in rows if isinstance(row, Finding)])
-        return joined([safe("Health", "bold"), found], by=" · ") if rows else safe("Checking…")
+        yield (
+            tally([row for row in rows if isinstance(row, Finding)]) if rows else safe("Checking…")
+        )
 
     @on(PagedList.Changed)
     def show_remedy(self) -> None:
         """Show the remedy of the row at the cursor under the list."""
-        self._remedy.show(self.list.current)
+        found = self.list.current
+        lines = () if found is None else (finding_line(found), remedy_line(found))
+        self._remedy.show([Paragraph(line) for line in lines])
 
     @on(PagedList.Chosen)
     def open_finding(self, chosen: PagedList.Chosen) -> None:
-        """Show the finding in full."""
-        self.app.push_screen(FindingDialog(chosen.row))
+        """Show what the finding is about, or else the finding in full."""
+        link = find_link(chosen.row)
+        if link is None:
+            self.app.push_screen(FindingDialog(chosen.row))
+        else:
+            self.follow_link(link)
 
     def action_reload(self) -> None:
         """Check everything again, without cached results."""

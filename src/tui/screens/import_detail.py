@@ -1,8 +1,10 @@
 """One imported file: read in a thread, and laid out for the pane and for a page of its own."""
 
+import contextlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import Final
 
 from textual.app import ComposeResult
@@ -18,8 +20,10 @@ from resumes.store.import_ledger import MAX_PROBLEMS, FileOutcome, Item, Items, 
 from resumes.store.import_requests import RequestedFile, RequestKind
 from resumes.store.store import Store
 from resumes.text import in_bytes
+from resumes.watched_names import REPORT
+from tui.screens.dialogs import Copyable
 from tui.screens.import_rows import ASKED, outcome_content
-from tui.screens.source_pane import SourcePane, SourceText, fault_of, lay_out
+from tui.screens.source_pane import SourceLines, SourceText, fault_of, lay_out
 from tui.store_calls import Failure
 from tui.text import joined, minute, safe
 from tui.widgets.text_pane import Paragraph, TextPane
@@ -44,6 +48,9 @@ class FileRead:
     issues: Sequence[Issue] = ()
     """All that is wrong in it, of a file of one resume that was kept whole; the first included."""
 
+    path: Path | None = None
+    """Where the file is now, if it was found."""
+
 
 def read_file(
     store: Store, *, account_id: str, claim_id: str, before: FileRead | None = None
@@ -56,7 +63,7 @@ def read_file(
     request = import_requests.find_request(store, account_id, claim_id)
     is_watched = request is None or request.root not in import_requests.list_unwatched_roots(store)
     if before is not None and before.file == file:
-        return FileRead(file, request, is_watched, before.resumes, before.source, before.issues)
+        return replace(before, request=request, is_watched=is_watched)
     source = import_history.find_source(store, file)
     return FileRead(
         file,
@@ -65,7 +72,41 @@ def read_file(
         import_ledger.find_items(store, account_id, claim_id, limit=MAX_ITEMS),
         None if source is None else lay_out(source, fault_of(file)),
         () if source is None else find_issues(file, source),
+        find_filed(file),
     )
+
+
+def find_filed(file: FileRow) -> Path | None:
+    """Return where the file is, if that is on this machine and it was not moved."""
+    if file.root is None or file.is_under_way:
+        return None
+    folders = [Path(file.root, folder) for folder in folders_of(file)]
+    filed = [path for folder in folders for path in _iter_named(folder, file)]
+    return filed[0] if len(filed) == 1 else None
+
+
+def folders_of(file: FileRow) -> Sequence[str]:
+    """Return the folders below its own that the file may be in (docs/importing.md, Where files go)."""
+    match file.outcome:
+        case FileOutcome.FAILED:
+            return [f"_failed/{file.reason}"]
+        case FileOutcome.HELD:
+            return [f"_held/{file.account}"]
+        case FileOutcome.DUPLICATE:
+            return ["_duplicate"]
+        case FileOutcome.DONE:
+            # Before accounts had folders of their own their files lay in the day's.
+            day = f"_done/{file.claimed_at[:10]}"
+            return [f"{day}/{file.account}", day]
+
+
+def _iter_named(folder: Path, file: FileRow) -> Iterator[Path]:
+    """Yield the files in the folder under the file's name; none if there is no such folder."""
+    with contextlib.suppress(OSError):
+        for path in folder.iterdir():
+            is_its = f"{file.claim_id[-8:]}." in path.name or path.name.startswith(file.claim_id)
+            if is_its and not path.name.endswith(REPORT):
+                yield path
 
 
 def find_issues(file: FileRow, source: bytes) -> Sequence[Issue]:
@@ -97,7 +138,7 @@ def file_paragraphs(read: FileRead) -> list[Paragraph]:
         *_verdict(file, read.issues),
         *_asked(read),
         BLANK,
-        *_about(file),
+        *_about(file, read.path),
         *_several(file.items),
         *_resumes(read),
     ]
@@ -122,7 +163,7 @@ def _verdict(file: FileRow, issues: Sequence[Issue]) -> Iterator[Paragraph]:
         yield _fact("Field", file.path)
     if file.byte_offset is not None:
         yield _fact("Offset", f"byte {file.byte_offset:,}")
-    hint = None if file.reason is None else find_hint(file.reason)
+    hint = None if file.reason is None else find_hint(file.reason, file.claim_id)
     if hint is not None:
         yield Paragraph(safe(hint, "italic"), mark="→ ")
 
@@ -139,11 +180,12 @@ def _asked(read: FileRead) -> Iterator[Paragraph]:
         yield Paragraph(safe(text, "$text-warning"), mark="↻ ")
 
 
-def _about(file: FileRow) -> Iterator[Paragraph]:
+def _about(file: FileRow, path: Path | None) -> Iterator[Paragraph]:
     yield _fact("File", file.name)
     yield _fact("Account", file.account)
-    yield _fact("Folder", file.root or "unknown")
-    yield _fact("Location", filed_in(file))
+    if path is None:
+        yield _fact("Folder", file.root or "unknown")
+    yield _fact("Location", filed_in(file) if path is None else str(path))
     yield _fact("Size", in_bytes(file.size_bytes))
     yield _fact("Picked up", f"{minute(file.claimed_at)} UTC")
     yield _fact("Finished", f"{minute(file.finished_at)} UTC")
@@ -151,19 +193,12 @@ def _about(file: FileRow) -> Iterator[Paragraph]:
 
 
 def filed_in(file: FileRow) -> str:
-    """Return where the file is below its folder (docs/importing.md, Where files go)."""
+    """Return where the file is below its folder, if it is still there."""
     if file.is_under_way:
         return "the inbox"
-    named = f"as …-{file.claim_id[-8:]}"
-    match file.outcome:
-        case FileOutcome.FAILED:
-            return f"_failed/{file.reason}, {named}"
-        case FileOutcome.HELD:
-            return f"_held/{file.account}, as {file.claim_id}-{file.account_id}-…"
-        case FileOutcome.DUPLICATE:
-            return f"_duplicate, {named}"
-        case FileOutcome.DONE:
-            return f"_done/{file.claimed_at[:10]}/{file.account}, {named}"
+    is_held = file.outcome is FileOutcome.HELD
+    name = f"{file.claim_id}-{file.account_id}-…" if is_held else f"…-{file.claim_id[-8:]}"
+    return f"{folders_of(file)[0]}, as {name}"
 
 
 def _several(items: Items | None) -> Iterator[Paragraph]:
@@ -211,14 +246,18 @@ def _fact(label: str, value: str) -> Paragraph:
     return Paragraph(safe(value), mark=f"{label:<{LABEL_CELLS}}")
 
 
-def copied_text(file: FileRow) -> str | None:
-    """Return the reason with the place in the document, on a line; None if there is none."""
-    if file.message is None and file.reason is None:
-        return None
-    parts = [file.reason, file.message]
-    if file.path and file.path not in (file.message or ""):
-        parts.append(file.path)
-    return ": ".join(part for part in parts if part)
+def copyables(read: FileRead) -> list[Copyable]:
+    """Return what can be copied of the file; its reason with the place in the document."""
+    file = read.file
+    is_told = file.path is None or file.path in (file.message or "")
+    parts = [file.reason, file.message, None if is_told else file.path]
+    found = [
+        Copyable("path", "" if read.path is None else str(read.path)),
+        Copyable("reason", ": ".join(part for part in parts if part)),
+        Copyable("ID", file.claim_id),
+        Copyable("name", file.name),
+    ]
+    return [one for one in found if one.text]
 
 
 def why_not(file: FileRow, action: RequestKind) -> str | None:
@@ -242,14 +281,17 @@ class FileView(Container):
     DEFAULT_CSS = """
     FileView { width: 1fr; height: 1fr; layout: vertical; }
     FileView > TextPane { height: 2fr; }
-    FileView > SourcePane { height: 3fr; border-top: hkey $panel; }
+    FileView > SourceLines { height: 3fr; }
     """
 
     def __init__(self, *, can_focus_text: bool) -> None:
         super().__init__()
         self._text = TextPane()
-        self._source = SourcePane()
-        self._text.can_focus = self._source.lines.can_focus = can_focus_text
+        self._source = SourceLines()
+        self._text.border_title = safe("File" if can_focus_text else "Preview")
+        for part in (self._text, self._source):
+            part.add_class("panel")
+            part.can_focus = can_focus_text
         self.read: FileRead | None = None
         """What is shown; None when it is nothing, or a failure."""
 
@@ -262,6 +304,10 @@ class FileView(Container):
         return partial(
             read_file, account_id=file.account_id, claim_id=file.claim_id, before=self.read
         )
+
+    def entitle(self, *parts: Content) -> None:
+        """Show the parts of the title over the text."""
+        self._text.border_title = joined(parts, by=" · ")
 
     def show(self, read: FileRead) -> None:
         """Show the file, from its start unless it was shown before."""
@@ -288,12 +334,11 @@ class FileView(Container):
         self._show_source(None)
 
     def _show_source(self, source: SourceText | None) -> None:
-        self._source.show(source)
-        self.set_class(source is not None, "-two-parts")
+        self._source.show_source(source)
 
     def scroll_text(self, pages: int) -> None:
         """Scroll the source, or the text if there is no source, that many screens down."""
-        shown = self._source.lines if self._source.display else self._text
+        shown = self._source if self._source.display else self._text
         shown.action_scroll_pages(pages)
 
     def focus_text(self) -> None:
@@ -304,6 +349,6 @@ class FileView(Container):
         """Focus the other part; return False if there is none."""
         if not self._source.display:
             return False
-        other = self._source.lines if self._text.has_focus else self._text
+        other = self._source if self._text.has_focus else self._text
         other.focus()
         return True

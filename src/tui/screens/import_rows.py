@@ -6,18 +6,23 @@ from typing import Final
 
 from textual.content import Content
 
+from resumes.clock import Clock
 from resumes.import_reasons import plain_words
 from resumes.store import accounts, import_history, import_requests
-from resumes.store.import_history import ORDER, FileRow, Position
+from resumes.store.import_history import MAX_FILES, ORDER, FileRow, Position
 from resumes.store.import_ledger import FileOutcome
 from resumes.store.import_requests import RequestedFile, RequestKind
+from resumes.store.search import holds
 from resumes.store.store import Store
-from resumes.text import in_bytes
+from resumes.text import folded, in_bytes
 from tui.screens.base import PageRead
-from tui.text import joined, minute, safe
+from tui.text import AGE_CELLS, age, joined, safe
 from tui.widgets.paged_list import ListColumn, text_cell
+from tui.widgets.pages import flipped
 
 PAGE_SIZE: Final = 100
+MAX_LOOKS: Final = 5
+"""How many times 1,000 files are looked through for a page of those with the terms."""
 
 SIGNS: Final = {
     FileOutcome.FAILED: ("✗", "$text-error"),
@@ -28,7 +33,6 @@ SIGNS: Final = {
 """The sign and color of each outcome, shown next to its name."""
 
 ASKED: Final = {RequestKind.RETRY: "retry requested", RequestKind.RELEASE: "release requested"}
-_FLIPPED: Final = str.maketrans("0123456789abcdef", "fedcba9876543210")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,32 +43,61 @@ class ImportRow:
     request: RequestedFile | None = None
 
 
-def position(row: ImportRow) -> str:
+def position(row: ImportRow, *, is_newest_first: bool) -> str:
     """Return the position of the row: texts that rise along the list, while its IDs fall."""
-    return _position(import_history.place_of(row.file))
+    file = row.file
+    return f"{0 if is_newest_first else ORDER.index(file.outcome)}{flipped(file.claim_id)}"
 
 
-def _position(place: Position) -> str:
-    return f"{ORDER.index(place.outcome)}{place.claim_id.translate(_FLIPPED)}"
-
-
-def _place(position: str) -> Position:
-    return Position(ORDER[int(position[0])], position[1:].translate(_FLIPPED))
+def words(row: ImportRow) -> str:
+    """Return what the row is filtered by."""
+    file = row.file
+    reason = "" if file.reason is None else f"{file.reason} {plain_words(file.reason)}"
+    return folded(f"{file.name} {file.account} {reason}")
 
 
 def read_page(
-    store: Store, *, account: str | None, outcome: FileOutcome | None, cursor: str
+    store: Store,
+    *,
+    account: str | None,
+    outcome: FileOutcome | None,
+    is_newest_first: bool,
+    terms: Sequence[str],
+    cursor: str,
 ) -> PageRead[ImportRow]:
-    """Return the page after the cursor, a position; of an account or all, an outcome or any."""
-    page = import_history.list_by_outcome(
-        store,
-        account_id=None if account is None else accounts.get_account(store, account).id,
-        outcome=outcome,
-        after=_place(cursor) if cursor else None,
-        limit=PAGE_SIZE,
-    )
-    following = None if page.next is None else _position(page.next)
-    return PageRead(_with_requests(store, page.files), following)
+    """Return the page after the cursor, a position; of an account or all, an outcome or any.
+
+    With terms it is the rows that hold them, as far as a limited number of files is looked through:
+    perhaps none, and there may be more.
+    """
+    account_id = None if account is None else accounts.get_account(store, account).id
+    limit = MAX_FILES if terms else PAGE_SIZE
+    found: list[ImportRow] = []
+    following: str | None = cursor
+    for _ in range(MAX_LOOKS):
+        before = following and flipped(following[1:])
+        if is_newest_first:
+            files = import_history.list_files(
+                store, account_id=account_id, outcome=outcome, before=before or None, limit=limit
+            )
+            is_last = len(files) < limit
+        else:
+            page = import_history.list_by_outcome(
+                store,
+                account_id=account_id,
+                outcome=outcome,
+                after=Position(ORDER[int(following[0])], before) if following and before else None,
+                limit=limit,
+            )
+            files, is_last = page.files, page.next is None
+        rows = _with_requests(store, files)
+        found += [row for row in rows if not terms or holds(words(row), terms)]
+        following = (
+            None if is_last or not rows else position(rows[-1], is_newest_first=is_newest_first)
+        )
+        if following is None or not terms or len(found) >= PAGE_SIZE:
+            break
+    return PageRead(found, following)
 
 
 def _with_requests(store: Store, files: Iterable[FileRow]) -> list[ImportRow]:
@@ -96,18 +129,29 @@ def reason_cell(row: ImportRow) -> Content:
     return text_cell(plain_words(row.file.reason))
 
 
-def size_cell(row: ImportRow) -> Content:
-    """Return the file's size, right-aligned."""
-    return safe(f"{in_bytes(row.file.size_bytes):>9}")
+def file_cell(row: ImportRow, account: str | None) -> Content:
+    """Return the file's name below its account, which is left out where it was chosen."""
+    name = row.file.name.removeprefix(f"{row.file.account}/")
+    above = "" if account else f"{row.file.account}/"
+    return joined([safe(above, "dim"), text_cell(name, "bold")])
 
 
-# The name is last: a terminal that measures a letter otherwise than we do moves only what
-# stands to the right of it.
-COLUMNS: Sequence[ListColumn[ImportRow]] = (
-    ListColumn("OUTCOME", 11, lambda row: outcome_content(row.file, row.request)),
-    ListColumn("REASON", 20, reason_cell, 54),
-    ListColumn("PICKED UP (UTC)", 16, lambda row: text_cell(minute(row.file.claimed_at)), 74),
-    ListColumn("ACCOUNT", 14, lambda row: text_cell(row.file.account), 94),
-    ListColumn("SIZE", 9, size_cell, 110),
-    ListColumn("FILE", 0, lambda row: text_cell(row.file.name)),
-)
+def columns(
+    clock: Clock, account: str | None, *, has_preview: bool
+) -> Sequence[ListColumn[ImportRow]]:
+    """Return the columns for the files of an account or of all; a preview says the reason."""
+    reason = ListColumn("REASON", 20, reason_cell, 54)
+    return (
+        ListColumn("OUTCOME", 11, lambda row: outcome_content(row.file, row.request)),
+        ListColumn("FILE", 0, lambda row: file_cell(row, account)),
+        *(() if has_preview else (reason,)),
+        ListColumn(
+            "SIZE", 9, lambda row: safe(in_bytes(row.file.size_bytes), "dim"), 64, is_right=True
+        ),
+        ListColumn(
+            "AGE",
+            AGE_CELLS,
+            lambda row: safe(age(row.file.claimed_at, clock()), "dim"),
+            is_right=True,
+        ),
+    )

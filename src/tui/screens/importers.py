@@ -179,13 +179,15 @@ class Overview(Widget):
     """Who watches, how many files came to which end, and how far those are that wait."""
 
     DEFAULT_CSS = """
-    Overview { height: auto; max-height: 7; padding: 0 1; }
+    Overview { height: auto; max-height: 9; }
     """
 
     def __init__(
         self, session: UiSession, *, monotonic: Callable[[], float] = time.monotonic
     ) -> None:
         super().__init__()
+        self.add_class("panel", "-thin")
+        self.border_title = safe("Importers")
         self._session = session
         self._monotonic = monotonic
         self._backlog = Backlog(monotonic)

@@ -1,19 +1,18 @@
 """The imports screen: the list, retry, release, the resumes of a file, its detail."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar, Final
 
 from textual import on, work
-from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.content import Content
 from textual.screen import Screen
 from textual.widget import Widget
 
-from resumes.errors import NotFound
+from resumes.errors import InvalidArgument, NotFound
 from resumes.health.findings import installation_of
 from resumes.import_reasons import plain_words
 from resumes.store import accounts, import_history, import_ledger, import_requests
@@ -23,16 +22,17 @@ from resumes.store.import_requests import STATES, RequestKind
 from resumes.store.store import Store
 from resumes.text import counted
 from tui import clipboard
-from tui.keys import ModeAsked, Place, bindings, changes_store
-from tui.screens.base import PageRead, SplitScreen
-from tui.screens.dialogs import AccountChooser, Chooser, ConfirmDialog, Fact
-from tui.screens.import_detail import FileRead, FileView, copied_text, why_not
-from tui.screens.import_rows import COLUMNS, ImportRow, outcome_content, position, read_page
+from tui.editor import edit
+from tui.keys import Place, Target, bindings
+from tui.screens.base import NEWEST_FIRST, ModeScreen, Order, PageRead, RowScreen, SplitScreen
+from tui.screens.dialogs import Chooser, ConfirmDialog, CopyDialog, Fact
+from tui.screens.import_detail import FileRead, FileView, copyables, folders_of, why_not
+from tui.screens.import_rows import ImportRow, columns, outcome_content, position, read_page
 from tui.screens.importers import Overview
 from tui.session import UiSession
 from tui.store_calls import Failure, call, is_running, store_work
-from tui.text import joined, safe, tell
-from tui.widgets.bars import ErrorLine, KeyLine, ModeLine, TitleLine
+from tui.text import safe, tell
+from tui.widgets.bars import ErrorLine, KeyLine
 from tui.widgets.paged_list import ListColumn, PagedList, text_cell
 
 FOLLOWED: Final = "followed"
@@ -95,17 +95,21 @@ def list_resumes(store: Store, *, account_id: str, claim_id: str) -> Sequence[It
     return import_ledger.find_items(store, account_id, claim_id, limit=MAX_CHOICES)
 
 
-async def open_resume(screen: Screen[None], session: UiSession, read: FileRead) -> None:
-    """Show the resume among those of its account; ask which, if there are several."""
+async def open_resume(page: ModeScreen, read: FileRead) -> None:
+    """Show the resume of the file; ask which, if there are several."""
     if not read.resumes:
-        tell(screen, f"No resume: this file {STATES[read.file.outcome]}.")
+        tell(page, f"No resume: this file {STATES[read.file.outcome]}.")
         return
     item: Item | None = read.resumes[0]
     if len(read.resumes) > 1:
-        item = await screen.app.push_screen_wait(ResumeChooser(session.store, read.file))
+        item = await page.app.push_screen_wait(ResumeChooser(page.session.store, read.file))
     if item is not None:
-        session.account, session.open_id = read.file.account, item.resume_id
-        screen.post_message(ModeAsked("resumes"))
+        page.follow_link(Target("resumes", read.file.account, opens=item.resume_id))
+
+
+def read_linked(store: Store, *, account: str | None, claim_id: str) -> FileRow:
+    """Return the file of this account, or of any. Raises NotFound."""
+    return import_history.get_file(store, claim_id, account_id=_account_id(store, account))
 
 
 COUNT: Final = "count"
@@ -133,15 +137,75 @@ class Asked:
     start: str | None
 
 
-async def ask(screen: Screen[None], session: UiSession, file: FileRow, action: RequestKind) -> bool:
-    """Ask for the action, or say why it cannot be; return whether it was asked. Raises Failure."""
-    refusal = why_not(file, action)
-    if refusal is not None:
-        tell(screen, refusal)
+async def ask(page: ModeScreen, files: Sequence[FileRow], action: RequestKind) -> Sequence[FileRow]:
+    """Ask for the action, for those of the files that it fits; return them. Raises Failure."""
+    fitting = [file for file in files if why_not(file, action) is None]
+    if not fitting:
+        tell(page, why_not(files[0], action) or "")
+        return []
+    asked = await call(
+        page.session.store, ask_for, session=page.session, files=fitting, action=action
+    )
+    tell_asked(page, asked, action)
+    return fitting
+
+
+async def dismiss(page: ModeScreen, files: Sequence[FileRow]) -> bool:
+    """Ask whether to take the failed ones of the files off the list; return whether. Raises Failure."""
+    failed = [file for file in files if why_not(file, RequestKind.RETRY) is None]
+    if not failed:
+        tell(page, "Only failed files can be dismissed.")
         return False
-    asked = await call(session.store, ask_for, session=session, file=file, action=action)
-    tell_asked(screen, asked, action)
+    what = failed[0].name if len(failed) == 1 else counted(len(failed), "failed file")
+    dialog = ConfirmDialog(
+        f"Dismiss {what[-MAX_NAME_CHARS:]}?",
+        [],
+        consequence="It no longer counts as failed, and leaves this list. The file stays where it is.",
+        verb="Dismiss",
+    )
+    if not await page.app.push_screen_wait(dialog):
+        return False
+    await call(page.session.store, import_requests.dismiss_files, failed)
+    tell(page, f"Dismissed {what[-MAX_NAME_CHARS:]}.")
     return True
+
+
+async def copy(page: ModeScreen, read: FileRead) -> None:
+    """Ask what of the file to copy, and send that to the clipboard."""
+    one = await page.app.push_screen_wait(CopyDialog(page.session.store, copyables(read)))
+    if one is not None:
+        clipboard.send(page, one.text, what=one.what)
+
+
+async def edit_file(page: ModeScreen, read: FileRead) -> Sequence[FileRow]:
+    """Edit the failed file, and ask for a retry if it was changed; return it then. Raises Failure."""
+    refusal = why_not(read.file, RequestKind.RETRY)
+    if refusal is None and read.path is None:
+        refusal = f"The file is not in {folders_of(read.file)[0]} of {read.file.root} any more."
+    if refusal is None and read.path is not None and read.path.suffix in COMPRESSED:
+        refusal = "A compressed file cannot be edited as text."
+    if refusal is not None or read.path is None:
+        tell(page, refusal or "")
+        return []
+    mark = None if read.source is None else read.source.mark
+    try:
+        is_changed = edit(page.app, read.path, None if mark is None else mark.line)
+    except InvalidArgument as error:
+        tell(page, f"{error.message}.", "error")
+        return []
+    finally:
+        # Nobody could undo a deletion in the meantime.
+        page.session.deletions.put_off()
+    if not is_changed:
+        tell(page, "The file was not changed.")
+        return []
+    return await ask(page, [read.file], RequestKind.RETRY)
+
+
+def refused(file: FileRow) -> Mapping[str, str]:
+    """Return what would be refused for the file, as labels that hide it."""
+    hidden = {action.value: "" for action in RequestKind if why_not(file, action) is not None}
+    return hidden | ({"edit_file": ""} if RequestKind.RETRY in hidden else {})
 
 
 def tell_asked(screen: Screen[None], asked: Asked, action: RequestKind) -> None:
@@ -153,15 +217,6 @@ def tell_asked(screen: Screen[None], asked: Asked, action: RequestKind) -> None:
     else:
         text = f"{what}, but no importer is running: {asked.start}."
         tell(screen, text, "warning")
-
-
-def copy_reason(screen: Screen[None], file: FileRow) -> None:
-    """Ask the terminal to put the reason on the clipboard; it gives no answer."""
-    text = copied_text(file)
-    if text is None:
-        tell(screen, f"No reason to copy: this file {STATES[file.outcome]}.")
-        return
-    clipboard.send(screen, text, what="reason")
 
 
 def facts(account: str | None, found: Sequence[FileCount]) -> list[Fact]:
@@ -182,11 +237,14 @@ def count_fitting(store: Store, *, account: str | None, action: RequestKind) -> 
     return [tally for tally in found if tally.outcome is import_requests.FITS[action]]
 
 
-def ask_for(store: Store, *, session: UiSession, file: FileRow, action: RequestKind) -> Asked:
-    """Request the action for the file. Raises Conflict if its outcome has changed."""
-    import_requests.request_files(store, [file], action)
-    unwatched = [root for root in import_requests.list_unwatched_roots(store) if root == file.root]
-    return _asked(store, session, 1, unwatched)
+def ask_for(
+    store: Store, *, session: UiSession, files: Sequence[FileRow], action: RequestKind
+) -> Asked:
+    """Request the action for the files. Raises Conflict if the outcome of one has changed."""
+    import_requests.request_files(store, files, action)
+    roots = {file.root for file in files}
+    unwatched = [root for root in import_requests.list_unwatched_roots(store) if root in roots]
+    return _asked(store, session, len(files), unwatched)
 
 
 def ask_for_all(
@@ -210,35 +268,38 @@ def _asked(store: Store, session: UiSession, files: int, unwatched: Sequence[str
 
 REFRESH_S: Final = 1.0
 
+FILE_ACTION: Final = "file action"
+"""The group of the workers that read a file to act on it."""
+
+COMPRESSED: Final = (".gz", ".zip")
+
 FILE: Final = "file"
 """The group of the workers that read a file in full."""
 
 
-class FileScreen(Screen[None]):
+class FileScreen(RowScreen):
     """A file of the list. `neighbour` moves in that list and gives the file there."""
 
+    MODE = "imports"
     BINDINGS: ClassVar[list[BindingType]] = bindings(Place.FILE)
     DEFAULT_CSS = """
     FileScreen FileView { layout: horizontal; }
-    FileScreen FileView > TextPane { width: 2fr; height: 1fr; border-left: blank; }
-    FileScreen FileView > SourcePane {
-        width: 3fr; height: 1fr; border-top: none; border-left: vkey $panel;
-    }
+    FileScreen FileView > TextPane { width: 2fr; height: 1fr; }
+    FileScreen FileView > SourceLines { width: 3fr; height: 1fr; }
     FileScreen.-narrow FileView { layout: vertical; }
     FileScreen.-narrow FileView > TextPane { width: 1fr; height: 2fr; }
-    FileScreen.-narrow FileView > SourcePane {
-        width: 1fr; height: 3fr; border-left: blank; border-top: hkey $panel;
-    }
-    /* The bar shows which part scrolls, also without colors. */
-    FileScreen FileView.-two-parts > TextPane:focus { border-left: thick $accent; }
-    FileScreen FileView > SourcePane:focus-within { border-left: thick $accent; }
+    FileScreen.-narrow FileView > SourceLines { width: 1fr; height: 3fr; }
     """
 
     def __init__(
-        self, session: UiSession, file: FileRow, neighbour: Callable[[int], FileRow | None]
+        self,
+        session: UiSession,
+        file: FileRow,
+        neighbour: Callable[[int], FileRow | None],
+        *,
+        is_linked: bool,
     ) -> None:
-        super().__init__()
-        self._session = session
+        super().__init__(session, is_linked=is_linked)
         self._file = file
         """What is seen, and acted on: the file as the list had it, then as it was read last."""
         self._wanted = file
@@ -246,21 +307,17 @@ class FileScreen(Screen[None]):
         self._neighbour = neighbour
         self._view = FileView(can_focus_text=True)
 
-    def compose(self) -> ComposeResult:
-        yield ModeLine("imports", read_only=self._session.read_only)
-        yield TitleLine(safe("…"))
-        yield ErrorLine()
+    @property
+    def name_here(self) -> str:
+        return self._file.name
+
+    def body(self) -> Iterable[Widget]:
         yield self._view
-        yield KeyLine()
 
     def on_mount(self) -> None:
         self._view.focus_text()
-        self.set_interval(self._session.refresh_s or REFRESH_S, self._refresh_file)
+        self.set_interval(self.session.refresh_s or REFRESH_S, self._refresh_file)
         self._read()
-
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Disable actions that change the store in a read-only session."""
-        return not (self._session.read_only and changes_store(action))
 
     def _refresh_file(self) -> None:
         if self.is_active and not self.query_one(ErrorLine).has_failure:
@@ -276,19 +333,19 @@ class FileScreen(Screen[None]):
 
     async def _show(self, reading: Callable[[Store], FileRead]) -> None:
         try:
-            read = await call(self._session.store, reading)
+            read = await call(self.session.store, reading)
         except Failure as failure:
             self.show_failure(failure)
             return
         self._file = self._wanted = read.file
-        parts = [safe(read.file.name, "bold"), outcome_content(read.file, read.request)]
         self.query_one(ErrorLine).clear()
-        self.query_one(TitleLine).show(joined(parts, by=" · "))
+        self._view.entitle(self.titled(), outcome_content(read.file, read.request))
         self._view.show(read)
-
-    def show_failure(self, failure: Failure) -> None:
-        """Show the failure above the file, which stays."""
-        self.query_one(ErrorLine).show(failure)
+        self.query_one(KeyLine).labels = {
+            **refused(read.file),
+            **({} if read.resumes else {"open_resume": ""}),
+            **({} if read.source else {"next_pane": ""}),
+        }
 
     def action_reload(self) -> None:
         """Read the file again, and clear the error."""
@@ -319,7 +376,7 @@ class FileScreen(Screen[None]):
 
     @store_work()
     async def _ask(self, action: RequestKind) -> None:
-        if self._is_wanted_seen() and await ask(self, self._session, self._file, action):
+        if self._is_wanted_seen() and await ask(self, [self._file], action):
             self._read()
 
     def _is_wanted_seen(self) -> bool:
@@ -332,24 +389,37 @@ class FileScreen(Screen[None]):
             tell(self, "Could not load the next file. Press r to retry.")
         return False
 
-    def action_copy(self) -> None:
-        """Copy the reason."""
-        if self._is_wanted_seen():
-            copy_reason(self, self._file)
+    @work
+    async def action_copy(self) -> None:
+        """Ask what of the file to copy."""
+        if (read := self._seen()) is not None:
+            await copy(self, read)
+
+    @store_work()
+    async def action_dismiss_files(self) -> None:
+        """Take the file off the list, if it failed."""
+        if self._is_wanted_seen() and await dismiss(self, [self._file]):
+            self.dismiss()
+
+    @store_work()
+    async def action_edit_file(self) -> None:
+        """Edit the file, and retry it if it was changed."""
+        if (read := self._seen()) is not None and await edit_file(self, read):
+            self._read()
 
     @work
     async def action_open_resume(self) -> None:
         """Show the resume that the file became; ask which, where it became several."""
+        if (read := self._seen()) is not None:
+            await open_resume(self, read)
+
+    def _seen(self) -> FileRead | None:
+        """Return the file as it is shown; None while another is being read, and say so."""
         if not self._is_wanted_seen():
-            return
+            return None
         if self._view.read is None:
             tell(self, "Loading the file…")
-        else:
-            await open_resume(self, self._session, self._view.read)
-
-    def action_back(self) -> None:
-        """Go back to the list."""
-        self.dismiss()
+        return self._view.read
 
 
 SHOWN: Final = (None, *ORDER)
@@ -360,6 +430,8 @@ class ImportsScreen(SplitScreen[ImportRow]):
     """The files of an account or of all, and a preview of the one at the cursor."""
 
     MODE = "imports"
+    ORDERS = (Order("failed first"), NEWEST_FIRST)
+    OF_ALL = "all accounts"
     BINDINGS: ClassVar[list[BindingType]] = bindings(Place.IMPORTS)
     DEFAULT_CSS = """
     ImportsScreen #split > PagedList, ImportsScreen #split > .pane { width: 1fr; }
@@ -369,7 +441,6 @@ class ImportsScreen(SplitScreen[ImportRow]):
         self.view = FileView(can_focus_text=False)
         super().__init__(session, self.view)
         self._outcome: FileOutcome | None = None
-        self._asked_for = session.imports_account
         self.overview = Overview(session)
         self._followed: dict[str, FileRow] = {}
         """The files that were queued, by claim: their outcome is shown once."""
@@ -381,19 +452,32 @@ class ImportsScreen(SplitScreen[ImportRow]):
         yield from super().body()
 
     def columns(self) -> Sequence[ListColumn[ImportRow]]:
-        return COLUMNS
+        return columns(self.session.store.clock, self.account, has_preview=self.is_split)
+
+    def labels(self) -> Mapping[str, str]:
+        row = self.list.current
+        if row is None:
+            return {"choose": "", "retry": "", "release": ""}
+        return refused(row.file)
 
     def row_key(self, row: ImportRow) -> str:
-        return position(row)
+        return position(row, is_newest_first=self.is_newest_first)
 
     def reading(self, cursor: str) -> Callable[[Store], PageRead[ImportRow]]:
-        return partial(read_page, account=self._asked_for, outcome=self._outcome, cursor=cursor)
+        return partial(
+            read_page,
+            account=self.account,
+            outcome=self._outcome,
+            is_newest_first=self.is_newest_first,
+            terms=self.list.terms,
+            cursor=cursor,
+        )
 
     def page_arrived(self, read: PageRead[ImportRow]) -> None:
         self.list.say_when_empty(*self._when_empty())
 
     def _when_empty(self) -> Sequence[Content]:
-        whose = self._asked_for
+        whose = self.account
         if self._outcome is not None:
             where = "" if whose is None else f" in {whose}"
             return safe(f"No {self._outcome} files{where}."), safe("Press o for the next outcome.")
@@ -404,23 +488,22 @@ class ImportsScreen(SplitScreen[ImportRow]):
             safe(f"{inbox}/", "bold"),
         )
 
-    def heading(self) -> Content:
-        return joined(
-            [
-                safe(self._asked_for or "all accounts", "bold"),
-                safe("failed first" if self._outcome is None else f"only {self._outcome}"),
-                safe(self.extent("no files")),
-            ],
-            by=" · ",
-        )
+    def heading(self) -> Iterable[Content]:
+        if self._outcome is None or self.is_newest_first:
+            yield safe(self.order.label)
+        if self._outcome is not None:
+            yield safe(f"only {self._outcome}")
+        yield safe(self.extent("no files"))
 
     def on_mount(self) -> None:
-        self.overview.read(self._asked_for)
+        self.overview.read(self.account)
 
     def refresh_rows(self) -> None:
-        super().refresh_rows()
+        # Of many files looking through all again takes long.
+        if not self.filter.text:
+            super().refresh_rows()
         if self.is_active and not self.query_one(ErrorLine).has_failure:
-            self.overview.read(self._asked_for)
+            self.overview.read(self.account)
             if self._followed and not is_running(self, FOLLOWED):
                 self._tell_ended()
             self.refresh_preview()
@@ -433,33 +516,32 @@ class ImportsScreen(SplitScreen[ImportRow]):
             for file in await call(self.session.store, read_ended, files=files):
                 del self._followed[file.claim_id]
                 tell(self, ending(file))
+                self.list.refresh_rows(anew=True)
 
-    def action_reload(self) -> None:
-        super().action_reload()
-        self.overview.read(self._asked_for)
+    def reload(self, *, row: str = "") -> None:
+        super().reload(row=row)
+        self.overview.read(self.account)
         self.refresh_preview()
-
-    def on_screen_resume(self) -> None:
-        """Show the account that another screen asked for, if any."""
-        if self.session.imports_account != self._asked_for:
-            self._outcome = None
-            self._show_account(self.session.imports_account)
 
     # Which files.
 
-    def _show_account(self, name: str | None) -> None:
-        self._asked_for = self.session.imports_account = name
+    def arrive(self, link: Target) -> None:
+        """Show the files that the link leads to, or the one that it names on a page of its own."""
+        self._outcome = FileOutcome(link.only) if link.only else None
+        self.show_account(link.account)
+        if link.opens:
+            self._open_linked(link.opens)
+
+    @store_work()
+    async def _open_linked(self, claim_id: str) -> None:
+        file = await call(self.session.store, read_linked, account=self.account, claim_id=claim_id)
+        self._open(file, is_linked=True)
+
+    def show_account(self, name: str | None) -> None:
         self.workers.cancel_group(self, COUNT)
         self.overview.restart(name)
-        self.restart()
-
-    @work
-    async def action_choose_account(self) -> None:
-        """Ask whose files to show."""
-        chooser = AccountChooser(self.session, offer_all=True, preset=self._asked_for or "")
-        choice = await self.app.push_screen_wait(chooser)
-        if choice is not None:
-            self._show_account(choice.name)
+        super().show_account(name)
+        self.list.show_columns(self.columns())
 
     def action_next_outcome(self) -> None:
         """Show only the files of the next outcome; after the last one, all."""
@@ -470,7 +552,10 @@ class ImportsScreen(SplitScreen[ImportRow]):
         self.restart()
 
     def peel(self) -> bool:
-        if self._outcome is None:
+        # What a link showed alone is its own level.
+        if super().peel():
+            return True
+        if self._outcome is None or self.session.trail:
             return False
         self._show_outcome(None)
         return True
@@ -505,15 +590,14 @@ class ImportsScreen(SplitScreen[ImportRow]):
     @on(PagedList.Chosen)
     def open_file(self, chosen: PagedList.Chosen) -> None:
         """Show the file on a page of its own."""
-        file = chosen.row.file
-        self.app.push_screen(FileScreen(self.session, file, self._neighbour), self._back_from_file)
+        self._open(chosen.row.file)
+
+    def _open(self, file: FileRow, *, is_linked: bool = False) -> None:
+        self.app.push_screen(FileScreen(self.session, file, self._neighbour, is_linked=is_linked))
 
     def _neighbour(self, rows: int) -> FileRow | None:
         row: ImportRow | None = self.neighbour(rows)
         return None if row is None else row.file
-
-    def _back_from_file(self, _: None) -> None:
-        self.refresh_rows()
 
     def action_retry(self) -> None:
         """Request a retry of the file, if it failed."""
@@ -525,13 +609,19 @@ class ImportsScreen(SplitScreen[ImportRow]):
 
     @store_work()
     async def _ask(self, action: RequestKind) -> None:
-        row = self.list.current
-        if row is None:
+        rows = self.list.chosen()
+        if not rows:
             tell(self, f"No file to {action}.")
-        elif await ask(self, self.session, row.file, action):
-            if len(self._followed) < MAX_FOLLOWED:
-                self._followed[row.file.claim_id] = row.file
-            self.refresh_rows()
+            return
+        asked = await ask(self, [row.file for row in rows], action)
+        self.list.unmark()
+        self._follow_up(asked)
+
+    def _follow_up(self, asked: Sequence[FileRow]) -> None:
+        for file in asked[: MAX_FOLLOWED - len(self._followed)]:
+            self._followed[file.claim_id] = file
+        if asked:
+            self.list.refresh_rows(anew=True)
 
     def action_retry_all(self) -> None:
         """Ask whether to retry all failed files."""
@@ -543,7 +633,7 @@ class ImportsScreen(SplitScreen[ImportRow]):
 
     @store_work(group=COUNT, exclusive=True)
     async def _count(self, action: RequestKind) -> None:
-        account = self._asked_for
+        account = self.account
         found = await call(self.session.store, count_fitting, account=account, action=action)
         if not self.is_active:  # counting takes a while, and the reader went elsewhere
             return
@@ -570,10 +660,33 @@ class ImportsScreen(SplitScreen[ImportRow]):
         tell_asked(self, asked, action)
         self.refresh_rows()
 
-    def action_copy(self) -> None:
-        """Copy the reason."""
+    @store_work(group=FILE_ACTION, exclusive=True)
+    async def action_copy(self) -> None:
+        """Ask what of the file to copy."""
+        if (read := await self._read_current("copy")) is not None:
+            await copy(self, read)
+
+    @store_work()
+    async def action_dismiss_files(self) -> None:
+        """Take the marked files, or this one, off the list, as far as they failed."""
+        rows = self.list.chosen()
+        if not rows:
+            tell(self, "No file to dismiss.")
+        elif await dismiss(self, [row.file for row in rows]):
+            self.list.unmark()
+            self.reload()
+
+    @store_work()
+    async def action_edit_file(self) -> None:
+        """Edit the file at the cursor, and retry it if it was changed."""
+        if (read := await self._read_current("edit")) is not None:
+            self._follow_up(await edit_file(self, read))
+
+    async def _read_current(self, verb: str) -> FileRead | None:
+        """Return the file at the cursor as it is now; None, and say so, if there is none."""
         row = self.list.current
         if row is None:
-            tell(self, "No reason to copy.")
-        else:
-            copy_reason(self, row.file)
+            tell(self, f"No file to {verb}.")
+            return None
+        read = await call(self.session.store, self.view.reading(row.file))
+        return read if self.is_active else None

@@ -16,7 +16,7 @@ from resumes.store.api_keys import FORM, MAX_GRACE
 from tui.screens.dialogs import Dialog, Fact, fact_notes
 from tui.text import minute, safe, tell
 from tui.widgets.bars import Note
-from tui.widgets.forms import Choices, SafeInput
+from tui.widgets.forms import Choices, LabelledField, SafeInput
 
 MAX_CHARS = 40
 
@@ -60,25 +60,25 @@ def understand_grace(text: str, now_us: int) -> Understood:
 
 
 class SpanField(Vertical):
-    """A line to type in, under its question and over what is understood of it."""
+    """A labelled line to type in, and below it what is understood of it."""
 
     DEFAULT_CSS = """
     SpanField { height: auto; }
     """
 
     def __init__(
-        self, question: str, understand: Callable[[str], Understood], *, preset: str = ""
+        self, label: str, understand: Callable[[str], Understood], *, preset: str = ""
     ) -> None:
         super().__init__()
-        self._question = question
+        self._label = label
         self._understand = understand
         self._preset = preset
 
     def compose(self) -> ComposeResult:
-        yield Note(safe(self._question))
         line = SafeInput(max_length=MAX_CHARS)
         line.value = self._preset
-        yield line
+        line.placeholder = "such as 7d or 12h"
+        yield LabelledField(self._label, line)
         yield Note(safe(self.understood.words), id="understood")
 
     @property
@@ -86,6 +86,14 @@ class SpanField(Vertical):
         """What is typed now."""
         lines = self.query(SafeInput)
         return self._understand(lines.first().value.strip() if lines else self._preset)
+
+    def check(self) -> bool:
+        """Return whether it can be used; if not, say why, and focus it."""
+        understood = self.understood
+        if not understood.is_usable:
+            tell(self, understood.words, "warning")
+            self.query_one(SafeInput).focus()
+        return understood.is_usable
 
     @on(SafeInput.Changed)
     def show_understood(self) -> None:
@@ -124,24 +132,21 @@ class CreateKeyDialog(Dialog[KeyWish]):
         self._clock = clock
 
     def fields(self) -> Iterable[Widget]:
-        yield Note(safe("Account"))
-        yield Choices(self._accounts, self._preset)
-        yield Note(safe("Name (optional)"))
-        yield NameLine()
+        yield LabelledField("Account", Choices(self._accounts, self._preset))
+        yield LabelledField("Name", NameLine())
         yield SpanField(
-            "Expires (optional): 30d, 12h or a date",
+            "Expires",
             lambda text: understand_expiry(text, self._clock()),
         )
 
     def on_mount(self) -> None:
         self.query_one(NameLine).focus()
 
+    def is_ready(self) -> bool:
+        return self.query_one(SpanField).check()
+
     def submit(self) -> None:
         expiry = self.query_one(SpanField)
-        if not expiry.understood.is_usable:
-            tell(self, expiry.understood.words, "warning")
-            expiry.query_one(SafeInput).focus()
-            return
         account = self.query_one(Choices).chosen
         name = self.query_one(NameLine).value.strip()
         self.dismiss(KeyWish(account, name, expiry.understood.span))
@@ -163,7 +168,7 @@ class RotateDialog(Dialog[timedelta]):
     def fields(self) -> Iterable[Widget]:
         yield from fact_notes(self._facts)
         yield SpanField(
-            "Keep the old key valid for (0 to 7d):",
+            "Grace period",
             lambda text: understand_grace(text, self._clock()),
             preset=PRESET,
         )
@@ -171,13 +176,11 @@ class RotateDialog(Dialog[timedelta]):
     def on_mount(self) -> None:
         self.query_one(SafeInput).focus()
 
+    def is_ready(self) -> bool:
+        return self.query_one(SpanField).check()
+
     def submit(self) -> None:
-        grace = self.query_one(SpanField).understood
-        if not grace.is_usable:
-            tell(self, grace.words, "warning")
-            self.query_one(SafeInput).focus()
-            return
-        self.dismiss(grace.span)
+        self.dismiss(self.query_one(SpanField).understood.span)
 
 
 MAX_SECRET_CHARS: Final = 200
@@ -212,22 +215,22 @@ class RegisterKeyDialog(Dialog[Foreign]):
         self._preset = preset
 
     def fields(self) -> Iterable[Widget]:
-        yield Note(safe("Account"))
-        yield Choices(self._accounts, self._preset)
-        yield Note(safe("Name (optional)"))
-        yield NameLine()
-        yield Note(safe("Key (hidden as you type)"))
-        yield SecretLine()
+        yield LabelledField("Account", Choices(self._accounts, self._preset))
+        yield LabelledField("Name", NameLine())
+        yield LabelledField("Key (hidden)", SecretLine())
 
     def on_mount(self) -> None:
         self.query_one(SecretLine).focus()
 
-    def submit(self) -> None:
+    def is_ready(self) -> bool:
         line = self.query_one(SecretLine)
-        secret = line.value.strip()
-        if not FORM.fullmatch(secret):
+        is_ready = FORM.fullmatch(line.value.strip()) is not None
+        if not is_ready:
             tell(self, NOT_A_KEY, "warning")
             line.focus()
-            return
+        return is_ready
+
+    def submit(self) -> None:
+        secret = self.query_one(SecretLine).value.strip()
         name = self.query_one(NameLine).value.strip()
         self.dismiss(Foreign(self.query_one(Choices).chosen, name, secret))

@@ -1,12 +1,13 @@
 """The API keys screen: the list, a new key shown once, revoking."""
 
-from collections.abc import Callable, Mapping, Sequence
-from datetime import timedelta
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from datetime import datetime, timedelta
 from functools import partial
+from operator import attrgetter
 from types import MappingProxyType
 from typing import ClassVar, Final
 
-from textual import on, work
+from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
@@ -21,20 +22,13 @@ from resumes.store.api_keys import KeyInfo, KeyState, NewKey
 from resumes.store.store import Store
 from resumes.text import counted
 from tui import clipboard
-from tui.keys import Place, bindings, shown_key
-from tui.screens.base import ListScreen, PageRead
-from tui.screens.dialogs import (
-    AccountChooser,
-    ConfirmDialog,
-    Fact,
-    FactsDialog,
-    no_accounts,
-)
+from tui.keys import Place, Target, bindings, shown_key
+from tui.screens.base import ListScreen, Order, PageRead
+from tui.screens.dialogs import ConfirmDialog, Fact, FactsDialog, no_accounts
 from tui.screens.key_forms import CreateKeyDialog, Foreign, KeyWish, RegisterKeyDialog, RotateDialog
-from tui.session import UiSession
 from tui.store_calls import Failure, call, store_work
-from tui.text import NONE, ago, day, minute, safe, tell
-from tui.widgets.bars import KeyLine, Note, TitleLine
+from tui.text import AGE_CELLS, NONE, age, ago, day, minute, safe, tell
+from tui.widgets.bars import KeyLine, Note
 from tui.widgets.forms import TextButton
 from tui.widgets.paged_list import ListColumn, PagedList, text_cell
 
@@ -69,7 +63,7 @@ class NewKeyScreen(ModalScreen[None]):
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="page"):
-            yield TitleLine(safe(f"New API key for {self._account} ({self._new.id})", "bold"))
+            yield Note(safe(f"New API key for {self._account} ({self._new.id})", "bold"))
             yield Note(safe(""))
             yield Note(safe(self._new.secret, "bold"), id="secret")
             yield Note(safe(""))
@@ -97,7 +91,7 @@ class NewKeyScreen(ModalScreen[None]):
 
 
 NEVER_SHOWN: Final = "never shown"
-STATE_CELLS: Final = 19
+STATE_CELLS: Final = 27
 FAR: Final = timedelta(days=180)
 """From here on the year of an instant matters more than its minute."""
 
@@ -109,30 +103,47 @@ def label(key: KeyInfo) -> str:
     return key.name.strip() or key.id
 
 
-def state_words(key: KeyInfo) -> str:
-    """Return the state: active, until when, revoked or expired; or that it was never shown."""
+def find_rotated(keys: Iterable[KeyInfo]) -> set[str]:
+    """Return the IDs of keys that end because another one of the same name took their place."""
+    newest: dict[tuple[str, str], KeyInfo] = {}
+    rotated = set()
+    for key in sorted(keys, key=lambda key: key.created_at, reverse=True):
+        after = newest.setdefault((key.account, key.name), key)
+        if after is not key and key.name and key.expires_at is not None:
+            made_us = int(datetime.fromisoformat(after.created_at).timestamp() * 1_000_000)
+            if key.expires_at <= later(made_us, api_keys.MAX_GRACE):
+                rotated.add(key.id)
+    return rotated
+
+
+def state_words(key: KeyInfo, *, is_rotated: bool) -> str:
+    """Return the state: active, until when and why, revoked or expired; or that it was never shown."""
     if key.state is not KeyState.ACTIVE:
         return key.state
     if key.shown_at is None:
         return NEVER_SHOWN
-    return "active" if key.expires_at is None else f"until {minute(key.expires_at)}"
+    ends = "rotated, ends" if is_rotated else "expires"
+    return "active" if key.expires_at is None else f"{ends} {minute(key.expires_at)}"
 
 
-def columns(clock: Clock) -> Sequence[ListColumn[KeyInfo]]:
+def columns(clock: Clock, rotated: Set[str]) -> Sequence[ListColumn[KeyInfo]]:
     """Return the columns of the list of keys. `clock` says what `ago` counts from."""
     return (
-        ListColumn("KEY", 13, lambda key: text_cell(key.masked)),
-        ListColumn("STATE", STATE_CELLS, lambda key: state_cell(key, clock())),
-        ListColumn("LAST USED", 10, lambda key: text_cell(ago(key.last_used_at, clock()))),
-        ListColumn("EXPIRES (UTC)", 16, lambda key: text_cell(minute(key.expires_at)), 105),
-        ListColumn("CREATED (UTC)", 16, lambda key: text_cell(minute(key.created_at)), 125),
-        ListColumn("ID", 16, lambda key: text_cell(key.id, "dim"), 145),
-        ListColumn("ACCOUNT", 0, lambda key: text_cell(key.account), at_most=40),
-        ListColumn("NAME", 0, lambda key: text_cell(key.name or None)),
+        ListColumn("STATE", STATE_CELLS, lambda key: state_cell(key, clock(), key.id in rotated)),
+        ListColumn("NAME", 0, lambda key: text_cell(key.name or None, "bold"), at_most=40),
+        ListColumn("ACCOUNT", 0, lambda key: text_cell(key.account)),
+        ListColumn("ID", 16, lambda key: text_cell(key.id, "dim")),
+        ListColumn("KEY", 13, lambda key: text_cell(key.masked, "dim"), 100),
+        ListColumn("USED", AGE_CELLS, lambda key: _age(key.last_used_at, clock()), is_right=True),
+        ListColumn("CREATED", 7, lambda key: _age(key.created_at, clock()), 110, is_right=True),
     )
 
 
-def state_cell(key: KeyInfo, now_us: int) -> Content:
+def _age(instant: str | None, now_us: int) -> Content:
+    return safe("never" if instant is None else age(instant, now_us), "dim")
+
+
+def state_cell(key: KeyInfo, now_us: int, is_rotated: bool) -> Content:
     """Return the state after a sign, so that it is readable without color."""
     if key.state is not KeyState.ACTIVE:
         return safe(f"{_SIGNS[key.state]} {key.state}", "dim")
@@ -140,7 +151,8 @@ def state_cell(key: KeyInfo, now_us: int) -> Content:
         return safe(f"! {NEVER_SHOWN}", "$text-warning")
     if key.expires_at is None:
         return safe(f"{_SIGNS[key.state]} active", "$text-success")
-    return safe(f"~ until {_short(key.expires_at, now_us)}", "$text-warning")
+    ends = "rotated, ends" if is_rotated else "expires"
+    return safe(f"~ {ends} {_short(key.expires_at, now_us)}", "$text-warning")
 
 
 def _short(instant: str, now_us: int) -> str:
@@ -148,7 +160,7 @@ def _short(instant: str, now_us: int) -> str:
     return minute(instant)[5:] if instant < later(now_us, FAR) else day(instant)
 
 
-def facts(key: KeyInfo, now_us: int) -> list[Fact]:
+def facts(key: KeyInfo, now_us: int, *, is_rotated: bool) -> list[Fact]:
     """Return everything that is known of the key; times are UTC."""
     used = ago(key.last_used_at, now_us)
     if key.last_used_at is not None:
@@ -157,7 +169,7 @@ def facts(key: KeyInfo, now_us: int) -> list[Fact]:
         ("Key", f"{key.masked}  ({key.id})"),
         ("Account", key.account),
         ("Name", key.name or NONE),
-        ("State", state_words(key)),
+        ("State", state_words(key, is_rotated=is_rotated)),
         ("Created", f"{minute(key.created_at)}, shown {minute(key.shown_at)}"),
         ("Last used", used),
         ("Expires", minute(key.expires_at)),
@@ -200,22 +212,38 @@ class KeysScreen(ListScreen[KeyInfo]):
     """The keys that there are, never a key itself: those are shown once, when they are made."""
 
     MODE = "keys"
+    OF_ALL = "all accounts"
+    ORDERS = (
+        Order("by account"),
+        Order("newest first", attrgetter("created_at"), is_descending=True),
+        Order("last used first", lambda key: key.last_used_at or "", is_descending=True),
+    )
     BINDINGS: ClassVar[list[BindingType]] = bindings(Place.KEYS)
 
-    def __init__(self, session: UiSession) -> None:
-        super().__init__(session)
-        self._account = session.keys_account
-
     def columns(self) -> Sequence[ListColumn[KeyInfo]]:
-        return columns(self.session.store.clock)
+        self._rotated = set[str]()
+        return columns(self.session.store.clock, self._rotated)
+
+    def labels(self) -> Mapping[str, str]:
+        key = self.list.current
+        return {
+            **({} if key is not None else {"choose": ""}),
+            **({} if key and key.state is KeyState.ACTIVE else {"rotate_key": ""}),
+            **({} if key and key.state is not KeyState.REVOKED else {"revoke_key": ""}),
+        }
 
     def row_key(self, row: KeyInfo) -> str:
         return row.id
 
+    def words(self, row: KeyInfo) -> str:
+        return f"{row.id} {row.account} {row.name} {row.state}"
+
     def reading(self, cursor: str) -> Callable[[Store], PageRead[KeyInfo]]:
-        return partial(read_keys, account=self._account)
+        return partial(read_keys, account=self.account)
 
     def page_arrived(self, read: PageRead[KeyInfo]) -> None:
+        self._rotated.clear()
+        self._rotated |= find_rotated(read.rows)
         if not read.about:
             self.list.say_when_empty(*no_accounts(self.session))
         elif self.session.read_only:
@@ -223,10 +251,10 @@ class KeysScreen(ListScreen[KeyInfo]):
         else:
             self.list.say_when_empty(NO_KEYS, safe(f"Press {self.create_key} to create one."))
 
-    def heading(self) -> Content:
-        count = self.list.pages.count
-        whose = self._account or "all accounts"
-        return safe(f"{whose} · ", "bold") + safe(counted(count, "key"))
+    def heading(self) -> Iterable[Content]:
+        yield safe(counted(self.list.pages.count, "key"))
+        if self.order is not self.ORDERS[0]:
+            yield safe(self.order.label)
 
     @on(PagedList.Chosen)
     def show_key(self, chosen: PagedList.Chosen) -> None:
@@ -234,22 +262,13 @@ class KeysScreen(ListScreen[KeyInfo]):
         remark = "The full key was shown only at creation."
         self.app.push_screen(FactsDialog("Key details", self.facts(chosen.row), remark=remark))
 
-    def on_screen_resume(self) -> None:
-        """Show the account that another screen asked for, if any."""
-        if self.session.keys_account != self._account:
-            self._show_account(self.session.keys_account)
-
-    def _show_account(self, name: str | None) -> None:
-        self._account = self.session.keys_account = name
-        self.restart()
-
-    @work
-    async def action_choose_account(self) -> None:
-        """Ask whose keys to show."""
-        chooser = AccountChooser(self.session, offer_all=True)
-        choice = await self.app.push_screen_wait(chooser)
-        if choice is not None:
-            self._show_account(choice.name)
+    def action_open_account(self) -> None:
+        """Show the account of the key at the cursor."""
+        key = self.list.current
+        if key is None:
+            tell(self, "No key, and so no account.")
+        else:
+            self.follow_link(Target("accounts", row=key.account), label(key))
 
     @property
     def create_key(self) -> str:
@@ -258,7 +277,7 @@ class KeysScreen(ListScreen[KeyInfo]):
 
     def facts(self, key: KeyInfo) -> list[Fact]:
         """Return everything that is known of the key, now."""
-        return facts(key, self.session.store.clock())
+        return facts(key, self.session.store.clock(), is_rotated=key.id in self._rotated)
 
     # A key that is made, here or elsewhere.
 
@@ -301,7 +320,7 @@ class KeysScreen(ListScreen[KeyInfo]):
             foreign.secret,
             name=foreign.name,
         )
-        self._changed(f"Imported {key_id}.")
+        self._changed(f"Imported {key_id}.", key_id)
 
     async def _read_accounts(self) -> tuple[list[str], str] | None:
         """Return the names, and which to begin with; None when no key can be made now."""
@@ -314,16 +333,15 @@ class KeysScreen(ListScreen[KeyInfo]):
             line = self.session.program + " accounts create NAME"
             tell(self, f"No accounts yet. Create one with `{line}`.")
             return None
-        preset = self.session.keys_account or self.session.account
+        preset = self.account or self.session.accounts.get("resumes")
         return names, preset if preset in names else names[0]
 
     async def _show_once(self, account: str, new: NewKey, remark: str = "") -> None:
-        self.app.clear_notifications()
-        self.action_reload()
+        self.reload(row=new.id)
         shown = NewKeyScreen(account, new, remark=remark, keymap=self.session.keymap)
         await self.app.push_screen_wait(shown)
         await call(self.session.store, api_keys.mark_shown, key_id=new.id)
-        self._changed(f"{new.id} is active.")
+        self._changed(f"{new.id} is active.", new.id)
 
     # A key that ends.
 
@@ -366,9 +384,9 @@ class KeysScreen(ListScreen[KeyInfo]):
             await call(self.session.store, revoke, key)
             self._changed(f"Revoked {label(key)}.")
 
-    def _changed(self, words: str) -> None:
+    def _changed(self, words: str, key_id: str = "") -> None:
         tell(self, words)
-        self.action_reload()
+        self.reload(row=key_id)
 
     def show_failure(self, failure: Failure) -> None:
         """Say why in a line, and show how things are; above the list while the store is away."""

@@ -1,6 +1,6 @@
 """The plans screen: the list, the form for a plan's limits, the review before they are saved."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import ClassVar, Final
@@ -24,11 +24,11 @@ from resumes.store.plans import (
 from resumes.store.store import Store
 from resumes.text import counted
 from tui.keys import Place, bindings
-from tui.screens.base import ListScreen, PageRead
+from tui.screens.base import ListScreen, Order, PageRead
 from tui.screens.dialogs import ConfirmDialog, Dialog, Fact, FactsDialog
 from tui.session import UiSession
 from tui.store_calls import Failure, call, store_work
-from tui.text import joined, safe, tell
+from tui.text import safe, tell
 from tui.widgets.bars import Note
 from tui.widgets.forms import Choices, LabelledField, SafeInput
 from tui.widgets.paged_list import ListColumn, PagedList, text_cell
@@ -250,13 +250,18 @@ class PlanForm(Dialog[PlanInfo]):
     @on(SafeInput.Changed)
     def check(self) -> None:
         """Show what is wrong with what was typed so far."""
-        is_begun = self._shown is not None or self._name_line.value
+        self.is_ready()
+        if self._shown is None and not self._name_line.value:
+            self._tell_problem("")
+
+    def is_ready(self) -> bool:
         try:
             self._wished()
         except InvalidArgument as error:
-            self._tell_problem(error.message if is_begun else "")
-        else:
-            self._tell_problem("")
+            self._tell_problem(error.message)
+            return False
+        self._tell_problem("")
+        return True
 
     def _wished(self) -> PlanInfo:
         """Return the plan in the form. Raises InvalidArgument."""
@@ -271,14 +276,9 @@ class PlanForm(Dialog[PlanInfo]):
         )
 
     def submit(self) -> None:
-        """Review and save the plan, if it is valid."""
-        try:
-            new = self._wished()
-        except InvalidArgument as error:
-            self._tell_problem(error.message)
-            return
+        """Review and save the plan."""
         if not self._is_saving:
-            self._save(new)
+            self._save(self._wished())
 
     @store_work(exclusive=True)
     async def _save(self, new: PlanInfo) -> None:
@@ -329,17 +329,17 @@ class PlanForm(Dialog[PlanInfo]):
 
 def rate_column(heading: str, rate: Callable[[PlanInfo], int | None]) -> ListColumn[PlanInfo]:
     """Return a column of requests, right-aligned."""
-    return ListColumn(heading, 10, lambda plan: safe(f"{rate_text(rate(plan)):>10}"))
+    return ListColumn(heading, 10, lambda plan: safe(rate_text(rate(plan))), is_right=True)
 
 
 COLUMNS: tuple[ListColumn[PlanInfo], ...] = (
-    ListColumn("NAME", 0, lambda plan: text_cell(plan.name), at_most=40),
-    ListColumn("  RESUMES", 9, lambda plan: safe(f"{maximum_text(plan.max_resumes):>9}")),
+    ListColumn("NAME", 0, lambda plan: text_cell(plan.name, "bold"), at_most=40),
+    ListColumn("RESUMES", 9, lambda plan: safe(maximum_text(plan.max_resumes)), is_right=True),
     ListColumn("LISTING", 7, lambda plan: safe(listing_text(plan.api_listing))),
     rate_column("PER MINUTE", attrgetter("requests_per_minute")),
-    rate_column("  PER HOUR", attrgetter("requests_per_hour")),
-    rate_column("   PER DAY", attrgetter("requests_per_day")),
-    ListColumn("ACCOUNTS", 8, lambda plan: safe(f"{plan.accounts:>8,}")),
+    rate_column("PER HOUR", attrgetter("requests_per_hour")),
+    rate_column("PER DAY", attrgetter("requests_per_day")),
+    ListColumn("ACCOUNTS", 8, lambda plan: safe(f"{plan.accounts:,}"), is_right=True),
 )
 
 
@@ -347,24 +347,38 @@ class PlansScreen(ListScreen[PlanInfo]):
     """What each plan allows, and how many accounts are on it."""
 
     MODE = "plans"
+    ORDERS = (
+        Order("smallest first"),
+        Order("by name", attrgetter("name")),
+        Order("most accounts first", lambda plan: (-plan.accounts, plan.name)),
+    )
     BINDINGS: ClassVar[list[BindingType]] = bindings(Place.PLANS)
 
     def columns(self) -> Sequence[ListColumn[PlanInfo]]:
         return COLUMNS
 
+    def labels(self) -> Mapping[str, str]:
+        # To edit is what enter does.
+        return {"choose": "" if self.list.current is None or not self.session.read_only else "Open"}
+
     def row_key(self, row: PlanInfo) -> str:
+        return row.name
+
+    def words(self, row: PlanInfo) -> str:
         return row.name
 
     def reading(self, cursor: str) -> Callable[[Store], PageRead[PlanInfo]]:
         return lambda store: PageRead(plans.list_plans(store))
 
-    def heading(self) -> Content:
+    def heading(self) -> Iterable[Content]:
         settings = self.session.settings
         rates = settings.rate_per_minute, settings.rate_per_hour, settings.rate_per_day
         windows = zip(rates, ("a minute", "an hour", "a day"), strict=True)
         default = ", ".join(f"{rate_text(rate)} {window}" for rate, window in windows)
-        count = counted(self.list.pages.count, "plan")
-        return joined([safe(count, "bold"), safe(f"default: {default}", "dim")], by=" · ")
+        yield safe(counted(self.list.pages.count, "plan"))
+        if self.order is not self.ORDERS[0]:
+            yield safe(self.order.label)
+        yield safe(f"default: {default}", "dim")
 
     @on(PagedList.Chosen)
     def open_plan(self, chosen: PagedList.Chosen) -> None:
@@ -391,4 +405,4 @@ class PlansScreen(ListScreen[PlanInfo]):
         plan = await self.app.push_screen_wait(PlanForm(self.session, shown))
         if plan is not None:
             tell(self, f"Saved plan {plan.name}: {allowance(plan)}.")
-            self.action_reload()
+            self.reload(row=plan.name)

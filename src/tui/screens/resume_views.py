@@ -1,6 +1,5 @@
 """The views of one resume: as text, as JSON, its source, its history; laid out in a thread."""
 
-import contextlib
 import os
 import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -17,11 +16,10 @@ from resumes.analyzer.schema import LAYOUTS
 from resumes.rendering.page import DEFAULT_LAYOUT
 from resumes.store import accounts, import_history, import_ledger, stored_resumes
 from resumes.store.accounts import AccountInfo
-from resumes.store.import_history import FileRow
 from resumes.store.store import Store
 from resumes.store.stored_resumes import Entry, StoredResume
 from resumes.text import counted, escaped_json
-from resumes.watched_names import REPORT
+from tui.screens.import_detail import find_filed
 from tui.text import joined, minute, safe, safe_lines
 from tui.widgets.text_pane import Paragraph
 
@@ -80,9 +78,6 @@ def _warnings(stored: StoredResume) -> Iterator[Paragraph]:
 
 
 MAX_BYTES: Final = 64 * 1024
-DONE: Final = "_done"
-"""The folder of imported files (docs/importing.md)."""
-
 NO_FILE: Final = "No source file: created through the API or `resumes import`. See the JSON view."
 
 
@@ -101,24 +96,6 @@ def source_paragraphs(store: Store, account: AccountInfo, stored: StoredResume) 
     lines = [Paragraph(line) for line in map(safe, safe_lines(text))]
     end = [] if is_whole else [Paragraph(safe(f"… first {MAX_BYTES:,} bytes only", "dim"))]
     return [*head, Paragraph(safe(str(path), "dim")), Paragraph(safe("")), *lines, *end]
-
-
-def find_filed(file: FileRow) -> Path | None:
-    """Return where an imported file is, if that is on this machine and it was not moved."""
-    if file.root is None:
-        return None
-    day = Path(file.root, DONE, file.claimed_at[:10])
-    # Before accounts had folders of their own their files lay in the day's.
-    filed = [path for folder in (day / file.account, day) for path in _iter_named(folder, file)]
-    return filed[0] if len(filed) == 1 else None
-
-
-def _iter_named(folder: Path, file: FileRow) -> Iterator[Path]:
-    """Yield the files in the folder under the file's name; none if there is no such folder."""
-    with contextlib.suppress(OSError):
-        for path in folder.iterdir():
-            if f"-{file.claim_id[-8:]}." in path.name and not path.name.endswith(REPORT):
-                yield path
 
 
 def read_start(path: Path) -> tuple[str, bool]:

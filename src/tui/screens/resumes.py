@@ -1,57 +1,40 @@
 """The resumes screen: the list, the filter, the preview, copy, delete."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from math import ceil
 from pathlib import Path
 from typing import ClassVar
 
 import orjson
 from textual import on, work
-from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.containers import Vertical
 from textual.content import Content
-from textual.screen import Screen
 from textual.widget import Widget
-from textual.widgets import Static
 from textual.worker import get_current_worker
 
 from resumes.analyzer import whole_view
-from resumes.store import accounts, search, stored_resumes
+from resumes.store import accounts, import_ledger, search, stored_resumes
 from resumes.store.accounts import AccountInfo
 from resumes.store.store import Store
-from resumes.store.stored_resumes import Entry
+from resumes.store.stored_resumes import Entry, Sort
 from resumes.text import escaped_json
 from tui import clipboard
-from tui.deletions import GRACE_S
-from tui.keys import Place, bindings, changes_store, shown_key
+from tui.deletions import GRACE_S, named
+from tui.keys import Place, Target, bindings, shown_key
 from tui.screens import export_dialog, resume_pdf
-from tui.screens.base import PageRead, SplitScreen
-from tui.screens.dialogs import AccountChooser, Chooser, no_accounts
+from tui.screens.base import NEWEST_FIRST, ModeScreen, Order, PageRead, RowScreen, SplitScreen
+from tui.screens.dialogs import Copyable, CopyDialog, no_accounts
 from tui.screens.export_dialog import Export, ExportDialog, ExportWish
 from tui.screens.resume_views import Shown, View, show
 from tui.session import UiSession
 from tui.store_calls import Failure, call, store_work
-from tui.text import joined, minute, safe, tell
-from tui.widgets.bars import ErrorLine, KeyLine, ModeLine, TitleLine
-from tui.widgets.filter_bar import FilterLine
+from tui.text import AGE_CELLS, age, joined, minute, safe, tell
+from tui.widgets.bars import ErrorLine
 from tui.widgets.paged_list import ListColumn, PagedList, text_cell
+from tui.widgets.pages import flipped
 from tui.widgets.text_pane import Paragraph, TextPane
-
-
-@dataclass(frozen=True, slots=True)
-class Copyable:
-    """Something that can be copied, and what it is called."""
-
-    what: str
-    text: str
-
-
-COLUMNS: tuple[ListColumn[Copyable], ...] = (
-    ListColumn("WHAT", 10, lambda one: safe(one.what)),
-    ListColumn("", 0, lambda one: text_cell(one.text)),
-)
 
 
 def copyables(shown: Shown, pdf: Path | None) -> list[Copyable]:
@@ -70,67 +53,66 @@ def copyables(shown: Shown, pdf: Path | None) -> list[Copyable]:
     return [one for one in found if one.text]
 
 
-class CopyDialog(Chooser[Copyable]):
-    """Gives what to copy, None if it was canceled."""
-
-    def __init__(self, store: Store, shown: Shown, pdf: Path | None) -> None:
-        def read(_: Store) -> Sequence[Copyable]:
-            return copyables(shown, pdf)
-
-        super().__init__(store, title="Copy", columns=COLUMNS, key=lambda one: one.what, read=read)
-
-
-def delete(
-    screen: Screen[None], session: UiSession, account: str, resume_id: str, title: str
-) -> None:
-    """Delete the resume after the grace, unless that is undone."""
-    undo = shown_key("everywhere.undo", session.keymap)
-    if resume_id in session.deletions:
-        tell(screen, f'Already deleting "{title}". Press {undo} to undo.')
-        return
-    session.deletions.add(account, resume_id, title)
-    tell(screen, f'Deleting "{title}" in {GRACE_S:.0f} s. Press {undo} to undo.', "warning")
+def delete(page: ModeScreen, account: str, entries: Sequence[Entry]) -> None:
+    """Delete the resumes after the grace, unless that is undone."""
+    session, undo = page.session, shown_key("everywhere.undo", page.session.keymap)
+    added = session.deletions.add(account, entries)
+    if added:
+        words = f"Deleting {named(added)} in {GRACE_S:.0f} s. Press {undo} to undo."
+        tell(page, words, "warning")
+    else:
+        tell(page, f'Already deleting "{entries[0].shown_title}". Press {undo} to undo.')
 
 
-async def copy(screen: Screen[None], session: UiSession, shown: Shown) -> None:
+async def open_file(page: ModeScreen, account: str, resume_id: str) -> None:
+    """Show the file that the resume came from, or say that there is none. Raises Failure."""
+    claim_id = await call(page.session.store, find_claim, account=account, resume_id=resume_id)
+    if claim_id is None:
+        tell(page, "No file: created through the API or `resumes import`.")
+    elif page.is_active:
+        link = Target("imports", account, opens=claim_id)
+        page.follow_link(link, *([] if isinstance(page, RowScreen) else [resume_id]))
+
+
+def find_claim(store: Store, *, account: str, resume_id: str) -> str | None:
+    """Return the ID of the file that the resume came from; None if it came from none."""
+    owner = accounts.get_account(store, account)
+    return import_ledger.find_claim(store, owner.id, resume_id)
+
+
+async def copy(page: ModeScreen, shown: Shown) -> None:
     """Ask what of the resume to copy, and send that to the clipboard."""
-    dialog = CopyDialog(session.store, shown, session.pdfs.find(shown.entry.id))
-    one = await screen.app.push_screen_wait(dialog)
+    found = copyables(shown, page.session.pdfs.find(shown.entry.id))
+    one = await page.app.push_screen_wait(CopyDialog(page.session.store, found))
     if one is not None:
-        clipboard.send(screen, one.text, what=one.what, instead="press x to export it")
+        clipboard.send(page, one.text, what=one.what, instead="press x to export it")
 
 
 async def export(
-    screen: Screen[None],
-    session: UiSession,
+    page: ModeScreen,
     account: str,
+    entries: Sequence[Entry],
     *,
-    resume_id: str,
+    chosen: str,
     listed: str | None = None,
     text: str = "",
 ) -> None:
-    """Ask what to export and where to, and do it. `listed`: what "all" is. Raises Failure."""
-    wish = await screen.app.push_screen_wait(ExportDialog(listed=listed))
+    """Ask what to export and where to, and do it. Raises Failure.
+
+    `chosen` is what the entries are called, `listed` what "all" is.
+    """
+    wish = await page.app.push_screen_wait(ExportDialog(chosen=chosen, listed=listed))
     if wish is None:
         return
-    tell(screen, "Exporting…")
-    said = await call(
-        session.store,
-        _export,
-        account=account,
-        resume_id=None if wish.is_all else resume_id,
-        text=text,
-        wish=wish,
-        session=session,
-    )
-    tell(screen, said)
+    tell(page, "Exporting…")
+    ids = [] if wish.is_all else [entry.id for entry in entries]
+    tell(page, await call(page.session.store, _export, account, ids, text, wish, page.session))
 
 
 def _export(
     store: Store,
-    *,
     account: str,
-    resume_id: str | None,
+    resume_ids: Sequence[str],
     text: str,
     wish: ExportWish,
     session: UiSession,
@@ -138,7 +120,7 @@ def _export(
     worker = get_current_worker()
     export = Export(
         account,
-        resume_id,
+        resume_ids,
         text,
         wish,
         session.settings.format,
@@ -151,18 +133,6 @@ def _export(
 VIEWS = tuple(View)
 
 
-class ViewLine(Static):
-    """The views there are, and which this is."""
-
-    DEFAULT_CSS = """
-    ViewLine { height: 1; padding: 0 1; text-wrap: nowrap; }
-    """
-
-    def show(self, view: View) -> None:
-        """Mark this view."""
-        self.update(view_tabs(view))
-
-
 def view_tabs(current: View) -> Content:
     """Return the names of the views, the current one reversed."""
     return joined(
@@ -170,25 +140,16 @@ def view_tabs(current: View) -> Content:
     )
 
 
-class ResumePane(Vertical):
-    """A resume in one of its views."""
-
-    DEFAULT_CSS = """
-    ResumePane { width: 1fr; height: 1fr; }
-    """
+class ResumePane(TextPane):
+    """A resume in one of its views, whose names are the title."""
 
     def __init__(self, *, can_focus_text: bool) -> None:
         super().__init__()
         self.view = View.TEXT
         self._shown: Shown | None = None
-        self._text = TextPane()
-        self._text.can_focus = can_focus_text
-
-    def compose(self) -> ComposeResult:
-        line = ViewLine()
-        line.show(self.view)
-        yield line
-        yield self._text
+        self.can_focus = can_focus_text
+        self.add_class("panel")
+        self.border_title = view_tabs(self.view)
 
     @property
     def shown(self) -> Shown | None:
@@ -198,9 +159,9 @@ class ResumePane(Vertical):
     def turn(self, views: int) -> None:
         """Switch that many views further; what is shown stays until the new view is read."""
         self.view = VIEWS[(VIEWS.index(self.view) + views) % len(VIEWS)]
-        self.query_one(ViewLine).show(self.view)
+        self.border_title = view_tabs(self.view)
 
-    def show(self, shown: Shown) -> None:
+    def show_resume(self, shown: Shown) -> None:
         """Show the resume, from its start unless it was shown before."""
         if shown == self._shown:
             return
@@ -210,30 +171,27 @@ class ResumePane(Vertical):
             shown.view,
         )
         self._shown = shown
-        self._text.show(shown.paragraphs, from_start=not stays)
+        self.show(shown.paragraphs, from_start=not stays)
 
     def show_failure(self, failure: Failure) -> None:
         """Show the failure in place of the resume."""
         self._shown = None
-        self._text.show([Paragraph(failure.content)])
+        self.show([Paragraph(failure.content)])
 
     def show_nothing(self, line: str = "") -> None:
         """Show no resume, but this line."""
         self._shown = None
-        self._text.show([Paragraph(safe(line, "dim"))])
-
-    def scroll_pages(self, pages: int) -> None:
-        """Scroll the text that many screens down."""
-        self._text.action_scroll_pages(pages)
+        self.show([Paragraph(safe(line, "dim"))])
 
 
 RESUME = "resume"
 """The group of the workers that read the resume to be shown."""
 
 
-class DetailScreen(Screen[None]):
+class DetailScreen(RowScreen):
     """A resume of the account's list. `neighbour` moves in that list and gives the id there."""
 
+    MODE = "resumes"
     BINDINGS: ClassVar[list[BindingType]] = bindings(Place.RESUME)
 
     def __init__(
@@ -243,45 +201,41 @@ class DetailScreen(Screen[None]):
         resume_id: str,
         view: View,
         neighbour: Callable[[int], str | None],
+        *,
+        is_linked: bool,
     ) -> None:
-        super().__init__()
-        self._session = session
+        super().__init__(session, is_linked=is_linked)
         self._account = account
         self._resume_id = resume_id
         self._neighbour = neighbour
         self._pane = ResumePane(can_focus_text=True)
         self._pane.view = view
 
-    def compose(self) -> ComposeResult:
-        yield ModeLine("resumes", read_only=self._session.read_only)
-        yield TitleLine(safe("…"))
-        yield ErrorLine()
+    @property
+    def name_here(self) -> str:
+        return self._pane.shown.entry.shown_title if self._pane.shown else self._resume_id
+
+    def body(self) -> Iterable[Widget]:
         yield self._pane
-        yield KeyLine()
 
     def on_mount(self) -> None:
         self.action_reload()
-
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Disable actions that change the store in a read-only session."""
-        return not (self._session.read_only and changes_store(action))
 
     @on(ErrorLine.RetryDue)
     @store_work(group=RESUME, exclusive=True)
     async def action_reload(self) -> None:
         """Read the resume, and show it."""
         shown = await call(
-            self._session.store,
+            self.session.store,
             show,
             account=self._account,
             resume_id=self._resume_id,
             view=self._pane.view,
         )
-        entry = shown.entry
-        parts = [self._account, entry.shown_title, minute(entry.created_at)]
         self.query_one(ErrorLine).clear()
-        self.query_one(TitleLine).show(joined([safe(part, "bold") for part in parts], by=" · "))
-        self._pane.show(shown)
+        self._pane.show_resume(shown)
+        title = self.titled(safe(minute(shown.entry.created_at)))
+        self._pane.border_title = joined([view_tabs(self._pane.view), title], by=" ")
 
     def action_next_view(self, views: int) -> None:
         """Switch to another view."""
@@ -301,27 +255,26 @@ class DetailScreen(Screen[None]):
     async def action_copy(self) -> None:
         """Ask what of the resume to copy."""
         if (shown := self._seen()) is not None:
-            await copy(self, self._session, shown)
+            await copy(self, shown)
 
     @store_work()
     async def action_open_pdf(self) -> None:
         """Draw the resume, to be seen in another program."""
         if (shown := self._seen()) is not None:
             await resume_pdf.open_pdf(
-                self, self._session, self._account, shown.entry.id, place=Place.RESUME
+                self, self.session, self._account, shown.entry.id, place=Place.RESUME
             )
 
     @store_work()
     async def action_export(self) -> None:
         """Ask where to export it."""
         if (shown := self._seen()) is not None:
-            await export(self, self._session, self._account, resume_id=shown.entry.id)
+            await export(self, self._account, [shown.entry], chosen="this resume")
 
     def action_delete(self) -> None:
         """Delete the resume after the grace, unless that is undone."""
         if (shown := self._seen()) is not None:
-            entry = shown.entry
-            delete(self, self._session, self._account, entry.id, entry.shown_title)
+            delete(self, self._account, [shown.entry])
 
     def _seen(self) -> Shown | None:
         """Return the resume that is shown; None while another one is being read."""
@@ -331,13 +284,11 @@ class DetailScreen(Screen[None]):
             return None
         return shown
 
-    def action_back(self) -> None:
-        """Go back to the list."""
-        self.dismiss()
-
-    def show_failure(self, failure: Failure) -> None:
-        """Show the failure above the resume, which stays."""
-        self.query_one(ErrorLine).show(failure)
+    @store_work()
+    async def action_open_file(self) -> None:
+        """Show the file that the resume came from."""
+        if self._seen() is not None:
+            await open_file(self, self._account, self._resume_id)
 
 
 COPY = "copy"
@@ -357,50 +308,63 @@ class About:
 
 
 class ResumesScreen(SplitScreen[Entry]):
-    """The resumes of the session's account, oldest first, and a preview of one."""
+    """The resumes of the session's account, and a preview of one."""
 
     MODE = "resumes"
-    INSERTS = False
+    ORDERS = (Order("oldest first", inserts=False), NEWEST_FIRST)
     BINDINGS: ClassVar[list[BindingType]] = bindings(Place.RESUMES)
 
     def __init__(self, session: UiSession) -> None:
         self.pane = ResumePane(can_focus_text=False)
         super().__init__(session, self.pane)
         self._account: AccountInfo | None = None
-        self._asked_for = session.account
         self._unindexed = 0
-        self.filter = FilterLine()
 
     # The list.
 
     def columns(self) -> Sequence[ListColumn[Entry]]:
-        # The title is last: a terminal that measures a letter otherwise than we do moves only
-        # what stands to the right of it.
+        clock = self.session.store.clock
         return (
-            ListColumn("CREATED (UTC)", 16, lambda entry: text_cell(minute(entry.created_at)), 44),
-            ListColumn("ID", 24, lambda entry: text_cell(entry.id, "dim"), 130),
-            ListColumn("NAME", 22, lambda entry: text_cell(entry.name), 70),
-            ListColumn("FILENAME", 32, lambda entry: text_cell(entry.filename), 160),
+            ListColumn("NAME", 0, lambda entry: text_cell(entry.name, "bold"), at_most=32),
             ListColumn("TITLE", 0, self._title_cell),
+            ListColumn("FILENAME", 32, lambda entry: text_cell(entry.filename, "dim"), 120),
+            ListColumn("ID", 24, lambda entry: text_cell(entry.id, "dim"), 150),
+            ListColumn(
+                "AGE",
+                AGE_CELLS,
+                lambda entry: safe(age(entry.created_at, clock()), "dim"),
+                is_right=True,
+            ),
         )
 
     def _title_cell(self, entry: Entry) -> Content:
-        for deletion in self.session.deletions:
-            if deletion.resume_id == entry.id:
-                key = shown_key("everywhere.undo", self.session.keymap)
-                left_s = self.session.deletions.left_s(deletion)
-                left = f"Deleting in {left_s:.0f} s ({key} to undo) "
-                return joined([safe(left, "bold $text-warning"), text_cell(entry.shown_title)])
-        return text_cell(entry.shown_title)
+        title = text_cell(entry.shown_title, "dim")
+        if entry.id in self.session.deletions.gone:
+            return safe("(deleted)", "italic")
+        deletion = self.session.deletions.find(entry.id)
+        if deletion is None:
+            return title
+        key = shown_key("everywhere.undo", self.session.keymap)
+        left_s = ceil(self.session.deletions.left_s(deletion))
+        left = f"Deleting in {left_s} s ({key} to undo) " if left_s else "Deleting… "
+        return joined([safe(left, "bold $text-warning"), title])
+
+    def labels(self) -> Mapping[str, str]:
+        hidden = [] if self.is_split else ["next_view(1)"]
+        if self.list.current is None:
+            hidden += ["choose", "next_view(1)", "open_pdf", "export", "delete"]
+        return dict.fromkeys(hidden, "")
 
     def row_key(self, row: Entry) -> str:
-        return row.id
+        return flipped(row.id) if self.is_newest_first else row.id
 
     def reading(self, cursor: str) -> Callable[[Store], PageRead[Entry]]:
-        text = self.filter.text
-        if self._account is not None and (cursor or text):
-            return partial(read_page, account=self._account, text=text, cursor=cursor)
-        return partial(read_first_page, name=self._asked_for, text=text)
+        read = partial(
+            read_page, text=self.filter.text, cursor=cursor, is_newest_first=self.is_newest_first
+        )
+        if self._account is not None and (cursor or self.filter.text):
+            return partial(read, account=self._account)
+        return partial(read_first_page, name=self.account, read=read)
 
     def page_arrived(self, read: PageRead[Entry]) -> None:
         self._account = read.about.account
@@ -408,34 +372,20 @@ class ResumesScreen(SplitScreen[Entry]):
         if self._account is None:
             self.list.say_when_empty(*no_accounts(self.session))
             return
-        self._asked_for = name = self._account.name
-        if self.session.account is None:
-            self.session.account = name
-        if self.filter.text:
-            self.list.say_when_empty(
-                safe(f'No matches for "{self.filter.text}" in {name}.'),
-                safe("Press esc to clear the filter."),
-            )
-        else:
-            self.list.say_when_empty(
-                safe(f"{name} has no resumes yet. Import some with:"),
-                safe(f"{self.session.program} import FILE --account {name}"),
-            )
+        self.account = self.session.accounts[self.MODE] = name = self._account.name
+        self.list.say_when_empty(
+            safe(f"{name} has no resumes yet. Import some with:"),
+            safe(f"{self.session.program} import FILE --account {name}"),
+        )
 
-    def heading(self) -> Content:
+    def heading(self) -> Iterable[Content]:
         if self._account is None:
-            return safe(self._asked_for or "No account", "bold")
-        parts = [safe(self._account.name, "bold")]
-        if self.filter.text:
-            parts.append(safe(f'"{self.filter.text}"', "$text-accent"))
-        parts.append(safe(self.extent("no matches" if self.filter.text else "no resumes")))
+            return
+        yield safe(self.extent("no matches" if self.filter.text else "no resumes"))
+        if self.is_newest_first:
+            yield safe(self.order.label)
         if self._unindexed:
-            parts.append(safe(f"{self._unindexed:,} not searchable yet", "$text-warning"))
-        return joined(parts, by=" · ")
-
-    def body(self) -> Iterable[Widget]:
-        yield self.filter
-        yield from super().body()
+            yield safe(f"{self._unindexed:,} not searchable yet", "$text-warning")
 
     def on_mount(self) -> None:
         self.set_interval(TICK_S, self._count_down)
@@ -444,58 +394,23 @@ class ResumesScreen(SplitScreen[Entry]):
         if self.session.deletions:
             self.list.refresh()
 
-    def on_screen_resume(self) -> None:
-        """Show the account or resume that another screen asked for, if any."""
-        if self.session.account not in (None, self._asked_for):
-            self._show_account(self.session.account)
-        if self.session.open_id is not None and self.session.account is not None:
-            opened, self.session.open_id = self.session.open_id, None
-            self._open(opened)
+    def arrive(self, link: Target) -> None:
+        super().arrive(link)
+        if link.opens:
+            self._open(link.opens, is_linked=True)
 
-    # Whose resumes, and which of them.
-
-    def _show_account(self, name: str | None) -> None:
+    def show_account(self, name: str | None) -> None:
         self._account = None
-        self._asked_for = self.session.account = name
-        self.filter.close()
-        self.restart()
-
-    @work
-    async def action_choose_account(self) -> None:
-        """Ask which account to show."""
-        chooser = AccountChooser(self.session, preset=self._asked_for)
-        choice = await self.app.push_screen_wait(chooser)
-        if choice is not None:
-            self._show_account(choice.name)
-
-    def action_filter(self) -> None:
-        """Open the filter line."""
-        self.filter.open()
-
-    @on(FilterLine.Changed)
-    def show_found(self) -> None:
-        """Read the resumes that match."""
-        self.restart(keeps_rows=True)
-
-    @on(FilterLine.Left)
-    def back_to_list(self) -> None:
-        """Focus the list."""
-        self.list.focus()
-
-    def peel(self) -> bool:
-        if not self.filter.text:
-            return False
-        self.filter.close()
-        return True
+        super().show_account(name)
 
     # The preview.
 
     def read_preview(self, row: Entry | None) -> None:
-        if row is None or self._asked_for is None:
+        if row is None or self.account is None:
             self.workers.cancel_group(self, RESUME)
             self.pane.show_nothing("This resume was deleted." if self.list.pages.count else "")
         else:
-            self._read_resume(self._asked_for, row.id)
+            self._read_resume(self.account, row.id)
 
     @work(group=RESUME, exclusive=True)
     async def _read_resume(self, account: str, resume_id: str) -> None:
@@ -512,7 +427,7 @@ class ResumesScreen(SplitScreen[Entry]):
             if not failure.is_passing:
                 self.pane.show_failure(failure)
         else:
-            self.pane.show(shown)
+            self.pane.show_resume(shown)
 
     def action_next_view(self, views: int) -> None:
         """Switch the preview to another view."""
@@ -524,7 +439,7 @@ class ResumesScreen(SplitScreen[Entry]):
 
     def action_scroll_pane(self, pages: int) -> None:
         """Scroll the preview."""
-        self.pane.scroll_pages(pages)
+        self.pane.action_scroll_pages(pages)
 
     # What is done with the resume at the cursor.
 
@@ -533,66 +448,79 @@ class ResumesScreen(SplitScreen[Entry]):
         """Show the resume on a page of its own."""
         self._open(chosen.row.id)
 
-    def _open(self, resume_id: str) -> None:
-        if self.session.account is not None:
+    def _open(self, resume_id: str, *, is_linked: bool = False) -> None:
+        if self.account is not None:
             detail = DetailScreen(
-                self.session, self.session.account, resume_id, self.pane.view, self._neighbour
+                self.session,
+                self.account,
+                resume_id,
+                self.pane.view,
+                self._neighbour,
+                is_linked=is_linked,
             )
-            self.app.push_screen(detail, self._detail_closed)
+            self.app.push_screen(detail)
 
     def _neighbour(self, rows: int) -> str | None:
         entry = self.neighbour(rows)
         return None if entry is None else entry.id
 
-    def _detail_closed(self, _: None) -> None:
-        self.refresh_rows()
+    @store_work()
+    async def action_open_file(self) -> None:
+        """Show the file that the resume came from."""
+        entry = self._current("look up")
+        if entry is not None and self.account is not None:
+            await open_file(self, self.account, entry.id)
 
     def action_delete(self) -> None:
-        """Delete the resume after the grace, unless that is undone."""
-        entry = self._current("delete")
-        if entry is not None and self._asked_for is not None:
-            delete(self, self.session, self._asked_for, entry.id, entry.shown_title)
-            self.list.refresh()
+        """Delete the marked resumes, or this one, after the grace, unless that is undone."""
+        entries = self.list.chosen()
+        if not entries or self.account is None:
+            tell(self, "No resume to delete.")
+            return
+        delete(self, self.account, entries)
+        self.list.unmark()
 
     @store_work(group=COPY, exclusive=True)
     async def action_copy(self) -> None:
         """Ask what of the resume to copy."""
         entry = self._current("copy")
-        if entry is not None and self._asked_for is not None:
+        if entry is not None and self.account is not None:
             shown = await call(
                 self.session.store,
                 show,
-                account=self._asked_for,
+                account=self.account,
                 resume_id=entry.id,
                 view=self.pane.view,
             )
             if self.is_active:
-                await copy(self, self.session, shown)
+                await copy(self, shown)
 
     @store_work()
     async def action_open_pdf(self) -> None:
         """Draw the resume, to be seen in another program."""
         entry = self._current("open")
-        if entry is not None and self._asked_for is not None:
+        if entry is not None and self.account is not None:
             await resume_pdf.open_pdf(
-                self, self.session, self._asked_for, entry.id, place=Place.RESUMES
+                self, self.session, self.account, entry.id, place=Place.RESUMES
             )
 
     @store_work()
     async def action_export(self) -> None:
         """Ask what to export and where to."""
-        entry = self._current("export")
-        if entry is None or self._asked_for is None:
+        entries, text = self.list.chosen(), self.filter.text
+        if not entries or self.account is None:
+            tell(self, "No resume to export.")
             return
-        text = self.filter.text
+        marked = len(self.list.marked)
         await export(
             self,
-            self.session,
-            self._asked_for,
-            resume_id=entry.id,
-            listed=f'all matching "{text}"' if text else f"all of {self._asked_for}",
+            self.account,
+            entries,
+            chosen=f"{marked:,} marked" if marked else "this resume",
+            listed=f'all matching "{text}"' if text else f"all of {self.account}",
             text=text,
         )
+        self.list.unmark()
 
     def _current(self, verb: str) -> Entry | None:
         entry = self.list.current
@@ -601,21 +529,40 @@ class ResumesScreen(SplitScreen[Entry]):
         return entry
 
 
-def read_first_page(store: Store, name: str | None, text: str = "") -> PageRead[Entry]:
+def read_first_page(
+    store: Store, name: str | None, read: Callable[..., PageRead[Entry]]
+) -> PageRead[Entry]:
     """Return the first page of this account, or of the first that holds resumes."""
     if name is not None:
-        return read_page(store, accounts.get_account(store, name), text, "")
+        return read(store, account=accounts.get_account(store, name))
     known = accounts.list_accounts(store)
     if not known:
         return PageRead([], about=About(None))
     first = next((account for account in known if account.resume_count), known[0])
-    return read_page(store, first, text, "")
+    return read(store, account=first)
 
 
-def read_page(store: Store, account: AccountInfo, text: str, cursor: str) -> PageRead[Entry]:
-    """Return the page after the cursor, of all resumes or those that match the text."""
+def read_page(
+    store: Store, *, account: AccountInfo, text: str, cursor: str, is_newest_first: bool
+) -> PageRead[Entry]:
+    """Return the page after the cursor, of all resumes or those that match the text.
+
+    The cursor is an ID, or with the newest first a flipped one.
+    """
     if text:
-        found = search.find_page(store, account.id, text, cursor=cursor, limit=PAGE_SIZE)
-        return PageRead(found.page.entries, found.page.cursor, About(account, found.unindexed))
-    page = stored_resumes.list_page(store, account.id, cursor=cursor, limit=PAGE_SIZE)
-    return PageRead(page.entries, page.cursor, About(account))
+        found = search.find_page(
+            store,
+            account.id,
+            text,
+            cursor=flipped(cursor) if is_newest_first else cursor,
+            limit=PAGE_SIZE,
+            is_newest_first=is_newest_first,
+        )
+        page, unindexed = found.page, found.unindexed
+    else:
+        sort = Sort.NEWEST if is_newest_first else Sort.OLDEST
+        cursor = flipped(cursor) if is_newest_first else cursor
+        page = stored_resumes.list_sorted(store, account.id, sort, cursor=cursor, limit=PAGE_SIZE)
+        unindexed = 0
+    following = flipped(page.cursor) if page.cursor and is_newest_first else page.cursor
+    return PageRead(page.entries, following, About(account, unindexed))

@@ -8,8 +8,6 @@ from json import JSONDecodeError
 from typing import Final
 
 from rich.cells import cell_len, chop_cells
-from textual.app import ComposeResult
-from textual.containers import Vertical
 from textual.content import Content
 from textual.geometry import Size
 from textual.strip import Strip
@@ -19,7 +17,6 @@ from resumes.store.import_history import FileRow
 from resumes.store.import_ledger import SOURCE_BYTES
 from resumes.text import escaped
 from tui.text import joined, safe
-from tui.widgets.bars import TitleLine
 from tui.widgets.paged_list import line_strip
 from tui.widgets.text_pane import TextPane
 
@@ -190,6 +187,10 @@ text; and where in it the fault is."""
 class SourceLines(TextPane):
     """A source, its lines cut to the width, scrolled to the fault."""
 
+    DEFAULT_CSS = """
+    SourceLines { width: 1fr; }
+    """
+
     def __init__(self) -> None:
         super().__init__()
         self._source: SourceText | None = None
@@ -198,8 +199,10 @@ class SourceLines(TextPane):
         """The line of the screen with the fault on it."""
 
     def show_source(self, source: SourceText | None) -> None:
-        """Show this source at its fault, or nothing."""
+        """Show this source at its fault; hide the pane if there is none."""
         self._source = source
+        self.display = source is not None
+        self.border_title = joined([] if source is None else about_source(source), by=" · ")
         self._wrap()
         self._scroll_to_fault()
 
@@ -295,35 +298,12 @@ def _cut(line: str, room_cells: int) -> list[str]:
     return chop_cells(line, room_cells)
 
 
-class SourcePane(Vertical):
-    """A source under a line that says what it is."""
-
-    DEFAULT_CSS = """
-    SourcePane { height: 1fr; width: 1fr; }
-    """
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._about = TitleLine(safe(""))
-        self.lines = SourceLines()
-
-    def compose(self) -> ComposeResult:
-        yield self._about
-        yield self.lines
-
-    def show(self, source: SourceText | None) -> None:
-        """Show this source at its fault; hide the pane if there is none."""
-        self.display = source is not None
-        self._about.show(safe("") if source is None else about_source(source))
-        self.lines.show_source(source)
-
-
-def about_source(source: SourceText) -> Content:
+def about_source(source: SourceText) -> list[Content]:
     """Return where the fault is, and how much of the file this is."""
-    parts = [safe("Source", "bold")]
+    parts = [safe("Source")]
     if source.mark is not None:
         where = f"▶ line {source.mark.line}, column {source.mark.column}"
         parts.append(safe(where, "bold $text-error"))
     if not source.is_whole:
         parts.append(safe("first 64 KiB only", "$text-warning"))
-    return joined(parts, by=" · ")
+    return parts

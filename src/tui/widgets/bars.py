@@ -1,20 +1,22 @@
-"""The bars around a list: modes, title, errors, keys."""
+"""The bars around a list: header, errors, keys and messages."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Final
 
 from textual import events
 from textual.binding import ActiveBinding
 from textual.content import Content
 from textual.message import Message
+from textual.reactive import reactive
 from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import Input, Static
 
 from tui.keys import MODES, Place, find_action
 from tui.store_calls import Failure
-from tui.text import joined, safe
+from tui.text import Told, joined, safe
 
 TICK_S = 1.0
 """How long a second of the countdown is."""
@@ -23,33 +25,52 @@ MAX_WAIT_S: Final = 30
 """Longest wait before a store that is unavailable is asked again."""
 
 
-class ModeLine(Static):
-    """Which screens there are, which one this is, and whether anything can be changed."""
+GAP: Final = "  "
+
+
+@dataclass(frozen=True, slots=True)
+class Glance:
+    """What the header says of the installation: a number for some modes, and states in words."""
+
+    badges: Mapping[str, int] = field(default_factory=dict)
+    states: Sequence[Content] = ()
+
+
+class HeaderLine(Widget):
+    """The screens and how much waits in each; at the right how things are, as far as it fits."""
 
     DEFAULT_CSS = """
-    ModeLine { height: 1; background: $panel; padding: 0 1; text-wrap: nowrap; }
+    HeaderLine { height: 1; background: $panel; padding: 0 1; text-wrap: nowrap; }
     """
+    account: reactive[str] = reactive("")
+    glance: reactive[Glance] = reactive(Glance())
 
     def __init__(self, current: str, *, read_only: bool) -> None:
-        tabs = [
-            safe(f" {mode.key} {mode.title} ", "bold reverse" if mode.name == current else "")
-            for mode in MODES
-        ]
-        badge = [safe(" read-only ", "bold $warning")] if read_only else []
-        super().__init__(joined([*tabs, *badge], by=" "))
+        super().__init__()
+        self._current = current
+        self._read_only = [safe("read-only", "bold $text-warning")] if read_only else []
 
+    def on_mount(self) -> None:
+        self.watch(self.app, "glance", self._follow)
 
-class TitleLine(Static):
-    """What is being looked at, and how much of it there is."""
+    def _follow(self, glance: Glance) -> None:
+        self.glance = glance
 
-    DEFAULT_CSS = """
-    TitleLine { height: 1; padding: 0 1; text-wrap: nowrap; text-overflow: ellipsis; }
-    """
+    def render(self) -> Content:
+        tabs = joined(self._tabs())
+        account = [safe(self.account, "bold")] if self.account else []
+        parts = [*account, *self.glance.states, *self._read_only]
+        while parts and joined(parts, by=GAP).cell_length + 1 > self.size.width - tabs.cell_length:
+            del parts[0]
+        end = joined(parts, by=GAP)
+        return tabs + safe(" " * (self.size.width - tabs.cell_length - end.cell_length)) + end
 
-    def show(self, content: Content) -> None:
-        """Show this content."""
-        # It is one line, whatever it says: nothing else has to move.
-        self.update(content, layout=False)
+    def _tabs(self) -> Iterator[Content]:
+        for mode in MODES:
+            style = "bold reverse $text-accent" if mode.name == self._current else ""
+            yield safe(f" {mode.key} {mode.title} ", style)
+            if badge := self.glance.badges.get(mode.name):
+                yield safe(f"({badge:,}) ", style or "bold $text-warning")
 
 
 class ErrorLine(Static):
@@ -123,7 +144,6 @@ class Note(Static):
         super().__init__(content, id=id)
 
 
-GAP: Final = "  "
 TYPED: Final = ("slash", "question_mark", "colon")
 """Keys with names that are text where one types, as are those of one character."""
 
@@ -140,16 +160,24 @@ class ShownKey:
     @property
     def content(self) -> Content:
         """The key and its label."""
-        return joined([safe(self.key, "bold $footer-key-foreground"), safe(self.label)], by=" ")
+        return joined(
+            [safe(self.key, "bold $footer-key-foreground"), safe(self.label, "dim")], by=" "
+        )
 
 
 class KeyLine(Widget):
-    """One line of keys. Keys that work everywhere are at its end, in any width."""
+    """One line of keys, those that work everywhere at its end; or a message in their place."""
 
     DEFAULT_CSS = """
     KeyLine { dock: bottom; height: 1; padding: 0 1; background: $footer-background;
         color: $footer-foreground; text-wrap: nowrap; }
+    KeyLine.-telling { height: auto; max-height: 4; text-wrap: wrap; }
     """
+    labels: reactive[Mapping[str, str]] = reactive(dict)
+    """What is shown in place of the table's labels, by Textual's action; empty: nothing."""
+
+    told: reactive[Told | None] = reactive(None)
+    """The message."""
 
     def on_mount(self) -> None:
         self.screen.bindings_updated_signal.subscribe(self, self._changed)
@@ -157,7 +185,22 @@ class KeyLine(Widget):
     def _changed(self, _: Screen[object]) -> None:
         self.refresh()
 
+    def say(self, told: Told) -> None:
+        """Show the message for a few seconds, or until `clear`."""
+        self.told = told
+        self.set_timer(told.shown_s, partial(self.clear, told))
+
+    def clear(self, told: Told | None = None) -> None:
+        """Show keys again, unless another message than this one is shown."""
+        if told in (None, self.told):
+            self.told = None
+
+    def watch_told(self, told: Told | None) -> None:
+        self.set_class(told is not None, "-telling")
+
     def render(self) -> Content:
+        if self.told is not None:
+            return self.told.content
         here, everywhere = self._halves()
         end = joined([key.content for key in everywhere], by=GAP)
         room = max(0, self.size.width - end.cell_length - (len(GAP) if everywhere else 0))
@@ -173,6 +216,9 @@ class KeyLine(Widget):
 
     async def on_click(self, event: events.Click) -> None:
         """Run the action of the key under the mouse."""
+        if self.told is not None:
+            self.clear()
+            return
         here, everywhere = self._halves()
         at = event.x - 1
         found = _find_at(here, at)
@@ -199,10 +245,13 @@ def _iter_shown(line: KeyLine) -> Iterator[ShownKey]:
     for active in line.screen.active_bindings.values():
         binding = active.binding
         action = find_action(binding.id or "")
-        if action is None or not action.label or not active.enabled or action.id in told:
+        if action is None or not active.enabled or action.id in told:
+            continue
+        label = line.labels.get(action.action, action.label)
+        if not label:
             continue
         if is_typing and (len(binding.key) == 1 or binding.key in TYPED):
             continue
         told.add(action.id)
         key = line.app.get_key_display(binding)
-        yield ShownKey(key, action.label, active, action.place is Place.EVERYWHERE)
+        yield ShownKey(key, label, active, action.place is Place.EVERYWHERE)

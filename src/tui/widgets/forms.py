@@ -9,7 +9,7 @@ from textual.content import Content
 from textual.widget import Widget
 from textual.widgets import Button, Input, Select
 
-from tui.text import SafeText, safe, safe_text
+from tui.text import SafeText, joined, safe, safe_text
 from tui.widgets.bars import Note
 
 
@@ -32,7 +32,11 @@ class TextButton(Button):
         *,
         id: str,  # noqa: A002 - Textual's name
         variant: Literal["default", "primary", "error"] = "default",
+        is_default: bool = False,
     ) -> None:
+        """Create a button; `is_default`: enter presses it from the other fields."""
+        if is_default:
+            label = joined([label, safe("↵")], by=" ")
         super().__init__(label, id=id, variant=variant, compact=True)
 
 

@@ -21,14 +21,14 @@ from textual.style import Style
 from textual.widget import Widget
 
 from tui.keys import Place, bindings
-from tui.text import NONE, safe
-from tui.widgets.pages import Missing, Pages, T
+from tui.text import NONE, highlighted, safe
+from tui.widgets.pages import Missing, Pages, T, just_before
 
 GAP_CELLS = 2
 """Between columns."""
 
-MARGIN_CELLS = 1
-"""On either side of the rows."""
+MARK = "● "
+"""Before the text of a marked row, in its first column without a width of its own."""
 
 MAX_CELL_CHARS = 400
 """A field may hold 20,000 characters; more than these are never seen, and measuring is slow."""
@@ -38,7 +38,7 @@ MAX_CELL_CHARS = 400
 class ListColumn(Generic[T]):
     """A column of a list. `cells` is its width; 0 shares what the others leave, up to `at_most`.
 
-    It is there in lists of at least `from_cells`.
+    It is there in lists of at least `from_cells`. `is_right` aligns it to the right.
     """
 
     heading: str
@@ -46,20 +46,31 @@ class ListColumn(Generic[T]):
     cell: Callable[[T], Content]
     from_cells: int = 0
     at_most: int = 1_000
+    is_right: bool = False
 
 
 def fit(columns: Sequence[ListColumn[T]], width_cells: int) -> list[tuple[ListColumn[T], int]]:
     """Return the columns that a list of this width shows, each with its width."""
     shown = [column for column in columns if column.from_cells <= width_cells]
-    fixed = sum(column.cells for column in shown) + GAP_CELLS * (len(shown) - 1)
+    left = width_cells - sum(column.cells for column in shown) - GAP_CELLS * (len(shown) - 1)
     flexible = sum(not column.cells for column in shown)
-    share = max(4, (width_cells - fixed) // flexible) if flexible else 0
-    return [(column, column.cells or min(share, column.at_most)) for column in shown]
+    fitted = []
+    for column in shown:
+        cells = column.cells
+        if not cells:
+            cells = max(4, min(left // flexible, column.at_most))
+            left, flexible = left - cells, flexible - 1
+        fitted.append((column, cells))
+    return fitted
 
 
 def text_cell(text: str | None, style: str = "") -> Content:
     """Return a text from data as a cell; a dash for None."""
     return safe(NONE, "dim") if text is None else safe(text[:MAX_CELL_CHARS], style)
+
+
+def _right(cell: Content, cells: int) -> Content:
+    return cell.pad_left(max(0, cells - cell.cell_length))
 
 
 def line_strip(widget: Widget, content: Content, style: Style) -> Strip:
@@ -69,7 +80,7 @@ def line_strip(widget: Widget, content: Content, style: Style) -> Strip:
 
 def cells_strip(widget: Widget, cells: Sequence[tuple[Content, int]], style: Style) -> Strip:
     """Return cells side by side, each in its width; one that does not fit ends in an ellipsis."""
-    segments = [Segment(" " * MARGIN_CELLS, style.rich_style)]
+    segments: list[Segment] = []
     for content, width in cells:
         segments += _segments(widget, content.truncate(width, ellipsis=True, pad=True), style)
         segments.append(Segment(" " * GAP_CELLS, style.rich_style))
@@ -147,7 +158,16 @@ class PagedList(ScrollView, Generic[T], can_focus=True):
         super().__init__()
         self._columns = columns
         self._key = key
-        self._inserts = inserts
+        self.inserts = inserts
+        self.terms: Sequence[str] = ()
+        """What the list is filtered by, which is highlighted in its rows."""
+
+        self.marked: dict[str, T] = {}
+        """The marked rows, by key."""
+
+        self._wanted = ""
+        """The key of the row that the cursor goes to when it is read."""
+
         self._fitted: list[tuple[ListColumn[T], int]] = []
         self._fresh: Pages[T] | None = None
         """The list being read anew, which will take the place of the one that is shown."""
@@ -160,6 +180,12 @@ class PagedList(ScrollView, Generic[T], can_focus=True):
 
     # State that comes down.
 
+    def show_columns(self, columns: Sequence[ListColumn[T]]) -> None:
+        """Show these columns of the same rows."""
+        self._columns = columns
+        self._fitted = fit(columns, self._row_cells)
+        self.refresh()
+
     def fill(self, page: int, rows: Sequence[T], next_cursor: str | None) -> None:
         """Show the page that was asked for."""
         if self._asked is None or self._asked[1] != page:
@@ -168,9 +194,10 @@ class PagedList(ScrollView, Generic[T], can_focus=True):
         self.is_stale = False
         pages.fill(page, rows, next_cursor)
         if pages is self._fresh and self._begins_anew:
-            self._begin(pages)
+            self._begin_at_wanted(pages)
         elif pages is self._fresh:
             self._compare(pages)
+        self._go_to_wanted()
         if self.pages.is_complete:
             self.cursor = max(0, min(self.cursor, self.pages.count - 1))
         self._grow()
@@ -197,24 +224,45 @@ class PagedList(ScrollView, Generic[T], can_focus=True):
             self._asked = None
         if self._begins_anew:
             pass  # what was asked for last comes first
-        elif not (self._inserts or anew) or not self.pages.next_page:
+        elif not (self.inserts or anew) or not self.pages.next_page:
             self.pages.expect_changes()
         elif (self._fresh is None or anew) and self.pages.next_page <= PAGES_READ_ANEW:
-            self._fresh = Pages(self._key)
+            self._fresh = Pages(self._key, self.pages.start)
         elif anew:
             self.pages.expect_changes()
         self._ask()
         self.refresh()
 
-    def restart(self, *, keeps_rows: bool = False) -> None:
-        """Show another list from its start. `keeps_rows`: show these until its first are read."""
-        self._asked, self._has_failed = None, False
+    def restart(self, *, keeps_rows: bool = False, row: str = "") -> None:
+        """Show another list from its start, or at the row of this key.
+
+        `keeps_rows`: show these rows until the first of the other list are read, and keep the marks.
+        """
+        self._asked, self._has_failed, self._wanted = None, False, row
         if keeps_rows:
             self._fresh, self._begins_anew = Pages(self._key), True
             self._ask()
         else:
+            self.marked.clear()
             self._begin(Pages(self._key))
             self._grow()
+
+    def _begin_at_wanted(self, pages: Pages[T]) -> None:
+        """Show the other list once the row to begin at is read; begin there if that is far down."""
+        if self._wanted and not pages.is_complete and pages.find(self._wanted) is None:
+            if pages.next_page >= PAGES_READ_ANEW:
+                self._fresh = Pages(self._key, just_before(self._wanted))
+        else:
+            self._begin(pages)
+
+    def _go_to_wanted(self) -> None:
+        if not self._wanted or self._begins_anew:
+            return
+        number = self.pages.find(self._wanted)
+        if number is not None:
+            self.cursor = number
+        if number is not None or (self.pages.is_complete and self._fresh is None):
+            self._wanted = ""
 
     def _begin(self, pages: Pages[T]) -> None:
         self.pages, self._fresh, self._begins_anew = pages, None, False
@@ -237,10 +285,32 @@ class PagedList(ScrollView, Generic[T], can_focus=True):
         return None if isinstance(row, Missing) else row
 
     def select(self, key: str) -> None:
-        """Move the cursor to the row of this key, if it is loaded."""
-        number = self.pages.find(key)
-        if number is not None:
-            self.cursor = number
+        """Move the cursor to the row of this key, as soon as it is read."""
+        self._wanted = key
+        self._go_to_wanted()
+
+    def toggle_mark(self) -> None:
+        """Mark the row at the cursor, or take its mark away; and go to the next row."""
+        row = self.current
+        if row is not None and self.marked.pop(self._key(row), None) is None:
+            self.marked[self._key(row)] = row
+        self.action_move(1)
+        self._redraw()
+
+    def unmark(self) -> None:
+        """Take all marks away."""
+        self.marked.clear()
+        self._redraw()
+
+    def _redraw(self) -> None:
+        self.refresh()
+        self.post_message(self.Changed())
+
+    def chosen(self) -> list[T]:
+        """Return the marked rows, or without any the row at the cursor, if there is one."""
+        if self.marked:
+            return list(self.marked.values())
+        return [] if self.current is None else [self.current]
 
     def _compare(self, fresh: Pages[T]) -> None:
         """Show the list that was read again as soon as it reaches as far as the reader."""
@@ -288,7 +358,7 @@ class PagedList(ScrollView, Generic[T], can_focus=True):
 
     @property
     def _row_cells(self) -> int:
-        return max(1, self.scrollable_content_region.width - 2 * MARGIN_CELLS)
+        return max(1, self.scrollable_content_region.width)
 
     @property
     def _row_lines(self) -> int:
@@ -337,7 +407,11 @@ class PagedList(ScrollView, Generic[T], can_focus=True):
             return self._strip([safe("…")] * len(self._fitted), style)
         if row is Missing.GONE:
             return self._strip([safe("(deleted)", "italic")], style)
-        return self._strip([column.cell(row) for column, _ in self._fitted], style)
+        cells = [highlighted(column.cell(row), self.terms) for column, _ in self._fitted]
+        if self._key(row) in self.marked:
+            at = next((at for at, (one, _) in enumerate(self._fitted) if not one.cells), 0)
+            cells[at] = safe(MARK, "bold $text-accent") + cells[at]
+        return self._strip(cells, style)
 
     def _quiet_strip(self, y: int, number: int) -> Strip:
         """Return a line below the rows: that more is coming, or that the list is empty."""
@@ -351,16 +425,23 @@ class PagedList(ScrollView, Generic[T], can_focus=True):
         return self._draw([(line, self._row_cells)], "paged-list--quiet")
 
     def _strip(self, cells: Sequence[Content], style: str) -> Strip:
-        widths = [width for _, width in self._fitted]
-        if len(cells) < len(widths):
-            widths = [self._row_cells]
-        return self._draw(list(zip(cells, widths, strict=False)), style)
+        if len(cells) < len(self._fitted):
+            return self._draw([(cells[0], self._row_cells)], style)
+        return self._draw(
+            [
+                (_right(cell, width) if column.is_right else cell, width)
+                for cell, (column, width) in zip(cells, self._fitted, strict=True)
+            ],
+            style,
+        )
 
     def _draw(self, cells: Sequence[tuple[Content, int]], component: str) -> Strip:
         style = self.get_visual_style(component) if component else self.visual_style
         if component == "paged-list--cursor":
             # On its ground other colors than its own could not be read.
-            cells = [(safe(content.plain), width) for content, width in cells]
+            cells = [
+                (highlighted(safe(content.plain), self.terms), width) for content, width in cells
+            ]
         if component == "paged-list--cursor" and self.app.no_color:
             # Without colors nothing else tells the row; and a visual style drops a reverse of CSS.
             style += Style(reverse=True)
@@ -372,6 +453,7 @@ class PagedList(ScrollView, Generic[T], can_focus=True):
 
     def action_move(self, rows: int) -> None:
         """Move the cursor that many rows down, as far as rows are loaded."""
+        self._wanted = ""
         self.cursor = max(0, min(self.cursor + rows, self.pages.count - 1))
 
     def action_page(self, pages: int) -> None:
@@ -380,6 +462,9 @@ class PagedList(ScrollView, Generic[T], can_focus=True):
 
     def action_first(self) -> None:
         """Move the cursor to the first row."""
+        if self.pages.start:
+            self.restart(keeps_rows=True)
+        self._wanted = ""
         self.cursor = 0
 
     def action_last(self) -> None:
@@ -393,8 +478,11 @@ class PagedList(ScrollView, Generic[T], can_focus=True):
             self.post_message(self.Chosen(row))
 
     def on_click(self, event: events.Click) -> None:
-        number = self.scroll_offset.y + event.y - 1
-        if event.y == 0 or number >= self.pages.count:
+        at = event.get_content_offset(self)
+        if at is None or at.y == 0:
+            return
+        number = self.scroll_offset.y + at.y - 1
+        if number >= self.pages.count:
             return
         if number == self.cursor:
             self.action_choose()

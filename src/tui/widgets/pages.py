@@ -8,7 +8,7 @@ from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from enum import Enum
-from typing import Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
 T = TypeVar("T")
 
@@ -22,12 +22,29 @@ class Missing(Enum):
     GONE = "gone"
 
 
-class Pages(Generic[T]):
-    """The pages read so far. `key` gives a row's position, as cursors do."""
+_FLIPPED: Final = str.maketrans("0123456789abcdef", "fedcba9876543210")
 
-    def __init__(self, key: Callable[[T], str]) -> None:
+
+def flipped(hexadecimal: str) -> str:
+    """Return the number as a position that rises while it falls; and the other way round."""
+    return hexadecimal.translate(_FLIPPED)
+
+
+def just_before(position: str) -> str:
+    """Return the cursor of a page that begins at this position, which is a hexadecimal number."""
+    return f"{int(position, 16) - 1:0{len(position)}x}"
+
+
+class Pages(Generic[T]):
+    """The pages read so far. `key` gives a row's position, as cursors do.
+
+    `start` is the cursor that the list begins after; empty: at its first row.
+    """
+
+    def __init__(self, key: Callable[[T], str], start: str = "") -> None:
         self._key = key
-        self._cursors = [""]
+        self.start = start
+        self._cursors = [start]
         """The cursor that each page is read with, that of the next one included."""
         self._starts = [0]
         """The number of each page's first row, and after the last page the number of rows."""
@@ -107,11 +124,13 @@ class Pages(Generic[T]):
         """
         self._stale.discard(page)
         if page < self.next_page:
-            self._keep(page, self._in_place(page, rows))
+            self._keep(page, self._in_place(page, rows, next_cursor))
             return
         self._looks_further = False
         self.is_complete = next_cursor is None
         if not rows and page:
+            # Nothing was found on the way to the next cursor, from where it goes on.
+            self._cursors[-1] = next_cursor or self._cursors[-1]
             return
         self._starts.append(self._starts[-1] + len(rows))
         self._keep(page, list(rows))
@@ -119,15 +138,18 @@ class Pages(Generic[T]):
             self._last_key = self._key(rows[-1])
         self._cursors.append(self._last_key if next_cursor is None else next_cursor)
 
-    def _in_place(self, page: int, rows: Sequence[T]) -> list[T | Missing]:
+    def _in_place(self, page: int, rows: Sequence[T], next_cursor: str | None) -> list[T | Missing]:
         before = self._rows.get(page)
         if before is None:
             length = self._starts[page + 1] - self._starts[page]
             end = self._cursors[page + 1]
             return [*[row for row in rows if self._key(row) <= end][:length]]
         found = {self._key(row): row for row in rows}
+        # What is behind the end of a page that reaches less far now was not looked for.
         return [
-            row if isinstance(row, Missing) else found.get(self._key(row), Missing.GONE)
+            row
+            if isinstance(row, Missing) or self._key(row) > (next_cursor or "~")
+            else found.get(self._key(row), Missing.GONE)
             for row in before
         ]
 

@@ -37,8 +37,7 @@ class TextPane(ScrollView, can_focus=True):
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Place.TEXT)
     DEFAULT_CSS = """
-    TextPane { height: 1fr; overflow-x: hidden; overflow-y: scroll; padding: 0 1;
-        scrollbar-size-vertical: 1; }
+    TextPane { height: 1fr; overflow-x: hidden; overflow-y: auto; scrollbar-size-vertical: 1; }
     """
 
     def __init__(self, paragraphs: Sequence[Paragraph] = ()) -> None:

@@ -25,7 +25,9 @@ from resumes.settings import Settings
 from resumes.store.store import Store
 from tui.app import ResumesApp
 from tui.deletions import Deletions
+from tui.keys import Target
 from tui.session import UiSession
+from tui.widgets.bars import KeyLine
 
 LIMIT_S: Final = 60.0
 """How long anything is waited for, in every test of the terminal UI."""
@@ -67,9 +69,8 @@ async def running(
     session = UiSession(
         store,
         read_only,
-        account,
-        account,
-        open_id,
+        {"resumes": account, "keys": account},
+        None if open_id is None else Target("resumes", account, opens=open_id),
         settings=settings or Settings(),
         program=program,
         deletions=Deletions(clock),
@@ -126,7 +127,7 @@ async def shows_no(app: App[int], *texts: str) -> None:
 
 
 async def tells(app: App[int], *messages: str) -> None:
-    """These toasts are shown, and no other."""
+    """These messages are shown, and no other."""
     await until(lambda: toasts(app) == list(messages), lambda: toasts(app))
 
 
@@ -174,8 +175,9 @@ def footer(app: App[int]) -> str:
 
 
 def toasts(app: App[int]) -> list[str]:
-    """The messages that are shown, whole, whatever room there is for them."""
-    return [toast.message for toast in app._notifications]
+    """The messages that are shown, as toasts or in the line of keys, whole."""
+    told = [line.told.text for line in app.screen.query(KeyLine) if line.told is not None]
+    return [*(toast.message for toast in app._notifications), *told]
 
 
 def copied(app: App[int], monkeypatch: pytest.MonkeyPatch) -> list[str]:

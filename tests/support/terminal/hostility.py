@@ -22,7 +22,7 @@ from tests.support.terminal.builders import (
     stored,
 )
 from tests.support.terminal.driving import is_busy, presses, segments, until
-from tui.widgets.paged_list import GAP_CELLS, MARGIN_CELLS, PagedList
+from tui.widgets.paged_list import GAP_CELLS, PagedList
 
 CLICK: Final = "[@click=app.quit]x[/]"
 
@@ -139,7 +139,7 @@ def assert_in_columns(pilot: Pilot[int]) -> None:
             number = found.scroll_offset.y + y - 1
             if not 0 <= number < found.pages.count:
                 continue
-            at = MARGIN_CELLS
+            at = 0
             for width in widths[:-1]:
                 at += width
                 gap = strip.crop(at, at + GAP_CELLS).text

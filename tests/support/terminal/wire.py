@@ -15,14 +15,14 @@ KEYS = (
     (b"2", "OUTCOME"),
     (b"\r", "esc Back"),
     (b"\x1b", "enter Open"),
-    (b"5", "LAST USED"),
+    (b"5", "STATE"),
     (b"\r", "Key details"),
     (b"\x1b", "enter Open"),
     (b"D", "Revoke this key?"),
     (b"\x1b", "enter Open"),
-    (b"6", "importer"),
-    (b"1", "CREATED (UTC)"),
-    (b"d", "▌"),  # the edge of a message, whose words may be on two lines
+    (b"6", "SQLite"),
+    (b"1", "AGE"),
+    (b"d", "Press u to undo"),
 )
 """What is typed, and what is then seen. Once all the screens, and a dialog or message of each."""
 
@@ -30,7 +30,7 @@ KEYS = (
 def looked_at(store: Store) -> tuple[set[str], str]:
     """What kinds of sequences, and which text, were sent while everything was looked at."""
     with console([sys.executable, "-c", PROGRAM, store.url], size=(120, 40)) as screen:
-        screen.shows("CREATED (UTC)", "▏")
+        screen.shows("AGE", "Source")
         for keys, text in KEYS:
             screen.types(keys)
             screen.shows(text)

@@ -1,0 +1,75 @@
+"""Editing a file in the user's own editor, which has the terminal for as long as it runs."""
+
+import os
+import shlex
+import signal
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from textual.app import App, SuspendNotSupported
+
+from resumes.errors import InvalidArgument
+
+TAKE_LINES: Final = frozenset(
+    [
+        "vi",
+        "vim",
+        "nvim",
+        "nano",
+        "pico",
+        "emacs",
+        "emacsclient",
+        "micro",
+        "kak",
+        "joe",
+        "jed",
+        "ne",
+        "mg",
+    ]
+)
+"""Editors known to begin at a line that is given as `+LINE`."""
+
+
+def editor_command(
+    path: Path, line: int | None, environment: Mapping[str, str] = os.environ
+) -> list[str]:
+    """Return the command that edits the file, at the line if the editor is known to take one.
+
+    Raises InvalidArgument if the user's setting is no command.
+    """
+    setting = environment.get("VISUAL") or environment.get("EDITOR") or "vi"
+    try:
+        words = shlex.split(setting) or ["vi"]
+    except ValueError as error:
+        raise InvalidArgument(f'Cannot run the editor "{setting}": {error}') from error
+    takes_line = line is not None and Path(words[0]).name in TAKE_LINES
+    return [*words, *([f"+{line}"] if takes_line else []), str(path)]
+
+
+def edit(app: App[object], path: Path, line: int | None) -> bool:
+    """Open the file in the editor, and wait for that; return whether the file was changed.
+
+    Raises InvalidArgument if it cannot be edited here, or the editor says that it failed.
+    """
+    command = editor_command(path, line)
+    # The editor's own affair: the terminal sends an interrupt to both.
+    before = signal.signal(signal.SIGINT, lambda *_: None)
+    try:
+        saved = _state(path)
+        with app.suspend():
+            code = subprocess.run(command, check=False).returncode
+        if code:
+            raise InvalidArgument(f"{command[0]} failed (exit code {code})")
+        return _state(path) != saved
+    except (OSError, SuspendNotSupported) as error:
+        reason = getattr(error, "strerror", None) or "this terminal cannot be handed over"
+        raise InvalidArgument(f"Cannot edit with {command[0]}: {reason}") from error
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _state(path: Path) -> tuple[int, int, int]:
+    found = path.stat()
+    return found.st_ino, found.st_size, found.st_mtime_ns

@@ -1,0 +1,302 @@
+"""What every list can do: filter, sort, mark, and stay where the reader is."""
+
+import asyncio
+from datetime import timedelta
+
+import pytest
+
+from resumes.store import api_keys, import_requests, search_index, stored_resumes
+from resumes.store.accounts import get_account
+from resumes.store.import_ledger import FileOutcome
+from resumes.store.store import Store
+from tests.support.terminal.builders import (
+    a_document,
+    a_file,
+    an_account,
+    an_id,
+    stored,
+    stored_many,
+)
+from tests.support.terminal.driving import (
+    HandClock,
+    at_rest,
+    lines,
+    presses,
+    running,
+    segments,
+    shows,
+    shows_no,
+    tells,
+    toasts,
+    types,
+    until,
+)
+
+pytestmark = pytest.mark.anyio
+
+
+def titles(screen: list[str]) -> list[str]:
+    """The titles `Number …` from top to bottom, those that are marked with a sign before them."""
+    return [
+        f"{'●' * ('●' in line)}{line.partition('Number ')[2].split()[0]}"
+        for line in screen
+        if "Number " in line
+    ]
+
+
+# Filtering
+
+
+async def test_imports_are_filtered_by_name_account_and_reason(store: Store) -> None:
+    an_account(store, "zoe")
+    a_file(store, an_id("1"), name="ana/nurse.json")
+    a_file(store, an_id("2"), FileOutcome.DONE, name="ana/nursery.json")
+    a_file(store, an_id("3"), FileOutcome.HELD, account="zoe", reason="quota_reached")
+    async with running(store, screen="imports") as pilot:
+        await shows(pilot.app, "1 of 3")
+        await types(pilot, "/nurse")
+        await shows(pilot.app, "1 of 2", "ana/nurse.json", "ana/nursery.json")
+        await types(pilot, "\n")
+        await presses(pilot, "escape")
+        await shows(pilot.app, "1 of 3")
+        await types(pilot, "/zoe\n")
+        await shows(pilot.app, '"zoe"', "1 of 1", "zoe/cv-3.json")
+        await presses(pilot, "escape")
+        await types(pilot, "/plan full\n")
+        await shows(pilot.app, "1 of 1", "zoe/cv-3.json")
+
+
+async def test_a_filter_looks_through_more_files_than_a_page_holds(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tui.screens.import_rows.MAX_FILES", 2)
+    monkeypatch.setattr("tui.screens.import_rows.MAX_LOOKS", 2)
+    for number in range(24):
+        name = "ana/rare.json" if number in (0, 23) else f"ana/cv-{number}.json"
+        a_file(store, f"{number:024x}", FileOutcome.DONE, name=name)
+    async with running(store, screen="imports") as pilot:
+        await shows(pilot.app, "1 of 24")
+        await types(pilot, "/rare\n")
+        await shows(pilot.app, "1 of 2")
+
+
+@pytest.mark.parametrize(
+    ("screen", "text", "found", "other"),
+    [
+        ("accounts", "zoé", "zoe", "ana "),
+        ("plans", "busi", "business", "free"),
+        ("keys", "sync", "ats sync", "crm"),
+        ("health", "disk", "disk", "settings"),
+    ],
+)
+async def test_every_other_list_is_filtered_alike(
+    store: Store, screen: str, text: str, found: str, other: str
+) -> None:
+    an_account(store, "zoe")
+    api_keys.create_key(store, "ana", name="crm")
+    api_keys.create_key(store, "zoe", name="ats sync")
+    async with running(store, screen=screen) as pilot:
+        await shows(pilot.app, found, other)
+        await types(pilot, f"/{text}\n")
+        await shows_no(pilot.app, f" {other}")
+        await shows(pilot.app, f'"{text}"', found)
+        await presses(pilot, "escape")
+        await shows(pilot.app, other)
+        await types(pilot, "/nowhere")
+        await shows(pilot.app, 'No matches for "nowhere"')
+
+
+async def test_what_matches_is_highlighted(store: Store) -> None:
+    stored(store, a_document(title="Zoé Łódź"), a_document(title="Ada"))
+    async with running(store) as pilot:
+        await shows(pilot.app, "1 of 2")
+        await types(pilot, "/lodz\n")
+        await shows(pilot.app, "1 of 1")
+
+        def marked() -> list[str]:
+            return [one.text for one in segments(pilot.app) if one.style and one.style.underline]
+
+        await until(lambda: "Łódź" in marked(), marked)
+        await presses(pilot, "escape")
+        await until(lambda: "Łódź" not in marked(), marked)
+
+
+async def test_clearing_the_filter_leaves_the_cursor_on_what_was_found(store: Store) -> None:
+    ids = stored_many(store, 30)
+    async with running(store) as pilot:
+        await shows(pilot.app, "1 of 30")
+        await types(pilot, "/Number 17\n")
+        await shows(pilot.app, "1 of 1")
+        await presses(pilot, "escape")
+        await shows(pilot.app, "18 of 30")
+        await presses(pilot, "d")
+        await tells(pilot.app, 'Deleting "Number 17" in 10 s. Press u to undo.')
+    assert ids
+
+
+async def test_what_was_found_far_down_is_where_the_list_then_begins(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tui.widgets.paged_list.PAGES_READ_ANEW", 2)
+    monkeypatch.setattr("tui.screens.resumes.PAGE_SIZE", 5)
+    stored_many(store, 60)
+    async with running(store) as pilot:
+        await shows(pilot.app, "Number 0")
+        await types(pilot, "/Number 42\n")
+        await shows(pilot.app, "1 of 1")
+        await presses(pilot, "escape")
+        await shows(pilot.app, "Number 43")
+        assert titles(lines(pilot.app))[0] == "42"
+        await presses(pilot, "d")
+        await tells(pilot.app, 'Deleting "Number 42" in 10 s. Press u to undo.')
+        await presses(pilot, "g")
+        await shows(pilot.app, "Number 0")
+
+
+# Sorting
+
+
+async def test_resumes_and_imports_can_be_listed_newest_first(store: Store) -> None:
+    stored_many(store, 250)
+    a_file(store, an_id("1"))
+    a_file(store, an_id("2"), FileOutcome.DONE)
+    async with running(store) as pilot:
+        await shows(pilot.app, "Number 0")
+        await presses(pilot, "s")
+        await shows(pilot.app, "newest first", "Number 249")
+        assert titles(lines(pilot.app))[:3] == ["249", "248", "247"]
+        for _ in range(12):
+            await presses(pilot, "G")
+            await at_rest(pilot)
+        await shows(pilot.app, "250 of 250", "Number 0")
+        stored(store, a_document(title="Number 250"))
+        await presses(pilot, "g", "r")
+        await shows(pilot.app, "Number 250")
+        await presses(pilot, "2")
+        await shows(pilot.app, "failed first · 1 of 2")
+        await presses(pilot, "s")
+        await shows(pilot.app, "newest first · 1 of 2")
+        (first, second) = [line for line in lines(pilot.app) if "/cv-" in line]
+        assert "cv-2" in first
+        assert "cv-1" in second
+        await presses(pilot, "1")
+        await shows(pilot.app, "newest first", "Number 250")
+
+
+@pytest.mark.parametrize("indexed", [0, 3, 6])
+async def test_what_is_found_can_be_listed_newest_first(store: Store, indexed: int) -> None:
+    stored_many(store, indexed)
+    with search_index.Indexer(store) as indexer:
+        while indexer.step() < 0.2:
+            await asyncio.sleep(0)
+    stored_many(store, 6 - indexed)
+    async with running(store) as pilot:
+        await shows(pilot.app, "1 of 6")
+        await types(pilot, "/number\n")
+        await shows(pilot.app, '"number" · 1 of 6')
+        before = titles(lines(pilot.app))
+        await presses(pilot, "s")
+        await shows(pilot.app, "newest first")
+        await until(lambda: titles(lines(pilot.app)) == before[::-1])
+
+
+async def test_keys_can_be_listed_by_last_use(store: Store) -> None:
+    for name in ("first", "second"):
+        api_keys.create_key(store, "ana", name=name)
+    async with running(store, screen="keys") as pilot:
+        await shows(pilot.app, "2 keys", "first", "second")
+        await presses(pilot, "s")
+        await shows(pilot.app, "newest first")
+        rows = [line for line in lines(pilot.app) if "key_" in line]
+        assert "second" in rows[0]
+        await presses(pilot, "s")
+        await shows(pilot.app, "last used first")
+
+
+# Marks
+
+
+async def test_marked_resumes_are_deleted_together_and_come_back_together(store: Store) -> None:
+    clock = HandClock()
+    stored_many(store, 5)
+    async with running(store, clock=clock) as pilot:
+        await shows(pilot.app, "1 of 5")
+        await presses(pilot, "space", "down", "space")
+        await shows(pilot.app, "2 marked")
+        assert titles(lines(pilot.app)) == ["●0", "1", "●2", "3", "4"]
+        await presses(pilot, "d")
+        await tells(pilot.app, "Deleting 2 resumes in 10 s. Press u to undo.")
+        await shows_no(pilot.app, "marked")
+        await presses(pilot, "u")
+        await tells(pilot.app, "Undid the deletion of 2 resumes.")
+        await presses(pilot, "g", "space", "space", "d")
+        clock.now_s += 11
+        await until(lambda: "Deleted 2 resumes." in toasts(pilot.app))
+        await shows_no(pilot.app, "Deleting in")
+    account = get_account(store, "ana")
+    left = stored_resumes.list_page(store, account.id).entries
+    assert [entry.title for entry in left] == ["Number 2", "Number 3", "Number 4"]
+
+
+async def test_marks_stay_while_the_filter_changes_and_esc_takes_them_away(store: Store) -> None:
+    stored_many(store, 12)
+    async with running(store) as pilot:
+        await shows(pilot.app, "1 of 12")
+        await types(pilot, "/Number 3\n")
+        await shows(pilot.app, "1 of 1")
+        await presses(pilot, "space", "escape")
+        await shows(pilot.app, "of 12", "1 marked")
+        await types(pilot, "/Number 5\n")
+        await shows(pilot.app, "1 of 1")
+        await presses(pilot, "space", "escape")
+        await shows(pilot.app, "of 12", "2 marked")
+        await presses(pilot, "escape")
+        await shows_no(pilot.app, "marked")
+
+
+async def test_only_marked_resumes_are_exported(store: Store, tmp_path: object) -> None:
+    stored_many(store, 3)
+    async with running(store) as pilot:
+        await shows(pilot.app, "1 of 3")
+        await presses(pilot, "space", "space", "x")
+        await shows(pilot.app, "Resumes       2 marked")
+        await presses(pilot, "ctrl+u")
+        await types(pilot, f"{tmp_path}/out\n")
+        await until(lambda: "Exported 2 resumes" in "".join(toasts(pilot.app)))
+
+
+async def test_marked_files_are_retried_as_far_as_they_failed(store: Store) -> None:
+    for digit in "123":
+        a_file(store, an_id(digit))
+    a_file(store, an_id("4"), FileOutcome.HELD, reason="quota_reached")
+    async with running(store, screen="imports") as pilot:
+        await shows(pilot.app, "1 of 4")
+        await presses(pilot, "space", "space", "down", "space", "t")
+        await until(lambda: "Queued 2 files for retry" in "".join(toasts(pilot.app)))
+    requests = import_requests.list_requests(store)
+    assert sorted(one.claim_id[0] for one in requests) == ["2", "3"]
+
+
+# Where the cursor is
+
+
+async def test_the_cursor_goes_to_what_was_created(store: Store) -> None:
+    api_keys.create_key(store, "ana", name="old", lifetime=timedelta(days=1))
+    async with running(store, screen="accounts") as pilot:
+        await shows(pilot.app, "1 account")
+        await types(pilot, "nzoe\n\n")
+        await until(lambda: "Created zoe" in "".join(toasts(pilot.app)))
+        await shows(pilot.app, "2 accounts")
+        await at_rest(pilot)
+        await presses(pilot, "enter")
+        await shows(pilot.app, "Accounts › zoe › Resumes")
+
+
+async def test_a_stray_line_creates_no_key(store: Store) -> None:
+    async with running(store, screen="keys") as pilot:
+        await shows(pilot.app, "No keys yet")
+        await types(pilot, "wrong\n")
+        await at_rest(pilot)
+        await presses(pilot, "escape")
+        await shows(pilot.app, "0 keys")
+    assert api_keys.list_keys(store) == []
