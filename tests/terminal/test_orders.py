@@ -196,14 +196,14 @@ async def test_a_page_of_the_account_before_is_not_shown(store: Store) -> None:
         await presses(pilot, "3")
         await shows(pilot.app, "2 accounts")
         await presses(pilot, "j", "enter")
-        await shows(pilot.app, "zoe · 1 of 1", "Of zoe")
+        await shows(pilot.app, "zoe › Resumes · 1 of 1", "Of zoe")
 
         late.go.set()
         await until(late.ended.is_set)
         await at_rest(pilot)
         await pilot.pause()
 
-        await shows(pilot.app, "zoe · 1 of 1", "Of zoe")
+        await shows(pilot.app, "zoe › Resumes · 1 of 1", "Of zoe")
 
 
 async def test_the_resume_beside_the_list_is_that_of_the_cursor_whichever_is_read_first(
@@ -307,13 +307,13 @@ async def test_while_the_store_is_gone_all_can_be_looked_at_and_afterwards_it_is
     [
         ("keys", ("n",)),
         ("keys", ("D", "w", "e", "b", "enter")),
-        ("keys", ("R", "enter")),
+        ("keys", ("R", "enter", "enter")),
         ("imports", ("t",)),
         ("imports", ("R",)),
         ("accounts", ("D",)),
         ("accounts", ("p",)),
-        ("accounts", ("n", *"bea", "enter")),
-        ("plans", ("n", *"big", "enter")),
+        ("accounts", ("n", *"bea", "enter", "enter")),
+        ("plans", ("n", *"big", "enter", "enter")),
     ],
     ids=lambda value: value if isinstance(value, str) else "".join(value),
 )

@@ -1,7 +1,7 @@
 """The API keys screen: the list, a new key shown once, revoking."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
-from datetime import datetime, timedelta
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import timedelta
 from functools import partial
 from operator import attrgetter
 from types import MappingProxyType
@@ -103,33 +103,23 @@ def label(key: KeyInfo) -> str:
     return key.name.strip() or key.id
 
 
-def find_rotated(keys: Iterable[KeyInfo]) -> set[str]:
-    """Return the IDs of keys that end because another one of the same name took their place."""
-    newest: dict[tuple[str, str], KeyInfo] = {}
-    rotated = set()
-    for key in sorted(keys, key=lambda key: key.created_at, reverse=True):
-        after = newest.setdefault((key.account, key.name), key)
-        if after is not key and key.name and key.expires_at is not None:
-            made_us = int(datetime.fromisoformat(after.created_at).timestamp() * 1_000_000)
-            if key.expires_at <= later(made_us, api_keys.MAX_GRACE):
-                rotated.add(key.id)
-    return rotated
-
-
-def state_words(key: KeyInfo, *, is_rotated: bool) -> str:
+def state_words(key: KeyInfo) -> str:
     """Return the state: active, until when and why, revoked or expired; or that it was never shown."""
     if key.state is not KeyState.ACTIVE:
         return key.state
     if key.shown_at is None:
         return NEVER_SHOWN
-    ends = "rotated, ends" if is_rotated else "expires"
-    return "active" if key.expires_at is None else f"{ends} {minute(key.expires_at)}"
+    return "active" if key.expires_at is None else f"{_ends(key)} {minute(key.expires_at)}"
 
 
-def columns(clock: Clock, rotated: Set[str]) -> Sequence[ListColumn[KeyInfo]]:
+def _ends(key: KeyInfo) -> str:
+    return "expires" if key.replaced_by is None else "rotated, ends"
+
+
+def columns(clock: Clock) -> Sequence[ListColumn[KeyInfo]]:
     """Return the columns of the list of keys. `clock` says what `ago` counts from."""
     return (
-        ListColumn("STATE", STATE_CELLS, lambda key: state_cell(key, clock(), key.id in rotated)),
+        ListColumn("STATE", STATE_CELLS, lambda key: state_cell(key, clock())),
         ListColumn("NAME", 0, lambda key: text_cell(key.name or None, "bold"), at_most=40),
         ListColumn("ACCOUNT", 0, lambda key: text_cell(key.account)),
         ListColumn("ID", 16, lambda key: text_cell(key.id, "dim")),
@@ -143,7 +133,7 @@ def _age(instant: str | None, now_us: int) -> Content:
     return safe("never" if instant is None else age(instant, now_us), "dim")
 
 
-def state_cell(key: KeyInfo, now_us: int, is_rotated: bool) -> Content:
+def state_cell(key: KeyInfo, now_us: int) -> Content:
     """Return the state after a sign, so that it is readable without color."""
     if key.state is not KeyState.ACTIVE:
         return safe(f"{_SIGNS[key.state]} {key.state}", "dim")
@@ -151,8 +141,7 @@ def state_cell(key: KeyInfo, now_us: int, is_rotated: bool) -> Content:
         return safe(f"! {NEVER_SHOWN}", "$text-warning")
     if key.expires_at is None:
         return safe(f"{_SIGNS[key.state]} active", "$text-success")
-    ends = "rotated, ends" if is_rotated else "expires"
-    return safe(f"~ {ends} {_short(key.expires_at, now_us)}", "$text-warning")
+    return safe(f"~ {_ends(key)} {_short(key.expires_at, now_us)}", "$text-warning")
 
 
 def _short(instant: str, now_us: int) -> str:
@@ -160,7 +149,7 @@ def _short(instant: str, now_us: int) -> str:
     return minute(instant)[5:] if instant < later(now_us, FAR) else day(instant)
 
 
-def facts(key: KeyInfo, now_us: int, *, is_rotated: bool) -> list[Fact]:
+def facts(key: KeyInfo, now_us: int) -> list[Fact]:
     """Return everything that is known of the key; times are UTC."""
     used = ago(key.last_used_at, now_us)
     if key.last_used_at is not None:
@@ -169,7 +158,7 @@ def facts(key: KeyInfo, now_us: int, *, is_rotated: bool) -> list[Fact]:
         ("Key", f"{key.masked}  ({key.id})"),
         ("Account", key.account),
         ("Name", key.name or NONE),
-        ("State", state_words(key, is_rotated=is_rotated)),
+        ("State", state_words(key)),
         ("Created", f"{minute(key.created_at)}, shown {minute(key.shown_at)}"),
         ("Last used", used),
         ("Expires", minute(key.expires_at)),
@@ -221,8 +210,7 @@ class KeysScreen(ListScreen[KeyInfo]):
     BINDINGS: ClassVar[list[BindingType]] = bindings(Place.KEYS)
 
     def columns(self) -> Sequence[ListColumn[KeyInfo]]:
-        self._rotated = set[str]()
-        return columns(self.session.store.clock, self._rotated)
+        return columns(self.session.store.clock)
 
     def labels(self) -> Mapping[str, str]:
         key = self.list.current
@@ -242,8 +230,6 @@ class KeysScreen(ListScreen[KeyInfo]):
         return partial(read_keys, account=self.account)
 
     def page_arrived(self, read: PageRead[KeyInfo]) -> None:
-        self._rotated.clear()
-        self._rotated |= find_rotated(read.rows)
         if not read.about:
             self.list.say_when_empty(*no_accounts(self.session))
         elif self.session.read_only:
@@ -277,7 +263,7 @@ class KeysScreen(ListScreen[KeyInfo]):
 
     def facts(self, key: KeyInfo) -> list[Fact]:
         """Return everything that is known of the key, now."""
-        return facts(key, self.session.store.clock(), is_rotated=key.id in self._rotated)
+        return facts(key, self.session.store.clock())
 
     # A key that is made, here or elsewhere.
 

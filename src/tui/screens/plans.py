@@ -309,6 +309,7 @@ class PlanForm(Dialog[PlanInfo]):
         # Whoever sets a line is told that it changed, and would take the problem away.
         with self.prevent(SafeInput.Changed):
             self._fill(plan)
+        self._maximum.focus()
         self._tell_problem(f"{conflict}: {others}. Nothing was saved. The current plan is shown.")
 
     def show_failure(self, failure: Failure) -> None:

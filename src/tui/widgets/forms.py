@@ -38,6 +38,7 @@ class TextButton(Button):
         if is_default:
             label = joined([label, safe("↵")], by=" ")
         super().__init__(label, id=id, variant=variant, compact=True)
+        self.active_effect_duration = 0  # during it, enter would be lost
 
 
 class Choices(Select[str]):
