@@ -274,8 +274,7 @@ class ResumesApp(App[int]):
             self.failure = error
             self.call_from_thread(self.exit, None, 1)
             return
-        for mode in MODES:
-            mode.load()
+        next(mode for mode in MODES if mode.name == self._first_screen).load()
         self.post_message(self.Opened(session))
 
     @on(Opened)
@@ -286,11 +285,12 @@ class ResumesApp(App[int]):
 
         # Looking through all that is loaded by now would hold up keys for a tenth of a second.
         gc.freeze()
+        gc.enable()
         self._session = opened.session
         self.theme = theme_of(opened.session.settings.theme)
         self.set_keymap(opened.session.keymap)
         for mode in MODES:
-            self.add_mode(mode.name, partial(mode.load(), opened.session))
+            self.add_mode(mode.name, partial(mode.make, opened.session))
         self._pending_deletions = PendingDeletions(self, opened.session)
         self.switch_mode(self._first_screen)
         self._cache = QueryCache()
