@@ -86,6 +86,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         limits = [limit for name, limit in LIMITS_S.items() if item.get_closest_marker(name)]
         if limits and item.get_closest_marker("timeout") is None:
             item.add_marker(pytest.mark.timeout(max(limits)))
+    # Whoever has nothing to do takes from the end, and what is begun last must not be long.
+    items.sort(key=_minutes_of, reverse=True)
+
+
+def _minutes_of(item: pytest.Item) -> int:
+    return max((one.kwargs.get("minutes", 0) for one in item.iter_markers("campaign")), default=0)
 
 
 def _engine_of(item: pytest.Item) -> str | None:

@@ -114,11 +114,23 @@ class Key:
     secret: str
     expires_us: int | None = None
     is_revoked: bool = False
+    successor: "Key | None" = None
+    """The key that it was rotated to."""
 
     def counts(self, now_us: int) -> bool:
         """Whether a request with it is let in."""
         is_expired = self.expires_us is not None and now_us >= self.expires_us
         return self.account.is_open and not self.is_revoked and not is_expired
+
+    def can_be_rotated(self, now_us: int) -> bool:
+        """Whether it counts, and none counts that it was rotated to."""
+        is_rotated = self.successor is not None and self.successor.counts(now_us)
+        return self.counts(now_us) and not is_rotated
+
+    def put_back(self, was: "Key", account: Account) -> None:
+        """It is as it was, in this account."""
+        self.account, self.expires_us, self.is_revoked = account, was.expires_us, was.is_revoked
+        self.successor = was.successor
 
 
 @dataclass(eq=False, slots=True)
@@ -145,8 +157,8 @@ class Export:
     resumes: dict[str, Stored]
     contents: dict[int, str]
     imported: dict[str, Body]
-    keys: dict[Key, int | None]
-    """The keys that came along, with the time that each expires."""
+    keys: dict[Key, Key]
+    """The keys that came along, as each was."""
 
     def as_account(self, name: str, account_id: str) -> Account:
         """The account that comes of it."""
@@ -186,7 +198,7 @@ class Backup:
     def put_back_key(self, key: Key) -> None:
         """The key is as it was."""
         was = self.keys[key]
-        key.account, key.expires_us, key.is_revoked = was.account, was.expires_us, was.is_revoked
+        key.put_back(was, was.account)
 
 
 @dataclass(frozen=True, slots=True)

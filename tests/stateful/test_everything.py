@@ -62,7 +62,7 @@ def making(
     [
         1,
         pytest.param(machine.FEW, marks=pytest.mark.slow),
-        pytest.param(2_000, marks=pytest.mark.campaign),
+        pytest.param(2_000, marks=pytest.mark.campaign(minutes=4)),
     ],
 )
 def test_everything_goes_as_the_model_says_in_process(
@@ -74,7 +74,7 @@ def test_everything_goes_as_the_model_says_in_process(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("examples", [1, pytest.param(50, marks=pytest.mark.campaign)])
+@pytest.mark.parametrize("examples", [1, pytest.param(50, marks=pytest.mark.campaign(minutes=5))])
 def test_everything_goes_as_the_model_says_with_processes(
     engine: Engine, tmp_path: Path, examples: int, is_seeded: bool
 ) -> None:

@@ -79,7 +79,7 @@ def make_an_account(admin: Admin) -> None:
     admin.types(b"ana" + ENTER + ENTER, "2 accounts", "Created ana (plan:")
     # What stands beside the list is the account at the cursor.
     admin.types(b"g", "│ ana")
-    admin.types(b"p", "business", "Choose plan")
+    admin.types(b"p", "Choose plan", "current")
     admin.types(b"G" + ENTER, "Changed ana to plan business.")
 
 

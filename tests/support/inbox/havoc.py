@@ -40,7 +40,7 @@ class Havoc:
 
     def _let_work(self, importer: Watch) -> None:
         # It starts in about half a second, and goes on with what was left before it takes more.
-        threading.Event().wait(self._chosen.uniform(0.5, 3.0))
+        threading.Event().wait(self._chosen.uniform(0.5, 2.0))
         assert importer.is_running, importer.log
 
 

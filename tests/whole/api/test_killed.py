@@ -27,7 +27,7 @@ LONG = 200
 
 @pytest.fixture(
     scope="module",
-    params=[SHORT, pytest.param(LONG, marks=pytest.mark.campaign)],
+    params=[SHORT, pytest.param(LONG, marks=pytest.mark.campaign(minutes=6))],
     ids=["short", "long"],
 )
 def history(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> History:

@@ -38,8 +38,8 @@ class Stops(NamedTuple):
     params=[
         ("1", 1),
         ("2", 1),
-        pytest.param(("1", LONG), marks=pytest.mark.campaign),
-        pytest.param(("2", LONG), marks=pytest.mark.campaign),
+        pytest.param(("1", LONG), marks=pytest.mark.campaign(minutes=3)),
+        pytest.param(("2", LONG), marks=pytest.mark.campaign(minutes=3)),
     ],
     ids=lambda param: f"{param[0]} workers, {param[1]} stops",
 )

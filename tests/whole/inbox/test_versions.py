@@ -14,7 +14,7 @@ from tests.support.inbox.writers import Writers, all_of
 pytestmark = pytest.mark.slow
 
 
-@pytest.mark.parametrize("kills", [5, pytest.param(500, marks=pytest.mark.campaign)])
+@pytest.mark.parametrize("kills", [5, pytest.param(500, marks=pytest.mark.campaign(minutes=13))])
 def test_no_version_is_lost_or_doubled_however_it_is_written_and_whoever_is_killed(
     tmp_path: Path, say: Callable[[str], None], kills: int
 ) -> None:
