@@ -26,7 +26,7 @@ from importer.inbox import find_inboxes, iter_inbox
 from importer.intake import Intake
 from importer.notices import FileReport, Notices, Progress, Summary, as_report
 from importer.options import Options
-from importer.recovery import find_claimed, plan_recovery
+from importer.recovery import plan_recovery
 from importer.slices import Pipeline
 from importer.slots import Slot
 from importer.watcher import Changes, Marked
@@ -120,8 +120,6 @@ class Importer:
         """Files that a process had under way that is gone."""
         self.stands_by = self._has_led = False
         """Whether another importer works in the folder; and whether this one ever did."""
-        self._is_emptied = False
-        """Whether what lies in ROOT/.work was looked for."""
         self._left_slots: set[int] = {0}
         """Slots of processes that are gone, whose files are not gone on with yet."""
         self._maintenance_due = self._accounts_due = monotonic()
@@ -379,9 +377,6 @@ class Importer:
                 if number:
                     slot.leave()
             self._left_slots.discard(number)
-        if 0 not in self._left_slots and not self._is_emptied:
-            self._resume(find_claimed(self._root))
-            self._is_emptied = True
 
     def _go_on_with(self, slot: Slot) -> None:
         entries = slot.load()
@@ -404,14 +399,11 @@ class Importer:
             self._hold(ended.work.claim)
         self._pipeline.adopt(plan.ended)
         self._intake.suspect(plan.suspects)
-        self._resume(plan.resumed)
-        for _ in entries:
-            self._observe(Step.RECOVERED)
-
-    def _resume(self, candidates: Iterable[Candidate]) -> None:
-        for one in candidates:
+        for one in plan.resumed:
             self._hold(one.claim)
             self._resumed.append(one)
+        for _ in entries:
+            self._observe(Step.RECOVERED)
 
     def _hold(self, claim: Claim) -> None:
         self._intake.hold(claim)

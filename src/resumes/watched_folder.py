@@ -21,11 +21,10 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from resumes.errors import InvalidArgument
-from resumes.store import identifiers
 from resumes.store.closed import read_facts
 from resumes.store.store import Store
 from resumes.text import counted, escaped
-from resumes.watched_names import OWN, REPORT, WORK
+from resumes.watched_names import OWN, REPORT
 
 MARK: Final = "store"
 MAX_MARK_BYTES: Final = 4_096
@@ -182,7 +181,7 @@ def remedy_for_other(root: Path) -> str:
 
 
 def count_waiting(root: Path) -> Mapping[tuple[str, str], int]:
-    """Count the held and claimed files by their folder below ROOT and their account's id."""
+    """Count the held files by their folder below ROOT and their account's id."""
     return Counter(_iter_waiting(root))
 
 
@@ -192,11 +191,6 @@ def _iter_waiting(root: Path) -> Iterator[tuple[str, str]]:
             held = HELD_NAME.fullmatch(name)
             if held is not None and not name.endswith(REPORT):
                 yield f"{HELD}/{folder.name}", held[2]
-    for workspace in _folders(root / WORK):
-        for folder in _folders(workspace):
-            if identifiers.ACCOUNT_ID.fullmatch(folder.name):
-                for _ in filter(identifiers.RESUME_ID.fullmatch, _names(folder)):
-                    yield f"{WORK}/{workspace.name}/{folder.name}", folder.name
 
 
 def _folders(path: Path) -> list[Path]:

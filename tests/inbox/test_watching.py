@@ -153,7 +153,7 @@ def test_folders_made_together_with_a_file_are_heard_of(bench: Bench, watcher: W
 def test_our_own_moves_are_not_heard(bench: Bench, watcher: Watcher) -> None:
     claimed = drop(bench.root, "ana/1.json")
     bench.hear(watcher, "ana")
-    for outcome in (".work", "_done"):
+    for outcome in (".importer", "_done"):
         (bench.root / outcome).mkdir()
         claimed = claimed.rename(bench.root / outcome / "1.json")
     drop(bench.root, "_done/1.report.json")
