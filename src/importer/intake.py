@@ -165,7 +165,7 @@ class Intake:
     def next_batch(self, slot: int = 0) -> list[Candidate]:
         """Return files to try next, one of each account in turn, by the process with this slot.
 
-        Helpers get none of accounts that are nearly full: those files have to queue up in one
+        A helper gets none of accounts that are nearly full: those files have to queue up in one
         order.
         """
         batch: list[Candidate] = []

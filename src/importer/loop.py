@@ -21,7 +21,7 @@ from importer.failpoints import Observer, Step, unobserved
 from importer.files import escaped
 from importer.filing import FAILED
 from importer.held import FailedFiles, Returns
-from importer.helpers import Batch, Helpers, Setup
+from importer.helper import SLOT, Batch, Helper, Setup
 from importer.inbox import find_inboxes, iter_inbox
 from importer.intake import Intake
 from importer.notices import FileReport, Notices, Progress, Summary, as_report
@@ -102,17 +102,15 @@ class Importer:
         )
         self._returns = Returns(store, root)
         self._failed_files = FailedFiles(store, root)
-        self._helpers = Helpers(
-            lambda number: Setup(store.url, root, number, options, observe),
-            most=options.workers,
-            min_backlog=options.tuning.workers_from,
+        self._helper = Helper(
+            Setup(store.url, root, options, observe),
             on_answer=self._changes.wake,
             monotonic=monotonic,
         )
         self._summary = Summary()
         self._held_ids: set[str] = set()
         self.filed = 0
-        """How many files were filed so far, by this process and its helpers."""
+        """How many files were filed so far, by this process and its helper."""
         self._accounts: list[AccountInfo] = []
         self._unknown_ids: set[str] = set()
         """Those of the finding, that the store does not know."""
@@ -137,7 +135,7 @@ class Importer:
     @property
     def is_stuck(self) -> bool:
         """Whether something could not be filed away; nothing new is taken while that is so."""
-        return self._pipeline.is_stuck or self._helpers.is_stuck
+        return self._pipeline.is_stuck or self._helper.is_stuck
 
     @property
     def folders(self) -> list[str]:
@@ -152,12 +150,12 @@ class Importer:
     @property
     def has_answers(self) -> bool:
         """Whether a helper is through with something."""
-        return self._helpers.has_answers
+        return self._helper.has_answers
 
     @property
     def has_work(self) -> bool:
         """Whether there is something to do now, or under way."""
-        return self._can_go_on or self._helpers.is_busy
+        return self._can_go_on or self._helper.is_busy
 
     @property
     def _can_go_on(self) -> bool:
@@ -172,7 +170,7 @@ class Importer:
         return bool(self._pipeline.can_go_on or self._resumed or self._returns.are_due)
 
     def wait_s(self) -> float:
-        """Seconds until there is something to do, apart from what changes or helpers say."""
+        """Seconds until there is something to do, apart from what changes or a helper says."""
         now = self._monotonic()
         if not self._slot.is_held:
             return max(0.0, self._lead_due - now)
@@ -219,7 +217,7 @@ class Importer:
         ends_at = time.monotonic() + ROUND_S
         while True:
             self.turn()
-            if self._helpers.is_busy and not self._can_go_on:
+            if self._helper.is_busy and not self._can_go_on:
                 self._changes.wait(MAINTENANCE_INTERVAL_S)
             if not self.has_work or time.monotonic() >= ends_at:
                 return self.filed - before
@@ -234,13 +232,13 @@ class Importer:
             self._maintenance_due = self._monotonic() + MAINTENANCE_INTERVAL_S
         elif self._intake.wants_owners:
             self._find_owners()
-        self._hear_helpers()
+        self._hear_helper()
         self._pipeline.commit()
         self._pipeline.go_on()
         if not self.is_stuck and not self._left_slots:
             self._intake.look()
             self._check_account_owners()
-            self._give_helpers()
+            self._give_helper()
             self._take()
             self._pipeline.commit()
         self._note_ends(*self._pipeline.take_ends())
@@ -278,7 +276,7 @@ class Importer:
 
     def _let_go(self) -> None:
         """Have nothing under way any more."""
-        self._helpers.end()
+        self._helper.end()
         self._pipeline.drop()
         self._resumed.clear()
         self._intake.give_up()
@@ -365,8 +363,9 @@ class Importer:
 
     def _recover(self) -> None:
         """Go on with what processes had under way that are gone. Raises StoreError and OSError."""
-        self._helpers.reap()
-        self._left_slots |= set(slots.list_numbers(self._root)) - {0} - self._helpers.slots
+        self._helper.reap()
+        ours = {0, SLOT} if self._helper.is_running else {0}
+        self._left_slots |= set(slots.list_numbers(self._root)) - ours
         for number in sorted(self._left_slots):
             slot = self._slot if number == 0 else Slot(self._root, number)
             if number and not slot.take():
@@ -410,17 +409,15 @@ class Importer:
         if claim.is_return:
             self._returns.hold(claim)
 
-    def _give_helpers(self) -> None:
-        """Have helpers if there is a backlog, and give them files."""
+    def _give_helper(self) -> None:
+        """Have a helper if there is a backlog, and give it files."""
         is_working = self._pipeline.under_way > 0
-        self._helpers.supervise(backlog=self._intake.backlog, is_working=is_working)
-        for helper in self._helpers.iter_free():
-            candidates = self._intake.next_batch(helper.slot)
-            if candidates:
-                helper.give(Batch(candidates, self._queues.by_account))
+        self._helper.supervise(backlog=self._intake.backlog, is_working=is_working)
+        while self._helper.is_free and (candidates := self._intake.next_batch(SLOT)):
+            self._helper.give(Batch(candidates, self._queues.by_account))
 
-    def _hear_helpers(self) -> None:
-        for batch, answer in self._helpers.iter_answers():
+    def _hear_helper(self) -> None:
+        for batch, answer in self._helper.iter_answers():
             for report in answer.reports:
                 self._filed(report)
             for key, sentence in answer.remarks:
@@ -477,8 +474,8 @@ class Importer:
 
     @property
     def _under_way(self) -> int:
-        """Files that are read and not filed, by us and by helpers."""
-        return self._pipeline.under_way + self._helpers.under_way
+        """Files that are read and not filed, by us and by the helper."""
+        return self._pipeline.under_way + self._helper.under_way
 
     def progress(self) -> Progress:
         """Return how far everything is."""
@@ -520,7 +517,7 @@ class Importer:
 
     def close(self) -> None:
         """Let other importers go on with what is left."""
-        self._helpers.end()
-        self._hear_helpers()
+        self._helper.end()
+        self._hear_helper()
         self._pipeline.drop()
         self._slot.leave()

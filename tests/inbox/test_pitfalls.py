@@ -786,7 +786,7 @@ def test_i15_a_backlog_has_a_worker_and_every_file_is_imported_once(
     for number in range(300):
         drop(root, f"ana/{number}.json", a_document(str(number)))
     notices = Notices(told.notices.append)
-    options = Options(workers=1, tuning=Tuning(workers_from=100))
+    options = Options(tuning=Tuning(helper_from=100))
     importer = Importer(store, root, options, on_file=told.files.append, notices=notices)
     others = set(children_of(os.getpid()))
     pids: set[int] = set()
@@ -801,9 +801,7 @@ def test_i15_a_backlog_has_a_worker_and_every_file_is_imported_once(
     assert accounts.get_account(store, "ana").resume_count == 300
     assert accounts.list_wrong(store) == []
     # A worker that takes long to end is killed, and what it had is the next importer's.
-    following = Importer(
-        store, root, Options(workers=0), on_file=told.files.append, notices=notices
-    )
+    following = Importer(store, root, Options(), on_file=told.files.append, notices=notices)
     following.round()
     following.close()
     assert len(told.files) == 300

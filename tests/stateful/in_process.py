@@ -47,7 +47,7 @@ class InProcess:
 
     def _open(self) -> None:
         settings = Settings(home=self._home, port=0, database=self._url, max_body_bytes=MAX_BYTES)
-        self._options = Options(once=True, settle_s=0, workers=0, format=settings.format)
+        self._options = Options(once=True, settle_s=0, format=settings.format)
         self._store = open_store(self._url, clock=self._clock)
         self._served = contextlib.ExitStack()
         url = self._served.enter_context(serving(settings, self._store, runs_indexer=False))

@@ -73,7 +73,7 @@ def drain(home: Path, point: Point, nth: int) -> None:
         importer = Importer(
             store,
             home / "inbox",
-            Options(settle_s=0, workers=0),
+            Options(settle_s=0),
             on_file=lambda file: None,
             notices=notices,
             changes=changes,

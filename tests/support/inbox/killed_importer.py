@@ -99,7 +99,7 @@ class Faults:
             os.kill(os.getpid(), signal.SIGKILL)
 
 
-WITH_WORKER = {"batch_files": 1, "workers_from": 10}
+WITH_WORKER = {"batch_files": 1, "helper_from": 10}
 
 
 def drain(task: Task) -> None:
@@ -114,7 +114,7 @@ def drain(task: Task) -> None:
         importer = Importer(
             store,
             home / "inbox",
-            Options(settle_s=0, workers=int(has_worker), tuning=tuning),
+            Options(settle_s=0, tuning=tuning),
             on_file=lambda file: None,
             notices=notices,
             observe=Faults(task),

@@ -116,7 +116,7 @@ def test_a_file_that_vanishes_is_no_error_and_stops_no_other(
         importer = Importer(
             store,
             scene.root,
-            Options(settle_s=0, workers=0),
+            Options(settle_s=0),
             on_file=scene.told.append,
             notices=Notices(scene.notices.append),
             observe=during(moment, vanish),
