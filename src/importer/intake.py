@@ -12,7 +12,7 @@ from importer.files import escaped
 from importer.inbox import Inbox, ScanSchedule, Seen, find_inboxes
 from importer.notices import Notices, unowned
 from importer.options import Options
-from importer.watcher import Marked
+from importer.watcher import EVERYTHING
 from resumes.clock import Clock
 from resumes.store.accounts import AccountInfo
 
@@ -107,13 +107,14 @@ class Intake:
         for inbox in self.inboxes:
             inbox.schedule.force()
 
-    def mark(self, marked: Marked) -> None:
-        """Look through what changed soon."""
-        if "" in marked or any(name not in self._inboxes for name in marked.names):
+    def mark(self, names: set[str]) -> None:
+        """Look through what changed soon (`watcher.Changes`)."""
+        if "" in names or names - self._inboxes.keys():
             self._schedule.ask()
-        for name, inbox in self._inboxes.items():
-            if name in marked:
-                inbox.schedule.ask()
+        for inbox in self.inboxes if EVERYTHING in names else ():
+            inbox.schedule.ask()
+        for name in names & self._inboxes.keys():
+            self._inboxes[name].schedule.ask()
 
     def find_owners(self, accounts: Mapping[str, AccountInfo]) -> None:
         """Find the inboxes, if that is due, and whose they are. Raises OSError.

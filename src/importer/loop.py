@@ -29,7 +29,7 @@ from importer.options import Options
 from importer.recovery import plan_recovery
 from importer.slices import Pipeline
 from importer.slots import Slot
-from importer.watcher import Changes, Marked
+from importer.watcher import Changes
 from resumes import watched_folder
 from resumes.errors import InvalidArgument, StoreUnavailable
 from resumes.store import Store, accounts, identifiers
@@ -65,16 +65,15 @@ class Importer:
         *,
         on_file: Callable[[FileReport], None],
         notices: Notices,
-        changes: Changes | None = None,
         observe: Observer = unobserved,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._store = store
         self._root = root
-        self._options = options
+        self.options = options
         self._on_file = on_file
         self._notices = notices
-        self._changes = changes or Changes()
+        self.changes = Changes()
         self._observe = observe
         self._monotonic = monotonic
         self.id = identifiers.resume_id(store.clock())
@@ -104,7 +103,7 @@ class Importer:
         self._failed_files = FailedFiles(store, root)
         self._helper = Helper(
             Setup(store.url, root, options, observe),
-            on_answer=self._changes.wake,
+            on_answer=self.changes.wake,
             monotonic=monotonic,
         )
         self._summary = Summary()
@@ -202,10 +201,6 @@ class Importer:
         names = [escaped(os.path.relpath(path, self._root)) for path in paths]
         return sorted([*names, *self._pipeline.awaited])
 
-    def mark(self, marked: Marked) -> None:
-        """Look at what changed soon."""
-        self._intake.mark(marked)
-
     # Turns
 
     def round(self) -> int:
@@ -218,13 +213,14 @@ class Importer:
         while True:
             self.turn()
             if self._helper.is_busy and not self._can_go_on:
-                self._changes.wait(MAINTENANCE_INTERVAL_S)
+                self.changes.wait(MAINTENANCE_INTERVAL_S)
             if not self.has_work or time.monotonic() >= ends_at:
                 return self.filed - before
 
     def turn(self) -> None:
         """Go one step further with everything. Raises StoreError and OSError; what was read is
         gone on with in a later turn."""
+        self._intake.mark(self.changes.take())
         if not self._lead():
             return
         if self._monotonic() >= self._maintenance_due:
@@ -336,7 +332,7 @@ class Importer:
         now = self._monotonic()
         if self._returns.holds_files or now >= self._accounts_due:
             self._accounts = accounts.list_accounts(self._store)
-            self._accounts_due = now + min(ACCOUNTS_INTERVAL_S, self._options.scan_s)
+            self._accounts_due = now + min(ACCOUNTS_INTERVAL_S, self.options.scan_s)
 
     def _find_unknown(self, account_ids: Collection[str]) -> set[str]:
         """Return the accounts that the store neither has nor has deleted.
@@ -379,7 +375,7 @@ class Importer:
 
     def _go_on_with(self, slot: Slot) -> None:
         entries = slot.load()
-        plan = plan_recovery(self._store, str(self._root), self._options.format, entries)
+        plan = plan_recovery(self._store, str(self._root), self.options.format, entries)
         self._intake.give_up(slot.number)
         kept = {claim.id: claim for claim in plan.kept}
         # While they are noted: who is killed now does it again.
@@ -430,7 +426,7 @@ class Importer:
         """Read the next files: what others had under way first, then those that were put away before."""
         if self._pipeline.under_way > MAX_UNDER_WAY:
             return
-        most = self._options.tuning.batch_files
+        most = self.options.tuning.batch_files
         batch = [self._resumed.popleft() for _ in range(min(len(self._resumed), most))]
         batch = batch or self._returns.next_batch(most) or self._intake.next_batch()
         if not batch:

@@ -4,7 +4,7 @@ import contextlib
 import logging
 import math
 import os
-import random as system_random
+import random
 import socket
 import stat
 import threading
@@ -18,9 +18,9 @@ from importer.files import escaped
 from importer.hook import Hook
 from importer.loop import Importer
 from importer.notices import FileReport, Notices, Progress, Summary
-from importer.options import DEFAULT_TUNING, Options, Tuning
+from importer.options import Options, Tuning
 from importer.prune import prune
-from importer.watcher import Changes, Watcher
+from importer.watcher import Watcher
 from resumes import process_memory, watched_folder
 from resumes.clock import timestamp
 from resumes.errors import InvalidArgument, StoreError
@@ -93,17 +93,18 @@ def watch(
                 hook.note(report)
             on_file(report)
 
-        changes = Changes()
-        importer = Importer(store, root, options, on_file=filed, notices=notices, changes=changes)
+        importer = Importer(store, root, options, on_file=filed, notices=notices)
         stack.callback(importer.close)
-        runner = Runner(importer, changes, notices, on_progress=on_progress, tuning=options.tuning)
+        runner = Runner(importer, notices, on_progress=on_progress)
         if options.once:
             is_drained = runner.drain(stop)
             if options.done_keep_days is not None:
                 while prune(root, options.done_keep_days, store.clock(), remark=notices):
                     pass
         else:
-            watcher = stack.enter_context(Watcher(root, changes, notices, poll=options.poll))
+            watcher = stack.enter_context(
+                Watcher(root, importer.changes, notices, poll=options.poll)
+            )
             maintenance = Maintenance(store, root, options, importer, watcher, notices)
             stack.callback(maintenance.leave)
             runner.run(stop, maintenance)
@@ -118,10 +119,9 @@ class BackOff:
 
     def __init__(
         self,
-        *,
+        tuning: Tuning,
         monotonic: Callable[[], float],
-        random: Callable[[], float],
-        tuning: Tuning = DEFAULT_TUNING,
+        random: Callable[[], float] = random.random,
     ) -> None:
         self._monotonic = monotonic
         self._random = random
@@ -154,20 +154,16 @@ class Runner:
     def __init__(
         self,
         importer: Importer,
-        changes: Changes,
         notices: Notices,
         *,
         on_progress: Callable[[Progress], None] = lambda progress: None,
         monotonic: Callable[[], float] = time.monotonic,
-        random: Callable[[], float] = system_random.random,
-        tuning: Tuning = DEFAULT_TUNING,
     ) -> None:
         self._importer = importer
-        self._changes = changes
         self._notices = notices
         self._on_progress = on_progress
         self._monotonic = monotonic
-        self._back_off = BackOff(monotonic=monotonic, random=random, tuning=tuning)
+        self._back_off = BackOff(importer.options.tuning, monotonic)
         self._calm_at = monotonic()
         """When trouble is over if nothing fails before."""
         self._filed_before = 0
@@ -209,7 +205,6 @@ class Runner:
     def run(self, stop: threading.Event, maintain: Callable[[], None] = lambda: None) -> None:
         """Import files as they come, until `stop` is set; call `maintain` between turns."""
         while not stop.is_set():
-            self._importer.mark(self._changes.take())
             self._try(self._importer.turn)
             self._show_progress()
             maintain()
@@ -249,7 +244,7 @@ class Runner:
         ends_at = self._monotonic() + self._importer.wait_s()
         while not (stop.is_set() or self._importer.has_answers):
             left_s = ends_at - self._monotonic()
-            if left_s <= 0 or self._changes.wait(min(left_s, STOP_INTERVAL_S)):
+            if left_s <= 0 or self._importer.changes.wait(min(left_s, STOP_INTERVAL_S)):
                 return
 
     def _show_progress(self) -> None:

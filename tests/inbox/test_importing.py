@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from importer.loop import Importer
-from importer.watcher import Changes
 from resumes.analyzer import Format
 from resumes.store import Store, accounts, import_history, stored_resumes
 from resumes.store.accounts import AccountInfo
@@ -34,10 +33,7 @@ from tests.support.resumes import a_document
 
 def mark(importer: Importer, *names: str) -> None:
     """Events came from these parts of ROOT."""
-    changes = Changes()
-    for name in names:
-        changes.mark(name)
-    importer.mark(changes.take())
+    importer.changes.mark(*names)
 
 
 # One file

@@ -15,7 +15,7 @@ import pytest
 from importer.loop import Importer
 from importer.notices import Notices
 from importer.options import Options, Tuning
-from importer.watcher import Changes, Watcher
+from importer.watcher import EVERYTHING, Changes, Watcher
 from resumes import analyzer
 from resumes.analyzer import Format
 from resumes.store import Store, accounts, import_history, open_store, stored_resumes
@@ -671,9 +671,7 @@ def test_i12_an_event_marks_its_folder_alone(
 
 def turns_until_imported(importer: Importer, told: Told, path: Path) -> int:
     """How many turns it takes after the event of a file that was dropped just now."""
-    changes = Changes()
-    changes.mark(path.parent.name)
-    importer.mark(changes.take())
+    importer.changes.mark(path.parent.name)
     name = f"{path.parent.name}/{path.name}"
     turns = 0
     while name not in told.outcomes():
@@ -761,7 +759,7 @@ def test_i14_our_own_moves_are_not_heard(
     changes = Changes()
     with Watcher(root, changes, Notices(lambda notice: None)) as watcher:
         watcher.follow(["ana", "bo"])
-        wait_until(lambda: changes.take().is_all)  # it hears from now on
+        wait_until(lambda: EVERYTHING in changes.take())  # it hears from now on
         importer.round()
         assert len(names_below(root)) > 5
         last = drop(root, "bo/last.json")
@@ -769,7 +767,7 @@ def test_i14_our_own_moves_are_not_heard(
 
         def is_heard() -> bool:
             os.utime(last)
-            heard.update(changes.take().names)
+            heard.update(changes.take() - {EVERYTHING})
             return "bo" in heard
 
         wait_until(is_heard)

@@ -15,13 +15,12 @@ import pytest
 from importer.loop import Importer
 from importer.notices import Notices
 from importer.options import Tuning
-from importer.service import Runner
-from importer.watcher import Changes
+from importer.service import BackOff, Runner
 from resumes import watched_folder
 from resumes.errors import OutcomeUnknown, StoreUnavailable
 from resumes.store import Store
 from resumes.store.accounts import AccountInfo
-from tests.inbox.conftest import QUICK, Drain, Watched
+from tests.inbox.conftest import Drain, Watched
 from tests.support.inbox.builders import (
     FakeMonotonic,
     MakeAccount,
@@ -125,7 +124,7 @@ def run(
     importer: Importer, told: Told, maintain: Callable[[], None] = lambda: None
 ) -> Iterator[None]:
     """The importer runs during the block, and has ended after it."""
-    runner = Runner(importer, Changes(), Notices(told.notices.append), tuning=QUICK)
+    runner = Runner(importer, Notices(told.notices.append))
     stop = threading.Event()
     thread = threading.Thread(target=runner.run, args=(stop, maintain))
     thread.start()
@@ -137,13 +136,9 @@ def run(
     assert not thread.is_alive()
 
 
-@pytest.mark.parametrize("tuning", [Tuning()])
-def test_failures_back_off_longer_each_time_up_to_a_limit(
-    monotonic: FakeMonotonic, tuning: Tuning
-) -> None:
-    from importer.service import BackOff
-
-    back_off = BackOff(monotonic=monotonic, random=lambda: 1.0, tuning=tuning)
+def test_failures_back_off_longer_each_time_up_to_a_limit(monotonic: FakeMonotonic) -> None:
+    tuning = Tuning()
+    back_off = BackOff(tuning, monotonic, random=lambda: 1.0)
     assert back_off.left_s() == 0
     pauses_s = []
     for _ in range(10):
@@ -156,7 +151,7 @@ def test_failures_back_off_longer_each_time_up_to_a_limit(
     assert back_off.left_s() == 30
     back_off.succeeded()
     assert back_off.left_s() == 0
-    others = BackOff(monotonic=monotonic, random=lambda: 0.0, tuning=tuning)
+    others = BackOff(tuning, monotonic, random=lambda: 0.0)
     others.failed()
     assert others.left_s() == 0.25  # importers do not come back all at once
 
@@ -409,7 +404,7 @@ def test_a_drain_that_waits_for_long_says_for_what(
 
     notices = Notices(tell)
     importer = an_importer(settle_s=3_600)
-    Runner(importer, Changes(), notices, monotonic=FakeMonotonic(), tuning=QUICK).drain(stop)
+    Runner(importer, notices, monotonic=FakeMonotonic()).drain(stop)
     assert told.notices == [
         "Waiting for ana/\\x1b.json: incomplete, not readable, or still open for writing"
     ]

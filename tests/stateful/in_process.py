@@ -12,7 +12,6 @@ from importer.loop import Importer
 from importer.notices import Notices
 from importer.options import Options
 from importer.service import Runner, watch
-from importer.watcher import Changes
 from resumes.settings import Settings
 from resumes.store import Store, open_store
 from resumes.store.transfer import copies, restores
@@ -115,7 +114,7 @@ class InProcess:
             monotonic=_Ticks(),
         )
         try:
-            Runner(importer, Changes(), Notices(lambda notice: None)).drain(threading.Event())
+            Runner(importer, Notices(lambda notice: None)).drain(threading.Event())
         except Killed:
             _close_slots(self.root)
         else:

@@ -20,7 +20,6 @@ from importer.loop import Importer
 from importer.notices import Notices
 from importer.options import Options
 from importer.service import Runner
-from importer.watcher import Changes
 from resumes.store import open_store
 from tests.support.inbox.builders import Moment, during
 
@@ -69,17 +68,15 @@ def drain(home: Path, point: Point, nth: int) -> None:
     moment = MOMENTS.get(point)
     with open_store(f"sqlite:///{home / 'resumes.db'}") as store:
         notices = Notices(lambda notice: None)
-        changes = Changes()
         importer = Importer(
             store,
             home / "inbox",
             Options(settle_s=0),
             on_file=lambda file: None,
             notices=notices,
-            changes=changes,
             observe=during(moment, come) if moment else unobserved,
         )
-        Runner(importer, changes, notices).drain(threading.Event())
+        Runner(importer, notices).drain(threading.Event())
         importer.close()
 
 

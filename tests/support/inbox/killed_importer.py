@@ -23,7 +23,6 @@ from importer.loop import Importer
 from importer.notices import Notices
 from importer.options import Options, Tuning
 from importer.service import Runner
-from importer.watcher import Changes
 from resumes import analyzer
 from resumes.analyzer import DEFAULT_FORMAT, Format, Resume
 from resumes.store import open_store
@@ -119,7 +118,7 @@ def drain(task: Task) -> None:
             notices=notices,
             observe=Faults(task),
         )
-        Runner(importer, Changes(), notices).drain(threading.Event())
+        Runner(importer, notices).drain(threading.Event())
         importer.close()
 
 
