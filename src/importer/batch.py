@@ -27,7 +27,7 @@ from importer import files, outcomes
 from importer.claims import Claim
 from importer.failpoints import Observer, Step
 from importer.files import Content, Folders, Known, Signature, escaped
-from importer.filing import ENDED, OF_THE_FILE, Filed, Filer, FileState, Work, is_report
+from importer.filing import ENDED, OF_THE_FILE, Filer, FileState, Work, is_report
 from importer.notices import Remark
 from importer.options import Options
 from importer.outcomes import Conclusion, Refusal, as_ledger_text
@@ -211,6 +211,8 @@ class Ended(NamedTuple):
     """Where it was moved to, if it was."""
     due: float = -math.inf
     """When it is tried again, on the monotonic clock."""
+    is_stuck: bool = False
+    """Whether it lies where it lay for a reason that concerns all files."""
 
 
 OnFiled = Callable[[Claim, Conclusion, str], None]
@@ -248,22 +250,20 @@ class Batches:
         self._ready: deque[Work] = deque()
         self._several: deque[Work] = deque()
         """Files of several resumes, to be unpacked (`importer.slices`)."""
-        self._unmoved: dict[str, Ended] = {}
-        """Files that are imported, and lie where they lay or are still written to."""
-        self._stuck: dict[str, Ended] = {}
-        """Those of them for a reason that concerns all files."""
+        self._unfiled: dict[str, Ended] = {}
+        """Files that are imported, and lie where they lay or are still written to, by claim."""
         self._ended: list[str] = []
         self._went_back: list[Claim] = []
 
     @property
     def is_stuck(self) -> bool:
         """Whether something could not be filed: nothing new is taken while that is so (I11)."""
-        return bool(self._stuck)
+        return any(one.is_stuck for one in self._unfiled.values())
 
     @property
     def under_way(self) -> int:
         """How many files were read and are not where they belong."""
-        return len(self._ready) + len(self._several) + len(self._stuck) + len(self._unmoved)
+        return len(self._ready) + len(self._several) + len(self._unfiled)
 
     @property
     def can_go_on(self) -> bool:
@@ -274,13 +274,14 @@ class Batches:
     def next_due(self, *, awaited: bool = False) -> float | None:
         """Return when to look at the first file again, on the monotonic clock; with `awaited` at the
         first of those that somebody may still write to."""
-        some = (one for one in self._unmoved.values() if one.target or not awaited)
+        unfiled = self._unfiled.values()
+        some = (one for one in unfiled if (one.target if awaited else not one.is_stuck))
         return min((one.due for one in some), default=None)
 
     @property
     def awaited(self) -> list[str]:
         """The names of files that lie where they belong and are still written to."""
-        return [one.work.claim.name for one in self._unmoved.values() if one.target]
+        return [one.work.claim.name for one in self._unfiled.values() if one.target]
 
     def take_ends(self) -> tuple[tuple[str, ...], tuple[Claim, ...]]:
         """Return the ids of the files that came to their end since this was last asked, and the
@@ -394,11 +395,9 @@ class Batches:
                 self._ready.popleft()
             self._observe(Step.COMMITTED)
             self.file_away(
-                [
-                    (work, end)
-                    for work, end in zip(works, ends, strict=True)
-                    if not (_is_deleted(end) and self.leave_if_unknown(work))
-                ]
+                Ended(work, end)
+                for work, end in zip(works, ends, strict=True)
+                if not (_is_deleted(end) and self.leave_if_unknown(work))
             )
         if not self._ready:
             self._folders.close()
@@ -500,39 +499,30 @@ class Batches:
 
     # File away
 
-    def file_away(self, ended: Sequence[tuple[Work, Conclusion]]) -> None:
+    def file_away(self, ended: Iterable[Ended]) -> None:
         """Put files away whose outcome is in the ledger, as far as that is possible now."""
-        for work, conclusion in ended:
-            self._queues.note(work.claim, conclusion)
-        over = []
-        for work, conclusion in ended:
-            filed = self._filer.file_away(work, conclusion)
-            if self._after(Ended(work, conclusion), filed):
-                over.append(work)
-        self.end(over)
+        ended = [*ended]
+        for one in ended:
+            self._queues.note(one.work.claim, one.conclusion)
+        self.end([one.work for one in ended if self._is_filed(one)])
 
     def go_on(self) -> None:
         """Try again what was imported and could not be filed away, if it is time."""
         now = self._monotonic()
-        if self._stuck:
-            stuck, self._stuck = self._stuck, {}
-            self.file_away([(one.work, one.conclusion) for one in stuck.values()])
-        for claim_id, one in [*self._unmoved.items()]:
-            if now < one.due:
-                continue
-            del self._unmoved[claim_id]
-            if one.target:
-                filed = self._filer.check(one.work, one.target)
-            else:
-                filed = self._filer.file_away(one.work, one.conclusion)
-            if self._after(one, filed):
-                self.end([one.work])
+        due = [one for one in self._unfiled.values() if now >= one.due]
+        for one in due:
+            del self._unfiled[one.work.claim.id]
+        self.end([one.work for one in due if self._is_filed(one)])
         self._folders.close()
 
-    def _after(self, ended: Ended, filed: Filed) -> bool:
-        """Return whether the file has come to its end."""
-        work, conclusion, *_ = ended
+    def _is_filed(self, ended: Ended) -> bool:
+        """File it as far as that is possible now; return whether it has come to its end."""
+        work, conclusion = ended.work, ended.conclusion
         claim = work.claim
+        if ended.target:
+            filed = self._filer.check(work, ended.target)
+        else:
+            filed = self._filer.file_away(work, conclusion)
         problem = escaped(filed.problem)
         if (claim.is_return or conclusion.needs_report) and filed.state in ENDED:
             self._filer.tidy(claim, [conclusion])
@@ -554,7 +544,7 @@ class Batches:
                         f"{escaped(os.path.relpath(filed.target, self._root))} and cannot be moved "
                         f"back: {problem}. This will be retried",
                     )
-                self._keep(ended, MOVED_INTERVAL_S, filed.target)
+                self._keep(ended, MOVED_INTERVAL_S, target=filed.target)
                 return False
             case FileState.UNMOVABLE:
                 self._remark(
@@ -565,7 +555,7 @@ class Batches:
                 self._keep(ended, UNMOVABLE_INTERVAL_S)
                 return False
             case FileState.STUCK:
-                self._stuck[claim.id] = _closed(ended)
+                self._keep(ended, 0, is_stuck=True)
                 self._remark(
                     "unfiled",
                     f"Cannot move {claim.name}: {problem}. It is imported, stays where it is and will "
@@ -576,9 +566,15 @@ class Batches:
                 pass
         return True
 
-    def _keep(self, ended: Ended, again_s: float, target: str = "") -> None:
+    def _keep(
+        self, ended: Ended, again_s: float, *, target: str = "", is_stuck: bool = False
+    ) -> None:
+        work, conclusion = ended.work, ended.conclusion
+        if work.descriptor is not None:
+            os.close(work.descriptor)
+        work = work._replace(descriptor=None)
         due = self._monotonic() + again_s
-        self._unmoved[ended.work.claim.id] = _closed(ended)._replace(target=target, due=due)
+        self._unfiled[work.claim.id] = Ended(work, conclusion, target, due, is_stuck)
 
     def end(self, works: Iterable[Work]) -> None:
         """Take note that nothing is left to do for these files."""
@@ -599,24 +595,16 @@ class Batches:
 
     def adopt(self, ended: Iterable[Ended]) -> None:
         """Go on with files that another process imported; their claims are noted."""
-        self._unmoved.update((one.work.claim.id, one) for one in ended)
+        self._unfiled.update((one.work.claim.id, one) for one in ended)
 
     def drop(self) -> None:
         """Have nothing under way any more."""
         for work in self._ready:
             if work.descriptor is not None:
                 os.close(work.descriptor)
-        for some in (self._ready, self._several, self._unmoved, self._stuck):
+        for some in (self._ready, self._several, self._unfiled):
             some.clear()
         self._folders.close()
-
-
-def _closed(ended: Ended) -> Ended:
-    work = ended.work
-    if work.descriptor is None:
-        return ended
-    os.close(work.descriptor)
-    return ended._replace(work=work._replace(descriptor=None))
 
 
 def is_last_attempt(claim: Claim) -> bool:

@@ -12,6 +12,7 @@ Each step may be cut off and is done again (pitfalls I1, I6).
 """
 
 import contextlib
+import itertools
 import math
 import os
 from collections.abc import Iterable
@@ -59,33 +60,33 @@ def plan_recovery(
     """Return what is to be done with files that were under way. Raises StoreError and OSError."""
     plan = RecoveryPlan()
     for entry in sorted(entries, key=lambda one: one.claim.id):
-        claim = entry.claim._replace(attempt=entry.claim.attempt + entry.is_begun)
-        is_aside = os.path.lexists(aside_of(root, claim))
-        found = files.find_signature(claim.path(root))
-        row = None if entry.signature is None else _find_row(store, claim)
-        if is_aside and row is None:
-            with contextlib.suppress(OSError):
-                put_back(root, claim, str(aside_of(root, claim)))
-        elif is_aside and entry.signature is not None and row is not None:
-            work = Work(claim, entry.signature, digest=entry.digest)
-            plan.ended.append(Ended(work, outcomes.conclusion_of(row)))
-        elif entry.signature is None or row is None:
-            is_suspect = entry.signature is None or entry.is_begun
-            if is_suspect and found is not None and claim.is_return:
-                plan.resumed.append(Candidate(claim, is_alone=True))
-            elif is_suspect and found is not None:
-                plan.suspects.append(claim)
-        elif found != entry.signature or not _has_content(claim.path(root), entry.digest):
-            work = Work(claim, entry.signature, digest=entry.digest)
-            known_end = outcomes.conclusion_of(row)
-            for target in _find_moved(root, claim, known_end):
-                plan.ended.append(Ended(work, known_end, target))
-        elif (conclusion := _recall(store, root, format, claim)) is not None:
-            work = Work(claim, entry.signature, digest=entry.digest)
+        claim, signature = entry.claim, entry.signature
+        claim = claim._replace(attempt=claim.attempt + entry.is_begun)
+        path, aside = claim.path(root), aside_of(root, claim)
+        found = files.find_signature(path)
+        row = None if signature is None else _find_row(store, claim)
+        if signature is None or row is None:
+            if os.path.lexists(aside):
+                with contextlib.suppress(OSError):
+                    put_back(root, claim, aside)
+            elif found is not None and (signature is None or entry.is_begun):
+                if claim.is_return:
+                    plan.resumed.append(Candidate(claim, is_alone=True))
+                else:
+                    plan.suspects.append(claim)
+            continue
+        work = Work(claim, signature, digest=entry.digest)
+        conclusion = outcomes.conclusion_of(row)
+        if os.path.lexists(aside):
             plan.ended.append(Ended(work, conclusion))
+        elif found != signature or not _has_content(path, entry.digest):
+            places = (f"{root}/{place}" for place in iter_places(claim, conclusion))
+            moved = (place for place in places if files.find_signature(place) is not None)
+            plan.ended.extend(Ended(work, conclusion, one) for one in itertools.islice(moved, 1))
+        elif (recalled := _recall(store, root, format, claim)) is not None:
+            plan.ended.append(Ended(work, recalled))
         elif row.is_under_way or not claim.is_return:
-            known = Known(entry.signature, math.inf)
-            plan.resumed.append(Candidate(claim, known, is_alone=True))
+            plan.resumed.append(Candidate(claim, Known(signature, math.inf), is_alone=True))
     return plan
 
 
@@ -102,12 +103,6 @@ def _has_content(path: str, digest: bytes | None) -> bool:
         return True
     body = files.find_body(path, files.HASHED_BYTES)
     return body is not None and files.digest(body) == digest
-
-
-def _find_moved(root: str, claim: Claim, conclusion: Conclusion) -> list[str]:
-    """Where the file was moved, if it was."""
-    targets = (f"{root}/{place}" for place in iter_places(claim, conclusion))
-    return [target for target in targets if files.find_signature(target) is not None][:1]
 
 
 def _recall(store: Store, root: str, format: Format, claim: Claim) -> Conclusion | None:  # noqa: A002

@@ -1,11 +1,11 @@
 """Files of several resumes on their way into the store, one after the other, slice by slice."""
 
-import logging
+import itertools
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from importer import files, outcomes, unpack
-from importer.batch import Batches, is_last_attempt
+from importer.batch import Batches, Ended, is_last_attempt
 from importer.claims import Claim
 from importer.failpoints import Step
 from importer.files import Signature
@@ -25,13 +25,6 @@ class Portion(NamedTuple):
 
     part: Part
     verdict: Resume | Refusal
-
-    def new_resume(self) -> NewResume | None:
-        """Return the resume on its way in, if there is one."""
-        if isinstance(self.verdict, Refusal):
-            return None
-        digest = files.digest(self.part.body)
-        return NewResume(self.verdict, digest=digest, item=self.part.number)
 
 
 class Bundle:
@@ -77,7 +70,7 @@ class Bundle:
         return portions
 
     def conclude(self, portion: Portion, conclusion: Conclusion) -> None:
-        """Return what happened to an item."""
+        """Note what happened to an item."""
         part = portion.part
         self.items.append(
             ItemConclusion(
@@ -89,9 +82,6 @@ class Bundle:
                 conclusion.warnings,
             )
         )
-
-
-logger = logging.getLogger("resumes.importer")
 
 
 class Pipeline(Batches):
@@ -175,8 +165,11 @@ class Pipeline(Batches):
 
     def _commit_slice(self, work: Work, bundle: Bundle) -> bool:
         """Return False if the account was deleted, so that this slice is the file's last."""
-        portions = self._slice
-        new = [one for portion in portions if (one := portion.new_resume()) is not None]
+        new = [
+            NewResume(verdict, digest=files.digest(part.body), item=part.number)
+            for part, verdict in self._slice
+            if isinstance(verdict, Resume)
+        ]
         row = self.row(work)
         creation = Creation(work.claim.account_id, new, self._store.clock(), row, SO_FAR)
         try:
@@ -187,7 +180,7 @@ class Pipeline(Batches):
             raise
         except Exception:  # noqa: BLE001 - logged whole; one file must not stop the others
             failed = outcomes.failed(outcomes.internal_error())
-            for portion in portions:
+            for portion in self._slice:
                 bundle.conclude(portion, failed)
             return True
         is_gone = isinstance(result, ResumesError)
@@ -195,14 +188,21 @@ class Pipeline(Batches):
             self._close()
             return True
         self._observe(Step.COMMITTED)
-        _conclude(bundle, portions, result)
+        answers: Iterator[Outcome | ResumesError] = (
+            itertools.repeat(result) if isinstance(result, ResumesError) else iter(result)
+        )
+        for portion in self._slice:
+            if isinstance(portion.verdict, Refusal):
+                bundle.conclude(portion, outcomes.failed(portion.verdict))
+            else:
+                bundle.conclude(portion, outcomes.conclude_one(portion.verdict, next(answers)))
         return not is_gone
 
     def _finish(self, work: Work, conclusion: Conclusion) -> None:
         self.record(work, conclusion)
         digest = None if self._bundle is None else self._bundle.digest
         self._close()
-        self.file_away([(work._replace(digest=digest), conclusion)])
+        self.file_away([Ended(work._replace(digest=digest), conclusion)])
 
     def _close(self) -> None:
         self._bundle, self._slice = None, ()
@@ -212,17 +212,3 @@ class Pipeline(Batches):
         """Have nothing under way any more."""
         super().drop()
         self._bundle, self._slice = None, ()
-
-
-def _conclude(
-    bundle: Bundle, portions: Sequence[Portion], result: Sequence[Outcome] | ResumesError
-) -> None:
-    answers = iter(() if isinstance(result, ResumesError) else result)
-    for portion in portions:
-        verdict = portion.verdict
-        if isinstance(verdict, Refusal):
-            bundle.conclude(portion, outcomes.failed(verdict))
-        elif isinstance(result, ResumesError):
-            bundle.conclude(portion, outcomes.conclude_one(verdict, result))
-        else:
-            bundle.conclude(portion, outcomes.conclude_one(verdict, next(answers)))

@@ -13,7 +13,7 @@ from typing import BinaryIO
 import pytest
 
 from importer import files, filing
-from importer.outcomes import TREATMENTS
+from importer.outcomes import REASONS
 from resumes.errors import ErrorCode
 from resumes.store import Store, import_history
 from resumes.store.accounts import AccountInfo
@@ -450,14 +450,8 @@ def test_a_report_goes_when_its_file_comes_to_another_end(
 # What becomes of each error
 
 
-@pytest.mark.parametrize("code", ErrorCode)
-def test_every_error_code_has_a_treatment(code: ErrorCode) -> None:
-    treatment = TREATMENTS[code]
-    assert (treatment.outcome is None) == (treatment.reason is None)
-
-
 def test_only_what_concerns_the_store_is_asked_again() -> None:
-    assert {code for code, treatment in TREATMENTS.items() if treatment.outcome is None} == {
+    assert {code for code in ErrorCode if REASONS[code] is None} == {
         ErrorCode.STORE_UNAVAILABLE,
         ErrorCode.OUTCOME_UNKNOWN,
         ErrorCode.STORE_INCOMPATIBLE,
