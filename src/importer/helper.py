@@ -129,11 +129,6 @@ class Helper:
         """Whether it should get another batch."""
         return self._is_ready and not self._is_dead and len(self._batches) < MAX_BATCHES
 
-    @property
-    def has_answers(self) -> bool:
-        """Whether something came back."""
-        return not self._answers.empty()
-
     def supervise(self, *, backlog: int, is_working: bool) -> None:
         """Start the process if the backlog is worth it, end it after a while without work, and kill
         it if somebody stopped it, or it hangs."""
@@ -199,7 +194,7 @@ class Helper:
         """Yield what came back since this was last asked, with the batch that it is about."""
         said, self._last_words = self._last_words, []
         yield from said
-        while self.has_answers:
+        while not self._answers.empty():
             answer = self._answers.get()
             if answer is None:
                 self._is_dead = True

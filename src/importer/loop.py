@@ -50,9 +50,6 @@ ROUND_S = 1.0
 STAND_BY_INTERVAL_S = 0.5
 """How often an importer that stands by asks for the folder."""
 
-MAX_UNDER_WAY = 2_000
-"""Files that are not at their end; with more, none is taken."""
-
 
 class Importer:
     """An importer at work on one ROOT."""
@@ -91,7 +88,7 @@ class Importer:
             observe=observe,
             monotonic=monotonic,
         )
-        self._intake = Intake(
+        self.intake = Intake(
             root,
             options,
             ids=self._ids,
@@ -103,7 +100,7 @@ class Importer:
         self._failed_files = FailedFiles(store, root)
         self._helper = Helper(
             Setup(store.url, root, options, observe),
-            on_answer=self.changes.wake,
+            on_answer=self.changes.mark,
             monotonic=monotonic,
         )
         self._summary = Summary()
@@ -137,21 +134,6 @@ class Importer:
         return self._pipeline.is_stuck or self._helper.is_stuck
 
     @property
-    def folders(self) -> list[str]:
-        """The folders in ROOT that are worth watching."""
-        return self._intake.folders
-
-    @property
-    def looks(self) -> int:
-        """How often ROOT was looked through, or tried to be."""
-        return self._intake.looks
-
-    @property
-    def has_answers(self) -> bool:
-        """Whether a helper is through with something."""
-        return self._helper.has_answers
-
-    @property
     def has_work(self) -> bool:
         """Whether there is something to do now, or under way."""
         return self._can_go_on or self._helper.is_busy
@@ -160,7 +142,7 @@ class Importer:
     def _can_go_on(self) -> bool:
         if not self._slot.is_held:
             return False
-        has_new = not self._left_slots and self._intake.has_work
+        has_new = not self._left_slots and self.intake.has_work
         return self._is_working or self._returns.has_released or has_new
 
     @property
@@ -177,7 +159,7 @@ class Importer:
             return 0.0
         waits = [self._maintenance_due - now]
         if not self._left_slots:
-            waits.append(self._intake.wait_s())
+            waits.append(self.intake.wait_s())
         if (due := self._pipeline.next_due()) is not None:
             waits.append(due - now)
         return max(0.0, min(waits))
@@ -190,14 +172,14 @@ class Importer:
             return self._lead_due
         if self._left_slots:
             return self._maintenance_due
-        dues = [due for due, _ in self._intake.list_awaited()]
+        dues = [due for due, _ in self.intake.list_awaited()]
         moved = self._pipeline.next_due(awaited=True)
         return min(dues if moved is None else [*dues, moved], default=None)
 
     @property
     def awaited(self) -> list[str]:
         """The names of the files that somebody waits for, below ROOT and escaped."""
-        paths = [path for _, path in self._intake.list_awaited()]
+        paths = [path for _, path in self.intake.list_awaited()]
         names = [escaped(os.path.relpath(path, self._root)) for path in paths]
         return sorted([*names, *self._pipeline.awaited])
 
@@ -208,7 +190,7 @@ class Importer:
         an end. Raises StoreError and OSError."""
         before = self.filed
         self._maintenance_due = self._accounts_due = self._lead_due = self._monotonic()
-        self._intake.force()
+        self.intake.force()
         ends_at = time.monotonic() + ROUND_S
         while True:
             self.turn()
@@ -220,19 +202,19 @@ class Importer:
     def turn(self) -> None:
         """Go one step further with everything. Raises StoreError and OSError; what was read is
         gone on with in a later turn."""
-        self._intake.mark(self.changes.take())
+        self.intake.mark(self.changes.take())
         if not self._lead():
             return
         if self._monotonic() >= self._maintenance_due:
             self._maintain()
             self._maintenance_due = self._monotonic() + MAINTENANCE_INTERVAL_S
-        elif self._intake.wants_owners:
+        elif self.intake.wants_owners:
             self._find_owners()
         self._hear_helper()
         self._pipeline.commit()
         self._pipeline.go_on()
         if not self.is_stuck and not self._left_slots:
-            self._intake.look()
+            self.intake.look()
             self._check_account_owners()
             self._give_helper()
             self._take()
@@ -275,7 +257,7 @@ class Importer:
         self._helper.end()
         self._pipeline.drop()
         self._resumed.clear()
-        self._intake.give_up()
+        self.intake.give_up()
 
     def _maintain(self) -> None:
         """See to what others changed."""
@@ -304,12 +286,12 @@ class Importer:
             )
 
     def _find_owners(self) -> None:
-        self._intake.find_owners({one.name: one for one in self._accounts})
+        self.intake.find_owners({one.name: one for one in self._accounts})
 
     def _check_account_owners(self) -> None:
         """Find owners anew if an account is gone: a new file goes to whoever has its folder's name when
         it is taken (pitfalls S14)."""
-        owner_ids = self._intake.owner_ids
+        owner_ids = self.intake.owner_ids
         if owner_ids and accounts.find_open(self._store, owner_ids) != owner_ids:
             self._accounts_due = self._monotonic()
             self._find_accounts()
@@ -376,7 +358,7 @@ class Importer:
     def _go_on_with(self, slot: Slot) -> None:
         entries = slot.load()
         plan = plan_recovery(self._store, str(self._root), self.options.format, entries)
-        self._intake.give_up(slot.number)
+        self.intake.give_up(slot.number)
         kept = {claim.id: claim for claim in plan.kept}
         # While they are noted: who is killed now does it again.
         self._pipeline.tidy(entry.claim for entry in entries)
@@ -393,7 +375,7 @@ class Importer:
         for ended in plan.ended:
             self._hold(ended.work.claim)
         self._pipeline.adopt(plan.ended)
-        self._intake.suspect(plan.suspects)
+        self.intake.suspect(plan.suspects)
         for one in plan.resumed:
             self._hold(one.claim)
             self._resumed.append(one)
@@ -401,15 +383,15 @@ class Importer:
             self._observe(Step.RECOVERED)
 
     def _hold(self, claim: Claim) -> None:
-        self._intake.hold(claim)
+        self.intake.hold(claim)
         if claim.is_return:
             self._returns.hold(claim)
 
     def _give_helper(self) -> None:
         """Have a helper if there is a backlog, and give it files."""
         is_working = self._pipeline.under_way > 0
-        self._helper.supervise(backlog=self._intake.backlog, is_working=is_working)
-        while self._helper.is_free and (candidates := self._intake.next_batch(SLOT)):
+        self._helper.supervise(backlog=self.intake.backlog, is_working=is_working)
+        while self._helper.is_free and (candidates := self.intake.next_batch(SLOT)):
             self._helper.give(Batch(candidates, self._queues.by_account))
 
     def _hear_helper(self) -> None:
@@ -424,11 +406,9 @@ class Importer:
 
     def _take(self) -> None:
         """Read the next files: what others had under way first, then those that were put away before."""
-        if self._pipeline.under_way > MAX_UNDER_WAY:
-            return
         most = self.options.tuning.batch_files
         batch = [self._resumed.popleft() for _ in range(min(len(self._resumed), most))]
-        batch = batch or self._returns.next_batch(most) or self._intake.next_batch()
+        batch = batch or self._returns.next_batch(most) or self.intake.next_batch()
         if not batch:
             return
         self._note_left(batch, self._pipeline.read(batch))
@@ -438,7 +418,7 @@ class Importer:
         for one in candidates:
             claim = one.claim
             if one.is_alone:
-                suspects = self._intake.suspects.pop(claim.source, ())
+                suspects = self.intake.suspects.pop(claim.source, ())
                 self._slot.end(suspect.id for suspect in suspects)
             why_left = left_by_id.get(claim.id)
             if why_left is None:
@@ -447,14 +427,14 @@ class Importer:
                 self._trouble = why_left.error
             if claim.is_return:
                 self._returns.end(claim.id, is_over=why_left.why is FailureReason.GONE)
-            self._intake.leave(claim, why_left)
+            self.intake.leave(claim, why_left)
 
     def _note_ends(self, over: Iterable[str], went_back: Iterable[Claim]) -> None:
         for claim_id in over:
-            self._intake.end(claim_id)
+            self.intake.end(claim_id)
             self._returns.end(claim_id)
         for claim in went_back:
-            self._intake.look_again(claim)
+            self.intake.look_again(claim)
 
     def _filed(self, report: FileReport) -> None:
         self.filed += 1
@@ -475,7 +455,7 @@ class Importer:
 
     def progress(self) -> Progress:
         """Return how far everything is."""
-        inboxes = list(self._intake.inboxes)
+        inboxes = list(self.intake.inboxes)
         return Progress(
             done=self._summary.done,
             failed=self._summary.failed,
@@ -501,9 +481,9 @@ class Importer:
                 for seen in iter_inbox(folder, below=name, remark=remark):
                     ignored += seen.signature is None
                     waiting += seen.signature is not None
-        resting = sum(inbox.settling.count_resting() for inbox in self._intake.inboxes)
-        left = sum(inbox.settling.count_left() for inbox in self._intake.inboxes)
-        owned = {inbox.below for inbox in self._intake.inboxes if inbox.account is not None}
+        resting = sum(inbox.settling.count_resting() for inbox in self.intake.inboxes)
+        left = sum(inbox.settling.count_left() for inbox in self.intake.inboxes)
+        owned = {inbox.below for inbox in self.intake.inboxes if inbox.account is not None}
         return dataclasses.replace(
             self._summary,
             ignored=ignored + resting,

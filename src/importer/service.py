@@ -242,7 +242,7 @@ class Runner:
             stop.wait(back_off_s)
             return
         ends_at = self._monotonic() + self._importer.wait_s()
-        while not (stop.is_set() or self._importer.has_answers):
+        while not stop.is_set():
             left_s = ends_at - self._monotonic()
             if left_s <= 0 or self._importer.changes.wait(min(left_s, STOP_INTERVAL_S)):
                 return
@@ -294,7 +294,7 @@ class Maintenance:
         """Do what is due."""
         now = time.monotonic()
         # After each look through ROOT, and now and then while ROOT is out of reach.
-        seen = (self._importer.looks, self._importer.folders)
+        seen = (self._importer.intake.looks, self._importer.intake.folders)
         if seen != self._followed or now >= self._follow_due:
             self._followed = seen
             self._follow_due = now + FOLLOW_INTERVAL_S

@@ -59,32 +59,27 @@ class Changes:
     def __init__(self) -> None:
         self._condition = threading.Condition()
         self._marked: set[str] = set()
-        self._is_woken = False
+        self._is_due = False
 
     def mark(self, *names: str) -> None:
-        """Mark these parts."""
+        """Mark these parts, and end the wait; without one, the next ends at once."""
         with self._condition:
             self._marked.update(names)
+            self._is_due = True
             self._condition.notify_all()
 
     def take(self) -> set[str]:
         """Return what is marked, and unmark it."""
         with self._condition:
-            marked, self._marked = self._marked, set()
+            marked, self._marked, self._is_due = self._marked, set(), False
             return marked
 
     def wait(self, timeout_s: float) -> bool:
-        """Wait for a mark, a call of `wake` or the timeout; return whether anything is marked."""
+        """Wait for a call of `mark` since the last wait or `take`; return whether there was one."""
         with self._condition:
-            self._condition.wait_for(lambda: self._is_woken or self._marked, timeout_s)
-            self._is_woken = False
-            return bool(self._marked)
-
-    def wake(self) -> None:
-        """End the wait; without one, the next ends at once."""
-        with self._condition:
-            self._is_woken = True
-            self._condition.notify_all()
+            is_due = self._condition.wait_for(lambda: self._is_due, timeout_s)
+            self._is_due = False
+            return is_due
 
 
 Events = Iterator[Collection[tuple[int, str]]]

@@ -365,13 +365,13 @@ def test_a_folder_that_is_heard_of_is_looked_for_at_once(
 ) -> None:
     importer = an_importer(scan_s=600)
     importer.turn()
-    assert importer.folders == []
+    assert importer.intake.folders == []
     drop(root, "ana/1.json")
     mark(importer, "ana")
     assert importer.wait_s() == 0
     importer.turn()
     importer.turn()
-    assert importer.folders == ["ana"]
+    assert importer.intake.folders == ["ana"]
     assert told.outcomes() == {"ana/1.json": "done"}
     assert importer.wait_s() > 0
 
