@@ -84,7 +84,7 @@ class Inspector:
             if not content.is_over_limit:
                 return self._inspect_value(content, name, known)
         signature = files.signature_of(os.fstat(descriptor))
-        return Inspection(signature, None, is_ready=self._is_quiet(signature, known))
+        return Inspection(signature, None, is_ready=self.is_quiet(signature, known))
 
     @staticmethod
     def leaves_unread(name: str) -> bool:
@@ -98,17 +98,10 @@ class Inspector:
             return Inspection(signature, verdict, files.digest(body), content.is_steady)
         if is_report(body):
             return Inspection(signature, verdict, is_report=True)
-        is_ready = content.is_steady and self._is_quiet(signature, known)
+        is_ready = content.is_steady and self.is_quiet(signature, known)
         if is_ready and text.is_several(body):
             return Inspection(signature, None, is_ready=True)
         return Inspection(signature, verdict, files.digest(body), is_ready)
-
-    def inspect_unreadable(
-        self, error: OSError, signature: Signature, known: Known | None
-    ) -> Inspection:
-        """Return what a file is that cannot be opened: somebody may still change that."""
-        is_ready = self._is_quiet(signature, known, times=MAX_SETTLE_TIMES)
-        return Inspection(signature, outcomes.unreadable(error), is_ready=is_ready)
 
     def find_writer(self, descriptor: int, found: Inspection, known: Known | None) -> bool | None:
         """Return whether somebody may still be writing to the open file; None when somebody has it
@@ -121,7 +114,7 @@ class Inspector:
             return for_s < min(UNPROVED_S, self.settle_s)
         return None if for_s >= max(MIN_OPEN_S, MAX_SETTLE_TIMES * self.settle_s) else True
 
-    def _is_quiet(self, signature: Signature, known: Known | None, times: int = 1) -> bool:
+    def is_quiet(self, signature: Signature, known: Known | None, times: int = 1) -> bool:
         """Return whether the file has kept this signature for the settling time."""
         needed_s = self.settle_s * times
         if needed_s <= 0:
@@ -373,11 +366,13 @@ class Batches:
         return Work(claim, found.signature, found.verdict, found.digest, kept, is_open)
 
     def _unreadable(self, one: Candidate, error: OSError) -> Work | Left:
-        signature = files.signature_of(os.lstat(one.claim.path(self._root)))
-        found = self._inspector.inspect_unreadable(error, signature, one.known)
-        if not found.is_ready and not one.claim.is_return:
-            return Left(one.claim.id, FailureReason.SETTLING, signature)
-        return Work(one.claim, signature, found.verdict)
+        """Return what becomes of a file that cannot be opened: somebody may still change that."""
+        claim = one.claim
+        signature = files.signature_of(os.lstat(claim.path(self._root)))
+        is_quiet = self._inspector.is_quiet(signature, one.known, times=MAX_SETTLE_TIMES)
+        if not is_quiet and not claim.is_return:
+            return Left(claim.id, FailureReason.SETTLING, signature)
+        return Work(claim, signature, outcomes.unreadable(error))
 
     def _signature(self, claim: Claim) -> Signature | None:
         return files.find_signature(claim.path(self._root))

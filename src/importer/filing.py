@@ -14,6 +14,7 @@ import contextlib
 import errno
 import json
 import os
+import shutil
 import time
 from collections.abc import Iterable, Iterator
 from enum import StrEnum
@@ -278,7 +279,8 @@ class Filer:
             temporary = _beside(target, work.claim)
             self._check_aside(work, aside)
             try:
-                files.copy(aside, temporary)
+                shutil.copy2(aside, temporary, follow_symlinks=False)
+                flush(temporary)
                 self._check_aside(work, aside)
                 files.move(temporary, target)
             finally:

@@ -26,7 +26,7 @@ from resumes.store import Store, identifiers, import_history, import_ledger, imp
 from resumes.store.accounts import AccountInfo
 from resumes.store.import_history import FileRow
 from resumes.store.import_requests import RequestedFile, RequestKind
-from resumes.watched_folder import HELD, HELD_NAME
+from resumes.watched_folder import HELD, HELD_NAME, list_folders
 from resumes.watched_names import REPORT, find_extension
 
 RELEASE_FILES = 500
@@ -62,7 +62,7 @@ class HeldFiles:
     def find(self) -> dict[str, list[PutAway]]:
         """Return by account id the files that wait, in the order of arrival."""
         listings = {}
-        for folder in _list_folders(self._folder):
+        for folder in list_folders(self._folder):
             # A folder that cannot be listed for now keeps its files, and nobody else waits for it.
             with contextlib.suppress(OSError):
                 mtime_ns = os.stat(folder).st_mtime_ns  # noqa: PTH116  (text, as names are)
@@ -82,13 +82,6 @@ class HeldFiles:
         return by_account
 
 
-def _list_folders(folder: Path) -> list[str]:
-    """Return the paths of the folders in it, links not followed; none if it cannot be listed."""
-    with contextlib.suppress(OSError), os.scandir(folder) as entries:
-        return sorted(entry.path for entry in entries if entry.is_dir(follow_symlinks=False))
-    return []
-
-
 def _iter_held(folder: str) -> Iterator[PutAway]:
     for name in os.listdir(folder):  # noqa: PTH208  (names are all that is asked for)
         match = HELD_NAME.fullmatch(name)
@@ -104,7 +97,7 @@ def _iter_failed(root: Path, asked: Iterable[RequestedFile]) -> Iterator[PutAway
     """
     claims = {(one.claim_id, one.account_id) for one in asked}
     ends = {claim_id[-8:] for claim_id, _ in claims}
-    for folder in _list_folders(root / FAILED) if ends else ():
+    for folder in list_folders(root / FAILED) if ends else ():
         with contextlib.suppress(OSError):
             for name in os.listdir(folder):  # noqa: PTH208  (names are all that is asked for)
                 if split_extension(name)[0][-8:] in ends:
@@ -132,7 +125,7 @@ class FailedFiles:
         saves a file may remove it first. Raises StoreError and OSError.
         """
         folder = self._root / FAILED
-        folders = [str(folder), *_list_folders(folder)]
+        folders = [str(folder), *list_folders(folder)]
         now_ns = time.time_ns()
         try:
             changed_at = {path: os.stat(path).st_mtime_ns for path in folders}  # noqa: PTH116

@@ -186,15 +186,9 @@ class Settling:
         """Forget files that a look at everything has not seen."""
         self._files = {path: one for path, one in self._files.items() if one.look == self._look}
         self._look += 1
-
-    def take_due(self) -> bool:
-        """Return whether a file has become due since this was last asked."""
         now = self._monotonic()
-        if self.soonest > now:
-            return False
-        later = (file.due for file in self._files.values() if file.due > now)
+        later = (one.due for one in self._files.values() if one.due > now)
         self.soonest = min(later, default=math.inf)
-        return True
 
     def list_awaited(self) -> list[tuple[float, str]]:
         """Return when the files are due that somebody waits for, and their paths."""
@@ -283,7 +277,8 @@ class Inbox:
 
         At the end of it the queue holds what is to be tried. None begins before that is taken.
         """
-        if self.settling.take_due():
+        if self._monotonic() >= self.settling.soonest:
+            self.settling.soonest = math.inf
             self.schedule.ask()
         if self._look is None:
             if self.queue or not self.schedule.is_due:
@@ -337,11 +332,6 @@ class Inbox:
         size_bytes = seen.signature.size_bytes if seen.signature else 0
         self.waiting_bytes = max(0, self.waiting_bytes - size_bytes)
         return seen
-
-    def count_left(self, size_bytes: int) -> None:
-        """Count a file that was tried and stays in the inbox."""
-        self.waiting += 1
-        self.waiting_bytes += size_bytes
 
     def wait_s(self) -> float:
         """Seconds until there is something to do here."""

@@ -260,14 +260,14 @@ class Intake:
         if signature is None or left.why is FailureReason.GONE:
             inbox.settling.forget(one.path)
             return
-        inbox.count_left(signature.size_bytes)
-        match left.why:
-            case FailureReason.SETTLING:
-                inbox.settling.note(one.path, signature)
-            case FailureReason.OPEN:
-                inbox.settling.note(one.path, signature, again_s=OPEN_INTERVAL_S)
-            case FailureReason.REPORT:
-                inbox.settling.note(one.path, signature, again_s=math.inf)
-            case FailureReason.STUCK:
-                again_s = max(STUCK_INTERVAL_S, self._options.settle_s)
-                inbox.settling.note(one.path, signature, again_s=again_s, is_left=True)
+        inbox.waiting += 1
+        inbox.waiting_bytes += signature.size_bytes
+        if left.why is FailureReason.TROUBLE:
+            return
+        again_s = {
+            FailureReason.OPEN: OPEN_INTERVAL_S,
+            FailureReason.REPORT: math.inf,
+            FailureReason.STUCK: max(STUCK_INTERVAL_S, self._options.settle_s),
+        }.get(left.why)
+        is_left = left.why is FailureReason.STUCK
+        inbox.settling.note(one.path, signature, again_s=again_s, is_left=is_left)

@@ -234,11 +234,11 @@ FAR = pytest.mark.parametrize("content", [a_document("Ada"), b"nonsense"], ids=[
 def test_outcomes_may_lie_on_another_disk(
     root: Path, other_disk: Path, ana: AccountInfo, an_importer: MakeImporter, content: bytes
 ) -> None:
-    drop(root, "ana/cv.json", content)
+    os.utime(drop(root, "ana/cv.json", content), ns=(0, 5_000_000_000))
     importer = an_importer(settle_s=0)
     importer.round()
     importer.close()
-    check_far(root, other_disk, content)
+    assert check_far(root, other_disk, content).stat().st_mtime_ns == 5_000_000_000
 
 
 @FAR
@@ -260,7 +260,7 @@ def test_a_file_is_copied_to_another_disk_once_however_often_that_is_cut_off(
     check_far(root, other_disk, content)
 
 
-def check_far(root: Path, folder: Path, content: bytes) -> None:
+def check_far(root: Path, folder: Path, content: bytes) -> Path:
     """The content lies on the other disk once, and nothing else of the importer's anywhere."""
     (path,) = [path for path in folder.rglob("cv-*.json") if ".report" not in path.name]
     assert path.read_bytes() == content
@@ -268,6 +268,7 @@ def check_far(root: Path, folder: Path, content: bytes) -> None:
     assert list(folder.rglob(".*")) == []
     assert names_below(root / "ana") == []
     assert is_tidy(root)
+    return path
 
 
 @pytest.mark.parametrize("moment", [Moment.SET_ASIDE, Moment.COPIED])
