@@ -28,7 +28,7 @@ from importer.claims import Claim
 from importer.failpoints import Observer, Step
 from importer.files import Content, Folders, Known, Signature, escaped
 from importer.filing import ENDED, OF_THE_FILE, Filer, FileState, Work, is_report
-from importer.notices import Remark
+from importer.notices import FileReport, Remark, as_report
 from importer.options import Options
 from importer.outcomes import Conclusion, Refusal, as_ledger_text
 from importer.slots import Slot
@@ -208,9 +208,6 @@ class Ended(NamedTuple):
     """Whether it lies where it lay for a reason that concerns all files."""
 
 
-OnFiled = Callable[[Claim, Conclusion, str], None]
-
-
 class Batches:
     """Imports files into one store, below one ROOT, for as long as the slot is held."""
 
@@ -221,8 +218,7 @@ class Batches:
         *,
         root: Path,
         options: Options,
-        queues: Queues,
-        on_filed: OnFiled,
+        on_filed: Callable[[FileReport], None],
         remark: Remark,
         observe: Observer,
         monotonic: Callable[[], float] = time.monotonic,
@@ -232,7 +228,7 @@ class Batches:
         self._root = str(root)
         self._shown_root = escaped(self._root)
         self._options = options
-        self._queues = queues
+        self.queues = Queues()
         self._on_filed = on_filed
         self._remark = remark
         self._observe = observe
@@ -438,7 +434,7 @@ class Batches:
         if isinstance(verdict, Refusal):
             failed = outcomes.verdict_of(outcomes.failed(verdict))
             return Creation(claim.account_id, (), now_us, row, failed)
-        message = self._queues.find(claim)
+        message = self.queues.find(claim)
         if message is not None and not self._is_stored(claim, work.digest):
             held = Verdict(FileOutcome.HELD, Reason.QUOTA_REACHED.value, message)
             return Creation(claim.account_id, (), now_us, row, held)
@@ -498,7 +494,7 @@ class Batches:
         """Put files away whose outcome is in the ledger, as far as that is possible now."""
         ended = [*ended]
         for one in ended:
-            self._queues.note(one.work.claim, one.conclusion)
+            self.queues.note(one.work.claim, one.conclusion)
         self.end([one.work for one in ended if self._is_filed(one)])
 
     def go_on(self) -> None:
@@ -523,7 +519,7 @@ class Batches:
             self._filer.tidy(claim, [conclusion])
         match filed.state:
             case FileState.FILED:
-                self._on_filed(claim, conclusion, filed.target)
+                self._on_filed(as_report(claim, conclusion, filed.target))
             case FileState.CHANGED:
                 self._remark(
                     f"changed {claim.id}",

@@ -130,10 +130,9 @@ def rehearse(
 
     by_name = {one.name: one for one in accounts.list_accounts(store)}
     held = HeldFiles(root).find()
-    for below in inbox.find_inboxes(str(root)):
+    for below in inbox.find_inboxes(root):
         by_age: list[tuple[int, Seen]] = []
-        folder = f"{root}/{below}" if below else str(root)
-        for seen in sorted(inbox.iter_inbox(folder, below=below, remark=remark)):
+        for seen in sorted(inbox.iter_inbox(root, below, remark=remark)):
             if seen.signature is not None:
                 by_age.append((seen.signature.mtime_ns, seen))
             elif (why := find_why(seen.path)) is not None:

@@ -325,7 +325,6 @@ class Returns:
         ):
             return claim
         new_id = identifiers.resume_id(self._store.clock())
-        self._under_way[new_id] = account_id
         self._renamed[new_id] = claim_id
         return claim._replace(id=new_id)
 
@@ -338,11 +337,10 @@ class Returns:
 
         Unless `is_over` it lies where it lay, and whoever asked for it still does.
         """
-        account_id = self._under_way.pop(claim_id, "")
+        earlier_id = self._renamed.pop(claim_id, claim_id)
+        account_id = self._under_way.pop(earlier_id, "")
         if self._bundles.get(account_id) == claim_id:
             del self._bundles[account_id]
-        claim_id = self._renamed.pop(claim_id, claim_id)
-        self._under_way.pop(claim_id, None)
-        request = self._asked.pop(claim_id, None)
+        request = self._asked.pop(earlier_id, None)
         if request is not None and is_over:
             self._answered.append(request)

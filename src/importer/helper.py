@@ -23,10 +23,10 @@ from queue import SimpleQueue
 from typing import NamedTuple
 
 from importer import files
-from importer.batch import Candidate, Left, Queue, Queues
+from importer.batch import Candidate, Left, Queue
 from importer.claims import Claim
 from importer.failpoints import Observer
-from importer.notices import FileReport, as_report
+from importer.notices import FileReport
 from importer.options import Options
 from importer.slices import Pipeline
 from importer.slots import Slot
@@ -250,14 +250,12 @@ class _Work:
         self._reports: list[FileReport] = []
         self._remarks: list[tuple[str, str]] = []
         self._is_in_trouble = False
-        self._queues = Queues()
         self._pipeline = Pipeline(
             store,
             slot,
             root=setup.root,
             options=setup.options,
-            queues=self._queues,
-            on_filed=lambda *filed: self._reports.append(as_report(*filed)),
+            on_filed=lambda report: self._reports.append(report),
             remark=lambda key, sentence: self._remarks.append((key, sentence)),
             observe=setup.observe,
         )
@@ -273,7 +271,7 @@ class _Work:
             left = None
             if waiting and self._may_take:
                 batch = waiting.popleft()
-                self._queues.by_account = dict(batch.queues)
+                self._pipeline.queues.by_account = dict(batch.queues)
                 left = self._pipeline.read(batch.candidates)
             self._go_on()
             answers.send(self._answer(left))

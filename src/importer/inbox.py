@@ -10,10 +10,12 @@ import os
 from collections import deque
 from collections.abc import Callable, Container, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import NamedTuple
 
 from importer.files import Known, Signature, escaped, signature_of
 from importer.notices import Remark
+from importer.options import Options
 from resumes.store.accounts import AccountInfo
 from resumes.watched_names import find_extension, is_hidden_or_temporary, is_outcome
 
@@ -29,12 +31,12 @@ class Seen(NamedTuple):
     signature: Signature | None
 
 
-def iter_inbox(folder: str, *, below: str, remark: Remark) -> Iterator[Seen]:
+def iter_inbox(root: Path, below: str, *, remark: Remark) -> Iterator[Seen]:
     """Yield what lies in an inbox, in no order, folder by folder; nothing more is in memory.
 
-    `below` leads the names, and is empty for ROOT itself, whose folders are inboxes of their own.
+    `below` is its name in ROOT, and empty for ROOT itself, whose folders are inboxes of their own.
     """
-    waiting = [(folder, below)]
+    waiting = [(f"{root}/{below}" if below else str(root), below)]
     while waiting:
         path, name = waiting.pop()
         try:
@@ -78,7 +80,7 @@ def _see(entry: os.DirEntry[str], name: str) -> Seen | None:
         return None
 
 
-def find_inboxes(root: str) -> list[str]:
+def find_inboxes(root: Path) -> list[str]:
     """Return the parts of ROOT: its own files, under the empty name, and each folder in it that may
     bear an account's name. Raises OSError."""
     with os.scandir(root) as entries:
@@ -225,20 +227,18 @@ class Inbox:
 
     def __init__(
         self,
-        folder: str,
+        root: Path,
         below: str,
+        options: Options,
         *,
         under_way: Container[str],
-        settle_s: float,
-        scan_s: float,
         monotonic: Callable[[], float],
         remark: Remark,
     ) -> None:
-        self.folder = folder
         self.below = below
         self.account: AccountInfo | None = None
-        self.settling = Settling(settle_s, monotonic)
-        self.schedule = ScanSchedule(scan_s, monotonic)
+        self.settling = Settling(options.settle_s, monotonic)
+        self.schedule = ScanSchedule(options.scan_s, monotonic)
         self.queue: deque[Seen] = deque()
         """Files to try, the oldest first."""
         self.under_way = 0
@@ -251,6 +251,7 @@ class Inbox:
         """What the last look saw."""
         self.found = 0
         """How many files to try the look under way has found so far."""
+        self._root = root
         self._paths_under_way = under_way
         self._monotonic = monotonic
         self._remark = remark
@@ -294,7 +295,7 @@ class Inbox:
         found: list[tuple[int, str, Seen]] = []
         waiting = waiting_bytes = 0
         is_cut = False
-        seen_all = iter_inbox(self.folder, below=self.below, remark=self._remark)
+        seen_all = iter_inbox(self._root, self.below, remark=self._remark)
         for count, seen in enumerate(seen_all, 1):
             if count % LOOK_SLICE_FILES == 0:
                 took_s += self._monotonic() - started

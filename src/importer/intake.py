@@ -129,17 +129,16 @@ class Intake:
     def _find_inboxes(self) -> None:
         self.looks += 1
         started = self._monotonic()
-        names = find_inboxes(str(self._root))
+        names = find_inboxes(self._root)
         self._schedule.done(self._monotonic() - started)
         self._inboxes = {name: self._inboxes.get(name) or self._make_inbox(name) for name in names}
 
     def _make_inbox(self, name: str) -> Inbox:
         return Inbox(
-            f"{self._root}/{name}" if name else str(self._root),
+            self._root,
             name,
+            self._options,
             under_way=self._paths,
-            settle_s=self._options.settle_s,
-            scan_s=self._options.scan_s,
             monotonic=self._monotonic,
             remark=self._notices,
         )

@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 
 from importer import slots
-from importer.batch import Candidate, FailureReason, Left, Queues
+from importer.batch import Candidate, FailureReason, Left
 from importer.claims import Claim, ClaimIds
 from importer.failpoints import Observer, Step, unobserved
 from importer.files import escaped
@@ -24,7 +24,7 @@ from importer.held import FailedFiles, Returns
 from importer.helper import SLOT, Batch, Helper, Setup
 from importer.inbox import find_inboxes, iter_inbox
 from importer.intake import Intake
-from importer.notices import FileReport, Notices, Progress, Summary, as_report
+from importer.notices import FileReport, Notices, Progress, Summary
 from importer.options import Options
 from importer.recovery import plan_recovery
 from importer.slices import Pipeline
@@ -76,14 +76,12 @@ class Importer:
         self.id = identifiers.resume_id(store.clock())
         self._slot = Slot(root, 0)
         self._ids = ClaimIds(store.clock)
-        self._queues = Queues()
         self._pipeline = Pipeline(
             store,
             self._slot,
             root=root,
             options=options,
-            queues=self._queues,
-            on_filed=lambda *filed: self._filed(as_report(*filed)),
+            on_filed=self._filed,
             remark=notices,
             observe=observe,
             monotonic=monotonic,
@@ -271,7 +269,7 @@ class Importer:
         unknown = self._find_unknown(self._returns.account_ids)
         resumed = {one.claim.account_id for one in self._resumed}
         busy = self._pipeline.unpacking_account_ids | resumed | unknown
-        self._queues.by_account = self._returns.release(by_id, busy=busy)
+        self._pipeline.queues.by_account = self._returns.release(by_id, busy=busy)
         self._note_unknown(unknown)
         self._returns.take_requests()
         self._find_owners()
@@ -392,7 +390,7 @@ class Importer:
         is_working = self._pipeline.under_way > 0
         self._helper.supervise(backlog=self.intake.backlog, is_working=is_working)
         while self._helper.is_free and (candidates := self.intake.next_batch(SLOT)):
-            self._helper.give(Batch(candidates, self._queues.by_account))
+            self._helper.give(Batch(candidates, self._pipeline.queues.by_account))
 
     def _hear_helper(self) -> None:
         for batch, answer in self._helper.iter_answers():
@@ -476,9 +474,8 @@ class Importer:
             self._notices(key, sentence)
 
         with contextlib.suppress(OSError):
-            for name in find_inboxes(str(self._root)):
-                folder = f"{self._root}/{name}" if name else str(self._root)
-                for seen in iter_inbox(folder, below=name, remark=remark):
+            for name in find_inboxes(self._root):
+                for seen in iter_inbox(self._root, name, remark=remark):
                     ignored += seen.signature is None
                     waiting += seen.signature is not None
         resting = sum(inbox.settling.count_resting() for inbox in self.intake.inboxes)
