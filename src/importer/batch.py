@@ -23,7 +23,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import NamedTuple
 
-from importer import files, outcomes
+from importer import files, json_texts, outcomes
 from importer.claims import Claim
 from importer.failpoints import Observer, Step
 from importer.files import Content, Folders, Known, Signature, escaped
@@ -32,7 +32,6 @@ from importer.notices import FileReport, Remark, as_report
 from importer.options import Options
 from importer.outcomes import Conclusion, Refusal, as_ledger_text
 from importer.slots import Slot
-from importer.unpack import text
 from resumes.analyzer import Format, Resume
 from resumes.errors import StoreError
 from resumes.import_reasons import Reason
@@ -99,7 +98,7 @@ class Inspector:
         if is_report(body):
             return Inspection(signature, verdict, is_report=True)
         is_ready = content.is_steady and self.is_quiet(signature, known)
-        if is_ready and text.is_several(body):
+        if is_ready and json_texts.is_several(body):
             return Inspection(signature, None, is_ready=True)
         return Inspection(signature, verdict, files.digest(body), is_ready)
 

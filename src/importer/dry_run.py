@@ -17,11 +17,11 @@ from importer.files import escaped
 from importer.filing import folder_of
 from importer.held import HeldFiles
 from importer.inbox import Seen
+from importer.json_texts import CannotUnpack
 from importer.notices import FileReport, Remark, Summary, as_report, unowned
 from importer.options import Options
 from importer.outcomes import Conclusion, Refusal
 from importer.slices import Bundle
-from importer.unpack.text import CannotUnpack
 from resumes.analyzer import Resume
 from resumes.errors import QuotaReached
 from resumes.import_reasons import Reason

@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from importer import json_texts
 from importer.batch import Candidate, Queue
 from importer.claims import Claim
 from importer.files import (
@@ -19,7 +20,6 @@ from importer.files import (
     split_extension,
 )
 from importer.filing import FAILED, load_report, report_path
-from importer.unpack import text
 from resumes.clock import timestamp
 from resumes.errors import Conflict, NotFound, QuotaReached
 from resumes.store import Store, identifiers, import_history, import_ledger, import_requests
@@ -168,7 +168,7 @@ def _count_due(files: list[PutAway], free_places: int | None) -> tuple[int, bool
     """
     count = RELEASE_FILES if free_places is None else min(free_places, RELEASE_FILES)
     for place, one in enumerate(files[:count]):
-        if not one.path.endswith(".json") or text.is_several(find_head(one.path)):
+        if not one.path.endswith(".json") or json_texts.is_several(find_head(one.path)):
             return max(1, place), place == 0
     return min(count, len(files)), False
 

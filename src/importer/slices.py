@@ -10,9 +10,9 @@ from importer.claims import Claim
 from importer.failpoints import Step
 from importer.files import Signature
 from importer.filing import Work
+from importer.json_texts import CannotUnpack, Part, file_too_large
 from importer.options import DEFAULT_TUNING, Limits, Tuning
 from importer.outcomes import Conclusion, ItemConclusion, Refusal
-from importer.unpack.text import CannotUnpack, Part, file_too_large
 from resumes.analyzer import Format, Resume
 from resumes.errors import ResumesError, StoreError
 from resumes.store import import_ledger

@@ -14,14 +14,13 @@ from pathlib import Path
 from tempfile import gettempdir
 from typing import Final, NamedTuple
 
-from importer import files, filing, outcomes
+from importer import files, filing, json_texts, outcomes
 from importer.batch import Inspector
 from importer.claims import Claim
+from importer.json_texts import CannotUnpack
 from importer.options import Limits
 from importer.outcomes import Conclusion, ItemConclusion, Refusal, as_ledger_text
 from importer.slices import Bundle, Portion
-from importer.unpack import text
-from importer.unpack.text import CannotUnpack
 from resumes.analyzer import Resume
 from resumes.import_reasons import Reason
 from resumes.store.import_ledger import FileOutcome
@@ -96,7 +95,7 @@ def _zipped(content: bytes) -> bytes:
     return buffer.getvalue()
 
 
-_ARCHIVES: Final = (b"\x1f\x8b", *text.ZIP_MAGICS)
+_ARCHIVES: Final = (b"\x1f\x8b", *json_texts.ZIP_MAGICS)
 _PACKINGS: Final[Mapping[bytes, Callable[[bytes], bytes]]] = {
     b"plain": bytes,
     b"gzip": _gzipped,
@@ -191,7 +190,7 @@ def _is_array(dropped: Dropped) -> bool:
         return False
     is_packed = content != dropped.body
     packed = {".json.gz", ".gz"} if dropped.body.startswith(b"\x1f\x8b") else set()
-    return extension in (packed if is_packed else {".json"}) and text.is_several(content)
+    return extension in (packed if is_packed else {".json"}) and json_texts.is_several(content)
 
 
 def _concluded(portion: Portion) -> ItemConclusion:

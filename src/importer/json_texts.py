@@ -78,11 +78,6 @@ def invalid_archive(message: str) -> Refusal:
     return Refusal(Reason.INVALID_ARCHIVE, message)
 
 
-def invalid_json(error: InvalidJson) -> Refusal:
-    """For a file or a member that is not JSON as a whole."""
-    return Refusal(Reason.INVALID_JSON, error.message, byte_offset=error.offset)
-
-
 def holds_no_resume(why: str) -> Refusal:
     """For white space alone, which is no JSON."""
     return Refusal(Reason.INVALID_JSON, f"It contains no resume: {why}", byte_offset=0)
@@ -330,7 +325,8 @@ def _unpack_array(content: Bytes, limits: Limits) -> Iterator[Part]:
                 raise CannotUnpack(too_many_parts(limits))
             spans.append(span)
     except InvalidJson as error:
-        raise CannotUnpack(invalid_json(error)) from None
+        refusal = Refusal(Reason.INVALID_JSON, error.message, byte_offset=error.offset)
+        raise CannotUnpack(refusal) from None
     if not spans:
         message = "It contains no resume: the array is empty"
         raise CannotUnpack(Refusal(Reason.INVALID_RESUME, message))
