@@ -246,9 +246,10 @@ class Inbox:
         self.has_backlog = False
         """Whether the last look found a backlog. Most of what is heard of it is our own taking
         away, and nothing that is heard is looked at before all is taken."""
-        self.waiting = 0
-        self.waiting_bytes = 0
-        """What the last look saw."""
+        self.waiting = self.waiting_bytes = self.ignored = 0
+        """What the last look saw, apart from what is under way."""
+        self.is_unlisted = False
+        """Whether the last look could not read a folder."""
         self.found = 0
         """How many files to try the look under way has found so far."""
         self._root = root
@@ -293,28 +294,37 @@ class Inbox:
         took_s = 0.0
         started = self._monotonic()
         found: list[tuple[int, str, Seen]] = []
-        waiting = waiting_bytes = 0
+        waiting = waiting_bytes = ignored = 0
         is_cut = False
-        seen_all = iter_inbox(self._root, self.below, remark=self._remark)
-        for count, seen in enumerate(seen_all, 1):
+        unlisted: list[str] = []
+
+        def remark(key: str, sentence: str) -> None:
+            unlisted.append(key)
+            self._remark(key, sentence)
+
+        for count, seen in enumerate(iter_inbox(self._root, self.below, remark=remark), 1):
             if count % LOOK_SLICE_FILES == 0:
                 took_s += self._monotonic() - started
                 self.found = len(found)
                 yield
                 started = self._monotonic()
             if seen.signature is None:
+                ignored += 1
+                continue
+            is_due = self.settling.is_due(seen.path, seen.signature)
+            if seen.path in self._paths_under_way:
                 continue
             waiting += 1
             waiting_bytes += seen.signature.size_bytes
-            is_due = self.settling.is_due(seen.path, seen.signature)
-            if is_due and self.account is not None and seen.path not in self._paths_under_way:
+            if is_due and self.account is not None:
                 found.append((seen.signature.mtime_ns, seen.name, seen))
                 if len(found) >= 2 * MAX_QUEUE_FILES:
                     is_cut |= _cut(found)
         is_cut |= _cut(found)
         self.queue.extend(seen for _, _, seen in found)
         self.found = 0
-        self.waiting, self.waiting_bytes = waiting, waiting_bytes
+        self.waiting, self.waiting_bytes, self.ignored = waiting, waiting_bytes, ignored
+        self.is_unlisted = bool(unlisted)
         self.has_backlog = len(self.queue) >= BACKLOG_FILES
         self.settling.end_look()
         self.schedule.done(took_s + self._monotonic() - started)

@@ -6,7 +6,6 @@ requests, processes that are gone. Of several importers on one folder one works,
 stand by until its slot is free.
 """
 
-import contextlib
 import dataclasses
 import os
 import time
@@ -22,7 +21,6 @@ from importer.files import escaped
 from importer.filing import FAILED
 from importer.held import FailedFiles, Returns
 from importer.helper import SLOT, Batch, Helper, Setup
-from importer.inbox import find_inboxes, iter_inbox
 from importer.intake import Intake
 from importer.notices import FileReport, Notices, Progress, Summary
 from importer.options import Options
@@ -465,27 +463,17 @@ class Importer:
         )
 
     def summary(self) -> Summary:
-        """Return what this importer did so far, and what lies in the inbox now."""
-        ignored = waiting = 0
-        unlisted: set[str] = set()
-
-        def remark(key: str, sentence: str) -> None:
-            unlisted.add(name)
-            self._notices(key, sentence)
-
-        with contextlib.suppress(OSError):
-            for name in find_inboxes(self._root):
-                for seen in iter_inbox(self._root, name, remark=remark):
-                    ignored += seen.signature is None
-                    waiting += seen.signature is not None
-        resting = sum(inbox.settling.count_resting() for inbox in self.intake.inboxes)
-        left = sum(inbox.settling.count_left() for inbox in self.intake.inboxes)
-        owned = {inbox.below for inbox in self.intake.inboxes if inbox.account is not None}
+        """Return what this importer did so far, and what lay in the inbox at the last look."""
+        inboxes = list(self.intake.inboxes)
+        resting = sum(inbox.settling.count_resting() for inbox in inboxes)
+        stuck = sum(
+            inbox.settling.count_left() + inbox.is_unlisted for inbox in inboxes if inbox.account
+        )
         return dataclasses.replace(
             self._summary,
-            ignored=ignored + resting,
-            waiting=waiting - resting + len(self._pipeline.awaited),
-            stuck=left + len(unlisted & owned) + self._under_way,
+            ignored=sum(inbox.ignored for inbox in inboxes) + resting,
+            waiting=self.progress().waiting - resting,
+            stuck=stuck + self._under_way,
         )
 
     def close(self) -> None:
