@@ -27,7 +27,7 @@ from importer import files, json_texts, outcomes
 from importer.claims import Claim
 from importer.failpoints import Observer, Step
 from importer.files import Content, Folders, Known, Signature, escaped
-from importer.filing import ENDED, OF_THE_FILE, Filer, FileState, Work, is_report
+from importer.filing import ENDED, OF_THE_FILE, Filer, FileState, Work, parse_report
 from importer.notices import FileReport, Remark, as_report
 from importer.options import Options
 from importer.outcomes import Conclusion, Refusal, as_ledger_text
@@ -95,7 +95,7 @@ class Inspector:
         verdict = outcomes.judge(body, self.format)
         if isinstance(verdict, Resume):
             return Inspection(signature, verdict, files.digest(body), content.is_steady)
-        if is_report(body):
+        if parse_report(body):
             return Inspection(signature, verdict, is_report=True)
         is_ready = content.is_steady and self.is_quiet(signature, known)
         if is_ready and json_texts.is_several(body):

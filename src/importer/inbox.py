@@ -246,7 +246,7 @@ class Inbox:
         self.has_backlog = False
         """Whether the last look found a backlog. Most of what is heard of it is our own taking
         away, and nothing that is heard is looked at before all is taken."""
-        self.waiting = self.waiting_bytes = self.ignored = 0
+        self.waiting = self.ignored = 0
         """What the last look saw, apart from what is under way."""
         self.is_unlisted = False
         """Whether the last look could not read a folder."""
@@ -294,7 +294,7 @@ class Inbox:
         took_s = 0.0
         started = self._monotonic()
         found: list[tuple[int, str, Seen]] = []
-        waiting = waiting_bytes = ignored = 0
+        waiting = ignored = 0
         is_cut = False
         unlisted: list[str] = []
 
@@ -315,7 +315,6 @@ class Inbox:
             if seen.path in self._paths_under_way:
                 continue
             waiting += 1
-            waiting_bytes += seen.signature.size_bytes
             if is_due and self.account is not None:
                 found.append((seen.signature.mtime_ns, seen.name, seen))
                 if len(found) >= 2 * MAX_QUEUE_FILES:
@@ -323,8 +322,7 @@ class Inbox:
         is_cut |= _cut(found)
         self.queue.extend(seen for _, _, seen in found)
         self.found = 0
-        self.waiting, self.waiting_bytes, self.ignored = waiting, waiting_bytes, ignored
-        self.is_unlisted = bool(unlisted)
+        self.waiting, self.ignored, self.is_unlisted = waiting, ignored, bool(unlisted)
         self.has_backlog = len(self.queue) >= BACKLOG_FILES
         self.settling.end_look()
         self.schedule.done(took_s + self._monotonic() - started)
@@ -340,8 +338,6 @@ class Inbox:
             self.schedule.ask()
         self.under_way += 1
         self.waiting = max(0, self.waiting - 1)
-        size_bytes = seen.signature.size_bytes if seen.signature else 0
-        self.waiting_bytes = max(0, self.waiting_bytes - size_bytes)
         return seen
 
     def wait_s(self) -> float:

@@ -122,16 +122,14 @@ class Intake:
         `accounts` are by name.
         """
         if self._schedule.is_due:
-            self._find_inboxes()
+            self.looks += 1
+            started = self._monotonic()
+            names = find_inboxes(self._root)
+            self._schedule.done(self._monotonic() - started)
+            known = self._inboxes
+            self._inboxes = {name: known.get(name) or self._make_inbox(name) for name in names}
         for name, inbox in self._inboxes.items():
             self._set_owner(inbox, accounts.get(name or self._options.account or ""))
-
-    def _find_inboxes(self) -> None:
-        self.looks += 1
-        started = self._monotonic()
-        names = find_inboxes(self._root)
-        self._schedule.done(self._monotonic() - started)
-        self._inboxes = {name: self._inboxes.get(name) or self._make_inbox(name) for name in names}
 
     def _make_inbox(self, name: str) -> Inbox:
         return Inbox(
@@ -260,7 +258,6 @@ class Intake:
             inbox.settling.forget(one.path)
             return
         inbox.waiting += 1
-        inbox.waiting_bytes += signature.size_bytes
         if left.why is FailureReason.TROUBLE:
             return
         again_s = {

@@ -458,7 +458,6 @@ class Importer:
             duplicate=self._summary.duplicate,
             held=self._summary.held,
             waiting=sum(inbox.waiting for inbox in inboxes) + self._under_way,
-            waiting_bytes=sum(inbox.waiting_bytes for inbox in inboxes),
             is_complete=not any(inbox.is_looking for inbox in inboxes),
         )
 

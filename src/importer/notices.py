@@ -78,7 +78,6 @@ class Progress:
     duplicate: int
     held: int
     waiting: int
-    waiting_bytes: int
     is_complete: bool
 
 

@@ -209,5 +209,5 @@ def _check_report(dropped: Dropped, conclusion: Conclusion) -> None:
     report = filing.compose(claim, signature, conclusion, sha256=None, now_us=0)
     assert all(map(is_harmless, report.decode().split("\n")))
     assert json.loads(report)["file"] == dropped.name
-    assert filing.is_report(report)
+    assert filing.parse_report(report)
     assert json.loads(report)["hint"]

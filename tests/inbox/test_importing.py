@@ -328,7 +328,8 @@ def test_the_summary_accounts_for_every_file(store: Store, root: Path, drain: Dr
 def test_the_progress_counts_what_is_left(
     root: Path, ana: AccountInfo, an_importer: MakeImporter
 ) -> None:
-    sizes_bytes = [len(drop(root, f"ana/{n}.json").read_bytes()) for n in range(5)]
+    for number in range(5):
+        drop(root, f"ana/{number}.json")
     drop(root, "ana/cut.json", b"{")
     os.utime(root / "ana/cut.json", ns=(0, 0))
     importer = an_importer(batch_files=3)
@@ -336,10 +337,9 @@ def test_the_progress_counts_what_is_left(
     importer.turn()
     progress = importer.progress()
     assert (progress.done, progress.waiting, progress.is_complete) == (2, 4, True)
-    assert progress.waiting_bytes == sum(sizes_bytes[2:]) + 1
     importer.turn()
     progress = importer.progress()
-    assert (progress.done, progress.waiting, progress.waiting_bytes) == (5, 1, 1)
+    assert (progress.done, progress.waiting) == (5, 1)
 
 
 # When folders are looked through

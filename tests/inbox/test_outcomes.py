@@ -170,7 +170,7 @@ def test_no_control_character_and_no_surrogate_gets_into_a_report(
     ],
 )
 def test_what_only_looks_like_a_report_is_none(body: bytes) -> None:
-    assert not filing.is_report(body)
+    assert not filing.parse_report(body)
 
 
 # What lies in the way
