@@ -15,13 +15,13 @@ from importer.batch import Inspector
 from importer.claims import Claim
 from importer.files import escaped
 from importer.filing import folder_of
-from importer.held import HeldFiles
 from importer.inbox import Seen
 from importer.json_texts import CannotUnpack
 from importer.notices import FileReport, Remark, Summary, as_report, unowned
 from importer.options import Options
 from importer.outcomes import Conclusion, Refusal
 from importer.slices import Bundle
+from resumes import watched_folder
 from resumes.analyzer import Resume
 from resumes.errors import QuotaReached
 from resumes.import_reasons import Reason
@@ -129,7 +129,7 @@ def rehearse(
         on_ignored(Ignored(escaped(seen.name), why))
 
     by_name = {one.name: one for one in accounts.list_accounts(store)}
-    held = HeldFiles(root).find()
+    held = {account_id for _, account_id in watched_folder.count_waiting(root)}
     for below in inbox.find_inboxes(root):
         by_age: list[tuple[int, Seen]] = []
         for seen in sorted(inbox.iter_inbox(root, below, remark=remark)):

@@ -19,7 +19,7 @@ from importer.claims import Claim, ClaimIds
 from importer.failpoints import Observer, Step, unobserved
 from importer.files import escaped
 from importer.filing import FAILED
-from importer.held import FailedFiles, Returns
+from importer.held import Returns
 from importer.helper import SLOT, Batch, Helper, Setup
 from importer.intake import Intake
 from importer.notices import FileReport, Notices, Progress, Summary
@@ -93,7 +93,6 @@ class Importer:
             notices=notices,
         )
         self._returns = Returns(store, root)
-        self._failed_files = FailedFiles(store, root)
         self._helper = Helper(
             Setup(store.url, root, options, observe),
             on_answer=self.changes.mark,
@@ -275,7 +274,7 @@ class Importer:
             self._dismiss_missing()
 
     def _dismiss_missing(self) -> None:
-        count = self._failed_files.dismiss_missing()
+        count = self._returns.dismiss_missing()
         if count:
             self._notices.tell(
                 f"Dismissed {counted(count, 'failed file')} no longer in {FAILED}: deleted or moved"
