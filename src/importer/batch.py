@@ -129,26 +129,6 @@ class Queue:
     message: str
 
 
-class Queues:
-    """The queues of all accounts, by account id."""
-
-    def __init__(self) -> None:
-        self.by_account: dict[str, Queue] = {}
-
-    def note(self, claim: Claim, conclusion: Conclusion) -> None:
-        """Have later files of the account queue behind this one, if it is held."""
-        if conclusion.outcome is FileOutcome.HELD and conclusion.refusal is not None:
-            # Of a file of several resumes: why, not how many of its own.
-            held = (item.refusal for item in conclusion.items if item.outcome is FileOutcome.HELD)
-            refusal = next((one for one in held if one is not None), conclusion.refusal)
-            self.by_account.setdefault(claim.account_id, Queue(claim.id, refusal.message))
-
-    def find(self, claim: Claim) -> str | None:
-        """Return what a file is told that others of its account came before; None when none did."""
-        queue = self.by_account.get(claim.account_id)
-        return None if queue is None or claim.id <= queue.first_claim_id else queue.message
-
-
 logger = logging.getLogger("resumes.importer")
 
 OF_THE_PROCESS = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
@@ -227,7 +207,8 @@ class Batches:
         self._root = str(root)
         self._shown_root = escaped(self._root)
         self._options = options
-        self.queues = Queues()
+        self.queues: dict[str, Queue] = {}
+        """By account id, what its new files queue behind (pitfalls I7)."""
         self._on_filed = on_filed
         self._remark = remark
         self._observe = observe
@@ -433,7 +414,7 @@ class Batches:
         if isinstance(verdict, Refusal):
             failed = outcomes.verdict_of(outcomes.failed(verdict))
             return Creation(claim.account_id, (), now_us, row, failed)
-        message = self.queues.find(claim)
+        message = self.find_queue(claim)
         if message is not None and not self._is_stored(claim, work.digest):
             held = Verdict(FileOutcome.HELD, Reason.QUOTA_REACHED.value, message)
             return Creation(claim.account_id, (), now_us, row, held)
@@ -493,8 +474,21 @@ class Batches:
         """Put files away whose outcome is in the ledger, as far as that is possible now."""
         ended = [*ended]
         for one in ended:
-            self.queues.note(one.work.claim, one.conclusion)
+            self._note_queue(one.work.claim, one.conclusion)
         self.end([one.work for one in ended if self._is_filed(one)])
+
+    def _note_queue(self, claim: Claim, conclusion: Conclusion) -> None:
+        """Have later files of the account queue behind this one, if it is held."""
+        if conclusion.outcome is FileOutcome.HELD and conclusion.refusal is not None:
+            # Of a file of several resumes: why, not how many of its own.
+            held = (item.refusal for item in conclusion.items if item.outcome is FileOutcome.HELD)
+            refusal = next((one for one in held if one is not None), conclusion.refusal)
+            self.queues.setdefault(claim.account_id, Queue(claim.id, refusal.message))
+
+    def find_queue(self, claim: Claim) -> str | None:
+        """Return what a file is told that others of its account came before; None when none did."""
+        queue = self.queues.get(claim.account_id)
+        return None if queue is None or claim.id <= queue.first_claim_id else queue.message
 
     def go_on(self) -> None:
         """Try again what was imported and could not be filed away, if it is time."""

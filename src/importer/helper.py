@@ -271,7 +271,7 @@ class _Work:
             left = None
             if waiting and self._may_take:
                 batch = waiting.popleft()
-                self._pipeline.queues.by_account = dict(batch.queues)
+                self._pipeline.queues = dict(batch.queues)
                 left = self._pipeline.read(batch.candidates)
             self._go_on()
             answers.send(self._answer(left))

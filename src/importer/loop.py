@@ -266,7 +266,7 @@ class Importer:
         unknown = self._find_unknown(self._returns.account_ids)
         resumed = {one.claim.account_id for one in self._resumed}
         busy = self._pipeline.unpacking_account_ids | resumed | unknown
-        self._pipeline.queues.by_account = self._returns.release(by_id, busy=busy)
+        self._pipeline.queues = self._returns.release(by_id, busy=busy)
         self._note_unknown(unknown)
         self._returns.take_requests()
         self._find_owners()
@@ -387,7 +387,7 @@ class Importer:
         is_working = self._pipeline.under_way > 0
         self._helper.supervise(backlog=self.intake.backlog, is_working=is_working)
         while self._helper.is_free and (candidates := self.intake.next_batch(SLOT)):
-            self._helper.give(Batch(candidates, self._pipeline.queues.by_account))
+            self._helper.give(Batch(candidates, self._pipeline.queues))
 
     def _hear_helper(self) -> None:
         for batch, answer in self._helper.iter_answers():

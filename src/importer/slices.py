@@ -131,7 +131,7 @@ class Pipeline(Batches):
     def _open(self, work: Work) -> Bundle | Conclusion | None:
         """Return the open file, or the end that it comes to instead; None if it is gone, or has changed
         and so is a new file."""
-        message = self.queues.find(work.claim)
+        message = self.find_queue(work.claim)
         if message is not None:
             return outcomes.held(message)
         claim = self._count(work.claim)
