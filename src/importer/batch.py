@@ -83,7 +83,8 @@ class Inspector:
             if not content.is_over_limit:
                 return self._inspect_value(content, name, known)
         signature = files.signature_of(os.fstat(descriptor))
-        return Inspection(signature, None, is_ready=self.is_quiet(signature, known))
+        is_ready = _quiet_s(signature, known) >= self.settle_s
+        return Inspection(signature, None, is_ready=is_ready)
 
     @staticmethod
     def leaves_unread(name: str) -> bool:
@@ -97,7 +98,7 @@ class Inspector:
             return Inspection(signature, verdict, files.digest(body), content.is_steady)
         if parse_report(body):
             return Inspection(signature, verdict, is_report=True)
-        is_ready = content.is_steady and self.is_quiet(signature, known)
+        is_ready = content.is_steady and _quiet_s(signature, known) >= self.settle_s
         if is_ready and json_texts.is_several(body):
             return Inspection(signature, None, is_ready=True)
         return Inspection(signature, verdict, files.digest(body), is_ready)
@@ -108,17 +109,15 @@ class Inspector:
         writer = files.find_writer(descriptor)
         if writer is False:
             return False
-        for_s = known.for_s if known is not None and known.signature == found.signature else 0.0
+        quiet_s = _quiet_s(found.signature, known)
         if writer is None:
-            return for_s < min(UNPROVED_S, self.settle_s)
-        return None if for_s >= max(MIN_OPEN_S, MAX_SETTLE_TIMES * self.settle_s) else True
+            return quiet_s < min(UNPROVED_S, self.settle_s)
+        return None if quiet_s >= max(MIN_OPEN_S, MAX_SETTLE_TIMES * self.settle_s) else True
 
-    def is_quiet(self, signature: Signature, known: Known | None, times: int = 1) -> bool:
-        """Return whether the file has kept this signature for the settling time."""
-        needed_s = self.settle_s * times
-        if needed_s <= 0:
-            return True
-        return known is not None and known.signature == signature and known.for_s >= needed_s
+
+def _quiet_s(signature: Signature, known: Known | None) -> float:
+    """Return for how long a file has kept this signature, as far as is known."""
+    return known.for_s if known is not None and known.signature == signature else 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -345,8 +344,8 @@ class Batches:
         """Return what becomes of a file that cannot be opened: somebody may still change that."""
         claim = one.claim
         signature = files.signature_of(os.lstat(claim.path(self._root)))
-        is_quiet = self._inspector.is_quiet(signature, one.known, times=MAX_SETTLE_TIMES)
-        if not is_quiet and not claim.is_return:
+        needed_s = MAX_SETTLE_TIMES * self._options.settle_s
+        if _quiet_s(signature, one.known) < needed_s and not claim.is_return:
             return Left(claim.id, FailureReason.SETTLING, signature)
         return Work(claim, signature, outcomes.unreadable(error))
 
