@@ -63,11 +63,11 @@ class Importer:
         observe: Observer = unobserved,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._store = store
-        self._root = root
+        self.store = store
+        self.root = root
         self.options = options
         self._on_file = on_file
-        self._notices = notices
+        self.notices = notices
         self.changes = Changes()
         self._observe = observe
         self._monotonic = monotonic
@@ -175,7 +175,7 @@ class Importer:
     def awaited(self) -> list[str]:
         """The names of the files that somebody waits for, below ROOT and escaped."""
         paths = [path for _, path in self.intake.list_awaited()]
-        names = [escaped(os.path.relpath(path, self._root)) for path in paths]
+        names = [escaped(os.path.relpath(path, self.root)) for path in paths]
         return sorted([*names, *self._pipeline.awaited])
 
     # Turns
@@ -233,15 +233,15 @@ class Importer:
             self._check_folder_owner()
         self.stands_by = not self._slot.take()
         if self.stands_by:
-            self._notices(
+            self.notices(
                 "standby",
-                f"Another importer is running in {escaped(str(self._root))}. This one is on standby, "
+                f"Another importer is running in {escaped(str(self.root))}. This one is on standby, "
                 "and takes over when that one stops",
             )
             return False
-        self._notices.over("standby")
+        self.notices.over("standby")
         if self._has_led:  # somebody has emptied or replaced the whole folder under us
-            watched_folder.set_owner(self._root, watched_folder.owner_of(self._store))
+            watched_folder.set_owner(self.root, watched_folder.owner_of(self.store))
             self._let_go()
         self._has_led = True
         self._left_slots = {0}
@@ -276,7 +276,7 @@ class Importer:
     def _dismiss_missing(self) -> None:
         count = self._returns.dismiss_missing()
         if count:
-            self._notices.tell(
+            self.notices.tell(
                 f"Dismissed {counted(count, 'failed file')} no longer in {FAILED}: deleted or moved"
             )
 
@@ -287,7 +287,7 @@ class Importer:
         """Find owners anew if an account is gone: a new file goes to whoever has its folder's name when
         it is taken (pitfalls S14)."""
         owner_ids = self.intake.owner_ids
-        if owner_ids and accounts.find_open(self._store, owner_ids) != owner_ids:
+        if owner_ids and accounts.find_open(self.store, owner_ids) != owner_ids:
             self._accounts_due = self._monotonic()
             self._find_accounts()
             self._find_owners()
@@ -295,20 +295,20 @@ class Importer:
     def _check_folder_owner(self) -> None:
         # Another store may have adopted the folder, or another folder may lie in its place.
         try:
-            watched_folder.check_owner(self._root, watched_folder.owner_of(self._store))
+            watched_folder.check_owner(self.root, watched_folder.owner_of(self.store))
         except InvalidArgument as error:
-            self._notices.find("owner", ImporterState.DEGRADED, error.message)
+            self.notices.find("owner", ImporterState.DEGRADED, error.message)
             self._let_go()
             self._slot.leave()
-            where = escaped(str(self._root))
+            where = escaped(str(self.root))
             raise StoreUnavailable(f"{where} belongs to another store") from None
-        self._notices.clear("owner")
+        self.notices.clear("owner")
 
     def _find_accounts(self) -> None:
         """Read the accounts; often, while one may get room for what it holds."""
         now = self._monotonic()
         if self._returns.holds_files or now >= self._accounts_due:
-            self._accounts = accounts.list_accounts(self._store)
+            self._accounts = accounts.list_accounts(self.store)
             self._accounts_due = now + min(ACCOUNTS_INTERVAL_S, self.options.scan_s)
 
     def _find_unknown(self, account_ids: Collection[str]) -> set[str]:
@@ -319,28 +319,28 @@ class Importer:
         others = set(account_ids) - {one.id for one in self._accounts}
         if not others:
             return others
-        self._accounts = accounts.list_accounts(self._store)
+        self._accounts = accounts.list_accounts(self.store)
         others -= {one.id for one in self._accounts}
-        return others - accounts.find_deleted(self._store, others)
+        return others - accounts.find_deleted(self.store, others)
 
     def _note_unknown(self, unknown: set[str]) -> None:
         if unknown == self._unknown_ids:
             return
         self._unknown_ids = unknown
-        text = watched_folder.describe_unknown(watched_folder.count_waiting(self._root), unknown)
+        text = watched_folder.describe_unknown(watched_folder.count_waiting(self.root), unknown)
         if text is None:
-            self._notices.clear(watched_folder.UNKNOWN_ACCOUNTS)
+            self.notices.clear(watched_folder.UNKNOWN_ACCOUNTS)
         else:
             sentence = f"{text}. {watched_folder.UNKNOWN_REMEDY}"
-            self._notices.find(watched_folder.UNKNOWN_ACCOUNTS, ImporterState.DEGRADED, sentence)
+            self.notices.find(watched_folder.UNKNOWN_ACCOUNTS, ImporterState.DEGRADED, sentence)
 
     def _recover(self) -> None:
         """Go on with what processes had under way that are gone. Raises StoreError and OSError."""
         self._helper.reap()
         ours = {0, SLOT} if self._helper.is_running else {0}
-        self._left_slots |= set(slots.list_numbers(self._root)) - ours
+        self._left_slots |= set(slots.list_numbers(self.root)) - ours
         for number in sorted(self._left_slots):
-            slot = self._slot if number == 0 else Slot(self._root, number)
+            slot = self._slot if number == 0 else Slot(self.root, number)
             if number and not slot.take():
                 continue  # a process that helped an importer which is gone, and lives still
             try:
@@ -352,7 +352,7 @@ class Importer:
 
     def _go_on_with(self, slot: Slot) -> None:
         entries = slot.load()
-        plan = plan_recovery(self._store, str(self._root), self.options.format, entries)
+        plan = plan_recovery(self.store, str(self.root), self.options.format, entries)
         self.intake.give_up(slot.number)
         kept = {claim.id: claim for claim in plan.kept}
         # While they are noted: who is killed now does it again.
@@ -394,7 +394,7 @@ class Importer:
             for report in answer.reports:
                 self._filed(report)
             for key, sentence in answer.remarks:
-                self._notices(key, sentence)
+                self.notices(key, sentence)
             if batch is not None:
                 self._note_left(batch.candidates, answer.left or [])
             self._note_ends(answer.over, answer.went_back)

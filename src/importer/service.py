@@ -95,7 +95,7 @@ def watch(
 
         importer = Importer(store, root, options, on_file=filed, notices=notices)
         stack.callback(importer.close)
-        runner = Runner(importer, notices, on_progress=on_progress)
+        runner = Runner(importer, on_progress=on_progress)
         if options.once:
             is_drained = runner.drain(stop)
             if options.done_keep_days is not None:
@@ -105,7 +105,7 @@ def watch(
             watcher = stack.enter_context(
                 Watcher(root, importer.changes, notices, poll=options.poll)
             )
-            maintenance = Maintenance(store, root, options, importer, watcher, notices)
+            maintenance = Maintenance(importer, watcher)
             stack.callback(maintenance.leave)
             runner.run(stop, maintenance)
         summary = importer.summary()
@@ -154,13 +154,12 @@ class Runner:
     def __init__(
         self,
         importer: Importer,
-        notices: Notices,
         *,
         on_progress: Callable[[Progress], None] = lambda progress: None,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._importer = importer
-        self._notices = notices
+        self._notices = importer.notices
         self._on_progress = on_progress
         self._monotonic = monotonic
         self._back_off = BackOff(importer.options.tuning, monotonic)
@@ -269,22 +268,10 @@ class Maintenance:
     """What an importer does between its turns, when it is due: follow folders, write its row in
     the store, prune done files."""
 
-    def __init__(
-        self,
-        store: Store,
-        root: Path,
-        options: Options,
-        importer: Importer,
-        watcher: Watcher,
-        notices: Notices,
-    ) -> None:
-        self._store = store
-        self._root = root
-        self._keep_days = options.done_keep_days
+    def __init__(self, importer: Importer, watcher: Watcher) -> None:
         self._importer = importer
         self._watcher = watcher
-        self._notices = notices
-        self._started_at = timestamp(store.clock())
+        self._started_at = timestamp(importer.store.clock())
         self._follow_due = self._heartbeat_due = self._prune_due = -math.inf
         self._followed: tuple[int, list[str]] | None = None
         self._announced: object = None
@@ -293,38 +280,40 @@ class Maintenance:
     def __call__(self) -> None:
         """Do what is due."""
         now = time.monotonic()
+        importer, keep_days = self._importer, self._importer.options.done_keep_days
         # After each look through ROOT, and now and then while ROOT is out of reach.
-        seen = (self._importer.intake.looks, self._importer.intake.folders)
+        seen = (importer.intake.looks, importer.intake.folders)
         if seen != self._followed or now >= self._follow_due:
             self._followed = seen
             self._follow_due = now + FOLLOW_INTERVAL_S
             self._watcher.follow(seen[1])
-        if self._importer.stands_by:
+        if importer.stands_by:
             return  # nothing of the folder depends on this one
         self._announce(now)
-        if self._keep_days is not None and now >= self._prune_due:
-            prune(self._root, self._keep_days, self._store.clock(), remark=self._notices)
+        if keep_days is not None and now >= self._prune_due:
+            prune(importer.root, keep_days, importer.store.clock(), remark=importer.notices)
             self._prune_due = now + PRUNE_INTERVAL_S
 
     def _announce(self, now: float) -> None:
         """Write the importer's row, if its findings have changed or it is time."""
-        findings = self._notices.findings()
-        if self._importer.stands_by or (findings == self._announced and now < self._heartbeat_due):
+        importer = self._importer
+        findings = importer.notices.findings()
+        if importer.stands_by or (findings == self._announced and now < self._heartbeat_due):
             return
         self._heartbeat_due = now + HEARTBEAT_INTERVAL_S
         self._announced = findings
         row = importers.ImporterReport(
-            id=self._importer.id,
+            id=importer.id,
             host=socket.gethostname(),
             pid=os.getpid(),
-            root=escaped(str(self._root)),
-            state=self._notices.state,
+            root=escaped(str(importer.root)),
+            state=importer.notices.state,
             findings=findings,
-            waiting=self._importer.progress().waiting,
+            waiting=importer.progress().waiting,
             started_at=self._started_at,
         )
         try:
-            importers.announce(self._store, row, deadline_s=HEARTBEAT_TIMEOUT_S)
+            importers.announce(importer.store, row, deadline_s=HEARTBEAT_TIMEOUT_S)
         except StoreError as error:
             # The turns say that the store is out of reach, and the next row says what this one
             # would have.
@@ -333,7 +322,8 @@ class Maintenance:
     def leave(self) -> None:
         """Remove the importer's row."""
         with contextlib.suppress(StoreError):
-            importers.leave(self._store, self._importer.id, deadline_s=HEARTBEAT_TIMEOUT_S)
+            importer = self._importer
+            importers.leave(importer.store, importer.id, deadline_s=HEARTBEAT_TIMEOUT_S)
 
 
 def take_root(store: Store, root: Path, options: Options) -> None:

@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 
 from importer.loop import Importer
-from importer.notices import Notices
 from importer.options import Tuning
 from importer.service import BackOff, Runner
 from resumes import watched_folder
@@ -108,7 +107,7 @@ def test_a_store_out_of_reach_is_told_once_and_again_when_it_is_over(
     drop(root, "ana/1.json")
     beats: list[int] = []
     busy.acquire()  # before the first turn, which would import the file
-    with run(an_importer(write_timeout_s=0.5), told, lambda: beats.append(len(told.notices))):
+    with run(an_importer(write_timeout_s=0.5), lambda: beats.append(len(told.notices))):
         wait_until(lambda: beats.count(1) > 1)
         busy.release()
         wait_until(lambda: len(told.notices) == 2)
@@ -120,11 +119,9 @@ def test_a_store_out_of_reach_is_told_once_and_again_when_it_is_over(
 
 
 @contextmanager
-def run(
-    importer: Importer, told: Told, maintain: Callable[[], None] = lambda: None
-) -> Iterator[None]:
+def run(importer: Importer, maintain: Callable[[], None] = lambda: None) -> Iterator[None]:
     """The importer runs during the block, and has ended after it."""
-    runner = Runner(importer, Notices(told.notices.append))
+    runner = Runner(importer)
     stop = threading.Event()
     thread = threading.Thread(target=runner.run, args=(stop, maintain))
     thread.start()
@@ -402,9 +399,9 @@ def test_a_drain_that_waits_for_long_says_for_what(
         told.notices.append(notice)
         stop.set()
 
-    notices = Notices(tell)
     importer = an_importer(settle_s=3_600)
-    Runner(importer, notices, monotonic=FakeMonotonic()).drain(stop)
+    importer.notices.tell = tell
+    Runner(importer, monotonic=FakeMonotonic()).drain(stop)
     assert told.notices == [
         "Waiting for ana/\\x1b.json: incomplete, not readable, or still open for writing"
     ]

@@ -114,7 +114,7 @@ class InProcess:
             monotonic=_Ticks(),
         )
         try:
-            Runner(importer, Notices(lambda notice: None)).drain(threading.Event())
+            Runner(importer).drain(threading.Event())
         except Killed:
             _close_slots(self.root)
         else:

@@ -67,16 +67,15 @@ def drain(home: Path, point: Point, nth: int) -> None:
         sys.addaudithook(lambda event, values: come() if _names_report(event, values) else None)
     moment = MOMENTS.get(point)
     with open_store(f"sqlite:///{home / 'resumes.db'}") as store:
-        notices = Notices(lambda notice: None)
         importer = Importer(
             store,
             home / "inbox",
             Options(settle_s=0),
             on_file=lambda file: None,
-            notices=notices,
+            notices=Notices(lambda notice: None),
             observe=during(moment, come) if moment else unobserved,
         )
-        Runner(importer, notices).drain(threading.Event())
+        Runner(importer).drain(threading.Event())
         importer.close()
 
 

@@ -109,16 +109,15 @@ def drain(task: Task) -> None:
         poison_parser()
     tuning = Tuning(slice_items=1, **(WITH_WORKER if has_worker else {}))
     with open_store(f"sqlite:///{home / 'resumes.db'}") as store:
-        notices = Notices(lambda notice: None)
         importer = Importer(
             store,
             home / "inbox",
             Options(settle_s=0, tuning=tuning),
             on_file=lambda file: None,
-            notices=notices,
+            notices=Notices(lambda notice: None),
             observe=Faults(task),
         )
-        Runner(importer, notices).drain(threading.Event())
+        Runner(importer).drain(threading.Event())
         importer.close()
 
 
