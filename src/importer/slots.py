@@ -14,7 +14,7 @@ import contextlib
 import errno
 import fcntl
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
@@ -92,23 +92,20 @@ class Slot:
         """
         self._close()
         self._folder.mkdir(exist_ok=True)
-        descriptor = os.open(self._lock_path, _LOCK_FLAGS, 0o600)
+        self._lock = os.open(self._lock_path, _LOCK_FLAGS, 0o600)
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            found = files.find_signature(self._lock_path)
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             # Who leaves removes the file, perhaps between our two steps.
-            if found is not None and found.inode == os.fstat(descriptor).st_ino:
-                self._lock = descriptor
+            if self.is_held:
                 self._note = os.open(self._path, _NOTE_FLAGS, 0o600)
                 self._bytes = os.fstat(self._note).st_size
                 return True
         except BlockingIOError:
             pass
         except OSError:
-            os.close(descriptor)
-            self._lock = None
+            self._close()
             raise
-        os.close(descriptor)
+        self._close()
         return False
 
     @property
@@ -138,22 +135,27 @@ class Slot:
             for claim in claims
         )
 
-    def adopt(self, entries: Iterable[SlotEntry]) -> None:
-        """Note all that is known of files. Raises OSError."""
-        entries = [*entries]
-        if entries:
-            self._append(_Line([_noted(one) for one in entries]))
-            self._entries.update((one.claim.id, one) for one in entries)
+    def adopt(self, entries: Iterable[SlotEntry], *, must_last: bool = True) -> None:
+        """Note all that is known of files. Raises OSError, unless it need not last."""
+        noted = {one.claim.id: one for one in entries}
+        if noted:
+            try:
+                self._append(_Line([_noted(one) for one in noted.values()]))
+            except OSError:
+                if must_last:
+                    raise
+            self._entries |= noted
 
     def note_read(self, read: Iterable[tuple[str, Signature, bytes | None]]) -> None:
         """Note what was read, and that no process died of it."""
-        entries = [
-            self._entries[claim_id]._replace(signature=signature, digest=digest)
-            for claim_id, signature, digest in read
-        ]
-        self._entries.update((one.claim.id, one) for one in entries)
-        with contextlib.suppress(OSError):  # then they are only suspected in vain
-            self.adopt(entries)
+        # Else they are only suspected in vain.
+        self.adopt(
+            (
+                self._entries[claim_id]._replace(signature=signature, digest=digest)
+                for claim_id, signature, digest in read
+            ),
+            must_last=False,
+        )
 
     def begin_alone(self, claim: Claim, signature: Signature | None = None) -> None:
         """Note that a file is about to be read alone, or unpacked if its `signature` is given: it
@@ -165,9 +167,7 @@ class Slot:
     def end_alone(self, claim: Claim) -> None:
         """Note that a file was read, and the process lives."""
         entry = self._entries[claim.id]._replace(claim=claim, is_begun=False)
-        self._entries[claim.id] = entry
-        with contextlib.suppress(OSError):  # then an attempt is only counted in vain
-            self.adopt([entry])
+        self.adopt([entry], must_last=False)  # else an attempt is only counted in vain
 
     def end(self, claim_ids: Iterable[str]) -> bool:
         """Note that nothing is left to do for these; return whether nothing at all is under way."""
@@ -272,16 +272,12 @@ def _entry(noted: _Noted) -> SlotEntry:
 
 def _load(path: str) -> list[SlotEntry]:
     entries: dict[str, SlotEntry] = {}
-    for line in _iter_lines(path):
-        # Lines that were cut off say nothing, nor do those that anybody has edited.
-        with contextlib.suppress(ValueError):
-            said = _decode(line)
-            entries |= {one.id: _entry(one) for one in said.files}
-            for claim_id in said.ended:
-                entries.pop(claim_id, None)
-    return list(entries.values())
-
-
-def _iter_lines(path: str) -> Iterator[bytes]:
     with contextlib.suppress(FileNotFoundError, files.NotAFile):
-        yield from files.load(path, MAX_BYTES).body.splitlines()
+        for line in files.load(path, MAX_BYTES).body.splitlines():
+            # Lines that were cut off say nothing, nor do those that anybody has edited.
+            with contextlib.suppress(ValueError):
+                said = _decode(line)
+                entries |= {one.id: _entry(one) for one in said.files}
+                for claim_id in said.ended:
+                    entries.pop(claim_id, None)
+    return list(entries.values())
