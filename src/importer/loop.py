@@ -270,12 +270,8 @@ class Importer:
         self._note_unknown(unknown)
         self._returns.take_requests()
         self._find_owners()
-        if not (self._under_way or self._resumed or self._left_slots or self.is_stuck):
-            self._dismiss_missing()
-
-    def _dismiss_missing(self) -> None:
-        count = self._returns.dismiss_missing()
-        if count:
+        is_busy = self._under_way or self._resumed or self._left_slots or self.is_stuck
+        if not is_busy and (count := self._returns.dismiss_missing()):
             self.notices.tell(
                 f"Dismissed {counted(count, 'failed file')} no longer in {FAILED}: deleted or moved"
             )

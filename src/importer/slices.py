@@ -72,16 +72,7 @@ class Bundle:
     def conclude(self, portion: Portion, conclusion: Conclusion) -> None:
         """Note what happened to an item."""
         part = portion.part
-        self.items.append(
-            ItemConclusion(
-                part.number,
-                part.place,
-                conclusion.outcome,
-                conclusion.resume_id,
-                conclusion.refusal,
-                conclusion.warnings,
-            )
-        )
+        self.items.append(ItemConclusion(part.number, part.place, *conclusion[:4]))
 
 
 class Pipeline(Batches):

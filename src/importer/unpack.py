@@ -18,7 +18,7 @@ import re
 import struct
 import zipfile
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from zipfile import ZipFile, ZipInfo
 
@@ -179,16 +179,13 @@ def open_archive(body: bytes, limits: Limits) -> tuple[ZipFile, list[Member]]:
                 "The zip archive contains no file that ends in .json, .ndjson or .jsonl"
             )
         )
-    _check_sizes([member.info for member in members if not member.refusal], body, limits)
-    return archive, members
-
-
-def _check_sizes(infos: Sequence[ZipInfo], body: bytes, limits: Limits) -> None:
+    infos = [member.info for member in members if not member.refusal]
     # The library gives no more of a member than the archive says, so the sums are bounds.
     if sum(info.file_size for info in infos) > limits.max_file_bytes:
         raise CannotUnpack(file_too_large(limits))
     if sum(info.compress_size for info in infos) > len(body):
         raise CannotUnpack(invalid_archive("The zip archive is damaged: its members overlap"))
+    return archive, members
 
 
 def _find_member(info: ZipInfo) -> Member | None:
@@ -244,12 +241,15 @@ def _unpack_chunks(
 def _iter_zip(opened: ZipFile, members: list[Member], limits: Limits) -> Iterator[Part]:
     number = 0
     for member in members:
+        name = member.name  # which stands in every part of the member
+        if len(name) > MAX_PLACE_CHARS:
+            name = f"{name[:MAX_PLACE_CHARS]}…"
         for part in _unpack_member(opened, member, limits):
             number += 1
             if number > limits.max_parts:
                 yield Part(number, "", None, b"", too_many_parts(limits))
                 return
-            place = f"member {_short(member.name)}" + (f", {part.place}" if part.place else "")
+            place = f"member {name}" + (f", {part.place}" if part.place else "")
             yield dataclasses.replace(part, number=number, place=place)
 
 
@@ -262,8 +262,3 @@ def _unpack_member(opened: ZipFile, member: Member, limits: Limits) -> Iterator[
         except CannotUnpack as error:
             refusal = error.refusal
     return iter([Part(1, "", None, b"", refusal)])
-
-
-def _short(name: str) -> str:
-    """Return a member's name as places give it: it stands in every part of the member."""
-    return name if len(name) <= MAX_PLACE_CHARS else f"{name[:MAX_PLACE_CHARS]}…"
