@@ -26,13 +26,13 @@ from typing import NamedTuple
 from importer import files, json_texts, outcomes
 from importer.claims import Claim
 from importer.failpoints import Observer, Step
-from importer.files import Content, Folders, Known, Signature, escaped
+from importer.files import Folders, Known, Signature, escaped
 from importer.filing import ENDED, OF_THE_FILE, Filer, FileState, Work, parse_report
 from importer.notices import FileReport, Remark, as_report
 from importer.options import Options
 from importer.outcomes import Conclusion, Refusal, as_ledger_text
 from importer.slots import Slot
-from resumes.analyzer import Format, Resume
+from resumes.analyzer import Resume
 from resumes.errors import StoreError
 from resumes.import_reasons import Reason
 from resumes.store import Store, accounts, import_ledger
@@ -47,72 +47,6 @@ MAX_SETTLE_TIMES = 12
 MIN_OPEN_S = 60.0
 """A file that stays open for writing, or cannot be read, is judged all the same after it was
 quiet for twelve settling times, and at least this long while it is open."""
-
-
-class Inspection(NamedTuple):
-    """What a file is now. `verdict` is None for a file of several resumes, to be unpacked.
-
-    `digest` is of the value's own bytes, None for what was not read whole. `is_report`: it is a
-    report of ours that somebody put back (pitfalls I13).
-    """
-
-    signature: Signature
-    verdict: Resume | Refusal | None
-    digest: bytes | None = None
-    is_ready: bool = False
-    is_report: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Inspector:
-    """Says what files are, and whether they may be judged by what was read of them.
-
-    A whole valid resume is its own end marker and is taken at once. Everything else may still be
-    written to, and is judged only after it was quiet for the settling time (pitfalls I3). Whatever
-    is judged must in addition have no writer left: a lease says so, or where the system has none, a
-    second of quiet (I4).
-    """
-
-    format: Format
-    settle_s: float
-
-    def inspect(self, descriptor: int, name: str, known: Known | None) -> Inspection:
-        """Return what the open file is; `name` is as it was dropped. Raises OSError."""
-        if not self.leaves_unread(name):
-            content = files.read_file(descriptor, self.format.max_bytes)
-            if not content.is_over_limit:
-                return self._inspect_value(content, name, known)
-        signature = files.signature_of(os.fstat(descriptor))
-        is_ready = _quiet_s(signature, known) >= self.settle_s
-        return Inspection(signature, None, is_ready=is_ready)
-
-    @staticmethod
-    def leaves_unread(name: str) -> bool:
-        """Return whether files of this name are not read here, since they hold several resumes."""
-        return find_extension(name) != ".json"
-
-    def _inspect_value(self, content: Content, name: str, known: Known | None) -> Inspection:
-        body, signature = content.body, content.signature
-        verdict = outcomes.judge(body, self.format)
-        if isinstance(verdict, Resume):
-            return Inspection(signature, verdict, files.digest(body), content.is_steady)
-        if parse_report(body):
-            return Inspection(signature, verdict, is_report=True)
-        is_ready = content.is_steady and _quiet_s(signature, known) >= self.settle_s
-        if is_ready and json_texts.is_several(body):
-            return Inspection(signature, None, is_ready=True)
-        return Inspection(signature, verdict, files.digest(body), is_ready)
-
-    def find_writer(self, descriptor: int, found: Inspection, known: Known | None) -> bool | None:
-        """Return whether somebody may still be writing to the open file; None when somebody has it
-        open, and was waited for long enough."""
-        writer = files.find_writer(descriptor)
-        if writer is False:
-            return False
-        quiet_s = _quiet_s(found.signature, known)
-        if writer is None:
-            return quiet_s < min(UNPROVED_S, self.settle_s)
-        return None if quiet_s >= max(MIN_OPEN_S, MAX_SETTLE_TIMES * self.settle_s) else True
 
 
 def _quiet_s(signature: Signature, known: Known | None) -> float:
@@ -186,6 +120,42 @@ class Ended(NamedTuple):
     """Whether it lies where it lay for a reason that concerns all files."""
 
 
+def _is_read_whole(claim: Claim) -> bool:
+    """Return whether the file is read here; those of other names hold several resumes."""
+    return find_extension(claim.name) == ".json"
+
+
+def inspect(claim: Claim, descriptor: int, known: Known | None, options: Options) -> Work | Left:
+    """Return what the open file is, or why it is not judged yet. Raises OSError.
+
+    A whole valid resume is its own end marker and is judged at once. Everything else may still be
+    written to, and is judged only after it was quiet for the settling time (pitfalls I3). A report
+    of ours that somebody put back is not judged at all (I13).
+    """
+    verdict: Resume | Refusal | None = None
+    digest = None
+    content = None
+    if _is_read_whole(claim):
+        content = files.read_file(descriptor, options.format.max_bytes)
+    if content is None or content.is_over_limit:
+        signature = files.signature_of(os.fstat(descriptor))
+        is_ready = _quiet_s(signature, known) >= options.settle_s
+    else:
+        body, signature, is_ready = content.body, content.signature, content.is_steady
+        verdict = outcomes.judge(body, options.format)
+        if isinstance(verdict, Refusal):
+            if not claim.is_return and parse_report(body):
+                return Left(claim.id, FailureReason.REPORT, signature)
+            is_ready = is_ready and _quiet_s(signature, known) >= options.settle_s
+            if is_ready and json_texts.is_several(body):
+                verdict = None
+        if verdict is not None:
+            digest = files.digest(body)
+    if not is_ready and not claim.is_return:
+        return Left(claim.id, FailureReason.SETTLING, signature)
+    return Work(claim, signature, verdict, digest)
+
+
 class Batches:
     """Imports files into one store, below one ROOT, for as long as the slot is held."""
 
@@ -212,7 +182,6 @@ class Batches:
         self._remark = remark
         self._observe = observe
         self._monotonic = monotonic
-        self._inspector = Inspector(options.format, options.settle_s)
         self._folders = Folders()
         self._filer = Filer(root, self._folders, store.clock, observe)
         self._ready: deque[Work] = deque()
@@ -287,7 +256,7 @@ class Batches:
     def _read(self, one: Candidate) -> Work | Left:
         claim = one.claim
         try:
-            if is_last_attempt(claim) and not self._inspector.leaves_unread(claim.name):
+            if is_last_attempt(claim) and _is_read_whole(claim):
                 signature = files.signature_of(os.lstat(claim.path(self._root)))
                 return Work(claim, signature, outcomes.CRASHED)
             if not one.is_alone:
@@ -327,18 +296,21 @@ class Batches:
         if claim.is_return:  # it was quiet before
             known = Known(files.signature_of(os.fstat(descriptor)), math.inf)
         try:
-            found = self._inspector.inspect(descriptor, claim.name, known)
+            found = inspect(claim, descriptor, known, self._options)
         except OSError as error:  # a bad sector, say: this file's trouble alone
             return Left(claim.id, FailureReason.STUCK, self._signature(claim), error)
-        if not found.is_ready and not claim.is_return:
-            why = FailureReason.REPORT if found.is_report else FailureReason.SETTLING
-            return Left(claim.id, why, found.signature)
-        writer = self._inspector.find_writer(descriptor, found, known)
-        if writer:
-            return Left(claim.id, FailureReason.OPEN, found.signature)
+        if isinstance(found, Left):
+            return found
+        # Nothing is judged that somebody may still write to (pitfalls I4).
+        writer = files.find_writer(descriptor)
+        if writer is not False:
+            needed_s = min(UNPROVED_S, self._options.settle_s)
+            if writer:
+                needed_s = max(MIN_OPEN_S, MAX_SETTLE_TIMES * self._options.settle_s)
+            if _quiet_s(found.signature, known) < needed_s:
+                return Left(claim.id, FailureReason.OPEN, found.signature)
         kept = None if found.verdict is None else descriptor
-        is_open = writer is None
-        return Work(claim, found.signature, found.verdict, found.digest, kept, is_open)
+        return Work(*found[:4], kept, is_open=bool(writer))
 
     def _unreadable(self, one: Candidate, error: OSError) -> Work | Left:
         """Return what becomes of a file that cannot be opened: somebody may still change that."""

@@ -3,6 +3,7 @@
 The same functions give the same verdicts, and nothing is changed: no file, no folder, no row.
 """
 
+import dataclasses
 import math
 import os
 from collections.abc import Callable
@@ -11,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from importer import files, inbox, outcomes
-from importer.batch import Inspector
+from importer.batch import FailureReason, Left, inspect
 from importer.claims import Claim
 from importer.files import escaped
 from importer.filing import folder_of
@@ -123,6 +124,7 @@ def rehearse(
 ) -> Summary:
     """Report what would become of each file, or why it would be left; return the counts."""
     summary = Summary()
+    options = dataclasses.replace(options, settle_s=0)
 
     def ignore(seen: Seen, why: SkipReason) -> None:
         summary.ignored += 1
@@ -145,31 +147,32 @@ def rehearse(
             continue
         account = _Account(store, info, holds_files=info.id in held)
         for _, seen in sorted(by_age):
-            conclusion = _judge(seen, account, options)
+            claim = Claim("", info.id, info.name, escaped(seen.name), claimed_at_us=store.clock())
+            conclusion = _judge(claim, seen.path, account, options)
             if isinstance(conclusion, SkipReason):
                 ignore(seen, conclusion)
             elif conclusion is not None:
                 summary.count(conclusion.outcome)
-                now_us = store.clock()
-                claim = Claim("", info.id, info.name, escaped(seen.name), claimed_at_us=now_us)
                 folder = folder_of(conclusion, info.name, claim.claimed_at)
                 on_file(as_report(claim, conclusion, f"{root}/{folder}"))
     return summary
 
 
-def _judge(seen: Seen, account: _Account, options: Options) -> Conclusion | SkipReason | None:
-    """Return what would become of the file, or why it would be left; None if it is gone."""
-    name = escaped(seen.name)
+def _judge(
+    claim: Claim, path: str, account: _Account, options: Options
+) -> Conclusion | SkipReason | None:
+    """Return what would become of the file, or why it would be left; None if it is gone, or is
+    written to at this moment."""
     try:
-        with os.fdopen(files.open_file(seen.path), "rb") as file:
-            found = Inspector(options.format, settle_s=0).inspect(file.fileno(), name, None)
-        if found.is_report:
-            return SkipReason.REPORT
+        with os.fdopen(files.open_file(path), "rb") as file:
+            found = inspect(claim, file.fileno(), None, options)
+        if isinstance(found, Left):
+            return SkipReason.REPORT if found.why is FailureReason.REPORT else None
         if found.verdict is not None and found.digest is not None:
             return account.conclude(found.verdict, found.digest)
         if account.holds_files:  # it is unpacked when its turn comes
             return account.hold()
-        bundle = Bundle(seen.path, name, options.format, options.limits, options.tuning)
+        bundle = Bundle(path, claim.name, options.format, options.limits, options.tuning)
     except FileNotFoundError:
         return None
     except CannotUnpack as error:

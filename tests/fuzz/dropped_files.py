@@ -15,10 +15,11 @@ from tempfile import gettempdir
 from typing import Final, NamedTuple
 
 from importer import files, filing, json_texts, outcomes
-from importer.batch import Inspector
+from importer.batch import inspect
 from importer.claims import Claim
+from importer.filing import Work
 from importer.json_texts import CannotUnpack
-from importer.options import Limits
+from importer.options import Limits, Options
 from importer.outcomes import Conclusion, ItemConclusion, Refusal, as_ledger_text
 from importer.slices import Bundle, Portion
 from resumes.analyzer import Resume
@@ -105,11 +106,13 @@ _PACKINGS: Final[Mapping[bytes, Callable[[bytes], bytes]]] = {
 
 def _try(path: Path, name: str) -> Resume | Refusal | None:
     """The verdict on the file where it lies; None for one of several resumes."""
+    claim = Claim("0" * 24, "a" * 16, "ana", name, is_return=True)
     descriptor = files.open_file(path)
     try:
-        tried = Inspector(FORMAT, settle_s=0).inspect(descriptor, name, None)
+        tried = inspect(claim, descriptor, None, Options(format=FORMAT, settle_s=0))
     finally:
         os.close(descriptor)
+    assert isinstance(tried, Work)
     assert tried.signature == files.find_signature(path)
     return tried.verdict
 
