@@ -208,17 +208,16 @@ class Batches:
         store did not take."""
         return bool(self._ready or self._several)
 
-    def next_due(self, *, awaited: bool = False) -> float | None:
-        """Return when to look at the first file again, on the monotonic clock; with `awaited` at the
-        first of those that somebody may still write to."""
-        unfiled = self._unfiled.values()
-        some = (one for one in unfiled if (one.target if awaited else not one.is_stuck))
-        return min((one.due for one in some), default=None)
-
     @property
-    def awaited(self) -> list[str]:
-        """The names of files that lie where they belong and are still written to."""
-        return [one.work.claim.name for one in self._unfiled.values() if one.target]
+    def due(self) -> float:
+        """When to look at the first file again, on the monotonic clock."""
+        unfiled = self._unfiled.values()
+        return min((one.due for one in unfiled if not one.is_stuck), default=math.inf)
+
+    def list_awaited(self) -> list[tuple[float, str]]:
+        """Return when to look again at files that lie where they belong and are still written to,
+        and their names."""
+        return [(one.due, one.work.claim.name) for one in self._unfiled.values() if one.target]
 
     def take_ends(self) -> tuple[tuple[str, ...], tuple[Claim, ...]]:
         """Return the ids of the files that came to their end since this was last asked, and the

@@ -39,14 +39,13 @@ class Intake:
         root: Path,
         options: Options,
         *,
-        ids: ClaimIds,
         clock: Clock,
         monotonic: Callable[[], float],
         notices: Notices,
     ) -> None:
         self._root = root
         self._options = options
-        self._ids = ids
+        self.ids = ClaimIds(clock)
         self._clock = clock
         self._monotonic = monotonic
         self._notices = notices
@@ -190,7 +189,7 @@ class Intake:
     ) -> Candidate:
         suspected = self.suspects.get(seen.name)
         claim = Claim(
-            self._ids.next(),
+            self.ids.next(),
             account.id,
             account.name,
             escaped(seen.name),

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from importer import slots
 from importer.batch import Candidate, FailureReason, Left
-from importer.claims import Claim, ClaimIds
+from importer.claims import Claim
 from importer.failpoints import Observer, Step, unobserved
 from importer.files import escaped
 from importer.filing import FAILED
@@ -73,7 +73,6 @@ class Importer:
         self._monotonic = monotonic
         self.id = identifiers.resume_id(store.clock())
         self._slot = Slot(root, 0)
-        self._ids = ClaimIds(store.clock)
         self._pipeline = Pipeline(
             store,
             self._slot,
@@ -84,14 +83,7 @@ class Importer:
             observe=observe,
             monotonic=monotonic,
         )
-        self.intake = Intake(
-            root,
-            options,
-            ids=self._ids,
-            clock=store.clock,
-            monotonic=monotonic,
-            notices=notices,
-        )
+        self.intake = Intake(root, options, clock=store.clock, monotonic=monotonic, notices=notices)
         self._returns = Returns(store, root)
         self._helper = Helper(
             Setup(store.url, root, options, observe),
@@ -152,12 +144,10 @@ class Importer:
             return max(0.0, self._lead_due - now)
         if self._is_working:
             return 0.0
-        waits = [self._maintenance_due - now]
+        wait_s = min(self._maintenance_due, self._pipeline.due) - now
         if not self._left_slots:
-            waits.append(self.intake.wait_s())
-        if (due := self._pipeline.next_due()) is not None:
-            waits.append(due - now)
-        return max(0.0, min(waits))
+            wait_s = min(wait_s, self.intake.wait_s())
+        return max(0.0, wait_s)
 
     @property
     def next_due(self) -> float | None:
@@ -167,16 +157,17 @@ class Importer:
             return self._lead_due
         if self._left_slots:
             return self._maintenance_due
-        dues = [due for due, _ in self.intake.list_awaited()]
-        moved = self._pipeline.next_due(awaited=True)
-        return min(dues if moved is None else [*dues, moved], default=None)
+        return min((due for due, _ in self._list_awaited()), default=None)
 
     @property
     def awaited(self) -> list[str]:
         """The names of the files that somebody waits for, below ROOT and escaped."""
-        paths = [path for _, path in self.intake.list_awaited()]
-        names = [escaped(os.path.relpath(path, self.root)) for path in paths]
-        return sorted([*names, *self._pipeline.awaited])
+        return sorted(name for _, name in self._list_awaited())
+
+    def _list_awaited(self) -> list[tuple[float, str]]:
+        waiting = self.intake.list_awaited()
+        names = [(due, escaped(os.path.relpath(path, self.root))) for due, path in waiting]
+        return names + self._pipeline.list_awaited()
 
     # Turns
 
@@ -261,7 +252,7 @@ class Importer:
         self._find_accounts()
         self._recover()
         for claim_id in self._returns.last_ids():
-            self._ids.follow(claim_id)
+            self.intake.ids.follow(claim_id)
         by_id = {one.id: one for one in self._accounts}
         unknown = self._find_unknown(self._returns.account_ids)
         resumed = {one.claim.account_id for one in self._resumed}
