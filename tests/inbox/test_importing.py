@@ -368,7 +368,7 @@ def test_a_folder_that_is_heard_of_is_looked_for_at_once(
     assert importer.intake.folders == []
     drop(root, "ana/1.json")
     mark(importer, "ana")
-    assert importer.wait_s() == 0
+    assert importer.changes.wait(0)
     importer.turn()
     importer.turn()
     assert importer.intake.folders == ["ana"]
