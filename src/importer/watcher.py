@@ -321,7 +321,8 @@ class Listener:
                 names.add(parts[0] if is_folder or len(parts) > 1 else "")
         if attempt.is_outdated:
             names.add(EVERYTHING)
-        self._changes.mark(*names)
+        if names:
+            self._changes.mark(*names)
 
 
 class Watcher:
