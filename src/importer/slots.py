@@ -16,7 +16,7 @@ import fcntl
 import os
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -47,26 +47,18 @@ class SlotEntry(NamedTuple):
     """Whether it was being read alone."""
 
 
-class _Noted(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
-    """An entry as it stands in a line: the fields of its claim, and what is known of it."""
+class _Noted(NamedTuple):
+    """An entry as it stands in a line. Its claim's source is in hexadecimal, since a path need not
+    be text, and its signature is text: some file systems keep times that, in nanoseconds, no integer
+    of JSON holds."""
 
-    id: Annotated[str, msgspec.Meta(pattern=rf"^{CLAIM_ID.pattern}\Z")]
-    account_id: Annotated[str, msgspec.Meta(pattern=rf"^{ACCOUNT_ID.pattern}\Z")]
-    account: str
-    name: str
-    source: str
-    """In hexadecimal: a path need not be text."""
-    claimed_at_us: int
-    attempt: int
-    items: int
-    is_return: bool
+    claim: Claim
+    signature: tuple[str, str, str] | None
+    digest: str | None
     is_begun: bool
-    read: tuple[str, str, str, str] | None
-    """The signature and the digest, as text: some file systems keep times that, in nanoseconds, no
-    integer of JSON holds."""
 
 
-class _Line(msgspec.Struct, omit_defaults=True, forbid_unknown_fields=True):
+class _Line(msgspec.Struct, forbid_unknown_fields=True):
     files: list[_Noted] = []
     """Under way from now on, or what is known of them now."""
     ended: list[str] = []
@@ -140,7 +132,7 @@ class Slot:
         noted = {one.claim.id: one for one in entries}
         if noted:
             try:
-                self._append(_Line([_noted(one) for one in noted.values()]))
+                self._append({"files": [_noted(one) for one in noted.values()]})
             except OSError:
                 if must_last:
                     raise
@@ -176,7 +168,7 @@ class Slot:
             self._entries.pop(claim_id, None)
         with contextlib.suppress(OSError):  # what is ended twice comes to the same end
             if self._entries:
-                self._append(_Line(ended=claim_ids))
+                self._append({"ended": claim_ids})
             elif self._note is not None and self._bytes:
                 os.ftruncate(self._note, 0)
                 self._bytes = 0
@@ -198,7 +190,7 @@ class Slot:
         self._note = self._lock = None
         self._entries.clear()
 
-    def _append(self, line: _Line) -> None:
+    def _append(self, line: dict[str, list[Any]]) -> None:
         content = b"\n%b\n" % _encode(line)  # what was cut off before ends here
         if self._note is None:
             raise OSError(errno.ENOLCK, "The folder is another importer's", self._path)
@@ -215,7 +207,7 @@ class Slot:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(path)  # noqa: PTH108  (text, as in all of the hot path)
         descriptor = os.open(path, _NOTE_FLAGS | os.O_EXCL, 0o600)
-        content = _encode(_Line([_noted(one) for one in self._entries.values()]))
+        content = _encode({"files": [_noted(one) for one in self._entries.values()]})
         try:
             with open(descriptor, "wb", closefd=False) as file:
                 file.write(content)
@@ -241,33 +233,30 @@ _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(_Line).decode
 
 
-def _noted(entry: SlotEntry) -> _Noted:
+def _noted(entry: SlotEntry) -> tuple[object, ...]:
+    """Return what `_Noted` reads."""
     claim, signature, digest, is_begun = entry
-    read = None
-    if signature is not None:
-        inode, size_bytes, mtime_ns = map(str, signature)
-        read = (inode, size_bytes, mtime_ns, "" if digest is None else digest.hex())
     source = os.fsencode(claim.source).hex()
-    return _Noted(*claim[:4], source, *claim[5:], is_begun, read)
+    read = None if signature is None else tuple(map(str, signature))
+    return (*claim[:4], source, *claim[5:]), read, digest and digest.hex(), is_begun
 
 
 def _entry(noted: _Noted) -> SlotEntry:
     """Raises ValueError for what none of ours wrote."""
-    *fields, is_begun, read = msgspec.structs.astuple(noted)
-    source = bytes.fromhex(noted.source)
+    claim, read, digest, is_begun = noted
+    source = bytes.fromhex(claim.source)
+    if not (CLAIM_ID.fullmatch(claim.id) and ACCOUNT_ID.fullmatch(claim.account_id)):
+        raise ValueError
     if 0 in source or {b"", b".", b".."}.intersection(source.split(b"/")):
         raise ValueError  # it leads out of ROOT
-    signature = digest = None
-    if read is not None:
-        *numbers, sha256 = read
-        signature = Signature(*map(int, numbers))
-        digest = bytes.fromhex(sha256) or None
-    claim = Claim(*fields)._replace(
-        account=escaped_before(noted.account),
-        name=escaped_before(noted.name),
+    signature = None if read is None else Signature(*map(int, read))
+    sha256 = None if digest is None else bytes.fromhex(digest)
+    claim = claim._replace(
+        account=escaped_before(claim.account),
+        name=escaped_before(claim.name),
         source=os.fsdecode(source),
     )
-    return SlotEntry(claim, signature, digest, is_begun)
+    return SlotEntry(claim, signature, sha256, is_begun)
 
 
 def _load(path: str) -> list[SlotEntry]:
@@ -277,7 +266,7 @@ def _load(path: str) -> list[SlotEntry]:
             # Lines that were cut off say nothing, nor do those that anybody has edited.
             with contextlib.suppress(ValueError):
                 said = _decode(line)
-                entries |= {one.id: _entry(one) for one in said.files}
+                entries |= {one.claim.id: _entry(one) for one in said.files}
                 for claim_id in said.ended:
                     entries.pop(claim_id, None)
     return list(entries.values())

@@ -80,14 +80,20 @@ def test_a_line_that_was_cut_off_or_written_by_others_says_nothing(root: Path) -
     slot.leave()
     note = root / ".importer" / "0.files"
     whole = note.read_bytes()
-    inside = [f"{2:024x}", OWNER, "a", "a", "78", 0, 0, 0, False, False]
-    outside = [*inside[:4], "2e2e2f78", *inside[5:]]
+    claim = [f"{2:024x}", OWNER, "a", "a", "78", 0, 0, 0, False]
+    rest: list[object] = [None, None, False]
+    wrong = [
+        [*claim[:4], "2e2e2f78", *claim[5:]],
+        ["../../x", *claim[1:]],
+        [claim[0], "../../x", *claim[2:]],
+    ]
     foreign = [
         b"5",
         b'{"files": [[1, 2]]}',
         b'{"files": [["../../x"]]}',
-        json.dumps({"files": [[*outside, None]]}).encode(),
-        json.dumps({"files": [[*inside, ["x", "1", "1", ""]]]}).encode(),
+        *(json.dumps({"files": [[one, *rest]]}).encode() for one in wrong),
+        json.dumps({"files": [[claim, ["x", "1", "1"], None, False]]}).encode(),
+        json.dumps({"files": [[claim, None, "x", False]]}).encode(),
         b'{"ended": [1]}',
         whole.strip()[:-9],
     ]
