@@ -137,7 +137,7 @@ def rehearse(
         for seen in sorted(inbox.iter_inbox(root, below, remark=remark)):
             if seen.signature is not None:
                 by_age.append((seen.signature.mtime_ns, seen))
-            elif (why := find_why(seen.path)) is not None:
+            elif (why := find_why(f"{root}/{seen.name}")) is not None:
                 ignore(seen, why)
         info = by_name.get(below or options.account or "")
         if info is None:
@@ -147,8 +147,9 @@ def rehearse(
             continue
         account = _Account(store, info, holds_files=info.id in held)
         for _, seen in sorted(by_age):
-            claim = Claim("", info.id, info.name, escaped(seen.name), claimed_at_us=store.clock())
-            conclusion = _judge(claim, seen.path, account, options)
+            name = escaped(seen.name)
+            claim = Claim("", info.id, info.name, name, seen.name, store.clock())
+            conclusion = _judge(claim, claim.path(str(root)), account, options)
             if isinstance(conclusion, SkipReason):
                 ignore(seen, conclusion)
             elif conclusion is not None:

@@ -21,12 +21,11 @@ from resumes.watched_names import find_extension, is_hidden_or_temporary, is_out
 
 
 class Seen(NamedTuple):
-    """A name in an inbox: its path, and its path below ROOT, both as text with surrogates.
+    """A name in an inbox: its path below ROOT, as text with surrogates.
 
     `signature` is None for what is never imported.
     """
 
-    path: str
     name: str
     signature: Signature | None
 
@@ -73,9 +72,9 @@ def _see(entry: os.DirEntry[str], name: str) -> Seen | None:
     """Return what the entry is; None when it vanished between two looks."""
     is_candidate = find_extension(entry.name) is not None and not is_hidden_or_temporary(entry.name)
     if not is_candidate or not entry.is_file(follow_symlinks=False):
-        return Seen(entry.path, name, None)
+        return Seen(name, None)
     try:
-        return Seen(entry.path, name, signature_of(entry.stat(follow_symlinks=False)))
+        return Seen(name, signature_of(entry.stat(follow_symlinks=False)))
     except FileNotFoundError:
         return None
 
@@ -138,7 +137,7 @@ class _Settling:
 
 
 class Settling:
-    """The files that are not judged yet, by path, and when each is to be tried again."""
+    """The files that are not judged yet, by name, and when each is to be tried again."""
 
     def __init__(self, settle_s: float, monotonic: Callable[[], float]) -> None:
         self._settle_s = settle_s
@@ -148,22 +147,22 @@ class Settling:
         self.soonest = math.inf
         """When the first of them is to be tried again, on the monotonic clock."""
 
-    def is_due(self, path: str, signature: Signature) -> bool:
+    def is_due(self, name: str, signature: Signature) -> bool:
         """Return whether to try the file: it is new, has changed, or was quiet long enough."""
-        file = self._files.get(path)
+        file = self._files.get(name)
         if file is None:
             return True
         file.look = self._look
         return self._monotonic() >= file.due or file.signature != signature
 
-    def find_known(self, path: str) -> Known | None:
+    def find_known(self, name: str) -> Known | None:
         """Return the file's signature, and how long it has been the same; None for a new file."""
-        file = self._files.get(path)
+        file = self._files.get(name)
         return None if file is None else Known(file.signature, self._monotonic() - file.since)
 
     def note(
         self,
-        path: str,
+        name: str,
         signature: Signature,
         *,
         again_s: float | None = None,
@@ -172,30 +171,30 @@ class Settling:
         """Try the file again after `again_s`, by default when it was quiet for the settling time;
         with infinity when it changes. Nobody waits for one that `is_left`."""
         now = self._monotonic()
-        known = self._files.get(path)
+        known = self._files.get(name)
         since = known.since if known is not None and known.signature == signature else now
         due = since + self._settle_s if again_s is None else now + again_s
         if due <= now:
             due = now + max(self._settle_s, UNJUDGED_INTERVAL_S)
-        self._files[path] = _Settling(signature, since, due, self._look, is_left)
+        self._files[name] = _Settling(signature, since, due, self._look, is_left)
         self.soonest = min(self.soonest, due)
 
-    def forget(self, path: str) -> None:
+    def forget(self, name: str) -> None:
         """Take the file for a new one when it is seen again."""
-        self._files.pop(path, None)
+        self._files.pop(name, None)
 
     def end_look(self) -> None:
         """Forget files that a look at everything has not seen."""
-        self._files = {path: one for path, one in self._files.items() if one.look == self._look}
+        self._files = {name: one for name, one in self._files.items() if one.look == self._look}
         self._look += 1
         now = self._monotonic()
         later = (one.due for one in self._files.values() if one.due > now)
         self.soonest = min(later, default=math.inf)
 
     def list_awaited(self) -> list[tuple[float, str]]:
-        """Return when the files are due that somebody waits for, and their paths."""
+        """Return when the files are due that somebody waits for, and their names."""
         files = self._files.items()
-        return [(one.due, path) for path, one in files if not one.is_left and one.due < math.inf]
+        return [(one.due, name) for name, one in files if not one.is_left and one.due < math.inf]
 
     def count_left(self) -> int:
         """Return how many files cannot be taken."""
@@ -253,7 +252,7 @@ class Inbox:
         self.found = 0
         """How many files to try the look under way has found so far."""
         self._root = root
-        self._paths_under_way = under_way
+        self._names_under_way = under_way
         self._monotonic = monotonic
         self._remark = remark
         self._look: Iterator[None] | None = None
@@ -293,7 +292,7 @@ class Inbox:
     def _look_through(self) -> Iterator[None]:
         took_s = 0.0
         started = self._monotonic()
-        found: list[tuple[int, str, Seen]] = []
+        found: list[tuple[int, Seen]] = []
         waiting = ignored = 0
         is_cut = False
         unlisted: list[str] = []
@@ -311,16 +310,16 @@ class Inbox:
             if seen.signature is None:
                 ignored += 1
                 continue
-            is_due = self.settling.is_due(seen.path, seen.signature)
-            if seen.path in self._paths_under_way:
+            is_due = self.settling.is_due(seen.name, seen.signature)
+            if seen.name in self._names_under_way:
                 continue
             waiting += 1
             if is_due and self.account is not None:
-                found.append((seen.signature.mtime_ns, seen.name, seen))
+                found.append((seen.signature.mtime_ns, seen))
                 if len(found) >= 2 * MAX_QUEUE_FILES:
                     is_cut |= _cut(found)
         is_cut |= _cut(found)
-        self.queue.extend(seen for _, _, seen in found)
+        self.queue.extend(seen for _, seen in found)
         self.found = 0
         self.waiting, self.ignored, self.is_unlisted = waiting, ignored, bool(unlisted)
         self.has_backlog = len(self.queue) >= BACKLOG_FILES
@@ -348,7 +347,7 @@ class Inbox:
         return max(0.0, due - self._monotonic())
 
 
-def _cut(found: list[tuple[int, str, Seen]]) -> bool:
+def _cut(found: list[tuple[int, Seen]]) -> bool:
     """Keep the oldest that there is room for, in order; return whether there were more."""
     found.sort()
     is_cut = len(found) > MAX_QUEUE_FILES

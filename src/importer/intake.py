@@ -26,7 +26,7 @@ OPEN_INTERVAL_S = 1.0
 class _UnderWay(NamedTuple):
     """A file that is under way: where it lies, in which inbox, and whose slot has it."""
 
-    path: str
+    name: str
     inbox: Inbox | None
     slot: int
 
@@ -52,7 +52,7 @@ class Intake:
         self._inboxes: dict[str, Inbox] = {}
         self._under_way: dict[str, _UnderWay] = {}
         """By claim."""
-        self._paths: set[str] = set()
+        self._names: set[str] = set()
         """Of the files that are under way."""
         self._schedule = ScanSchedule(options.scan_s, monotonic)
         self._turn = 0
@@ -97,7 +97,7 @@ class Intake:
         return min([until_look_s, *(inbox.wait_s() for inbox in self.inboxes)])
 
     def list_awaited(self) -> list[tuple[float, str]]:
-        """Return when the files will have settled that somebody waits for, and their paths."""
+        """Return when the files will have settled that somebody waits for, and their names."""
         return [one for inbox in self.inboxes for one in inbox.settling.list_awaited()]
 
     def force(self) -> None:
@@ -135,7 +135,7 @@ class Intake:
             self._root,
             name,
             self._options,
-            under_way=self._paths,
+            under_way=self._names,
             monotonic=self._monotonic,
             remark=self._notices,
         )
@@ -197,9 +197,9 @@ class Intake:
             now_us,
             max(one.attempt for one in suspected) if suspected else 0,
         )
-        self._under_way[claim.id] = _UnderWay(seen.path, inbox, slot)
-        self._paths.add(seen.path)
-        return Candidate(claim, inbox.settling.find_known(seen.path), suspected is not None)
+        self._under_way[claim.id] = _UnderWay(seen.name, inbox, slot)
+        self._names.add(seen.name)
+        return Candidate(claim, inbox.settling.find_known(seen.name), suspected is not None)
 
     def suspect(self, claims: Iterable[Claim]) -> None:
         """Have files read alone that may have ended a process."""
@@ -208,14 +208,13 @@ class Intake:
 
     def hold(self, claim: Claim) -> None:
         """Take note that a file is under way that was not found by a look."""
-        path = claim.path(str(self._root))
-        self._under_way[claim.id] = _UnderWay(path, None, 0)
-        self._paths.add(path)
+        self._under_way[claim.id] = _UnderWay(claim.source, None, 0)
+        self._names.add(claim.source)
 
     def _release(self, claim_id: str) -> _UnderWay | None:
         one = self._under_way.pop(claim_id, None)
         if one is not None:
-            self._paths.discard(one.path)
+            self._names.discard(one.name)
             if one.inbox is not None:
                 one.inbox.under_way -= 1
         return one
@@ -224,7 +223,7 @@ class Intake:
         """Take note that a file is not under way any more: it was moved away, or is gone."""
         one = self._release(claim_id)
         if one is not None and one.inbox is not None:
-            one.inbox.settling.forget(one.path)
+            one.inbox.settling.forget(one.name)
 
     def look_again(self, claim: Claim) -> None:
         """Find a file that lies where it lay, and is a new one."""
@@ -254,7 +253,7 @@ class Intake:
             return
         inbox, signature = one.inbox, left.signature
         if signature is None or left.why is FailureReason.GONE:
-            inbox.settling.forget(one.path)
+            inbox.settling.forget(one.name)
             return
         inbox.waiting += 1
         if left.why is FailureReason.TROUBLE:
@@ -265,4 +264,4 @@ class Intake:
             FailureReason.STUCK: max(STUCK_INTERVAL_S, self._options.settle_s),
         }.get(left.why)
         is_left = left.why is FailureReason.STUCK
-        inbox.settling.note(one.path, signature, again_s=again_s, is_left=is_left)
+        inbox.settling.note(one.name, signature, again_s=again_s, is_left=is_left)

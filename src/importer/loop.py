@@ -7,7 +7,6 @@ stand by until its slot is free.
 """
 
 import dataclasses
-import os
 import time
 from collections import deque
 from collections.abc import Callable, Collection, Iterable
@@ -165,9 +164,8 @@ class Importer:
         return sorted(name for _, name in self._list_awaited())
 
     def _list_awaited(self) -> list[tuple[float, str]]:
-        waiting = self.intake.list_awaited()
-        names = [(due, escaped(os.path.relpath(path, self.root))) for due, path in waiting]
-        return names + self._pipeline.list_awaited()
+        waiting = [(due, escaped(name)) for due, name in self.intake.list_awaited()]
+        return waiting + self._pipeline.list_awaited()
 
     # Turns
 
