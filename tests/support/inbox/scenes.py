@@ -176,7 +176,7 @@ class Scene:
 
     def is_ready(self, watch: Watch) -> bool:
         """Whether the importer works in the folder, or stands by."""
-        return "stands by" in watch.log or is_locked(self.root / ".importer" / "0.lock")
+        return "on standby" in watch.log or is_locked(self.root / ".importer" / "0.lock")
 
     def slots(self) -> list[str]:
         """Those of the importer and of its helpers, also of those that died."""

@@ -25,7 +25,7 @@ def test_of_two_importers_one_stands_by_and_finishes_what_a_killed_one_had(
     scene.account("ana")
     scene.account("bo")
     with scene.watched() as victim, scene.watched() as survivor:
-        scene.wait_until(lambda: "stands by" in survivor.log)
+        scene.wait_until(lambda: "on standby" in survivor.log)
         for number in range(count // 2):
             for name in ("ana", "bo"):
                 scene.drop(f"{name}/{number}.json")
@@ -68,7 +68,7 @@ def test_two_importers_drain_a_backlog_together(scene: Scene, count: int) -> Non
 def test_of_two_that_stand_by_one_takes_over_within_two_seconds(scene: Scene) -> None:
     scene.account("ana")
     with scene.watched() as victim, scene.watched() as second, scene.watched() as third:
-        scene.wait_until(lambda: all("stands by" in one.log for one in (second, third)))
+        scene.wait_until(lambda: all("on standby" in one.log for one in (second, third)))
         for number in range(5):
             scene.drop(f"ana/{number}.json")
         scene.wait_for(ended=5)
@@ -87,7 +87,7 @@ def test_of_an_importer_that_was_stopped_doctor_tells_the_process_and_nobody_tak
 ) -> None:
     scene.account("ana")
     with scene.watched() as stopped, scene.watched() as other:
-        scene.wait_until(lambda: "stands by" in other.log)
+        scene.wait_until(lambda: "on standby" in other.log)
         scene.drop("ana/0.json")
         scene.wait_for(ended=1)
         os.kill(stopped.pid, signal.SIGSTOP)
