@@ -17,11 +17,10 @@ from importer.claims import Claim
 from importer.files import escaped
 from importer.filing import folder_of
 from importer.inbox import Seen
-from importer.json_texts import CannotUnpack
 from importer.notices import FileReport, Remark, Summary, as_report, unowned
 from importer.options import Options
 from importer.outcomes import Conclusion, Refusal
-from importer.slices import Bundle
+from importer.slices import Bundle, open_bundle
 from resumes import watched_folder
 from resumes.analyzer import Resume
 from resumes.errors import QuotaReached
@@ -171,15 +170,15 @@ def _judge(
             return SkipReason.REPORT if found.why is FailureReason.REPORT else None
         if found.verdict is not None and found.digest is not None:
             return account.conclude(found.verdict, found.digest)
-        if account.holds_files:  # it is unpacked when its turn comes
-            return account.hold()
-        bundle = Bundle(path, claim.name, options.format, options.limits, options.tuning)
     except FileNotFoundError:
         return None
-    except CannotUnpack as error:
-        return outcomes.failed(error.refusal)
     except OSError as error:
         return outcomes.failed(outcomes.unreadable(error))
+    if account.holds_files:  # it is unpacked when its turn comes
+        return account.hold()
+    bundle = open_bundle(path, claim.name, options)
+    if not isinstance(bundle, Bundle):
+        return bundle
     while portions := bundle.next_slice():
         for one in portions:
             digest = files.digest(one.part.body)

@@ -436,14 +436,9 @@ class Importer:
     def progress(self) -> Progress:
         """Return how far everything is."""
         inboxes = list(self.intake.inboxes)
-        return Progress(
-            done=self._summary.done,
-            failed=self._summary.failed,
-            duplicate=self._summary.duplicate,
-            held=self._summary.held,
-            waiting=sum(inbox.waiting for inbox in inboxes) + self._under_way,
-            is_complete=not any(inbox.is_looking for inbox in inboxes),
-        )
+        waiting = sum(inbox.waiting for inbox in inboxes) + self._under_way
+        is_complete = not any(inbox.is_looking for inbox in inboxes)
+        return Progress(**vars(self._summary) | {"waiting": waiting}, is_complete=is_complete)
 
     def summary(self) -> Summary:
         """Return what this importer did so far, and what lay in the inbox at the last look."""

@@ -11,7 +11,7 @@ from importer.failpoints import Step
 from importer.files import Signature
 from importer.filing import Work
 from importer.json_texts import CannotUnpack, Part, file_too_large
-from importer.options import DEFAULT_TUNING, Limits, Tuning
+from importer.options import DEFAULT_TUNING, Limits, Options, Tuning
 from importer.outcomes import Conclusion, ItemConclusion, Refusal
 from resumes.analyzer import Format, Resume
 from resumes.errors import ResumesError, StoreError
@@ -75,6 +75,20 @@ class Bundle:
         self.items.append(ItemConclusion(part.number, part.place, *conclusion[:4]))
 
 
+def open_bundle(path: str, name: str, options: Options) -> Bundle | Conclusion | None:
+    """Return the open file, or the end that it comes to instead; None if it is gone."""
+    try:
+        return Bundle(path, name, options.format, options.limits, options.tuning)
+    except FileNotFoundError:
+        return None
+    except CannotUnpack as error:
+        return outcomes.failed(error.refusal)
+    except OSError as error:
+        return outcomes.failed(outcomes.unreadable(error))
+    except Exception:  # noqa: BLE001 - logged whole; one file must not stop the others
+        return outcomes.failed(outcomes.internal_error())
+
+
 class Pipeline(Batches):
     """Imports files, those of several resumes too: it unpacks one of them at a time, and the others
     wait where they lie."""
@@ -129,23 +143,9 @@ class Pipeline(Batches):
         if is_last_attempt(claim):
             return outcomes.failed(outcomes.CRASHED)
         self._slot.begin_alone(claim, work.signature)
-        try:
-            bundle = Bundle(
-                claim.path(self._root),
-                claim.name,
-                self._options.format,
-                self._options.limits,
-                self._options.tuning,
-            )
-        except FileNotFoundError:
-            return None
-        except CannotUnpack as error:
-            return outcomes.failed(error.refusal)
-        except OSError as error:
-            return outcomes.failed(outcomes.unreadable(error))
-        except Exception:  # noqa: BLE001 - logged whole; one file must not stop the others
-            return outcomes.failed(outcomes.internal_error())
-        return bundle if bundle.signature == work.signature else None
+        opened = open_bundle(claim.path(self._root), claim.name, self._options)
+        is_changed = isinstance(opened, Bundle) and opened.signature != work.signature
+        return None if is_changed else opened
 
     def _count(self, claim: Claim) -> Claim:
         """Return the claim; an attempt that got further than the one before it does not count."""
