@@ -243,66 +243,49 @@ PR_SET_PDEATHSIG = 1
 """prctl(2)."""
 
 
-class _Work:
-    """Batches of its own, and what it said since it was last asked."""
-
-    def __init__(self, store: Store, setup: Setup, slot: Slot) -> None:
-        self._reports: list[FileReport] = []
-        self._remarks: list[tuple[str, str]] = []
-        self._is_in_trouble = False
-        self._pipeline = Pipeline(
-            store,
-            slot,
-            root=setup.root,
-            options=setup.options,
-            on_filed=lambda report: self._reports.append(report),
-            remark=lambda key, sentence: self._remarks.append((key, sentence)),
-            observe=setup.observe,
-        )
-
-    def run(self, tasks: Connection, answers: Connection) -> None:
-        """Work batches off until there are no more. The first answer is that it is ready."""
-        answers.send(Answer())
-        waiting: deque[Batch] = deque()
-        while True:
-            wait_s = 0.0 if waiting and self._may_take else self._wait_s()
-            if tasks.poll(wait_s):
-                waiting.append(tasks.recv())
-            left = None
-            if waiting and self._may_take:
-                batch = waiting.popleft()
-                self._pipeline.queues = dict(batch.queues)
-                left = self._pipeline.read(batch.candidates)
-            self._go_on()
-            answers.send(self._answer(left))
-
-    @property
-    def _may_take(self) -> bool:
-        return not self._is_in_trouble and not self._pipeline.is_stuck
-
-    def _wait_s(self) -> float:
-        """Seconds until there is something to do, apart from new files."""
-        if self._may_take and self._pipeline.can_go_on:
-            return 0.0
-        return LONG_S if self._may_take and not self._pipeline.under_way else AGAIN_S
-
-    def _go_on(self) -> None:
-        """Do everything that can be done now with what was read."""
-        self._is_in_trouble = False
+def work(store: Store, setup: Setup, slot: Slot, tasks: Connection, answers: Connection) -> None:
+    """Import the files of batches until there are no more. The first answer is that it is ready."""
+    reports: list[FileReport] = []
+    remarks: list[tuple[str, str]] = []
+    pipeline = Pipeline(
+        store,
+        slot,
+        root=setup.root,
+        options=setup.options,
+        on_filed=reports.append,
+        remark=lambda key, sentence: remarks.append((key, sentence)),
+        observe=setup.observe,
+    )
+    answers.send(Answer())
+    waiting: deque[Batch] = deque()
+    is_in_trouble = False
+    while True:
+        may_take = not is_in_trouble and not pipeline.is_stuck
+        wait_s = AGAIN_S
+        if may_take and (waiting or pipeline.can_go_on):
+            wait_s = 0.0
+        elif may_take and not pipeline.under_way:
+            wait_s = LONG_S
+        if tasks.poll(wait_s):
+            waiting.append(tasks.recv())
+        left = None
+        if waiting and may_take:
+            batch = waiting.popleft()
+            pipeline.queues = dict(batch.queues)
+            left = pipeline.read(batch.candidates)
         try:
-            self._pipeline.commit()
-            self._pipeline.go_on()
+            pipeline.commit()
+            pipeline.go_on()
+            is_in_trouble = False
         except (StoreError, OSError) as error:
-            self._is_in_trouble = True
+            is_in_trouble = True
             why = error.message if isinstance(error, ResumesError) else str(error)
-            self._remarks.append(("trouble", why))
-
-    def _answer(self, left: list[Left] | None) -> Answer:
-        over, went_back = self._pipeline.take_ends()
-        reports, self._reports = tuple(self._reports), []
-        remarks, self._remarks = tuple(self._remarks), []
-        under_way = self._pipeline.under_way
-        return Answer(left, over, went_back, reports, remarks, under_way, not self._may_take)
+            remarks.append(("trouble", why))
+        ends, is_stuck = pipeline.take_ends(), is_in_trouble or pipeline.is_stuck
+        said = tuple(reports), tuple(remarks)
+        answers.send(Answer(left, *ends, *said, pipeline.under_way, is_stuck))
+        reports.clear()
+        remarks.clear()
 
 
 def main() -> None:
@@ -327,7 +310,7 @@ def main() -> None:
         return
     try:
         with open_store(setup.store_url, upgrade=False) as store:
-            _Work(store, setup, slot).run(tasks, answers)
+            work(store, setup, slot, tasks, answers)
     except (EOFError, OSError):
         pass  # the importer has ended, perhaps in the middle of a batch
     finally:
