@@ -114,38 +114,14 @@ def watch(
         return summary
 
 
-class BackOff:
-    """How long nothing is tried after failures in a row. `random` returns 0 to 1."""
-
-    def __init__(
-        self,
-        tuning: Tuning,
-        monotonic: Callable[[], float],
-        random: Callable[[], float] = random.random,
-    ) -> None:
-        self._monotonic = monotonic
-        self._random = random
-        self._tuning = tuning
-        self._until = monotonic()
-        self.failures = 0
-        """In a row."""
-
-    def failed(self) -> None:
-        """Try nothing for a while: longer each time, and not all importers for as long."""
-        # 2 to the power of a thousand failures is more than a float holds.
-        longer = 2 ** min(self.failures, 30)
-        back_off_s = min(self._tuning.first_back_off_s * longer, self._tuning.longest_back_off_s)
-        self.failures += 1
-        self._until = self._monotonic() + back_off_s * (1 + self._random()) / 2
-
-    def succeeded(self) -> None:
-        """Begin anew with the next failure."""
-        self.failures = 0
-        self._until = self._monotonic()
-
-    def left_s(self) -> float:
-        """Seconds until the next try; 0 unless the last one failed."""
-        return max(0.0, self._until - self._monotonic())
+def find_pause_s(
+    failures: int, tuning: Tuning, random: Callable[[], float] = random.random
+) -> float:
+    """Return how long nothing is tried after so many failures in a row: longer each time, and not
+    all importers for as long. `random` returns 0 to 1."""
+    # 2 to the power of a thousand failures is more than a float holds.
+    longer_s = tuning.first_back_off_s * 2.0 ** min(failures - 1, 30)
+    return min(longer_s, tuning.longest_back_off_s) * (1 + random()) / 2
 
 
 class Runner:
@@ -162,9 +138,10 @@ class Runner:
         self._notices = importer.notices
         self._on_progress = on_progress
         self._monotonic = monotonic
-        self._back_off = BackOff(importer.options.tuning, monotonic)
-        self._calm_at = monotonic()
-        """When trouble is over if nothing fails before."""
+        self._failures = 0
+        """In a row."""
+        self._again_at = self._calm_at = monotonic()
+        """When the next turn may be, and when trouble is over if nothing fails before."""
         self._filed_before = 0
         """How many files had been filed when something last failed."""
         self._progress: Progress | None = None
@@ -181,11 +158,11 @@ class Runner:
             handled, error = self._try(self._importer.round)
             self._show_progress()
             if error is not None or self._importer.is_stuck:
-                if self._back_off.failures >= MAX_ONCE_FAILURES:
+                if self._failures >= MAX_ONCE_FAILURES:
                     if isinstance(error, StoreError):
                         raise error
                     return False
-                stop.wait(self._back_off.left_s())
+                stop.wait(max(0.0, self._again_at - self._monotonic()))
             elif not handled and not self._importer.has_work:
                 due = self._importer.next_due
                 if due is None:
@@ -223,22 +200,24 @@ class Runner:
         if self._importer.is_stuck:
             self._failed()
         elif self._monotonic() >= self._calm_at or self._importer.filed > self._filed_before:
-            self._back_off.succeeded()
+            self._failures = 0
             self._notices.over("unfiled")
             if self._notices.over("trouble"):
                 self._notices.tell("Importing resumed")
         return handled, None
 
     def _failed(self) -> None:
-        self._back_off.failed()
-        self._calm_at = self._monotonic() + self._back_off.left_s() + CALM_S
+        self._failures += 1
+        pause_s = find_pause_s(self._failures, self._importer.options.tuning)
+        self._again_at = self._monotonic() + pause_s
+        self._calm_at = self._again_at + CALM_S
         self._filed_before = self._importer.filed
 
     def _wait(self, stop: threading.Event) -> None:
         """Wait until the next turn is due."""
-        back_off_s = self._back_off.left_s()
-        if back_off_s:
-            stop.wait(back_off_s)
+        pause_s = self._again_at - self._monotonic()
+        if pause_s > 0:
+            stop.wait(pause_s)
             return
         ends_at = self._monotonic() + self._importer.wait_s()
         while not stop.is_set():

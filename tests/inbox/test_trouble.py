@@ -14,7 +14,7 @@ import pytest
 
 from importer.loop import Importer
 from importer.options import Tuning
-from importer.service import BackOff, Runner
+from importer.service import Runner, find_pause_s
 from resumes import watched_folder
 from resumes.errors import OutcomeUnknown, StoreUnavailable
 from resumes.store import Store
@@ -133,24 +133,13 @@ def run(importer: Importer, maintain: Callable[[], None] = lambda: None) -> Iter
     assert not thread.is_alive()
 
 
-def test_failures_back_off_longer_each_time_up_to_a_limit(monotonic: FakeMonotonic) -> None:
+def test_failures_back_off_longer_each_time_up_to_a_limit() -> None:
     tuning = Tuning()
-    back_off = BackOff(tuning, monotonic, random=lambda: 1.0)
-    assert back_off.left_s() == 0
-    pauses_s = []
-    for _ in range(10):
-        back_off.failed()
-        pauses_s.append(back_off.left_s())
+    pauses_s = [find_pause_s(failures, tuning, lambda: 1.0) for failures in range(1, 11)]
     assert pauses_s[:4] == [0.5, 1, 2, 4]
     assert pauses_s[-1] == 30
-    for _ in range(2_000):  # a night without the store
-        back_off.failed()
-    assert back_off.left_s() == 30
-    back_off.succeeded()
-    assert back_off.left_s() == 0
-    others = BackOff(tuning, monotonic, random=lambda: 0.0)
-    others.failed()
-    assert others.left_s() == 0.25  # importers do not come back all at once
+    assert find_pause_s(2_000, tuning, lambda: 1.0) == 30  # a night without the store
+    assert find_pause_s(1, tuning, lambda: 0.0) == 0.25  # importers do not come back all at once
 
 
 # Disks
