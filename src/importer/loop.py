@@ -337,9 +337,13 @@ class Importer:
 
     def _go_on_with(self, slot: Slot) -> None:
         entries = slot.load()
-        plan = plan_recovery(self.store, str(self.root), self.options.format, entries)
+        resumed, all_ended, suspects = plan_recovery(
+            self.store, str(self.root), self.options.format, entries
+        )
         self.intake.give_up(slot.number)
-        kept = {claim.id: claim for claim in plan.kept}
+        kept = {one.id: one for one in suspects}
+        kept |= {one.claim.id: one.claim for one in resumed}
+        kept |= {one.work.claim.id: one.work.claim for one in all_ended}
         # While they are noted: who is killed now does it again.
         self._pipeline.tidy(entry.claim for entry in entries)
         if slot is self._slot:
@@ -352,11 +356,11 @@ class Importer:
                 if entry.claim.id in kept
             )
             slot.end(entry.claim.id for entry in entries)
-        for ended in plan.ended:
+        for ended in all_ended:
             self._hold(ended.work.claim)
-        self._pipeline.adopt(plan.ended)
-        self.intake.suspect(plan.suspects)
-        for one in plan.resumed:
+        self._pipeline.adopt(all_ended)
+        self.intake.suspect(suspects)
+        for one in resumed:
             self._hold(one.claim)
             self._resumed.append(one)
         for _ in entries:

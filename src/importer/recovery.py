@@ -16,7 +16,6 @@ import itertools
 import math
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 
 from importer import files, outcomes
 from importer.batch import Candidate, Ended
@@ -31,34 +30,18 @@ from resumes.store import Store, import_history, import_ledger
 from resumes.store.import_history import FileRow
 
 
-@dataclass(slots=True)
-class RecoveryPlan:
-    """What is left to do."""
-
-    resumed: list[Candidate] = field(default_factory=list)
-    """Files to import under the claims that they had."""
-
-    ended: list[Ended] = field(default_factory=list)
-    """Files that are imported, to be put away, or looked at where they were put."""
-
-    suspects: list[Claim] = field(default_factory=list)
-    """Files in the inbox, one of which may have ended the process."""
-
-    @property
-    def kept(self) -> list[Claim]:
-        """The claims that stay noted."""
-        resumed = [one.claim for one in self.resumed]
-        return [*resumed, *(one.work.claim for one in self.ended), *self.suspects]
-
-
 def plan_recovery(
     store: Store,
     root: str,
     format: Format,  # noqa: A002
     entries: Iterable[SlotEntry],
-) -> RecoveryPlan:
-    """Return what is to be done with files that were under way. Raises StoreError and OSError."""
-    plan = RecoveryPlan()
+) -> tuple[list[Candidate], list[Ended], list[Claim]]:
+    """Return what is to be done with files that were under way: those to import under the claims
+    that they had; those that are imported, to be put away, or looked at where they were put; and
+    those in the inbox, one of which may have ended the process. Raises StoreError and OSError."""
+    resumed: list[Candidate] = []
+    all_ended: list[Ended] = []
+    suspects: list[Claim] = []
     for entry in sorted(entries, key=lambda one: one.claim.id):
         claim, signature = entry.claim, entry.signature
         claim = claim._replace(attempt=claim.attempt + entry.is_begun)
@@ -71,23 +54,23 @@ def plan_recovery(
                     put_back(root, claim, aside)
             elif found is not None and (signature is None or entry.is_begun):
                 if claim.is_return:
-                    plan.resumed.append(Candidate(claim, is_alone=True))
+                    resumed.append(Candidate(claim, is_alone=True))
                 else:
-                    plan.suspects.append(claim)
+                    suspects.append(claim)
             continue
         work = Work(claim, signature, digest=entry.digest)
         conclusion = outcomes.conclusion_of(row)
         if os.path.lexists(aside):
-            plan.ended.append(Ended(work, conclusion))
+            all_ended.append(Ended(work, conclusion))
         elif found != signature or not _has_content(path, entry.digest):
             places = (f"{root}/{place}" for place in iter_places(claim, conclusion))
             moved = (place for place in places if files.find_signature(place) is not None)
-            plan.ended.extend(Ended(work, conclusion, one) for one in itertools.islice(moved, 1))
+            all_ended.extend(Ended(work, conclusion, one) for one in itertools.islice(moved, 1))
         elif (recalled := _recall(store, root, format, claim)) is not None:
-            plan.ended.append(Ended(work, recalled))
+            all_ended.append(Ended(work, recalled))
         elif row.is_under_way or not claim.is_return:
-            plan.resumed.append(Candidate(claim, Known(signature, math.inf), is_alone=True))
-    return plan
+            resumed.append(Candidate(claim, Known(signature, math.inf), is_alone=True))
+    return resumed, all_ended, suspects
 
 
 def _find_row(store: Store, claim: Claim) -> FileRow | None:
