@@ -183,7 +183,7 @@ class Batches:
         self._observe = observe
         self._monotonic = monotonic
         self._folders = Folders()
-        self._filer = Filer(root, self._folders, store.clock, observe)
+        self.filer = Filer(root, self._folders, store.clock, observe)
         self._ready: deque[Work] = deque()
         self._several: deque[Work] = deque()
         """Files of several resumes, to be unpacked (`importer.slices`)."""
@@ -474,12 +474,12 @@ class Batches:
         work, conclusion = ended.work, ended.conclusion
         claim = work.claim
         if ended.target:
-            filed = self._filer.check(work, ended.target)
+            filed = self.filer.check(work, ended.target)
         else:
-            filed = self._filer.file_away(work, conclusion)
+            filed = self.filer.file_away(work, conclusion)
         problem = escaped(filed.problem)
         if (claim.is_return or conclusion.needs_report) and filed.state in ENDED:
-            self._filer.tidy(claim, [conclusion])
+            self.filer.tidy(claim, [conclusion])
         match filed.state:
             case FileState.FILED:
                 self._on_filed(as_report(claim, conclusion, filed.target))
@@ -541,11 +541,6 @@ class Batches:
             self._ended += ids
             if self._slot.end(ids):
                 self._observe(Step.ENDED)
-
-    def tidy(self, claims: Iterable[Claim]) -> None:
-        """Remove reports on files that are not filed yet, where no file lies."""
-        for claim in claims:
-            self._filer.tidy(claim)
 
     def adopt(self, ended: Iterable[Ended]) -> None:
         """Go on with files that another process imported; their claims are noted."""

@@ -285,7 +285,9 @@ class Inbox:
             if self.queue or not self.schedule.is_due:
                 return False
             self._look = self._look_through()
-        if next(self._look, _END) is _END:
+        for _ in self._look:
+            break
+        else:
             self._look = None
         return True
 
@@ -353,6 +355,3 @@ def _cut(found: list[tuple[int, Seen]]) -> bool:
     is_cut = len(found) > MAX_QUEUE_FILES
     del found[MAX_QUEUE_FILES:]
     return is_cut
-
-
-_END = object()

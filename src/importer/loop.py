@@ -345,7 +345,8 @@ class Importer:
         kept |= {one.claim.id: one.claim for one in resumed}
         kept |= {one.work.claim.id: one.work.claim for one in all_ended}
         # While they are noted: who is killed now does it again.
-        self._pipeline.tidy(entry.claim for entry in entries)
+        for entry in entries:
+            self._pipeline.filer.tidy(entry.claim)
         if slot is self._slot:
             slot.note(kept.values())
             slot.end(entry.claim.id for entry in entries if entry.claim.id not in kept)
