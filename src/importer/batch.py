@@ -23,17 +23,16 @@ from enum import StrEnum
 from pathlib import Path
 from typing import NamedTuple
 
-from importer import files, outcomes
+from importer import files, json_texts, outcomes
 from importer.claims import Claim
 from importer.failpoints import Observer, Step
-from importer.files import Content, Folders, Known, Signature, escaped
-from importer.filing import ENDED, OF_THE_FILE, Filed, Filer, FileState, Work, is_report
-from importer.notices import Remark
+from importer.files import Folders, Known, Signature, escaped
+from importer.filing import ENDED, OF_THE_FILE, Filer, FileState, Work, parse_report
+from importer.notices import FileReport, Remark, as_report
 from importer.options import Options
 from importer.outcomes import Conclusion, Refusal, as_ledger_text
 from importer.slots import Slot
-from importer.unpack import text
-from resumes.analyzer import Format, Resume
+from resumes.analyzer import Resume
 from resumes.errors import StoreError
 from resumes.import_reasons import Reason
 from resumes.store import Store, accounts, import_ledger
@@ -50,83 +49,9 @@ MIN_OPEN_S = 60.0
 quiet for twelve settling times, and at least this long while it is open."""
 
 
-class Inspection(NamedTuple):
-    """What a file is now. `verdict` is None for a file of several resumes, to be unpacked.
-
-    `digest` is of the value's own bytes, None for what was not read whole. `is_report`: it is a
-    report of ours that somebody put back (pitfalls I13).
-    """
-
-    signature: Signature
-    verdict: Resume | Refusal | None
-    digest: bytes | None = None
-    is_ready: bool = False
-    is_report: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Inspector:
-    """Says what files are, and whether they may be judged by what was read of them.
-
-    A whole valid resume is its own end marker and is taken at once. Everything else may still be
-    written to, and is judged only after it was quiet for the settling time (pitfalls I3). Whatever
-    is judged must in addition have no writer left: a lease says so, or where the system has none, a
-    second of quiet (I4).
-    """
-
-    format: Format
-    settle_s: float
-
-    def inspect(self, descriptor: int, name: str, known: Known | None) -> Inspection:
-        """Return what the open file is; `name` is as it was dropped. Raises OSError."""
-        if not self.leaves_unread(name):
-            content = files.read_file(descriptor, self.format.max_bytes)
-            if not content.is_over_limit:
-                return self._inspect_value(content, name, known)
-        signature = files.signature_of(os.fstat(descriptor))
-        return Inspection(signature, None, is_ready=self._is_quiet(signature, known))
-
-    @staticmethod
-    def leaves_unread(name: str) -> bool:
-        """Return whether files of this name are not read here, since they hold several resumes."""
-        return find_extension(name) != ".json"
-
-    def _inspect_value(self, content: Content, name: str, known: Known | None) -> Inspection:
-        body, signature = content.body, content.signature
-        verdict = outcomes.judge(body, self.format)
-        if isinstance(verdict, Resume):
-            return Inspection(signature, verdict, files.digest(body), content.is_steady)
-        if is_report(body):
-            return Inspection(signature, verdict, is_report=True)
-        is_ready = content.is_steady and self._is_quiet(signature, known)
-        if is_ready and text.is_several(body):
-            return Inspection(signature, None, is_ready=True)
-        return Inspection(signature, verdict, files.digest(body), is_ready)
-
-    def inspect_unreadable(
-        self, error: OSError, signature: Signature, known: Known | None
-    ) -> Inspection:
-        """Return what a file is that cannot be opened: somebody may still change that."""
-        is_ready = self._is_quiet(signature, known, times=MAX_SETTLE_TIMES)
-        return Inspection(signature, outcomes.unreadable(error), is_ready=is_ready)
-
-    def find_writer(self, descriptor: int, found: Inspection, known: Known | None) -> bool | None:
-        """Return whether somebody may still be writing to the open file; None when somebody has it
-        open, and was waited for long enough."""
-        writer = files.find_writer(descriptor)
-        if writer is False:
-            return False
-        for_s = known.for_s if known is not None and known.signature == found.signature else 0.0
-        if writer is None:
-            return for_s < min(UNPROVED_S, self.settle_s)
-        return None if for_s >= max(MIN_OPEN_S, MAX_SETTLE_TIMES * self.settle_s) else True
-
-    def _is_quiet(self, signature: Signature, known: Known | None, times: int = 1) -> bool:
-        """Return whether the file has kept this signature for the settling time."""
-        needed_s = self.settle_s * times
-        if needed_s <= 0:
-            return True
-        return known is not None and known.signature == signature and known.for_s >= needed_s
+def _quiet_s(signature: Signature, known: Known | None) -> float:
+    """Return for how long a file has kept this signature, as far as is known."""
+    return known.for_s if known is not None and known.signature == signature else 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,26 +60,6 @@ class Queue:
 
     first_claim_id: str
     message: str
-
-
-class Queues:
-    """The queues of all accounts, by account id."""
-
-    def __init__(self) -> None:
-        self.by_account: dict[str, Queue] = {}
-
-    def note(self, claim: Claim, conclusion: Conclusion) -> None:
-        """Have later files of the account queue behind this one, if it is held."""
-        if conclusion.outcome is FileOutcome.HELD and conclusion.refusal is not None:
-            # Of a file of several resumes: why, not how many of its own.
-            held = (item.refusal for item in conclusion.items if item.outcome is FileOutcome.HELD)
-            refusal = next((one for one in held if one is not None), conclusion.refusal)
-            self.by_account.setdefault(claim.account_id, Queue(claim.id, refusal.message))
-
-    def find(self, claim: Claim) -> str | None:
-        """Return what a file is told that others of its account came before; None when none did."""
-        queue = self.by_account.get(claim.account_id)
-        return None if queue is None or claim.id <= queue.first_claim_id else queue.message
 
 
 logger = logging.getLogger("resumes.importer")
@@ -211,9 +116,44 @@ class Ended(NamedTuple):
     """Where it was moved to, if it was."""
     due: float = -math.inf
     """When it is tried again, on the monotonic clock."""
+    is_stuck: bool = False
+    """Whether it lies where it lay for a reason that concerns all files."""
 
 
-OnFiled = Callable[[Claim, Conclusion, str], None]
+def _is_read_whole(claim: Claim) -> bool:
+    """Return whether the file is read here; those of other names hold several resumes."""
+    return find_extension(claim.name) == ".json"
+
+
+def inspect(claim: Claim, descriptor: int, known: Known | None, options: Options) -> Work | Left:
+    """Return what the open file is, or why it is not judged yet. Raises OSError.
+
+    A whole valid resume is its own end marker and is judged at once. Everything else may still be
+    written to, and is judged only after it was quiet for the settling time (pitfalls I3). A report
+    of ours that somebody put back is not judged at all (I13).
+    """
+    verdict: Resume | Refusal | None = None
+    digest = None
+    content = None
+    if _is_read_whole(claim):
+        content = files.read_file(descriptor, options.format.max_bytes)
+    if content is None or content.is_over_limit:
+        signature = files.signature_of(os.fstat(descriptor))
+        is_ready = _quiet_s(signature, known) >= options.settle_s
+    else:
+        body, signature, is_ready = content.body, content.signature, content.is_steady
+        verdict = outcomes.judge(body, options.format)
+        if isinstance(verdict, Refusal):
+            if not claim.is_return and parse_report(body):
+                return Left(claim.id, FailureReason.REPORT, signature)
+            is_ready = is_ready and _quiet_s(signature, known) >= options.settle_s
+            if is_ready and json_texts.is_several(body):
+                verdict = None
+        if verdict is not None:
+            digest = files.digest(body)
+    if not is_ready and not claim.is_return:
+        return Left(claim.id, FailureReason.SETTLING, signature)
+    return Work(claim, signature, verdict, digest)
 
 
 class Batches:
@@ -226,8 +166,7 @@ class Batches:
         *,
         root: Path,
         options: Options,
-        queues: Queues,
-        on_filed: OnFiled,
+        on_filed: Callable[[FileReport], None],
         remark: Remark,
         observe: Observer,
         monotonic: Callable[[], float] = time.monotonic,
@@ -237,33 +176,31 @@ class Batches:
         self._root = str(root)
         self._shown_root = escaped(self._root)
         self._options = options
-        self._queues = queues
+        self.queues: dict[str, Queue] = {}
+        """By account id, what its new files queue behind (pitfalls I7)."""
         self._on_filed = on_filed
         self._remark = remark
         self._observe = observe
         self._monotonic = monotonic
-        self._inspector = Inspector(options.format, options.settle_s)
         self._folders = Folders()
-        self._filer = Filer(root, self._folders, store.clock, observe)
+        self.filer = Filer(root, self._folders, store.clock, observe)
         self._ready: deque[Work] = deque()
         self._several: deque[Work] = deque()
         """Files of several resumes, to be unpacked (`importer.slices`)."""
-        self._unmoved: dict[str, Ended] = {}
-        """Files that are imported, and lie where they lay or are still written to."""
-        self._stuck: dict[str, Ended] = {}
-        """Those of them for a reason that concerns all files."""
+        self._unfiled: dict[str, Ended] = {}
+        """Files that are imported, and lie where they lay or are still written to, by claim."""
         self._ended: list[str] = []
         self._went_back: list[Claim] = []
 
     @property
     def is_stuck(self) -> bool:
         """Whether something could not be filed: nothing new is taken while that is so (I11)."""
-        return bool(self._stuck)
+        return any(one.is_stuck for one in self._unfiled.values())
 
     @property
     def under_way(self) -> int:
         """How many files were read and are not where they belong."""
-        return len(self._ready) + len(self._several) + len(self._stuck) + len(self._unmoved)
+        return len(self._ready) + len(self._several) + len(self._unfiled)
 
     @property
     def can_go_on(self) -> bool:
@@ -271,16 +208,16 @@ class Batches:
         store did not take."""
         return bool(self._ready or self._several)
 
-    def next_due(self, *, awaited: bool = False) -> float | None:
-        """Return when to look at the first file again, on the monotonic clock; with `awaited` at the
-        first of those that somebody may still write to."""
-        some = (one for one in self._unmoved.values() if one.target or not awaited)
-        return min((one.due for one in some), default=None)
-
     @property
-    def awaited(self) -> list[str]:
-        """The names of files that lie where they belong and are still written to."""
-        return [one.work.claim.name for one in self._unmoved.values() if one.target]
+    def due(self) -> float:
+        """When to look at the first file again, on the monotonic clock."""
+        unfiled = self._unfiled.values()
+        return min((one.due for one in unfiled if not one.is_stuck), default=math.inf)
+
+    def list_awaited(self) -> list[tuple[float, str]]:
+        """Return when to look again at files that lie where they belong and are still written to,
+        and their names."""
+        return [(one.due, one.work.claim.name) for one in self._unfiled.values() if one.target]
 
     def take_ends(self) -> tuple[tuple[str, ...], tuple[Claim, ...]]:
         """Return the ids of the files that came to their end since this was last asked, and the
@@ -318,7 +255,7 @@ class Batches:
     def _read(self, one: Candidate) -> Work | Left:
         claim = one.claim
         try:
-            if is_last_attempt(claim) and not self._inspector.leaves_unread(claim.name):
+            if is_last_attempt(claim) and _is_read_whole(claim):
                 signature = files.signature_of(os.lstat(claim.path(self._root)))
                 return Work(claim, signature, outcomes.CRASHED)
             if not one.is_alone:
@@ -358,25 +295,30 @@ class Batches:
         if claim.is_return:  # it was quiet before
             known = Known(files.signature_of(os.fstat(descriptor)), math.inf)
         try:
-            found = self._inspector.inspect(descriptor, claim.name, known)
+            found = inspect(claim, descriptor, known, self._options)
         except OSError as error:  # a bad sector, say: this file's trouble alone
             return Left(claim.id, FailureReason.STUCK, self._signature(claim), error)
-        if not found.is_ready and not claim.is_return:
-            why = FailureReason.REPORT if found.is_report else FailureReason.SETTLING
-            return Left(claim.id, why, found.signature)
-        writer = self._inspector.find_writer(descriptor, found, known)
-        if writer:
-            return Left(claim.id, FailureReason.OPEN, found.signature)
+        if isinstance(found, Left):
+            return found
+        # Nothing is judged that somebody may still write to (pitfalls I4).
+        writer = files.find_writer(descriptor)
+        if writer is not False:
+            needed_s = min(UNPROVED_S, self._options.settle_s)
+            if writer:
+                needed_s = max(MIN_OPEN_S, MAX_SETTLE_TIMES * self._options.settle_s)
+            if _quiet_s(found.signature, known) < needed_s:
+                return Left(claim.id, FailureReason.OPEN, found.signature)
         kept = None if found.verdict is None else descriptor
-        is_open = writer is None
-        return Work(claim, found.signature, found.verdict, found.digest, kept, is_open)
+        return Work(*found[:4], kept, is_open=bool(writer))
 
     def _unreadable(self, one: Candidate, error: OSError) -> Work | Left:
-        signature = files.signature_of(os.lstat(one.claim.path(self._root)))
-        found = self._inspector.inspect_unreadable(error, signature, one.known)
-        if not found.is_ready and not one.claim.is_return:
-            return Left(one.claim.id, FailureReason.SETTLING, signature)
-        return Work(one.claim, signature, found.verdict)
+        """Return what becomes of a file that cannot be opened: somebody may still change that."""
+        claim = one.claim
+        signature = files.signature_of(os.lstat(claim.path(self._root)))
+        needed_s = MAX_SETTLE_TIMES * self._options.settle_s
+        if _quiet_s(signature, one.known) < needed_s and not claim.is_return:
+            return Left(claim.id, FailureReason.SETTLING, signature)
+        return Work(claim, signature, outcomes.unreadable(error))
 
     def _signature(self, claim: Claim) -> Signature | None:
         return files.find_signature(claim.path(self._root))
@@ -394,11 +336,9 @@ class Batches:
                 self._ready.popleft()
             self._observe(Step.COMMITTED)
             self.file_away(
-                [
-                    (work, end)
-                    for work, end in zip(works, ends, strict=True)
-                    if not (_is_deleted(end) and self.leave_if_unknown(work))
-                ]
+                Ended(work, end)
+                for work, end in zip(works, ends, strict=True)
+                if not (_is_deleted(end) and self.leave_if_unknown(work))
             )
         if not self._ready:
             self._folders.close()
@@ -444,7 +384,7 @@ class Batches:
         if isinstance(verdict, Refusal):
             failed = outcomes.verdict_of(outcomes.failed(verdict))
             return Creation(claim.account_id, (), now_us, row, failed)
-        message = self._queues.find(claim)
+        message = self.find_queue(claim)
         if message is not None and not self._is_stored(claim, work.digest):
             held = Verdict(FileOutcome.HELD, Reason.QUOTA_REACHED.value, message)
             return Creation(claim.account_id, (), now_us, row, held)
@@ -500,45 +440,49 @@ class Batches:
 
     # File away
 
-    def file_away(self, ended: Sequence[tuple[Work, Conclusion]]) -> None:
+    def file_away(self, ended: Iterable[Ended]) -> None:
         """Put files away whose outcome is in the ledger, as far as that is possible now."""
-        for work, conclusion in ended:
-            self._queues.note(work.claim, conclusion)
-        over = []
-        for work, conclusion in ended:
-            filed = self._filer.file_away(work, conclusion)
-            if self._after(Ended(work, conclusion), filed):
-                over.append(work)
-        self.end(over)
+        ended = [*ended]
+        for one in ended:
+            self._note_queue(one.work.claim, one.conclusion)
+        self.end([one.work for one in ended if self._is_filed(one)])
+
+    def _note_queue(self, claim: Claim, conclusion: Conclusion) -> None:
+        """Have later files of the account queue behind this one, if it is held."""
+        if conclusion.outcome is FileOutcome.HELD and conclusion.refusal is not None:
+            # Of a file of several resumes: why, not how many of its own.
+            held = (item.refusal for item in conclusion.items if item.outcome is FileOutcome.HELD)
+            refusal = next((one for one in held if one is not None), conclusion.refusal)
+            self.queues.setdefault(claim.account_id, Queue(claim.id, refusal.message))
+
+    def find_queue(self, claim: Claim) -> str | None:
+        """Return what a file is told that others of its account came before; None when none did."""
+        queue = self.queues.get(claim.account_id)
+        return None if queue is None or claim.id <= queue.first_claim_id else queue.message
 
     def go_on(self) -> None:
         """Try again what was imported and could not be filed away, if it is time."""
         now = self._monotonic()
-        if self._stuck:
-            stuck, self._stuck = self._stuck, {}
-            self.file_away([(one.work, one.conclusion) for one in stuck.values()])
-        for claim_id, one in [*self._unmoved.items()]:
-            if now < one.due:
-                continue
-            del self._unmoved[claim_id]
-            if one.target:
-                filed = self._filer.check(one.work, one.target)
-            else:
-                filed = self._filer.file_away(one.work, one.conclusion)
-            if self._after(one, filed):
-                self.end([one.work])
+        due = [one for one in self._unfiled.values() if now >= one.due]
+        for one in due:
+            del self._unfiled[one.work.claim.id]
+        self.end([one.work for one in due if self._is_filed(one)])
         self._folders.close()
 
-    def _after(self, ended: Ended, filed: Filed) -> bool:
-        """Return whether the file has come to its end."""
-        work, conclusion, *_ = ended
+    def _is_filed(self, ended: Ended) -> bool:
+        """File it as far as that is possible now; return whether it has come to its end."""
+        work, conclusion = ended.work, ended.conclusion
         claim = work.claim
+        if ended.target:
+            filed = self.filer.check(work, ended.target)
+        else:
+            filed = self.filer.file_away(work, conclusion)
         problem = escaped(filed.problem)
         if (claim.is_return or conclusion.needs_report) and filed.state in ENDED:
-            self._filer.tidy(claim, [conclusion])
+            self.filer.tidy(claim, [conclusion])
         match filed.state:
             case FileState.FILED:
-                self._on_filed(claim, conclusion, filed.target)
+                self._on_filed(as_report(claim, conclusion, filed.target))
             case FileState.CHANGED:
                 self._remark(
                     f"changed {claim.id}",
@@ -554,7 +498,7 @@ class Batches:
                         f"{escaped(os.path.relpath(filed.target, self._root))} and cannot be moved "
                         f"back: {problem}. This will be retried",
                     )
-                self._keep(ended, MOVED_INTERVAL_S, filed.target)
+                self._keep(ended, MOVED_INTERVAL_S, target=filed.target)
                 return False
             case FileState.UNMOVABLE:
                 self._remark(
@@ -565,7 +509,7 @@ class Batches:
                 self._keep(ended, UNMOVABLE_INTERVAL_S)
                 return False
             case FileState.STUCK:
-                self._stuck[claim.id] = _closed(ended)
+                self._keep(ended, 0, is_stuck=True)
                 self._remark(
                     "unfiled",
                     f"Cannot move {claim.name}: {problem}. It is imported, stays where it is and will "
@@ -576,9 +520,15 @@ class Batches:
                 pass
         return True
 
-    def _keep(self, ended: Ended, again_s: float, target: str = "") -> None:
+    def _keep(
+        self, ended: Ended, again_s: float, *, target: str = "", is_stuck: bool = False
+    ) -> None:
+        work, conclusion = ended.work, ended.conclusion
+        if work.descriptor is not None:
+            os.close(work.descriptor)
+        work = work._replace(descriptor=None)
         due = self._monotonic() + again_s
-        self._unmoved[ended.work.claim.id] = _closed(ended)._replace(target=target, due=due)
+        self._unfiled[work.claim.id] = Ended(work, conclusion, target, due, is_stuck)
 
     def end(self, works: Iterable[Work]) -> None:
         """Take note that nothing is left to do for these files."""
@@ -592,31 +542,18 @@ class Batches:
             if self._slot.end(ids):
                 self._observe(Step.ENDED)
 
-    def tidy(self, claims: Iterable[Claim]) -> None:
-        """Remove reports on files that are not filed yet, where no file lies."""
-        for claim in claims:
-            self._filer.tidy(claim)
-
     def adopt(self, ended: Iterable[Ended]) -> None:
         """Go on with files that another process imported; their claims are noted."""
-        self._unmoved.update((one.work.claim.id, one) for one in ended)
+        self._unfiled.update((one.work.claim.id, one) for one in ended)
 
     def drop(self) -> None:
         """Have nothing under way any more."""
         for work in self._ready:
             if work.descriptor is not None:
                 os.close(work.descriptor)
-        for some in (self._ready, self._several, self._unmoved, self._stuck):
+        for some in (self._ready, self._several, self._unfiled):
             some.clear()
         self._folders.close()
-
-
-def _closed(ended: Ended) -> Ended:
-    work = ended.work
-    if work.descriptor is None:
-        return ended
-    os.close(work.descriptor)
-    return ended._replace(work=work._replace(descriptor=None))
 
 
 def is_last_attempt(claim: Claim) -> bool:

@@ -3,6 +3,7 @@
 The same functions give the same verdicts, and nothing is changed: no file, no folder, no row.
 """
 
+import dataclasses
 import math
 import os
 from collections.abc import Callable
@@ -11,17 +12,16 @@ from pathlib import Path
 from typing import NamedTuple
 
 from importer import files, inbox, outcomes
-from importer.batch import Inspector
+from importer.batch import FailureReason, Left, inspect
 from importer.claims import Claim
 from importer.files import escaped
 from importer.filing import folder_of
-from importer.held import HeldFiles
 from importer.inbox import Seen
 from importer.notices import FileReport, Remark, Summary, as_report, unowned
 from importer.options import Options
 from importer.outcomes import Conclusion, Refusal
-from importer.slices import Bundle
-from importer.unpack.text import CannotUnpack
+from importer.slices import Bundle, open_bundle
+from resumes import watched_folder
 from resumes.analyzer import Resume
 from resumes.errors import QuotaReached
 from resumes.import_reasons import Reason
@@ -123,20 +123,20 @@ def rehearse(
 ) -> Summary:
     """Report what would become of each file, or why it would be left; return the counts."""
     summary = Summary()
+    options = dataclasses.replace(options, settle_s=0)
 
     def ignore(seen: Seen, why: SkipReason) -> None:
         summary.ignored += 1
         on_ignored(Ignored(escaped(seen.name), why))
 
     by_name = {one.name: one for one in accounts.list_accounts(store)}
-    held = HeldFiles(root).find()
-    for below in inbox.find_inboxes(str(root)):
+    held = {account_id for _, account_id in watched_folder.count_waiting(root)}
+    for below in inbox.find_inboxes(root):
         by_age: list[tuple[int, Seen]] = []
-        folder = f"{root}/{below}" if below else str(root)
-        for seen in sorted(inbox.iter_inbox(folder, below=below, remark=remark)):
+        for seen in sorted(inbox.iter_inbox(root, below, remark=remark)):
             if seen.signature is not None:
                 by_age.append((seen.signature.mtime_ns, seen))
-            elif (why := find_why(seen.path)) is not None:
+            elif (why := find_why(f"{root}/{seen.name}")) is not None:
                 ignore(seen, why)
         info = by_name.get(below or options.account or "")
         if info is None:
@@ -146,37 +146,39 @@ def rehearse(
             continue
         account = _Account(store, info, holds_files=info.id in held)
         for _, seen in sorted(by_age):
-            conclusion = _judge(seen, account, options)
+            name = escaped(seen.name)
+            claim = Claim("", info.id, info.name, name, seen.name, store.clock())
+            conclusion = _judge(claim, claim.path(str(root)), account, options)
             if isinstance(conclusion, SkipReason):
                 ignore(seen, conclusion)
             elif conclusion is not None:
                 summary.count(conclusion.outcome)
-                now_us = store.clock()
-                claim = Claim("", info.id, info.name, escaped(seen.name), claimed_at_us=now_us)
                 folder = folder_of(conclusion, info.name, claim.claimed_at)
                 on_file(as_report(claim, conclusion, f"{root}/{folder}"))
     return summary
 
 
-def _judge(seen: Seen, account: _Account, options: Options) -> Conclusion | SkipReason | None:
-    """Return what would become of the file, or why it would be left; None if it is gone."""
-    name = escaped(seen.name)
+def _judge(
+    claim: Claim, path: str, account: _Account, options: Options
+) -> Conclusion | SkipReason | None:
+    """Return what would become of the file, or why it would be left; None if it is gone, or is
+    written to at this moment."""
     try:
-        with os.fdopen(files.open_file(seen.path), "rb") as file:
-            found = Inspector(options.format, settle_s=0).inspect(file.fileno(), name, None)
-        if found.is_report:
-            return SkipReason.REPORT
+        with os.fdopen(files.open_file(path), "rb") as file:
+            found = inspect(claim, file.fileno(), None, options)
+        if isinstance(found, Left):
+            return SkipReason.REPORT if found.why is FailureReason.REPORT else None
         if found.verdict is not None and found.digest is not None:
             return account.conclude(found.verdict, found.digest)
-        if account.holds_files:  # it is unpacked when its turn comes
-            return account.hold()
-        bundle = Bundle(seen.path, name, options.format, options.limits, options.tuning)
     except FileNotFoundError:
         return None
-    except CannotUnpack as error:
-        return outcomes.failed(error.refusal)
     except OSError as error:
         return outcomes.failed(outcomes.unreadable(error))
+    if account.holds_files:  # it is unpacked when its turn comes
+        return account.hold()
+    bundle = open_bundle(path, claim.name, options)
+    if not isinstance(bundle, Bundle):
+        return bundle
     while portions := bundle.next_slice():
         for one in portions:
             digest = files.digest(one.part.body)

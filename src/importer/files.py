@@ -11,7 +11,6 @@ import filecmp
 import hashlib
 import os
 import re
-import shutil
 import signal
 import stat
 import threading
@@ -19,7 +18,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from resumes.errors import InvalidArgument, TooLarge
-from resumes.output_files import flush
 from resumes.text import replaced
 from resumes.watched_names import find_extension
 
@@ -326,12 +324,6 @@ def move(source: str | Path, target: str | Path, *, source_fd: int | None = None
     # Cut off between the two, the content has two names: a duplicate of itself, never a loss.
     os.link(source, target, src_dir_fd=source_fd, follow_symlinks=False)
     os.unlink(source, dir_fd=source_fd)
-
-
-def copy(source: str | Path, target: Path) -> None:
-    """Copy a file, with its times, so that it is on the disk. Raises OSError."""
-    shutil.copy2(source, target, follow_symlinks=False)
-    flush(target)
 
 
 def is_copy(source: str | Path, target: str | Path) -> bool:

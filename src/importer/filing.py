@@ -14,6 +14,7 @@ import contextlib
 import errno
 import json
 import os
+import shutil
 import time
 from collections.abc import Iterable, Iterator
 from enum import StrEnum
@@ -76,7 +77,7 @@ def compose(
     return json.dumps(report, indent=2, ensure_ascii=False).encode(errors="replace") + b"\n"
 
 
-def _parse_report(body: bytes) -> dict[str, Any]:
+def parse_report(body: bytes) -> dict[str, Any]:
     """Return the report that the bytes are; empty when they are none of ours."""
     if MARKER.encode() in body[:200]:
         with contextlib.suppress(ValueError, RecursionError):
@@ -86,14 +87,9 @@ def _parse_report(body: bytes) -> dict[str, Any]:
     return {}
 
 
-def is_report(body: bytes) -> bool:
-    """Return whether the bytes are a report of ours."""
-    return bool(_parse_report(body))
-
-
 def load_report(path: Path) -> dict[str, Any]:
     """Return the report at the path; empty when there is none of ours."""
-    return _parse_report(files.find_body(path, MAX_REPORT_BYTES) or b"")
+    return parse_report(files.find_body(path, MAX_REPORT_BYTES) or b"")
 
 
 def report_path(file: str | Path) -> Path:
@@ -278,7 +274,8 @@ class Filer:
             temporary = _beside(target, work.claim)
             self._check_aside(work, aside)
             try:
-                files.copy(aside, temporary)
+                shutil.copy2(aside, temporary, follow_symlinks=False)
+                flush(temporary)
                 self._check_aside(work, aside)
                 files.move(temporary, target)
             finally:

@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from importer import json_texts
 from importer.batch import Candidate, Queue
 from importer.claims import Claim
 from importer.files import (
@@ -19,14 +20,13 @@ from importer.files import (
     split_extension,
 )
 from importer.filing import FAILED, load_report, report_path
-from importer.unpack import text
 from resumes.clock import timestamp
 from resumes.errors import Conflict, NotFound, QuotaReached
 from resumes.store import Store, identifiers, import_history, import_ledger, import_requests
 from resumes.store.accounts import AccountInfo
 from resumes.store.import_history import FileRow
 from resumes.store.import_requests import RequestedFile, RequestKind
-from resumes.watched_folder import HELD, HELD_NAME
+from resumes.watched_folder import HELD, HELD_NAME, list_folders
 from resumes.watched_names import REPORT, find_extension
 
 RELEASE_FILES = 500
@@ -51,44 +51,6 @@ class PutAway(NamedTuple):
     path: str
 
 
-class HeldFiles:
-    """The files that wait below one ROOT, listed again when their folders change."""
-
-    def __init__(self, root: Path) -> None:
-        self._folder = root / HELD
-        self._listings: dict[str, tuple[int | None, list[PutAway]]] = {}
-        """By folder, when it had changed, None where it may have changed again, and its files."""
-
-    def find(self) -> dict[str, list[PutAway]]:
-        """Return by account id the files that wait, in the order of arrival."""
-        listings = {}
-        for folder in _list_folders(self._folder):
-            # A folder that cannot be listed for now keeps its files, and nobody else waits for it.
-            with contextlib.suppress(OSError):
-                mtime_ns = os.stat(folder).st_mtime_ns  # noqa: PTH116  (text, as names are)
-                listing = self._listings.get(folder)
-                if listing is None or listing[0] != mtime_ns:
-                    is_fresh = abs(time.time_ns() - mtime_ns) < FRESH_NS
-                    listing = (None if is_fresh else mtime_ns, sorted(_iter_held(folder)))
-                listings[folder] = listing
-        self._listings = listings
-        by_account: dict[str, list[PutAway]] = {}
-        for _, files in listings.values():
-            for one in files:
-                by_account.setdefault(one.account_id, []).append(one)
-        if len(listings) > 1:  # an account renamed its folder, or somebody moved files
-            for files in by_account.values():
-                files.sort()
-        return by_account
-
-
-def _list_folders(folder: Path) -> list[str]:
-    """Return the paths of the folders in it, links not followed; none if it cannot be listed."""
-    with contextlib.suppress(OSError), os.scandir(folder) as entries:
-        return sorted(entry.path for entry in entries if entry.is_dir(follow_symlinks=False))
-    return []
-
-
 def _iter_held(folder: str) -> Iterator[PutAway]:
     for name in os.listdir(folder):  # noqa: PTH208  (names are all that is asked for)
         match = HELD_NAME.fullmatch(name)
@@ -104,7 +66,7 @@ def _iter_failed(root: Path, asked: Iterable[RequestedFile]) -> Iterator[PutAway
     """
     claims = {(one.claim_id, one.account_id) for one in asked}
     ends = {claim_id[-8:] for claim_id, _ in claims}
-    for folder in _list_folders(root / FAILED) if ends else ():
+    for folder in list_folders(root / FAILED) if ends else ():
         with contextlib.suppress(OSError):
             for name in os.listdir(folder):  # noqa: PTH208  (names are all that is asked for)
                 if split_extension(name)[0][-8:] in ends:
@@ -115,58 +77,6 @@ def _iter_failed(root: Path, asked: Iterable[RequestedFile]) -> Iterator[PutAway
                         yield file
 
 
-class FailedFiles:
-    """The failed files of one ROOT: those that somebody deleted, or moved back into the inbox, need no
-    attention any more and are dismissed."""
-
-    def __init__(self, store: Store, root: Path) -> None:
-        self._store = store
-        self._root = root
-        self._looked_at: dict[str, int] = {}
-        """When each folder had changed when all that was missing in it was dismissed."""
-
-    def dismiss_missing(self) -> int:
-        """Dismiss the failed files that are not in their folder any more; return how many.
-
-        Do nothing unless a folder has changed since, and while one might change yet: an editor that
-        saves a file may remove it first. Raises StoreError and OSError.
-        """
-        folder = self._root / FAILED
-        folders = [str(folder), *_list_folders(folder)]
-        now_ns = time.time_ns()
-        try:
-            changed_at = {path: os.stat(path).st_mtime_ns for path in folders}  # noqa: PTH116
-            if changed_at == self._looked_at or now_ns - max(changed_at.values()) < FRESH_NS:
-                return 0
-            names = [name for path in folders for name in os.listdir(path)]  # noqa: PTH208
-        except FileNotFoundError:  # nothing failed yet, or somebody is tidying up
-            return 0
-        until = timestamp(self._store.clock() - SETTLED_S * 1_000_000)
-        try:
-            missing = list(self._iter_missing(names))
-            settled = [one for one in missing if one.finished_at < until]
-            import_requests.dismiss_files(self._store, settled)
-        except (NotFound, Conflict):  # somebody else dismissed one meanwhile
-            return 0
-        if len(settled) == len(missing):
-            self._looked_at = changed_at
-        return len(settled)
-
-    def _iter_missing(self, names: Iterable[str]) -> Iterator[FileRow]:
-        """Yield the failed files that none of these names belongs to, and that are not where they came
-        from either."""
-        ends = {split_extension(name)[0][-8:] for name in names}
-        root = escaped(str(self._root))
-        for account_id, claim_ids in import_requests.iter_files_for(self._store, RequestKind.RETRY):
-            for claim_id in claim_ids:
-                if claim_id[-8:] in ends:
-                    continue
-                file = import_history.get_file(self._store, claim_id, account_id=account_id)
-                is_here = file.root == root and not file.is_under_way
-                if is_here and not os.path.lexists(self._root / file.name):
-                    yield file
-
-
 def _count_due(files: list[PutAway], free_places: int | None) -> tuple[int, bool]:
     """Return how many of these held files may be released now, at most 500, and whether it is one
     of several resumes.
@@ -175,7 +85,7 @@ def _count_due(files: list[PutAway], free_places: int | None) -> tuple[int, bool
     """
     count = RELEASE_FILES if free_places is None else min(free_places, RELEASE_FILES)
     for place, one in enumerate(files[:count]):
-        if not one.path.endswith(".json") or text.is_several(find_head(one.path)):
+        if not one.path.endswith(".json") or json_texts.is_several(find_head(one.path)):
             return max(1, place), place == 0
     return min(count, len(files)), False
 
@@ -186,8 +96,13 @@ class Returns:
     def __init__(self, store: Store, root: Path) -> None:
         self._store = store
         self._root = root
-        self._held_files = HeldFiles(root)
+        self._listings: dict[str, tuple[int | None, list[PutAway]]] = {}
+        """Of folders of held files: when it had changed, None where it may have changed again, and
+        its files."""
         self._held: dict[str, list[PutAway]] = {}
+        """The files that wait, by account id, in the order of arrival."""
+        self._failed_at: dict[str, int] = {}
+        """When each folder of failed files had changed when all that was missing was dismissed."""
         self._under_way: dict[str, str] = {}
         """Whose files are under way, by claim id."""
         self._asked: dict[str, RequestedFile] = {}
@@ -218,8 +133,25 @@ class Returns:
         return bool(self._next)
 
     def look(self) -> None:
-        """Look for held files."""
-        self._held = self._held_files.find()
+        """Look for held files, in the folders that have changed."""
+        listings = {}
+        for folder in list_folders(self._root / HELD):
+            # A folder that cannot be listed for now keeps its files, and nobody else waits for it.
+            with contextlib.suppress(OSError):
+                mtime_ns = os.stat(folder).st_mtime_ns  # noqa: PTH116  (text, as names are)
+                listing = self._listings.get(folder)
+                if listing is None or listing[0] != mtime_ns:
+                    is_fresh = abs(time.time_ns() - mtime_ns) < FRESH_NS
+                    listing = (None if is_fresh else mtime_ns, sorted(_iter_held(folder)))
+                listings[folder] = listing
+        self._listings = listings
+        self._held = {}
+        for _, files in listings.values():
+            for one in files:
+                self._held.setdefault(one.account_id, []).append(one)
+        if len(listings) > 1:  # an account renamed its folder, or somebody moved files
+            for files in self._held.values():
+                files.sort()
 
     def last_ids(self) -> list[str]:
         """Return the claim of each account's last held file: new ones come after it."""
@@ -332,7 +264,6 @@ class Returns:
         ):
             return claim
         new_id = identifiers.resume_id(self._store.clock())
-        self._under_way[new_id] = account_id
         self._renamed[new_id] = claim_id
         return claim._replace(id=new_id)
 
@@ -345,11 +276,51 @@ class Returns:
 
         Unless `is_over` it lies where it lay, and whoever asked for it still does.
         """
-        account_id = self._under_way.pop(claim_id, "")
+        earlier_id = self._renamed.pop(claim_id, claim_id)
+        account_id = self._under_way.pop(earlier_id, "")
         if self._bundles.get(account_id) == claim_id:
             del self._bundles[account_id]
-        claim_id = self._renamed.pop(claim_id, claim_id)
-        self._under_way.pop(claim_id, None)
-        request = self._asked.pop(claim_id, None)
+        request = self._asked.pop(earlier_id, None)
         if request is not None and is_over:
             self._answered.append(request)
+
+    def dismiss_missing(self) -> int:
+        """Dismiss the failed files that are not in their folder any more; return how many.
+
+        Whoever deleted one, or moved it back into the inbox, needs no reminder of it. Do nothing unless a folder has changed since, and while one might change yet: an editor that
+        saves a file may remove it first. Raises StoreError and OSError.
+        """
+        folder = self._root / FAILED
+        folders = [str(folder), *list_folders(folder)]
+        now_ns = time.time_ns()
+        try:
+            changed_at = {path: os.stat(path).st_mtime_ns for path in folders}  # noqa: PTH116
+            if changed_at == self._failed_at or now_ns - max(changed_at.values()) < FRESH_NS:
+                return 0
+            names = [name for path in folders for name in os.listdir(path)]  # noqa: PTH208
+        except FileNotFoundError:  # nothing failed yet, or somebody is tidying up
+            return 0
+        until = timestamp(self._store.clock() - SETTLED_S * 1_000_000)
+        try:
+            missing = list(self._iter_missing(names))
+            settled = [one for one in missing if one.finished_at < until]
+            import_requests.dismiss_files(self._store, settled)
+        except (NotFound, Conflict):  # somebody else dismissed one meanwhile
+            return 0
+        if len(settled) == len(missing):
+            self._failed_at = changed_at
+        return len(settled)
+
+    def _iter_missing(self, names: Iterable[str]) -> Iterator[FileRow]:
+        """Yield the failed files that none of these names belongs to, and that are not where they came
+        from either."""
+        ends = {split_extension(name)[0][-8:] for name in names}
+        root = escaped(str(self._root))
+        for account_id, claim_ids in import_requests.iter_files_for(self._store, RequestKind.RETRY):
+            for claim_id in claim_ids:
+                if claim_id[-8:] in ends:
+                    continue
+                file = import_history.get_file(self._store, claim_id, account_id=account_id)
+                is_here = file.root == root and not file.is_under_way
+                if is_here and not os.path.lexists(self._root / file.name):
+                    yield file

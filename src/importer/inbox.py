@@ -10,31 +10,32 @@ import os
 from collections import deque
 from collections.abc import Callable, Container, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import NamedTuple
 
 from importer.files import Known, Signature, escaped, signature_of
 from importer.notices import Remark
+from importer.options import Options
 from resumes.store.accounts import AccountInfo
 from resumes.watched_names import find_extension, is_hidden_or_temporary, is_outcome
 
 
 class Seen(NamedTuple):
-    """A name in an inbox: its path, and its path below ROOT, both as text with surrogates.
+    """A name in an inbox: its path below ROOT, as text with surrogates.
 
     `signature` is None for what is never imported.
     """
 
-    path: str
     name: str
     signature: Signature | None
 
 
-def iter_inbox(folder: str, *, below: str, remark: Remark) -> Iterator[Seen]:
+def iter_inbox(root: Path, below: str, *, remark: Remark) -> Iterator[Seen]:
     """Yield what lies in an inbox, in no order, folder by folder; nothing more is in memory.
 
-    `below` leads the names, and is empty for ROOT itself, whose folders are inboxes of their own.
+    `below` is its name in ROOT, and empty for ROOT itself, whose folders are inboxes of their own.
     """
-    waiting = [(folder, below)]
+    waiting = [(f"{root}/{below}" if below else str(root), below)]
     while waiting:
         path, name = waiting.pop()
         try:
@@ -71,14 +72,14 @@ def _see(entry: os.DirEntry[str], name: str) -> Seen | None:
     """Return what the entry is; None when it vanished between two looks."""
     is_candidate = find_extension(entry.name) is not None and not is_hidden_or_temporary(entry.name)
     if not is_candidate or not entry.is_file(follow_symlinks=False):
-        return Seen(entry.path, name, None)
+        return Seen(name, None)
     try:
-        return Seen(entry.path, name, signature_of(entry.stat(follow_symlinks=False)))
+        return Seen(name, signature_of(entry.stat(follow_symlinks=False)))
     except FileNotFoundError:
         return None
 
 
-def find_inboxes(root: str) -> list[str]:
+def find_inboxes(root: Path) -> list[str]:
     """Return the parts of ROOT: its own files, under the empty name, and each folder in it that may
     bear an account's name. Raises OSError."""
     with os.scandir(root) as entries:
@@ -136,7 +137,7 @@ class _Settling:
 
 
 class Settling:
-    """The files that are not judged yet, by path, and when each is to be tried again."""
+    """The files that are not judged yet, by name, and when each is to be tried again."""
 
     def __init__(self, settle_s: float, monotonic: Callable[[], float]) -> None:
         self._settle_s = settle_s
@@ -146,22 +147,22 @@ class Settling:
         self.soonest = math.inf
         """When the first of them is to be tried again, on the monotonic clock."""
 
-    def is_due(self, path: str, signature: Signature) -> bool:
+    def is_due(self, name: str, signature: Signature) -> bool:
         """Return whether to try the file: it is new, has changed, or was quiet long enough."""
-        file = self._files.get(path)
+        file = self._files.get(name)
         if file is None:
             return True
         file.look = self._look
         return self._monotonic() >= file.due or file.signature != signature
 
-    def find_known(self, path: str) -> Known | None:
+    def find_known(self, name: str) -> Known | None:
         """Return the file's signature, and how long it has been the same; None for a new file."""
-        file = self._files.get(path)
+        file = self._files.get(name)
         return None if file is None else Known(file.signature, self._monotonic() - file.since)
 
     def note(
         self,
-        path: str,
+        name: str,
         signature: Signature,
         *,
         again_s: float | None = None,
@@ -170,36 +171,30 @@ class Settling:
         """Try the file again after `again_s`, by default when it was quiet for the settling time;
         with infinity when it changes. Nobody waits for one that `is_left`."""
         now = self._monotonic()
-        known = self._files.get(path)
+        known = self._files.get(name)
         since = known.since if known is not None and known.signature == signature else now
         due = since + self._settle_s if again_s is None else now + again_s
         if due <= now:
             due = now + max(self._settle_s, UNJUDGED_INTERVAL_S)
-        self._files[path] = _Settling(signature, since, due, self._look, is_left)
+        self._files[name] = _Settling(signature, since, due, self._look, is_left)
         self.soonest = min(self.soonest, due)
 
-    def forget(self, path: str) -> None:
+    def forget(self, name: str) -> None:
         """Take the file for a new one when it is seen again."""
-        self._files.pop(path, None)
+        self._files.pop(name, None)
 
     def end_look(self) -> None:
         """Forget files that a look at everything has not seen."""
-        self._files = {path: one for path, one in self._files.items() if one.look == self._look}
+        self._files = {name: one for name, one in self._files.items() if one.look == self._look}
         self._look += 1
-
-    def take_due(self) -> bool:
-        """Return whether a file has become due since this was last asked."""
         now = self._monotonic()
-        if self.soonest > now:
-            return False
-        later = (file.due for file in self._files.values() if file.due > now)
+        later = (one.due for one in self._files.values() if one.due > now)
         self.soonest = min(later, default=math.inf)
-        return True
 
     def list_awaited(self) -> list[tuple[float, str]]:
-        """Return when the files are due that somebody waits for, and their paths."""
+        """Return when the files are due that somebody waits for, and their names."""
         files = self._files.items()
-        return [(one.due, path) for path, one in files if not one.is_left and one.due < math.inf]
+        return [(one.due, name) for name, one in files if not one.is_left and one.due < math.inf]
 
     def count_left(self) -> int:
         """Return how many files cannot be taken."""
@@ -231,20 +226,18 @@ class Inbox:
 
     def __init__(
         self,
-        folder: str,
+        root: Path,
         below: str,
+        options: Options,
         *,
         under_way: Container[str],
-        settle_s: float,
-        scan_s: float,
         monotonic: Callable[[], float],
         remark: Remark,
     ) -> None:
-        self.folder = folder
         self.below = below
         self.account: AccountInfo | None = None
-        self.settling = Settling(settle_s, monotonic)
-        self.schedule = ScanSchedule(scan_s, monotonic)
+        self.settling = Settling(options.settle_s, monotonic)
+        self.schedule = ScanSchedule(options.scan_s, monotonic)
         self.queue: deque[Seen] = deque()
         """Files to try, the oldest first."""
         self.under_way = 0
@@ -252,12 +245,14 @@ class Inbox:
         self.has_backlog = False
         """Whether the last look found a backlog. Most of what is heard of it is our own taking
         away, and nothing that is heard is looked at before all is taken."""
-        self.waiting = 0
-        self.waiting_bytes = 0
-        """What the last look saw."""
+        self.waiting = self.ignored = 0
+        """What the last look saw, apart from what is under way."""
+        self.is_unlisted = False
+        """Whether the last look could not read a folder."""
         self.found = 0
         """How many files to try the look under way has found so far."""
-        self._paths_under_way = under_way
+        self._root = root
+        self._names_under_way = under_way
         self._monotonic = monotonic
         self._remark = remark
         self._look: Iterator[None] | None = None
@@ -283,42 +278,52 @@ class Inbox:
 
         At the end of it the queue holds what is to be tried. None begins before that is taken.
         """
-        if self.settling.take_due():
+        if self._monotonic() >= self.settling.soonest:
+            self.settling.soonest = math.inf
             self.schedule.ask()
         if self._look is None:
             if self.queue or not self.schedule.is_due:
                 return False
             self._look = self._look_through()
-        if next(self._look, _END) is _END:
+        for _ in self._look:
+            break
+        else:
             self._look = None
         return True
 
     def _look_through(self) -> Iterator[None]:
         took_s = 0.0
         started = self._monotonic()
-        found: list[tuple[int, str, Seen]] = []
-        waiting = waiting_bytes = 0
+        found: list[tuple[int, Seen]] = []
+        waiting = ignored = 0
         is_cut = False
-        seen_all = iter_inbox(self.folder, below=self.below, remark=self._remark)
-        for count, seen in enumerate(seen_all, 1):
+        unlisted: list[str] = []
+
+        def remark(key: str, sentence: str) -> None:
+            unlisted.append(key)
+            self._remark(key, sentence)
+
+        for count, seen in enumerate(iter_inbox(self._root, self.below, remark=remark), 1):
             if count % LOOK_SLICE_FILES == 0:
                 took_s += self._monotonic() - started
                 self.found = len(found)
                 yield
                 started = self._monotonic()
             if seen.signature is None:
+                ignored += 1
+                continue
+            is_due = self.settling.is_due(seen.name, seen.signature)
+            if seen.name in self._names_under_way:
                 continue
             waiting += 1
-            waiting_bytes += seen.signature.size_bytes
-            is_due = self.settling.is_due(seen.path, seen.signature)
-            if is_due and self.account is not None and seen.path not in self._paths_under_way:
-                found.append((seen.signature.mtime_ns, seen.name, seen))
+            if is_due and self.account is not None:
+                found.append((seen.signature.mtime_ns, seen))
                 if len(found) >= 2 * MAX_QUEUE_FILES:
                     is_cut |= _cut(found)
         is_cut |= _cut(found)
-        self.queue.extend(seen for _, _, seen in found)
+        self.queue.extend(seen for _, seen in found)
         self.found = 0
-        self.waiting, self.waiting_bytes = waiting, waiting_bytes
+        self.waiting, self.ignored, self.is_unlisted = waiting, ignored, bool(unlisted)
         self.has_backlog = len(self.queue) >= BACKLOG_FILES
         self.settling.end_look()
         self.schedule.done(took_s + self._monotonic() - started)
@@ -334,14 +339,7 @@ class Inbox:
             self.schedule.ask()
         self.under_way += 1
         self.waiting = max(0, self.waiting - 1)
-        size_bytes = seen.signature.size_bytes if seen.signature else 0
-        self.waiting_bytes = max(0, self.waiting_bytes - size_bytes)
         return seen
-
-    def count_left(self, size_bytes: int) -> None:
-        """Count a file that was tried and stays in the inbox."""
-        self.waiting += 1
-        self.waiting_bytes += size_bytes
 
     def wait_s(self) -> float:
         """Seconds until there is something to do here."""
@@ -351,12 +349,9 @@ class Inbox:
         return max(0.0, due - self._monotonic())
 
 
-def _cut(found: list[tuple[int, str, Seen]]) -> bool:
+def _cut(found: list[tuple[int, Seen]]) -> bool:
     """Keep the oldest that there is room for, in order; return whether there were more."""
     found.sort()
     is_cut = len(found) > MAX_QUEUE_FILES
     del found[MAX_QUEUE_FILES:]
     return is_cut
-
-
-_END = object()

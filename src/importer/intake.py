@@ -12,7 +12,7 @@ from importer.files import escaped
 from importer.inbox import Inbox, ScanSchedule, Seen, find_inboxes
 from importer.notices import Notices, unowned
 from importer.options import Options
-from importer.watcher import Marked
+from importer.watcher import EVERYTHING
 from resumes.clock import Clock
 from resumes.store.accounts import AccountInfo
 
@@ -26,7 +26,7 @@ OPEN_INTERVAL_S = 1.0
 class _UnderWay(NamedTuple):
     """A file that is under way: where it lies, in which inbox, and whose slot has it."""
 
-    path: str
+    name: str
     inbox: Inbox | None
     slot: int
 
@@ -39,21 +39,20 @@ class Intake:
         root: Path,
         options: Options,
         *,
-        ids: ClaimIds,
         clock: Clock,
         monotonic: Callable[[], float],
         notices: Notices,
     ) -> None:
         self._root = root
         self._options = options
-        self._ids = ids
+        self.ids = ClaimIds(clock)
         self._clock = clock
         self._monotonic = monotonic
         self._notices = notices
         self._inboxes: dict[str, Inbox] = {}
         self._under_way: dict[str, _UnderWay] = {}
         """By claim."""
-        self._paths: set[str] = set()
+        self._names: set[str] = set()
         """Of the files that are under way."""
         self._schedule = ScanSchedule(options.scan_s, monotonic)
         self._turn = 0
@@ -98,7 +97,7 @@ class Intake:
         return min([until_look_s, *(inbox.wait_s() for inbox in self.inboxes)])
 
     def list_awaited(self) -> list[tuple[float, str]]:
-        """Return when the files will have settled that somebody waits for, and their paths."""
+        """Return when the files will have settled that somebody waits for, and their names."""
         return [one for inbox in self.inboxes for one in inbox.settling.list_awaited()]
 
     def force(self) -> None:
@@ -107,13 +106,14 @@ class Intake:
         for inbox in self.inboxes:
             inbox.schedule.force()
 
-    def mark(self, marked: Marked) -> None:
-        """Look through what changed soon."""
-        if "" in marked or any(name not in self._inboxes for name in marked.names):
+    def mark(self, names: set[str]) -> None:
+        """Look through what changed soon (`watcher.Changes`)."""
+        if "" in names or names - self._inboxes.keys():
             self._schedule.ask()
-        for name, inbox in self._inboxes.items():
-            if name in marked:
-                inbox.schedule.ask()
+        for inbox in self.inboxes if EVERYTHING in names else ():
+            inbox.schedule.ask()
+        for name in names & self._inboxes.keys():
+            self._inboxes[name].schedule.ask()
 
     def find_owners(self, accounts: Mapping[str, AccountInfo]) -> None:
         """Find the inboxes, if that is due, and whose they are. Raises OSError.
@@ -121,24 +121,21 @@ class Intake:
         `accounts` are by name.
         """
         if self._schedule.is_due:
-            self._find_inboxes()
+            self.looks += 1
+            started = self._monotonic()
+            names = find_inboxes(self._root)
+            self._schedule.done(self._monotonic() - started)
+            known = self._inboxes
+            self._inboxes = {name: known.get(name) or self._make_inbox(name) for name in names}
         for name, inbox in self._inboxes.items():
             self._set_owner(inbox, accounts.get(name or self._options.account or ""))
 
-    def _find_inboxes(self) -> None:
-        self.looks += 1
-        started = self._monotonic()
-        names = find_inboxes(str(self._root))
-        self._schedule.done(self._monotonic() - started)
-        self._inboxes = {name: self._inboxes.get(name) or self._make_inbox(name) for name in names}
-
     def _make_inbox(self, name: str) -> Inbox:
         return Inbox(
-            f"{self._root}/{name}" if name else str(self._root),
+            self._root,
             name,
-            under_way=self._paths,
-            settle_s=self._options.settle_s,
-            scan_s=self._options.scan_s,
+            self._options,
+            under_way=self._names,
             monotonic=self._monotonic,
             remark=self._notices,
         )
@@ -165,7 +162,7 @@ class Intake:
     def next_batch(self, slot: int = 0) -> list[Candidate]:
         """Return files to try next, one of each account in turn, by the process with this slot.
 
-        Helpers get none of accounts that are nearly full: those files have to queue up in one
+        A helper gets none of accounts that are nearly full: those files have to queue up in one
         order.
         """
         batch: list[Candidate] = []
@@ -192,7 +189,7 @@ class Intake:
     ) -> Candidate:
         suspected = self.suspects.get(seen.name)
         claim = Claim(
-            self._ids.next(),
+            self.ids.next(),
             account.id,
             account.name,
             escaped(seen.name),
@@ -200,9 +197,9 @@ class Intake:
             now_us,
             max(one.attempt for one in suspected) if suspected else 0,
         )
-        self._under_way[claim.id] = _UnderWay(seen.path, inbox, slot)
-        self._paths.add(seen.path)
-        return Candidate(claim, inbox.settling.find_known(seen.path), suspected is not None)
+        self._under_way[claim.id] = _UnderWay(seen.name, inbox, slot)
+        self._names.add(seen.name)
+        return Candidate(claim, inbox.settling.find_known(seen.name), suspected is not None)
 
     def suspect(self, claims: Iterable[Claim]) -> None:
         """Have files read alone that may have ended a process."""
@@ -211,14 +208,13 @@ class Intake:
 
     def hold(self, claim: Claim) -> None:
         """Take note that a file is under way that was not found by a look."""
-        path = claim.path(str(self._root))
-        self._under_way[claim.id] = _UnderWay(path, None, 0)
-        self._paths.add(path)
+        self._under_way[claim.id] = _UnderWay(claim.source, None, 0)
+        self._names.add(claim.source)
 
     def _release(self, claim_id: str) -> _UnderWay | None:
         one = self._under_way.pop(claim_id, None)
         if one is not None:
-            self._paths.discard(one.path)
+            self._names.discard(one.name)
             if one.inbox is not None:
                 one.inbox.under_way -= 1
         return one
@@ -227,7 +223,7 @@ class Intake:
         """Take note that a file is not under way any more: it was moved away, or is gone."""
         one = self._release(claim_id)
         if one is not None and one.inbox is not None:
-            one.inbox.settling.forget(one.path)
+            one.inbox.settling.forget(one.name)
 
     def look_again(self, claim: Claim) -> None:
         """Find a file that lies where it lay, and is a new one."""
@@ -257,16 +253,15 @@ class Intake:
             return
         inbox, signature = one.inbox, left.signature
         if signature is None or left.why is FailureReason.GONE:
-            inbox.settling.forget(one.path)
+            inbox.settling.forget(one.name)
             return
-        inbox.count_left(signature.size_bytes)
-        match left.why:
-            case FailureReason.SETTLING:
-                inbox.settling.note(one.path, signature)
-            case FailureReason.OPEN:
-                inbox.settling.note(one.path, signature, again_s=OPEN_INTERVAL_S)
-            case FailureReason.REPORT:
-                inbox.settling.note(one.path, signature, again_s=math.inf)
-            case FailureReason.STUCK:
-                again_s = max(STUCK_INTERVAL_S, self._options.settle_s)
-                inbox.settling.note(one.path, signature, again_s=again_s, is_left=True)
+        inbox.waiting += 1
+        if left.why is FailureReason.TROUBLE:
+            return
+        again_s = {
+            FailureReason.OPEN: OPEN_INTERVAL_S,
+            FailureReason.REPORT: math.inf,
+            FailureReason.STUCK: max(STUCK_INTERVAL_S, self._options.settle_s),
+        }.get(left.why)
+        is_left = left.why is FailureReason.STUCK
+        inbox.settling.note(one.name, signature, again_s=again_s, is_left=is_left)

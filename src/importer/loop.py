@@ -6,30 +6,27 @@ requests, processes that are gone. Of several importers on one folder one works,
 stand by until its slot is free.
 """
 
-import contextlib
 import dataclasses
-import os
 import time
 from collections import deque
 from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 
 from importer import slots
-from importer.batch import Candidate, FailureReason, Left, Queues
-from importer.claims import Claim, ClaimIds
+from importer.batch import Candidate, FailureReason, Left
+from importer.claims import Claim
 from importer.failpoints import Observer, Step, unobserved
 from importer.files import escaped
 from importer.filing import FAILED
-from importer.held import FailedFiles, Returns
-from importer.helpers import Batch, Helpers, Setup
-from importer.inbox import find_inboxes, iter_inbox
+from importer.held import Returns
+from importer.helper import SLOT, Batch, Helper, Setup
 from importer.intake import Intake
-from importer.notices import FileReport, Notices, Progress, Summary, as_report
+from importer.notices import FileReport, Notices, Progress, Summary
 from importer.options import Options
-from importer.recovery import find_claimed, plan_recovery
+from importer.recovery import plan_recovery
 from importer.slices import Pipeline
 from importer.slots import Slot
-from importer.watcher import Changes, Marked
+from importer.watcher import Changes
 from resumes import watched_folder
 from resumes.errors import InvalidArgument, StoreUnavailable
 from resumes.store import Store, accounts, identifiers
@@ -50,9 +47,6 @@ ROUND_S = 1.0
 STAND_BY_INTERVAL_S = 0.5
 """How often an importer that stands by asks for the folder."""
 
-MAX_UNDER_WAY = 2_000
-"""Files that are not at their end; with more, none is taken."""
-
 
 class Importer:
     """An importer at work on one ROOT."""
@@ -65,54 +59,40 @@ class Importer:
         *,
         on_file: Callable[[FileReport], None],
         notices: Notices,
-        changes: Changes | None = None,
         observe: Observer = unobserved,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._store = store
-        self._root = root
-        self._options = options
+        self.store = store
+        self.root = root
+        self.options = options
         self._on_file = on_file
-        self._notices = notices
-        self._changes = changes or Changes()
+        self.notices = notices
+        self.changes = Changes()
         self._observe = observe
         self._monotonic = monotonic
         self.id = identifiers.resume_id(store.clock())
         self._slot = Slot(root, 0)
-        self._ids = ClaimIds(store.clock)
-        self._queues = Queues()
         self._pipeline = Pipeline(
             store,
             self._slot,
             root=root,
             options=options,
-            queues=self._queues,
-            on_filed=lambda *filed: self._filed(as_report(*filed)),
+            on_filed=self._filed,
             remark=notices,
             observe=observe,
             monotonic=monotonic,
         )
-        self._intake = Intake(
-            root,
-            options,
-            ids=self._ids,
-            clock=store.clock,
-            monotonic=monotonic,
-            notices=notices,
-        )
+        self.intake = Intake(root, options, clock=store.clock, monotonic=monotonic, notices=notices)
         self._returns = Returns(store, root)
-        self._failed_files = FailedFiles(store, root)
-        self._helpers = Helpers(
-            lambda number: Setup(store.url, root, number, options, observe),
-            most=options.workers,
-            min_backlog=options.tuning.workers_from,
-            on_answer=self._changes.wake,
+        self._helper = Helper(
+            Setup(store.url, root, options, observe),
+            on_answer=self.changes.mark,
             monotonic=monotonic,
         )
         self._summary = Summary()
         self._held_ids: set[str] = set()
         self.filed = 0
-        """How many files were filed so far, by this process and its helpers."""
+        """How many files were filed so far, by this process and its helper."""
         self._accounts: list[AccountInfo] = []
         self._unknown_ids: set[str] = set()
         """Those of the finding, that the store does not know."""
@@ -120,8 +100,6 @@ class Importer:
         """Files that a process had under way that is gone."""
         self.stands_by = self._has_led = False
         """Whether another importer works in the folder; and whether this one ever did."""
-        self._is_emptied = False
-        """Whether what lies in ROOT/.work was looked for."""
         self._left_slots: set[int] = {0}
         """Slots of processes that are gone, whose files are not gone on with yet."""
         self._maintenance_due = self._accounts_due = monotonic()
@@ -139,33 +117,18 @@ class Importer:
     @property
     def is_stuck(self) -> bool:
         """Whether something could not be filed away; nothing new is taken while that is so."""
-        return self._pipeline.is_stuck or self._helpers.is_stuck
-
-    @property
-    def folders(self) -> list[str]:
-        """The folders in ROOT that are worth watching."""
-        return self._intake.folders
-
-    @property
-    def looks(self) -> int:
-        """How often ROOT was looked through, or tried to be."""
-        return self._intake.looks
-
-    @property
-    def has_answers(self) -> bool:
-        """Whether a helper is through with something."""
-        return self._helpers.has_answers
+        return self._pipeline.is_stuck or self._helper.is_stuck
 
     @property
     def has_work(self) -> bool:
         """Whether there is something to do now, or under way."""
-        return self._can_go_on or self._helpers.is_busy
+        return self._can_go_on or self._helper.is_busy
 
     @property
     def _can_go_on(self) -> bool:
         if not self._slot.is_held:
             return False
-        has_new = not self._left_slots and self._intake.has_work
+        has_new = not self._left_slots and self.intake.has_work
         return self._is_working or self._returns.has_released or has_new
 
     @property
@@ -174,18 +137,16 @@ class Importer:
         return bool(self._pipeline.can_go_on or self._resumed or self._returns.are_due)
 
     def wait_s(self) -> float:
-        """Seconds until there is something to do, apart from what changes or helpers say."""
+        """Seconds until there is something to do, apart from what changes or a helper says."""
         now = self._monotonic()
         if not self._slot.is_held:
             return max(0.0, self._lead_due - now)
         if self._is_working:
             return 0.0
-        waits = [self._maintenance_due - now]
+        wait_s = min(self._maintenance_due, self._pipeline.due) - now
         if not self._left_slots:
-            waits.append(self._intake.wait_s())
-        if (due := self._pipeline.next_due()) is not None:
-            waits.append(due - now)
-        return max(0.0, min(waits))
+            wait_s = min(wait_s, self.intake.wait_s())
+        return max(0.0, wait_s)
 
     @property
     def next_due(self) -> float | None:
@@ -195,20 +156,16 @@ class Importer:
             return self._lead_due
         if self._left_slots:
             return self._maintenance_due
-        dues = [due for due, _ in self._intake.list_awaited()]
-        moved = self._pipeline.next_due(awaited=True)
-        return min(dues if moved is None else [*dues, moved], default=None)
+        return min((due for due, _ in self._list_awaited()), default=None)
 
     @property
     def awaited(self) -> list[str]:
         """The names of the files that somebody waits for, below ROOT and escaped."""
-        paths = [path for _, path in self._intake.list_awaited()]
-        names = [escaped(os.path.relpath(path, self._root)) for path in paths]
-        return sorted([*names, *self._pipeline.awaited])
+        return sorted(name for _, name in self._list_awaited())
 
-    def mark(self, marked: Marked) -> None:
-        """Look at what changed soon."""
-        self._intake.mark(marked)
+    def _list_awaited(self) -> list[tuple[float, str]]:
+        waiting = [(due, escaped(name)) for due, name in self.intake.list_awaited()]
+        return waiting + self._pipeline.list_awaited()
 
     # Turns
 
@@ -217,32 +174,33 @@ class Importer:
         an end. Raises StoreError and OSError."""
         before = self.filed
         self._maintenance_due = self._accounts_due = self._lead_due = self._monotonic()
-        self._intake.force()
+        self.intake.force()
         ends_at = time.monotonic() + ROUND_S
         while True:
             self.turn()
-            if self._helpers.is_busy and not self._can_go_on:
-                self._changes.wait(MAINTENANCE_INTERVAL_S)
+            if self._helper.is_busy and not self._can_go_on:
+                self.changes.wait(MAINTENANCE_INTERVAL_S)
             if not self.has_work or time.monotonic() >= ends_at:
                 return self.filed - before
 
     def turn(self) -> None:
         """Go one step further with everything. Raises StoreError and OSError; what was read is
         gone on with in a later turn."""
+        self.intake.mark(self.changes.take())
         if not self._lead():
             return
         if self._monotonic() >= self._maintenance_due:
             self._maintain()
             self._maintenance_due = self._monotonic() + MAINTENANCE_INTERVAL_S
-        elif self._intake.wants_owners:
+        elif self.intake.wants_owners:
             self._find_owners()
-        self._hear_helpers()
+        self._hear_helper()
         self._pipeline.commit()
         self._pipeline.go_on()
         if not self.is_stuck and not self._left_slots:
-            self._intake.look()
+            self.intake.look()
             self._check_account_owners()
-            self._give_helpers()
+            self._give_helper()
             self._take()
             self._pipeline.commit()
         self._note_ends(*self._pipeline.take_ends())
@@ -264,15 +222,15 @@ class Importer:
             self._check_folder_owner()
         self.stands_by = not self._slot.take()
         if self.stands_by:
-            self._notices(
+            self.notices(
                 "standby",
-                f"Another importer is running in {escaped(str(self._root))}. This one is on standby, "
+                f"Another importer is running in {escaped(str(self.root))}. This one is on standby, "
                 "and takes over when that one stops",
             )
             return False
-        self._notices.over("standby")
+        self.notices.over("standby")
         if self._has_led:  # somebody has emptied or replaced the whole folder under us
-            watched_folder.set_owner(self._root, watched_folder.owner_of(self._store))
+            watched_folder.set_owner(self.root, watched_folder.owner_of(self.store))
             self._let_go()
         self._has_led = True
         self._left_slots = {0}
@@ -280,10 +238,10 @@ class Importer:
 
     def _let_go(self) -> None:
         """Have nothing under way any more."""
-        self._helpers.end()
+        self._helper.end()
         self._pipeline.drop()
         self._resumed.clear()
-        self._intake.give_up()
+        self.intake.give_up()
 
     def _maintain(self) -> None:
         """See to what others changed."""
@@ -292,33 +250,29 @@ class Importer:
         self._find_accounts()
         self._recover()
         for claim_id in self._returns.last_ids():
-            self._ids.follow(claim_id)
+            self.intake.ids.follow(claim_id)
         by_id = {one.id: one for one in self._accounts}
         unknown = self._find_unknown(self._returns.account_ids)
         resumed = {one.claim.account_id for one in self._resumed}
         busy = self._pipeline.unpacking_account_ids | resumed | unknown
-        self._queues.by_account = self._returns.release(by_id, busy=busy)
+        self._pipeline.queues = self._returns.release(by_id, busy=busy)
         self._note_unknown(unknown)
         self._returns.take_requests()
         self._find_owners()
-        if not (self._under_way or self._resumed or self._left_slots or self.is_stuck):
-            self._dismiss_missing()
-
-    def _dismiss_missing(self) -> None:
-        count = self._failed_files.dismiss_missing()
-        if count:
-            self._notices.tell(
+        is_busy = self._under_way or self._resumed or self._left_slots or self.is_stuck
+        if not is_busy and (count := self._returns.dismiss_missing()):
+            self.notices.tell(
                 f"Dismissed {counted(count, 'failed file')} no longer in {FAILED}: deleted or moved"
             )
 
     def _find_owners(self) -> None:
-        self._intake.find_owners({one.name: one for one in self._accounts})
+        self.intake.find_owners({one.name: one for one in self._accounts})
 
     def _check_account_owners(self) -> None:
         """Find owners anew if an account is gone: a new file goes to whoever has its folder's name when
         it is taken (pitfalls S14)."""
-        owner_ids = self._intake.owner_ids
-        if owner_ids and accounts.find_open(self._store, owner_ids) != owner_ids:
+        owner_ids = self.intake.owner_ids
+        if owner_ids and accounts.find_open(self.store, owner_ids) != owner_ids:
             self._accounts_due = self._monotonic()
             self._find_accounts()
             self._find_owners()
@@ -326,21 +280,21 @@ class Importer:
     def _check_folder_owner(self) -> None:
         # Another store may have adopted the folder, or another folder may lie in its place.
         try:
-            watched_folder.check_owner(self._root, watched_folder.owner_of(self._store))
+            watched_folder.check_owner(self.root, watched_folder.owner_of(self.store))
         except InvalidArgument as error:
-            self._notices.find("owner", ImporterState.DEGRADED, error.message)
+            self.notices.find("owner", ImporterState.DEGRADED, error.message)
             self._let_go()
             self._slot.leave()
-            where = escaped(str(self._root))
+            where = escaped(str(self.root))
             raise StoreUnavailable(f"{where} belongs to another store") from None
-        self._notices.clear("owner")
+        self.notices.clear("owner")
 
     def _find_accounts(self) -> None:
         """Read the accounts; often, while one may get room for what it holds."""
         now = self._monotonic()
         if self._returns.holds_files or now >= self._accounts_due:
-            self._accounts = accounts.list_accounts(self._store)
-            self._accounts_due = now + min(ACCOUNTS_INTERVAL_S, self._options.scan_s)
+            self._accounts = accounts.list_accounts(self.store)
+            self._accounts_due = now + min(ACCOUNTS_INTERVAL_S, self.options.scan_s)
 
     def _find_unknown(self, account_ids: Collection[str]) -> set[str]:
         """Return the accounts that the store neither has nor has deleted.
@@ -350,27 +304,28 @@ class Importer:
         others = set(account_ids) - {one.id for one in self._accounts}
         if not others:
             return others
-        self._accounts = accounts.list_accounts(self._store)
+        self._accounts = accounts.list_accounts(self.store)
         others -= {one.id for one in self._accounts}
-        return others - accounts.find_deleted(self._store, others)
+        return others - accounts.find_deleted(self.store, others)
 
     def _note_unknown(self, unknown: set[str]) -> None:
         if unknown == self._unknown_ids:
             return
         self._unknown_ids = unknown
-        text = watched_folder.describe_unknown(watched_folder.count_waiting(self._root), unknown)
+        text = watched_folder.describe_unknown(watched_folder.count_waiting(self.root), unknown)
         if text is None:
-            self._notices.clear(watched_folder.UNKNOWN_ACCOUNTS)
+            self.notices.clear(watched_folder.UNKNOWN_ACCOUNTS)
         else:
             sentence = f"{text}. {watched_folder.UNKNOWN_REMEDY}"
-            self._notices.find(watched_folder.UNKNOWN_ACCOUNTS, ImporterState.DEGRADED, sentence)
+            self.notices.find(watched_folder.UNKNOWN_ACCOUNTS, ImporterState.DEGRADED, sentence)
 
     def _recover(self) -> None:
         """Go on with what processes had under way that are gone. Raises StoreError and OSError."""
-        self._helpers.reap()
-        self._left_slots |= set(slots.list_numbers(self._root)) - {0} - self._helpers.slots
+        self._helper.reap()
+        ours = {0, SLOT} if self._helper.is_running else {0}
+        self._left_slots |= set(slots.list_numbers(self.root)) - ours
         for number in sorted(self._left_slots):
-            slot = self._slot if number == 0 else Slot(self._root, number)
+            slot = self._slot if number == 0 else Slot(self.root, number)
             if number and not slot.take():
                 continue  # a process that helped an importer which is gone, and lives still
             try:
@@ -379,17 +334,19 @@ class Importer:
                 if number:
                     slot.leave()
             self._left_slots.discard(number)
-        if 0 not in self._left_slots and not self._is_emptied:
-            self._resume(find_claimed(self._root))
-            self._is_emptied = True
 
     def _go_on_with(self, slot: Slot) -> None:
         entries = slot.load()
-        plan = plan_recovery(self._store, str(self._root), self._options.format, entries)
-        self._intake.give_up(slot.number)
-        kept = {claim.id: claim for claim in plan.kept}
+        resumed, all_ended, suspects = plan_recovery(
+            self.store, str(self.root), self.options.format, entries
+        )
+        self.intake.give_up(slot.number)
+        kept = {one.id: one for one in suspects}
+        kept |= {one.claim.id: one.claim for one in resumed}
+        kept |= {one.work.claim.id: one.work.claim for one in all_ended}
         # While they are noted: who is killed now does it again.
-        self._pipeline.tidy(entry.claim for entry in entries)
+        for entry in entries:
+            self._pipeline.filer.tidy(entry.claim)
         if slot is self._slot:
             slot.note(kept.values())
             slot.end(entry.claim.id for entry in entries if entry.claim.id not in kept)
@@ -400,50 +357,43 @@ class Importer:
                 if entry.claim.id in kept
             )
             slot.end(entry.claim.id for entry in entries)
-        for ended in plan.ended:
+        for ended in all_ended:
             self._hold(ended.work.claim)
-        self._pipeline.adopt(plan.ended)
-        self._intake.suspect(plan.suspects)
-        self._resume(plan.resumed)
+        self._pipeline.adopt(all_ended)
+        self.intake.suspect(suspects)
+        for one in resumed:
+            self._hold(one.claim)
+            self._resumed.append(one)
         for _ in entries:
             self._observe(Step.RECOVERED)
 
-    def _resume(self, candidates: Iterable[Candidate]) -> None:
-        for one in candidates:
-            self._hold(one.claim)
-            self._resumed.append(one)
-
     def _hold(self, claim: Claim) -> None:
-        self._intake.hold(claim)
+        self.intake.hold(claim)
         if claim.is_return:
             self._returns.hold(claim)
 
-    def _give_helpers(self) -> None:
-        """Have helpers if there is a backlog, and give them files."""
+    def _give_helper(self) -> None:
+        """Have a helper if there is a backlog, and give it files."""
         is_working = self._pipeline.under_way > 0
-        self._helpers.supervise(backlog=self._intake.backlog, is_working=is_working)
-        for helper in self._helpers.iter_free():
-            candidates = self._intake.next_batch(helper.slot)
-            if candidates:
-                helper.give(Batch(candidates, self._queues.by_account))
+        self._helper.supervise(backlog=self.intake.backlog, is_working=is_working)
+        while self._helper.is_free and (candidates := self.intake.next_batch(SLOT)):
+            self._helper.give(Batch(candidates, self._pipeline.queues))
 
-    def _hear_helpers(self) -> None:
-        for batch, answer in self._helpers.iter_answers():
+    def _hear_helper(self) -> None:
+        for batch, answer in self._helper.iter_answers():
             for report in answer.reports:
                 self._filed(report)
             for key, sentence in answer.remarks:
-                self._notices(key, sentence)
+                self.notices(key, sentence)
             if batch is not None:
                 self._note_left(batch.candidates, answer.left or [])
             self._note_ends(answer.over, answer.went_back)
 
     def _take(self) -> None:
         """Read the next files: what others had under way first, then those that were put away before."""
-        if self._pipeline.under_way > MAX_UNDER_WAY:
-            return
-        most = self._options.tuning.batch_files
+        most = self.options.tuning.batch_files
         batch = [self._resumed.popleft() for _ in range(min(len(self._resumed), most))]
-        batch = batch or self._returns.next_batch(most) or self._intake.next_batch()
+        batch = batch or self._returns.next_batch(most) or self.intake.next_batch()
         if not batch:
             return
         self._note_left(batch, self._pipeline.read(batch))
@@ -453,7 +403,7 @@ class Importer:
         for one in candidates:
             claim = one.claim
             if one.is_alone:
-                suspects = self._intake.suspects.pop(claim.source, ())
+                suspects = self.intake.suspects.pop(claim.source, ())
                 self._slot.end(suspect.id for suspect in suspects)
             why_left = left_by_id.get(claim.id)
             if why_left is None:
@@ -462,14 +412,14 @@ class Importer:
                 self._trouble = why_left.error
             if claim.is_return:
                 self._returns.end(claim.id, is_over=why_left.why is FailureReason.GONE)
-            self._intake.leave(claim, why_left)
+            self.intake.leave(claim, why_left)
 
     def _note_ends(self, over: Iterable[str], went_back: Iterable[Claim]) -> None:
         for claim_id in over:
-            self._intake.end(claim_id)
+            self.intake.end(claim_id)
             self._returns.end(claim_id)
         for claim in went_back:
-            self._intake.look_again(claim)
+            self.intake.look_again(claim)
 
     def _filed(self, report: FileReport) -> None:
         self.filed += 1
@@ -485,50 +435,33 @@ class Importer:
 
     @property
     def _under_way(self) -> int:
-        """Files that are read and not filed, by us and by helpers."""
-        return self._pipeline.under_way + self._helpers.under_way
+        """Files that are read and not filed, by us and by the helper."""
+        return self._pipeline.under_way + self._helper.under_way
 
     def progress(self) -> Progress:
         """Return how far everything is."""
-        inboxes = list(self._intake.inboxes)
-        return Progress(
-            done=self._summary.done,
-            failed=self._summary.failed,
-            duplicate=self._summary.duplicate,
-            held=self._summary.held,
-            waiting=sum(inbox.waiting for inbox in inboxes) + self._under_way,
-            waiting_bytes=sum(inbox.waiting_bytes for inbox in inboxes),
-            is_complete=not any(inbox.is_looking for inbox in inboxes),
-        )
+        inboxes = list(self.intake.inboxes)
+        waiting = sum(inbox.waiting for inbox in inboxes) + self._under_way
+        is_complete = not any(inbox.is_looking for inbox in inboxes)
+        return Progress(**vars(self._summary) | {"waiting": waiting}, is_complete=is_complete)
 
     def summary(self) -> Summary:
-        """Return what this importer did so far, and what lies in the inbox now."""
-        ignored = waiting = 0
-        unlisted: set[str] = set()
-
-        def remark(key: str, sentence: str) -> None:
-            unlisted.add(name)
-            self._notices(key, sentence)
-
-        with contextlib.suppress(OSError):
-            for name in find_inboxes(str(self._root)):
-                folder = f"{self._root}/{name}" if name else str(self._root)
-                for seen in iter_inbox(folder, below=name, remark=remark):
-                    ignored += seen.signature is None
-                    waiting += seen.signature is not None
-        resting = sum(inbox.settling.count_resting() for inbox in self._intake.inboxes)
-        left = sum(inbox.settling.count_left() for inbox in self._intake.inboxes)
-        owned = {inbox.below for inbox in self._intake.inboxes if inbox.account is not None}
+        """Return what this importer did so far, and what lay in the inbox at the last look."""
+        inboxes = list(self.intake.inboxes)
+        resting = sum(inbox.settling.count_resting() for inbox in inboxes)
+        stuck = sum(
+            inbox.settling.count_left() + inbox.is_unlisted for inbox in inboxes if inbox.account
+        )
         return dataclasses.replace(
             self._summary,
-            ignored=ignored + resting,
-            waiting=waiting - resting + len(self._pipeline.awaited),
-            stuck=left + len(unlisted & owned) + self._under_way,
+            ignored=sum(inbox.ignored for inbox in inboxes) + resting,
+            waiting=self.progress().waiting - resting,
+            stuck=stuck + self._under_way,
         )
 
     def close(self) -> None:
         """Let other importers go on with what is left."""
-        self._helpers.end()
-        self._hear_helpers()
+        self._helper.end()
+        self._hear_helper()
         self._pipeline.drop()
         self._slot.leave()

@@ -68,18 +68,12 @@ class Summary:
         setattr(self, outcome.value, getattr(self, outcome.value) + by)
 
 
-@dataclass(frozen=True, slots=True)
-class Progress:
+@dataclass
+class Progress(Summary):
     """How far an importer is. `waiting` files were seen and are not at their end yet; more may
     come to light while a look is not complete."""
 
-    done: int
-    failed: int
-    duplicate: int
-    held: int
-    waiting: int
-    waiting_bytes: int
-    is_complete: bool
+    is_complete: bool = True
 
 
 Remark = Callable[[str, str], None]

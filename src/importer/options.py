@@ -17,8 +17,8 @@ class Tuning:
     slice_bytes: int = 4 * 1024 * 1024
     """The same for the part of a file of several resumes that is committed at once."""
 
-    workers_from: int = 1_000
-    """A backlog of so many files is worth worker processes."""
+    helper_from: int = 1_000
+    """A backlog of so many files is worth a process that helps."""
 
     write_timeout_s: float = 2.0
     """How long a write waits for its turn: whoever stops the importer does not wait for the store."""
@@ -83,9 +83,6 @@ class Options:
 
     max_file_bytes: int = 64 * 1024 * 1024
     """The largest file of several resumes, inflated."""
-
-    workers: int = 1
-    """Processes that help with a backlog."""
 
     tuning: Tuning = DEFAULT_TUNING
 

@@ -23,34 +23,25 @@ from resumes.text import counted, escaped
 logger = logging.getLogger("resumes.importer")
 
 
-class Treatment(NamedTuple):
-    """What an error makes of a file. Without an outcome it is asked about again later."""
-
-    outcome: FileOutcome | None
-    reason: Reason | None = None
-
-
-_FAILED_INSIDE = Treatment(FileOutcome.FAILED, Reason.INTERNAL_ERROR)
-_ASK_AGAIN = Treatment(None)
-
-TREATMENTS: Mapping[ErrorCode, Treatment] = {
-    ErrorCode.INVALID_JSON: Treatment(FileOutcome.FAILED, Reason.INVALID_JSON),
-    ErrorCode.INVALID_RESUME: Treatment(FileOutcome.FAILED, Reason.INVALID_RESUME),
-    ErrorCode.COVER_LETTER: Treatment(FileOutcome.FAILED, Reason.COVER_LETTER),
-    ErrorCode.TOO_LARGE: Treatment(FileOutcome.FAILED, Reason.TOO_LARGE),
-    ErrorCode.QUOTA_REACHED: Treatment(FileOutcome.HELD, Reason.QUOTA_REACHED),
+REASONS: Mapping[ErrorCode, Reason | None] = {
+    ErrorCode.INVALID_JSON: Reason.INVALID_JSON,
+    ErrorCode.INVALID_RESUME: Reason.INVALID_RESUME,
+    ErrorCode.COVER_LETTER: Reason.COVER_LETTER,
+    ErrorCode.TOO_LARGE: Reason.TOO_LARGE,
+    ErrorCode.QUOTA_REACHED: Reason.QUOTA_REACHED,
     # The create path knows one thing that can be missing: the account.
-    ErrorCode.NOT_FOUND: Treatment(FileOutcome.FAILED, Reason.ACCOUNT_DELETED),
-    ErrorCode.STORE_UNAVAILABLE: _ASK_AGAIN,
-    ErrorCode.OUTCOME_UNKNOWN: _ASK_AGAIN,
-    ErrorCode.STORE_INCOMPATIBLE: _ASK_AGAIN,
+    ErrorCode.NOT_FOUND: Reason.ACCOUNT_DELETED,
+    ErrorCode.STORE_UNAVAILABLE: None,
+    ErrorCode.OUTCOME_UNKNOWN: None,
+    ErrorCode.STORE_INCOMPATIBLE: None,
     # No file can cause these: they concern requests, keys and names.
-    ErrorCode.INVALID_ARGUMENT: _FAILED_INSIDE,
-    ErrorCode.INVALID_KEY: _FAILED_INSIDE,
-    ErrorCode.BUSINESS_PLAN_REQUIRED: _FAILED_INSIDE,
-    ErrorCode.CONFLICT: _FAILED_INSIDE,
-    ErrorCode.IDEMPOTENCY_MISMATCH: _FAILED_INSIDE,
+    ErrorCode.INVALID_ARGUMENT: Reason.INTERNAL_ERROR,
+    ErrorCode.INVALID_KEY: Reason.INTERNAL_ERROR,
+    ErrorCode.BUSINESS_PLAN_REQUIRED: Reason.INTERNAL_ERROR,
+    ErrorCode.CONFLICT: Reason.INTERNAL_ERROR,
+    ErrorCode.IDEMPOTENCY_MISMATCH: Reason.INTERNAL_ERROR,
 }
+"""Why a file failed, or is held at a full quota. With None the store is asked again later."""
 
 
 class Refusal(NamedTuple):
@@ -157,8 +148,9 @@ def conclude_one(verdict: Resume | Refusal | None, outcome: Outcome | ResumesErr
     if isinstance(outcome, Duplicate):
         refusal = Refusal(Reason.DUPLICATE, outcome.message)
         return Conclusion(FileOutcome.DUPLICATE, outcome.id, refusal)
-    treatment = TREATMENTS[outcome.code]
-    return Conclusion(treatment.outcome or FileOutcome.FAILED, refusal=_refusal_of(outcome))
+    refusal = _refusal_of(outcome)
+    is_held = refusal.reason is Reason.QUOTA_REACHED
+    return Conclusion(FileOutcome.HELD if is_held else FileOutcome.FAILED, refusal=refusal)
 
 
 def failed(refusal: Refusal) -> Conclusion:
@@ -263,7 +255,7 @@ def internal_error() -> Refusal:
 
 
 def _refusal_of(error: ResumesError) -> Refusal:
-    reason = TREATMENTS[error.code].reason or Reason.INTERNAL_ERROR
+    reason = REASONS[error.code] or Reason.INTERNAL_ERROR
     match error:
         case InvalidJson():
             return Refusal(reason, error.message, byte_offset=error.offset)

@@ -17,6 +17,7 @@ from importer.filing import DONE
 from importer.notices import Remark
 from resumes.clock import timestamp
 from resumes.store.accounts import NAME
+from resumes.watched_folder import FOLDER_FLAGS, opened
 from resumes.watched_names import EXTENSIONS, REPORT
 
 _ENDING = "|".join(map(re.escape, (*EXTENSIONS, REPORT)))
@@ -33,7 +34,7 @@ def prune(root: Path, keep_days: int, now_us: int, at_most: int = 1_000, *, rema
     today = date.fromisoformat(timestamp(now_us)[:10])
     first_kept = (today - timedelta(days=keep_days)).isoformat()
     removed = 0
-    with _remarking(DONE, remark), _opened(root / DONE) as done:
+    with _remarking(DONE, remark), opened(root / DONE, FOLDER_FLAGS) as done:
         for day in filter(_is_day, _list_folders(done)):
             if day >= first_kept or removed >= at_most:
                 break
@@ -46,7 +47,7 @@ def _prune_folder(
 ) -> int:
     """Remove our files from a day's folder, or an account's in it; then the folder, if empty."""
     removed = 0
-    with _remarking(place, remark), _opened(name, parent) as folder:
+    with _remarking(place, remark), opened(name, FOLDER_FLAGS, dir_fd=parent) as folder:
         for account in filter(NAME.fullmatch, _list_folders(folder) if is_day else ()):
             removed += _prune_folder(
                 account, folder, f"{place}/{account}", at_most - removed, remark, is_day=False
@@ -67,17 +68,6 @@ def _prune_folder(
     with contextlib.suppress(OSError):  # not empty
         os.rmdir(name, dir_fd=parent)
     return removed
-
-
-@contextlib.contextmanager
-def _opened(path: str | Path, parent: int | None = None) -> Iterator[int]:
-    """Open a folder, and yield its descriptor. Raises OSError for a link, too."""
-    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-    descriptor = os.open(path, flags, dir_fd=parent)
-    try:
-        yield descriptor
-    finally:
-        os.close(descriptor)
 
 
 def _list_folders(folder: int) -> list[str]:

@@ -4,7 +4,7 @@ import contextlib
 import logging
 import math
 import os
-import random as system_random
+import random
 import socket
 import stat
 import threading
@@ -18,9 +18,9 @@ from importer.files import escaped
 from importer.hook import Hook
 from importer.loop import Importer
 from importer.notices import FileReport, Notices, Progress, Summary
-from importer.options import DEFAULT_TUNING, Options, Tuning
+from importer.options import Options, Tuning
 from importer.prune import prune
-from importer.watcher import Changes, Watcher
+from importer.watcher import Watcher
 from resumes import process_memory, watched_folder
 from resumes.clock import timestamp
 from resumes.errors import InvalidArgument, StoreError
@@ -93,18 +93,19 @@ def watch(
                 hook.note(report)
             on_file(report)
 
-        changes = Changes()
-        importer = Importer(store, root, options, on_file=filed, notices=notices, changes=changes)
+        importer = Importer(store, root, options, on_file=filed, notices=notices)
         stack.callback(importer.close)
-        runner = Runner(importer, changes, notices, on_progress=on_progress, tuning=options.tuning)
+        runner = Runner(importer, on_progress=on_progress)
         if options.once:
             is_drained = runner.drain(stop)
             if options.done_keep_days is not None:
                 while prune(root, options.done_keep_days, store.clock(), remark=notices):
                     pass
         else:
-            watcher = stack.enter_context(Watcher(root, changes, notices, poll=options.poll))
-            maintenance = Maintenance(store, root, options, importer, watcher, notices)
+            watcher = stack.enter_context(
+                Watcher(root, importer.changes, notices, poll=options.poll)
+            )
+            maintenance = Maintenance(importer, watcher)
             stack.callback(maintenance.leave)
             runner.run(stop, maintenance)
         summary = importer.summary()
@@ -113,39 +114,14 @@ def watch(
         return summary
 
 
-class BackOff:
-    """How long nothing is tried after failures in a row. `random` returns 0 to 1."""
-
-    def __init__(
-        self,
-        *,
-        monotonic: Callable[[], float],
-        random: Callable[[], float],
-        tuning: Tuning = DEFAULT_TUNING,
-    ) -> None:
-        self._monotonic = monotonic
-        self._random = random
-        self._tuning = tuning
-        self._until = monotonic()
-        self.failures = 0
-        """In a row."""
-
-    def failed(self) -> None:
-        """Try nothing for a while: longer each time, and not all importers for as long."""
-        # 2 to the power of a thousand failures is more than a float holds.
-        longer = 2 ** min(self.failures, 30)
-        back_off_s = min(self._tuning.first_back_off_s * longer, self._tuning.longest_back_off_s)
-        self.failures += 1
-        self._until = self._monotonic() + back_off_s * (1 + self._random()) / 2
-
-    def succeeded(self) -> None:
-        """Begin anew with the next failure."""
-        self.failures = 0
-        self._until = self._monotonic()
-
-    def left_s(self) -> float:
-        """Seconds until the next try; 0 unless the last one failed."""
-        return max(0.0, self._until - self._monotonic())
+def find_pause_s(
+    failures: int, tuning: Tuning, random: Callable[[], float] = random.random
+) -> float:
+    """Return how long nothing is tried after so many failures in a row: longer each time, and not
+    all importers for as long. `random` returns 0 to 1."""
+    # 2 to the power of a thousand failures is more than a float holds.
+    longer_s = tuning.first_back_off_s * 2.0 ** min(failures - 1, 30)
+    return min(longer_s, tuning.longest_back_off_s) * (1 + random()) / 2
 
 
 class Runner:
@@ -154,22 +130,18 @@ class Runner:
     def __init__(
         self,
         importer: Importer,
-        changes: Changes,
-        notices: Notices,
         *,
         on_progress: Callable[[Progress], None] = lambda progress: None,
         monotonic: Callable[[], float] = time.monotonic,
-        random: Callable[[], float] = system_random.random,
-        tuning: Tuning = DEFAULT_TUNING,
     ) -> None:
         self._importer = importer
-        self._changes = changes
-        self._notices = notices
+        self._notices = importer.notices
         self._on_progress = on_progress
         self._monotonic = monotonic
-        self._back_off = BackOff(monotonic=monotonic, random=random, tuning=tuning)
-        self._calm_at = monotonic()
-        """When trouble is over if nothing fails before."""
+        self._failures = 0
+        """In a row."""
+        self._again_at = self._calm_at = monotonic()
+        """When the next turn may be, and when trouble is over if nothing fails before."""
         self._filed_before = 0
         """How many files had been filed when something last failed."""
         self._progress: Progress | None = None
@@ -186,11 +158,11 @@ class Runner:
             handled, error = self._try(self._importer.round)
             self._show_progress()
             if error is not None or self._importer.is_stuck:
-                if self._back_off.failures >= MAX_ONCE_FAILURES:
+                if self._failures >= MAX_ONCE_FAILURES:
                     if isinstance(error, StoreError):
                         raise error
                     return False
-                stop.wait(self._back_off.left_s())
+                stop.wait(max(0.0, self._again_at - self._monotonic()))
             elif not handled and not self._importer.has_work:
                 due = self._importer.next_due
                 if due is None:
@@ -209,7 +181,6 @@ class Runner:
     def run(self, stop: threading.Event, maintain: Callable[[], None] = lambda: None) -> None:
         """Import files as they come, until `stop` is set; call `maintain` between turns."""
         while not stop.is_set():
-            self._importer.mark(self._changes.take())
             self._try(self._importer.turn)
             self._show_progress()
             maintain()
@@ -229,27 +200,29 @@ class Runner:
         if self._importer.is_stuck:
             self._failed()
         elif self._monotonic() >= self._calm_at or self._importer.filed > self._filed_before:
-            self._back_off.succeeded()
+            self._failures = 0
             self._notices.over("unfiled")
             if self._notices.over("trouble"):
                 self._notices.tell("Importing resumed")
         return handled, None
 
     def _failed(self) -> None:
-        self._back_off.failed()
-        self._calm_at = self._monotonic() + self._back_off.left_s() + CALM_S
+        self._failures += 1
+        pause_s = find_pause_s(self._failures, self._importer.options.tuning)
+        self._again_at = self._monotonic() + pause_s
+        self._calm_at = self._again_at + CALM_S
         self._filed_before = self._importer.filed
 
     def _wait(self, stop: threading.Event) -> None:
         """Wait until the next turn is due."""
-        back_off_s = self._back_off.left_s()
-        if back_off_s:
-            stop.wait(back_off_s)
+        pause_s = self._again_at - self._monotonic()
+        if pause_s > 0:
+            stop.wait(pause_s)
             return
         ends_at = self._monotonic() + self._importer.wait_s()
-        while not (stop.is_set() or self._importer.has_answers):
+        while not stop.is_set():
             left_s = ends_at - self._monotonic()
-            if left_s <= 0 or self._changes.wait(min(left_s, STOP_INTERVAL_S)):
+            if left_s <= 0 or self._importer.changes.wait(min(left_s, STOP_INTERVAL_S)):
                 return
 
     def _show_progress(self) -> None:
@@ -274,22 +247,10 @@ class Maintenance:
     """What an importer does between its turns, when it is due: follow folders, write its row in
     the store, prune done files."""
 
-    def __init__(
-        self,
-        store: Store,
-        root: Path,
-        options: Options,
-        importer: Importer,
-        watcher: Watcher,
-        notices: Notices,
-    ) -> None:
-        self._store = store
-        self._root = root
-        self._keep_days = options.done_keep_days
+    def __init__(self, importer: Importer, watcher: Watcher) -> None:
         self._importer = importer
         self._watcher = watcher
-        self._notices = notices
-        self._started_at = timestamp(store.clock())
+        self._started_at = timestamp(importer.store.clock())
         self._follow_due = self._heartbeat_due = self._prune_due = -math.inf
         self._followed: tuple[int, list[str]] | None = None
         self._announced: object = None
@@ -298,38 +259,40 @@ class Maintenance:
     def __call__(self) -> None:
         """Do what is due."""
         now = time.monotonic()
+        importer, keep_days = self._importer, self._importer.options.done_keep_days
         # After each look through ROOT, and now and then while ROOT is out of reach.
-        seen = (self._importer.looks, self._importer.folders)
+        seen = (importer.intake.looks, importer.intake.folders)
         if seen != self._followed or now >= self._follow_due:
             self._followed = seen
             self._follow_due = now + FOLLOW_INTERVAL_S
             self._watcher.follow(seen[1])
-        if self._importer.stands_by:
+        if importer.stands_by:
             return  # nothing of the folder depends on this one
         self._announce(now)
-        if self._keep_days is not None and now >= self._prune_due:
-            prune(self._root, self._keep_days, self._store.clock(), remark=self._notices)
+        if keep_days is not None and now >= self._prune_due:
+            prune(importer.root, keep_days, importer.store.clock(), remark=importer.notices)
             self._prune_due = now + PRUNE_INTERVAL_S
 
     def _announce(self, now: float) -> None:
         """Write the importer's row, if its findings have changed or it is time."""
-        findings = self._notices.findings()
-        if self._importer.stands_by or (findings == self._announced and now < self._heartbeat_due):
+        importer = self._importer
+        findings = importer.notices.findings()
+        if importer.stands_by or (findings == self._announced and now < self._heartbeat_due):
             return
         self._heartbeat_due = now + HEARTBEAT_INTERVAL_S
         self._announced = findings
         row = importers.ImporterReport(
-            id=self._importer.id,
+            id=importer.id,
             host=socket.gethostname(),
             pid=os.getpid(),
-            root=escaped(str(self._root)),
-            state=self._notices.state,
+            root=escaped(str(importer.root)),
+            state=importer.notices.state,
             findings=findings,
-            waiting=self._importer.progress().waiting,
+            waiting=importer.progress().waiting,
             started_at=self._started_at,
         )
         try:
-            importers.announce(self._store, row, deadline_s=HEARTBEAT_TIMEOUT_S)
+            importers.announce(importer.store, row, deadline_s=HEARTBEAT_TIMEOUT_S)
         except StoreError as error:
             # The turns say that the store is out of reach, and the next row says what this one
             # would have.
@@ -338,7 +301,8 @@ class Maintenance:
     def leave(self) -> None:
         """Remove the importer's row."""
         with contextlib.suppress(StoreError):
-            importers.leave(self._store, self._importer.id, deadline_s=HEARTBEAT_TIMEOUT_S)
+            importer = self._importer
+            importers.leave(importer.store, importer.id, deadline_s=HEARTBEAT_TIMEOUT_S)
 
 
 def take_root(store: Store, root: Path, options: Options) -> None:

@@ -1,18 +1,18 @@
 """Files of several resumes on their way into the store, one after the other, slice by slice."""
 
-import logging
+import itertools
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from importer import files, outcomes, unpack
-from importer.batch import Batches, is_last_attempt
+from importer.batch import Batches, Ended, is_last_attempt
 from importer.claims import Claim
 from importer.failpoints import Step
 from importer.files import Signature
 from importer.filing import Work
-from importer.options import DEFAULT_TUNING, Limits, Tuning
+from importer.json_texts import CannotUnpack, Part, file_too_large
+from importer.options import DEFAULT_TUNING, Limits, Options, Tuning
 from importer.outcomes import Conclusion, ItemConclusion, Refusal
-from importer.unpack.text import CannotUnpack, Part, file_too_large
 from resumes.analyzer import Format, Resume
 from resumes.errors import ResumesError, StoreError
 from resumes.store import import_ledger
@@ -25,13 +25,6 @@ class Portion(NamedTuple):
 
     part: Part
     verdict: Resume | Refusal
-
-    def new_resume(self) -> NewResume | None:
-        """Return the resume on its way in, if there is one."""
-        if isinstance(self.verdict, Refusal):
-            return None
-        digest = files.digest(self.part.body)
-        return NewResume(self.verdict, digest=digest, item=self.part.number)
 
 
 class Bundle:
@@ -77,21 +70,23 @@ class Bundle:
         return portions
 
     def conclude(self, portion: Portion, conclusion: Conclusion) -> None:
-        """Return what happened to an item."""
+        """Note what happened to an item."""
         part = portion.part
-        self.items.append(
-            ItemConclusion(
-                part.number,
-                part.place,
-                conclusion.outcome,
-                conclusion.resume_id,
-                conclusion.refusal,
-                conclusion.warnings,
-            )
-        )
+        self.items.append(ItemConclusion(part.number, part.place, *conclusion[:4]))
 
 
-logger = logging.getLogger("resumes.importer")
+def open_bundle(path: str, name: str, options: Options) -> Bundle | Conclusion | None:
+    """Return the open file, or the end that it comes to instead; None if it is gone."""
+    try:
+        return Bundle(path, name, options.format, options.limits, options.tuning)
+    except FileNotFoundError:
+        return None
+    except CannotUnpack as error:
+        return outcomes.failed(error.refusal)
+    except OSError as error:
+        return outcomes.failed(outcomes.unreadable(error))
+    except Exception:  # noqa: BLE001 - logged whole; one file must not stop the others
+        return outcomes.failed(outcomes.internal_error())
 
 
 class Pipeline(Batches):
@@ -141,30 +136,16 @@ class Pipeline(Batches):
     def _open(self, work: Work) -> Bundle | Conclusion | None:
         """Return the open file, or the end that it comes to instead; None if it is gone, or has changed
         and so is a new file."""
-        message = self._queues.find(work.claim)
+        message = self.find_queue(work.claim)
         if message is not None:
             return outcomes.held(message)
         claim = self._count(work.claim)
         if is_last_attempt(claim):
             return outcomes.failed(outcomes.CRASHED)
         self._slot.begin_alone(claim, work.signature)
-        try:
-            bundle = Bundle(
-                claim.path(self._root),
-                claim.name,
-                self._options.format,
-                self._options.limits,
-                self._options.tuning,
-            )
-        except FileNotFoundError:
-            return None
-        except CannotUnpack as error:
-            return outcomes.failed(error.refusal)
-        except OSError as error:
-            return outcomes.failed(outcomes.unreadable(error))
-        except Exception:  # noqa: BLE001 - logged whole; one file must not stop the others
-            return outcomes.failed(outcomes.internal_error())
-        return bundle if bundle.signature == work.signature else None
+        opened = open_bundle(claim.path(self._root), claim.name, self._options)
+        is_changed = isinstance(opened, Bundle) and opened.signature != work.signature
+        return None if is_changed else opened
 
     def _count(self, claim: Claim) -> Claim:
         """Return the claim; an attempt that got further than the one before it does not count."""
@@ -175,8 +156,11 @@ class Pipeline(Batches):
 
     def _commit_slice(self, work: Work, bundle: Bundle) -> bool:
         """Return False if the account was deleted, so that this slice is the file's last."""
-        portions = self._slice
-        new = [one for portion in portions if (one := portion.new_resume()) is not None]
+        new = [
+            NewResume(verdict, digest=files.digest(part.body), item=part.number)
+            for part, verdict in self._slice
+            if isinstance(verdict, Resume)
+        ]
         row = self.row(work)
         creation = Creation(work.claim.account_id, new, self._store.clock(), row, SO_FAR)
         try:
@@ -187,7 +171,7 @@ class Pipeline(Batches):
             raise
         except Exception:  # noqa: BLE001 - logged whole; one file must not stop the others
             failed = outcomes.failed(outcomes.internal_error())
-            for portion in portions:
+            for portion in self._slice:
                 bundle.conclude(portion, failed)
             return True
         is_gone = isinstance(result, ResumesError)
@@ -195,14 +179,21 @@ class Pipeline(Batches):
             self._close()
             return True
         self._observe(Step.COMMITTED)
-        _conclude(bundle, portions, result)
+        answers: Iterator[Outcome | ResumesError] = (
+            itertools.repeat(result) if isinstance(result, ResumesError) else iter(result)
+        )
+        for portion in self._slice:
+            if isinstance(portion.verdict, Refusal):
+                bundle.conclude(portion, outcomes.failed(portion.verdict))
+            else:
+                bundle.conclude(portion, outcomes.conclude_one(portion.verdict, next(answers)))
         return not is_gone
 
     def _finish(self, work: Work, conclusion: Conclusion) -> None:
         self.record(work, conclusion)
         digest = None if self._bundle is None else self._bundle.digest
         self._close()
-        self.file_away([(work._replace(digest=digest), conclusion)])
+        self.file_away([Ended(work._replace(digest=digest), conclusion)])
 
     def _close(self) -> None:
         self._bundle, self._slice = None, ()
@@ -212,17 +203,3 @@ class Pipeline(Batches):
         """Have nothing under way any more."""
         super().drop()
         self._bundle, self._slice = None, ()
-
-
-def _conclude(
-    bundle: Bundle, portions: Sequence[Portion], result: Sequence[Outcome] | ResumesError
-) -> None:
-    answers = iter(() if isinstance(result, ResumesError) else result)
-    for portion in portions:
-        verdict = portion.verdict
-        if isinstance(verdict, Refusal):
-            bundle.conclude(portion, outcomes.failed(verdict))
-        elif isinstance(result, ResumesError):
-            bundle.conclude(portion, outcomes.conclude_one(verdict, result))
-        else:
-            bundle.conclude(portion, outcomes.conclude_one(verdict, next(answers)))

@@ -14,9 +14,9 @@ import contextlib
 import errno
 import fcntl
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -47,26 +47,18 @@ class SlotEntry(NamedTuple):
     """Whether it was being read alone."""
 
 
-class _Noted(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
-    """An entry as it stands in a line: the fields of its claim, and what is known of it."""
+class _Noted(NamedTuple):
+    """An entry as it stands in a line. Its claim's source is in hexadecimal, since a path need not
+    be text, and its signature is text: some file systems keep times that, in nanoseconds, no integer
+    of JSON holds."""
 
-    id: Annotated[str, msgspec.Meta(pattern=rf"^{CLAIM_ID.pattern}\Z")]
-    account_id: Annotated[str, msgspec.Meta(pattern=rf"^{ACCOUNT_ID.pattern}\Z")]
-    account: str
-    name: str
-    source: str
-    """In hexadecimal: a path need not be text."""
-    claimed_at_us: int
-    attempt: int
-    items: int
-    is_return: bool
+    claim: Claim
+    signature: tuple[str, str, str] | None
+    digest: str | None
     is_begun: bool
-    read: tuple[str, str, str, str] | None
-    """The signature and the digest, as text: some file systems keep times that, in nanoseconds, no
-    integer of JSON holds."""
 
 
-class _Line(msgspec.Struct, omit_defaults=True, forbid_unknown_fields=True):
+class _Line(msgspec.Struct, forbid_unknown_fields=True):
     files: list[_Noted] = []
     """Under way from now on, or what is known of them now."""
     ended: list[str] = []
@@ -92,23 +84,20 @@ class Slot:
         """
         self._close()
         self._folder.mkdir(exist_ok=True)
-        descriptor = os.open(self._lock_path, _LOCK_FLAGS, 0o600)
+        self._lock = os.open(self._lock_path, _LOCK_FLAGS, 0o600)
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            found = files.find_signature(self._lock_path)
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             # Who leaves removes the file, perhaps between our two steps.
-            if found is not None and found.inode == os.fstat(descriptor).st_ino:
-                self._lock = descriptor
+            if self.is_held:
                 self._note = os.open(self._path, _NOTE_FLAGS, 0o600)
                 self._bytes = os.fstat(self._note).st_size
                 return True
         except BlockingIOError:
             pass
         except OSError:
-            os.close(descriptor)
-            self._lock = None
+            self._close()
             raise
-        os.close(descriptor)
+        self._close()
         return False
 
     @property
@@ -138,22 +127,27 @@ class Slot:
             for claim in claims
         )
 
-    def adopt(self, entries: Iterable[SlotEntry]) -> None:
-        """Note all that is known of files. Raises OSError."""
-        entries = [*entries]
-        if entries:
-            self._append(_Line([_noted(one) for one in entries]))
-            self._entries.update((one.claim.id, one) for one in entries)
+    def adopt(self, entries: Iterable[SlotEntry], *, must_last: bool = True) -> None:
+        """Note all that is known of files. Raises OSError, unless it need not last."""
+        noted = {one.claim.id: one for one in entries}
+        if noted:
+            try:
+                self._append({"files": [_noted(one) for one in noted.values()]})
+            except OSError:
+                if must_last:
+                    raise
+            self._entries |= noted
 
     def note_read(self, read: Iterable[tuple[str, Signature, bytes | None]]) -> None:
         """Note what was read, and that no process died of it."""
-        entries = [
-            self._entries[claim_id]._replace(signature=signature, digest=digest)
-            for claim_id, signature, digest in read
-        ]
-        self._entries.update((one.claim.id, one) for one in entries)
-        with contextlib.suppress(OSError):  # then they are only suspected in vain
-            self.adopt(entries)
+        # Else they are only suspected in vain.
+        self.adopt(
+            (
+                self._entries[claim_id]._replace(signature=signature, digest=digest)
+                for claim_id, signature, digest in read
+            ),
+            must_last=False,
+        )
 
     def begin_alone(self, claim: Claim, signature: Signature | None = None) -> None:
         """Note that a file is about to be read alone, or unpacked if its `signature` is given: it
@@ -165,9 +159,7 @@ class Slot:
     def end_alone(self, claim: Claim) -> None:
         """Note that a file was read, and the process lives."""
         entry = self._entries[claim.id]._replace(claim=claim, is_begun=False)
-        self._entries[claim.id] = entry
-        with contextlib.suppress(OSError):  # then an attempt is only counted in vain
-            self.adopt([entry])
+        self.adopt([entry], must_last=False)  # else an attempt is only counted in vain
 
     def end(self, claim_ids: Iterable[str]) -> bool:
         """Note that nothing is left to do for these; return whether nothing at all is under way."""
@@ -176,7 +168,7 @@ class Slot:
             self._entries.pop(claim_id, None)
         with contextlib.suppress(OSError):  # what is ended twice comes to the same end
             if self._entries:
-                self._append(_Line(ended=claim_ids))
+                self._append({"ended": claim_ids})
             elif self._note is not None and self._bytes:
                 os.ftruncate(self._note, 0)
                 self._bytes = 0
@@ -198,7 +190,7 @@ class Slot:
         self._note = self._lock = None
         self._entries.clear()
 
-    def _append(self, line: _Line) -> None:
+    def _append(self, line: dict[str, list[Any]]) -> None:
         content = b"\n%b\n" % _encode(line)  # what was cut off before ends here
         if self._note is None:
             raise OSError(errno.ENOLCK, "The folder is another importer's", self._path)
@@ -215,7 +207,7 @@ class Slot:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(path)  # noqa: PTH108  (text, as in all of the hot path)
         descriptor = os.open(path, _NOTE_FLAGS | os.O_EXCL, 0o600)
-        content = _encode(_Line([_noted(one) for one in self._entries.values()]))
+        content = _encode({"files": [_noted(one) for one in self._entries.values()]})
         try:
             with open(descriptor, "wb", closefd=False) as file:
                 file.write(content)
@@ -241,47 +233,40 @@ _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(_Line).decode
 
 
-def _noted(entry: SlotEntry) -> _Noted:
+def _noted(entry: SlotEntry) -> tuple[object, ...]:
+    """Return what `_Noted` reads."""
     claim, signature, digest, is_begun = entry
-    read = None
-    if signature is not None:
-        inode, size_bytes, mtime_ns = map(str, signature)
-        read = (inode, size_bytes, mtime_ns, "" if digest is None else digest.hex())
     source = os.fsencode(claim.source).hex()
-    return _Noted(*claim[:4], source, *claim[5:], is_begun, read)
+    read = None if signature is None else tuple(map(str, signature))
+    return (*claim[:4], source, *claim[5:]), read, digest and digest.hex(), is_begun
 
 
 def _entry(noted: _Noted) -> SlotEntry:
     """Raises ValueError for what none of ours wrote."""
-    *fields, is_begun, read = msgspec.structs.astuple(noted)
-    source = bytes.fromhex(noted.source)
+    claim, read, digest, is_begun = noted
+    source = bytes.fromhex(claim.source)
+    if not (CLAIM_ID.fullmatch(claim.id) and ACCOUNT_ID.fullmatch(claim.account_id)):
+        raise ValueError
     if 0 in source or {b"", b".", b".."}.intersection(source.split(b"/")):
         raise ValueError  # it leads out of ROOT
-    signature = digest = None
-    if read is not None:
-        *numbers, sha256 = read
-        signature = Signature(*map(int, numbers))
-        digest = bytes.fromhex(sha256) or None
-    claim = Claim(*fields)._replace(
-        account=escaped_before(noted.account),
-        name=escaped_before(noted.name),
+    signature = None if read is None else Signature(*map(int, read))
+    sha256 = None if digest is None else bytes.fromhex(digest)
+    claim = claim._replace(
+        account=escaped_before(claim.account),
+        name=escaped_before(claim.name),
         source=os.fsdecode(source),
     )
-    return SlotEntry(claim, signature, digest, is_begun)
+    return SlotEntry(claim, signature, sha256, is_begun)
 
 
 def _load(path: str) -> list[SlotEntry]:
     entries: dict[str, SlotEntry] = {}
-    for line in _iter_lines(path):
-        # Lines that were cut off say nothing, nor do those that anybody has edited.
-        with contextlib.suppress(ValueError):
-            said = _decode(line)
-            entries |= {one.id: _entry(one) for one in said.files}
-            for claim_id in said.ended:
-                entries.pop(claim_id, None)
-    return list(entries.values())
-
-
-def _iter_lines(path: str) -> Iterator[bytes]:
     with contextlib.suppress(FileNotFoundError, files.NotAFile):
-        yield from files.load(path, MAX_BYTES).body.splitlines()
+        for line in files.load(path, MAX_BYTES).body.splitlines():
+            # Lines that were cut off say nothing, nor do those that anybody has edited.
+            with contextlib.suppress(ValueError):
+                said = _decode(line)
+                entries |= {one.claim.id: _entry(one) for one in said.files}
+                for claim_id in said.ended:
+                    entries.pop(claim_id, None)
+    return list(entries.values())

@@ -48,53 +48,38 @@ LOCAL_FUSE = frozenset(
 a second late does less harm than one that is not found."""
 
 
-@dataclass(frozen=True, slots=True)
-class Marked:
-    """The parts of the inbox to look at: names of account folders, and `""` for ROOT's own files."""
-
-    names: frozenset[str] = frozenset()
-    is_all: bool = False
-
-    def __contains__(self, name: str) -> bool:
-        return self.is_all or name in self.names
-
-    def __bool__(self) -> bool:
-        return self.is_all or bool(self.names)
+EVERYTHING = "/"
+"""Marks every part of the inbox; no folder has such a name."""
 
 
 class Changes:
-    """The marked parts of one inbox. For any thread, but only one may wait and take."""
+    """The parts of one inbox to look at: names of account folders, `""` for ROOT's own files, or
+    `EVERYTHING`. For any thread, but only one may wait and take."""
 
     def __init__(self) -> None:
-        # Reentrant, so that a signal handler may call `wake` in the thread that waits.
-        self._condition = threading.Condition(threading.RLock())
-        self._marked = Marked()
-        self._is_woken = False
+        self._condition = threading.Condition()
+        self._marked: set[str] = set()
+        self._is_due = False
 
-    def mark(self, *names: str, is_all: bool = False) -> None:
-        """Mark account folders by name, ROOT's own files by `""`, or every part."""
+    def mark(self, *names: str) -> None:
+        """Mark these parts, and end the wait; without one, the next ends at once."""
         with self._condition:
-            self._marked = Marked(self._marked.names.union(names), self._marked.is_all or is_all)
+            self._marked.update(names)
+            self._is_due = True
             self._condition.notify_all()
 
-    def take(self) -> Marked:
+    def take(self) -> set[str]:
         """Return what is marked, and unmark it."""
         with self._condition:
-            marked, self._marked = self._marked, Marked()
+            marked, self._marked, self._is_due = self._marked, set(), False
             return marked
 
     def wait(self, timeout_s: float) -> bool:
-        """Wait for a mark, a call of `wake` or the timeout; return whether anything is marked."""
+        """Wait for a call of `mark` since the last wait or `take`; return whether there was one."""
         with self._condition:
-            self._condition.wait_for(lambda: self._is_woken or self._marked, timeout_s)
-            self._is_woken = False
-            return bool(self._marked)
-
-    def wake(self) -> None:
-        """End the wait; without one, the next ends at once."""
-        with self._condition:
-            self._is_woken = True
-            self._condition.notify_all()
+            is_due = self._condition.wait_for(lambda: self._is_due, timeout_s)
+            self._is_due = False
+            return is_due
 
 
 Events = Iterator[Collection[tuple[int, str]]]
@@ -307,14 +292,14 @@ class Listener:
             events = self._source(attempt.paths, self._is_recursive, attempt.stop)
             next(events)
             attempt.since_s = self._monotonic()
-            self._changes.mark(is_all=True)  # what changed before is found by looking
+            self._changes.mark(EVERYTHING)  # what changed before is found by looking
             for group in events:
                 self._mark(group, attempt)
         except BaseException as raised:  # noqa: BLE001  (a panic in Rust is no Exception)
             error = raised
         if not attempt.stop.is_set():
             attempt.error = error
-            self._changes.mark(is_all=True)
+            self._changes.mark(EVERYTHING)
 
     def _mark(self, group: Collection[tuple[int, str]], attempt: Attempt) -> None:
         names: set[str] = set()
@@ -334,7 +319,10 @@ class Listener:
                 names.add("")
             elif not is_outcome(parts[0]) and not is_hidden_or_temporary(path.name):
                 names.add(parts[0] if is_folder or len(parts) > 1 else "")
-        self._changes.mark(*names, is_all=attempt.is_outdated)
+        if attempt.is_outdated:
+            names.add(EVERYTHING)
+        if names:
+            self._changes.mark(*names)
 
 
 class Watcher:

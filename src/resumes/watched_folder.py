@@ -21,11 +21,10 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from resumes.errors import InvalidArgument
-from resumes.store import identifiers
 from resumes.store.closed import read_facts
 from resumes.store.store import Store
 from resumes.text import counted, escaped
-from resumes.watched_names import OWN, REPORT, WORK
+from resumes.watched_names import OWN, REPORT
 
 MARK: Final = "store"
 MAX_MARK_BYTES: Final = 4_096
@@ -42,7 +41,7 @@ UNKNOWN_REMEDY: Final = (
     "Restore a backup that has the account, or move the files into another account's folder"
 )
 
-_FOLDER_FLAGS: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+FOLDER_FLAGS: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ_FLAGS: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _WRITE_FLAGS: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
 _APPEND_FLAGS: Final = (
@@ -70,8 +69,8 @@ def find_owner(root: Path) -> Owner | None:
     """
     try:
         with (
-            _opened(root / OWN, _FOLDER_FLAGS) as folder,
-            _opened(MARK, _READ_FLAGS, dir_fd=folder) as mark,
+            opened(root / OWN, FOLDER_FLAGS) as folder,
+            opened(MARK, _READ_FLAGS, dir_fd=folder) as mark,
         ):
             content = os.read(mark, MAX_MARK_BYTES)
     except FileNotFoundError:
@@ -86,7 +85,8 @@ def find_owner(root: Path) -> Owner | None:
 
 
 @contextlib.contextmanager
-def _opened(path: Path | str, flags: int, *, dir_fd: int | None = None) -> Iterator[int]:
+def opened(path: Path | str, flags: int, *, dir_fd: int | None = None) -> Iterator[int]:
+    """Open a file or a folder for the block, and yield its descriptor. Raises OSError."""
     descriptor = os.open(path, flags, 0o600, dir_fd=dir_fd)
     try:
         yield descriptor
@@ -136,7 +136,7 @@ def _write(root: Path, owner: Owner) -> None:
         (root / OWN).mkdir()
     content = json.dumps({"store": owner.store_id, "address": owner.address}) + "\n"
     temporary = f"{MARK}.{secrets.token_hex(4)}"
-    with _opened(root / OWN, _FOLDER_FLAGS) as folder:
+    with opened(root / OWN, FOLDER_FLAGS) as folder:
         descriptor = os.open(temporary, _WRITE_FLAGS, 0o666, dir_fd=folder)
         try:
             with os.fdopen(descriptor, "w", encoding="utf-8") as file:
@@ -151,7 +151,7 @@ def note_watched(home: Path, root: Path) -> None:
     """Add the folder to those that are watched from this home. Raises OSError."""
     if root in list_watched(home):
         return
-    with _opened(home / WATCHED, _APPEND_FLAGS) as descriptor:
+    with opened(home / WATCHED, _APPEND_FLAGS) as descriptor:
         os.write(descriptor, f"{json.dumps(str(root))}\n".encode("ascii"))
 
 
@@ -182,32 +182,23 @@ def remedy_for_other(root: Path) -> str:
 
 
 def count_waiting(root: Path) -> Mapping[tuple[str, str], int]:
-    """Count the held and claimed files by their folder below ROOT and their account's id."""
+    """Count the held files by their folder below ROOT and their account's id."""
     return Counter(_iter_waiting(root))
 
 
 def _iter_waiting(root: Path) -> Iterator[tuple[str, str]]:
-    for folder in _folders(root / HELD):
-        for name in _names(folder):
-            held = HELD_NAME.fullmatch(name)
-            if held is not None and not name.endswith(REPORT):
-                yield f"{HELD}/{folder.name}", held[2]
-    for workspace in _folders(root / WORK):
-        for folder in _folders(workspace):
-            if identifiers.ACCOUNT_ID.fullmatch(folder.name):
-                for _ in filter(identifiers.RESUME_ID.fullmatch, _names(folder)):
-                    yield f"{WORK}/{workspace.name}/{folder.name}", folder.name
+    for folder in list_folders(root / HELD):
+        with contextlib.suppress(OSError):
+            for name in os.listdir(folder):  # noqa: PTH208  (names are all that is asked for)
+                held = HELD_NAME.fullmatch(name)
+                if held is not None and not name.endswith(REPORT):
+                    yield os.path.relpath(folder, root), held[2]
 
 
-def _folders(path: Path) -> list[Path]:
-    with contextlib.suppress(OSError), os.scandir(path) as entries:
-        return [Path(entry.path) for entry in entries if entry.is_dir(follow_symlinks=False)]
-    return []
-
-
-def _names(path: Path) -> list[str]:
-    with contextlib.suppress(OSError):
-        return [entry.name for entry in path.iterdir()]
+def list_folders(folder: Path) -> list[str]:
+    """Return the paths of the folders in it, links not followed; none if it cannot be listed."""
+    with contextlib.suppress(OSError), os.scandir(folder) as entries:
+        return sorted(entry.path for entry in entries if entry.is_dir(follow_symlinks=False))
     return []
 
 

@@ -22,7 +22,6 @@ MANY = Progress(
     duplicate=0,
     held=0,
     waiting=88_000,
-    waiting_bytes=352_000_000,
     is_complete=True,
 )
 

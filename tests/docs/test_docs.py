@@ -16,7 +16,7 @@ import pytest
 
 from cli.errors import EXIT_CODES
 from cli.main import resumes as command_line
-from importer.outcomes import TREATMENTS
+from importer.outcomes import REASONS
 from resumes import analyzer, errors
 from resumes.analyzer.schema import LAYOUTS
 from resumes.errors import ErrorCode, Issue, ResumesError
@@ -226,7 +226,7 @@ def errors_page(repository: Path) -> dict[str, list[str]]:
 def test_every_table_and_the_page_know_every_code_and_no_other(
     errors_page: dict[str, list[str]],
 ) -> None:
-    for table in (STATUSES, EXIT_CODES, TREATMENTS, REMEDIES):
+    for table in (STATUSES, EXIT_CODES, REASONS, REMEDIES):
         assert set(table) == set(ErrorCode)
     assert set(errors_page) == {code.value for code in ErrorCode}
     assert all(find_hint(reason) for reason in Reason)
@@ -256,15 +256,15 @@ def test_the_page_says_what_the_tables_say(errors_page: dict[str, list[str]]) ->
         _, status, exit_code, file = errors_page[code.value]
         assert int(status) == STATUSES[code]
         assert int(exit_code) == EXIT_CODES[code]
-        treatment = TREATMENTS[code]
-        if treatment.reason is Reason.INTERNAL_ERROR:
-            assert file == "n/a"
-        elif treatment.outcome is FileOutcome.FAILED:
-            assert file == f"`_failed/{treatment.reason}`"
-        elif treatment.outcome is FileOutcome.HELD:
-            assert file == "`_held`"
-        else:
-            assert file.startswith("stays")
+        match REASONS[code]:
+            case Reason.INTERNAL_ERROR:
+                assert file == "n/a"
+            case Reason.QUOTA_REACHED:
+                assert file == "`_held`"
+            case None:
+                assert file.startswith("stays")
+            case reason:
+                assert file == f"`_failed/{reason}`"
 
 
 # The words of the product

@@ -14,14 +14,14 @@ from pathlib import Path
 from tempfile import gettempdir
 from typing import Final, NamedTuple
 
-from importer import files, filing, outcomes
-from importer.batch import Inspector
+from importer import files, filing, json_texts, outcomes
+from importer.batch import inspect
 from importer.claims import Claim
-from importer.options import Limits
+from importer.filing import Work
+from importer.json_texts import CannotUnpack
+from importer.options import Limits, Options
 from importer.outcomes import Conclusion, ItemConclusion, Refusal, as_ledger_text
 from importer.slices import Bundle, Portion
-from importer.unpack import text
-from importer.unpack.text import CannotUnpack
 from resumes.analyzer import Resume
 from resumes.import_reasons import Reason
 from resumes.store.import_ledger import FileOutcome
@@ -96,7 +96,7 @@ def _zipped(content: bytes) -> bytes:
     return buffer.getvalue()
 
 
-_ARCHIVES: Final = (b"\x1f\x8b", *text.ZIP_MAGICS)
+_ARCHIVES: Final = (b"\x1f\x8b", *json_texts.ZIP_MAGICS)
 _PACKINGS: Final[Mapping[bytes, Callable[[bytes], bytes]]] = {
     b"plain": bytes,
     b"gzip": _gzipped,
@@ -106,11 +106,13 @@ _PACKINGS: Final[Mapping[bytes, Callable[[bytes], bytes]]] = {
 
 def _try(path: Path, name: str) -> Resume | Refusal | None:
     """The verdict on the file where it lies; None for one of several resumes."""
+    claim = Claim("0" * 24, "a" * 16, "ana", name, is_return=True)
     descriptor = files.open_file(path)
     try:
-        tried = Inspector(FORMAT, settle_s=0).inspect(descriptor, name, None)
+        tried = inspect(claim, descriptor, None, Options(format=FORMAT, settle_s=0))
     finally:
         os.close(descriptor)
+    assert isinstance(tried, Work)
     assert tried.signature == files.find_signature(path)
     return tried.verdict
 
@@ -191,7 +193,7 @@ def _is_array(dropped: Dropped) -> bool:
         return False
     is_packed = content != dropped.body
     packed = {".json.gz", ".gz"} if dropped.body.startswith(b"\x1f\x8b") else set()
-    return extension in (packed if is_packed else {".json"}) and text.is_several(content)
+    return extension in (packed if is_packed else {".json"}) and json_texts.is_several(content)
 
 
 def _concluded(portion: Portion) -> ItemConclusion:
@@ -205,10 +207,10 @@ def _concluded(portion: Portion) -> ItemConclusion:
 
 def _check_report(dropped: Dropped, conclusion: Conclusion) -> None:
     """It can be written, read, shown, and told from a resume when somebody drops it."""
-    claim = Claim("0" * 24, f"/inbox/.work/i/{'a' * 16}", "ana", dropped.name)
+    claim = Claim("0" * 24, "a" * 16, "ana", dropped.name)
     signature = files.Signature(1, len(dropped.body), 0)
     report = filing.compose(claim, signature, conclusion, sha256=None, now_us=0)
     assert all(map(is_harmless, report.decode().split("\n")))
     assert json.loads(report)["file"] == dropped.name
-    assert filing.is_report(report)
+    assert filing.parse_report(report)
     assert json.loads(report)["hint"]

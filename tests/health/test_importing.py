@@ -22,7 +22,7 @@ from tests.support.store.builders import a_file, an_importer
 def test_folders_of_accounts_and_of_the_importer_are_well(
     installation: Installation, account: AccountInfo, inbox: Path
 ) -> None:
-    for name in ("acme", "_failed", ".work"):
+    for name in ("acme", "_failed", ".importer"):
         (inbox / name).mkdir()
 
     [finding] = find(installation, "inbox")
@@ -100,11 +100,19 @@ def test_files_that_nobody_takes_are_named_for_each_folder(
 
 def test_each_file_that_is_ignored_has_its_reason(inbox: Path, tmp_path: Path) -> None:
     now_s = 1_800_000_000.0
-    for folder in ("ana/deep", "zoe/old", "ana/x.json", "_failed", ".work", "@eaDir", "../away"):
+    for folder in (
+        "ana/deep",
+        "zoe/old",
+        "ana/x.json",
+        "_failed",
+        ".importer",
+        "@eaDir",
+        "../away",
+    ):
         (inbox / folder).mkdir(parents=True)
     for name in (
         *("ana/a.json", "ana/b.NDJSON", "ana/deep/c.json.gz"),  # taken
-        *("_failed/a.txt", ".work/a.txt", "@eaDir/a.txt", "ana/.hidden"),  # never meant to be
+        *("_failed/a.txt", ".importer/a.txt", "@eaDir/a.txt", "ana/.hidden"),  # never meant to be
         *("../away/a.txt", "ana/x.json/y.txt"),  # where nobody looks
         *("zoe/2.txt", "zoe/old/1.txt", "zoe/old/2.txt", "zoe/old/3.txt", "a.json", "ana/a.pdf"),
     ):

@@ -17,7 +17,7 @@ from tests.store.conftest import SteppingClock
 from tests.support.inbox.builders import FakeMonotonic, MakeAccount, MakeImporter, Told
 from tests.support.store.builders import Busy
 
-QUICK = Tuning(first_back_off_s=0.001, longest_back_off_s=0.05)
+QUICK = Tuning(helper_from=1_000_000, first_back_off_s=0.001, longest_back_off_s=0.05)
 TUNING = {field.name for field in dataclasses.fields(Tuning)}
 
 
@@ -101,7 +101,7 @@ def an_importer(
         importer = Importer(
             store,
             at or root,
-            the_options({"settle_s": 5.0, "workers": 0} | options),
+            the_options({"settle_s": 5.0} | options),
             on_file=told.files.append,
             notices=Notices(told.notices.append),
             observe=observe,
@@ -133,7 +133,7 @@ def drain(store: Store, root: Path, told: Told) -> Drain:
         return watch(
             store,
             at or root,
-            the_options({"once": True, "settle_s": 0.0, "workers": 0} | options),
+            the_options({"once": True, "settle_s": 0.0} | options),
             stop=stop or threading.Event(),
             on_file=told.files.append,
             on_notice=told.notices.append,
@@ -157,7 +157,7 @@ def watched(store: Store, root: Path, told: Told) -> Watched:
                 watch(
                     store,
                     root,
-                    the_options({"settle_s": 0.05, "scan_s": 0.2, "workers": 0} | options),
+                    the_options({"settle_s": 0.05, "scan_s": 0.2} | options),
                     stop=stop,
                     on_file=told.files.append,
                     on_notice=told.notices.append,

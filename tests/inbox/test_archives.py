@@ -10,14 +10,14 @@ from collections.abc import Iterator
 
 import pytest
 
-from importer.unpack.archive import (
+from importer.json_texts import CannotUnpack
+from importer.unpack import (
     CHUNK_BYTES,
     collect,
     iter_gunzipped,
     iter_inflated,
     open_archive,
 )
-from importer.unpack.text import Bytes, CannotUnpack
 from resumes.import_reasons import Reason
 from resumes.text import is_harmless
 from tests.support.inbox.packing import LIMITS, WIDE, bomb, gzipped, zipped
@@ -227,10 +227,6 @@ def gunzipped(body: bytes) -> bytes:
     return b"".join(iter_gunzipped(body, WIDE))
 
 
-def ignore(_: Bytes) -> None:
-    """Looks at nothing."""
-
-
 def test_a_stream_is_inflated_in_pieces() -> None:
     pieces = list(iter_gunzipped(gzipped(CONTENT), WIDE))
     assert b"".join(pieces) == CONTENT
@@ -288,17 +284,19 @@ def test_no_more_is_inflated_than_a_file_may_hold() -> None:
             yield chunk
 
     with pytest.raises(CannotUnpack, match="uncompressed, the limit is 20000 bytes"):
-        collect(endless(), LIMITS, ignore)
+        collect(endless(), LIMITS, is_by_line=True)
     assert len(taken) == 21
-    assert collect([b" " * 20_000], LIMITS, ignore) == b" " * 20_000
+    assert collect([b" " * 20_000], LIMITS, is_by_line=True) == b" " * 20_000
 
 
-def test_the_beginning_is_shown_once_as_soon_as_it_is_longer_than_a_resume() -> None:
-    shown: list[bytes] = []
-    content = collect([b"x" * 1_000] * 5, LIMITS, lambda beginning: shown.append(bytes(beginning)))
-    assert content == b"x" * 5_000
-    assert shown == [b"x" * 3_000]
-    collect([b"x" * 1_000] * 2, LIMITS, lambda beginning: pytest.fail("not longer"))
+def test_what_is_longer_than_a_resume_and_is_not_several_is_inflated_no_further() -> None:
+    chunks = [b"x" * 1_000] * 5
+    left = iter(chunks)
+    with pytest.raises(CannotUnpack, match="Resume too large"):
+        collect(left, LIMITS, is_by_line=False)
+    assert len(list(left)) == 2
+    assert collect(chunks, LIMITS, is_by_line=True) == b"x" * 5_000
+    assert collect(chunks[:2], LIMITS, is_by_line=False) == b"x" * 2_000
 
 
 def test_a_gigabyte_in_a_megabyte_costs_no_more_than_the_limit() -> None:
@@ -306,7 +304,7 @@ def test_a_gigabyte_in_a_megabyte_costs_no_more_than_the_limit() -> None:
     assert len(body) < 2 * 1024 * 1024
     tracemalloc.start()
     with pytest.raises(CannotUnpack, match="File too large"):
-        collect(iter_gunzipped(body, WIDE), WIDE, ignore)
+        collect(iter_gunzipped(body, WIDE), WIDE, is_by_line=True)
     _, peak_bytes = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak_bytes < 1.5 * WIDE.max_file_bytes

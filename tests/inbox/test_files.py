@@ -277,20 +277,6 @@ def test_a_link_is_moved_as_it_is(tmp_path: Path, move: Move) -> None:
         move(tmp_path / "b", tmp_path / "b")
 
 
-# To another file system
-
-
-def test_a_file_is_copied_to_another_disk_with_its_content_and_its_time(tmp_path: Path) -> None:
-    (tmp_path / "a").write_bytes(b"a")
-    os.utime(tmp_path / "a", ns=(0, 5_000_000_000))
-    files.copy(tmp_path / "a", tmp_path / "b")
-    assert (tmp_path / "b").read_bytes() == b"a"
-    assert (tmp_path / "b").stat().st_mtime_ns == 5_000_000_000
-    assert files.is_copy(tmp_path / "a", tmp_path / "b")
-    (tmp_path / "b").write_bytes(b"b")
-    assert not files.is_copy(tmp_path / "a", tmp_path / "b")
-
-
 # Writing
 
 

@@ -313,7 +313,7 @@ def test_counts_accounts_and_places_are_in_the_environment(
 
 
 def test_an_account_that_no_account_can_be_is_not_named() -> None:
-    # A journal in `.work` may have been edited to name anything.
+    # A note or a report may have been edited to name anything.
     batch = a_batch(a_report(account="$(id)"), a_report(account=""), a_report(account="a,b"))
     assert batch.environment(Path("/"), "")["RESUMES_IMPORT_ACCOUNTS"] == ""
 

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from importer.outcomes import Refusal
-from importer.unpack.text import (
+from importer.json_texts import (
     MAX_DEPTH,
     Bytes,
     CannotUnpack,
@@ -21,6 +20,7 @@ from importer.unpack.text import (
     unpack_content,
     unpack_lines,
 )
+from importer.outcomes import Refusal
 from resumes.errors import InvalidJson
 from resumes.import_reasons import Reason
 from tests.support.inbox.packing import LIMITS, WIDE, gzipped

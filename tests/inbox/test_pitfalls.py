@@ -15,7 +15,7 @@ import pytest
 from importer.loop import Importer
 from importer.notices import Notices
 from importer.options import Options, Tuning
-from importer.watcher import Changes, Watcher
+from importer.watcher import EVERYTHING, Changes, Watcher
 from resumes import analyzer
 from resumes.analyzer import Format
 from resumes.store import Store, accounts, import_history, open_store, stored_resumes
@@ -671,9 +671,7 @@ def test_i12_an_event_marks_its_folder_alone(
 
 def turns_until_imported(importer: Importer, told: Told, path: Path) -> int:
     """How many turns it takes after the event of a file that was dropped just now."""
-    changes = Changes()
-    changes.mark(path.parent.name)
-    importer.mark(changes.take())
+    importer.changes.mark(path.parent.name)
     name = f"{path.parent.name}/{path.name}"
     turns = 0
     while name not in told.outcomes():
@@ -761,7 +759,7 @@ def test_i14_our_own_moves_are_not_heard(
     changes = Changes()
     with Watcher(root, changes, Notices(lambda notice: None)) as watcher:
         watcher.follow(["ana", "bo"])
-        wait_until(lambda: changes.take().is_all)  # it hears from now on
+        wait_until(lambda: EVERYTHING in changes.take())  # it hears from now on
         importer.round()
         assert len(names_below(root)) > 5
         last = drop(root, "bo/last.json")
@@ -769,7 +767,7 @@ def test_i14_our_own_moves_are_not_heard(
 
         def is_heard() -> bool:
             os.utime(last)
-            heard.update(changes.take().names)
+            heard.update(changes.take() - {EVERYTHING})
             return "bo" in heard
 
         wait_until(is_heard)
@@ -786,7 +784,7 @@ def test_i15_a_backlog_has_a_worker_and_every_file_is_imported_once(
     for number in range(300):
         drop(root, f"ana/{number}.json", a_document(str(number)))
     notices = Notices(told.notices.append)
-    options = Options(workers=1, tuning=Tuning(workers_from=100))
+    options = Options(tuning=Tuning(helper_from=100))
     importer = Importer(store, root, options, on_file=told.files.append, notices=notices)
     others = set(children_of(os.getpid()))
     pids: set[int] = set()
@@ -801,9 +799,7 @@ def test_i15_a_backlog_has_a_worker_and_every_file_is_imported_once(
     assert accounts.get_account(store, "ana").resume_count == 300
     assert accounts.list_wrong(store) == []
     # A worker that takes long to end is killed, and what it had is the next importer's.
-    following = Importer(
-        store, root, Options(workers=0), on_file=told.files.append, notices=notices
-    )
+    following = Importer(store, root, Options(), on_file=told.files.append, notices=notices)
     following.round()
     following.close()
     assert len(told.files) == 300

@@ -1,6 +1,5 @@
-"""Slots: who works in a folder, what a note says of a process that is gone, and what lies in `.work`."""
+"""Slots: who works in a folder, and what a note says of a process that is gone."""
 
-import fcntl
 import json
 from pathlib import Path
 
@@ -10,13 +9,11 @@ from importer import slots
 from importer.claims import Claim
 from importer.files import Signature
 from importer.slots import Slot
-from resumes.store import Store, accounts
+from resumes.store import Store
 from resumes.store.accounts import AccountInfo
 from tests.support.inbox.builders import (
-    MakeAccount,
     MakeImporter,
     Told,
-    counts,
     drop,
     names_below,
     resume_names,
@@ -83,14 +80,20 @@ def test_a_line_that_was_cut_off_or_written_by_others_says_nothing(root: Path) -
     slot.leave()
     note = root / ".importer" / "0.files"
     whole = note.read_bytes()
-    inside = [f"{2:024x}", OWNER, "a", "a", "78", 0, 0, 0, False, False]
-    outside = [*inside[:4], "2e2e2f78", *inside[5:]]
+    claim = [f"{2:024x}", OWNER, "a", "a", "78", 0, 0, 0, False]
+    rest: list[object] = [None, None, False]
+    wrong = [
+        [*claim[:4], "2e2e2f78", *claim[5:]],
+        ["../../x", *claim[1:]],
+        [claim[0], "../../x", *claim[2:]],
+    ]
     foreign = [
         b"5",
         b'{"files": [[1, 2]]}',
         b'{"files": [["../../x"]]}',
-        json.dumps({"files": [[*outside, None]]}).encode(),
-        json.dumps({"files": [[*inside, ["x", "1", "1", ""]]]}).encode(),
+        *(json.dumps({"files": [[one, *rest]]}).encode() for one in wrong),
+        json.dumps({"files": [[claim, ["x", "1", "1"], None, False]]}).encode(),
+        json.dumps({"files": [[claim, None, "x", False]]}).encode(),
         b'{"ended": [1]}',
         whole.strip()[:-9],
     ]
@@ -116,55 +119,6 @@ def test_a_long_note_is_written_anew_with_what_is_still_under_way(
     slot.leave()
     (entry,) = taken(root).load()
     assert (entry.claim, entry.signature) == (a_claim(0), Signature(1, 2, 3))
-
-
-# What an importer before 0.1.0 left
-
-
-def leave_claim(root: Path, account: AccountInfo, claim_id: str, name: str, content: bytes) -> Path:
-    """A claimed file, and the journal that names it."""
-    workspace = root / ".work" / ("1" * 24)
-    line = {"id": claim_id, "account": account.name, "name": name, "account_id": account.id}
-    drop(workspace, f"{claim_id}.journal", json.dumps(line).encode() + b"\n")
-    (workspace / "lease").touch()
-    return drop(workspace, f"{account.id}/{claim_id}", content)
-
-
-def test_what_lies_claimed_in_work_is_imported_under_its_claim(
-    store: Store, root: Path, told: Told, an_account: MakeAccount, an_importer: MakeImporter
-) -> None:
-    ana, gone = an_account("ana"), an_account("gone")
-    leave_claim(root, ana, "0" * 23 + "1", "ana/1.json", a_document("1"))
-    leave_claim(root, ana, "0" * 23 + "2", "ana/bad.json", b"{")
-    leave_claim(root, gone, "0" * 23 + "3", "gone/3.json", a_document("3"))
-    nameless = leave_claim(root, ana, "0" * 23 + "4", "ana/4.json", a_document("4"))
-    (nameless.parent.parent / f"{nameless.name}.journal").unlink()
-    accounts.delete_account(store, "gone")
-
-    an_importer().round()
-    an_importer().round()
-
-    assert resume_names(store, ana.id) == ["1", "4"]
-    assert told.outcomes() == {
-        "ana/1.json": "done",
-        "ana/bad.json": "failed",
-        "gone/3.json": "failed",
-        nameless.name: "done",
-    }
-    assert counts(root, "done", "failed") == [2, 2]
-    assert not (root / ".work").exists()
-
-
-def test_what_an_importer_that_still_runs_has_in_work_is_left_to_it(
-    store: Store, root: Path, ana: AccountInfo, an_importer: MakeImporter
-) -> None:
-    claimed = leave_claim(root, ana, "0" * 23 + "1", "ana/1.json", a_document("1"))
-    with (claimed.parent.parent / "lease").open("r+b") as lease:
-        fcntl.flock(lease, fcntl.LOCK_EX)
-        an_importer().round()
-        assert claimed.exists()
-    an_importer().round()
-    assert resume_names(store, ana.id) == ["1"]
 
 
 # Standing by

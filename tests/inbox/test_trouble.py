@@ -13,15 +13,13 @@ from typing import Any
 import pytest
 
 from importer.loop import Importer
-from importer.notices import Notices
 from importer.options import Tuning
-from importer.service import Runner
-from importer.watcher import Changes
+from importer.service import Runner, find_pause_s
 from resumes import watched_folder
 from resumes.errors import OutcomeUnknown, StoreUnavailable
 from resumes.store import Store
 from resumes.store.accounts import AccountInfo
-from tests.inbox.conftest import QUICK, Drain, Watched
+from tests.inbox.conftest import Drain, Watched
 from tests.support.inbox.builders import (
     FakeMonotonic,
     MakeAccount,
@@ -109,7 +107,7 @@ def test_a_store_out_of_reach_is_told_once_and_again_when_it_is_over(
     drop(root, "ana/1.json")
     beats: list[int] = []
     busy.acquire()  # before the first turn, which would import the file
-    with run(an_importer(write_timeout_s=0.5), told, lambda: beats.append(len(told.notices))):
+    with run(an_importer(write_timeout_s=0.5), lambda: beats.append(len(told.notices))):
         wait_until(lambda: beats.count(1) > 1)
         busy.release()
         wait_until(lambda: len(told.notices) == 2)
@@ -121,11 +119,9 @@ def test_a_store_out_of_reach_is_told_once_and_again_when_it_is_over(
 
 
 @contextmanager
-def run(
-    importer: Importer, told: Told, maintain: Callable[[], None] = lambda: None
-) -> Iterator[None]:
+def run(importer: Importer, maintain: Callable[[], None] = lambda: None) -> Iterator[None]:
     """The importer runs during the block, and has ended after it."""
-    runner = Runner(importer, Changes(), Notices(told.notices.append), tuning=QUICK)
+    runner = Runner(importer)
     stop = threading.Event()
     thread = threading.Thread(target=runner.run, args=(stop, maintain))
     thread.start()
@@ -137,28 +133,13 @@ def run(
     assert not thread.is_alive()
 
 
-@pytest.mark.parametrize("tuning", [Tuning()])
-def test_failures_back_off_longer_each_time_up_to_a_limit(
-    monotonic: FakeMonotonic, tuning: Tuning
-) -> None:
-    from importer.service import BackOff
-
-    back_off = BackOff(monotonic=monotonic, random=lambda: 1.0, tuning=tuning)
-    assert back_off.left_s() == 0
-    pauses_s = []
-    for _ in range(10):
-        back_off.failed()
-        pauses_s.append(back_off.left_s())
+def test_failures_back_off_longer_each_time_up_to_a_limit() -> None:
+    tuning = Tuning()
+    pauses_s = [find_pause_s(failures, tuning, lambda: 1.0) for failures in range(1, 11)]
     assert pauses_s[:4] == [0.5, 1, 2, 4]
     assert pauses_s[-1] == 30
-    for _ in range(2_000):  # a night without the store
-        back_off.failed()
-    assert back_off.left_s() == 30
-    back_off.succeeded()
-    assert back_off.left_s() == 0
-    others = BackOff(monotonic=monotonic, random=lambda: 0.0, tuning=tuning)
-    others.failed()
-    assert others.left_s() == 0.25  # importers do not come back all at once
+    assert find_pause_s(2_000, tuning, lambda: 1.0) == 30  # a night without the store
+    assert find_pause_s(1, tuning, lambda: 0.0) == 0.25  # importers do not come back all at once
 
 
 # Disks
@@ -407,9 +388,9 @@ def test_a_drain_that_waits_for_long_says_for_what(
         told.notices.append(notice)
         stop.set()
 
-    notices = Notices(tell)
     importer = an_importer(settle_s=3_600)
-    Runner(importer, Changes(), notices, monotonic=FakeMonotonic(), tuning=QUICK).drain(stop)
+    importer.notices.tell = tell
+    Runner(importer, monotonic=FakeMonotonic()).drain(stop)
     assert told.notices == [
         "Waiting for ana/\\x1b.json: incomplete, not readable, or still open for writing"
     ]

@@ -87,10 +87,7 @@ def test_files_that_wait_are_counted_by_folder_and_account(tmp_path: Path) -> No
         f"_held/ana/{claim}-{mine}-cv.report.json",
         f"_held/ana/{claim}-{other}-cv.json",
         "_held/ana/notes.txt",
-        f".work/i/{other}/{claim}",
-        f".work/i/{other}/{claim}.tmp",
-        ".work/i/lease",
-        f".work/i/strange/{claim}",
+        f"_held/other/{claim}-{other}-cv.json",
     ]
     for name in names:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
@@ -101,10 +98,10 @@ def test_files_that_wait_are_counted_by_folder_and_account(tmp_path: Path) -> No
     assert waiting == {
         ("_held/ana", mine): 1,
         ("_held/ana", other): 1,
-        (f".work/i/{other}", other): 1,
+        ("_held/other", other): 1,
     }
     assert watched_folder.describe_unknown(waiting, {other}) == (
-        f"2 files in .work/i/{other}, _held/ana are waiting for accounts that this store does not have"
+        "2 files in _held/ana, _held/other are waiting for accounts that this store does not have"
     )
     assert watched_folder.describe_unknown(waiting, {mine}) == (
         "1 file in _held/ana is waiting for an account that this store does not have"
@@ -128,7 +125,7 @@ def test_hidden_temporary_and_outcome_names_are_recognised() -> None:
     names = [*hidden, *temporary, "cv.json"]
     assert [name for name in names if is_hidden(name)] == hidden
     assert [name for name in names if is_hidden_or_temporary(name)] == hidden + temporary
-    outcomes = ["_done", ".work", ".importer"]
+    outcomes = ["_done", ".importer"]
     assert [name for name in [*outcomes, "ana"] if is_outcome(name)] == outcomes
 
 

@@ -12,7 +12,6 @@ from importer.loop import Importer
 from importer.notices import Notices
 from importer.options import Options
 from importer.service import Runner, watch
-from importer.watcher import Changes
 from resumes.settings import Settings
 from resumes.store import Store, open_store
 from resumes.store.transfer import copies, restores
@@ -47,7 +46,7 @@ class InProcess:
 
     def _open(self) -> None:
         settings = Settings(home=self._home, port=0, database=self._url, max_body_bytes=MAX_BYTES)
-        self._options = Options(once=True, settle_s=0, workers=0, format=settings.format)
+        self._options = Options(once=True, settle_s=0, format=settings.format)
         self._store = open_store(self._url, clock=self._clock)
         self._served = contextlib.ExitStack()
         url = self._served.enter_context(serving(settings, self._store, runs_indexer=False))
@@ -115,7 +114,7 @@ class InProcess:
             monotonic=_Ticks(),
         )
         try:
-            Runner(importer, Changes(), Notices(lambda notice: None)).drain(threading.Event())
+            Runner(importer).drain(threading.Event())
         except Killed:
             _close_slots(self.root)
         else:

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from cli.main import resumes
 from cli.session import Session
 from importer.failpoints import unobserved
-from importer.helpers import Setup
+from importer.helper import Setup
 from importer.options import Options
 from resumes.settings import Settings, load_settings
 from resumes.store import accounts
@@ -182,7 +182,7 @@ def test_a_defect_s_report_and_what_is_printed_of_objects_hold_no_password(
 ) -> None:
     settings = load_settings(home=home)
     assert settings.database == url
-    setup = Setup(url, home, 1, Options(account=None), unobserved)
+    setup = Setup(url, home, Options(account=None), unobserved)
 
     def fail(*given: object, **_: object) -> None:
         raise ValueError(*given, settings, setup)

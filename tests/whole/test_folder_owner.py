@@ -88,7 +88,7 @@ class Service:
             importer = Importer(
                 store,
                 root,
-                Options(settle_s=0, workers=0),
+                Options(settle_s=0),
                 on_file=lambda _: None,
                 notices=Notices(lambda _: None),
                 observe=killing_at(moment),

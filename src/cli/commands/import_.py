@@ -17,9 +17,9 @@ from cli.groups import command
 from cli.output import issues_as_json, line, put, put_json, put_json_line, safe_text, say, summary
 from cli.progress import status_line
 from cli.session import Session, choose_account, pass_session
-from importer import files, unpack
+from importer import files, json_texts, unpack
 from importer.dry_run import ENDINGS, SkipReason, find_why
-from importer.unpack import Limits, Part, text
+from importer.unpack import Limits, Part
 from resumes.analyzer import Format, parse_imported
 from resumes.errors import (
     InvalidArgument,
@@ -112,9 +112,9 @@ def _open(source: Source, limits: Limits) -> Iterator[SourceDocument]:
     except InvalidArgument as error:
         return iter([SourceDocument(origin, code=UNREADABLE, message=error.message)])
     except TooLarge as error:
-        message = text.file_too_large(limits).message
+        message = json_texts.file_too_large(limits).message
         return iter([SourceDocument(origin, code=error.code, message=message)])
-    except text.CannotUnpack as error:
+    except unpack.CannotUnpack as error:
         return iter(
             [SourceDocument(origin, code=error.refusal.reason, message=error.refusal.message)]
         )

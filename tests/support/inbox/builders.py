@@ -110,7 +110,7 @@ def report_beside(file: Path) -> Path:
 
 def is_tidy(root: Path) -> bool:
     """Whether no importer left anything of its own behind but what lies in outcome folders."""
-    return {*names_below(root / ".work"), *names_below(root / ".importer")} <= {"store"}
+    return set(names_below(root / ".importer")) <= {"store"}
 
 
 # The store

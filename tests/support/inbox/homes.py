@@ -103,7 +103,7 @@ def furnish(home: Path) -> None:
 def put_away(store: Store, root: Path) -> None:
     """What was dropped so far is imported as far as it can be."""
     notices = Notices(lambda notice: None)
-    options = Options(settle_s=0, workers=0)
+    options = Options(settle_s=0)
     importer = Importer(store, root, options, on_file=lambda file: None, notices=notices)
     importer.round()
     importer.close()

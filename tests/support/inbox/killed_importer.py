@@ -18,16 +18,17 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from importer.failpoints import Step
+import sqlalchemy
+
+from importer.failpoints import Observer, Step, unobserved
 from importer.loop import Importer
 from importer.notices import Notices
 from importer.options import Options, Tuning
 from importer.service import Runner
-from importer.watcher import Changes
 from resumes import analyzer
 from resumes.analyzer import DEFAULT_FORMAT, Format, Resume
 from resumes.store import open_store
-from tests.support.inbox.builders import wait_until
+from tests.support.inbox.builders import Moment, during, wait_until
 
 POISON = b"poison"
 """A file with this in it ends the process that judges it, if the task says so."""
@@ -44,6 +45,27 @@ class Victim(StrEnum):
     gone."""
 
 
+class Point(StrEnum):
+    """Where an importer is killed."""
+
+    NOTED = "before a file is opened"
+    READ = "once a batch is read"
+    COMMITTING = "inside the transaction"
+    COMMITTED = "after the commit, before a move"
+    REPORTING = "while a report is written"
+    REPORTED = "after a report, before its file moves"
+    MOVED = "once a file is moved"
+
+
+MOMENTS = {
+    Point.NOTED: Moment.NOTED,
+    Point.READ: Moment.READ,
+    Point.COMMITTED: Moment.COMMITTED,
+    Point.REPORTED: Moment.REPORTED,
+    Point.MOVED: Moment.MOVED,
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Task:
     """Where to drain, and what ends it: a step, or poison."""
@@ -54,6 +76,8 @@ class Task:
 
     victim: str = Victim.IMPORTER
     is_poisonable: bool = False
+    point: str = ""
+    """The steps that count; empty for all."""
 
 
 class Faults:
@@ -99,7 +123,31 @@ class Faults:
             os.kill(os.getpid(), signal.SIGKILL)
 
 
-WITH_WORKER = {"batch_files": 1, "workers_from": 10}
+WITH_WORKER = {"batch_files": 1, "helper_from": 10}
+
+
+def killing_at(point: Point, nth: int) -> Observer:
+    """Kills this process when it comes to the point for the `nth` time; has to be made before the
+    store is opened."""
+    left = nth
+
+    def come() -> None:
+        nonlocal left
+        left -= 1
+        if left == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def rename(event: str, values: tuple[object, ...]) -> None:
+        # Everything of the report is in a temporary file, which has not got its name yet.
+        if event == "os.rename" and str(values[1]).endswith(".report.json"):
+            come()
+
+    if point is Point.COMMITTING:
+        sqlalchemy.event.listen(sqlalchemy.Engine, "commit", lambda connection: come())
+    if point is Point.REPORTING:
+        sys.addaudithook(rename)
+    moment = MOMENTS.get(point)
+    return during(moment, come) if moment else unobserved
 
 
 def drain(task: Task) -> None:
@@ -109,17 +157,17 @@ def drain(task: Task) -> None:
     if task.is_poisonable:
         poison_parser()
     tuning = Tuning(slice_items=1, **(WITH_WORKER if has_worker else {}))
+    observe = killing_at(Point(task.point), task.kill_at) if task.point else Faults(task)
     with open_store(f"sqlite:///{home / 'resumes.db'}") as store:
-        notices = Notices(lambda notice: None)
         importer = Importer(
             store,
             home / "inbox",
-            Options(settle_s=0, workers=int(has_worker), tuning=tuning),
+            Options(settle_s=0, tuning=tuning),
             on_file=lambda file: None,
-            notices=notices,
-            observe=Faults(task),
+            notices=Notices(lambda notice: None),
+            observe=observe,
         )
-        Runner(importer, Changes(), notices).drain(threading.Event())
+        Runner(importer).drain(threading.Event())
         importer.close()
 
 

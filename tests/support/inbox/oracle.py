@@ -95,7 +95,7 @@ def tally(root: Path) -> Tally:
     left = []
     for name in names_in(root):
         top = name.split("/", 1)[0]
-        if top in (".work", ".importer"):
+        if top == ".importer":
             continue
         if not top.startswith("_"):
             left.append(name)

@@ -126,7 +126,7 @@ class Scene:
             return watch(
                 store,
                 self.root,
-                Options(once=True, settle_s=settle_s, account=account, workers=0),
+                Options(once=True, settle_s=settle_s, account=account),
                 stop=threading.Event(),
                 on_file=self.told.append,
                 on_notice=self.notices.append,

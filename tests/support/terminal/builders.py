@@ -140,7 +140,7 @@ class AnImporter:
         self._importer = Importer(
             store,
             root,
-            Options(settle_s=0.0, workers=0),
+            Options(settle_s=0.0),
             on_file=lambda _: None,
             notices=Notices(lambda _: None),
         )

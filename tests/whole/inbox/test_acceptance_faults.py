@@ -242,7 +242,7 @@ def importing(scene: Scene) -> Iterator[Callable[[Scene, JumpingClock], None]]:
             watch(
                 store,
                 scene.root,
-                Options(settle_s=2, workers=0),
+                Options(settle_s=2),
                 stop=stop,
                 on_file=scene.told.append,
                 on_notice=scene.notices.append,

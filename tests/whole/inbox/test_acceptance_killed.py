@@ -2,16 +2,14 @@
 
 import random
 import signal
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.support.inbox import dying
-from tests.support.inbox.dying import Point
+from tests.support.inbox import killed_importer
 from tests.support.inbox.havoc import wreak_havoc
+from tests.support.inbox.killed_importer import Point, Task
 from tests.support.inbox.scenes import Scene
 from tests.support.inbox.supply import Supply
 
@@ -21,24 +19,8 @@ Drain = Callable[[Scene, Point, int], int]
 @pytest.fixture(scope="module")
 def drain() -> Iterator[Drain]:
     """Drains a scene in a child that dies at a point; the child's status."""
-    with subprocess.Popen(
-        [sys.executable, "-m", "tests.support.inbox.dying"],
-        cwd=Path(dying.__file__).parents[3],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as process:
-        into, out_of = process.stdin, process.stdout
-        assert into is not None
-        assert out_of is not None
-
-        def ask(scene: Scene, point: Point, nth: int) -> int:
-            into.write(f"{point.name} {nth} {scene.home}\n")
-            into.flush()
-            return int(out_of.readline())
-
-        yield ask
-        into.close()
+    with killed_importer.importers() as run:
+        yield lambda scene, point, nth: run(Task(str(scene.home), nth, point=point))
 
 
 @pytest.mark.parametrize(

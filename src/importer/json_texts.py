@@ -44,12 +44,6 @@ class CannotUnpack(Exception):
         self.refusal = refusal
 
 
-def cut(content: Bytes, begin: int, end: int) -> bytes:
-    """Return these bytes of the content, copied once."""
-    with memoryview(content) as view:
-        return bytes(view[begin:end])
-
-
 def resume_too_large(limits: Limits) -> Refusal:
     """For a resume over the limit, in the words of the API."""
     return Refusal(Reason.TOO_LARGE, TooLarge(limit_bytes=limits.max_bytes).message)
@@ -76,11 +70,6 @@ def too_many_parts(limits: Limits) -> Refusal:
 def invalid_archive(message: str) -> Refusal:
     """For an archive or a member that cannot be opened."""
     return Refusal(Reason.INVALID_ARCHIVE, message)
-
-
-def invalid_json(error: InvalidJson) -> Refusal:
-    """For a file or a member that is not JSON as a whole."""
-    return Refusal(Reason.INVALID_JSON, error.message, byte_offset=error.offset)
 
 
 def holds_no_resume(why: str) -> Refusal:
@@ -248,7 +237,7 @@ def _iter_lines(content: Bytes, limits: Limits) -> Iterator[Part]:
         counted_to = begin
         place = f"line {line}"
         # The line end may be two bytes, of which the carriage return is no part of the value.
-        body = b"" if end - begin > limits.max_bytes + 1 else cut(content, begin, end)
+        body = b"" if end - begin > limits.max_bytes + 1 else bytes(content[begin:end])
         body = body.rstrip(JSON_SPACE)
         if body and len(body) <= limits.max_bytes:
             yield Part(number, place, begin, body)
@@ -268,7 +257,7 @@ def looks_like_lines(content: Bytes, *, is_whole: bool = True) -> bool:
     following = _LINE.search(content, first.end())
     if content[following.start()] != _OBJECT if following else is_whole:
         return False
-    return is_value(cut(content, *first.span()).rstrip(JSON_SPACE))
+    return is_value(first[0].rstrip(JSON_SPACE))
 
 
 GZIP_MAGIC = b"\x1f\x8b"
@@ -330,7 +319,8 @@ def _unpack_array(content: Bytes, limits: Limits) -> Iterator[Part]:
                 raise CannotUnpack(too_many_parts(limits))
             spans.append(span)
     except InvalidJson as error:
-        raise CannotUnpack(invalid_json(error)) from None
+        refusal = Refusal(Reason.INVALID_JSON, error.message, byte_offset=error.offset)
+        raise CannotUnpack(refusal) from None
     if not spans:
         message = "It contains no resume: the array is empty"
         raise CannotUnpack(Refusal(Reason.INVALID_RESUME, message))
@@ -344,7 +334,7 @@ def _iter_items(content: Bytes, spans: list[tuple[int, int]], limits: Limits) ->
         if end - begin > limits.max_bytes:
             yield Part(number, place, begin, b"", too_large)
         else:
-            yield Part(number, place, begin, cut(content, begin, end))
+            yield Part(number, place, begin, bytes(content[begin:end]))
 
 
 def _unpack_value(content: Bytes, limits: Limits) -> Iterator[Part]:

@@ -1,30 +1,88 @@
-"""zip: which of its members are taken, and what they hold.
+"""Files of several resumes, and compressed ones: taken apart, each resume as its own bytes.
 
-Names of members are shown, escaped, and never used as a path. What the archive says of itself is
-not believed: how many members and bytes there are is bounded before any of them is opened.
+    a.json                   one value; an array; or, told by its content, a value a line
+    a.ndjson  a.jsonl        a value a line
+    a.json.gz  a.gz  …       any of these; without an inner ending it is told by content
+    a.zip                    files of these endings; archives within archives are refused
+
+Nothing is written anywhere. An array is looked through before its first item is given, and gzip
+to its end, so that of a file that is cut short nothing is imported. Names of a zip's members are
+shown, escaped, and never used as a path. What an archive says of itself is not believed: how many
+members and bytes there are is bounded before any of them is opened.
 """
 
+import dataclasses
 import gzip
 import io
 import re
 import struct
 import zipfile
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from zipfile import ZipFile, ZipInfo
 
 from importer.files import MAX_NAME_CHARS, escaped
-from importer.options import Limits
-from importer.outcomes import Refusal
-from importer.unpack.text import (
+from importer.json_texts import (
     GZIP_MAGIC,
     ZIP_MAGICS,
     CannotUnpack,
+    Part,
+    check_beginning,
     file_too_large,
     invalid_archive,
+    is_several,
+    too_many_parts,
+    unpack_content,
 )
+from importer.options import Limits
+from importer.outcomes import Refusal
 from resumes.watched_names import find_extension, is_hidden_or_temporary
+
+__all__ = ["CannotUnpack", "Limits", "Part", "is_bundle", "unpack"]
+
+_GZ, _ZIP = ".gz", ".zip"
+_LINES = (".ndjson", ".jsonl", ".ndjson.gz", ".jsonl.gz")
+
+MAX_PLACE_CHARS = 200
+
+
+def is_bundle(name: str, body: bytes) -> bool:
+    """Return whether the file is to be unpacked rather than read as one resume.
+
+    The name's ending says so, whatever the file holds. `.json` leaves it to the content, as does
+    any other name: with those, content that is compressed is to be unpacked too.
+    """
+    extension = find_extension(name)
+    if extension is not None and extension != ".json":
+        return True
+    return _packing(name, body) is not None or is_several(body)
+
+
+def unpack(name: str, body: bytes, limits: Limits) -> Iterator[Part]:
+    """Yield the parts of the file in its order, each made when it is asked for.
+
+    At most `max_parts`; of a zip with more, one more that says so. Raises CannotUnpack at once, if
+    at all; a member of a zip that cannot be had is a part that is refused.
+    """
+    extension = find_extension(name)
+    packing = _packing(name, body)
+    if packing == _ZIP:
+        return _iter_zip(*open_archive(body, limits), limits)
+    if packing == _GZ:
+        return _unpack_chunks(iter_gunzipped(body, limits), extension, limits)
+    return unpack_content(body, limits, is_by_line=extension in _LINES)
+
+
+def _packing(name: str, body: bytes) -> str | None:
+    """Return how the file is compressed, by its name; by its content where the name says nothing."""
+    extension = find_extension(name)
+    if extension is not None:
+        return next((packing for packing in (_GZ, _ZIP) if extension.endswith(packing)), None)
+    if body.startswith(GZIP_MAGIC):
+        return _GZ
+    return _ZIP if body.startswith(ZIP_MAGICS) else None
+
 
 CHUNK_BYTES = 64 * 1024
 """What is inflated at a time."""
@@ -33,14 +91,9 @@ _STREAM = GZIP_MAGIC + b"\x08"
 """How each stream of a gzip file begins, and one in 16 million other places of it."""
 
 
-def collect(
-    chunks: Iterable[bytes], limits: Limits, look: Callable[[bytearray], None]
-) -> bytearray:
-    """Return all that is inflated. Raises CannotUnpack over `max_file_bytes`, having taken no more.
-
-    `look` is shown the beginning as soon as that is longer than one resume may be, and may raise
-    CannotUnpack too.
-    """
+def collect(chunks: Iterable[bytes], limits: Limits, *, is_by_line: bool) -> bytearray:
+    """Return all that is inflated. Raises CannotUnpack over `max_file_bytes`, having taken no more,
+    and as soon as it is longer than one resume may be and cannot be several."""
     content = bytearray()
     for chunk in chunks:
         was_small = len(content) <= limits.max_bytes
@@ -48,7 +101,7 @@ def collect(
         if len(content) > limits.max_file_bytes:
             raise CannotUnpack(file_too_large(limits))
         if was_small and len(content) > limits.max_bytes:
-            look(content)
+            check_beginning(content, limits, is_by_line=is_by_line)
     return content
 
 
@@ -126,16 +179,13 @@ def open_archive(body: bytes, limits: Limits) -> tuple[ZipFile, list[Member]]:
                 "The zip archive contains no file that ends in .json, .ndjson or .jsonl"
             )
         )
-    _check_sizes([member.info for member in members if not member.refusal], body, limits)
-    return archive, members
-
-
-def _check_sizes(infos: Sequence[ZipInfo], body: bytes, limits: Limits) -> None:
+    infos = [member.info for member in members if not member.refusal]
     # The library gives no more of a member than the archive says, so the sums are bounds.
     if sum(info.file_size for info in infos) > limits.max_file_bytes:
         raise CannotUnpack(file_too_large(limits))
     if sum(info.compress_size for info in infos) > len(body):
         raise CannotUnpack(invalid_archive("The zip archive is damaged: its members overlap"))
+    return archive, members
 
 
 def _find_member(info: ZipInfo) -> Member | None:
@@ -178,3 +228,37 @@ def iter_inflated(archive: ZipFile, info: ZipInfo) -> Iterator[bytes]:
         raise CannotUnpack(invalid_archive("It is damaged")) from None
     if size_bytes != info.file_size:
         raise CannotUnpack(invalid_archive("It is damaged: shorter than the archive says"))
+
+
+def _unpack_chunks(
+    chunks: Iterator[bytes], extension: str | None, limits: Limits
+) -> Iterator[Part]:
+    is_by_line = extension in _LINES
+    content = collect(chunks, limits, is_by_line=is_by_line)
+    return unpack_content(content, limits, is_by_line=is_by_line)
+
+
+def _iter_zip(opened: ZipFile, members: list[Member], limits: Limits) -> Iterator[Part]:
+    number = 0
+    for member in members:
+        name = member.name  # which stands in every part of the member
+        if len(name) > MAX_PLACE_CHARS:
+            name = f"{name[:MAX_PLACE_CHARS]}…"
+        for part in _unpack_member(opened, member, limits):
+            number += 1
+            if number > limits.max_parts:
+                yield Part(number, "", None, b"", too_many_parts(limits))
+                return
+            place = f"member {name}" + (f", {part.place}" if part.place else "")
+            yield dataclasses.replace(part, number=number, place=place)
+
+
+def _unpack_member(opened: ZipFile, member: Member, limits: Limits) -> Iterator[Part]:
+    refusal = member.refusal
+    if refusal is None:
+        try:
+            chunks = iter_inflated(opened, member.info)
+            return _unpack_chunks(chunks, member.extension, limits)
+        except CannotUnpack as error:
+            refusal = error.refusal
+    return iter([Part(1, "", None, b"", refusal)])
