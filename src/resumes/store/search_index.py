@@ -206,17 +206,12 @@ OLDEST_ENTRIES = Prepared(first_page(_ENTRIES, search_entries.c.seq))
 REMOVE_ENTRY = Prepared(
     delete(search_entries).where(_OF_ACCOUNT, search_entries.c.seq == bindparam("seq"))
 )
+_SEQ = select(search_entries.c.seq).where(_OF_ACCOUNT).limit(1)
 SEQ_AFTER = Prepared(
-    select(search_entries.c.seq)
-    .where(_OF_ACCOUNT, search_entries.c.id > bindparam("after"))
-    .order_by(search_entries.c.id)
-    .limit(1)
+    _SEQ.where(search_entries.c.id > bindparam("cursor")).order_by(search_entries.c.id)
 )
 SEQ_BEFORE = Prepared(
-    select(search_entries.c.seq)
-    .where(_OF_ACCOUNT, search_entries.c.id < bindparam("before"))
-    .order_by(search_entries.c.id.desc())
-    .limit(1)
+    _SEQ.where(search_entries.c.id < bindparam("cursor")).order_by(search_entries.c.id.desc())
 )
 
 
@@ -246,13 +241,12 @@ def find_candidates(
     if not indexed or (cursor >= indexed and not is_newest_first):
         return indexed, (_ for _ in ())
     number, last, _ = progress
+    order, seq = ("DESC", SEQ_BEFORE) if is_newest_first else ("ASC", SEQ_AFTER)
+    row = seq.run(connection, account_id=account_id, cursor=cursor).fetchone()
     if is_newest_first:
-        row = SEQ_BEFORE.run(connection, account_id=account_id, before=cursor).fetchone()
         first, last = 0, -1 if row is None else row[0]
     else:
-        row = SEQ_AFTER.run(connection, account_id=account_id, after=cursor).fetchone()
         first = last + 1 if row is None else row[0]
-    order = "DESC" if is_newest_first else "ASC"
     trigrams = trigrams_of_terms(terms)
     if connection.dialect.name == "sqlite":
         base = number << NUMBER_SHIFT
@@ -321,7 +315,10 @@ def _add_slice(some: _Slice, connection: Connection) -> float | None:
     if some.after_us != (0 if progress is None else progress[2]):
         return None
     number, last_seq, _ = progress or _begin_progress(connection, account_id)
-    entries = list(enumerate(_still_stored(connection, some), last_seq + 1))
+    first, last = (some.words[0][0], some.words[-1][0]) if some.words else ("", "")
+    found = STORED_BETWEEN.run(connection, account_id=account_id, first=first, last=last)
+    stored = {resume_id for (resume_id,) in found.fetchall()}
+    entries = list(enumerate((row for row in some.words if row[0] in stored), last_seq + 1))
     rows = (
         {"account_id": account_id, "seq": seq, "id": resume_id, "words": words}
         for seq, (resume_id, words) in entries
@@ -343,15 +340,6 @@ def _begin_progress(connection: Connection, account_id: str) -> tuple[int, int, 
         row = {"account_id": account_id, "number": number, "last_seq": 0, "indexed_us": 0}
         if ADD_PROGRESS.run(connection, **row).rowcount:
             return number, 0, 0
-
-
-def _still_stored(connection: Connection, some: _Slice) -> list[tuple[str, str]]:
-    if not some.words:
-        return []
-    first, last = some.words[0][0], some.words[-1][0]
-    rows = STORED_BETWEEN.run(connection, account_id=some.account_id, first=first, last=last)
-    stored = {resume_id for (resume_id,) in rows.fetchall()}
-    return [row for row in some.words if row[0] in stored]
 
 
 def _last_id(position_us: int) -> str:
@@ -407,16 +395,12 @@ NEXT = Prepared(
 
 
 def list_behind(store: Store) -> Sequence[tuple[str, int, int]]:
-    """Return accounts that are not fully indexed, 50 at most.
-
-    Of each the id, the position of its newest resume, and the position up to which it is indexed.
-    """
+    """Return id, newest position and indexed position of accounts not fully indexed, 50 at most."""
     with store.read() as connection:
         return list(BEHIND.run(connection, accounts=SLICE_ACCOUNTS).fetchall())
 
 
 def _read_slices(store: Store, behind: Iterable[tuple[str, int, int]]) -> list[_Slice]:
-    """Return the next resumes of these accounts that the index lacks, 200 at most."""
     slices: list[_Slice] = []
     room = SLICE_RESUMES
     with store.read() as connection:
