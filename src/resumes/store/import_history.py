@@ -5,14 +5,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, NamedTuple
 
-from sqlalchemy import (
-    Connection,
-    Select,
-    bindparam,
-    func,
-    literal_column,
-    select,
-)
+from sqlalchemy import Connection, Select, bindparam, func, literal_column, select
 
 from resumes.errors import Conflict, InvalidArgument, NotFound
 from resumes.store.identifiers import AFTER_ALL, RESUME_ID
