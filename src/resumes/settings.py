@@ -28,7 +28,7 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from resumes.analyzer import Format
 from resumes.errors import InvalidArgument
-from resumes.text import is_harmless, number_words
+from resumes.text import is_harmless
 
 CONFIG_NAME = "config.toml"
 ENV_PREFIX = "RESUMES_"
@@ -363,8 +363,10 @@ def _usable(name: str) -> str:
             next((getattr(limit, bound) for limit in field.metadata if hasattr(limit, bound)), None)
             for bound in ("ge", "le")
         )
+        number = "a whole number" if int in kinds else "a number"
+        limits = f"of at most {maximum}" if minimum is None else f"from {minimum} to {maximum}"
         unlimited = " or `unlimited`" if name.startswith("rate_per_") else ""
-        return f"use {number_words(is_whole=int in kinds, minimum=minimum, maximum=maximum)}{unlimited}"
+        return f"use {number} {limits}{unlimited}"
     if isinstance(field.annotation, EnumType):
         return f"use one of {', '.join(map(str, field.annotation.__members__.values()))}"
     if frozenset in kinds:

@@ -149,9 +149,9 @@ def _iter_sqlite(store: Store) -> Iterator[Flaw]:
     for line in report:
         if line != "ok":
             yield Flaw(Defect.DAMAGED, 1, f"The file is damaged: {line}", BACKUP)
-    for found in foreign_code:
-        remedy = f"Stop all programs, then in SQL: {found.removal}"
-        yield Flaw(Defect.FOREIGN_CODE, 1, f"The file has {found.what}", remedy)
+    for what, removal in foreign_code:
+        remedy = f"Stop all programs, then in SQL: {removal}"
+        yield Flaw(Defect.FOREIGN_CODE, 1, f"The file has {what}", remedy)
     for table, count in damaged_texts.items():
         if count:
             what = f"Rows of {table} have text that is not UTF-8, and cannot be read"

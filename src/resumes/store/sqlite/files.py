@@ -12,7 +12,7 @@ import stat
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 from sqlalchemy import Connection
 
@@ -217,26 +217,18 @@ def vacuum_into(store_path: Path, copy: Path, on_progress: Callable[[int], None]
         engine.dispose()
 
 
-class ForeignCode(NamedTuple):
-    """A trigger or a view, which no store of ours has. `removal` is the SQL that removes it."""
-
-    what: str
-    removal: str
-
-
-def find_foreign_code(connection: Connection) -> list[ForeignCode]:
-    """Return the triggers and views of a store: what they do with its rows is none of our doing."""
+def find_foreign_code(connection: Connection) -> list[tuple[str, str]]:
+    """Return the triggers and views of a store, which no store of ours has: what each is, and the
+    SQL that removes it."""
     rows = connection.exec_driver_sql(
         "SELECT type, name FROM sqlite_schema WHERE type IN ('trigger', 'view') ORDER BY type, name"
     ).all()
-    return [_foreign_code(kind, escaped(name)) for kind, name in rows]
-
-
-def _foreign_code(kind: str, name: str) -> ForeignCode:
-    quoted = name.replace('"', '""')
-    return ForeignCode(
-        f"a {kind} that is not this program's, {name}", f'DROP {kind.upper()} "{quoted}"'
-    )
+    found = []
+    for kind, name in rows:
+        quoted = escaped(name).replace('"', '""')
+        what = f"a {kind} that is not this program's, {escaped(name)}"
+        found.append((what, f'DROP {kind.upper()} "{quoted}"'))
+    return found
 
 
 def examine(path: Path, shown: Path) -> None:
@@ -252,9 +244,9 @@ def examine(path: Path, shown: Path) -> None:
                 raise StoreIncompatible(f"{shown} is not a store of this program")
             if migrations.find_state(connection, str(shown)) == "empty":
                 raise StoreIncompatible(f"{shown} is an empty store")
-            for found in find_foreign_code(connection):
+            for what, removal in find_foreign_code(connection):
                 raise StoreIncompatible(
-                    f"{shown} has {found.what}. Remove it with `{found.removal}`, or use another backup"
+                    f"{shown} has {what}. Remove it with `{removal}`, or use another backup"
                 )
             result = connection.exec_driver_sql("PRAGMA integrity_check(1)").scalar_one()
             if result != "ok":
