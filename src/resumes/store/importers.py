@@ -105,23 +105,14 @@ def list_importers(store: Store) -> list[SeenImporter]:
     now = datetime.fromisoformat(timestamp(now_us))
     with store.read() as connection:
         rows = connection.execute(statement).all()
-    return [
-        SeenImporter(
-            ImporterReport(
-                row.id,
-                row.host,
-                row.pid,
-                row.root,
-                ImporterState(row.state),
-                _parse_findings(row.findings),
-                row.waiting,
-                row.started_at,
-            ),
-            row.seen_at,
-            max(0.0, (now - datetime.fromisoformat(row.seen_at)).total_seconds()),
+    seen = []
+    for *values, state, findings, waiting, started_at, seen_at in rows:
+        report = ImporterReport(
+            *values, ImporterState(state), _parse_findings(findings), waiting, started_at
         )
-        for row in rows
-    ]
+        age_s = max(0.0, (now - datetime.fromisoformat(seen_at)).total_seconds())
+        seen.append(SeenImporter(report, seen_at, age_s))
+    return seen
 
 
 def _remembered(now_us: int) -> tuple[str, str]:
