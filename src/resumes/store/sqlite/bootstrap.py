@@ -1,5 +1,6 @@
 """Open a store in a file; exactly one of those who want it creates or upgrades it."""
 
+import contextlib
 import errno
 import os
 import time
@@ -215,7 +216,9 @@ def _is_prepared(path: Path, life: FileLock, *, upgrade: bool, timeout_s: float)
         if not life.acquire(timeout_s=0):
             return False
         if state == "empty":
-            _own(path)
+            with contextlib.suppress(FileExistsError):
+                create_private(path)
+            path.chmod(0o600)
         if _state(engine, path) != "current":
             _stamp(engine)
             upgrade_file(sqlite_engine(path, transactions=True), path)
@@ -223,14 +226,6 @@ def _is_prepared(path: Path, life: FileLock, *, upgrade: bool, timeout_s: float)
         return True
     finally:
         engine.dispose()
-
-
-def _own(path: Path) -> None:
-    """Create the file, or make an empty one that is there its owner's alone."""
-    try:
-        create_private(path)
-    except FileExistsError:
-        path.chmod(0o600)
 
 
 def _state(engine: Engine, path: Path) -> str:
