@@ -59,8 +59,10 @@ def back_up(
     InvalidArgument for `keep` without a folder, and for a folder that is not there or cannot be
     written in; StoreIncompatible for a store that turns out to be damaged; StoreUnavailable.
     """
-    path = _path_in(destination, clock)
-    if keep is not None and not destination.is_dir():
+    path = destination
+    if destination.is_dir():
+        path = destination / f"resumes-{stamp(clock())}.db"
+    elif keep is not None:
         raise InvalidArgument(f"{destination} is not a folder: --keep needs a folder of backups")
     check_free(path, "choose another file, or a folder")
     refuse_stray_logs(path)
@@ -71,12 +73,6 @@ def back_up(
     size_bytes = path.stat().st_size
     removed = [] if keep is None else _prune(path, keep)
     return Backup(path, size_bytes, removed)
-
-
-def _path_in(destination: Path, clock: Clock) -> Path:
-    if destination.is_dir():
-        return destination / f"resumes-{stamp(clock())}.db"
-    return destination
 
 
 def _take(store: Store, new: Path, path: Path, on_progress: OnProgress) -> None:
