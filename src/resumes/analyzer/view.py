@@ -25,8 +25,6 @@ from resumes.analyzer.schema import (
     Format,
     SectionType,
 )
-from resumes.analyzer.validation import validate
-from resumes.errors import Issue
 
 
 def public_view(
@@ -169,17 +167,6 @@ def _iter_items(stored: Mapping[str, Any]) -> Iterator[tuple[SectionType, dict[s
             for item in items:
                 if type(item) is dict:
                     yield SECTION_TYPES[name], item
-
-
-def stored_warnings(document: str | bytes) -> tuple[Issue, ...]:
-    """Return the warnings about a stored document, but for those about what the service sets itself.
-
-    At most 50, in document order, and then one that counts the rest. Section types that were
-    admitted when it was stored are taken as admitted.
-    """
-    stored = take_out(orjson.loads(document))
-    accepted = Format(extra_section_types=frozenset(stored["sections"]))
-    return validate(stored, accepted).all_warnings()
 
 
 MAX_FILENAME_BYTES = 120

@@ -27,9 +27,8 @@ from resumes.store.accounts import AccountInfo, ResumeCounter
 from resumes.store.addresses import find_without_secrets
 from resumes.store.api_keys import KeyState
 from resumes.store.closed import read_facts
-from resumes.store.locks import find_holders
+from resumes.store.locks import PROC, find_holders, name_processes
 from resumes.store.plans import PlanInfo
-from resumes.store.processes import PROC, name_processes
 from resumes.store.sqlite.store import refuse_mount_point, refuse_second_name, refuse_special_files
 from resumes.store.store import Size, Store
 from resumes.text import counted, in_bytes

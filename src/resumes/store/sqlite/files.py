@@ -20,8 +20,7 @@ from resumes.errors import Conflict, ResumesError, StoreIncompatible, StoreUnava
 from resumes.filesystems import free_bytes
 from resumes.output_files import JOURNALS, flush
 from resumes.store import migrations
-from resumes.store.locks import FileLock
-from resumes.store.processes import name_processes
+from resumes.store.locks import FileLock, name_processes
 from resumes.store.sqlite.bootstrap import create_private
 from resumes.store.sqlite.store import (
     APPLICATION_ID,
