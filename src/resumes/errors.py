@@ -10,7 +10,7 @@
         InvalidKey              no valid API key
         QuotaReached            the plan's number of resumes is reached
         BusinessPlanRequired    the plan does not include listing and reading over the API
-        NotFound
+        NotFound                no such thing, or none that the account may know of
         Conflict                it exists already, or is still in use
             IdempotencyMismatch the same Idempotency-Key with another body
         StoreError
@@ -97,8 +97,6 @@ class InvalidResume(InvalidInput):
 
 
 class CoverLetter(InvalidInput):
-    """The document says that it is a cover letter."""
-
     code = ErrorCode.COVER_LETTER
 
     def __init__(self) -> None:
@@ -106,7 +104,7 @@ class CoverLetter(InvalidInput):
 
 
 class TooLarge(InvalidInput):
-    """Over the size limit; both sizes in bytes."""
+    """Over the size limit, in bytes."""
 
     code = ErrorCode.TOO_LARGE
 
@@ -116,8 +114,6 @@ class TooLarge(InvalidInput):
 
 
 class InvalidArgument(InvalidInput):
-    """A limit, cursor, name, flag or setting has a value that cannot be used."""
-
     code = ErrorCode.INVALID_ARGUMENT
 
 
@@ -131,8 +127,6 @@ class InvalidKey(ResumesError):
 
 
 class QuotaReached(ResumesError):
-    """The account holds as many resumes as its plan allows."""
-
     code = ErrorCode.QUOTA_REACHED
 
     def __init__(self, *, max_resumes: int) -> None:
@@ -142,8 +136,6 @@ class QuotaReached(ResumesError):
 
 
 class BusinessPlanRequired(ResumesError):
-    """The plan does not include listing and reading over the API."""
-
     code = ErrorCode.BUSINESS_PLAN_REQUIRED
 
     def __init__(self) -> None:
@@ -151,20 +143,14 @@ class BusinessPlanRequired(ResumesError):
 
 
 class NotFound(ResumesError):
-    """There is no such thing, or none that the account may know of."""
-
     code = ErrorCode.NOT_FOUND
 
 
 class Conflict(ResumesError):
-    """It exists already, or something still depends on it."""
-
     code = ErrorCode.CONFLICT
 
 
 class IdempotencyMismatch(Conflict):
-    """The Idempotency-Key was used before, with another body."""
-
     code = ErrorCode.IDEMPOTENCY_MISMATCH
 
     def __init__(self) -> None:
@@ -176,14 +162,10 @@ class StoreError(ResumesError):
 
 
 class StoreUnavailable(StoreError):
-    """Nothing was done; the same call may work later."""
-
     code = ErrorCode.STORE_UNAVAILABLE
 
 
 class OutcomeUnknown(StoreError):
-    """The commit failed, and it is not known whether it took effect."""
-
     code = ErrorCode.OUTCOME_UNKNOWN
 
     def __init__(
@@ -193,6 +175,4 @@ class OutcomeUnknown(StoreError):
 
 
 class StoreIncompatible(StoreError):
-    """Not one of our stores, or damaged, or made by a newer version."""
-
     code = ErrorCode.STORE_INCOMPATIBLE
