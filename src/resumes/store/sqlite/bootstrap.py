@@ -25,6 +25,7 @@ from resumes.store.sqlite.store import (
     sqlite_engine,
 )
 from resumes.store.sqlite.writer import DRIVER_ERRORS
+from resumes.store.statements import driver
 
 
 def create_private(path: Path) -> None:
@@ -42,16 +43,14 @@ def upgrade_file(engine: Engine, path: Path) -> None:
     `<name>.before-<revision>`, beside it.
     """
     with engine.connect() as connection:
-        driver_connection = connection.connection.driver_connection
-        assert driver_connection is not None
         older = migrations.find_state(connection, str(path)) == "older"
         connection.rollback()
         if older:
             backup = path.with_name(f"{path.name}.before-{migrations.list_revisions()[-1]}")
             backup.unlink(missing_ok=True)
             create_private(backup)
-            driver_connection.execute("VACUUM INTO ?", [str(backup)])
-        driver_connection.execute("PRAGMA foreign_keys=OFF")
+            driver(connection).execute("VACUUM INTO ?", [str(backup)])
+        driver(connection).execute("PRAGMA foreign_keys=OFF")
         with connection.begin():
             before = _row_counts(connection)
             migrations.run(connection)
@@ -220,7 +219,9 @@ def _is_prepared(path: Path, life: FileLock, *, upgrade: bool, timeout_s: float)
                 create_private(path)
             path.chmod(0o600)
         if _state(engine, path) != "current":
-            _stamp(engine)
+            with engine.connect() as connection:
+                connection.exec_driver_sql(f"PRAGMA application_id={APPLICATION_ID}")
+                connection.exec_driver_sql("PRAGMA journal_mode=WAL").fetchall()
             upgrade_file(sqlite_engine(path, transactions=True), path)
         life.acquire(shared=True, timeout_s=0)
         return True
@@ -240,9 +241,3 @@ def _state(engine: Engine, path: Path) -> str:
                 f"{path} is a database of another program; choose another file with --database"
             )
         return migrations.find_state(connection, str(path))
-
-
-def _stamp(engine: Engine) -> None:
-    with engine.connect() as connection:
-        connection.exec_driver_sql(f"PRAGMA application_id={APPLICATION_ID}")
-        connection.exec_driver_sql("PRAGMA journal_mode=WAL").fetchall()

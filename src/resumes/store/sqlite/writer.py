@@ -316,7 +316,12 @@ class SqliteWriter(WriteQueue):
                 return
             except Exception as error:  # noqa: BLE001 - rolled back, whatever it is, and handed on
                 if len(batch) == 1:
-                    batch[0].outcome = _explain(error)
+                    batch[0].outcome = error
+                    if isinstance(error, DRIVER_ERRORS):
+                        batch[0].outcome = StoreUnavailable(
+                            f"The store could not write ({message_of(error)}); nothing was done, "
+                            "try again"
+                        )
                     return
                 self._warn("A batch of writes was rolled back; retrying them one by one", error)
                 for write in batch:
@@ -354,7 +359,7 @@ class SqliteWriter(WriteQueue):
             )
         except DRIVER_ERRORS as error:
             raise StoreUnavailable(
-                f"The store could not be written to ({getattr(error, 'orig', error)}); nothing was done, try again"
+                f"The store could not be written to ({message_of(error)}); nothing was done, try again"
             ) from error
 
     def _check_disk(self) -> None:
@@ -432,14 +437,6 @@ class SqliteWriter(WriteQueue):
 def _settle_all(batch: list[Write], outcome: ResumesError) -> None:
     for write in batch:
         write.outcome = outcome
-
-
-def _explain(error: BaseException) -> BaseException:
-    if isinstance(error, DRIVER_ERRORS):
-        return StoreUnavailable(
-            f"The store could not write ({message_of(error)}); nothing was done, try again"
-        )
-    return error
 
 
 def message_of(error: BaseException) -> str:
