@@ -203,7 +203,9 @@ def _names_cover_letter(name: str) -> bool:
 
 def validate(document: dict[str, Any], accepted: Format) -> Findings:
     """Check a document against the format."""
-    findings = Findings(has_third_column=_is_multicolumn(document))
+    style = document.get("style")
+    is_multicolumn = type(style) is dict and style.get("layout") == MULTICOLUMN
+    findings = Findings(has_third_column=is_multicolumn)
     for required in ("header", "sections"):
         if required not in document:
             findings.missing(required)
@@ -226,11 +228,6 @@ def validate(document: dict[str, Any], accepted: Format) -> Findings:
             case _:
                 check_other(value, name, findings)
     return findings
-
-
-def _is_multicolumn(document: dict[str, Any]) -> bool:
-    style = document.get("style")
-    return type(style) is dict and style.get("layout") == MULTICOLUMN
 
 
 def _check_sections(sections: dict[str, Any], accepted: Format, findings: Findings) -> None:
