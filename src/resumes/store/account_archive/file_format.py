@@ -95,10 +95,6 @@ def _items(value: str) -> str:
     return value
 
 
-def _from_hex(value: Any) -> Any:
-    return bytes.fromhex(value) if isinstance(value, str) else value
-
-
 def _whole(pattern: re.Pattern[str]) -> Any:
     return Field(pattern=f"^{pattern.pattern}$")
 
@@ -113,7 +109,10 @@ Id = Annotated[str, _whole(RESUME_ID)]
 Name = Annotated[str, _whole(NAME)]
 Number = Annotated[int, Field(ge=0, le=2**31 - 1)]
 BigNumber = Annotated[int, Field(ge=0, le=2**63 - 1)]
-Bytes = Annotated[bytes, BeforeValidator(_from_hex)]
+Bytes = Annotated[
+    bytes,
+    BeforeValidator(lambda value: bytes.fromhex(value) if isinstance(value, str) else value),
+]
 Sha256 = Annotated[Bytes, Field(min_length=32, max_length=32)]
 
 
