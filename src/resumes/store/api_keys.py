@@ -274,7 +274,8 @@ def rotate_key(store: Store, key_id: str, *, grace: timedelta = DEFAULT_GRACE) -
     old = get_key(store, key_id)
     if old.state is not KeyState.ACTIVE:
         raise Conflict(f"The key {key_id} is {old.state}; create a new one instead")
-    if old.replaced_by is not None and _is_active(store, old.replaced_by):
+    successors = _read_keys(store, SELECT_KEYS.where(api_keys.c.id == old.replaced_by))
+    if any(key.state is KeyState.ACTIVE for key in successors):
         raise Conflict(
             f"The key {key_id} was already replaced by {old.replaced_by}. Rotate that one, or create "
             f"another with `resumes keys create {old.account}`"
@@ -299,11 +300,6 @@ def rotate_key(store: Store, key_id: str, *, grace: timedelta = DEFAULT_GRACE) -
 
     store.write(change)
     return new
-
-
-def _is_active(store: Store, key_id: str) -> bool:
-    found = _read_keys(store, SELECT_KEYS.where(api_keys.c.id == key_id))
-    return any(key.state is KeyState.ACTIVE for key in found)
 
 
 def _check_key_name(name: str) -> None:
