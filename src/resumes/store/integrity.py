@@ -141,7 +141,11 @@ def _iter_sqlite(store: Store) -> Iterator[Flaw]:
             check = text(f"PRAGMA integrity_check({MAX_REPORT_LINES})")
             report = connection.execute(check).scalars().all()
             foreign_code = find_foreign_code(connection)
-            broken = _foreign_keys(connection)
+            rows = connection.execute(text("PRAGMA foreign_key_check"))
+            # Rows of accounts that do not exist are found on every engine.
+            broken = Counter(
+                (table, parent) for table, _, parent, _ in rows if parent != "accounts"
+            )
             damaged_texts = _count_damaged_texts(connection)
     except StoreIncompatible as error:
         yield Flaw(Defect.DAMAGED, 1, error.message, BACKUP)
@@ -179,13 +183,6 @@ def _is_utf8(content: bytes | None) -> bool:
     except UnicodeDecodeError:
         return False
     return True
-
-
-def _foreign_keys(connection: Connection) -> Counter[tuple[str, str]]:
-    """Return how many rows of a table name a row of another one that is not there."""
-    rows = connection.execute(text("PRAGMA foreign_key_check"))
-    # Rows of accounts that do not exist are found on every engine.
-    return Counter((table, parent) for table, _, parent, _ in rows if parent != accounts.name)
 
 
 # Questions about all accounts
