@@ -92,7 +92,9 @@ class PostgresStore(Store):
         try:
             yield connection
         except DRIVER_ERRORS as error:
-            if classify_error(error) is ErrorClass.UNAVAILABLE or self._is_reader_lost():
+            # Whatever error the server gave.
+            is_lost = connection.invalidated or driver(connection).closed
+            if is_lost or classify_error(error) is ErrorClass.UNAVAILABLE:
                 self._drop_reader()
             raise explain(error, self.label) from error
         except UnicodeEncodeError as error:
@@ -113,11 +115,6 @@ class PostgresStore(Store):
             self._readers.connection = connection
             self._connections.add(connection)
         return connection
-
-    def _is_reader_lost(self) -> bool:
-        """Return whether this thread's connection has ended, whatever error the server gave."""
-        connection: Connection = self._readers.connection
-        return connection.invalidated or bool(driver(connection).closed)
 
     def _drop_reader(self) -> None:
         """Close this thread's reading connection."""
