@@ -91,14 +91,11 @@ def _remove_abandoned(parent: Path) -> None:
     with contextlib.suppress(OSError):
         for one in parent.glob(f"{SCRATCH_PREFIX}*{SCRATCH_SUFFIX}"):
             found = one.lstat()
-            if stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid():
-                _remove_if_abandoned(one)
-
-
-def _remove_if_abandoned(folder: Path) -> None:
-    with contextlib.suppress(OSError), contextlib.closing(FileLock(folder / IN_USE)) as lock:
-        if lock.acquire(timeout_s=0):
-            shutil.rmtree(folder, ignore_errors=True)
+            if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
+                continue
+            with contextlib.suppress(OSError), contextlib.closing(FileLock(one / IN_USE)) as lock:
+                if lock.acquire(timeout_s=0):
+                    shutil.rmtree(one, ignore_errors=True)
 
 
 @contextlib.contextmanager
