@@ -42,11 +42,7 @@ def escaped(text: str) -> str:
 
     Backslashes stay as they are: it is for people to read, not to be parsed.
     """
-    return replaced(text, _escape)
-
-
-def _escape(char: str) -> str:
-    return char.encode("unicode_escape").decode("ascii")
+    return replaced(text, lambda char: char.encode("unicode_escape").decode("ascii"))
 
 
 def escaped_json(text: str) -> str:
