@@ -176,11 +176,6 @@ class FilePage:
     next: Position | None
 
 
-def place_of(file: FileRow) -> Position:
-    """Return the place of the file, as long as it has this outcome."""
-    return Position(file.outcome, file.claim_id)
-
-
 def parse_place(text: str) -> Position:
     """Return the place that `str` wrote: `failed:000660cd7eecf8906663e3fc`. Raises InvalidArgument."""
     outcome, _, claim_id = text.partition(":")
@@ -221,7 +216,9 @@ def list_by_outcome(
             if len(ids) > size:
                 break
         files = _find_files(connection, owners, ids[:size])
-    return FilePage(files, place_of(files[-1]) if files and len(ids) > size else None)
+    if not files or len(ids) <= size:
+        return FilePage(files, None)
+    return FilePage(files, Position(files[-1].outcome, files[-1].claim_id))
 
 
 def _outcomes(
