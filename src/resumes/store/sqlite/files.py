@@ -6,7 +6,6 @@ None is opened as a file while this process has it open as a database: that woul
 
 import contextlib
 import os
-import resource
 import shutil
 import stat
 import tempfile
@@ -176,12 +175,6 @@ def transaction_in(
 def check_room(folder: Path, needed_bytes: int) -> None:
     """Raise StoreUnavailable if the folder has no space for a file of this size."""
     needed_bytes += MIN_FREE_BYTES
-    max_bytes, _ = resource.getrlimit(resource.RLIMIT_FSIZE)
-    if max_bytes != resource.RLIM_INFINITY and max_bytes < needed_bytes:
-        raise StoreUnavailable(
-            f"Files are limited to {max_bytes / 1e6:,.1f} MB here (`ulimit -f`), and "
-            f"{needed_bytes / 1e6:,.1f} MB are needed. Raise the limit"
-        )
     free = free_bytes(folder)
     if free < needed_bytes:
         raise StoreUnavailable(

@@ -121,15 +121,6 @@ def _take_rows(store: Store, new: Path, path: Path, on_progress: OnProgress) -> 
         load(lambda: contextlib.nullcontext(source), target, f"sqlite:///{path}", on_progress)
 
 
-def find_newest(folder: Path, *, clock: Clock = system_clock) -> Path | None:
-    """Return the folder's backup whose name is of the latest time; None where there is none.
-
-    One that is named by a time to come may be of any age, and is passed over.
-    """
-    now = folder / f"resumes-{stamp(clock())}.db"
-    return max((path for path in folder.iterdir() if path <= now and _is_ours(path)), default=None)
-
-
 def _prune(made: Path, keep: int) -> list[Path]:
     """Remove older backups that are too many, with what lies beside them; return which those were.
 
@@ -201,18 +192,16 @@ def restore(
     Conflict for a database that is not empty.
     """
     address = parse_address(url)
-    _check_backup(backup, clock)
+    _check_backup(backup)
     if isinstance(address, PostgresAddress):
         return _restore_rows(backup, address, on_progress, clock)
     return _restore_file(backup, address, clock)
 
 
-def _check_backup(backup: Path, clock: Clock) -> None:
+def _check_backup(backup: Path) -> None:
     try:
         if backup.is_dir():
-            newest = find_newest(backup, clock=clock)
-            which = "" if newest is None else f", such as {newest}"
-            raise InvalidArgument(f"{backup} is a folder: choose one file{which}")
+            raise InvalidArgument(f"{backup} is a folder: choose one file")
         if not backup.is_file():
             raise InvalidArgument(f"Backup not found: {backup}")
         backup.open("rb").close()
