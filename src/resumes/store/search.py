@@ -20,12 +20,7 @@ from sqlalchemy import Connection, bindparam, func, literal, select
 from resumes.errors import InvalidArgument
 from resumes.store.identifiers import AFTER_ALL
 from resumes.store.schema import resumes
-from resumes.store.search_index import (
-    EMAIL,
-    TRIGRAM_CHARS,
-    find_candidates,
-    searched_words,
-)
+from resumes.store.search_index import EMAIL, TRIGRAM_CHARS, find_candidates, searched_words
 from resumes.store.statements import Prepared, at_most, first_page, iter_pages
 from resumes.store.store import Store
 from resumes.store.stored_resumes import COLUMNS, MAX_LIMIT, Entry, Page, check_cursor

@@ -21,13 +21,7 @@ from resumes.output_files import JOURNALS, flush
 from resumes.store import migrations
 from resumes.store.locks import FileLock, name_processes
 from resumes.store.sqlite.bootstrap import create_private
-from resumes.store.sqlite.store import (
-    APPLICATION_ID,
-    LOGS,
-    MIN_FREE_BYTES,
-    explain,
-    sqlite_engine,
-)
+from resumes.store.sqlite.store import APPLICATION_ID, LOGS, MIN_FREE_BYTES, explain, sqlite_engine
 from resumes.store.sqlite.writer import DRIVER_ERRORS
 from resumes.store.statements import driver
 from resumes.text import escaped
