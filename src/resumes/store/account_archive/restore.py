@@ -29,6 +29,7 @@ from resumes.store.accounts import (
     ARRIVING,
     AccountInfo,
     check_name,
+    check_plan,
     delete_account,
     delete_by_id,
     find_account,
@@ -43,7 +44,6 @@ from resumes.store.schema import (
     imported_files,
     imported_items,
     key_directory,
-    plans,
     resumes,
 )
 from resumes.store.statements import Prepared
@@ -221,11 +221,7 @@ def _taken(name: str) -> Conflict:
 
 
 def _begin(new: _NewAccount, connection: Connection) -> None:
-    known = connection.execute(select(plans.c.name).order_by(plans.c.name)).scalars().all()
-    if new.plan not in known:
-        raise NotFound(
-            f'Plan not found: "{new.plan[:80]}". Choose one with --plan: {", ".join(known)}'
-        )
+    check_plan(connection, new.plan, hint="Choose one with --plan")
     taken = select(accounts.c.id).where(accounts.c.name == new.name + ARRIVING)
     if connection.execute(taken).first() is not None:
         raise Conflict(f'Somebody else imports the account "{new.name}" at this moment')
