@@ -109,7 +109,7 @@ def import_account(
     file.seek(began)
     store.write(partial(_begin, new))
     try:
-        again = ArchiveReader(file, are_documents_known=True)
+        again = ArchiveReader(file)
         _add_rows(store, new, again, on_progress, slice_rows)
         if again.sha256 != reader.sha256:
             raise InvalidJson("The file changed during the import. Import it again")
