@@ -334,6 +334,12 @@ def _add_slice(some: _Slice, connection: Connection) -> float | None:
     return time.perf_counter() - began_s
 
 
+def _write(some: _Slice) -> Write:
+    deadline = time.monotonic() + DEADLINE_S
+    change = partial(_add_slice, some)
+    return Write(apply_changes, change, deadline=deadline, account_id=some.account_id)
+
+
 def _begin_progress(connection: Connection, account_id: str) -> tuple[int, int, int]:
     while True:
         (number,) = NEXT_NUMBER.run(connection).fetchone()
@@ -450,7 +456,6 @@ class Indexer:
         self._idle_version: int | None = None
         """Of the store when all was indexed."""
         self._newest_us = 0
-        self._is_failing = False
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -462,12 +467,15 @@ class Indexer:
 
     def _run(self) -> None:
         pause_s = self._interval_s
+        is_failing = False
         while not self._stopping.wait(pause_s):
             try:
                 pause_s = self.step()
-                self._is_failing = False
+                is_failing = False
             except Exception as error:  # noqa: BLE001  (the thread's edge: nothing here may end it)
-                self._log(error)
+                if not is_failing:
+                    _log(error)
+                is_failing = True
                 pause_s = self._retry_s
 
     def step(self) -> float:
@@ -486,16 +494,7 @@ class Indexer:
         slices = _read_slices(self._store, behind)
         took_s = self._clock() - began_s
         is_added = False
-        deadline = time.monotonic() + DEADLINE_S
-        writes = [
-            Write(
-                apply_changes,
-                partial(_add_slice, some),
-                deadline=deadline,
-                account_id=some.account_id,
-            )
-            for some in slices
-        ]
+        writes = [_write(some) for some in slices]
         for outcome in self._store.commit(writes):
             if isinstance(outcome, BaseException):
                 raise outcome
@@ -511,11 +510,9 @@ class Indexer:
         share = BUSY_SHARE if more_came or is_busy else IDLE_SHARE
         return took_s * (1 / share - 1)
 
-    def _log(self, error: Exception) -> None:
-        if self._is_failing:
-            return
-        self._is_failing = True
-        if isinstance(error, ResumesError):
-            logger.warning("The search index cannot be updated; will retry: %s", error.message)
-        else:
-            logger.error("The search index cannot be updated; will retry", exc_info=error)
+
+def _log(error: Exception) -> None:
+    if isinstance(error, ResumesError):
+        logger.warning("The search index cannot be updated; will retry: %s", error.message)
+    else:
+        logger.error("The search index cannot be updated; will retry", exc_info=error)
