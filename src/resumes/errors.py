@@ -63,10 +63,12 @@ class ResumesError(Exception):
     """Base of all errors that are shown. `message` says what is wrong, with which value, and what to do."""
 
     code: ClassVar[ErrorCode]
+    default: ClassVar[str]
+    """The message of an error that is given none."""
 
-    def __init__(self, message: str) -> None:
-        super().__init__(message)
-        self.message = message
+    def __init__(self, message: str | None = None) -> None:
+        self.message = self.default if message is None else message
+        super().__init__(self.message)
 
 
 class InvalidInput(ResumesError):
@@ -98,9 +100,7 @@ class InvalidResume(InvalidInput):
 
 class CoverLetter(InvalidInput):
     code = ErrorCode.COVER_LETTER
-
-    def __init__(self) -> None:
-        super().__init__("Cover letters cannot be created")
+    default = "Cover letters cannot be created"
 
 
 class TooLarge(InvalidInput):
@@ -121,9 +121,7 @@ class InvalidKey(ResumesError):
     """A missing, malformed, unknown, revoked or expired API key; which of these is not said."""
 
     code = ErrorCode.INVALID_KEY
-
-    def __init__(self) -> None:
-        super().__init__("Invalid API key")
+    default = "Invalid API key"
 
 
 class QuotaReached(ResumesError):
@@ -137,9 +135,7 @@ class QuotaReached(ResumesError):
 
 class BusinessPlanRequired(ResumesError):
     code = ErrorCode.BUSINESS_PLAN_REQUIRED
-
-    def __init__(self) -> None:
-        super().__init__("API access requires a business plan")
+    default = "API access requires a business plan"
 
 
 class NotFound(ResumesError):
@@ -152,9 +148,7 @@ class Conflict(ResumesError):
 
 class IdempotencyMismatch(Conflict):
     code = ErrorCode.IDEMPOTENCY_MISMATCH
-
-    def __init__(self) -> None:
-        super().__init__("Idempotency-Key was already used with a different body")
+    default = "Idempotency-Key was already used with a different body"
 
 
 class StoreError(ResumesError):
@@ -167,11 +161,7 @@ class StoreUnavailable(StoreError):
 
 class OutcomeUnknown(StoreError):
     code = ErrorCode.OUTCOME_UNKNOWN
-
-    def __init__(
-        self, message: str = "Outcome unknown: it may have been done. Look before you try again"
-    ) -> None:
-        super().__init__(message)
+    default = "Outcome unknown: it may have been done. Look before you try again"
 
 
 class StoreIncompatible(StoreError):
