@@ -103,11 +103,7 @@ class _Begun(NamedTuple):
 
 
 class _CommitFailed(Exception):
-    """COMMIT itself failed."""
-
-    def __init__(self, reason: BaseException) -> None:
-        super().__init__()
-        self.reason = reason
+    """COMMIT itself failed, by the error that is the cause."""
 
 
 class SqliteWriter(WriteQueue):
@@ -332,7 +328,7 @@ class SqliteWriter(WriteQueue):
         except StoreUnavailable as error:
             _settle_all(batch, error)
         except _CommitFailed as failed:
-            self._commit_again(batch, failed.reason)
+            self._commit_again(batch, failed.__cause__ or failed)
 
     def _apply(self, batch: list[Write], *, timeout_s: float) -> _Applied:
         """Apply the batch in a transaction that waits for its commit; roll it back on any error.
@@ -391,7 +387,7 @@ class SqliteWriter(WriteQueue):
                 raise StoreUnavailable(FULL) from error
             if isinstance(error, StoreUnavailable) or not isinstance(error, Exception):
                 raise
-            raise _CommitFailed(error) from error
+            raise _CommitFailed from error
         try:
             self._check()
         except StoreUnavailable:
@@ -423,8 +419,8 @@ class SqliteWriter(WriteQueue):
         except Exception as error:  # noqa: BLE001  (whatever it is, it proves nothing)
             _settle_all(batch, OutcomeUnknown())
             self._is_in_doubt = True
-            again = error.reason if isinstance(error, _CommitFailed) else error
-            self._warn("The outcome of a batch of writes is unknown", again)
+            cause = error.__cause__ if isinstance(error, _CommitFailed) else None
+            self._warn("The outcome of a batch of writes is unknown", cause or error)
 
     def _warn(self, what: str, error: BaseException) -> None:
         """Log the error: in one line where its message says everything."""
