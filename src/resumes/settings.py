@@ -279,7 +279,6 @@ def _refuse_unknown_variables() -> None:
 
 
 def _load_file(path: Path) -> dict[str, Any]:
-    """Return the file's values; none if there is no file."""
     try:
         return tomllib.loads(_read_file(path).decode())
     except FileNotFoundError:
@@ -338,7 +337,6 @@ def _read_file(path: Path) -> bytes:
 
 
 def _shown(value: object) -> str:
-    """Return as much of a value as a message repeats."""
     try:
         return str(value)[:MAX_SHOWN_CHARS]
     except (ValueError, RecursionError):  # a number of too many digits, lists in lists
@@ -375,6 +373,5 @@ def _usable(name: str) -> str:
 
 
 def _kinds(name: str) -> tuple[Any, ...]:
-    """Return the type of a setting, and what that is made of."""
     kind = Settings.model_fields[name].annotation
     return (kind, get_origin(kind), *get_args(kind))

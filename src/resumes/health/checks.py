@@ -95,7 +95,6 @@ def iter_font_findings(names: Iterable[str], home: Path) -> Iterator[Finding]:
 
 
 def _samples(names: Iterable[str]) -> tuple[tuple[Script, str], ...]:
-    """Return the most common letters of each script."""
     whole: dict[Script, Counter[str]] = defaultdict(Counter)
     for name in names:
         for script, letters in find_scripts(name).items():

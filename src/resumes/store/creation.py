@@ -256,8 +256,6 @@ def apply_creations(
 
 @dataclass(slots=True)
 class _Rows:
-    """Rows to insert for one account's share of a batch."""
-
     resumes: list[dict[str, Any]] = field(default_factory=list)
     documents: list[dict[str, Any]] = field(default_factory=list)
     digests: dict[bytes, str] = field(default_factory=dict)

@@ -157,7 +157,6 @@ def _array_rows(
 
 
 def _hashes(number: int, trigrams: Iterable[str]) -> str:
-    """Return an account's trigrams as the text of an array."""
     return f"{{{','.join(sorted(_hash(f'{number} {trigram}') for trigram in trigrams))}}}"
 
 
@@ -349,7 +348,6 @@ def _begin_progress(connection: Connection, account_id: str) -> tuple[int, int, 
 
 
 def _last_id(position_us: int) -> str:
-    """Return the last id that there may be at a position."""
     return resume_id(position_us, "f" * 8)
 
 

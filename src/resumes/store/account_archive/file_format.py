@@ -408,7 +408,6 @@ class ArchiveReader:
 
 
 def _shown(value: Any) -> str:
-    """Return the value of a line as a message names it."""
     if value is None:
         return "null"
     if isinstance(value, dict | list):

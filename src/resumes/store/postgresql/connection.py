@@ -176,7 +176,6 @@ class TimeoutConnection(psycopg.Connection[Any]):
 
 
 def _converse(pgconn: Any, statements: Iterable[_Statement]) -> PQGen[list[PGresult]]:
-    """Send the statements in one message, and return their results."""
     pgconn.enter_pipeline_mode()
     for statement in statements:
         if len(statement.rows) > 1:

@@ -117,7 +117,6 @@ class PostgresStore(Store):
         return connection
 
     def _drop_reader(self) -> None:
-        """Close this thread's reading connection."""
         connection: Connection = self._readers.connection
         self._readers.connection = None
         self._connections.discard(connection)

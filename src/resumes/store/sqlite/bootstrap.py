@@ -183,7 +183,6 @@ def _refuse_strangers(path: Path) -> None:
 
 
 def _prepare(path: Path, life: FileLock, *, upgrade: bool, timeout_s: float) -> None:
-    """Create or upgrade the file if need be, and hold `life` shared."""
     ends_at = time.monotonic() + timeout_s
     while not _is_prepared(path, life, upgrade=upgrade, timeout_s=timeout_s):
         # Someone else holds it: perhaps another new process that wants the same. Let go, so

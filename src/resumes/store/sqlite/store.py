@@ -121,7 +121,6 @@ def _describe_second_name(file: Path) -> str:
 
 
 def _find_sibling(file: Path) -> str | None:
-    """Return another name of the file in its folder."""
     with contextlib.suppress(OSError), os.scandir(file.parent) as entries:
         inode = file.stat().st_ino
         for entry in entries:
