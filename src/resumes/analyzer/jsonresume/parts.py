@@ -54,11 +54,6 @@ def find_moment(text: str) -> Moment | None:
     return None
 
 
-def is_ongoing(end: Any) -> bool:
-    """Return whether an end says that there is none yet: `Present`, `current`."""
-    return type(end) is str and end.strip().lower() in _ONGOING
-
-
 def find_written_date(year: Any, month: Any) -> str | None:
     """Return the month as JSON Resume writes it, `2020-01`; None without a year that it can write.
 
@@ -144,19 +139,16 @@ def parse_place(line: str) -> Mapping[str, str]:
         if word and not word.isspace():
             words.append(word)
             is_third = position > 1
-    country = _find_country(words[-1], is_third=is_third) if words else None
+    country = None
+    if words:
+        is_country = words[-1] in _COUNTRIES and (is_third or words[-1] not in _NAMES)
+        country = words[-1] if is_country else _CODES.get(words[-1])
     if country is not None:
         words.pop()
     # Of a single word nobody can tell; a city it is.
     region = words.pop() if len(words) > 1 else ""
     place = {"city": _SEPARATOR.join(words), "region": region, "countryCode": country or ""}
     return {name: word for name, word in place.items() if word}
-
-
-def _find_country(word: str, *, is_third: bool) -> str | None:
-    if word in _COUNTRIES and (is_third or word not in _NAMES):
-        return word
-    return _CODES.get(word)
 
 
 Fields = Mapping[str, Any]
@@ -363,7 +355,9 @@ class DateSpan:
     def read(self, entry: EntryReader, /) -> Fields:
         start = _read_moment(entry, "startDate")
         span = _end_of_span("from", start)
-        if is_ongoing(entry.get("endDate")) or (start and not entry.has("endDate")):
+        end = entry.get("endDate")
+        is_ongoing = type(end) is str and end.strip().lower() in _ONGOING
+        if is_ongoing or (start and not entry.has("endDate")):
             entry.pass_over("endDate")
             span["isOngoing"] = True
         else:
