@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
+from functools import partial
 from typing import Any, NamedTuple
 
 from sqlalchemy import (
@@ -235,12 +236,8 @@ def create_key(
     expires_at = None if lifetime is None else later(now_us, lifetime)
     _check_key_name(name)
     new = NewKey(identifiers.key_id(), new_secret())
-
-    def change(connection: Connection) -> None:
-        account_id = lock_open_account(connection, account)
-        _add_key(connection, account_id, new, name, timestamp(now_us), expires_at=expires_at)
-
-    store.write(change)
+    add = partial(_add_key, account, new, name, timestamp(now_us), expires_at=expires_at)
+    store.write(add)
     return new
 
 
@@ -254,12 +251,7 @@ def import_key(store: Store, account: str, secret: str, *, name: str = "") -> st
     _check_key_name(name)
     new = NewKey(identifiers.key_id(), secret)
     now = timestamp(store.clock())
-
-    def change(connection: Connection) -> None:
-        account_id = lock_open_account(connection, account)
-        _add_key(connection, account_id, new, name, now, shown_at=now)
-
-    store.write(change)
+    store.write(partial(_add_key, account, new, name, now, shown_at=now))
     return new.id
 
 
@@ -285,9 +277,8 @@ def rotate_key(store: Store, key_id: str, *, grace: timedelta = DEFAULT_GRACE) -
     new = NewKey(identifiers.key_id(), new_secret())
 
     def change(connection: Connection) -> None:
-        account_id = lock_open_account(connection, old.account)
+        account_id = _add_key(old.account, new, old.name, timestamp(now_us), connection)
         _check_unchanged(connection, account_id, old)
-        _add_key(connection, account_id, new, old.name, timestamp(now_us))
         is_longer = api_keys.c.expires_at.is_(None) | (api_keys.c.expires_at > ends_at)
         connection.execute(
             update(api_keys)
@@ -310,15 +301,17 @@ def _check_key_name(name: str) -> None:
 
 
 def _add_key(
-    connection: Connection,
-    account_id: str,
+    account: str,
     new: NewKey,
     name: str,
     now: str,
+    connection: Connection,
     *,
     shown_at: str | None = None,
     expires_at: str | None = None,
-) -> None:
+) -> str:
+    """Lock the account, add the key and return the account's id."""
+    account_id = lock_open_account(connection, account)
     key_hash = hash_key(new.secret)
     if connection.execute(
         select(key_directory.c.key_id).where(key_directory.c.key_hash == key_hash)
@@ -338,6 +331,7 @@ def _add_key(
     connection.execute(
         insert(key_directory).values(key_hash=key_hash, account_id=account_id, key_id=new.id)
     )
+    return account_id
 
 
 def _check_unchanged(connection: Connection, account_id: str, old: KeyInfo) -> None:
