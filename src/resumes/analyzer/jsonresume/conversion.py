@@ -131,7 +131,9 @@ class Conversion:
     def _row_for(self, entry: EntryReader, rows: Sequence[SectionMapping]) -> SectionMapping:
         """Return the first row that takes the entry, or a spare one when that is full."""
         row = next(
-            row for row in rows if row.needs is None or find_text(entry.get(row.needs)) is not None
+            row
+            for row in rows
+            if row.needs is None or (find_text(entry.get(row.needs)) or "").strip()
         )
         if self._is_full(row):
             for spare in _spare_rows(row.key):
