@@ -6,9 +6,10 @@ given shown fields only: texts that are not empty, lists with an entry that coun
 """
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple
 
 from resumes.analyzer.fields import MAX_LIST_ENTRIES, MAX_TEXT_CHARS
 from resumes.analyzer.findings import printable
@@ -155,20 +156,21 @@ Fields = Mapping[str, Any]
 PARAGRAPH_BREAK = "\n\n"
 
 
-class PropertyMapping(Protocol):
+class PropertyMapping(ABC):
     """One correspondence. Fields without a value are left out of what is read and written."""
 
-    @property
-    def names(self) -> Sequence[str]:
-        """The fields of the entry."""
+    names: Sequence[str]
+    """The fields of the entry."""
 
-    @property
-    def fields(self) -> Sequence[str]:
-        """The fields of the item."""
+    fields: Sequence[str]
+    """The fields of the item."""
 
+    @abstractmethod
     def read(self, entry: EntryReader, /) -> Fields: ...
 
-    def write(self, item: Fields, /) -> Fields: ...
+    def write(self, item: Fields, /) -> Fields:
+        """Return the first field of the item under the first name, as most of them are written."""
+        return present(self.names[0], item.get(self.fields[0]))
 
 
 def present(name: str, value: Any) -> Fields:
@@ -176,7 +178,7 @@ def present(name: str, value: Any) -> Fields:
     return {name: value} if value else {}
 
 
-class PlainText:
+class PlainText(PropertyMapping):
     """A text. Read from the first of the names that has one, written to the first."""
 
     def __init__(self, field: str, *names: str) -> None:
@@ -185,9 +187,6 @@ class PlainText:
 
     def read(self, entry: EntryReader, /) -> Fields:
         return present(self.fields[0], entry.find_text(*self.names))
-
-    def write(self, item: Fields, /) -> Fields:
-        return present(self.names[0], item.get(self.fields[0]))
 
 
 class Paragraphs(PlainText):
@@ -216,7 +215,7 @@ class Paragraphs(PlainText):
         return [{self.fields[0]: part} for part in parts if part.strip()]
 
 
-class Texts:
+class Texts(PropertyMapping):
     """A list of texts."""
 
     def __init__(self, field: str, name: str) -> None:
@@ -246,7 +245,7 @@ class Keywords(Texts):
         return present(self.names[0], words if len(words) <= MAX_LIST_ENTRIES else [text])
 
 
-class Joined:
+class Joined(PropertyMapping):
     """Several texts that are one in the analyzer format, in the order of the names.
 
     `taken_apart` gives the texts back, one for each name, empty where there is none.
@@ -297,7 +296,7 @@ def award_parts(text: str) -> tuple[str, str, str]:
     return "", "", text
 
 
-class Score:
+class Score(PropertyMapping):
     """A grade; written with the highest possible one, if that is known: `3.7/4.0`.
 
     Read as a grade alone, unless that would be too long for one.
@@ -318,11 +317,11 @@ class Score:
         return present("score", f"{grade}/{highest}" if grade and highest else grade)
 
 
-class Location:
+class Location(PropertyMapping):
     """A place on one line; an object of city, region and country is read as well."""
 
     fields = ("location",)
-    names: tuple[str, ...] = ("location",)
+    names = ("location",)
 
     def read(self, entry: EntryReader, /) -> Fields:
         if type(entry.get("location")) is not dict:
@@ -330,9 +329,6 @@ class Location:
         with entry.inner("location") as place:
             words = [place.find_text(name) for name in ("city", "region", "countryCode")]
         return present("location", place_line(*words))
-
-    def write(self, item: Fields, /) -> Fields:
-        return present("location", item.get("location"))
 
 
 class Home(Location):
@@ -342,7 +338,7 @@ class Home(Location):
         return present("location", parse_place(item.get("location", "")))
 
 
-class DateSpan:
+class DateSpan(PropertyMapping):
     """From when to when. Without an end it goes on.
 
     A span of the analyzer format that neither ends nor goes on reads as its beginning alone, so
@@ -370,7 +366,7 @@ class DateSpan:
         return {**present("startDate", start), **present("endDate", end)}
 
 
-class Release:
+class Release(PropertyMapping):
     """A single date, which is where a date range begins; nothing goes on."""
 
     fields = ("dateRange",)
@@ -409,7 +405,7 @@ def _written_span(item: Fields) -> tuple[str | None, str | None]:
     )
 
 
-class Fluency:
+class Fluency(PropertyMapping):
     """How well a language is spoken: the words as they are, and the level that they mean, if known.
 
     Written are the words, or such as mean the level when there are none.
@@ -426,7 +422,7 @@ class Fluency:
         return present("fluency", item.get("levelText") or FLUENCIES.get(item.get("level", 0)))
 
 
-class Network:
+class Network(PropertyMapping):
     """A social network: its name is the title; the icon goes by it and is not written."""
 
     fields = ("title", "icon")
@@ -437,11 +433,8 @@ class Network:
         icon = NETWORK_ICONS.get(network.strip().lower())
         return {**present("title", network), **present("icon", icon)}
 
-    def write(self, item: Fields, /) -> Fields:
-        return present("network", item.get("title"))
 
-
-class Link:
+class Link(PropertyMapping):
     """The address of a profile, or without one the user's name.
 
     A name beside an address has no place; nothing is told when the address says it too. A link
