@@ -135,7 +135,6 @@ class PostgresStore(Store):
         for connection in [*self._connections]:
             with contextlib.suppress(*DRIVER_ERRORS):
                 connection.close()
-        self._read_engine.dispose()
 
 
 @contextlib.contextmanager
@@ -175,5 +174,3 @@ def _transaction(engine: Engine, label: str) -> Iterator[Connection]:
             yield connection
     except DRIVER_ERRORS as error:
         raise explain(error, label) from error
-    finally:
-        engine.dispose()

@@ -171,15 +171,12 @@ def _refuse_strangers(path: Path) -> None:
     """
     if not path.exists() or path.stat().st_size == 0:
         return
-    engine = sqlite_engine(path, transactions=False)
     try:
-        _state(engine, path)
+        _state(sqlite_engine(path, transactions=False), path)
     except DRIVER_ERRORS as error:
         explained = explain(error, path)
         if isinstance(explained, StoreIncompatible):
             raise explained from error
-    finally:
-        engine.dispose()
 
 
 def _prepare(path: Path, life: FileLock, *, upgrade: bool, timeout_s: float) -> None:
@@ -203,29 +200,26 @@ def _is_prepared(path: Path, life: FileLock, *, upgrade: bool, timeout_s: float)
     if not life.acquire(shared=True, timeout_s=timeout_s):
         raise StoreUnavailable(f"The store {path} is being migrated or restored; try again later")
     engine = sqlite_engine(path, transactions=False)
-    try:
-        is_file = path.exists() and path.stat().st_size > 0
-        state = _state(engine, path) if is_file else "empty"
-        if state == "current":
-            return True
-        if not upgrade:
-            what = "empty" if state == "empty" else "older than this program"
-            raise StoreIncompatible(f"The store {path} is {what}. Run `resumes db upgrade`")
-        if not life.acquire(timeout_s=0):
-            return False
-        if state == "empty":
-            with contextlib.suppress(FileExistsError):
-                create_private(path)
-            path.chmod(0o600)
-        if _state(engine, path) != "current":
-            with engine.connect() as connection:
-                connection.exec_driver_sql(f"PRAGMA application_id={APPLICATION_ID}")
-                connection.exec_driver_sql("PRAGMA journal_mode=WAL").fetchall()
-            upgrade_file(sqlite_engine(path, transactions=True), path)
-        life.acquire(shared=True, timeout_s=0)
+    is_file = path.exists() and path.stat().st_size > 0
+    state = _state(engine, path) if is_file else "empty"
+    if state == "current":
         return True
-    finally:
-        engine.dispose()
+    if not upgrade:
+        what = "empty" if state == "empty" else "older than this program"
+        raise StoreIncompatible(f"The store {path} is {what}. Run `resumes db upgrade`")
+    if not life.acquire(timeout_s=0):
+        return False
+    if state == "empty":
+        with contextlib.suppress(FileExistsError):
+            create_private(path)
+        path.chmod(0o600)
+    if _state(engine, path) != "current":
+        with engine.connect() as connection:
+            connection.exec_driver_sql(f"PRAGMA application_id={APPLICATION_ID}")
+            connection.exec_driver_sql("PRAGMA journal_mode=WAL").fetchall()
+        upgrade_file(sqlite_engine(path, transactions=True), path)
+    life.acquire(shared=True, timeout_s=0)
+    return True
 
 
 def _state(engine: Engine, path: Path) -> str:

@@ -153,17 +153,14 @@ def transaction_in(
     A draft keeps no log: after an error, or a kill, it is of no use. `shown` is its path in errors.
     Raises StoreUnavailable and StoreIncompatible.
     """
-    engine = sqlite_engine(path, transactions=True)
     try:
-        with engine.connect() as connection:
+        with sqlite_engine(path, transactions=True).connect() as connection:
             if is_draft:
                 driver(connection).execute("PRAGMA journal_mode=OFF").fetchall()
             with connection.begin():
                 yield connection
     except DRIVER_ERRORS as error:
         raise explain(error, shown or path) from error
-    finally:
-        engine.dispose()
 
 
 def check_room(folder: Path, needed_bytes: int) -> None:
@@ -189,15 +186,12 @@ def vacuum_into(store_path: Path, copy: Path, on_progress: Callable[[int], None]
         on_progress(copy.stat().st_size)
         return 0
 
-    engine = sqlite_engine(store_path, transactions=False)
     try:
-        with engine.connect() as connection:
+        with sqlite_engine(store_path, transactions=False).connect() as connection:
             driver(connection).set_progress_handler(report, PROGRESS_STEPS)
             driver(connection).execute("VACUUM INTO ?", [str(copy)])
     except DRIVER_ERRORS as error:
         raise explain(error, store_path) from error
-    finally:
-        engine.dispose()
 
 
 def find_foreign_code(connection: Connection) -> list[tuple[str, str]]:
@@ -220,9 +214,8 @@ def examine(path: Path, shown: Path) -> None:
 
     `shown` is its path in errors.
     """
-    engine = sqlite_engine(path, transactions=False)
     try:
-        with engine.connect() as connection:
+        with sqlite_engine(path, transactions=False).connect() as connection:
             if connection.exec_driver_sql("PRAGMA application_id").scalar_one() != APPLICATION_ID:
                 raise StoreIncompatible(f"{shown} is not a store of this program")
             if migrations.find_state(connection, str(shown)) == "empty":
@@ -243,8 +236,6 @@ def examine(path: Path, shown: Path) -> None:
     except DRIVER_ERRORS as error:
         cause = getattr(error, "orig", error)
         raise StoreIncompatible(f"{shown} is not a store, or damaged: {cause}") from error
-    finally:
-        engine.dispose()
 
 
 def is_database(path: Path) -> bool:

@@ -240,8 +240,7 @@ class SqliteStore(Store):
             path, transactions=False, query_only=True, cache_bytes=read_cache_bytes
         )
         # The writer thread waits for others itself, and an event loop that begins a turn must not.
-        self._write_engine = sqlite_engine(path, transactions=True, waits=False)
-        self._write_connection = self._write_engine.connect()
+        self._write_connection = sqlite_engine(path, transactions=True, waits=False).connect()
         self._identity = Identity(path)  # now that the log is there
         self._write_lock = FileLock(path.with_name(path.name + ".writer"))
         self._checked_s = self._truncated_s = 0.0
@@ -325,8 +324,6 @@ class SqliteStore(Store):
     def _disconnect(self) -> None:
         for connection in [*self._connections, self._write_connection]:
             connection.close()
-        self._write_engine.dispose()
-        self._read_engine.dispose()
         self._write_lock.close()
         self._life.close()
 

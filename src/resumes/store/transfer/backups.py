@@ -281,17 +281,14 @@ def _read_replaced(path: Path) -> _Replaced | None:
             refuse_second_name(path)
         except StoreUnavailable:
             return None  # SQLite would apply the log, which may be older than the file
-    engine = sqlite_engine(path, transactions=False)
     try:
-        with engine.connect() as connection:
+        with sqlite_engine(path, transactions=False).connect() as connection:
             last_ids = dict(LAST_IDS.run(connection).fetchall())
             store_id = read_facts(connection).store_id
             connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)").all()
             return _Replaced(last_ids, store_id)
     except DRIVER_ERRORS:
         return None
-    finally:
-        engine.dispose()
 
 
 def _lift(connection: Connection, now_us: int, last_ids: Mapping[str, int]) -> None:
