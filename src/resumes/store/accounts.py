@@ -40,7 +40,7 @@ from resumes.store.schema import (
     resumes,
 )
 from resumes.store.statements import Prepared
-from resumes.store.store import Store, lock_account
+from resumes.store.store import Store, change_count, lock_account
 
 NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")
 FIRST_PLAN = "free"
@@ -326,11 +326,7 @@ def _delete_slice(connection: Connection, account_id: str) -> int:
     deleted = connection.execute(
         delete(resumes).where(resumes.c.account_id == account_id, resumes.c.id.in_(some))
     ).rowcount
-    connection.execute(
-        update(account_usage)
-        .where(account_usage.c.account_id == account_id)
-        .values(resume_count=account_usage.c.resume_count - deleted)
-    )
+    change_count(connection, account_id, -deleted)
     # Every entry has a resume, so none is left when the last resume is deleted.
     search_index.remove_oldest(connection, account_id, SLICE_RESUMES)
     return deleted

@@ -213,6 +213,13 @@ class Store(ABC):
         self.close()
 
 
+def change_count(connection: Connection, account_id: str, resumes: int) -> None:
+    """Add so many to the account's number of resumes, in the caller's transaction."""
+    count = account_usage.c.resume_count + resumes
+    this = account_usage.c.account_id == account_id
+    connection.execute(update(account_usage).where(this).values(resume_count=count))
+
+
 LOCK_ACCOUNT = Prepared(
     select(account_usage.c.resume_count)
     .where(account_usage.c.account_id == bindparam("account_id"))

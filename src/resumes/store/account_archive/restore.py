@@ -47,7 +47,7 @@ from resumes.store.schema import (
     resumes,
 )
 from resumes.store.statements import Prepared
-from resumes.store.store import Store, lock_account
+from resumes.store.store import Store, change_count, lock_account
 
 MAX_LOG_BYTES: Final = 64 * 1024 * 1024
 """What the log beside a store may grow to while much is written."""
@@ -283,11 +283,7 @@ def _add(new: _NewAccount, some: Sequence[ArchiveRow], connection: Connection) -
             connection,
             ({**row, **document} for row, document in zip(rows, documents, strict=True)),
         )
-        connection.execute(
-            update(account_usage)
-            .where(account_usage.c.account_id == account_id)
-            .values(resume_count=account_usage.c.resume_count + len(rows))
-        )
+        change_count(connection, account_id, len(rows))
 
 
 def _lock(connection: Connection, new: _NewAccount) -> None:
