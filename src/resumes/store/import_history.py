@@ -45,13 +45,13 @@ class FileRow:
 
 # Files
 
-_THIS_FILE = (
+THIS_FILE = (
     imported_files.c.account_id == bindparam("account_id"),
     imported_files.c.claim_id == bindparam("claim_id"),
 )
 _SHOWN = [one for one in imported_files.columns if one.name not in ("account_id", "source")]
-FILE = Prepared(select(*_SHOWN).where(*_THIS_FILE))
-SOURCE = Prepared(select(imported_files.c.source).where(*_THIS_FILE))
+FILE = Prepared(select(*_SHOWN).where(*THIS_FILE))
+SOURCE = Prepared(select(imported_files.c.source).where(*THIS_FILE))
 
 
 def find_owners(connection: Connection, account_id: str | None = None) -> dict[str, str]:

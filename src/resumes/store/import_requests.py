@@ -25,7 +25,7 @@ from sqlalchemy import (
 
 from resumes.clock import timestamp
 from resumes.errors import Conflict
-from resumes.store.import_history import NOT_DONE, FileRow, find_owners
+from resumes.store.import_history import NOT_DONE, THIS_FILE, FileRow, find_owners
 from resumes.store.import_ledger import FileOutcome
 from resumes.store.importers import list_importers
 from resumes.store.schema import BinaryText, import_requests, imported_files
@@ -125,11 +125,7 @@ def _request(row: Sequence[Any]) -> RequestedFile:
 SLICE_REQUESTS = 500
 """Requests made in one transaction, so that others can write."""
 
-_THIS_FILE = (
-    imported_files.c.account_id == bindparam("account_id"),
-    imported_files.c.claim_id == bindparam("claim_id"),
-    imported_files.c.outcome == bindparam("outcome"),
-)
+_FITTING = (*THIS_FILE, imported_files.c.outcome == bindparam("outcome"))
 # Selects nothing for a file that has another outcome meanwhile.
 WANTED = select(
     imported_files.c.account_id,
@@ -137,7 +133,7 @@ WANTED = select(
     bindparam("action", type_=BinaryText),
     bindparam("requested_at", type_=BinaryText),
     imported_files.c.root,
-).where(*_THIS_FILE)
+).where(*_FITTING)
 
 
 def _add_request(insert: Insert) -> Executable:
@@ -268,7 +264,7 @@ def iter_files_for(
 
 # Dismissing failed files
 
-DISMISS = Prepared(delete(imported_files).where(*_THIS_FILE))
+DISMISS = Prepared(delete(imported_files).where(*_FITTING))
 
 
 def dismiss_files(store: Store, files: Sequence[FileRow]) -> None:
