@@ -11,7 +11,7 @@ import secrets
 import string
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import StrEnum
 from functools import partial
@@ -101,10 +101,7 @@ class NewKey:
     """A key that was just created: the only time its `secret` is known."""
 
     id: str
-    secret: str
-
-    def __repr__(self) -> str:
-        return f"NewKey(id={self.id!r}, secret=…)"
+    secret: str = field(repr=False)
 
 
 def new_secret() -> str:
