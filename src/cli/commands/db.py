@@ -112,7 +112,7 @@ def copy(session: Session, source_url: str, target_url: str) -> None:
         copy_progress() as show,
     ):
         digests = copies.copy(source, target_url, on_progress=show)
-        labels = source.label, copies.label_of(parse_address(target_url))
+        labels = source.label, parse_address(target_url).label
     _tell(session, labels, digests, way_back=reopening(source_url))
 
 

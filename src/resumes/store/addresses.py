@@ -24,6 +24,11 @@ class SqliteAddress:
 
     path: Path
 
+    @property
+    def label(self) -> str:
+        """Return the address, to show and to log."""
+        return f"sqlite:///{self.path}"
+
 
 @dataclass(frozen=True, slots=True)
 class PostgresAddress:

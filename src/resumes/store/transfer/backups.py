@@ -254,7 +254,7 @@ def _restore_file(backup: Path, address: SqliteAddress, clock: Clock) -> Restore
         had_one = path.exists()
         exchange(folder / "resumes.db", path, kept)
     return Restored(
-        f"sqlite:///{path}",
+        address.label,
         resumes,
         store_id,
         kept if had_one else None,

@@ -51,7 +51,7 @@ def copy(source: Store, url: str, *, on_progress: OnProgress = ignore) -> list[T
     reached, or the copy may be there all the same.
     """
     address = parse_address(url)
-    label = label_of(address)
+    label = address.label
     if source.label == label:
         raise InvalidArgument(f"{label} cannot be copied to itself: choose another target")
     copy_id = secrets.token_hex(8)
@@ -77,11 +77,6 @@ def copy(source: Store, url: str, *, on_progress: OnProgress = ignore) -> list[T
                 closed.reopen(source, copy_id)
         raise
     return digests
-
-
-def label_of(address: Address) -> str:
-    """Return the address as people are shown it: without a password."""
-    return address.label if isinstance(address, PostgresAddress) else f"sqlite:///{address.path}"
 
 
 def _find_finished_copy(source: Store, url: str, label: str) -> list[TableDigest] | None:
