@@ -212,7 +212,7 @@ def test_a_copy_that_was_killed_when_it_was_there_is_found_by_the_next(
 def test_s13_the_source_of_a_copy_stays_closed(source: Store, place: str) -> None:
     copies.copy(source, place)
     assert_takes_no_writes(source)
-    assert closed.reopen(source) == copies.label_of(parse_address(place))
+    assert closed.reopen(source) == parse_address(place).label
     accounts.create_account(source, "late")
     assert closed.reopen(source) is None
 
