@@ -25,6 +25,7 @@ from pydantic import (
     ValidationError,
 )
 from pydantic.alias_generators import to_camel
+from sqlalchemy import Table
 
 from resumes.analyzer import check_stored, is_filename
 from resumes.errors import InvalidInput, InvalidJson
@@ -32,6 +33,13 @@ from resumes.store.accounts import NAME
 from resumes.store.api_keys import MASKED, MAX_NAME_CHARS
 from resumes.store.identifiers import KEY_ID, LATEST_US, POSITION_DIGITS, RESUME_ID
 from resumes.store.import_ledger import SOURCE_BYTES, FileOutcome, parse_items
+from resumes.store.schema import (
+    api_keys,
+    imported_digests,
+    imported_files,
+    imported_items,
+    resumes,
+)
 
 T = TypeVar("T")
 
@@ -229,12 +237,16 @@ COLUMNS: Final[Mapping[RowKind, Mapping[str, str]]] = {
 }
 """The columns of each kind of row, and their names in a line."""
 
+TABLES: Final[Mapping[RowKind, Table]] = {
+    RowKind.RESUME: resumes,
+    RowKind.FILE: imported_files,
+    RowKind.ITEM: imported_items,
+    RowKind.DIGEST: imported_digests,
+    RowKind.KEY: api_keys,
+}
 KEYS: Final[Mapping[RowKind, tuple[str, ...]]] = {
-    RowKind.RESUME: ("id",),
-    RowKind.FILE: ("claim_id",),
-    RowKind.ITEM: ("claim_id", "item"),
-    RowKind.DIGEST: ("digest",),
-    RowKind.KEY: ("id",),
+    kind: tuple(key.name for key in table.primary_key if key.name != "account_id")
+    for kind, table in TABLES.items()
 }
 """What tells the rows of a kind apart, and orders them."""
 

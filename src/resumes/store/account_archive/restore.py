@@ -24,7 +24,13 @@ from resumes.errors import (
 )
 from resumes.filesystems import free_bytes
 from resumes.store import identifiers
-from resumes.store.account_archive.file_format import ArchiveReader, ArchiveRow, Header, RowKind
+from resumes.store.account_archive.file_format import (
+    TABLES,
+    ArchiveReader,
+    ArchiveRow,
+    Header,
+    RowKind,
+)
 from resumes.store.accounts import (
     ARRIVING,
     AccountInfo,
@@ -36,16 +42,7 @@ from resumes.store.accounts import (
     get_account,
 )
 from resumes.store.creation import ADD_DOCUMENT, document_values
-from resumes.store.schema import (
-    account_usage,
-    accounts,
-    api_keys,
-    imported_digests,
-    imported_files,
-    imported_items,
-    key_directory,
-    resumes,
-)
+from resumes.store.schema import account_usage, accounts, key_directory, resumes
 from resumes.store.statements import Prepared
 from resumes.store.store import Store, change_count, lock_account
 
@@ -256,13 +253,7 @@ def _add_rows(
         on_progress("stored", stored)
 
 
-_ADD: Final = {
-    RowKind.RESUME: Prepared(insert(resumes)),
-    RowKind.FILE: Prepared(insert(imported_files)),
-    RowKind.ITEM: Prepared(insert(imported_items)),
-    RowKind.DIGEST: Prepared(insert(imported_digests)),
-    RowKind.KEY: Prepared(insert(api_keys)),
-}
+_ADD: Final = {kind: Prepared(insert(table)) for kind, table in TABLES.items()}
 _ADD_TO_DIRECTORY: Final = Prepared(insert(key_directory))
 
 
