@@ -322,9 +322,7 @@ def _read_file(path: Path) -> bytes:
     if stat.S_ISREG(path.stat().st_mode):
         with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
             content = file.read(MAX_CONFIG_BYTES + 1)
-    if (
-        content is None
-    ):  # a non-blocking read of what /proc calls a regular file may return None too
+    if content is None:  # a non-blocking read of a file of /proc may return that, too
         raise InvalidArgument(
             f"Cannot read the configuration {path}: not a regular file. Replace it with one, or "
             "remove it"
