@@ -16,8 +16,8 @@ from resumes.health.findings import (
     MAX_NAMED,
     Finding,
     Installation,
-    find_owner,
     remedy_for,
+    user_name,
     warning,
 )
 from resumes.output_files import SIDE_FILES
@@ -78,7 +78,7 @@ def find_refusal(path: Path) -> Finding | None:
         except OSError:
             return Finding("store", f"this user cannot access {file}", remedy_for(path.parent))
         if not os.access(file, os.R_OK | os.W_OK):
-            owner = find_owner(file) or "unknown"
+            owner = user_name(file.lstat().st_uid)
             text = f"this user may not open {file} (owner: {owner})"
             return Finding("store", text, remedy_for(file))
     return None
