@@ -13,7 +13,6 @@ from resumes.health.findings import (
     Installation,
     Severity,
     as_json,
-    find_owner,
     installation_of,
     remedy_for,
 )
@@ -227,7 +226,6 @@ def test_a_remedy_for_a_file_goes_by_who_asks(tmp_path: Path) -> None:
     assert remedy_for(tmp_path, user_id=other) == as_owner
     assert remedy_for(tmp_path).startswith("Find out why its file system is read-only")
     assert remedy_for(tmp_path / "no") == f"Give user {MY_NAME} access to its folder"
-    assert [find_owner(tmp_path), find_owner(tmp_path / "no")] == [MY_NAME, None]
 
 
 @pytest.mark.parametrize(
