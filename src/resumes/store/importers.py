@@ -106,9 +106,10 @@ def list_importers(store: Store) -> list[SeenImporter]:
     with store.read() as connection:
         rows = connection.execute(statement).all()
     seen = []
-    for *values, state, findings, waiting, started_at, seen_at in rows:
+    for key, host, pid, root, state, found, waiting, started_at, seen_at in rows:
+        findings = _parse_findings(found)
         report = ImporterReport(
-            *values, ImporterState(state), _parse_findings(findings), waiting, started_at
+            key, host, pid, root, ImporterState(state), findings, waiting, started_at
         )
         age_s = max(0.0, (now - datetime.fromisoformat(seen_at)).total_seconds())
         seen.append(SeenImporter(report, seen_at, age_s))
