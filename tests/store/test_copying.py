@@ -1,11 +1,12 @@
 """A store that moves: closed, copied row by row to another engine, whole and compared, or not at all."""
 
 import contextlib
-import resource
+import shutil
 import signal
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import psycopg
@@ -322,8 +323,8 @@ def test_a_database_that_is_being_filled_can_be_read_and_takes_no_writes(
 def test_a_copy_begins_only_where_there_is_room(
     source: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(resource, "getrlimit", lambda _: (100_000, 100_000))
-    with pytest.raises(StoreUnavailable, match=r"Files are limited to 0\.1 MB here .* are needed"):
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=100_000))
+    with pytest.raises(StoreUnavailable, match=r"has 0 MB of free space, and .* MB are needed"):
         copies.copy(source, f"sqlite:///{tmp_path / 'new.db'}")
     assert not [name for name in names_in(tmp_path) if name.startswith("new")]
     accounts.create_account(source, "late")
