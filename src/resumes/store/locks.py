@@ -72,10 +72,6 @@ class FileLock:
         """Release the lock. Without effect if it is not held."""
         fcntl.flock(self._descriptor, fcntl.LOCK_UN)
 
-    def check_writable(self) -> None:
-        """Raise OSError if the file cannot be opened for writing now."""
-        os.close(os.open(self.path, os.O_RDWR | os.O_CLOEXEC))
-
     def close(self) -> None:
         """Release the lock and close the file."""
         os.close(self._descriptor)

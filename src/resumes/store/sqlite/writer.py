@@ -18,6 +18,7 @@ What is promised to each caller:
 import contextlib
 import errno
 import logging
+import os
 import threading
 import time
 from collections import deque
@@ -364,7 +365,7 @@ class SqliteWriter(WriteQueue):
         A write that is not begun is known not to be done; one whose commit fails is not.
         """
         try:
-            self._file_lock.check_writable()
+            os.close(os.open(self._file_lock.path, os.O_RDWR | os.O_CLOEXEC))
         except OSError as error:
             if error.errno == errno.EROFS:
                 refusal = StoreUnavailable(READ_ONLY)
