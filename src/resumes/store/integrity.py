@@ -275,7 +275,7 @@ _IS_SAME_KEY: Final = and_(
 )
 
 QUESTIONS: Final = (
-    *(_orphans(table) for table in schema.metadata.sorted_tables if "account_id" in table.columns),
+    *map(_orphans, schema.ACCOUNT_TABLES),
     Question(
         Defect.NO_COUNTER,
         select(
