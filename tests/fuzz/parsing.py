@@ -20,7 +20,7 @@ from resumes.analyzer import (
     whole_view,
 )
 from resumes.analyzer.fields import IS_SET_BY_SERVICE
-from resumes.analyzer.jsonresume import is_json_resume
+from resumes.analyzer.jsonresume.conversion import is_json_resume
 from resumes.analyzer.plain import parse_plain
 from resumes.analyzer.resume import validate
 from resumes.analyzer.schema import SECTION_TYPES

@@ -1,6 +1,6 @@
 """The analyzer format: bytes in, a resume to store out, and back to what is shown of it."""
 
-from resumes.analyzer.jsonresume import sections_left_out, to_jsonresume
+from resumes.analyzer.jsonresume.conversion import sections_left_out, to_jsonresume
 from resumes.analyzer.resume import Resume, check_stored, parse, parse_imported, stored_warnings
 from resumes.analyzer.schema import DEFAULT_FORMAT, Format, nearest_section_type
 from resumes.analyzer.view import (

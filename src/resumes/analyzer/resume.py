@@ -11,7 +11,7 @@ import orjson
 
 from resumes.analyzer.fields import IS_SET_BY_SERVICE, OPAQUE, check_other
 from resumes.analyzer.findings import Findings
-from resumes.analyzer.jsonresume import Conversion, is_json_resume
+from resumes.analyzer.jsonresume.conversion import Conversion, is_json_resume
 from resumes.analyzer.plain import parse_plain, without_line_breaks
 from resumes.analyzer.schema import (
     DEFAULT_FORMAT,
