@@ -139,11 +139,7 @@ class Reader:
         if connection.dialect.name == "sqlite":
             rows: Iterator[Row] = driver(connection).execute(sql, given)
             return rows
-        from psycopg import capabilities
-
         chunk_rows = WIDE_CHUNK_ROWS if self.table in WIDE else CHUNK_ROWS
-        if not capabilities.has_stream_chunked():
-            chunk_rows = 1
         streamed: Iterator[Row] = driver(connection).cursor().stream(sql, given, size=chunk_rows)
         return streamed
 
