@@ -102,11 +102,9 @@ def find_page(
 ) -> SearchResult:
     """Return the resumes after the cursor that hold all the words, oldest first, `limit` at most.
 
-    Looked for are the words of a title as a list shows it, of `header.name` and of `header.email`,
-    without regard to case and accents: three characters and more anywhere in a word, fewer where
-    one begins. Only the first 200 characters and 10 words of `words` count, and the first 500
-    characters of each field. The cursor is as in `list_page`, and `limit` is brought into 1 to 100.
-    With the newest first it is the resumes before the cursor, in the reverse order.
+    Only the first 200 characters and 10 words of `words` count, and the first 500 characters of each
+    field. The cursor is as in `list_page`, and `limit` is brought into 1 to 100. With the newest
+    first it is the resumes before the cursor, in the reverse order.
 
     Resumes that are not indexed yet are looked through until `timeout_s` is over; then the page
     ends there, and `unindexed` says how many were left. Raises InvalidArgument for blank words and
