@@ -102,16 +102,6 @@ def test_a_full_disk_is_told(
     assert "Free up space" in (finding.remedy or "")
 
 
-def test_an_old_sqlite_is_told(installation: Installation, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("sqlite3", "pysqlite3.dbapi2"):
-        monkeypatch.setattr(f"{name}.sqlite_version_info", (3, 40, 0), raising=False)
-
-    [finding] = find(installation, "SQLite")
-
-    assert finding.severity is Severity.ERROR
-    assert "pysqlite3" in (finding.remedy or "")
-
-
 def test_a_file_that_a_host_shares_wants_a_look(tmp_path: Path) -> None:
     mounts = mountinfo(a_mount(str(tmp_path), "9p"))
 

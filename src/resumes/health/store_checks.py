@@ -29,6 +29,7 @@ from resumes.store.api_keys import KeyState
 from resumes.store.closed import read_facts
 from resumes.store.locks import PROC, find_holders, name_processes
 from resumes.store.plans import PlanInfo
+from resumes.store.sqlite.driver import dbapi
 from resumes.store.sqlite.store import refuse_mount_point, refuse_second_name, refuse_special_files
 from resumes.store.store import Size, Store
 from resumes.text import counted, in_bytes
@@ -37,15 +38,7 @@ from resumes.text import counted, in_bytes
 
 
 def check_sqlite(path: Path, *, mountinfo: str | None = None) -> Finding:
-    """Check that the SQLite library, and the file system of the path, lose no data."""
-    # The library is loaded only where it is used.
-    from resumes.store.sqlite import driver
-
-    version = f"version {driver.dbapi.sqlite_version}"
-    if driver.dbapi.sqlite_version_info < driver.WAL_RESET_FIXED:
-        return Finding(
-            "SQLite", f"{version} has the WAL-reset bug", "Install the package pysqlite3 0.6.1"
-        )
+    """Check that the file system of the path, and so SQLite, loses no data."""
     kind = find_kind(path.parent, mountinfo)
     if kind in SHARED:
         return warning(
@@ -54,7 +47,7 @@ def check_sqlite(path: Path, *, mountinfo: str | None = None) -> Finding:
             "Make sure that no other system opens the file. A local disk is safer; in a container, a "
             "volume",
         )
-    return Finding("SQLite", version)
+    return Finding("SQLite", f"version {dbapi.sqlite_version}")
 
 
 def find_unusable_file(path: Path) -> Finding | None:
