@@ -350,7 +350,7 @@ class SqliteWriter(WriteQueue):
         try:
             return retry(
                 self._connection.begin,
-                is_retryable=is_busy,
+                is_retryable=lambda error: _name_of(error).startswith("SQLITE_BUSY"),
                 timeout_s=timeout_s,
                 delays_s=BUSY_DELAYS_S,
             )
@@ -383,7 +383,7 @@ class SqliteWriter(WriteQueue):
             applied.transaction.commit()
         except BaseException as error:
             self._roll_back(applied.transaction)
-            if is_full(error):
+            if _name_of(error) == "SQLITE_FULL":
                 # The log had no room for its pages, of which the one that commits is the last.
                 raise StoreUnavailable(FULL) from error
             if isinstance(error, StoreUnavailable) or not isinstance(error, Exception):
@@ -439,16 +439,6 @@ def _settle_all(batch: list[Write], outcome: ResumesError) -> None:
 def message_of(error: BaseException) -> str:
     """Return what the driver said, without the statement that SQLAlchemy adds."""
     return str(getattr(error, "orig", error))
-
-
-def is_full(error: BaseException) -> bool:
-    """Return whether the driver reports a full disk."""
-    return _name_of(error) == "SQLITE_FULL"
-
-
-def is_busy(error: BaseException) -> bool:
-    """Return whether the driver reports that somebody else is writing."""
-    return _name_of(error).startswith("SQLITE_BUSY")
 
 
 def _name_of(error: BaseException) -> str:
