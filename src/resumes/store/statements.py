@@ -23,7 +23,6 @@ from sqlalchemy import (
     tuple_,
 )
 from sqlalchemy.dialects import postgresql, sqlite
-from sqlalchemy.engine.default import DefaultDialect
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
@@ -59,7 +58,6 @@ class Prepared:
     def _for(self, dialect: Dialect) -> tuple[str, tuple[str, ...], dict[str, Any]]:
         name = dialect.name
         if name not in self._compiled:
-            assert isinstance(dialect, DefaultDialect)
             statement: Any = self._statement
             if not isinstance(statement, Executable):
                 statement = statement(_INSERTS[name])
