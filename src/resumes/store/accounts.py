@@ -260,11 +260,8 @@ def delete_account(
     slice `goes_on` is called with the number so far, and returns whether to go on; a deletion that
     was interrupted, here or by the end of the process, is finished by calling it again.
     """
-    with store.read() as connection:
-        row = connection.execute(select(accounts.c.id).where(accounts.c.name == name)).first()
-    if row is None:
-        raise unknown_account(name)
-    return delete_by_id(store, row.id, name, with_resumes=with_resumes, goes_on=goes_on)
+    account_id = get_account(store, name, closed_too=True).id
+    return delete_by_id(store, account_id, name, with_resumes=with_resumes, goes_on=goes_on)
 
 
 def delete_by_id(

@@ -32,7 +32,7 @@ from sqlalchemy import (
 from resumes.clock import later, timestamp
 from resumes.errors import Conflict, InvalidArgument, InvalidKey, NotFound
 from resumes.store import identifiers
-from resumes.store.accounts import lock_open_account, unknown_account
+from resumes.store.accounts import get_account, lock_open_account
 from resumes.store.schema import accounts, api_keys, key_directory, plans
 from resumes.store.statements import Prepared
 from resumes.store.store import Row, Store
@@ -362,13 +362,8 @@ def list_keys(store: Store, *, account: str | None = None) -> list[KeyInfo]:
     """Return all keys, or an account's, oldest first within their account. Raises NotFound."""
     if account is None:
         return _read_keys(store, SELECT_KEYS)
-    with store.read() as connection:
-        owner = connection.execute(
-            select(accounts.c.id).where(accounts.c.name == account)
-        ).scalar_one_or_none()
-    if owner is None:
-        raise unknown_account(account)
-    return _read_keys(store, SELECT_KEYS.where(api_keys.c.account_id == owner))
+    owner = get_account(store, account, closed_too=True)
+    return _read_keys(store, SELECT_KEYS.where(api_keys.c.account_id == owner.id))
 
 
 def get_key(store: Store, key_id: str) -> KeyInfo:
