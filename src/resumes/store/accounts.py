@@ -195,15 +195,19 @@ def create_account(store: Store, name: str, *, plan: str = FIRST_PLAN) -> Accoun
         if known is not None:
             state = "already exists" if known.closed_at is None else "is still being deleted"
             raise Conflict(f'Account "{name}" {state}')
-        connection.execute(
-            insert(accounts).values(id=account_id, name=name, plan=plan, created_at=now)
-        )
-        connection.execute(
-            insert(account_usage).values(account_id=account_id, resume_count=0, last_id_us=0)
-        )
+        add_account(connection, account_id, name=name, plan=plan, created_at=now)
 
     store.write(change)
     return get_account(store, name)
+
+
+def add_account(
+    connection: Connection, account_id: str, *, last_id_us: int = 0, **values: Any
+) -> None:
+    """Add the account's row with these values, and its counter."""
+    connection.execute(insert(accounts).values(id=account_id, **values))
+    usage = {"account_id": account_id, "resume_count": 0, "last_id_us": last_id_us}
+    connection.execute(insert(account_usage).values(usage))
 
 
 def check_plan(connection: Connection, name: str, *, hint: str = "Plans") -> None:

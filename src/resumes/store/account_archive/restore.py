@@ -34,6 +34,7 @@ from resumes.store.account_archive.file_format import (
 from resumes.store.accounts import (
     ARRIVING,
     AccountInfo,
+    add_account,
     check_name,
     check_plan,
     delete_account,
@@ -42,7 +43,7 @@ from resumes.store.accounts import (
     get_account,
 )
 from resumes.store.creation import ADD_DOCUMENT, document_values
-from resumes.store.schema import account_usage, accounts, key_directory, resumes
+from resumes.store.schema import accounts, key_directory, resumes
 from resumes.store.statements import Prepared
 from resumes.store.store import Store, change_count, lock_account
 
@@ -222,19 +223,14 @@ def _begin(new: _NewAccount, connection: Connection) -> None:
     taken = select(accounts.c.id).where(accounts.c.name == new.name + ARRIVING)
     if connection.execute(taken).first() is not None:
         raise Conflict(f'Somebody else imports the account "{new.name}" at this moment')
-    connection.execute(
-        insert(accounts).values(
-            id=new.account_id,
-            name=new.name + ARRIVING,
-            plan=new.plan,
-            created_at=new.header.created_at,
-            closed_at=new.now,
-        )
-    )
-    connection.execute(
-        insert(account_usage).values(
-            account_id=new.account_id, resume_count=0, last_id_us=new.header.last_id_us
-        )
+    add_account(
+        connection,
+        new.account_id,
+        name=new.name + ARRIVING,
+        plan=new.plan,
+        created_at=new.header.created_at,
+        closed_at=new.now,
+        last_id_us=new.header.last_id_us,
     )
 
 
