@@ -107,7 +107,10 @@ def list_importers(store: Store) -> list[SeenImporter]:
         rows = connection.execute(statement).all()
     seen = []
     for key, host, pid, root, state, found, waiting, started_at, seen_at in rows:
-        findings = _parse_findings(found)
+        findings = tuple(
+            ImporterFinding(one["key"], ImporterState(one["state"]), one["sentence"])
+            for one in json.loads(found)
+        )
         report = ImporterReport(
             key, host, pid, root, ImporterState(state), findings, waiting, started_at
         )
@@ -132,10 +135,3 @@ def count_waiting(seen: Iterable[SeenImporter]) -> int:
             root = one.importer.root
             by_root[root] = max(by_root.get(root, 0), one.importer.waiting or 0)
     return sum(by_root.values())
-
-
-def _parse_findings(text: str) -> tuple[ImporterFinding, ...]:
-    return tuple(
-        ImporterFinding(one["key"], ImporterState(one["state"]), one["sentence"])
-        for one in json.loads(text)
-    )
