@@ -261,7 +261,12 @@ def exchange(new: Path, path: Path, kept: Path) -> bool:
     flush(new)
     is_replaced = path.exists()
     if is_replaced:
-        _keep(path, kept)
+        try:
+            os.link(path, kept)
+        except FileExistsError:
+            raise Conflict(f"{kept} already exists: move it away") from None
+        except OSError:  # a disk without hard links
+            path.rename(kept)
     for suffix in LOGS:
         log = path.with_name(path.name + suffix)
         if log.exists():
@@ -269,12 +274,3 @@ def exchange(new: Path, path: Path, kept: Path) -> bool:
     new.replace(path)
     flush(path.parent)
     return is_replaced
-
-
-def _keep(path: Path, kept: Path) -> None:
-    try:
-        os.link(path, kept)
-    except FileExistsError:
-        raise Conflict(f"{kept} already exists: move it away") from None
-    except OSError:  # a disk without hard links
-        path.rename(kept)
