@@ -97,7 +97,15 @@ def back_up(
 
 def _take(store: Store, new: Path, path: Path, on_progress: OnProgress) -> None:
     if store.path is None:
-        _take_rows(store, new, path, on_progress)
+        # All rows of a moment, while others write: from a transaction that sees only that.
+        from resumes.store.postgresql.store import snapshot_of
+
+        open_store(f"sqlite:///{new}").close()
+        with (
+            snapshot_of(store.url) as source,
+            transaction_in(new, shown=path, is_draft=True) as target,
+        ):
+            load(lambda: contextlib.nullcontext(source), target, f"sqlite:///{path}", on_progress)
         return
     size = store.measure()
     total = size.data_bytes + (size.log_bytes or 0)
@@ -107,18 +115,6 @@ def _take(store: Store, new: Path, path: Path, on_progress: OnProgress) -> None:
         new,
         lambda done: on_progress(CopyProgress(Stage.BACKING_UP, new.name, min(done, total), total)),
     )
-
-
-def _take_rows(store: Store, new: Path, path: Path, on_progress: OnProgress) -> None:
-    """Copy all rows of a moment, while others write: from a transaction that sees only that."""
-    from resumes.store.postgresql.store import snapshot_of
-
-    open_store(f"sqlite:///{new}").close()
-    with (
-        snapshot_of(store.url) as source,
-        transaction_in(new, shown=path, is_draft=True) as target,
-    ):
-        load(lambda: contextlib.nullcontext(source), target, f"sqlite:///{path}", on_progress)
 
 
 def _prune(made: Path, keep: int) -> list[Path]:
