@@ -95,7 +95,6 @@ _CORE: Final = tuple(
         "plain",
         "resume",
         "strict_json",
-        "validation",
         "view",
     )
 )

@@ -12,7 +12,6 @@ import logging
 import math
 import os
 import stat
-import sys
 import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -111,14 +110,12 @@ def native_events(paths: Collection[str], is_recursive: bool, stop: threading.Ev
             yield group
 
 
-def polling_reason(
-    path: Path, mountinfo: str | None = None, *, platform: str = sys.platform
-) -> str | None:
+def polling_reason(path: Path, mountinfo: str | None = None) -> str | None:
     """Return why events at the path cannot be relied on; None if they can, or nobody knows.
 
     The reason ends a sentence about the path: "it is on nfs4, a network …".
     """
-    kind = find_kind(path, mountinfo, platform=platform)
+    kind = find_kind(path, mountinfo)
     if kind is None:
         return None
     if sharing := SHARED.get(kind):

@@ -10,7 +10,7 @@
         InvalidKey              no valid API key
         QuotaReached            the plan's number of resumes is reached
         BusinessPlanRequired    the plan does not include listing and reading over the API
-        NotFound
+        NotFound                no such thing, or none that the account may know of
         Conflict                it exists already, or is still in use
             IdempotencyMismatch the same Idempotency-Key with another body
         StoreError
@@ -63,10 +63,12 @@ class ResumesError(Exception):
     """Base of all errors that are shown. `message` says what is wrong, with which value, and what to do."""
 
     code: ClassVar[ErrorCode]
+    default: ClassVar[str]
+    """The message of an error that is given none."""
 
-    def __init__(self, message: str) -> None:
-        super().__init__(message)
-        self.message = message
+    def __init__(self, message: str | None = None) -> None:
+        self.message = self.default if message is None else message
+        super().__init__(self.message)
 
 
 class InvalidInput(ResumesError):
@@ -97,16 +99,12 @@ class InvalidResume(InvalidInput):
 
 
 class CoverLetter(InvalidInput):
-    """The document says that it is a cover letter."""
-
     code = ErrorCode.COVER_LETTER
-
-    def __init__(self) -> None:
-        super().__init__("Cover letters cannot be created")
+    default = "Cover letters cannot be created"
 
 
 class TooLarge(InvalidInput):
-    """Over the size limit; both sizes in bytes."""
+    """Over the size limit, in bytes."""
 
     code = ErrorCode.TOO_LARGE
 
@@ -116,8 +114,6 @@ class TooLarge(InvalidInput):
 
 
 class InvalidArgument(InvalidInput):
-    """A limit, cursor, name, flag or setting has a value that cannot be used."""
-
     code = ErrorCode.INVALID_ARGUMENT
 
 
@@ -125,14 +121,10 @@ class InvalidKey(ResumesError):
     """A missing, malformed, unknown, revoked or expired API key; which of these is not said."""
 
     code = ErrorCode.INVALID_KEY
-
-    def __init__(self) -> None:
-        super().__init__("Invalid API key")
+    default = "Invalid API key"
 
 
 class QuotaReached(ResumesError):
-    """The account holds as many resumes as its plan allows."""
-
     code = ErrorCode.QUOTA_REACHED
 
     def __init__(self, *, max_resumes: int) -> None:
@@ -142,33 +134,21 @@ class QuotaReached(ResumesError):
 
 
 class BusinessPlanRequired(ResumesError):
-    """The plan does not include listing and reading over the API."""
-
     code = ErrorCode.BUSINESS_PLAN_REQUIRED
-
-    def __init__(self) -> None:
-        super().__init__("API access requires a business plan")
+    default = "API access requires a business plan"
 
 
 class NotFound(ResumesError):
-    """There is no such thing, or none that the account may know of."""
-
     code = ErrorCode.NOT_FOUND
 
 
 class Conflict(ResumesError):
-    """It exists already, or something still depends on it."""
-
     code = ErrorCode.CONFLICT
 
 
 class IdempotencyMismatch(Conflict):
-    """The Idempotency-Key was used before, with another body."""
-
     code = ErrorCode.IDEMPOTENCY_MISMATCH
-
-    def __init__(self) -> None:
-        super().__init__("Idempotency-Key was already used with a different body")
+    default = "Idempotency-Key was already used with a different body"
 
 
 class StoreError(ResumesError):
@@ -176,23 +156,13 @@ class StoreError(ResumesError):
 
 
 class StoreUnavailable(StoreError):
-    """Nothing was done; the same call may work later."""
-
     code = ErrorCode.STORE_UNAVAILABLE
 
 
 class OutcomeUnknown(StoreError):
-    """The commit failed, and it is not known whether it took effect."""
-
     code = ErrorCode.OUTCOME_UNKNOWN
-
-    def __init__(
-        self, message: str = "Outcome unknown: it may have been done. Look before you try again"
-    ) -> None:
-        super().__init__(message)
+    default = "Outcome unknown: it may have been done. Look before you try again"
 
 
 class StoreIncompatible(StoreError):
-    """Not one of our stores, or damaged, or made by a newer version."""
-
     code = ErrorCode.STORE_INCOMPATIBLE

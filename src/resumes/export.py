@@ -118,9 +118,8 @@ def _stem(text: str) -> str:
 
 def _as_json(content: Mapping[str, Any]) -> bytes:
     text = json.dumps(content, ensure_ascii=False, indent=2)
-    if (
-        len(text.encode()) >= DEFAULT_FORMAT.max_bytes
-    ):  # what was imported should be importable again
+    # What was imported should be importable again.
+    if len(text.encode()) >= DEFAULT_FORMAT.max_bytes:
         text = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
     return f"{text}\n".encode()
 

@@ -8,7 +8,6 @@ event nor an error. Source: proc(5) for mountinfo.
 import os
 import re
 import shutil
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -58,33 +57,27 @@ class _Mount(NamedTuple):
     kind: str
 
 
-def find_kind(
-    path: Path, mountinfo: str | None = None, *, platform: str = sys.platform
-) -> str | None:
+def find_kind(path: Path, mountinfo: str | None = None) -> str | None:
     """Return the kind of file system that the path lies on, such as "ext4".
 
     `mountinfo` is the text of the system's list of mounts, by default read here. None if it cannot
     be read, and on systems without it.
     """
-    mount = _find_mount(path, mountinfo, platform)
+    mount = _find_mount(path, mountinfo)
     return None if mount is None else mount.kind
 
 
-def is_mount_point(
-    path: Path, mountinfo: str | None = None, *, platform: str = sys.platform
-) -> bool:
+def is_mount_point(path: Path, mountinfo: str | None = None) -> bool:
     """Return whether something is mounted on the path itself, be it a single file.
 
     `os.path.ismount` does not see a file that is bound from the same file system. False if
     mountinfo cannot be read, and on systems without it.
     """
-    mount = _find_mount(path, mountinfo, platform)
+    mount = _find_mount(path, mountinfo)
     return mount is not None and mount.point == os.path.realpath(path)
 
 
-def _find_mount(path: Path, mountinfo: str | None, platform: str) -> _Mount | None:
-    if platform != "linux":
-        return None
+def _find_mount(path: Path, mountinfo: str | None) -> _Mount | None:
     try:
         text = os.fsdecode(MOUNTINFO.read_bytes()) if mountinfo is None else mountinfo
     except OSError:

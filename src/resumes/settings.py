@@ -28,7 +28,7 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from resumes.analyzer import Format
 from resumes.errors import InvalidArgument
-from resumes.text import is_harmless, number_words
+from resumes.text import is_harmless
 
 CONFIG_NAME = "config.toml"
 ENV_PREFIX = "RESUMES_"
@@ -279,7 +279,6 @@ def _refuse_unknown_variables() -> None:
 
 
 def _load_file(path: Path) -> dict[str, Any]:
-    """Return the file's values; none if there is no file."""
     try:
         return tomllib.loads(_read_file(path).decode())
     except FileNotFoundError:
@@ -323,9 +322,7 @@ def _read_file(path: Path) -> bytes:
     if stat.S_ISREG(path.stat().st_mode):
         with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
             content = file.read(MAX_CONFIG_BYTES + 1)
-    if (
-        content is None
-    ):  # a non-blocking read of what /proc calls a regular file may return None too
+    if content is None:  # a non-blocking read of a file of /proc may return that, too
         raise InvalidArgument(
             f"Cannot read the configuration {path}: not a regular file. Replace it with one, or "
             "remove it"
@@ -338,7 +335,6 @@ def _read_file(path: Path) -> bytes:
 
 
 def _shown(value: object) -> str:
-    """Return as much of a value as a message repeats."""
     try:
         return str(value)[:MAX_SHOWN_CHARS]
     except (ValueError, RecursionError):  # a number of too many digits, lists in lists
@@ -363,8 +359,10 @@ def _usable(name: str) -> str:
             next((getattr(limit, bound) for limit in field.metadata if hasattr(limit, bound)), None)
             for bound in ("ge", "le")
         )
+        number = "a whole number" if int in kinds else "a number"
+        limits = f"of at most {maximum}" if minimum is None else f"from {minimum} to {maximum}"
         unlimited = " or `unlimited`" if name.startswith("rate_per_") else ""
-        return f"use {number_words(is_whole=int in kinds, minimum=minimum, maximum=maximum)}{unlimited}"
+        return f"use {number} {limits}{unlimited}"
     if isinstance(field.annotation, EnumType):
         return f"use one of {', '.join(map(str, field.annotation.__members__.values()))}"
     if frozenset in kinds:
@@ -373,6 +371,5 @@ def _usable(name: str) -> str:
 
 
 def _kinds(name: str) -> tuple[Any, ...]:
-    """Return the type of a setting, and what that is made of."""
     kind = Settings.model_fields[name].annotation
     return (kind, get_origin(kind), *get_args(kind))

@@ -5,7 +5,7 @@ control character drives the terminal, a direction control makes text look like 
 invisible one makes two names look the same, and a surrogate cannot be written at all. What is
 harmless is defined here alone; a surface chooses only what it shows in place of the rest.
 
-Text without case and accents, for a search; and numbers in words: counts, ranges and sizes.
+Text without case and accents, for a search; and numbers in words: counts and sizes.
 """
 
 import unicodedata
@@ -42,11 +42,7 @@ def escaped(text: str) -> str:
 
     Backslashes stay as they are: it is for people to read, not to be parsed.
     """
-    return replaced(text, _escape)
-
-
-def _escape(char: str) -> str:
-    return char.encode("unicode_escape").decode("ascii")
+    return replaced(text, lambda char: char.encode("unicode_escape").decode("ascii"))
 
 
 def escaped_json(text: str) -> str:
@@ -81,21 +77,6 @@ def folded(text: str) -> str:
 def counted(count: int, noun: str) -> str:
     """Return `1 resume`, `2 resumes`, `1,000 resumes`."""
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
-
-
-def number_words(
-    *, is_whole: bool, minimum: float | None = None, maximum: float | None = None
-) -> str:
-    """Return `a whole number from 0 to 65535`, `a number of 1 or more`. None is no limit."""
-    number = "a whole number" if is_whole else "a number"
-    match minimum, maximum:
-        case None, None:
-            return number
-        case None, _:
-            return f"{number} of at most {maximum}"
-        case _, None:
-            return f"{number} of {minimum} or more"
-    return f"{number} from {minimum} to {maximum}"
 
 
 def in_bytes(count: int) -> str:

@@ -302,7 +302,7 @@ class Commits:
 
     def __init__(self, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
         owner: Any = store if store.path else store.write_queue
-        engine = owner._write_engine if store.path else owner._engine
+        engine = owner._write_connection.engine if store.path else owner._engine
         self._dialect: Any = engine.dialect
         self._really = self._dialect.do_commit
         self._monkeypatch = monkeypatch

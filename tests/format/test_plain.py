@@ -13,8 +13,8 @@ import pytest
 
 from resumes.analyzer import DEFAULT_FORMAT, filename, parse
 from resumes.analyzer.plain import MAX_BYTES, parse_plain
+from resumes.analyzer.resume import is_cover_letter, validate
 from resumes.analyzer.strict_json import read_json
-from resumes.analyzer.validation import is_cover_letter, validate
 from resumes.analyzer.view import Names
 from resumes.errors import InvalidInput
 from tests.fuzz.changing import changed, changed_bytes

@@ -4,7 +4,7 @@ import orjson
 
 from resumes.analyzer import Resume, parse_imported, public_view, to_jsonresume
 from resumes.analyzer.fields import MAX_TEXT_CHARS
-from resumes.analyzer.jsonresume import is_json_resume
+from resumes.analyzer.jsonresume.conversion import is_json_resume
 from resumes.errors import CoverLetter, InvalidResume
 from tests.fuzz import oracle
 from tests.fuzz.declared import FORMAT, check_issues, read

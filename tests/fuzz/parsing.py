@@ -20,11 +20,11 @@ from resumes.analyzer import (
     whole_view,
 )
 from resumes.analyzer.fields import IS_SET_BY_SERVICE
-from resumes.analyzer.jsonresume import is_json_resume
+from resumes.analyzer.jsonresume.conversion import is_json_resume
 from resumes.analyzer.plain import parse_plain
+from resumes.analyzer.resume import validate
 from resumes.analyzer.schema import SECTION_TYPES
 from resumes.analyzer.strict_json import read_json
-from resumes.analyzer.validation import validate
 from resumes.text import is_harmless
 from tests.fuzz import oracle
 from tests.fuzz.declared import FORMAT, MOST_ISSUES, check_issues, read

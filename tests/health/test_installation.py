@@ -13,7 +13,6 @@ from resumes.health.findings import (
     Installation,
     Severity,
     as_json,
-    find_owner,
     installation_of,
     remedy_for,
 )
@@ -101,16 +100,6 @@ def test_a_full_disk_is_told(
 
     assert finding.text == "0.4 GiB free"
     assert "Free up space" in (finding.remedy or "")
-
-
-def test_an_old_sqlite_is_told(installation: Installation, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("sqlite3", "pysqlite3.dbapi2"):
-        monkeypatch.setattr(f"{name}.sqlite_version_info", (3, 40, 0), raising=False)
-
-    [finding] = find(installation, "SQLite")
-
-    assert finding.severity is Severity.ERROR
-    assert "pysqlite3" in (finding.remedy or "")
 
 
 def test_a_file_that_a_host_shares_wants_a_look(tmp_path: Path) -> None:
@@ -227,7 +216,6 @@ def test_a_remedy_for_a_file_goes_by_who_asks(tmp_path: Path) -> None:
     assert remedy_for(tmp_path, user_id=other) == as_owner
     assert remedy_for(tmp_path).startswith("Find out why its file system is read-only")
     assert remedy_for(tmp_path / "no") == f"Give user {MY_NAME} access to its folder"
-    assert [find_owner(tmp_path), find_owner(tmp_path / "no")] == [MY_NAME, None]
 
 
 @pytest.mark.parametrize(

@@ -363,7 +363,7 @@ LOCAL = "ext4 xfs btrfs zfs tmpfs overlay fuseblk ecryptfs fuse.fuse-overlayfs f
 
 def reason(kind: str) -> str | None:
     lines = mountinfo(a_mount("/srv/in", kind))
-    return polling_reason(Path("/srv/in/box"), lines, platform="linux")
+    return polling_reason(Path("/srv/in/box"), lines)
 
 
 @pytest.mark.parametrize("kind", SHARED.split())

@@ -14,7 +14,7 @@ from importer.options import Options
 from importer.service import Runner, watch
 from resumes.settings import Settings
 from resumes.store import Store, open_store
-from resumes.store.transfer import copies, restores
+from resumes.store.transfer import backups, copies
 from resumes.store.transfer.backups import back_up
 from tests.stateful.bodies import MAX_BYTES
 from tests.stateful.requests import Answer, Request
@@ -142,7 +142,7 @@ class InProcess:
         self.close()
         if not is_file:
             self._url = self._make_place()
-        restores.restore(backup, self._url, clock=self._clock)
+        backups.restore(backup, self._url, clock=self._clock)
         self._open()
         return is_file
 

@@ -76,7 +76,7 @@ def test_no_secret_of_a_server_s_address_is_shown(url: str, label: str, shown: s
     assert address.url.partition("://")[2] == url.partition("://")[2]
     assert address.label == f"postgresql://{label}"
     assert address.without_secrets == find_without_secrets(url) == f"postgresql://{shown}"
-    assert repr(address) == f"PostgresAddress(postgresql://{label})"
+    assert address.url not in repr(address)
     assert find_without_secrets(address.without_secrets) == address.without_secrets
 
 

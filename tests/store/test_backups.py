@@ -18,7 +18,7 @@ from resumes.store import Store, accounts, closed, import_requests, importers, o
 from resumes.store.creation import Created, create
 from resumes.store.sqlite import files
 from resumes.store.sqlite.store import sqlite_engine
-from resumes.store.transfer import backups, restores
+from resumes.store.transfer import backups
 from resumes.store.transfer.rows import CopyProgress, Stage
 from tests.store.conftest import SteppingClock
 from tests.support.resumes import a_resume
@@ -164,18 +164,6 @@ def test_an_older_backup_that_cannot_be_removed_is_named_with_the_new_one(
         backups.back_up(store, folder, keep=1, clock=clock)
 
 
-def test_the_newest_backup_of_a_folder_is_found(
-    store: Store, folder: Path, clock: SteppingClock
-) -> None:
-    backups.back_up(store, folder, clock=lambda: clock() + 10**15)  # a clock that was ahead
-    assert backups.find_newest(folder, clock=clock) is None
-    for _ in range(2):
-        made = backups.back_up(store, folder, clock=clock)
-        clock.advance(1)
-    (folder / "resumes-mine.db").touch()
-    assert backups.find_newest(folder, clock=clock) == made.path
-
-
 @pytest.mark.slow
 def test_nothing_is_left_of_a_backup_that_failed(store: Store, folder: Path) -> None:
     fill_store(store)
@@ -254,7 +242,7 @@ def test_a_backup_restored_to_an_empty_place_holds_the_same(
     assert importers.list_importers(source)
     assert import_requests.list_requests(source)
 
-    restored = restores.restore(backup, place)
+    restored = backups.restore(backup, place)
 
     assert restored.kept is None
     assert restored.resumes == 18
@@ -281,7 +269,7 @@ def test_s4_ids_go_on_above_all_that_were_ever_given(
     source.close()
 
     url = f"sqlite:///{tmp_path / 'source.db'}"
-    restores.restore(backup, url, clock=clock)
+    backups.restore(backup, url, clock=clock)
 
     with open_store(url, clock=clock) as store:
         assert given.id not in ids_of(store, "ana")
@@ -292,7 +280,7 @@ def test_s4_ids_go_on_above_all_that_were_ever_given(
 
 def test_s4_ids_go_on_above_the_clock(backup: Path, tmp_path: Path) -> None:
     later_us = 4_000_000_000_000_000
-    restores.restore(backup, f"sqlite:///{tmp_path / 'new.db'}", clock=lambda: later_us)
+    backups.restore(backup, f"sqlite:///{tmp_path / 'new.db'}", clock=lambda: later_us)
     with open_store(f"sqlite:///{tmp_path / 'new.db'}") as store:
         assert accounts.get_account(store, "ana").last_id_us == later_us
 
@@ -304,7 +292,7 @@ def test_the_store_that_was_there_is_kept_whole(
     held = held_by(source)
     source.close()
 
-    restored = restores.restore(backup, source.url, clock=clock)
+    restored = backups.restore(backup, source.url, clock=clock)
 
     assert restored.kept == tmp_path / "source.db.before-restore-2027-01-15T08-00-00.000Z"
     with open_store(f"sqlite:///{restored.kept}", upgrade=False) as kept:
@@ -319,7 +307,7 @@ def test_s4_a_store_in_use_is_not_replaced_and_its_process_is_named(
 ) -> None:
     before = held_by(source)
     with pytest.raises(StoreUnavailable, match=r"in use by process (\d+|unknown)"):
-        restores.restore(backup, source.url)
+        backups.restore(backup, source.url)
     assert held_by(source) == before
 
 
@@ -330,11 +318,11 @@ def test_a_store_is_one_whatever_links_lead_to_it(
     linked.parent.mkdir()
     linked.symlink_to(path_of(source))
     with pytest.raises(StoreUnavailable, match=r"source\.db is in use by process"):
-        restores.restore(backup, f"sqlite:///{linked}")
+        backups.restore(backup, f"sqlite:///{linked}")
     accounts.create_account(source, "late")
     source.close()
 
-    restored = restores.restore(backup, f"sqlite:///{linked}")
+    restored = backups.restore(backup, f"sqlite:///{linked}")
 
     assert linked.is_symlink()
     assert restored.kept is not None
@@ -349,7 +337,7 @@ def test_a_store_that_is_damaged_is_replaced_all_the_same(backup: Path, tmp_path
     path.write_bytes(b"this was a store once " * 1_000)
     path.with_name("damaged.db-wal").write_bytes(b"and this its log")
 
-    restored = restores.restore(backup, f"sqlite:///{path}")
+    restored = backups.restore(backup, f"sqlite:///{path}")
 
     assert not restored.is_kept_readable
     assert restored.kept is not None
@@ -365,9 +353,9 @@ def test_what_is_no_backup_is_refused_and_the_store_stays(store: Store, tmp_path
     wrong = tmp_path / "wrong.db"
     wrong.write_bytes(b"something else" * 1_000)
     with pytest.raises(StoreIncompatible, match=r"wrong\.db"):
-        restores.restore(wrong, url)
+        backups.restore(wrong, url)
     with pytest.raises(InvalidArgument, match="Backup not found"):
-        restores.restore(tmp_path / "absent.db", url)
+        backups.restore(tmp_path / "absent.db", url)
     with open_store(url, upgrade=False) as same:
         assert [one.name for one in accounts.list_accounts(same)] == ["mine"]
 
@@ -378,7 +366,7 @@ def test_a_backup_of_a_newer_version_is_refused(backup: Path, tmp_path: Path) ->
         connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
     engine.dispose()
     with pytest.raises(StoreIncompatible, match="newer version"):
-        restores.restore(backup, f"sqlite:///{tmp_path / 'new.db'}")
+        backups.restore(backup, f"sqlite:///{tmp_path / 'new.db'}")
     assert not (tmp_path / "new.db").exists()
 
 
@@ -389,23 +377,18 @@ def test_what_is_refused_leaves_nothing_in_an_empty_place(backup: Path, tmp_path
     content[8192:12288] = bytes(4096)
     backup.write_bytes(content)
     with pytest.raises(StoreIncompatible, match="damaged"):
-        restores.restore(backup, f"sqlite:///{home / 'new.db'}")
+        backups.restore(backup, f"sqlite:///{home / 'new.db'}")
     assert names_in(home) == []
 
 
-def test_a_backup_that_cannot_be_used_is_named_with_the_reason(
-    backup: Path, tmp_path: Path
-) -> None:
+def test_a_backup_that_cannot_be_used_is_named_with_the_reason(tmp_path: Path) -> None:
     place = f"sqlite:///{tmp_path / 'new.db'}"
     folder = tmp_path / "folder"
     folder.mkdir()
     with pytest.raises(InvalidArgument, match=r"folder is a folder: choose one file$"):
-        restores.restore(folder, place)
-    newest = backup.rename(folder / "resumes-2026-01-31T09-00-00.000Z.db")
-    with pytest.raises(InvalidArgument, match=f"choose one file, such as {newest}$"):
-        restores.restore(folder, place)
+        backups.restore(folder, place)
     with pytest.raises(InvalidArgument, match=r"Cannot read|Backup not found"):
-        restores.restore(tmp_path / ("x" * 300), place)
+        backups.restore(tmp_path / ("x" * 300), place)
 
 
 def test_a_store_is_no_backup_while_it_is_in_use_nor_of_itself(
@@ -413,10 +396,10 @@ def test_a_store_is_no_backup_while_it_is_in_use_nor_of_itself(
 ) -> None:
     path = path_of(source)
     with pytest.raises(StoreIncompatible, match="store in use"):
-        restores.restore(path, f"sqlite:///{tmp_path / 'new.db'}")
+        backups.restore(path, f"sqlite:///{tmp_path / 'new.db'}")
     source.close()
     with pytest.raises(InvalidArgument, match="the store itself"):
-        restores.restore(path, source.url)
+        backups.restore(path, source.url)
 
 
 def test_a_database_that_is_not_empty_is_refused(backup: Path, store: Store, url: str) -> None:
@@ -424,7 +407,7 @@ def test_a_database_that_is_not_empty_is_refused(backup: Path, store: Store, url
         pytest.skip("a file is replaced, and kept")
     accounts.create_account(store, "mine")
     with pytest.raises(Conflict, match='already has account "mine"'):
-        restores.restore(backup, url)
+        backups.restore(backup, url)
     accounts.create_account(store, "still")
 
 
@@ -438,15 +421,15 @@ def test_a_database_is_restored_whole_or_not_at_all(backup: Path, store: Store, 
             raise OSError("the terminal is gone")
 
     with pytest.raises(OSError, match="the terminal is gone"):
-        restores.restore(backup, url, on_progress=fail)
+        backups.restore(backup, url, on_progress=fail)
 
     assert held_by(store) == before
-    assert restores.restore(backup, url).resumes == count_rows(store, "resumes") > 0
+    assert backups.restore(backup, url).resumes == count_rows(store, "resumes") > 0
 
 
 def test_what_was_being_moved_is_not_once_it_is_restored(source: Store, tmp_path: Path) -> None:
     closed.close_store(source, "sqlite:////there.db", "0123")
     made = backups.back_up(source, tmp_path / "backup.db")
-    restores.restore(made.path, f"sqlite:///{tmp_path / 'new.db'}")
+    backups.restore(made.path, f"sqlite:///{tmp_path / 'new.db'}")
     with open_store(f"sqlite:///{tmp_path / 'new.db'}") as store:
         accounts.create_account(store, "new")

@@ -1,11 +1,12 @@
 """A store that moves: closed, copied row by row to another engine, whole and compared, or not at all."""
 
 import contextlib
-import resource
+import shutil
 import signal
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import psycopg
@@ -212,7 +213,7 @@ def test_a_copy_that_was_killed_when_it_was_there_is_found_by_the_next(
 def test_s13_the_source_of_a_copy_stays_closed(source: Store, place: str) -> None:
     copies.copy(source, place)
     assert_takes_no_writes(source)
-    assert closed.reopen(source) == copies.label_of(parse_address(place))
+    assert closed.reopen(source) == parse_address(place).label
     accounts.create_account(source, "late")
     assert closed.reopen(source) is None
 
@@ -322,8 +323,8 @@ def test_a_database_that_is_being_filled_can_be_read_and_takes_no_writes(
 def test_a_copy_begins_only_where_there_is_room(
     source: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(resource, "getrlimit", lambda _: (100_000, 100_000))
-    with pytest.raises(StoreUnavailable, match=r"Files are limited to 0\.1 MB here .* are needed"):
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=100_000))
+    with pytest.raises(StoreUnavailable, match=r"has 0 MB of free space, and .* MB are needed"):
         copies.copy(source, f"sqlite:///{tmp_path / 'new.db'}")
     assert not [name for name in names_in(tmp_path) if name.startswith("new")]
     accounts.create_account(source, "late")

@@ -14,7 +14,6 @@ from resumes.store.import_history import (
     count_files,
     list_by_outcome,
     parse_place,
-    place_of,
 )
 from resumes.store.import_ledger import (
     MAX_PROBLEMS,
@@ -248,7 +247,8 @@ def test_what_asks_for_something_comes_first_over_all_accounts_or_of_some_files_
 
 
 def test_a_place_is_read_back_from_its_text(store: Store, ana: AccountInfo) -> None:
-    place = place_of(a_file(store, ana, "1" * 24))
+    file = a_file(store, ana, "1" * 24)
+    place = Position(file.outcome, file.claim_id)
     assert str(place) == "failed:" + "1" * 24
     assert parse_place(str(place)) == place
     for text in ("", "failed", "failed:", "lost:" + "1" * 24, "1" * 24):

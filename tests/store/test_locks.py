@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from resumes.store.locks import FileLock, find_holders, retry
-from resumes.store.processes import name_processes
+from resumes.store.locks import FileLock, find_holders, name_processes, retry
 from tests.support.waiting import wait_until
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from resumes.clock import later, minute, system_clock, timestamp
 from resumes.durations import WINDOW_S, Pace, parse_expiry, parse_span, rate, time_left, until
 from resumes.import_reasons import Reason, find_hint, plain_words
-from resumes.text import counted, escaped, escaped_json, is_harmless, number_words, replaced
+from resumes.text import counted, escaped, escaped_json, is_harmless, replaced
 
 ANYTHING = st.text(st.characters(exclude_categories=[]))
 
@@ -101,16 +101,10 @@ def test_a_surface_chooses_what_stands_in_its_place() -> None:
     assert replaced("a\x00b\u202e", lambda char: f"<{ord(char):x}>") == "a<0>b<202e>"
 
 
-def test_nouns_are_counted_and_ranges_said_in_words() -> None:
+def test_nouns_are_counted() -> None:
     assert [counted(number, "file") for number in (0, 1, 1_000)] == [
         "0 files", "1 file", "1,000 files",
     ]  # fmt: skip
-    assert (
-        number_words(is_whole=True, minimum=0, maximum=65_535) == "a whole number from 0 to 65535"
-    )
-    assert number_words(is_whole=False, minimum=0.5) == "a number of 0.5 or more"
-    assert number_words(is_whole=True, maximum=3) == "a whole number of at most 3"
-    assert number_words(is_whole=False) == "a number"
 
 
 # Instants and spans

@@ -18,7 +18,7 @@ from resumes.errors import StoreUnavailable
 from resumes.store import Store, accounts, closed, integrity, migrations, open_store
 from resumes.store.addresses import SqliteAddress, find_without_secrets, parse_address
 from resumes.store.integrity import Flaw
-from resumes.store.transfer import backups, copies, restores
+from resumes.store.transfer import backups, copies
 from resumes.store.transfer.rows import TableDigest
 from resumes.text import counted
 
@@ -112,7 +112,7 @@ def copy(session: Session, source_url: str, target_url: str) -> None:
         copy_progress() as show,
     ):
         digests = copies.copy(source, target_url, on_progress=show)
-        labels = source.label, copies.label_of(parse_address(target_url))
+        labels = source.label, parse_address(target_url).label
     _tell(session, labels, digests, way_back=reopening(source_url))
 
 
@@ -209,7 +209,7 @@ def restore(session: Session, file: Path) -> None:
     if settings.database is None:
         make_home(settings.home)
     with sigterm_as_interrupt(), copy_progress() as show:
-        restored = restores.restore(file, settings.database_url, on_progress=show)
+        restored = backups.restore(file, settings.database_url, on_progress=show)
     with contextlib.suppress(OSError):  # else the importer refuses the folder, and says what to do
         owner = watched_folder.Owner(restored.store_id, restored.label)
         watched_folder.replace_owner(settings.inbox, restored.kept_id, owner)

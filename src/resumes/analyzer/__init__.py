@@ -1,7 +1,7 @@
 """The analyzer format: bytes in, a resume to store out, and back to what is shown of it."""
 
-from resumes.analyzer.jsonresume import sections_left_out, to_jsonresume
-from resumes.analyzer.resume import Resume, check_stored, parse, parse_imported
+from resumes.analyzer.jsonresume.conversion import sections_left_out, to_jsonresume
+from resumes.analyzer.resume import Resume, check_stored, parse, parse_imported, stored_warnings
 from resumes.analyzer.schema import DEFAULT_FORMAT, Format, nearest_section_type
 from resumes.analyzer.view import (
     ShownSection,
@@ -13,7 +13,6 @@ from resumes.analyzer.view import (
     list_title,
     plain_number,
     public_view,
-    stored_warnings,
     whole_view,
 )
 

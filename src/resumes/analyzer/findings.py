@@ -4,7 +4,6 @@ Saying nothing costs nothing: a path is put into words only when there is someth
 """
 
 from collections.abc import Sequence
-from itertools import chain
 
 from resumes.errors import InvalidResume, Issue
 from resumes.text import counted, escaped
@@ -97,5 +96,4 @@ class Findings:
         """Return the first 50 warnings, and one that counts the rest when there are more."""
         if not self.unreported:
             return tuple(self.warnings)
-        rest = counted(self.unreported, "more warning")
-        return tuple(chain(self.warnings, [Issue("", rest)]))
+        return (*self.warnings, Issue("", counted(self.unreported, "more warning")))

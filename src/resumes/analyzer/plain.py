@@ -1,7 +1,7 @@
 """The quick way through the format, for documents about which there is nothing to say.
 
-msgspec decodes into structs that are made from the one table in `sections.py`. What it refuses,
-and whatever is not plain to see, goes the precise way through `validation.py`, which alone makes
+msgspec decodes into structs that are made from the one table in `schema.py`. What it refuses,
+and whatever is not plain to see, goes the precise way through `resume.py`, which alone makes
 messages: this module never says why. A document that is taken here has no problem and no warning,
 and the precise way finds the same title and name in it.
 """

@@ -103,7 +103,6 @@ def read_long_json(body: bytes) -> Any:
 
 
 def _refuse_many(body: bytes, too_many: re.Pattern[bytes], reason: str) -> None:
-    """Raises InvalidJson at the separator that is one too many, if there is one."""
     if found := too_many.match(body):
         raise _invalid(reason, found.end() - 1)
 

@@ -25,8 +25,6 @@ from resumes.analyzer.schema import (
     Format,
     SectionType,
 )
-from resumes.analyzer.validation import validate
-from resumes.errors import Issue
 
 
 def public_view(
@@ -100,19 +98,16 @@ def iter_sections(
     That is by ascending `order`, those without one last, and otherwise as they were sent
     (docs/format.md, Sections).
     """
-    for name, section, section_type in sorted(_iter_admitted(document, format), key=_reading_order):
+    admitted = sorted(
+        _iter_admitted(document, format),
+        key=lambda one: (one[1].get("order") is None, one[1].get("order") or 0),
+    )
+    for name, section, section_type in admitted:
         heading = section.get("name") or ""
         if not heading.strip():
             heading = section_type.heading if section_type else name
         items = (_shown_item(item, section_type) for item in section.get("items") or ())
         yield ShownSection(name, heading, int(section["column"]), tuple(filter(None, items)))
-
-
-def _reading_order(
-    admitted: tuple[str, Mapping[str, Any], SectionType | None],
-) -> tuple[bool, float]:
-    order = admitted[1].get("order")
-    return order is None, order or 0
 
 
 def _shown_item(item: Any, section_type: SectionType | None) -> Mapping[str, Any]:
@@ -169,17 +164,6 @@ def _iter_items(stored: Mapping[str, Any]) -> Iterator[tuple[SectionType, dict[s
             for item in items:
                 if type(item) is dict:
                     yield SECTION_TYPES[name], item
-
-
-def stored_warnings(document: str | bytes) -> tuple[Issue, ...]:
-    """Return the warnings about a stored document, but for those about what the service sets itself.
-
-    At most 50, in document order, and then one that counts the rest. Section types that were
-    admitted when it was stored are taken as admitted.
-    """
-    stored = take_out(orjson.loads(document))
-    accepted = Format(extra_section_types=frozenset(stored["sections"]))
-    return validate(stored, accepted).all_warnings()
 
 
 MAX_FILENAME_BYTES = 120

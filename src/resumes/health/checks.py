@@ -95,7 +95,6 @@ def iter_font_findings(names: Iterable[str], home: Path) -> Iterator[Finding]:
 
 
 def _samples(names: Iterable[str]) -> tuple[tuple[Script, str], ...]:
-    """Return the most common letters of each script."""
     whole: dict[Script, Counter[str]] = defaultdict(Counter)
     for name in names:
         for script, letters in find_scripts(name).items():
@@ -149,7 +148,9 @@ def _iter_findings(installation: Installation, cache: QueryCache) -> Iterator[Fi
     yield Finding("settings", "valid")
     yield check_home(installation, settings.home)
     yield check_disk(settings.home)
-    address = _find_address(settings)
+    address: Address | None = None
+    with contextlib.suppress(InvalidArgument):  # as opening the store will say
+        address = parse_address(settings.database_url)
     path = address.path if isinstance(address, SqliteAddress) else None
     if path is not None:
         yield check_sqlite(path)
@@ -172,14 +173,6 @@ def _iter_findings(installation: Installation, cache: QueryCache) -> Iterator[Fi
     except ResumesError as error:
         refusal = None if path is None else find_refusal(path)
         yield refusal or check_error(error, has_server=has_server)
-
-
-def _find_address(settings: Settings) -> Address | None:
-    """Return where the store is; None if the setting is no address, as opening the store will say."""
-    try:
-        return parse_address(settings.database_url)
-    except InvalidArgument:
-        return None
 
 
 def _iter_store_findings(

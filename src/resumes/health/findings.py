@@ -91,10 +91,6 @@ class Installation:
     store: "Callable[[], AbstractContextManager[Store]]"
     command_line: Callable[..., str]
 
-    def start_line(self) -> str:
-        """Return the command that starts an importer on the home's inbox."""
-        return self.command_line("up")
-
     def watches(self, root: str | None) -> bool:
         """Return whether the folder is the home's inbox, which None stands for too.
 
@@ -106,9 +102,9 @@ class Installation:
     def how_to_watch(self, root: str | None) -> str:
         """Return how to start an importer for files of the folder, as the end of a sentence."""
         if self.watches(root):
-            return f"start one with `{self.start_line()}`"
+            return f"start one with `{self.command_line('up')}`"
         return (
-            f"restart the one for {root}, or run `{self.start_line()}` if that folder is now "
+            f"restart the one for {root}, or run `{self.command_line('up')}` if that folder is now "
             f"{self.settings().inbox}"
         )
 
@@ -127,17 +123,6 @@ def installation_of(store: "Store", settings: "Settings", program: str) -> Insta
     return Installation(lambda: settings, lambda: nullcontext(store), command_line)
 
 
-def find_owner(path: Path) -> str | None:
-    """Return the name of the user who owns the file, or the number if there is no name.
-
-    None if the file cannot be seen.
-    """
-    try:
-        return _user_name(path.stat().st_uid)
-    except OSError:
-        return None
-
-
 def remedy_for(path: Path, user_id: int | None = None) -> str:
     """Return how this user, or `user_id`, can be given access to the file or folder.
 
@@ -148,17 +133,18 @@ def remedy_for(path: Path, user_id: int | None = None) -> str:
     try:
         found = path.stat()
     except OSError:
-        return f"Give user {_user_name(user_id)} access to its folder"
+        return f"Give user {user_name(user_id)} access to its folder"
     if found.st_uid != user_id and user_id != 0:
-        remedy = f"Run this as its owner, {_user_name(found.st_uid)}"
+        remedy = f"Run this as its owner, {user_name(found.st_uid)}"
         is_folder = stat.S_ISDIR(found.st_mode)
-        return f"{remedy}, or chown it to {_user_name(user_id)}" if is_folder else remedy
+        return f"{remedy}, or chown it to {user_name(user_id)}" if is_folder else remedy
     if ~found.st_mode & (stat.S_IRUSR | stat.S_IWUSR):
         return shlex.join(["chmod", "u+rwX", str(path)])
     return "Find out why its file system is read-only: `mount` shows how it is mounted"
 
 
-def _user_name(user_id: int) -> str:
+def user_name(user_id: int) -> str:
+    """Return the name of the user, or the number if there is no name."""
     try:
         return pwd.getpwuid(user_id).pw_name
     except KeyError:

@@ -304,7 +304,7 @@ def iter_importer_findings(
     waiting = list(_iter_waiting(installation, store, is_any_live=bool(watched)))
     yield from waiting
     if not seen and not waiting:
-        text = f"none is running; start one with `{installation.start_line()}`"
+        text = f"none is running; start one with `{installation.command_line('up')}`"
         yield Finding("importer", text, is_idle=True)
 
 
@@ -331,7 +331,7 @@ def _check_silent(
     if importer.root in watched:
         return Finding("importer", f"{text}; another importer watches it now", about=importer.id)
     if is_here and installation.watches(importer.root):
-        command = installation.start_line()
+        command = installation.command_line("up")
         return Finding(
             "importer",
             text,
@@ -370,7 +370,7 @@ def _iter_waiting(
 
 def _check_unwatched(installation: Installation, root: str | None, text: str) -> Finding:
     if installation.watches(root):
-        command = installation.start_line()
+        command = installation.command_line("up")
         return Finding("importer", text, f"Start one: {command}", command, about=text)
     how = installation.how_to_watch(root)
     return warning("importer", text, f"{how[0].upper()}{how[1:]}", about=text)

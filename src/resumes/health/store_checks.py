@@ -16,8 +16,8 @@ from resumes.health.findings import (
     MAX_NAMED,
     Finding,
     Installation,
-    find_owner,
     remedy_for,
+    user_name,
     warning,
 )
 from resumes.output_files import SIDE_FILES
@@ -27,9 +27,9 @@ from resumes.store.accounts import AccountInfo, ResumeCounter
 from resumes.store.addresses import find_without_secrets
 from resumes.store.api_keys import KeyState
 from resumes.store.closed import read_facts
-from resumes.store.locks import find_holders
+from resumes.store.locks import PROC, find_holders, name_processes
 from resumes.store.plans import PlanInfo
-from resumes.store.processes import PROC, name_processes
+from resumes.store.sqlite.driver import dbapi
 from resumes.store.sqlite.store import refuse_mount_point, refuse_second_name, refuse_special_files
 from resumes.store.store import Size, Store
 from resumes.text import counted, in_bytes
@@ -38,15 +38,7 @@ from resumes.text import counted, in_bytes
 
 
 def check_sqlite(path: Path, *, mountinfo: str | None = None) -> Finding:
-    """Check that the SQLite library, and the file system of the path, lose no data."""
-    # The library is loaded only where it is used.
-    from resumes.store.sqlite import driver
-
-    version = f"version {driver.dbapi.sqlite_version}"
-    if driver.dbapi.sqlite_version_info < driver.WAL_RESET_FIXED:
-        return Finding(
-            "SQLite", f"{version} has the WAL-reset bug", "Install the package pysqlite3 0.6.1"
-        )
+    """Check that the file system of the path, and so SQLite, loses no data."""
     kind = find_kind(path.parent, mountinfo)
     if kind in SHARED:
         return warning(
@@ -55,7 +47,7 @@ def check_sqlite(path: Path, *, mountinfo: str | None = None) -> Finding:
             "Make sure that no other system opens the file. A local disk is safer; in a container, a "
             "volume",
         )
-    return Finding("SQLite", version)
+    return Finding("SQLite", f"version {dbapi.sqlite_version}")
 
 
 def find_unusable_file(path: Path) -> Finding | None:
@@ -79,7 +71,7 @@ def find_refusal(path: Path) -> Finding | None:
         except OSError:
             return Finding("store", f"this user cannot access {file}", remedy_for(path.parent))
         if not os.access(file, os.R_OK | os.W_OK):
-            owner = find_owner(file) or "unknown"
+            owner = user_name(file.lstat().st_uid)
             text = f"this user may not open {file} (owner: {owner})"
             return Finding("store", text, remedy_for(file))
     return None

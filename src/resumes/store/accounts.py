@@ -40,7 +40,7 @@ from resumes.store.schema import (
     resumes,
 )
 from resumes.store.statements import Prepared
-from resumes.store.store import Store, lock_account
+from resumes.store.store import Store, change_count, lock_account
 
 NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")
 FIRST_PLAN = "free"
@@ -195,15 +195,19 @@ def create_account(store: Store, name: str, *, plan: str = FIRST_PLAN) -> Accoun
         if known is not None:
             state = "already exists" if known.closed_at is None else "is still being deleted"
             raise Conflict(f'Account "{name}" {state}')
-        connection.execute(
-            insert(accounts).values(id=account_id, name=name, plan=plan, created_at=now)
-        )
-        connection.execute(
-            insert(account_usage).values(account_id=account_id, resume_count=0, last_id_us=0)
-        )
+        add_account(connection, account_id, name=name, plan=plan, created_at=now)
 
     store.write(change)
     return get_account(store, name)
+
+
+def add_account(
+    connection: Connection, account_id: str, *, last_id_us: int = 0, **values: Any
+) -> None:
+    """Add the account's row with these values, and its counter."""
+    connection.execute(insert(accounts).values(id=account_id, **values))
+    usage = {"account_id": account_id, "resume_count": 0, "last_id_us": last_id_us}
+    connection.execute(insert(account_usage).values(usage))
 
 
 def check_plan(connection: Connection, name: str, *, hint: str = "Plans") -> None:
@@ -260,11 +264,8 @@ def delete_account(
     slice `goes_on` is called with the number so far, and returns whether to go on; a deletion that
     was interrupted, here or by the end of the process, is finished by calling it again.
     """
-    with store.read() as connection:
-        row = connection.execute(select(accounts.c.id).where(accounts.c.name == name)).first()
-    if row is None:
-        raise unknown_account(name)
-    return delete_by_id(store, row.id, name, with_resumes=with_resumes, goes_on=goes_on)
+    account_id = get_account(store, name, closed_too=True).id
+    return delete_by_id(store, account_id, name, with_resumes=with_resumes, goes_on=goes_on)
 
 
 def delete_by_id(
@@ -326,11 +327,7 @@ def _delete_slice(connection: Connection, account_id: str) -> int:
     deleted = connection.execute(
         delete(resumes).where(resumes.c.account_id == account_id, resumes.c.id.in_(some))
     ).rowcount
-    connection.execute(
-        update(account_usage)
-        .where(account_usage.c.account_id == account_id)
-        .values(resume_count=account_usage.c.resume_count - deleted)
-    )
+    change_count(connection, account_id, -deleted)
     # Every entry has a resume, so none is left when the last resume is deleted.
     search_index.remove_oldest(connection, account_id, SLICE_RESUMES)
     return deleted

@@ -2,7 +2,7 @@
 
 import os
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, NamedTuple
 from urllib.parse import unquote
@@ -24,15 +24,20 @@ class SqliteAddress:
 
     path: Path
 
+    @property
+    def label(self) -> str:
+        """Return the address, to show and to log."""
+        return f"sqlite:///{self.path}"
 
-@dataclass(frozen=True, slots=True, repr=False)
+
+@dataclass(frozen=True, slots=True)
 class PostgresAddress:
     """A database of a PostgreSQL server, or of one that speaks its protocol.
 
     `url` is in libpq's form: it may hold several hosts, a password and options.
     """
 
-    url: str
+    url: str = field(repr=False)
 
     @property
     def label(self) -> str:
@@ -51,9 +56,6 @@ class PostgresAddress:
             + place
             + (f"?{'&'.join(options)}" if options else "")
         )
-
-    def __repr__(self) -> str:
-        return f"PostgresAddress({self.label})"
 
 
 Address = SqliteAddress | PostgresAddress

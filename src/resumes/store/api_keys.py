@@ -11,9 +11,10 @@ import secrets
 import string
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import StrEnum
+from functools import partial
 from typing import Any, NamedTuple
 
 from sqlalchemy import (
@@ -31,7 +32,7 @@ from sqlalchemy import (
 from resumes.clock import later, timestamp
 from resumes.errors import Conflict, InvalidArgument, InvalidKey, NotFound
 from resumes.store import identifiers
-from resumes.store.accounts import lock_open_account, unknown_account
+from resumes.store.accounts import get_account, lock_open_account
 from resumes.store.schema import accounts, api_keys, key_directory, plans
 from resumes.store.statements import Prepared
 from resumes.store.store import Row, Store
@@ -100,10 +101,7 @@ class NewKey:
     """A key that was just created: the only time its `secret` is known."""
 
     id: str
-    secret: str
-
-    def __repr__(self) -> str:
-        return f"NewKey(id={self.id!r}, secret=…)"
+    secret: str = field(repr=False)
 
 
 def new_secret() -> str:
@@ -235,12 +233,8 @@ def create_key(
     expires_at = None if lifetime is None else later(now_us, lifetime)
     _check_key_name(name)
     new = NewKey(identifiers.key_id(), new_secret())
-
-    def change(connection: Connection) -> None:
-        account_id = lock_open_account(connection, account)
-        _add_key(connection, account_id, new, name, timestamp(now_us), expires_at=expires_at)
-
-    store.write(change)
+    add = partial(_add_key, account, new, name, timestamp(now_us), expires_at=expires_at)
+    store.write(add)
     return new
 
 
@@ -254,12 +248,7 @@ def import_key(store: Store, account: str, secret: str, *, name: str = "") -> st
     _check_key_name(name)
     new = NewKey(identifiers.key_id(), secret)
     now = timestamp(store.clock())
-
-    def change(connection: Connection) -> None:
-        account_id = lock_open_account(connection, account)
-        _add_key(connection, account_id, new, name, now, shown_at=now)
-
-    store.write(change)
+    store.write(partial(_add_key, account, new, name, now, shown_at=now))
     return new.id
 
 
@@ -274,7 +263,8 @@ def rotate_key(store: Store, key_id: str, *, grace: timedelta = DEFAULT_GRACE) -
     old = get_key(store, key_id)
     if old.state is not KeyState.ACTIVE:
         raise Conflict(f"The key {key_id} is {old.state}; create a new one instead")
-    if old.replaced_by is not None and _is_active(store, old.replaced_by):
+    successors = _read_keys(store, SELECT_KEYS.where(api_keys.c.id == old.replaced_by))
+    if any(key.state is KeyState.ACTIVE for key in successors):
         raise Conflict(
             f"The key {key_id} was already replaced by {old.replaced_by}. Rotate that one, or create "
             f"another with `resumes keys create {old.account}`"
@@ -284,9 +274,8 @@ def rotate_key(store: Store, key_id: str, *, grace: timedelta = DEFAULT_GRACE) -
     new = NewKey(identifiers.key_id(), new_secret())
 
     def change(connection: Connection) -> None:
-        account_id = lock_open_account(connection, old.account)
+        account_id = _add_key(old.account, new, old.name, timestamp(now_us), connection)
         _check_unchanged(connection, account_id, old)
-        _add_key(connection, account_id, new, old.name, timestamp(now_us))
         is_longer = api_keys.c.expires_at.is_(None) | (api_keys.c.expires_at > ends_at)
         connection.execute(
             update(api_keys)
@@ -301,11 +290,6 @@ def rotate_key(store: Store, key_id: str, *, grace: timedelta = DEFAULT_GRACE) -
     return new
 
 
-def _is_active(store: Store, key_id: str) -> bool:
-    found = _read_keys(store, SELECT_KEYS.where(api_keys.c.id == key_id))
-    return any(key.state is KeyState.ACTIVE for key in found)
-
-
 def _check_key_name(name: str) -> None:
     if len(name) > MAX_NAME_CHARS or not is_harmless(name):
         raise InvalidArgument(
@@ -314,15 +298,17 @@ def _check_key_name(name: str) -> None:
 
 
 def _add_key(
-    connection: Connection,
-    account_id: str,
+    account: str,
     new: NewKey,
     name: str,
     now: str,
+    connection: Connection,
     *,
     shown_at: str | None = None,
     expires_at: str | None = None,
-) -> None:
+) -> str:
+    """Lock the account, add the key and return the account's id."""
+    account_id = lock_open_account(connection, account)
     key_hash = hash_key(new.secret)
     if connection.execute(
         select(key_directory.c.key_id).where(key_directory.c.key_hash == key_hash)
@@ -342,6 +328,7 @@ def _add_key(
     connection.execute(
         insert(key_directory).values(key_hash=key_hash, account_id=account_id, key_id=new.id)
     )
+    return account_id
 
 
 def _check_unchanged(connection: Connection, account_id: str, old: KeyInfo) -> None:
@@ -375,13 +362,8 @@ def list_keys(store: Store, *, account: str | None = None) -> list[KeyInfo]:
     """Return all keys, or an account's, oldest first within their account. Raises NotFound."""
     if account is None:
         return _read_keys(store, SELECT_KEYS)
-    with store.read() as connection:
-        owner = connection.execute(
-            select(accounts.c.id).where(accounts.c.name == account)
-        ).scalar_one_or_none()
-    if owner is None:
-        raise unknown_account(account)
-    return _read_keys(store, SELECT_KEYS.where(api_keys.c.account_id == owner))
+    owner = get_account(store, account, closed_too=True)
+    return _read_keys(store, SELECT_KEYS.where(api_keys.c.account_id == owner.id))
 
 
 def get_key(store: Store, key_id: str) -> KeyInfo:

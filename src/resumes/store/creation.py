@@ -256,8 +256,6 @@ def apply_creations(
 
 @dataclass(slots=True)
 class _Rows:
-    """Rows to insert for one account's share of a batch."""
-
     resumes: list[dict[str, Any]] = field(default_factory=list)
     documents: list[dict[str, Any]] = field(default_factory=list)
     digests: dict[bytes, str] = field(default_factory=dict)
@@ -338,31 +336,6 @@ RESUMES_OF_DIGESTS = Prepared(
 )
 
 
-def _find_items(
-    connection: Connection, account_id: str, claim_ids: Iterable[str]
-) -> dict[str, dict[int, tuple[str, str]]]:
-    """Return the items of the claims that were imported: outcome and resume id, by claim and number."""
-    found: dict[str, dict[int, tuple[str, str]]] = {}
-    for values in _chunks(claim_ids):
-        rows = ITEMS_OF_CLAIMS.run(connection, account_id=account_id, **values).fetchall()
-        for claim_id, item, outcome, resume_id in rows:
-            found.setdefault(claim_id, {})[item] = (outcome, resume_id)
-    return found
-
-
-def _find_digests(
-    connection: Connection, account_id: str, digests: Iterable[bytes]
-) -> dict[bytes, str]:
-    """Return the ids of the stored resumes that were imported from these contents, by digest."""
-    found: dict[bytes, str] = {}
-    for values in _chunks(map(blob, digests)):
-        rows: Sequence[tuple[bytes, str]] = RESUMES_OF_DIGESTS.run(
-            connection, account_id=account_id, **values
-        ).fetchall()
-        found.update(rows)
-    return found
-
-
 def _chunks(values: Iterable[Any]) -> Iterator[dict[str, Any]]:
     """Yield the values, 64 at a time, as parameters; the last one is repeated to fill up."""
     rest = iter(values)
@@ -377,48 +350,40 @@ class _Earlier:
     def __init__(
         self, connection: Connection, account_id: str, creations: Sequence[Creation]
     ) -> None:
-        self._items = _find_items(
-            connection, account_id, (one.claim.claim_id for one in creations if one.claim)
-        )
-        self._digests = _find_digests(
-            connection,
-            account_id,
-            (new.digest for one in creations for new in one.resumes if new.digest),
-        )
+        self._items: dict[str, dict[int, Outcome]] = {}
+        for values in _chunks(one.claim.claim_id for one in creations if one.claim):
+            found = ITEMS_OF_CLAIMS.run(connection, account_id=account_id, **values).fetchall()
+            for claim_id, item, outcome, resume_id in found:
+                is_done = outcome == FileOutcome.DONE
+                self._items.setdefault(claim_id, {})[item] = (
+                    Created(resume_id, replayed=True) if is_done else Duplicate(resume_id)
+                )
+        digests = (new.digest for one in creations for new in one.resumes if new.digest)
+        self._digests: dict[bytes, str] = {}
+        for values in _chunks(map(blob, digests)):
+            found = RESUMES_OF_DIGESTS.run(connection, account_id=account_id, **values).fetchall()
+            self._digests.update(found)
         self._keys = _find_keys(connection, account_id, creations)
 
     def items_of(self, claim: ClaimedFile | None) -> dict[int, Outcome]:
         """Return the outcomes that items of this claim had before: a claim is imported once."""
-        if claim is None:
-            return {}
-        return {
-            item: Created(resume_id, replayed=True)
-            if outcome == FileOutcome.DONE
-            else Duplicate(resume_id)
-            for item, (outcome, resume_id) in self._items.get(claim.claim_id, {}).items()
-        }
+        return {} if claim is None else self._items.get(claim.claim_id, {})
 
     def find(self, new: NewResume, rows: _Rows, now_us: int) -> Outcome | None:
         """Return the outcome by an earlier call, or an earlier resume of this batch, if any."""
-        if new.idempotency is not None:
-            replay = self._find_replay(new.idempotency, rows, now_us)
-            if replay is not None:
-                return replay
+        if (given := new.idempotency) is not None:
+            mine = rows.idempotency.get(given.key)
+            found = (
+                (mine["body_sha256"], mine["resume_id"]) if mine else self._keys[given.key, now_us]
+            )
+            if found is not None:
+                is_same = found[0] == given.body_sha256
+                return Created(found[1], replayed=True) if is_same else IdempotencyMismatch()
         if new.digest is not None:
             stored = rows.digests.get(new.digest) or self._digests.get(new.digest)
             if stored is not None:
                 return Duplicate(stored)
         return None
-
-    def _find_replay(self, idempotency: IdempotencyKey, rows: _Rows, now_us: int) -> Outcome | None:
-        key = idempotency.key
-        mine = rows.idempotency.get(key)
-        found = (mine["body_sha256"], mine["resume_id"]) if mine else self._keys[key, now_us]
-        if found is None:
-            return None
-        if found[0] != idempotency.body_sha256:
-            return IdempotencyMismatch()
-        return Created(found[1], replayed=True)
 
 
 def _find_keys(

@@ -66,25 +66,13 @@ async def prune_async(store: Store) -> int:
         return sum(_PRUNE.run(connection, **one).rowcount for one in values)
 
     pruned = 0
-    while old := await _find_old_async(store, since):
+    while rows := await store.fetch_async(_OLDEST, since=since, rows=SLICE_KEYS):
+        old: dict[str, list[str]] = {}
+        for account_id, key in rows:
+            old.setdefault(account_id, []).append(key)
         writes = [
             store.write_async(partial(prune, account_id, keys), account_id=account_id)
             for account_id, keys in old.items()
         ]
         pruned += sum(await asyncio.gather(*writes))
     return pruned
-
-
-async def _find_old_async(store: Store, since: str) -> dict[str, list[str]]:
-    if store.is_remote:
-        return await asyncio.to_thread(_find_old, store, since)
-    return _find_old(store, since)
-
-
-def _find_old(store: Store, since: str) -> dict[str, list[str]]:
-    """Return the oldest of the keys, by account."""
-    keys: dict[str, list[str]] = {}
-    with store.read() as connection:
-        for account_id, key in _OLDEST.run(connection, since=since, rows=SLICE_KEYS).fetchall():
-            keys.setdefault(account_id, []).append(key)
-    return keys

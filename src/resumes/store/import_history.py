@@ -2,23 +2,16 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, NamedTuple
 
-from sqlalchemy import (
-    ColumnElement,
-    Connection,
-    Select,
-    bindparam,
-    func,
-    literal_column,
-    select,
-)
+from sqlalchemy import Connection, Select, bindparam, func, literal_column, select
 
 from resumes.errors import Conflict, InvalidArgument, NotFound
 from resumes.store.identifiers import AFTER_ALL, RESUME_ID
 from resumes.store.import_ledger import SO_FAR, FileOutcome, Items, parse_items
 from resumes.store.schema import accounts, imported_files
-from resumes.store.statements import Prepared, at_most
+from resumes.store.statements import Prepared, first_page
 from resumes.store.store import Store
 
 MAX_FILES = 1_000
@@ -52,13 +45,13 @@ class FileRow:
 
 # Files
 
-_THIS_FILE = (
+THIS_FILE = (
     imported_files.c.account_id == bindparam("account_id"),
     imported_files.c.claim_id == bindparam("claim_id"),
 )
 _SHOWN = [one for one in imported_files.columns if one.name not in ("account_id", "source")]
-FILE = Prepared(select(*_SHOWN).where(*_THIS_FILE))
-SOURCE = Prepared(select(imported_files.c.source).where(*_THIS_FILE))
+FILE = Prepared(select(*_SHOWN).where(*THIS_FILE))
+SOURCE = Prepared(select(imported_files.c.source).where(*THIS_FILE))
 
 
 def find_owners(connection: Connection, account_id: str | None = None) -> dict[str, str]:
@@ -121,26 +114,21 @@ NOT_DONE = imported_files.c.outcome != literal_column("'done'")
 """Written out in the statement, so that the engine sees that the index of what is not done serves."""
 
 
-def _newest_ids(*conditions: ColumnElement[bool]) -> Prepared:
+@cache
+def _newest_ids(outcome: FileOutcome | None, *, is_of_reason: bool) -> Prepared:
     """Select ids between two, the newest first, of one account; from an index alone."""
-    return Prepared(
-        select(imported_files.c.claim_id)
-        .where(
-            imported_files.c.account_id == bindparam("account_id"),
-            imported_files.c.claim_id < bindparam("before"),
-            imported_files.c.claim_id > bindparam("above"),
-            *conditions,
-        )
-        .order_by(imported_files.c.claim_id.desc())
-        .limit(at_most("rows"))
+    statement = select(imported_files.c.claim_id).where(
+        imported_files.c.account_id == bindparam("account_id"),
+        imported_files.c.claim_id < bindparam("before"),
+        imported_files.c.claim_id > bindparam("above"),
     )
-
-
-_OF_OUTCOME = (imported_files.c.outcome == bindparam("outcome"), NOT_DONE)
-NEWEST_IDS = _newest_ids()
-NEWEST_IDS_DONE = _newest_ids(imported_files.c.outcome == literal_column("'done'"))
-NEWEST_IDS_OF_OUTCOME = _newest_ids(*_OF_OUTCOME)
-NEWEST_IDS_OF_REASON = _newest_ids(*_OF_OUTCOME, imported_files.c.reason == bindparam("reason"))
+    if outcome is not None:
+        statement = statement.where(imported_files.c.outcome == bindparam("outcome"))
+        if outcome is not FileOutcome.DONE:
+            statement = statement.where(NOT_DONE)
+    if is_of_reason:
+        statement = statement.where(imported_files.c.reason == bindparam("reason"))
+    return Prepared(first_page(statement, imported_files.c.claim_id.desc()))
 
 
 def list_files(
@@ -188,11 +176,6 @@ class FilePage:
     next: Position | None
 
 
-def place_of(file: FileRow) -> Position:
-    """Return the place of the file, as long as it has this outcome."""
-    return Position(file.outcome, file.claim_id)
-
-
 def parse_place(text: str) -> Position:
     """Return the place that `str` wrote: `failed:000660cd7eecf8906663e3fc`. Raises InvalidArgument."""
     outcome, _, claim_id = text.partition(":")
@@ -233,7 +216,9 @@ def list_by_outcome(
             if len(ids) > size:
                 break
         files = _find_files(connection, owners, ids[:size])
-    return FilePage(files, place_of(files[-1]) if files and len(ids) > size else None)
+    if not files or len(ids) <= size:
+        return FilePage(files, None)
+    return FilePage(files, Position(files[-1].outcome, files[-1].claim_id))
 
 
 def _outcomes(
@@ -264,7 +249,7 @@ def _find_newest(
     """
     newest: list[tuple[str, str]] = []
     for account_id, outcome in ranges:
-        rows = _ids_statement(outcome, reason).run(
+        rows = _newest_ids(outcome, is_of_reason=reason is not None).run(
             connection,
             account_id=account_id,
             outcome=outcome,
@@ -277,14 +262,6 @@ def _find_newest(
         if more:
             newest = sorted([*newest, *more], reverse=True)[:limit]
     return newest
-
-
-def _ids_statement(outcome: FileOutcome | None, reason: str | None) -> Prepared:
-    if outcome is None:
-        return NEWEST_IDS
-    if outcome is FileOutcome.DONE:
-        return NEWEST_IDS_DONE
-    return NEWEST_IDS_OF_OUTCOME if reason is None else NEWEST_IDS_OF_REASON
 
 
 # Counts
@@ -306,8 +283,10 @@ def count_files(
     Takes time that grows with the ledger (docs/operations.md, Metrics), or with `not_done_only`
     just with the files that are not done.
     """
+    columns = (imported_files.c.outcome, imported_files.c.reason)
     with store.read() as connection:
-        counts = _count_by_reason(connection, account_id)
+        rows = connection.execute(_count_not_done(account_id, *columns)).all()
+        counts = [FileCount(FileOutcome(outcome), reason, files) for outcome, reason, files in rows]
         if not_done_only:
             return counts
         # Without a condition the engine counts the table's pages, without looking into rows.
@@ -318,12 +297,6 @@ def count_files(
     # Two statements: a file may have been recorded between them.
     done_count = max(0, all_count - sum(count.files for count in counts))
     return [FileCount(FileOutcome.DONE, None, done_count), *counts]
-
-
-def _count_by_reason(connection: Connection, account_id: str | None) -> list[FileCount]:
-    columns = (imported_files.c.outcome, imported_files.c.reason)
-    rows = connection.execute(_count_not_done(account_id, *columns)).all()
-    return [FileCount(FileOutcome(outcome), reason, files) for outcome, reason, files in rows]
 
 
 def count_not_done(connection: Connection, account_id: str) -> dict[FileOutcome, int]:

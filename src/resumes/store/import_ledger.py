@@ -13,13 +13,7 @@ from typing import Annotated, Any, ClassVar, Final, NamedTuple
 
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic.alias_generators import to_camel
-from sqlalchemy import (
-    Connection,
-    bindparam,
-    insert,
-    literal,
-    select,
-)
+from sqlalchemy import Connection, bindparam, insert, literal, select
 
 from resumes.clock import timestamp
 from resumes.import_reasons import Reason

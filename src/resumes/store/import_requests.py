@@ -6,24 +6,33 @@ no importer watches that folder, any importer that finds the file in its own fol
 folder may have been moved. A request has no result: that is the file's own row in the ledger.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
 from typing import Any
 
-from sqlalchemy import Connection, Executable, bindparam, delete, func, select, update
+from sqlalchemy import (
+    BindParameter,
+    Connection,
+    Executable,
+    bindparam,
+    delete,
+    func,
+    select,
+    update,
+)
 
 from resumes.clock import timestamp
 from resumes.errors import Conflict
-from resumes.store.import_history import NOT_DONE, FileRow, find_owners
+from resumes.store.import_history import NOT_DONE, THIS_FILE, FileRow, find_owners
 from resumes.store.import_ledger import FileOutcome
 from resumes.store.importers import list_importers
 from resumes.store.schema import BinaryText, import_requests, imported_files
 from resumes.store.statements import (
     Insert,
     Prepared,
-    at_most,
+    first_page,
     iter_pages,
     next_page,
     replace_on_conflict,
@@ -61,28 +70,21 @@ class RequestedFile:
     root: str | None
 
 
-ALL_REQUESTS = select(
-    import_requests.c.account_id,
-    import_requests.c.claim_id,
-    import_requests.c.action,
-    import_requests.c.requested_at,
-    import_requests.c.root,
+_THIS_REQUEST = (
+    import_requests.c.account_id == bindparam("account_id"),
+    import_requests.c.claim_id == bindparam("claim_id"),
 )
+_ROOT: BindParameter[str] = bindparam("root", type_=BinaryText)
 REQUESTS = Prepared(
-    ALL_REQUESTS.where(
-        bindparam("root", type_=BinaryText).is_(None)
-        | import_requests.c.root.is_(None)
-        | (import_requests.c.root == bindparam("root", type_=BinaryText))
-    )
-    .order_by(import_requests.c.account_id, import_requests.c.claim_id)
-    .limit(at_most("rows"))
-)
-REQUEST = Prepared(
-    ALL_REQUESTS.where(
-        import_requests.c.account_id == bindparam("account_id"),
-        import_requests.c.claim_id == bindparam("claim_id"),
+    first_page(
+        select(import_requests).where(
+            _ROOT.is_(None) | import_requests.c.root.is_(None) | (import_requests.c.root == _ROOT)
+        ),
+        import_requests.c.account_id,
+        import_requests.c.claim_id,
     )
 )
+REQUEST = Prepared(select(import_requests).where(*_THIS_REQUEST))
 
 
 def list_requests(
@@ -123,6 +125,7 @@ def _request(row: Sequence[Any]) -> RequestedFile:
 SLICE_REQUESTS = 500
 """Requests made in one transaction, so that others can write."""
 
+_FITTING = (*THIS_FILE, imported_files.c.outcome == bindparam("outcome"))
 # Selects nothing for a file that has another outcome meanwhile.
 WANTED = select(
     imported_files.c.account_id,
@@ -130,20 +133,12 @@ WANTED = select(
     bindparam("action", type_=BinaryText),
     bindparam("requested_at", type_=BinaryText),
     imported_files.c.root,
-).where(
-    imported_files.c.account_id == bindparam("account_id"),
-    imported_files.c.claim_id == bindparam("claim_id"),
-    imported_files.c.outcome == bindparam("outcome"),
-)
+).where(*_FITTING)
 
 
 def _add_request(insert: Insert) -> Executable:
-    names = ["account_id", "claim_id", "action", "requested_at", "root"]
-    return replace_on_conflict(
-        insert(import_requests).from_select(names, WANTED),
-        import_requests,
-        ["account_id", "claim_id"],
-    )
+    statement = insert(import_requests).from_select(import_requests.columns.keys(), WANTED)
+    return replace_on_conflict(statement, import_requests, ["account_id", "claim_id"])
 
 
 ADD_REQUEST = Prepared(_add_request)
@@ -191,11 +186,27 @@ def request_all_files(
     """
     now = timestamp(store.clock())
 
-    def add(owner: str, claim_ids: Sequence[str], connection: Connection) -> int:
-        return sum(_add(connection, owner, claim_id, action, now) for claim_id in claim_ids)
+    def add(connection: Connection, owner: str, claim_id: str) -> int:
+        return _add(connection, owner, claim_id, action, now)
+
+    return _for_all_files(store, action, account_id, reason, add)
+
+
+def _for_all_files(
+    store: Store,
+    action: RequestKind,
+    account_id: str | None,
+    reason: str | None,
+    change: Callable[[Connection, str, str], int],
+) -> int:
+    """Return the sum of what the change returns for each file that the action is for, given its
+    account and claim."""
+
+    def change_slice(owner: str, claim_ids: Sequence[str], connection: Connection) -> int:
+        return sum(change(connection, owner, claim_id) for claim_id in claim_ids)
 
     return sum(
-        store.write(partial(add, owner, claim_ids))
+        store.write(partial(change_slice, owner, claim_ids))
         for owner, claim_ids in iter_files_for(store, action, account_id, reason)
     )
 
@@ -253,13 +264,7 @@ def iter_files_for(
 
 # Dismissing failed files
 
-DISMISS = Prepared(
-    delete(imported_files).where(
-        imported_files.c.account_id == bindparam("account_id"),
-        imported_files.c.claim_id == bindparam("claim_id"),
-        imported_files.c.outcome == bindparam("outcome"),
-    )
-)
+DISMISS = Prepared(delete(imported_files).where(*_FITTING))
 
 
 def dismiss_files(store: Store, files: Sequence[FileRow]) -> None:
@@ -286,14 +291,7 @@ def dismiss_all_files(
 
     Not one transaction: others write in between.
     """
-
-    def dismiss(owner: str, claim_ids: Sequence[str], connection: Connection) -> int:
-        return sum(_dismiss(connection, owner, claim_id) for claim_id in claim_ids)
-
-    return sum(
-        store.write(partial(dismiss, owner, claim_ids))
-        for owner, claim_ids in iter_files_for(store, RequestKind.RETRY, account_id, reason)
-    )
+    return _for_all_files(store, RequestKind.RETRY, account_id, reason, _dismiss)
 
 
 def _dismiss(connection: Connection, account_id: str, claim_id: str) -> int:
@@ -308,12 +306,7 @@ def _dismiss(connection: Connection, account_id: str, claim_id: str) -> int:
 # Taking requests up
 
 ROOTS = Prepared(select(import_requests.c.root).distinct())
-DROP = Prepared(
-    delete(import_requests).where(
-        import_requests.c.account_id == bindparam("account_id"),
-        import_requests.c.claim_id == bindparam("claim_id"),
-    )
-)
+DROP = Prepared(delete(import_requests).where(*_THIS_REQUEST))
 
 
 def list_unwatched_roots(store: Store) -> list[str | None]:

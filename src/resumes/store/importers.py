@@ -105,23 +105,18 @@ def list_importers(store: Store) -> list[SeenImporter]:
     now = datetime.fromisoformat(timestamp(now_us))
     with store.read() as connection:
         rows = connection.execute(statement).all()
-    return [
-        SeenImporter(
-            ImporterReport(
-                row.id,
-                row.host,
-                row.pid,
-                row.root,
-                ImporterState(row.state),
-                _parse_findings(row.findings),
-                row.waiting,
-                row.started_at,
-            ),
-            row.seen_at,
-            max(0.0, (now - datetime.fromisoformat(row.seen_at)).total_seconds()),
+    seen = []
+    for key, host, pid, root, state, found, waiting, started_at, seen_at in rows:
+        findings = tuple(
+            ImporterFinding(one["key"], ImporterState(one["state"]), one["sentence"])
+            for one in json.loads(found)
         )
-        for row in rows
-    ]
+        report = ImporterReport(
+            key, host, pid, root, ImporterState(state), findings, waiting, started_at
+        )
+        age_s = max(0.0, (now - datetime.fromisoformat(seen_at)).total_seconds())
+        seen.append(SeenImporter(report, seen_at, age_s))
+    return seen
 
 
 def _remembered(now_us: int) -> tuple[str, str]:
@@ -140,10 +135,3 @@ def count_waiting(seen: Iterable[SeenImporter]) -> int:
             root = one.importer.root
             by_root[root] = max(by_root.get(root, 0), one.importer.waiting or 0)
     return sum(by_root.values())
-
-
-def _parse_findings(text: str) -> tuple[ImporterFinding, ...]:
-    return tuple(
-        ImporterFinding(one["key"], ImporterState(one["state"]), one["sentence"])
-        for one in json.loads(text)
-    )

@@ -141,7 +141,11 @@ def _iter_sqlite(store: Store) -> Iterator[Flaw]:
             check = text(f"PRAGMA integrity_check({MAX_REPORT_LINES})")
             report = connection.execute(check).scalars().all()
             foreign_code = find_foreign_code(connection)
-            broken = _foreign_keys(connection)
+            rows = connection.execute(text("PRAGMA foreign_key_check"))
+            # Rows of accounts that do not exist are found on every engine.
+            broken = Counter(
+                (table, parent) for table, _, parent, _ in rows if parent != "accounts"
+            )
             damaged_texts = _count_damaged_texts(connection)
     except StoreIncompatible as error:
         yield Flaw(Defect.DAMAGED, 1, error.message, BACKUP)
@@ -149,9 +153,9 @@ def _iter_sqlite(store: Store) -> Iterator[Flaw]:
     for line in report:
         if line != "ok":
             yield Flaw(Defect.DAMAGED, 1, f"The file is damaged: {line}", BACKUP)
-    for found in foreign_code:
-        remedy = f"Stop all programs, then in SQL: {found.removal}"
-        yield Flaw(Defect.FOREIGN_CODE, 1, f"The file has {found.what}", remedy)
+    for what, removal in foreign_code:
+        remedy = f"Stop all programs, then in SQL: {removal}"
+        yield Flaw(Defect.FOREIGN_CODE, 1, f"The file has {what}", remedy)
     for table, count in damaged_texts.items():
         if count:
             what = f"Rows of {table} have text that is not UTF-8, and cannot be read"
@@ -179,13 +183,6 @@ def _is_utf8(content: bytes | None) -> bool:
     except UnicodeDecodeError:
         return False
     return True
-
-
-def _foreign_keys(connection: Connection) -> Counter[tuple[str, str]]:
-    """Return how many rows of a table name a row of another one that is not there."""
-    rows = connection.execute(text("PRAGMA foreign_key_check"))
-    # Rows of accounts that do not exist are found on every engine.
-    return Counter((table, parent) for table, _, parent, _ in rows if parent != accounts.name)
 
 
 # Questions about all accounts
@@ -278,7 +275,7 @@ _IS_SAME_KEY: Final = and_(
 )
 
 QUESTIONS: Final = (
-    *(_orphans(table) for table in schema.metadata.sorted_tables if "account_id" in table.columns),
+    *map(_orphans, schema.ACCOUNT_TABLES),
     Question(
         Defect.NO_COUNTER,
         select(
@@ -383,65 +380,20 @@ def _iter_wrong_last_ids(store: Store) -> Iterator[Flaw]:
 
 # Contents
 
-
-class Rule(NamedTuple):
-    """What the columns of a row must say, and what to say of rows that `check` refuses.
-
-    The remedy has places for the account's name and id, and for the `first` key of these.
-    """
-
-    defect: Defect
-    check: Callable[..., object]
-    what: str
-    remedy: str
-
-
-class Contents(NamedTuple):
-    """Columns of a table to read, the first of them a text; the first rule that is broken counts."""
-
-    key: Column[str]
-    columns: Sequence[Column[Any]]
-    rules: Sequence[Rule]
-
-
-def _check_crc32(document: str, expected: int) -> None:
-    if crc32(document.encode()) != expected:
-        raise ValueError
-
-
-CONTENTS: Final = (
-    Contents(
-        documents.c.id,
-        (documents.c.document, documents.c.crc32),
-        (
-            Rule(
-                Defect.BAD_DOCUMENT,
-                lambda document, _: check_stored(document.encode()),
-                "Documents are not resumes: reading one is an error",
-                BACKUP + ", or delete each: `resumes delete {first} --account {account}`",
-            ),
-            Rule(
-                Defect.CHANGED_DOCUMENT,
-                _check_crc32,
-                "Documents have changed since they were stored",
-                BACKUP,
-            ),
-        ),
+CONTENTS: Final = {
+    Defect.BAD_DOCUMENT: (
+        "Documents are not resumes: reading one is an error",
+        BACKUP + ", or delete each: `resumes delete {first} --account {account}`",
     ),
-    Contents(
-        imported_files.c.claim_id,
-        (imported_files.c["items"],),
-        (
-            Rule(
-                Defect.BAD_ITEMS,
-                parse_items,
-                "Files have an unreadable history: listing them is an error",
-                STOPPED + "UPDATE imported_files SET items = NULL "
-                "WHERE account_id = '{account_id}' AND claim_id = '{first}'",
-            ),
-        ),
+    Defect.CHANGED_DOCUMENT: ("Documents have changed since they were stored", BACKUP),
+    Defect.BAD_ITEMS: (
+        "Files have an unreadable history: listing them is an error",
+        STOPPED + "UPDATE imported_files SET items = NULL "
+        "WHERE account_id = '{account_id}' AND claim_id = '{first}'",
     ),
-)
+}
+"""What to say of contents, and what to do, with places for the account's name and id, and for the
+first key of these."""
 
 ACCOUNTS: Final = next_page(select(accounts.c.id, accounts.c.name), accounts.c.name)
 
@@ -459,33 +411,49 @@ def iter_accounts(store: Store, *, at_once: int = ACCOUNTS_AT_ONCE) -> Iterator[
 
 
 def _check_contents(store: Store, account_id: str, name: str) -> Checked:
-    bad: defaultdict[Rule, list[str]] = defaultdict(list)
+    bad: defaultdict[Defect, list[str]] = defaultdict(list)
     documents_read = 0
-    for of in CONTENTS:
-        # Text that is no UTF-8 ends it: iter_damage says so.
-        with contextlib.suppress(StoreIncompatible):
-            for key, *values in _iter_rows(store, account_id, of):
-                documents_read += of.key.table is documents
-                for rule in of.rules:
-                    try:
-                        rule.check(*values)
-                    except (InvalidInput, ValueError):
-                        bad[rule].append(key)
-                        break
+    # Text that is no UTF-8 ends it: iter_damage says so.
+    with contextlib.suppress(StoreIncompatible):
+        rows = _iter_rows(
+            store, account_id, documents.c.id, documents.c.document, documents.c.crc32
+        )
+        for key, document, expected in rows:
+            documents_read += 1
+            if not _is_readable(check_stored, document.encode()):
+                bad[Defect.BAD_DOCUMENT].append(key)
+            elif crc32(document.encode()) != expected:
+                bad[Defect.CHANGED_DOCUMENT].append(key)
+    with contextlib.suppress(StoreIncompatible):
+        rows = _iter_rows(store, account_id, imported_files.c.claim_id, imported_files.c["items"])
+        for key, items in rows:
+            if not _is_readable(parse_items, items):
+                bad[Defect.BAD_ITEMS].append(key)
     flaws = []
-    for rule, keys in bad.items():
-        remedy = rule.remedy.format(account=name, account_id=account_id, first=keys[0])
-        flaws.append(Flaw(rule.defect, len(keys), rule.what, remedy, name))
+    for defect, (what, remedy) in CONTENTS.items():
+        if keys := bad[defect]:
+            remedy = remedy.format(account=name, account_id=account_id, first=keys[0])
+            flaws.append(Flaw(defect, len(keys), what, remedy, name))
     return Checked(name, documents_read, flaws)
 
 
-def _iter_rows(store: Store, account_id: str, of: Contents) -> Iterator[Any]:
-    """Yield the account's keys and columns where there is a text, in order of the keys."""
-    is_text = of.key.table.c.account_id == account_id, of.columns[0].is_not(None)
-    statement = next_page(select(of.key, *of.columns).where(*is_text), of.key)
+def _is_readable(parse: Callable[[Any], object], content: Any) -> bool:
+    try:
+        parse(content)
+    except (InvalidInput, ValueError):
+        return False
+    return True
+
+
+def _iter_rows(
+    store: Store, account_id: str, key: Column[str], content: Column[Any], *others: Column[Any]
+) -> Iterator[Any]:
+    """Yield the account's keys and columns where there is a content, in order of the keys."""
+    is_whole = key.table.c.account_id == account_id, content.is_not(None)
+    statement = next_page(select(key, content, *others).where(*is_whole), key)
 
     def read_page(after: str) -> Sequence[Any]:
-        given = {f"after_{of.key.name}": after, "rows": ROWS_AT_ONCE}
+        given = {f"after_{key.name}": after, "rows": ROWS_AT_ONCE}
         with store.read() as connection:
             return connection.execute(statement, given).all()
 

@@ -178,7 +178,7 @@ class PlanImpact:
     """Those whose keys could list and read over the API, and no longer can."""
 
 
-NO_ACCOUNTS = AffectedAccounts(0, ())
+NO_ACCOUNTS = AffectedAccounts(0, [])
 
 
 def preview_change(store: Store, change: PlanChange) -> PlanImpact:
@@ -204,8 +204,5 @@ def _affected(store: Store, plan: str, *conditions: ColumnElement[bool]) -> Affe
     )
     with store.read() as connection:
         rows = connection.execute(statement).all()
-    return (
-        AffectedAccounts(rows[0][2], [(name, holds) for name, holds, _ in rows])
-        if rows
-        else NO_ACCOUNTS
-    )
+    count = rows[0][2] if rows else 0
+    return AffectedAccounts(count, [(name, holds) for name, holds, _ in rows])

@@ -71,7 +71,13 @@ class DeletedAccount(SQLModel, table=True):
     id: str = Field(primary_key=True, sa_type=BinaryText)
 
 
-class AccountUsage(SQLModel, table=True):
+class OfAccount(SQLModel):
+    """The first column of the tables of an account, and the first of their keys."""
+
+    account_id: str = Field(primary_key=True, foreign_key="accounts.id", sa_type=BinaryText)
+
+
+class AccountUsage(OfAccount, table=True):
     """The account's counter and last id, in a row of their own because every create rewrites it.
 
     Its row is the account's lock: each write to an account takes it first. `last_id_us` is kept
@@ -79,16 +85,14 @@ class AccountUsage(SQLModel, table=True):
     """
 
     __tablename__: ClassVar[str] = "account_usage"
-    account_id: str = Field(primary_key=True, foreign_key="accounts.id", sa_type=BinaryText)
     resume_count: int = 0
     last_id_us: int = Field(default=0, sa_type=BigInteger)
 
 
-class ApiKey(SQLModel, table=True):
+class ApiKey(OfAccount, table=True):
     """An API key, without the key itself. `masked` is what lists show."""
 
     __tablename__: ClassVar[str] = "api_keys"
-    account_id: str = Field(primary_key=True, foreign_key="accounts.id", sa_type=BinaryText)
     id: str = Field(primary_key=True, sa_type=BinaryText)
     name: str = Field(sa_type=BinaryText)
     masked: str = Field(sa_type=BinaryText)
@@ -112,12 +116,11 @@ class KeyDirectory(SQLModel, table=True):
     key_id: str = Field(sa_type=BinaryText)
 
 
-class ResumeRow(SQLModel, table=True):
+class ResumeRow(OfAccount, table=True):
     """A stored resume as a list shows it. Narrow, so that a page of a list is a page of the tree."""
 
     __tablename__: ClassVar[str] = "resumes"
     __table_args__: ClassVar[Any] = CLUSTERED
-    account_id: str = Field(primary_key=True, foreign_key="accounts.id", sa_type=BinaryText)
     id: str = Field(primary_key=True, sa_type=BinaryText)
     title: str | None = Field(default=None, sa_type=BinaryText)
     name: str | None = Field(default=None, sa_type=BinaryText)
@@ -126,7 +129,7 @@ class ResumeRow(SQLModel, table=True):
     updated_at: str = Field(sa_type=BinaryText)
 
 
-class Document(SQLModel, table=True):
+class Document(OfAccount, table=True):
     """A stored resume in full: the JSON text that the analyzer made, and the CRC-32 of its bytes.
 
     Text on every engine, so that key order survives. Not in `resumes`: SQLite compares keys of
@@ -134,13 +137,12 @@ class Document(SQLModel, table=True):
     """
 
     __tablename__: ClassVar[str] = "documents"
-    account_id: str = Field(primary_key=True, foreign_key="accounts.id", sa_type=BinaryText)
     id: str = Field(primary_key=True, sa_type=BinaryText)
     crc32: int = Field(sa_type=BigInteger)
     document: str = Field(sa_type=BinaryText)
 
 
-class Idempotency(SQLModel, table=True):
+class Idempotency(OfAccount, table=True):
     """The resume that an Idempotency-Key created, written in that resume's transaction."""
 
     __tablename__: ClassVar[str] = "idempotency"
@@ -149,14 +151,13 @@ class Idempotency(SQLModel, table=True):
         Index("ix_idempotency_created_at", "created_at"),
         CLUSTERED,
     )
-    account_id: str = Field(primary_key=True, foreign_key="accounts.id", sa_type=BinaryText)
     key: str = Field(primary_key=True, sa_type=BinaryText)
     body_sha256: bytes = Field(sa_type=LargeBinary)
     resume_id: str = Field(sa_type=BinaryText)
     created_at: str = Field(sa_type=BinaryText)
 
 
-class ImportedFile(SQLModel, table=True):
+class ImportedFile(OfAccount, table=True):
     """The outcome of a claimed file: one row for each claim that has one.
 
     `name` is the path below the watched folder, escaped for display, and `root` that folder,
@@ -179,7 +180,6 @@ class ImportedFile(SQLModel, table=True):
         ),
         CLUSTERED,
     )
-    account_id: str = Field(primary_key=True, foreign_key="accounts.id", sa_type=BinaryText)
     claim_id: str = Field(primary_key=True, sa_type=BinaryText)
     name: str = Field(sa_type=BinaryText)
     outcome: str = Field(sa_type=BinaryText)
@@ -195,7 +195,7 @@ class ImportedFile(SQLModel, table=True):
     items: str | None = Field(default=None, sa_type=BinaryText)
 
 
-class ImportedItem(SQLModel, table=True):
+class ImportedItem(OfAccount, table=True):
     """The outcome of each item of a claim. It outlives its resume: recovery and release rely on it.
 
     Its key is the fence between importers: an item of a claim is imported once, whoever has the claim.
@@ -203,14 +203,13 @@ class ImportedItem(SQLModel, table=True):
 
     __tablename__: ClassVar[str] = "imported_items"
     __table_args__: ClassVar[Any] = CLUSTERED
-    account_id: str = Field(primary_key=True, foreign_key="accounts.id", sa_type=BinaryText)
     claim_id: str = Field(primary_key=True, sa_type=BinaryText)
     item: int = Field(primary_key=True)
     outcome: str = Field(sa_type=BinaryText)
     resume_id: str = Field(sa_type=BinaryText)
 
 
-class ImportedDigest(SQLModel, table=True):
+class ImportedDigest(OfAccount, table=True):
     """The digest of each imported resume that is stored; deleted with the resume.
 
     `digest` is the SHA-256 of the JSON value's own bytes, outer white space cut.
@@ -221,12 +220,11 @@ class ImportedDigest(SQLModel, table=True):
         Index("ix_imported_digests_resume", "account_id", "resume_id"),
         CLUSTERED,
     )
-    account_id: str = Field(primary_key=True, foreign_key="accounts.id", sa_type=BinaryText)
     digest: bytes = Field(primary_key=True, sa_type=LargeBinary)
     resume_id: str = Field(sa_type=BinaryText)
 
 
-class ImportRequest(SQLModel, table=True):
+class ImportRequest(OfAccount, table=True):
     """A request to the importer about one file; deleted as soon as it is taken up.
 
     `root` is the file's watched folder, so that importers of other folders skip it without a look-up.
@@ -234,7 +232,6 @@ class ImportRequest(SQLModel, table=True):
 
     __tablename__: ClassVar[str] = "import_requests"
     __table_args__: ClassVar[Any] = CLUSTERED
-    account_id: str = Field(primary_key=True, foreign_key="accounts.id", sa_type=BinaryText)
     claim_id: str = Field(primary_key=True, sa_type=BinaryText)
     action: str = Field(sa_type=BinaryText)
     requested_at: str = Field(sa_type=BinaryText)
@@ -256,7 +253,7 @@ class ImporterProcess(SQLModel, table=True):
     seen_at: str = Field(sa_type=BinaryText)
 
 
-class SearchProgress(SQLModel, table=True):
+class SearchProgress(OfAccount, table=True):
     """How far an account is indexed for search: all resumes up to the position `indexed_us` are.
 
     `number` stands for the account inside the index; `last_seq` is the number of its last entry.
@@ -264,13 +261,12 @@ class SearchProgress(SQLModel, table=True):
 
     __tablename__: ClassVar[str] = "search_progress"
     __table_args__: ClassVar[Any] = CLUSTERED
-    account_id: str = Field(primary_key=True, foreign_key="accounts.id", sa_type=BinaryText)
     number: int = Field(unique=True, sa_type=BigInteger)
     last_seq: int = Field(sa_type=BigInteger)
     indexed_us: int = Field(sa_type=BigInteger)
 
 
-class SearchEntry(SQLModel, table=True):
+class SearchEntry(OfAccount, table=True):
     """A resume in the search index. `seq` rises with the ids of an account and is never reused.
 
     `words` are what is searched (resumes.store.search_index); the entry's trigrams, which the engine
@@ -282,7 +278,6 @@ class SearchEntry(SQLModel, table=True):
         Index("ix_search_entries_id", "account_id", "id", unique=True),
         CLUSTERED,
     )
-    account_id: str = Field(primary_key=True, foreign_key="accounts.id", sa_type=BinaryText)
     seq: int = Field(primary_key=True, sa_type=BigInteger)
     id: str = Field(sa_type=BinaryText)
     words: str = Field(sa_type=BinaryText)

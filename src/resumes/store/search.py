@@ -12,6 +12,7 @@ Both are compared by one rule (`holds`), so an answer does not depend on how far
 import contextlib
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
@@ -20,12 +21,7 @@ from sqlalchemy import Connection, bindparam, func, literal, select
 from resumes.errors import InvalidArgument
 from resumes.store.identifiers import AFTER_ALL
 from resumes.store.schema import resumes
-from resumes.store.search_index import (
-    EMAIL,
-    TRIGRAM_CHARS,
-    find_candidates,
-    searched_words,
-)
+from resumes.store.search_index import EMAIL, TRIGRAM_CHARS, find_candidates, searched_words
 from resumes.store.statements import Prepared, at_most, first_page, iter_pages
 from resumes.store.store import Store
 from resumes.store.stored_resumes import COLUMNS, MAX_LIMIT, Entry, Page, check_cursor
@@ -106,11 +102,9 @@ def find_page(
 ) -> SearchResult:
     """Return the resumes after the cursor that hold all the words, oldest first, `limit` at most.
 
-    Looked for are the words of a title as a list shows it, of `header.name` and of `header.email`,
-    without regard to case and accents: three characters and more anywhere in a word, fewer where
-    one begins. Only the first 200 characters and 10 words of `words` count, and the first 500
-    characters of each field. The cursor is as in `list_page`, and `limit` is brought into 1 to 100.
-    With the newest first it is the resumes before the cursor, in the reverse order.
+    Only the first 200 characters and 10 words of `words` count, and the first 500 characters of each
+    field. The cursor is as in `list_page`, and `limit` is brought into 1 to 100. With the newest
+    first it is the resumes before the cursor, in the reverse order.
 
     Resumes that are not indexed yet are looked through until `timeout_s` is over; then the page
     ends there, and `unindexed` says how many were left. Raises InvalidArgument for blank words and
@@ -119,119 +113,104 @@ def find_page(
     terms = parse_terms(words)
     if not terms:
         raise InvalidArgument("Nothing to search for: give a word or part of one")
-    after = check_cursor(cursor)
+    check_cursor(cursor)
     limit = max(1, min(limit, MAX_LIMIT))
     deadline = monotonic() + timeout_s
     with store.read() as connection:
-        scan = _Scan(connection, account_id, terms, after, lambda: monotonic() >= deadline)
+        scan = _Scan(
+            connection, account_id, terms, is_newest_first, lambda: monotonic() >= deadline
+        )
         # Closed at once: a statement that is not at its end holds back the log.
-        with contextlib.closing(
-            scan.iter_newest() if is_newest_first else scan.iter_found()
-        ) as found:
+        with contextlib.closing(scan.iter_found(cursor)) as found:
             entries = list(islice(found, limit + 1))
         if len(entries) > limit:
             return SearchResult(Page(entries[:limit], entries[limit - 1].id), 0)
         return SearchResult(Page(entries, scan.goes_on_at), scan.count_rest())
 
 
+@dataclass(slots=True)
 class _Scan:
-    """A walk through an account's resumes in the order of ids, as far as there is time."""
+    """A walk through an account's resumes in the order of ids, or in the reverse order, as far as
+    there is time."""
 
-    def __init__(
-        self,
-        connection: Connection,
-        account_id: str,
-        terms: Sequence[str],
-        after: str,
-        is_late: Callable[[], bool],
-    ) -> None:
-        self._connection = connection
-        self._account_id = account_id
-        self._terms = terms
-        self._after: str | None = after
-        """Up to which id all were compared; None: all that there are."""
-        self._before = AFTER_ALL
-        """From which id on all were compared, with the newest first."""
-        self.goes_on_at: str | None = None
-        """Where the next page begins although this one is not full."""
-        self._is_late = is_late
+    connection: Connection
+    account_id: str
+    terms: Sequence[str]
+    is_newest_first: bool
+    is_late: Callable[[], bool]
+    rest: tuple[str, str] | None = None
+    """Between which ids none was compared; None: all were."""
 
-    def iter_found(self) -> Generator[Entry, None, None]:
-        """Yield the resumes that hold the terms, until it is late."""
-        after = self._after or ""
+    goes_on_at: str | None = None
+    """Where the next page begins although this one is not full."""
+
+    def iter_found(self, cursor: str) -> Generator[Entry, None, None]:
+        """Yield the resumes after the cursor that hold the terms, until it is late."""
+        begin = cursor or (AFTER_ALL if self.is_newest_first else "")
         indexed, candidates = find_candidates(
-            self._connection, self._account_id, self._terms, after
+            self.connection,
+            self.account_id,
+            self.terms,
+            begin,
+            is_newest_first=self.is_newest_first,
         )
         with contextlib.closing(candidates):
-            for number, (words, *columns) in enumerate(candidates, 1):
-                if holds(words, self._terms):
-                    yield Entry._make(columns)
-                if number % CANDIDATES == 0 and self._is_late():
-                    self._after = columns[0]
-                    return
-        self._after = after = max(after, indexed)
-        if self._is_late():
-            return
-        for page in iter_pages(self._read_page, PAGE_ROWS, after=after):
-            yield from self._compare(page)
-            self._after = page[-1][0]
-            if self._is_late():
+            if self.is_newest_first:
+                yield from self._iter_unindexed(indexed, begin)
+                self.goes_on_at = yield from self._iter_indexed(candidates)
                 return
-        self._after = None
+            stopped_at = yield from self._iter_indexed(candidates)
+        after = stopped_at or max(begin, indexed)
+        if stopped_at is not None or self.is_late():
+            self.rest = after, AFTER_ALL
+        else:
+            yield from self._iter_unindexed(after, AFTER_ALL)
 
-    def iter_newest(self) -> Generator[Entry, None, None]:
-        """Yield the resumes that hold the terms, the newest first: first those without an entry, until
-        it is late."""
-        before = self._after or AFTER_ALL
-        indexed, candidates = find_candidates(
-            self._connection, self._account_id, self._terms, before, is_newest_first=True
-        )
-        with contextlib.closing(candidates):
-            self._after, self._before = indexed, before
-            for page in iter_pages(self._read_newest, PAGE_ROWS, after=before):
-                yield from self._compare(page)
-                self._before = page[-1][0]
-                if self._is_late():
-                    break
-            else:
-                self._after = None
-            for number, (words, *columns) in enumerate(candidates, 1):
-                if holds(words, self._terms):
-                    yield Entry._make(columns)
-                if number % CANDIDATES == 0 and self._is_late():
-                    self.goes_on_at = columns[0]
-                    return
-
-    def _compare(self, page: Iterable[Any]) -> Iterator[Entry]:
-        for *columns, email in page:
-            _, title, name, *_ = columns
-            if holds(searched_words(title, name, email), self._terms):
+    def _iter_indexed(self, candidates: Any) -> Generator[Entry, None, str | None]:
+        """Yield those that hold the terms; return the id at which it was late."""
+        for number, (words, *columns) in enumerate(candidates, 1):
+            if holds(words, self.terms):
                 yield Entry._make(columns)
+            if number % CANDIDATES == 0 and self.is_late():
+                return str(columns[0])
+        return None
 
-    def _read_page(self, after: str) -> Any:
-        return self._read(NOT_INDEXED, after, AFTER_ALL)
+    def _iter_unindexed(self, after: str, before: str) -> Iterator[Entry]:
+        is_newest_first = self.is_newest_first
 
-    def _read_newest(self, before: str) -> Any:
-        return self._read(NEWEST_NOT_INDEXED, self._after or "", before)
+        def read_page(at: str) -> Any:
+            return (
+                (NEWEST_NOT_INDEXED if is_newest_first else NOT_INDEXED)
+                .run(
+                    self.connection,
+                    account_id=self.account_id,
+                    after=after if is_newest_first else at,
+                    before=at if is_newest_first else before,
+                    rows=PAGE_ROWS,
+                )
+                .fetchall()
+            )
 
-    def _read(self, statement: Prepared, after: str, before: str) -> Any:
-        return statement.run(
-            self._connection,
-            account_id=self._account_id,
-            after=after,
-            before=before,
-            rows=PAGE_ROWS,
-        ).fetchall()
+        for page in iter_pages(read_page, PAGE_ROWS, after=before if is_newest_first else after):
+            for *columns, email in page:
+                _, title, name, *_ = columns
+                if holds(searched_words(title, name, email), self.terms):
+                    yield Entry._make(columns)
+            if self.is_late():
+                last = page[-1][0]
+                self.rest = (after, last) if is_newest_first else (last, before)
+                return
 
     def count_rest(self) -> int:
         """Return how many were not compared, as `SearchResult` says it."""
-        if self._after is None:
+        if self.rest is None:
             return 0
+        after, before = self.rest
         (count,) = COUNT_REST.run(
-            self._connection,
-            account_id=self._account_id,
-            after=self._after,
-            before=self._before,
+            self.connection,
+            account_id=self.account_id,
+            after=after,
+            before=before,
             rows=MAX_UNINDEXED,
         ).fetchone()
         return int(count)

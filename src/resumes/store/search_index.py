@@ -157,7 +157,6 @@ def _array_rows(
 
 
 def _hashes(number: int, trigrams: Iterable[str]) -> str:
-    """Return an account's trigrams as the text of an array."""
     return f"{{{','.join(sorted(_hash(f'{number} {trigram}') for trigram in trigrams))}}}"
 
 
@@ -206,17 +205,12 @@ OLDEST_ENTRIES = Prepared(first_page(_ENTRIES, search_entries.c.seq))
 REMOVE_ENTRY = Prepared(
     delete(search_entries).where(_OF_ACCOUNT, search_entries.c.seq == bindparam("seq"))
 )
+_SEQ = select(search_entries.c.seq).where(_OF_ACCOUNT).limit(1)
 SEQ_AFTER = Prepared(
-    select(search_entries.c.seq)
-    .where(_OF_ACCOUNT, search_entries.c.id > bindparam("after"))
-    .order_by(search_entries.c.id)
-    .limit(1)
+    _SEQ.where(search_entries.c.id > bindparam("cursor")).order_by(search_entries.c.id)
 )
 SEQ_BEFORE = Prepared(
-    select(search_entries.c.seq)
-    .where(_OF_ACCOUNT, search_entries.c.id < bindparam("before"))
-    .order_by(search_entries.c.id.desc())
-    .limit(1)
+    _SEQ.where(search_entries.c.id < bindparam("cursor")).order_by(search_entries.c.id.desc())
 )
 
 
@@ -246,13 +240,12 @@ def find_candidates(
     if not indexed or (cursor >= indexed and not is_newest_first):
         return indexed, (_ for _ in ())
     number, last, _ = progress
+    order, seq = ("DESC", SEQ_BEFORE) if is_newest_first else ("ASC", SEQ_AFTER)
+    row = seq.run(connection, account_id=account_id, cursor=cursor).fetchone()
     if is_newest_first:
-        row = SEQ_BEFORE.run(connection, account_id=account_id, before=cursor).fetchone()
         first, last = 0, -1 if row is None else row[0]
     else:
-        row = SEQ_AFTER.run(connection, account_id=account_id, after=cursor).fetchone()
         first = last + 1 if row is None else row[0]
-    order = "DESC" if is_newest_first else "ASC"
     trigrams = trigrams_of_terms(terms)
     if connection.dialect.name == "sqlite":
         base = number << NUMBER_SHIFT
@@ -321,7 +314,10 @@ def _add_slice(some: _Slice, connection: Connection) -> float | None:
     if some.after_us != (0 if progress is None else progress[2]):
         return None
     number, last_seq, _ = progress or _begin_progress(connection, account_id)
-    entries = list(enumerate(_still_stored(connection, some), last_seq + 1))
+    first, last = (some.words[0][0], some.words[-1][0]) if some.words else ("", "")
+    found = STORED_BETWEEN.run(connection, account_id=account_id, first=first, last=last)
+    stored = {resume_id for (resume_id,) in found.fetchall()}
+    entries = list(enumerate((row for row in some.words if row[0] in stored), last_seq + 1))
     rows = (
         {"account_id": account_id, "seq": seq, "id": resume_id, "words": words}
         for seq, (resume_id, words) in entries
@@ -337,6 +333,12 @@ def _add_slice(some: _Slice, connection: Connection) -> float | None:
     return time.perf_counter() - began_s
 
 
+def _write(some: _Slice) -> Write:
+    deadline = time.monotonic() + DEADLINE_S
+    change = partial(_add_slice, some)
+    return Write(apply_changes, change, deadline=deadline, account_id=some.account_id)
+
+
 def _begin_progress(connection: Connection, account_id: str) -> tuple[int, int, int]:
     while True:
         (number,) = NEXT_NUMBER.run(connection).fetchone()
@@ -345,17 +347,7 @@ def _begin_progress(connection: Connection, account_id: str) -> tuple[int, int, 
             return number, 0, 0
 
 
-def _still_stored(connection: Connection, some: _Slice) -> list[tuple[str, str]]:
-    if not some.words:
-        return []
-    first, last = some.words[0][0], some.words[-1][0]
-    rows = STORED_BETWEEN.run(connection, account_id=some.account_id, first=first, last=last)
-    stored = {resume_id for (resume_id,) in rows.fetchall()}
-    return [row for row in some.words if row[0] in stored]
-
-
 def _last_id(position_us: int) -> str:
-    """Return the last id that there may be at a position."""
     return resume_id(position_us, "f" * 8)
 
 
@@ -407,16 +399,12 @@ NEXT = Prepared(
 
 
 def list_behind(store: Store) -> Sequence[tuple[str, int, int]]:
-    """Return accounts that are not fully indexed, 50 at most.
-
-    Of each the id, the position of its newest resume, and the position up to which it is indexed.
-    """
+    """Return id, newest position and indexed position of accounts not fully indexed, 50 at most."""
     with store.read() as connection:
         return list(BEHIND.run(connection, accounts=SLICE_ACCOUNTS).fetchall())
 
 
 def _read_slices(store: Store, behind: Iterable[tuple[str, int, int]]) -> list[_Slice]:
-    """Return the next resumes of these accounts that the index lacks, 200 at most."""
     slices: list[_Slice] = []
     room = SLICE_RESUMES
     with store.read() as connection:
@@ -466,7 +454,6 @@ class Indexer:
         self._idle_version: int | None = None
         """Of the store when all was indexed."""
         self._newest_us = 0
-        self._is_failing = False
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -478,12 +465,15 @@ class Indexer:
 
     def _run(self) -> None:
         pause_s = self._interval_s
+        is_failing = False
         while not self._stopping.wait(pause_s):
             try:
                 pause_s = self.step()
-                self._is_failing = False
+                is_failing = False
             except Exception as error:  # noqa: BLE001  (the thread's edge: nothing here may end it)
-                self._log(error)
+                if not is_failing:
+                    _log(error)
+                is_failing = True
                 pause_s = self._retry_s
 
     def step(self) -> float:
@@ -502,16 +492,7 @@ class Indexer:
         slices = _read_slices(self._store, behind)
         took_s = self._clock() - began_s
         is_added = False
-        deadline = time.monotonic() + DEADLINE_S
-        writes = [
-            Write(
-                apply_changes,
-                partial(_add_slice, some),
-                deadline=deadline,
-                account_id=some.account_id,
-            )
-            for some in slices
-        ]
+        writes = [_write(some) for some in slices]
         for outcome in self._store.commit(writes):
             if isinstance(outcome, BaseException):
                 raise outcome
@@ -527,11 +508,9 @@ class Indexer:
         share = BUSY_SHARE if more_came or is_busy else IDLE_SHARE
         return took_s * (1 / share - 1)
 
-    def _log(self, error: Exception) -> None:
-        if self._is_failing:
-            return
-        self._is_failing = True
-        if isinstance(error, ResumesError):
-            logger.warning("The search index cannot be updated; will retry: %s", error.message)
-        else:
-            logger.error("The search index cannot be updated; will retry", exc_info=error)
+
+def _log(error: Exception) -> None:
+    if isinstance(error, ResumesError):
+        logger.warning("The search index cannot be updated; will retry: %s", error.message)
+    else:
+        logger.error("The search index cannot be updated; will retry", exc_info=error)

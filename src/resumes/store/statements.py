@@ -23,7 +23,6 @@ from sqlalchemy import (
     tuple_,
 )
 from sqlalchemy.dialects import postgresql, sqlite
-from sqlalchemy.engine.default import DefaultDialect
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
@@ -59,7 +58,6 @@ class Prepared:
     def _for(self, dialect: Dialect) -> tuple[str, tuple[str, ...], dict[str, Any]]:
         name = dialect.name
         if name not in self._compiled:
-            assert isinstance(dialect, DefaultDialect)
             statement: Any = self._statement
             if not isinstance(statement, Executable):
                 statement = statement(_INSERTS[name])
@@ -165,59 +163,41 @@ def replace_on_conflict(statement: Any, table: Table, keys: Collection[str]) -> 
     return result
 
 
-class text_of(FunctionElement[str]):
-    """A parameter of UTF-8 bytes as text, so that no string has to be made for the driver."""
+def _by_engine(**templates: str) -> type[FunctionElement[str]]:
+    """Return a function that each engine writes in its own way, with its arguments for the braces."""
 
-    type = BinaryText()
-    inherit_cache = True
+    class Function(FunctionElement[str]):
+        type = BinaryText()
+        inherit_cache = True
 
-    def __init__(self, name: str) -> None:
-        super().__init__(bindparam(name, type_=LargeBinary))
+    for engine, template in templates.items():
 
+        @compiles(Function, engine)
+        def write(
+            element: Any, compiler: SQLCompiler, template: str = template, **options: Any
+        ) -> str:
+            return template.format(compiler.process(element.clauses, **options))
 
-@compiles(text_of, "sqlite")
-def _text_of_sqlite(element: text_of, compiler: SQLCompiler, **options: Any) -> str:
-    return f"CAST({compiler.process(element.clauses, **options)} AS TEXT)"
-
-
-@compiles(text_of, "postgresql")
-def _text_of_postgresql(element: text_of, compiler: SQLCompiler, **options: Any) -> str:
-    return f"convert_from({compiler.process(element.clauses, **options)}, 'UTF8')"
+    return Function
 
 
-class rows_as_json(FunctionElement[str]):
-    """All rows as one JSON text, an array of arrays: cheaper than a Python object for each value."""
+_text = _by_engine(sqlite="CAST({} AS TEXT)", postgresql="convert_from({}, 'UTF8')")
 
-    type = BinaryText()
-    inherit_cache = True
+rows_as_json = _by_engine(
+    sqlite="json_group_array(json_array({}))",
+    postgresql="COALESCE(json_agg(json_build_array({})), '[]')::text",
+)
+"""All rows as one JSON text, an array of arrays: cheaper than a Python object for each value."""
 
-
-@compiles(rows_as_json, "sqlite")
-def _rows_as_json_sqlite(element: rows_as_json, compiler: SQLCompiler, **options: Any) -> str:
-    return f"json_group_array(json_array({compiler.process(element.clauses, **options)}))"
-
-
-@compiles(rows_as_json, "postgresql")
-def _rows_as_json_postgresql(element: rows_as_json, compiler: SQLCompiler, **options: Any) -> str:
-    columns = compiler.process(element.clauses, **options)
-    return f"COALESCE(json_agg(json_build_array({columns})), '[]')::text"
+document_email = _by_engine(
+    sqlite="json_extract({}, '$.header.email')", postgresql="({}::json #>> '{{header,email}}')"
+)
+"""The e-mail address of a document; None where it has none."""
 
 
-class document_email(FunctionElement[str]):
-    """The e-mail address of a document; None where it has none."""
-
-    type = BinaryText()
-    inherit_cache = True
-
-
-@compiles(document_email, "sqlite")
-def _email_sqlite(element: document_email, compiler: SQLCompiler, **options: Any) -> str:
-    return f"json_extract({compiler.process(element.clauses, **options)}, '$.header.email')"
-
-
-@compiles(document_email, "postgresql")
-def _email_postgresql(element: document_email, compiler: SQLCompiler, **options: Any) -> str:
-    return f"({compiler.process(element.clauses, **options)}::json #>> '{{header,email}}')"
+def text_of(name: str) -> ColumnElement[str]:
+    """Return a parameter of UTF-8 bytes as text, so that no string has to be made for the driver."""
+    return _text(bindparam(name, type_=LargeBinary))
 
 
 def driver(connection: Connection) -> Any:

@@ -15,7 +15,7 @@ from sqlalchemy import Connection, bindparam, literal, select, update
 from resumes.clock import Clock
 from resumes.store.schema import account_usage, plans, store_facts
 from resumes.store.statements import Prepared
-from resumes.store.write_queue import LoopWriter, Proof, Write, WriteQueue, apply_changes
+from resumes.store.write_queue import LoopWriter, Write, WriteQueue, apply_changes
 
 Row = tuple[Any, ...]
 R = TypeVar("R")
@@ -124,15 +124,13 @@ class Store(ABC):
         account_id: str | None = None,
         deadline_s: float = WRITE_DEADLINE_S,
         ignores_closed: bool = False,
-        proof: Proof | None = None,
     ) -> R:
         """Run the change in a transaction and return its result, committed. Blocks this thread.
 
         The change shares its transaction with others, in a savepoint of its own: a ResumesError that
         it raises undoes what it wrote, and is raised here. It may be run more than once; only what
         the last run wrote is committed. `account_id` is the account that it concerns. `ignores_closed`
-        lets it write to a store that is being moved. `proof` finds out whether it was committed when
-        the commit had no answer.
+        lets it write to a store that is being moved.
 
         Raises also StoreUnavailable when nothing was done within `deadline_s`, and OutcomeUnknown
         when a commit neither succeeded nor failed for certain.
@@ -142,7 +140,6 @@ class Store(ABC):
             change,
             deadline=time.monotonic() + deadline_s,
             account_id=account_id,
-            proof=proof,
             ignores_closed=ignores_closed,
         )
         (outcome,) = self.commit([write])
@@ -214,6 +211,13 @@ class Store(ABC):
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def change_count(connection: Connection, account_id: str, resumes: int) -> None:
+    """Add so many to the account's number of resumes, in the caller's transaction."""
+    count = account_usage.c.resume_count + resumes
+    this = account_usage.c.account_id == account_id
+    connection.execute(update(account_usage).where(this).values(resume_count=count))
 
 
 LOCK_ACCOUNT = Prepared(

@@ -12,15 +12,15 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import orjson
-from sqlalchemy import Connection, bindparam, delete, func, select, tuple_, update
+from sqlalchemy import Connection, bindparam, delete, func, select, tuple_
 
 from resumes.analyzer import list_title
 from resumes.errors import InvalidArgument, NotFound
 from resumes.store import search_index
 from resumes.store.identifiers import RESUME_ID
-from resumes.store.schema import account_usage, documents, imported_digests, resumes
+from resumes.store.schema import documents, imported_digests, resumes
 from resumes.store.statements import Prepared, at_most, rows_as_json
-from resumes.store.store import Row, Store, lock_account
+from resumes.store.store import Row, Store, change_count, lock_account
 
 DEFAULT_LIMIT = 20
 MAX_LIMIT = 100
@@ -245,11 +245,7 @@ def _delete(account_id: str, resume_id: str, connection: Connection) -> None:
     connection.execute(
         delete(documents).where(documents.c.account_id == account_id, documents.c.id == resume_id)
     )
-    connection.execute(
-        update(account_usage)
-        .where(account_usage.c.account_id == account_id)
-        .values(resume_count=account_usage.c.resume_count - 1)
-    )
+    change_count(connection, account_id, -1)
     connection.execute(
         delete(imported_digests).where(
             imported_digests.c.account_id == account_id,

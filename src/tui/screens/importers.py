@@ -258,7 +258,7 @@ class Overview(Widget):
 def read_watching(store: Store, *, session: UiSession) -> Watching:
     """Return the importers seen within a day, and how to start one."""
     installation = installation_of(store, session.settings, session.program)
-    return Watching(importers.list_importers(store), installation.start_line())
+    return Watching(importers.list_importers(store), installation.command_line("up"))
 
 
 def read_tallies(store: Store, *, account: str | None) -> Sequence[FileCount]:

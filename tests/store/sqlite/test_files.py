@@ -17,7 +17,7 @@ from resumes.store import Store, accounts, open_store
 from resumes.store.sqlite import files
 from resumes.store.sqlite.driver import dbapi
 from resumes.store.sqlite.store import sqlite_engine
-from resumes.store.transfer import backups, restores
+from resumes.store.transfer import backups
 from tests.support.resumes import a_mount, mountinfo
 from tests.support.store.builders import at_commit, names_in, path_of
 from tests.support.waiting import wait_until
@@ -141,7 +141,7 @@ def test_a_link_to_such_a_file_a_mount_of_its_own_and_a_backup_are_refused_too(
     with pytest.raises(StoreUnavailable, match=f"{share}/resumes.db is on nfs4"):
         open_store(f"sqlite:///{home}/linked.db")
     with pytest.raises(StoreUnavailable, match=rf"^The database {share}/new\.db is on nfs4"):
-        restores.restore(backup, f"sqlite:///{share / 'new.db'}")
+        backups.restore(backup, f"sqlite:///{share / 'new.db'}")
     assert names_in(home) == ["linked.db"]
     assert names_in(share) == []
     (home / "resumes.db").touch()

@@ -2,12 +2,3 @@
 
 What goes where is one table for both directions: `mapping.py`.
 """
-
-from resumes.analyzer.jsonresume.conversion import (
-    Conversion,
-    is_json_resume,
-    sections_left_out,
-    to_jsonresume,
-)
-
-__all__ = ["Conversion", "is_json_resume", "sections_left_out", "to_jsonresume"]

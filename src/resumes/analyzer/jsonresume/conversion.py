@@ -130,7 +130,11 @@ class Conversion:
 
     def _row_for(self, entry: EntryReader, rows: Sequence[SectionMapping]) -> SectionMapping:
         """Return the first row that takes the entry, or a spare one when that is full."""
-        row = next(row for row in rows if _takes(row, entry))
+        row = next(
+            row
+            for row in rows
+            if row.needs is None or (find_text(entry.get(row.needs)) or "").strip()
+        )
         if self._is_full(row):
             for spare in _spare_rows(row.key):
                 if entry.has_only(spare.names) and not self._is_full(spare):
@@ -169,12 +173,6 @@ class Conversion:
 
 def _spare_rows(key: str) -> list[SectionMapping]:
     return [row for row in SPARE if row.key == key]
-
-
-def _takes(row: SectionMapping, entry: EntryReader) -> bool:
-    return row.needs is None or (
-        entry.has(row.needs) and find_text(entry.get(row.needs)) is not None
-    )
 
 
 VERSION: Final = "v1.0.0"

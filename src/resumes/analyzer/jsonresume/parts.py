@@ -6,9 +6,10 @@ given shown fields only: texts that are not empty, lists with an entry that coun
 """
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple
 
 from resumes.analyzer.fields import MAX_LIST_ENTRIES, MAX_TEXT_CHARS
 from resumes.analyzer.findings import printable
@@ -52,11 +53,6 @@ def find_moment(text: str) -> Moment | None:
         if month is not None and MONTHS[month].lower().startswith(dated[1].lower()):
             return Moment(int(dated[2]), month)
     return None
-
-
-def is_ongoing(end: Any) -> bool:
-    """Return whether an end says that there is none yet: `Present`, `current`."""
-    return type(end) is str and end.strip().lower() in _ONGOING
 
 
 def find_written_date(year: Any, month: Any) -> str | None:
@@ -144,7 +140,10 @@ def parse_place(line: str) -> Mapping[str, str]:
         if word and not word.isspace():
             words.append(word)
             is_third = position > 1
-    country = _find_country(words[-1], is_third=is_third) if words else None
+    country = None
+    if words:
+        is_country = words[-1] in _COUNTRIES and (is_third or words[-1] not in _NAMES)
+        country = words[-1] if is_country else _CODES.get(words[-1])
     if country is not None:
         words.pop()
     # Of a single word nobody can tell; a city it is.
@@ -153,30 +152,25 @@ def parse_place(line: str) -> Mapping[str, str]:
     return {name: word for name, word in place.items() if word}
 
 
-def _find_country(word: str, *, is_third: bool) -> str | None:
-    if word in _COUNTRIES and (is_third or word not in _NAMES):
-        return word
-    return _CODES.get(word)
-
-
 Fields = Mapping[str, Any]
 PARAGRAPH_BREAK = "\n\n"
 
 
-class PropertyMapping(Protocol):
+class PropertyMapping(ABC):
     """One correspondence. Fields without a value are left out of what is read and written."""
 
-    @property
-    def names(self) -> Sequence[str]:
-        """The fields of the entry."""
+    names: Sequence[str]
+    """The fields of the entry."""
 
-    @property
-    def fields(self) -> Sequence[str]:
-        """The fields of the item."""
+    fields: Sequence[str]
+    """The fields of the item."""
 
+    @abstractmethod
     def read(self, entry: EntryReader, /) -> Fields: ...
 
-    def write(self, item: Fields, /) -> Fields: ...
+    def write(self, item: Fields, /) -> Fields:
+        """Return the first field of the item under the first name, as most of them are written."""
+        return present(self.names[0], item.get(self.fields[0]))
 
 
 def present(name: str, value: Any) -> Fields:
@@ -184,7 +178,7 @@ def present(name: str, value: Any) -> Fields:
     return {name: value} if value else {}
 
 
-class PlainText:
+class PlainText(PropertyMapping):
     """A text. Read from the first of the names that has one, written to the first."""
 
     def __init__(self, field: str, *names: str) -> None:
@@ -193,9 +187,6 @@ class PlainText:
 
     def read(self, entry: EntryReader, /) -> Fields:
         return present(self.fields[0], entry.find_text(*self.names))
-
-    def write(self, item: Fields, /) -> Fields:
-        return present(self.names[0], item.get(self.fields[0]))
 
 
 class Paragraphs(PlainText):
@@ -224,7 +215,7 @@ class Paragraphs(PlainText):
         return [{self.fields[0]: part} for part in parts if part.strip()]
 
 
-class Texts:
+class Texts(PropertyMapping):
     """A list of texts."""
 
     def __init__(self, field: str, name: str) -> None:
@@ -254,7 +245,7 @@ class Keywords(Texts):
         return present(self.names[0], words if len(words) <= MAX_LIST_ENTRIES else [text])
 
 
-class Joined:
+class Joined(PropertyMapping):
     """Several texts that are one in the analyzer format, in the order of the names.
 
     `taken_apart` gives the texts back, one for each name, empty where there is none.
@@ -305,7 +296,7 @@ def award_parts(text: str) -> tuple[str, str, str]:
     return "", "", text
 
 
-class Score:
+class Score(PropertyMapping):
     """A grade; written with the highest possible one, if that is known: `3.7/4.0`.
 
     Read as a grade alone, unless that would be too long for one.
@@ -326,11 +317,11 @@ class Score:
         return present("score", f"{grade}/{highest}" if grade and highest else grade)
 
 
-class Location:
+class Location(PropertyMapping):
     """A place on one line; an object of city, region and country is read as well."""
 
     fields = ("location",)
-    names: tuple[str, ...] = ("location",)
+    names = ("location",)
 
     def read(self, entry: EntryReader, /) -> Fields:
         if type(entry.get("location")) is not dict:
@@ -338,9 +329,6 @@ class Location:
         with entry.inner("location") as place:
             words = [place.find_text(name) for name in ("city", "region", "countryCode")]
         return present("location", place_line(*words))
-
-    def write(self, item: Fields, /) -> Fields:
-        return present("location", item.get("location"))
 
 
 class Home(Location):
@@ -350,7 +338,7 @@ class Home(Location):
         return present("location", parse_place(item.get("location", "")))
 
 
-class DateSpan:
+class DateSpan(PropertyMapping):
     """From when to when. Without an end it goes on.
 
     A span of the analyzer format that neither ends nor goes on reads as its beginning alone, so
@@ -363,7 +351,9 @@ class DateSpan:
     def read(self, entry: EntryReader, /) -> Fields:
         start = _read_moment(entry, "startDate")
         span = _end_of_span("from", start)
-        if is_ongoing(entry.get("endDate")) or (start and not entry.has("endDate")):
+        end = entry.get("endDate")
+        is_ongoing = type(end) is str and end.strip().lower() in _ONGOING
+        if is_ongoing or (start and not entry.has("endDate")):
             entry.pass_over("endDate")
             span["isOngoing"] = True
         else:
@@ -376,7 +366,7 @@ class DateSpan:
         return {**present("startDate", start), **present("endDate", end)}
 
 
-class Release:
+class Release(PropertyMapping):
     """A single date, which is where a date range begins; nothing goes on."""
 
     fields = ("dateRange",)
@@ -415,7 +405,7 @@ def _written_span(item: Fields) -> tuple[str | None, str | None]:
     )
 
 
-class Fluency:
+class Fluency(PropertyMapping):
     """How well a language is spoken: the words as they are, and the level that they mean, if known.
 
     Written are the words, or such as mean the level when there are none.
@@ -432,7 +422,7 @@ class Fluency:
         return present("fluency", item.get("levelText") or FLUENCIES.get(item.get("level", 0)))
 
 
-class Network:
+class Network(PropertyMapping):
     """A social network: its name is the title; the icon goes by it and is not written."""
 
     fields = ("title", "icon")
@@ -443,11 +433,8 @@ class Network:
         icon = NETWORK_ICONS.get(network.strip().lower())
         return {**present("title", network), **present("icon", icon)}
 
-    def write(self, item: Fields, /) -> Fields:
-        return present("network", item.get("title"))
 
-
-class Link:
+class Link(PropertyMapping):
     """The address of a profile, or without one the user's name.
 
     A name beside an address has no place; nothing is told when the address says it too. A link

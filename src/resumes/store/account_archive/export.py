@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from operator import attrgetter
 from typing import Any, Final
 
-from sqlalchemy import BindParameter, ColumnElement, FromClause, bindparam, select
+from sqlalchemy import BindParameter, ColumnElement, bindparam, select
 
 from resumes.clock import timestamp
 from resumes.errors import Conflict
@@ -17,6 +17,7 @@ from resumes.store.account_archive.file_format import (
     COLUMNS,
     FORMAT,
     KEYS,
+    TABLES,
     VERSION,
     ArchiveRow,
     ArchiveWriter,
@@ -29,7 +30,6 @@ from resumes.store.schema import (
     api_keys,
     documents,
     imported_digests,
-    imported_files,
     imported_items,
     key_directory,
     resumes,
@@ -49,15 +49,13 @@ _DOCUMENT: Final = looked_up(documents.c.document, documents, resumes.c.account_
 
 
 def _page(
-    kind: RowKind,
-    table: FromClause,
-    *conditions: ColumnElement[bool],
-    others: tuple[ColumnElement[Any], ...] = (),
+    kind: RowKind, *conditions: ColumnElement[bool], others: tuple[ColumnElement[Any], ...] = ()
 ) -> Prepared:
     """Return the statement for the next rows of a kind, in the order of their keys.
 
     It selects the table's columns that are in the archive, then `others`.
     """
+    table = TABLES[kind]
     columns = (table.c[column] for column in COLUMNS[kind] if column in table.c)
     statement = select(*columns, *others).where(table.c.account_id == _ACCOUNT, *conditions)
     return Prepared(next_page(statement, *(table.c[key] for key in KEYS[kind])))
@@ -66,17 +64,15 @@ def _page(
 _PAGES: Final = {
     RowKind.RESUME: _page(
         RowKind.RESUME,
-        resumes,
         resumes.c.id <= _LAST,
         # A store that lost a document may still have its resume (`db check` says so).
         _DOCUMENT.is_not(None),
         others=(_DOCUMENT.label("document"),),
     ),
-    RowKind.FILE: _page(RowKind.FILE, imported_files),
-    RowKind.ITEM: _page(RowKind.ITEM, imported_items, imported_items.c.resume_id <= _LAST),
+    RowKind.FILE: _page(RowKind.FILE),
+    RowKind.ITEM: _page(RowKind.ITEM, imported_items.c.resume_id <= _LAST),
     RowKind.DIGEST: _page(
         RowKind.DIGEST,
-        imported_digests,
         imported_digests.c.resume_id <= _LAST,
         # Or the digest of one that is lost.
         *(
@@ -88,7 +84,6 @@ _PAGES: Final = {
     ),
     RowKind.KEY: _page(
         RowKind.KEY,
-        api_keys,
         key_directory.c.account_id == api_keys.c.account_id,
         key_directory.c.key_id == api_keys.c.id,
         others=(key_directory.c.key_hash,),

@@ -25,6 +25,7 @@ from pydantic import (
     ValidationError,
 )
 from pydantic.alias_generators import to_camel
+from sqlalchemy import Table
 
 from resumes.analyzer import check_stored, is_filename
 from resumes.errors import InvalidInput, InvalidJson
@@ -32,6 +33,13 @@ from resumes.store.accounts import NAME
 from resumes.store.api_keys import MASKED, MAX_NAME_CHARS
 from resumes.store.identifiers import KEY_ID, LATEST_US, POSITION_DIGITS, RESUME_ID
 from resumes.store.import_ledger import SOURCE_BYTES, FileOutcome, parse_items
+from resumes.store.schema import (
+    api_keys,
+    imported_digests,
+    imported_files,
+    imported_items,
+    resumes,
+)
 
 T = TypeVar("T")
 
@@ -95,10 +103,6 @@ def _items(value: str) -> str:
     return value
 
 
-def _from_hex(value: Any) -> Any:
-    return bytes.fromhex(value) if isinstance(value, str) else value
-
-
 def _whole(pattern: re.Pattern[str]) -> Any:
     return Field(pattern=f"^{pattern.pattern}$")
 
@@ -113,7 +117,10 @@ Id = Annotated[str, _whole(RESUME_ID)]
 Name = Annotated[str, _whole(NAME)]
 Number = Annotated[int, Field(ge=0, le=2**31 - 1)]
 BigNumber = Annotated[int, Field(ge=0, le=2**63 - 1)]
-Bytes = Annotated[bytes, BeforeValidator(_from_hex)]
+Bytes = Annotated[
+    bytes,
+    BeforeValidator(lambda value: bytes.fromhex(value) if isinstance(value, str) else value),
+]
 Sha256 = Annotated[Bytes, Field(min_length=32, max_length=32)]
 
 
@@ -230,12 +237,16 @@ COLUMNS: Final[Mapping[RowKind, Mapping[str, str]]] = {
 }
 """The columns of each kind of row, and their names in a line."""
 
+TABLES: Final[Mapping[RowKind, Table]] = {
+    RowKind.RESUME: resumes,
+    RowKind.FILE: imported_files,
+    RowKind.ITEM: imported_items,
+    RowKind.DIGEST: imported_digests,
+    RowKind.KEY: api_keys,
+}
 KEYS: Final[Mapping[RowKind, tuple[str, ...]]] = {
-    RowKind.RESUME: ("id",),
-    RowKind.FILE: ("claim_id",),
-    RowKind.ITEM: ("claim_id", "item"),
-    RowKind.DIGEST: ("digest",),
-    RowKind.KEY: ("id",),
+    kind: tuple(key.name for key in table.primary_key if key.name != "account_id")
+    for kind, table in TABLES.items()
 }
 """What tells the rows of a kind apart, and orders them."""
 
@@ -300,14 +311,13 @@ def _json(content: Mapping[str, Any]) -> bytes:
 class ArchiveReader:
     """Reads an archive once, from its first byte. Iterating gives its rows.
 
-    Each field of a row is one that a store may have written, and so is its document, unless these
-    are known from an earlier reading. Raises InvalidJson for what is no archive, of another version,
-    cut off or changed; the last two only after the last row.
+    Each field of a row is one that a store may have written, and so is its document. Raises
+    InvalidJson for what is no archive, of another version, cut off or changed; the last two only
+    after the last row.
     """
 
-    def __init__(self, file: BinaryIO, *, are_documents_known: bool = False) -> None:
+    def __init__(self, file: BinaryIO) -> None:
         self._file = file
-        self._are_documents_known = are_documents_known
         self._sha256 = hashlib.sha256()
         self._line = 0
         self._offset = self._next_offset = 0
@@ -381,11 +391,8 @@ class ArchiveReader:
         if int(values["id"][:POSITION_DIGITS], 16) > self.header.last_id_us:
             self._refuse(f'the resume {values["id"]} is newer than "lastIdUs" of the first line')
         try:
-            if self._are_documents_known:
-                row.document.decode()
-                return
             known = check_stored(row.document)
-        except (InvalidInput, UnicodeDecodeError) as error:
+        except InvalidInput as error:
             self._refuse(f'"document" is none that a store has: {error}')
         for column, said in (("title", known.title), ("name", known.name)):
             if values[column] != said:
@@ -413,7 +420,6 @@ class ArchiveReader:
 
 
 def _shown(value: Any) -> str:
-    """Return the value of a line as a message names it."""
     if value is None:
         return "null"
     if isinstance(value, dict | list):

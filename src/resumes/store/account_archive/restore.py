@@ -24,30 +24,28 @@ from resumes.errors import (
 )
 from resumes.filesystems import free_bytes
 from resumes.store import identifiers
-from resumes.store.account_archive.file_format import ArchiveReader, ArchiveRow, Header, RowKind
+from resumes.store.account_archive.file_format import (
+    TABLES,
+    ArchiveReader,
+    ArchiveRow,
+    Header,
+    RowKind,
+)
 from resumes.store.accounts import (
     ARRIVING,
     AccountInfo,
+    add_account,
     check_name,
+    check_plan,
     delete_account,
     delete_by_id,
     find_account,
     get_account,
 )
 from resumes.store.creation import ADD_DOCUMENT, document_values
-from resumes.store.schema import (
-    account_usage,
-    accounts,
-    api_keys,
-    imported_digests,
-    imported_files,
-    imported_items,
-    key_directory,
-    plans,
-    resumes,
-)
+from resumes.store.schema import accounts, key_directory, resumes
 from resumes.store.statements import Prepared
-from resumes.store.store import Store, lock_account
+from resumes.store.store import Store, change_count, lock_account
 
 MAX_LOG_BYTES: Final = 64 * 1024 * 1024
 """What the log beside a store may grow to while much is written."""
@@ -109,7 +107,7 @@ def import_account(
     file.seek(began)
     store.write(partial(_begin, new))
     try:
-        again = ArchiveReader(file, are_documents_known=True)
+        again = ArchiveReader(file)
         _add_rows(store, new, again, on_progress, slice_rows)
         if again.sha256 != reader.sha256:
             raise InvalidJson("The file changed during the import. Import it again")
@@ -221,27 +219,18 @@ def _taken(name: str) -> Conflict:
 
 
 def _begin(new: _NewAccount, connection: Connection) -> None:
-    known = connection.execute(select(plans.c.name).order_by(plans.c.name)).scalars().all()
-    if new.plan not in known:
-        raise NotFound(
-            f'Plan not found: "{new.plan[:80]}". Choose one with --plan: {", ".join(known)}'
-        )
+    check_plan(connection, new.plan, hint="Choose one with --plan")
     taken = select(accounts.c.id).where(accounts.c.name == new.name + ARRIVING)
     if connection.execute(taken).first() is not None:
         raise Conflict(f'Somebody else imports the account "{new.name}" at this moment')
-    connection.execute(
-        insert(accounts).values(
-            id=new.account_id,
-            name=new.name + ARRIVING,
-            plan=new.plan,
-            created_at=new.header.created_at,
-            closed_at=new.now,
-        )
-    )
-    connection.execute(
-        insert(account_usage).values(
-            account_id=new.account_id, resume_count=0, last_id_us=new.header.last_id_us
-        )
+    add_account(
+        connection,
+        new.account_id,
+        name=new.name + ARRIVING,
+        plan=new.plan,
+        created_at=new.header.created_at,
+        closed_at=new.now,
+        last_id_us=new.header.last_id_us,
     )
 
 
@@ -260,13 +249,7 @@ def _add_rows(
         on_progress("stored", stored)
 
 
-_ADD: Final = {
-    RowKind.RESUME: Prepared(insert(resumes)),
-    RowKind.FILE: Prepared(insert(imported_files)),
-    RowKind.ITEM: Prepared(insert(imported_items)),
-    RowKind.DIGEST: Prepared(insert(imported_digests)),
-    RowKind.KEY: Prepared(insert(api_keys)),
-}
+_ADD: Final = {kind: Prepared(insert(table)) for kind, table in TABLES.items()}
 _ADD_TO_DIRECTORY: Final = Prepared(insert(key_directory))
 
 
@@ -287,11 +270,7 @@ def _add(new: _NewAccount, some: Sequence[ArchiveRow], connection: Connection) -
             connection,
             ({**row, **document} for row, document in zip(rows, documents, strict=True)),
         )
-        connection.execute(
-            update(account_usage)
-            .where(account_usage.c.account_id == account_id)
-            .values(resume_count=account_usage.c.resume_count + len(rows))
-        )
+        change_count(connection, account_id, len(rows))
 
 
 def _lock(connection: Connection, new: _NewAccount) -> None:

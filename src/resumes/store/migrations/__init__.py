@@ -33,8 +33,6 @@ def find_state(connection: Connection, label: str) -> str:
     if not inspect(connection).has_table("alembic_version"):
         return "empty"
     revision = connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
-    if revision is None:
-        return "empty"
     known = list_revisions()
     if revision == known[-1]:
         return "current"

@@ -85,18 +85,12 @@ def find_state(connection: Connection, label: str) -> str:
     try:
         return migrations.find_state(connection, label)
     except StoreIncompatible:
-        if _is_usable(connection, migrations.list_revisions()):
+        oldest = text("SELECT value FROM store_facts WHERE name = 'oldest_program'")
+        if "store_facts" in tables and (
+            connection.execute(oldest).scalar() in migrations.list_revisions()
+        ):
             return "current"
         raise
-
-
-def _is_usable(connection: Connection, known: list[str]) -> bool:
-    if not inspect(connection).has_table("store_facts"):
-        return False
-    needed = connection.execute(
-        text("SELECT value FROM store_facts WHERE name = 'oldest_program'")
-    ).scalar()
-    return needed in known
 
 
 def upgrade_database(plain: Engine, transactional: Engine, label: str) -> None:

@@ -8,7 +8,7 @@ whoever waits for the socket looks at the clock, and closes the connection after
 import random
 import select
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from enum import Enum, auto
 from functools import cache, partial
 from typing import Any, Final, NamedTuple
@@ -53,23 +53,19 @@ Sent = tuple[Sequence[Any], Sequence[bool]]
 """Values, and which of them are binary. Their types follow from the statement."""
 
 
-class Rows:
+class Rows(NamedTuple):
     """The result of a statement: its rows, or the number of rows that it changed."""
 
-    def __init__(self, rows: list[tuple[Any, ...]], rowcount: int) -> None:
-        self._rows = rows
-        self.rowcount = rowcount
-
-    def __iter__(self) -> Iterator[tuple[Any, ...]]:
-        return iter(self._rows)
+    rows: list[tuple[Any, ...]]
+    rowcount: int
 
     def fetchall(self) -> list[tuple[Any, ...]]:
         """Return all rows."""
-        return self._rows
+        return self.rows
 
     def fetchone(self) -> tuple[Any, ...] | None:
         """Return the first row; None if there is none."""
-        return self._rows[0] if self._rows else None
+        return self.rows[0] if self.rows else None
 
 
 class _Statement(NamedTuple):
@@ -176,7 +172,6 @@ class TimeoutConnection(psycopg.Connection[Any]):
 
 
 def _converse(pgconn: Any, statements: Iterable[_Statement]) -> PQGen[list[PGresult]]:
-    """Send the statements in one message, and return their results."""
     pgconn.enter_pipeline_mode()
     for statement in statements:
         if len(statement.rows) > 1:

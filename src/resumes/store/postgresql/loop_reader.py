@@ -263,7 +263,6 @@ class LoopReader:
         self._plan_send()
 
     def _drop(self) -> None:
-        """Close the connection."""
         connection, self._connection = self._connection, None
         if connection is not None:
             if not self._loop.is_closed():

@@ -92,7 +92,9 @@ class PostgresStore(Store):
         try:
             yield connection
         except DRIVER_ERRORS as error:
-            if classify_error(error) is ErrorClass.UNAVAILABLE or self._is_reader_lost():
+            # Whatever error the server gave.
+            is_lost = connection.invalidated or driver(connection).closed
+            if is_lost or classify_error(error) is ErrorClass.UNAVAILABLE:
                 self._drop_reader()
             raise explain(error, self.label) from error
         except UnicodeEncodeError as error:
@@ -114,13 +116,7 @@ class PostgresStore(Store):
             self._connections.add(connection)
         return connection
 
-    def _is_reader_lost(self) -> bool:
-        """Return whether this thread's connection has ended, whatever error the server gave."""
-        connection: Connection = self._readers.connection
-        return connection.invalidated or bool(driver(connection).closed)
-
     def _drop_reader(self) -> None:
-        """Close this thread's reading connection."""
         connection: Connection = self._readers.connection
         self._readers.connection = None
         self._connections.discard(connection)
@@ -139,7 +135,6 @@ class PostgresStore(Store):
         for connection in [*self._connections]:
             with contextlib.suppress(*DRIVER_ERRORS):
                 connection.close()
-        self._read_engine.dispose()
 
 
 @contextlib.contextmanager
@@ -179,5 +174,3 @@ def _transaction(engine: Engine, label: str) -> Iterator[Connection]:
             yield connection
     except DRIVER_ERRORS as error:
         raise explain(error, label) from error
-    finally:
-        engine.dispose()

@@ -264,10 +264,6 @@ class AccountQueues(WriteQueue):
                 self._is_paused = False
                 self._changed.notify_all()
 
-    def close(self) -> None:
-        super().close()
-        self._engine.dispose()
-
     def _run(self) -> None:
         writer = Writer(self._engine, self._label)
         while (taken := self._take()) is not None:

@@ -1,5 +1,6 @@
 """Open a store in a file; exactly one of those who want it creates or upgrades it."""
 
+import contextlib
 import errno
 import os
 import time
@@ -24,6 +25,7 @@ from resumes.store.sqlite.store import (
     sqlite_engine,
 )
 from resumes.store.sqlite.writer import DRIVER_ERRORS
+from resumes.store.statements import driver
 
 
 def create_private(path: Path) -> None:
@@ -41,16 +43,14 @@ def upgrade_file(engine: Engine, path: Path) -> None:
     `<name>.before-<revision>`, beside it.
     """
     with engine.connect() as connection:
-        driver_connection = connection.connection.driver_connection
-        assert driver_connection is not None
         older = migrations.find_state(connection, str(path)) == "older"
         connection.rollback()
         if older:
             backup = path.with_name(f"{path.name}.before-{migrations.list_revisions()[-1]}")
             backup.unlink(missing_ok=True)
             create_private(backup)
-            driver_connection.execute("VACUUM INTO ?", [str(backup)])
-        driver_connection.execute("PRAGMA foreign_keys=OFF")
+            driver(connection).execute("VACUUM INTO ?", [str(backup)])
+        driver(connection).execute("PRAGMA foreign_keys=OFF")
         with connection.begin():
             before = _row_counts(connection)
             migrations.run(connection)
@@ -171,19 +171,15 @@ def _refuse_strangers(path: Path) -> None:
     """
     if not path.exists() or path.stat().st_size == 0:
         return
-    engine = sqlite_engine(path, transactions=False)
     try:
-        _state(engine, path)
+        _state(sqlite_engine(path, transactions=False), path)
     except DRIVER_ERRORS as error:
         explained = explain(error, path)
         if isinstance(explained, StoreIncompatible):
             raise explained from error
-    finally:
-        engine.dispose()
 
 
 def _prepare(path: Path, life: FileLock, *, upgrade: bool, timeout_s: float) -> None:
-    """Create or upgrade the file if need be, and hold `life` shared."""
     ends_at = time.monotonic() + timeout_s
     while not _is_prepared(path, life, upgrade=upgrade, timeout_s=timeout_s):
         # Someone else holds it: perhaps another new process that wants the same. Let go, so
@@ -204,33 +200,26 @@ def _is_prepared(path: Path, life: FileLock, *, upgrade: bool, timeout_s: float)
     if not life.acquire(shared=True, timeout_s=timeout_s):
         raise StoreUnavailable(f"The store {path} is being migrated or restored; try again later")
     engine = sqlite_engine(path, transactions=False)
-    try:
-        is_file = path.exists() and path.stat().st_size > 0
-        state = _state(engine, path) if is_file else "empty"
-        if state == "current":
-            return True
-        if not upgrade:
-            what = "empty" if state == "empty" else "older than this program"
-            raise StoreIncompatible(f"The store {path} is {what}. Run `resumes db upgrade`")
-        if not life.acquire(timeout_s=0):
-            return False
-        if state == "empty":
-            _own(path)
-        if _state(engine, path) != "current":
-            _stamp(engine)
-            upgrade_file(sqlite_engine(path, transactions=True), path)
-        life.acquire(shared=True, timeout_s=0)
+    is_file = path.exists() and path.stat().st_size > 0
+    state = _state(engine, path) if is_file else "empty"
+    if state == "current":
         return True
-    finally:
-        engine.dispose()
-
-
-def _own(path: Path) -> None:
-    """Create the file, or make an empty one that is there its owner's alone."""
-    try:
-        create_private(path)
-    except FileExistsError:
+    if not upgrade:
+        what = "empty" if state == "empty" else "older than this program"
+        raise StoreIncompatible(f"The store {path} is {what}. Run `resumes db upgrade`")
+    if not life.acquire(timeout_s=0):
+        return False
+    if state == "empty":
+        with contextlib.suppress(FileExistsError):
+            create_private(path)
         path.chmod(0o600)
+    if _state(engine, path) != "current":
+        with engine.connect() as connection:
+            connection.exec_driver_sql(f"PRAGMA application_id={APPLICATION_ID}")
+            connection.exec_driver_sql("PRAGMA journal_mode=WAL").fetchall()
+        upgrade_file(sqlite_engine(path, transactions=True), path)
+    life.acquire(shared=True, timeout_s=0)
+    return True
 
 
 def _state(engine: Engine, path: Path) -> str:
@@ -245,9 +234,3 @@ def _state(engine: Engine, path: Path) -> str:
                 f"{path} is a database of another program; choose another file with --database"
             )
         return migrations.find_state(connection, str(path))
-
-
-def _stamp(engine: Engine) -> None:
-    with engine.connect() as connection:
-        connection.exec_driver_sql(f"PRAGMA application_id={APPLICATION_ID}")
-        connection.exec_driver_sql("PRAGMA journal_mode=WAL").fetchall()

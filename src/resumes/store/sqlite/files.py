@@ -6,13 +6,12 @@ None is opened as a file while this process has it open as a database: that woul
 
 import contextlib
 import os
-import resource
 import shutil
 import stat
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 from sqlalchemy import Connection
 
@@ -20,16 +19,9 @@ from resumes.errors import Conflict, ResumesError, StoreIncompatible, StoreUnava
 from resumes.filesystems import free_bytes
 from resumes.output_files import JOURNALS, flush
 from resumes.store import migrations
-from resumes.store.locks import FileLock
-from resumes.store.processes import name_processes
+from resumes.store.locks import FileLock, name_processes
 from resumes.store.sqlite.bootstrap import create_private
-from resumes.store.sqlite.store import (
-    APPLICATION_ID,
-    LOGS,
-    MIN_FREE_BYTES,
-    explain,
-    sqlite_engine,
-)
+from resumes.store.sqlite.store import APPLICATION_ID, LOGS, MIN_FREE_BYTES, explain, sqlite_engine
 from resumes.store.sqlite.writer import DRIVER_ERRORS
 from resumes.store.statements import driver
 from resumes.text import escaped
@@ -92,14 +84,11 @@ def _remove_abandoned(parent: Path) -> None:
     with contextlib.suppress(OSError):
         for one in parent.glob(f"{SCRATCH_PREFIX}*{SCRATCH_SUFFIX}"):
             found = one.lstat()
-            if stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid():
-                _remove_if_abandoned(one)
-
-
-def _remove_if_abandoned(folder: Path) -> None:
-    with contextlib.suppress(OSError), contextlib.closing(FileLock(folder / IN_USE)) as lock:
-        if lock.acquire(timeout_s=0):
-            shutil.rmtree(folder, ignore_errors=True)
+            if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
+                continue
+            with contextlib.suppress(OSError), contextlib.closing(FileLock(one / IN_USE)) as lock:
+                if lock.acquire(timeout_s=0):
+                    shutil.rmtree(one, ignore_errors=True)
 
 
 @contextlib.contextmanager
@@ -164,28 +153,19 @@ def transaction_in(
     A draft keeps no log: after an error, or a kill, it is of no use. `shown` is its path in errors.
     Raises StoreUnavailable and StoreIncompatible.
     """
-    engine = sqlite_engine(path, transactions=True)
     try:
-        with engine.connect() as connection:
+        with sqlite_engine(path, transactions=True).connect() as connection:
             if is_draft:
                 driver(connection).execute("PRAGMA journal_mode=OFF").fetchall()
             with connection.begin():
                 yield connection
     except DRIVER_ERRORS as error:
         raise explain(error, shown or path) from error
-    finally:
-        engine.dispose()
 
 
 def check_room(folder: Path, needed_bytes: int) -> None:
     """Raise StoreUnavailable if the folder has no space for a file of this size."""
     needed_bytes += MIN_FREE_BYTES
-    max_bytes, _ = resource.getrlimit(resource.RLIMIT_FSIZE)
-    if max_bytes != resource.RLIM_INFINITY and max_bytes < needed_bytes:
-        raise StoreUnavailable(
-            f"Files are limited to {max_bytes / 1e6:,.1f} MB here (`ulimit -f`), and "
-            f"{needed_bytes / 1e6:,.1f} MB are needed. Raise the limit"
-        )
     free = free_bytes(folder)
     if free < needed_bytes:
         raise StoreUnavailable(
@@ -206,37 +186,26 @@ def vacuum_into(store_path: Path, copy: Path, on_progress: Callable[[int], None]
         on_progress(copy.stat().st_size)
         return 0
 
-    engine = sqlite_engine(store_path, transactions=False)
     try:
-        with engine.connect() as connection:
+        with sqlite_engine(store_path, transactions=False).connect() as connection:
             driver(connection).set_progress_handler(report, PROGRESS_STEPS)
             driver(connection).execute("VACUUM INTO ?", [str(copy)])
     except DRIVER_ERRORS as error:
         raise explain(error, store_path) from error
-    finally:
-        engine.dispose()
 
 
-class ForeignCode(NamedTuple):
-    """A trigger or a view, which no store of ours has. `removal` is the SQL that removes it."""
-
-    what: str
-    removal: str
-
-
-def find_foreign_code(connection: Connection) -> list[ForeignCode]:
-    """Return the triggers and views of a store: what they do with its rows is none of our doing."""
+def find_foreign_code(connection: Connection) -> list[tuple[str, str]]:
+    """Return the triggers and views of a store, which no store of ours has: what each is, and the
+    SQL that removes it."""
     rows = connection.exec_driver_sql(
         "SELECT type, name FROM sqlite_schema WHERE type IN ('trigger', 'view') ORDER BY type, name"
     ).all()
-    return [_foreign_code(kind, escaped(name)) for kind, name in rows]
-
-
-def _foreign_code(kind: str, name: str) -> ForeignCode:
-    quoted = name.replace('"', '""')
-    return ForeignCode(
-        f"a {kind} that is not this program's, {name}", f'DROP {kind.upper()} "{quoted}"'
-    )
+    found = []
+    for kind, name in rows:
+        quoted = escaped(name).replace('"', '""')
+        what = f"a {kind} that is not this program's, {escaped(name)}"
+        found.append((what, f'DROP {kind.upper()} "{quoted}"'))
+    return found
 
 
 def examine(path: Path, shown: Path) -> None:
@@ -245,16 +214,15 @@ def examine(path: Path, shown: Path) -> None:
 
     `shown` is its path in errors.
     """
-    engine = sqlite_engine(path, transactions=False)
     try:
-        with engine.connect() as connection:
+        with sqlite_engine(path, transactions=False).connect() as connection:
             if connection.exec_driver_sql("PRAGMA application_id").scalar_one() != APPLICATION_ID:
                 raise StoreIncompatible(f"{shown} is not a store of this program")
             if migrations.find_state(connection, str(shown)) == "empty":
                 raise StoreIncompatible(f"{shown} is an empty store")
-            for found in find_foreign_code(connection):
+            for what, removal in find_foreign_code(connection):
                 raise StoreIncompatible(
-                    f"{shown} has {found.what}. Remove it with `{found.removal}`, or use another backup"
+                    f"{shown} has {what}. Remove it with `{removal}`, or use another backup"
                 )
             result = connection.exec_driver_sql("PRAGMA integrity_check(1)").scalar_one()
             if result != "ok":
@@ -268,8 +236,6 @@ def examine(path: Path, shown: Path) -> None:
     except DRIVER_ERRORS as error:
         cause = getattr(error, "orig", error)
         raise StoreIncompatible(f"{shown} is not a store, or damaged: {cause}") from error
-    finally:
-        engine.dispose()
 
 
 def is_database(path: Path) -> bool:
@@ -295,7 +261,12 @@ def exchange(new: Path, path: Path, kept: Path) -> bool:
     flush(new)
     is_replaced = path.exists()
     if is_replaced:
-        _keep(path, kept)
+        try:
+            os.link(path, kept)
+        except FileExistsError:
+            raise Conflict(f"{kept} already exists: move it away") from None
+        except OSError:  # a disk without hard links
+            path.rename(kept)
     for suffix in LOGS:
         log = path.with_name(path.name + suffix)
         if log.exists():
@@ -303,12 +274,3 @@ def exchange(new: Path, path: Path, kept: Path) -> bool:
     new.replace(path)
     flush(path.parent)
     return is_replaced
-
-
-def _keep(path: Path, kept: Path) -> None:
-    try:
-        os.link(path, kept)
-    except FileExistsError:
-        raise Conflict(f"{kept} already exists: move it away") from None
-    except OSError:  # a disk without hard links
-        path.rename(kept)

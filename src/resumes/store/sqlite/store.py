@@ -121,7 +121,6 @@ def _describe_second_name(file: Path) -> str:
 
 
 def _find_sibling(file: Path) -> str | None:
-    """Return another name of the file in its folder."""
     with contextlib.suppress(OSError), os.scandir(file.parent) as entries:
         inode = file.stat().st_ino
         for entry in entries:
@@ -168,7 +167,16 @@ class Identity:
         for name, file_id in self._logs:
             links[name] = self._check(name, file_id, "")
         doubled = next((name for name, count in links.items() if count > 1), None)
-        self._note_second_name(doubled)
+        with self._noticing:
+            is_new = doubled != self._doubled
+            self._doubled = doubled
+        if doubled is not None:
+            sentence = _describe_second_name(Path(doubled))
+            if is_new:
+                logger.error("%s", sentence)
+            raise StoreUnavailable(sentence)
+        if is_new:
+            logger.warning("The files of the store %s no longer have a second name", self._path)
 
     def check_known(self) -> None:
         """Raise StoreUnavailable if one of them was found to be lost before; look at nothing."""
@@ -193,34 +201,14 @@ class Identity:
             what = "replaced by another file"
         if name != self._name:
             self.check_in_place()  # which says more, if it has gone meanwhile
-        sentence = self._lose(
-            f"{name} was {what} while the store is in use, so nothing is read or written any more. "
-            f"Stop every program that uses it, {remedy}then start them again"
-        )
-        raise StoreUnavailable(sentence)
-
-    def _note_second_name(self, doubled: str | None) -> None:
-        """Raise StoreUnavailable if one of the files has a second name. Log when that is noticed, and
-        when it has ended."""
         with self._noticing:
-            is_new = doubled != self._doubled
-            self._doubled = doubled
-        if doubled is None:
-            if is_new:
-                logger.warning("The files of the store %s no longer have a second name", self._path)
-            return
-        sentence = _describe_second_name(Path(doubled))
-        if is_new:
-            logger.error("%s", sentence)
-        raise StoreUnavailable(sentence)
-
-    def _lose(self, sentence: str) -> str:
-        """Mark the store as lost, and return the error to give: the first one."""
-        with self._noticing:
-            if self._lost is None:
-                self._lost = sentence
-                logger.error("%s", sentence)
-            return self._lost
+            if self._lost is None:  # the first error is given again and again
+                self._lost = (
+                    f"{name} was {what} while the store is in use, so nothing is read or written any "
+                    f"more. Stop every program that uses it, {remedy}then start them again"
+                )
+                logger.error("%s", self._lost)
+        raise StoreUnavailable(self._lost)
 
 
 def _id_of(name: str) -> FileId:
@@ -252,8 +240,7 @@ class SqliteStore(Store):
             path, transactions=False, query_only=True, cache_bytes=read_cache_bytes
         )
         # The writer thread waits for others itself, and an event loop that begins a turn must not.
-        self._write_engine = sqlite_engine(path, transactions=True, waits=False)
-        self._write_connection = self._write_engine.connect()
+        self._write_connection = sqlite_engine(path, transactions=True, waits=False).connect()
         self._identity = Identity(path)  # now that the log is there
         self._write_lock = FileLock(path.with_name(path.name + ".writer"))
         self._checked_s = self._truncated_s = 0.0
@@ -337,8 +324,6 @@ class SqliteStore(Store):
     def _disconnect(self) -> None:
         for connection in [*self._connections, self._write_connection]:
             connection.close()
-        self._write_engine.dispose()
-        self._read_engine.dispose()
         self._write_lock.close()
         self._life.close()
 
@@ -454,27 +439,18 @@ NO_TEXT: Final = "JSON cannot hold BLOB values"
 
 def explain(error: Exception, path: Path) -> ResumesError:
     """Return the store's error for one of the driver."""
-    cause = getattr(error, "orig", error)
-    text = str(cause)
+    text = str(getattr(error, "orig", error))
     if text.startswith(UNREADABLE):
         # The rest of the driver's message is the text: somebody's resume.
-        return _damaged(path, "text that is not UTF-8")
-    if "not a database" in text or "malformed" in text or text == NO_TEXT:
-        return _damaged(path, text)
-    if "I/O" in text and _has_no_room(path):
-        text = "its disk is full"
-    return StoreUnavailable(f"The store {path} cannot be used now: {text}")
-
-
-def _damaged(path: Path, why: str) -> StoreIncompatible:
+        damage = "text that is not UTF-8"
+    elif "not a database" in text or "malformed" in text or text == NO_TEXT:
+        damage = text
+    else:
+        if "I/O" in text:
+            with contextlib.suppress(OSError):
+                text = "its disk is full" if free_bytes(path.parent) < MIN_FREE_BYTES else text
+        return StoreUnavailable(f"The store {path} cannot be used now: {text}")
     return StoreIncompatible(
-        f"The store {path} is damaged or not a SQLite database ({why}). Restore a backup, or "
+        f"The store {path} is damaged or not a SQLite database ({damage}). Restore a backup, or "
         "choose another file with --database"
     )
-
-
-def _has_no_room(path: Path) -> bool:
-    try:
-        return free_bytes(path.parent) < MIN_FREE_BYTES
-    except OSError:
-        return False

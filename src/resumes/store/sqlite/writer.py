@@ -18,6 +18,7 @@ What is promised to each caller:
 import contextlib
 import errno
 import logging
+import os
 import threading
 import time
 from collections import deque
@@ -103,11 +104,7 @@ class _Begun(NamedTuple):
 
 
 class _CommitFailed(Exception):
-    """COMMIT itself failed."""
-
-    def __init__(self, reason: BaseException) -> None:
-        super().__init__()
-        self.reason = reason
+    """COMMIT itself failed, by the error that is the cause."""
 
 
 class SqliteWriter(WriteQueue):
@@ -316,7 +313,12 @@ class SqliteWriter(WriteQueue):
                 return
             except Exception as error:  # noqa: BLE001 - rolled back, whatever it is, and handed on
                 if len(batch) == 1:
-                    batch[0].outcome = _explain(error)
+                    batch[0].outcome = error
+                    if isinstance(error, DRIVER_ERRORS):
+                        batch[0].outcome = StoreUnavailable(
+                            f"The store could not write ({message_of(error)}); nothing was done, "
+                            "try again"
+                        )
                     return
                 self._warn("A batch of writes was rolled back; retrying them one by one", error)
                 for write in batch:
@@ -327,7 +329,7 @@ class SqliteWriter(WriteQueue):
         except StoreUnavailable as error:
             _settle_all(batch, error)
         except _CommitFailed as failed:
-            self._commit_again(batch, failed.reason)
+            self._commit_again(batch, failed.__cause__ or failed)
 
     def _apply(self, batch: list[Write], *, timeout_s: float) -> _Applied:
         """Apply the batch in a transaction that waits for its commit; roll it back on any error.
@@ -348,13 +350,13 @@ class SqliteWriter(WriteQueue):
         try:
             return retry(
                 self._connection.begin,
-                is_retryable=is_busy,
+                is_retryable=lambda error: _name_of(error).startswith("SQLITE_BUSY"),
                 timeout_s=timeout_s,
                 delays_s=BUSY_DELAYS_S,
             )
         except DRIVER_ERRORS as error:
             raise StoreUnavailable(
-                f"The store could not be written to ({getattr(error, 'orig', error)}); nothing was done, try again"
+                f"The store could not be written to ({message_of(error)}); nothing was done, try again"
             ) from error
 
     def _check_disk(self) -> None:
@@ -363,7 +365,7 @@ class SqliteWriter(WriteQueue):
         A write that is not begun is known not to be done; one whose commit fails is not.
         """
         try:
-            self._file_lock.check_writable()
+            os.close(os.open(self._file_lock.path, os.O_RDWR | os.O_CLOEXEC))
         except OSError as error:
             if error.errno == errno.EROFS:
                 refusal = StoreUnavailable(READ_ONLY)
@@ -381,12 +383,12 @@ class SqliteWriter(WriteQueue):
             applied.transaction.commit()
         except BaseException as error:
             self._roll_back(applied.transaction)
-            if is_full(error):
+            if _name_of(error) == "SQLITE_FULL":
                 # The log had no room for its pages, of which the one that commits is the last.
                 raise StoreUnavailable(FULL) from error
             if isinstance(error, StoreUnavailable) or not isinstance(error, Exception):
                 raise
-            raise _CommitFailed(error) from error
+            raise _CommitFailed from error
         try:
             self._check()
         except StoreUnavailable:
@@ -418,8 +420,8 @@ class SqliteWriter(WriteQueue):
         except Exception as error:  # noqa: BLE001  (whatever it is, it proves nothing)
             _settle_all(batch, OutcomeUnknown())
             self._is_in_doubt = True
-            again = error.reason if isinstance(error, _CommitFailed) else error
-            self._warn("The outcome of a batch of writes is unknown", again)
+            cause = error.__cause__ if isinstance(error, _CommitFailed) else None
+            self._warn("The outcome of a batch of writes is unknown", cause or error)
 
     def _warn(self, what: str, error: BaseException) -> None:
         """Log the error: in one line where its message says everything."""
@@ -434,27 +436,9 @@ def _settle_all(batch: list[Write], outcome: ResumesError) -> None:
         write.outcome = outcome
 
 
-def _explain(error: BaseException) -> BaseException:
-    if isinstance(error, DRIVER_ERRORS):
-        return StoreUnavailable(
-            f"The store could not write ({message_of(error)}); nothing was done, try again"
-        )
-    return error
-
-
 def message_of(error: BaseException) -> str:
     """Return what the driver said, without the statement that SQLAlchemy adds."""
     return str(getattr(error, "orig", error))
-
-
-def is_full(error: BaseException) -> bool:
-    """Return whether the driver reports a full disk."""
-    return _name_of(error) == "SQLITE_FULL"
-
-
-def is_busy(error: BaseException) -> bool:
-    """Return whether the driver reports that somebody else is writing."""
-    return _name_of(error).startswith("SQLITE_BUSY")
 
 
 def _name_of(error: BaseException) -> str:

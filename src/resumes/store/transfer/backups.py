@@ -1,30 +1,50 @@
-"""Backups: one file each, of one moment, taken while the store is in use.
+"""Backups: one file each, of one moment, taken while the store is in use; and restoring them.
 
 Whatever engine keeps the store, a backup is a SQLite store: it can be opened, and restored to any
-engine.
+engine, into the file of a store that nobody uses or into an empty database. Ids go on above all that
+were ever given, by the backup's store and by the one that it replaces, so that a client which goes on
+with the last id that it saw misses nothing (pitfalls S4).
 """
 
 import contextlib
 import re
+import shutil
 import stat
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
+
+from sqlalchemy import Connection, bindparam, delete, select, update
 
 from resumes.clock import Clock, system_clock, timestamp
-from resumes.errors import Conflict, InvalidArgument
+from resumes.errors import Conflict, InvalidArgument, StoreIncompatible, StoreUnavailable
 from resumes.output_files import SIDE_FILES, check_free, place
 from resumes.store import open_store
+from resumes.store.addresses import PostgresAddress, SqliteAddress, parse_address
+from resumes.store.closed import read_facts, set_facts
+from resumes.store.schema import account_usage, import_requests, importers
+from resumes.store.sqlite.bootstrap import check_place, create_private
 from resumes.store.sqlite.files import (
     check_room,
     draft,
+    examine,
+    exchange,
+    exclude_others,
+    is_closed,
+    is_database,
     refuse_stray_logs,
+    scratch_in,
     transaction_in,
     vacuum_into,
 )
+from resumes.store.sqlite.store import refuse_second_name, sqlite_engine
+from resumes.store.sqlite.writer import DRIVER_ERRORS
+from resumes.store.statements import Prepared
 from resumes.store.store import Store
-from resumes.store.transfer.rows import CopyProgress, OnProgress, Stage, ignore, load
+from resumes.store.transfer.copies import empty_database
+from resumes.store.transfer.rows import READERS, CopyProgress, OnProgress, Stage, ignore, load
 
 OUR_NAME: Final = re.compile(r"resumes-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d\.\d{3}Z\.db")
 """How backups in a folder are called; in the order of their names they are in that of time."""
@@ -59,8 +79,10 @@ def back_up(
     InvalidArgument for `keep` without a folder, and for a folder that is not there or cannot be
     written in; StoreIncompatible for a store that turns out to be damaged; StoreUnavailable.
     """
-    path = _path_in(destination, clock)
-    if keep is not None and not destination.is_dir():
+    path = destination
+    if destination.is_dir():
+        path = destination / f"resumes-{stamp(clock())}.db"
+    elif keep is not None:
         raise InvalidArgument(f"{destination} is not a folder: --keep needs a folder of backups")
     check_free(path, "choose another file, or a folder")
     refuse_stray_logs(path)
@@ -73,15 +95,17 @@ def back_up(
     return Backup(path, size_bytes, removed)
 
 
-def _path_in(destination: Path, clock: Clock) -> Path:
-    if destination.is_dir():
-        return destination / f"resumes-{stamp(clock())}.db"
-    return destination
-
-
 def _take(store: Store, new: Path, path: Path, on_progress: OnProgress) -> None:
     if store.path is None:
-        _take_rows(store, new, path, on_progress)
+        # All rows of a moment, while others write: from a transaction that sees only that.
+        from resumes.store.postgresql.store import snapshot_of
+
+        open_store(f"sqlite:///{new}").close()
+        with (
+            snapshot_of(store.url) as source,
+            transaction_in(new, shown=path, is_draft=True) as target,
+        ):
+            load(lambda: contextlib.nullcontext(source), target, f"sqlite:///{path}", on_progress)
         return
     size = store.measure()
     total = size.data_bytes + (size.log_bytes or 0)
@@ -91,27 +115,6 @@ def _take(store: Store, new: Path, path: Path, on_progress: OnProgress) -> None:
         new,
         lambda done: on_progress(CopyProgress(Stage.BACKING_UP, new.name, min(done, total), total)),
     )
-
-
-def _take_rows(store: Store, new: Path, path: Path, on_progress: OnProgress) -> None:
-    """Copy all rows of a moment, while others write: from a transaction that sees only that."""
-    from resumes.store.postgresql.store import snapshot_of
-
-    open_store(f"sqlite:///{new}").close()
-    with (
-        snapshot_of(store.url) as source,
-        transaction_in(new, shown=path, is_draft=True) as target,
-    ):
-        load(lambda: contextlib.nullcontext(source), target, f"sqlite:///{path}", on_progress)
-
-
-def find_newest(folder: Path, *, clock: Clock = system_clock) -> Path | None:
-    """Return the folder's backup whose name is of the latest time; None where there is none.
-
-    One that is named by a time to come may be of any age, and is passed over.
-    """
-    now = folder / f"resumes-{stamp(clock())}.db"
-    return max((path for path in folder.iterdir() if path <= now and _is_ours(path)), default=None)
 
 
 def _prune(made: Path, keep: int) -> list[Path]:
@@ -141,3 +144,166 @@ def _is_ours(path: Path) -> bool:
         return False
     status = path.lstat()
     return stat.S_ISREG(status.st_mode) and status.st_size > 0
+
+
+# Restoring
+
+LAST_IDS: Final = Prepared(select(account_usage.c.account_id, account_usage.c.last_id_us))
+LIFT: Final = Prepared(
+    update(account_usage)
+    .where(
+        account_usage.c.account_id == bindparam("account"),
+        account_usage.c.last_id_us < bindparam("least_us"),
+    )
+    .values(last_id_us=bindparam("least_us"))
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """What was restored. `kept`: the store that was replaced; None where there was none.
+
+    `is_kept_readable`: whether its last ids could be read; if not, ids go on above the clock.
+    `store_id` is the backup's; `kept_id` that of the store that was replaced, empty if not known.
+    """
+
+    label: str
+    resumes: int
+    store_id: str
+    kept: Path | None
+    is_kept_readable: bool = True
+    kept_id: str = ""
+
+
+def restore(
+    backup: Path, url: str, *, on_progress: OnProgress = ignore, clock: Clock = system_clock
+) -> Restored:
+    """Replace the store at the address by what the backup holds.
+
+    What was alive where the backup was made is not in it: its importers, and what was asked of
+    them. On an error all is as it was, and nothing new lies beside a file; only OutcomeUnknown says
+    that a database may have been filled. A file that is replaced is kept beside the new one. Raises
+    InvalidArgument for a backup that is not there or cannot be read, StoreIncompatible for what is
+    no backup, is damaged or newer than this program, StoreUnavailable when the store is in use, and
+    Conflict for a database that is not empty.
+    """
+    address = parse_address(url)
+    _check_backup(backup)
+    if isinstance(address, PostgresAddress):
+        return _restore_rows(backup, address, on_progress, clock)
+    return _restore_file(backup, address, clock)
+
+
+def _check_backup(backup: Path) -> None:
+    try:
+        if backup.is_dir():
+            raise InvalidArgument(f"{backup} is a folder: choose one file")
+        if not backup.is_file():
+            raise InvalidArgument(f"Backup not found: {backup}")
+        backup.open("rb").close()
+    except OSError as error:
+        raise InvalidArgument(f"Cannot read {backup}: {error.strerror}") from error
+    if not is_closed(backup):
+        raise StoreIncompatible(
+            f"{backup} is a store in use, or was not closed: {backup.name}-wal belongs to it. Back it "
+            "up with `resumes db backup`"
+        )
+
+
+@contextlib.contextmanager
+def _opened_copy(backup: Path, folder: Path) -> Iterator[Connection]:
+    """Yield a connection to a copy of the backup, verified and brought up to date, in a transaction
+    that is committed after the block. The backup itself is not touched."""
+    copy = folder / "resumes.db"
+    check_room(folder.parent, backup.stat().st_size)  # which people know, on the same disk
+    create_private(copy)
+    shutil.copyfile(backup, copy)
+    examine(copy, backup)
+    open_store(f"sqlite:///{copy}").close()
+    with transaction_in(copy) as connection:
+        # The backup's store may be in use elsewhere: that it was being moved, which importers ran on
+        # it, and what they were asked to do with files of its folders, is nothing of the new one.
+        set_facts(connection, moving_to="", copy_id="")
+        for table in (importers, import_requests):
+            connection.execute(delete(table))
+        yield connection
+
+
+def _restore_file(backup: Path, address: SqliteAddress, clock: Clock) -> Restored:
+    path = address.path
+    if path.exists() and path.samefile(backup):
+        raise InvalidArgument(f"{backup} is the store itself: choose a backup")
+    check_place(path)
+    with contextlib.ExitStack() as locks, scratch_in(path.parent) as folder:
+        # A lock file is made only for a backup that is one: what is refused leaves nothing behind.
+        was_there = path.with_name(path.name + ".lock").exists()
+        if was_there:
+            locks.enter_context(exclude_others(path, "restore"))
+        with _opened_copy(backup, folder) as connection:
+            if not was_there:
+                locks.enter_context(exclude_others(path, "restore"))
+            replaced = _read_replaced(path)
+            _lift(connection, clock(), replaced.last_ids if replaced else {})
+            resumes = READERS["resumes"].count(connection)
+            store_id = read_facts(connection).store_id
+        kept = path.with_name(f"{path.name}.before-restore-{stamp(clock())}")
+        had_one = path.exists()
+        exchange(folder / "resumes.db", path, kept)
+    return Restored(
+        address.label,
+        resumes,
+        store_id,
+        kept if had_one else None,
+        replaced is not None,
+        replaced.store_id if replaced else "",
+    )
+
+
+class _Replaced(NamedTuple):
+    """What is known of the store that is replaced: by account its last id, and its own id."""
+
+    last_ids: Mapping[str, int]
+    store_id: str = ""
+
+
+def _read_replaced(path: Path) -> _Replaced | None:
+    """Read the store that is replaced, and empty its log; None for one that cannot be read."""
+    if not path.exists():
+        return _Replaced({})
+    if not is_database(path):
+        return None  # SQLite would clear away the log beside it
+    if not is_closed(path):
+        try:
+            refuse_second_name(path)
+        except StoreUnavailable:
+            return None  # SQLite would apply the log, which may be older than the file
+    try:
+        with sqlite_engine(path, transactions=False).connect() as connection:
+            last_ids = dict(LAST_IDS.run(connection).fetchall())
+            store_id = read_facts(connection).store_id
+            connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)").all()
+            return _Replaced(last_ids, store_id)
+    except DRIVER_ERRORS:
+        return None
+
+
+def _lift(connection: Connection, now_us: int, last_ids: Mapping[str, int]) -> None:
+    """Have ids of each account begin above the clock, and above its own among `last_ids`."""
+    for account_id, _ in LAST_IDS.run(connection).fetchall():
+        least_us = max(now_us, last_ids.get(account_id, 0))
+        LIFT.run(connection, account=account_id, least_us=least_us)
+
+
+def _restore_rows(
+    backup: Path, address: PostgresAddress, on_progress: OnProgress, clock: Clock
+) -> Restored:
+    with (
+        scratch_in(Path(tempfile.gettempdir())) as folder,
+        _opened_copy(backup, folder) as source,
+        empty_database(address) as target,
+    ):
+        load(lambda: contextlib.nullcontext(source), target, address.label, on_progress)
+        _lift(target, clock(), {})
+        resumes = READERS["resumes"].count(target)
+        store_id = read_facts(target).store_id
+    return Restored(address.label, resumes, store_id, None)

@@ -15,7 +15,7 @@ from sqlalchemy import Connection, text
 from resumes.errors import InvalidArgument, ResumesError
 from resumes.output_files import place
 from resumes.store import closed, open_store
-from resumes.store.addresses import Address, PostgresAddress, parse_address
+from resumes.store.addresses import PostgresAddress, parse_address
 from resumes.store.schema import metadata
 from resumes.store.sqlite.bootstrap import check_place
 from resumes.store.sqlite.files import (
@@ -51,7 +51,7 @@ def copy(source: Store, url: str, *, on_progress: OnProgress = ignore) -> list[T
     reached, or the copy may be there all the same.
     """
     address = parse_address(url)
-    label = label_of(address)
+    label = address.label
     if source.label == label:
         raise InvalidArgument(f"{label} cannot be copied to itself: choose another target")
     copy_id = secrets.token_hex(8)
@@ -63,7 +63,11 @@ def copy(source: Store, url: str, *, on_progress: OnProgress = ignore) -> list[T
         may_be_there = True
 
     try:
-        with _empty_store(address, source, confirm) as target:
+        with (
+            empty_database(address, confirm)
+            if isinstance(address, PostgresAddress)
+            else _empty_file(address.path, source, confirm)
+        ) as target:
             closed.close_store(source, label, copy_id)
             digests = load(source.read, target, label, on_progress)
     except Occupied:
@@ -79,11 +83,6 @@ def copy(source: Store, url: str, *, on_progress: OnProgress = ignore) -> list[T
     return digests
 
 
-def label_of(address: Address) -> str:
-    """Return the address as people are shown it: without a password."""
-    return address.label if isinstance(address, PostgresAddress) else f"sqlite:///{address.path}"
-
-
 def _find_finished_copy(source: Store, url: str, label: str) -> list[TableDigest] | None:
     with source.read() as connection:
         if closed.read_facts(connection).moving_to != label:
@@ -95,27 +94,12 @@ def _find_finished_copy(source: Store, url: str, label: str) -> list[TableDigest
 
 
 @contextlib.contextmanager
-def _empty_store(
-    address: Address, source: Store, confirm: Callable[[], None]
+def empty_database(
+    address: PostgresAddress, confirm: Callable[[], None] = lambda: None
 ) -> Iterator[Connection]:
-    """Yield a connection to an empty store, to be filled in one transaction.
-
-    What was written is in the store after the block, unless `confirm`, which is called last, raises.
-    Nobody else can write to it meanwhile. Raises Occupied.
-    """
-    if isinstance(address, PostgresAddress):
-        with empty_database(address) as connection:
-            yield connection
-            confirm()
-    else:
-        with _empty_file(address.path, source, confirm) as connection:
-            yield connection
-
-
-@contextlib.contextmanager
-def empty_database(address: PostgresAddress) -> Iterator[Connection]:
     """Yield a connection to a store that is empty but for plans, in one transaction that is
-    committed after the block. Others can read the store meanwhile, and do not write to it.
+    committed after the block, unless `confirm`, which is called last, raises. Others can read the
+    store meanwhile, and do not write to it.
 
     Raises Occupied, StoreUnavailable when nothing was done, and OutcomeUnknown.
     """
@@ -127,10 +111,14 @@ def empty_database(address: PostgresAddress) -> Iterator[Connection]:
         connection.execute(text(f"LOCK TABLE {names} IN SHARE ROW EXCLUSIVE MODE"))
         refuse_content(connection)
         yield connection
+        confirm()
 
 
 @contextlib.contextmanager
 def _empty_file(path: Path, source: Store, confirm: Callable[[], None]) -> Iterator[Connection]:
+    """Yield a connection to an empty store that is put in the place of the file after the block,
+    unless `confirm`, which is called last, raises. Raises Occupied.
+    """
     check_place(path)
     if source.path is not None:  # PostgreSQL keeps the same rows in another space
         size = source.measure()

@@ -108,8 +108,8 @@ class Reader:
         self.table = table
         keys = list(table.primary_key)
         self._key_at = [list(table.columns).index(key) for key in keys]
-        self._first = first_page(select(table), *keys)
-        self._next = next_page(select(table), *keys)
+        self._first = Prepared(first_page(select(table), *keys))
+        self._next = Prepared(next_page(select(table), *keys))
         self._count = Prepared(select(func.count()).select_from(table))
 
     def count(self, connection: Connection) -> int:
@@ -131,31 +131,20 @@ class Reader:
             after = tuple(last[at] for at in self._key_at)
 
     def _iter_page(self, connection: Connection, after: Row | None) -> Iterator[Row]:
+        names = [f"after_{key.name}" for key in self.table.primary_key]
+        values = dict(zip(names, after or (), strict=False)) | {"rows": PAGE_ROWS}
         statement = self._first if after is None else self._next
-        compiled: Any = statement.compile(dialect=connection.dialect)
-        values: dict[str, Any] = dict(compiled.params) | {"rows": PAGE_ROWS}
-        if after is not None:
-            names = (f"after_{key.name}" for key in self.table.primary_key)
-            values |= dict(zip(names, after, strict=True))
-        given = [values[name] for name in compiled.positiontup]
-        return self._run(connection, str(compiled), given)
-
-    def _run(self, connection: Connection, sql: str, values: list[Any]) -> Iterator[Row]:
-        """Yield the rows as they come: a page of documents does not fit into memory."""
+        sql, given = statement.bound(connection.dialect, values)
+        # Row by row: a page of documents does not fit into memory.
         if connection.dialect.name == "sqlite":
-            rows: Iterator[Row] = driver(connection).execute(sql, values)
+            rows: Iterator[Row] = driver(connection).execute(sql, given)
             return rows
-        from psycopg import capabilities
-
         chunk_rows = WIDE_CHUNK_ROWS if self.table in WIDE else CHUNK_ROWS
-        if not capabilities.has_stream_chunked():
-            chunk_rows = 1
-        streamed: Iterator[Row] = driver(connection).cursor().stream(sql, values, size=chunk_rows)
+        streamed: Iterator[Row] = driver(connection).cursor().stream(sql, given, size=chunk_rows)
         return streamed
 
 
 READERS: Final = {table.name: Reader(table) for table in TABLES}
-"""How each table is read, by its name."""
 
 
 @dataclass(frozen=True, slots=True)

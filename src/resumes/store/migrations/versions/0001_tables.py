@@ -76,25 +76,22 @@ def _account_id() -> sa.Column[str]:
     )
 
 
+def _texts(names: str, *, nullable: bool = False) -> list[sa.Column[str]]:
+    return [sa.Column(name, BinaryText, nullable=nullable) for name in names.split()]
+
+
 def _create_keys() -> None:
     op.create_table(
         "api_keys",
         _account_id(),
         sa.Column("id", BinaryText, primary_key=True, nullable=False),
-        sa.Column("name", BinaryText, nullable=False),
-        sa.Column("masked", BinaryText, nullable=False),
-        sa.Column("created_at", BinaryText, nullable=False),
-        sa.Column("shown_at", BinaryText),
-        sa.Column("last_used_at", BinaryText),
-        sa.Column("expires_at", BinaryText),
-        sa.Column("revoked_at", BinaryText),
-        sa.Column("replaced_by", BinaryText),
+        *_texts("name masked created_at"),
+        *_texts("shown_at last_used_at expires_at revoked_at replaced_by", nullable=True),
     )
     op.create_table(
         "key_directory",
         sa.Column("key_hash", sa.LargeBinary, primary_key=True, nullable=False),
-        sa.Column("account_id", BinaryText, nullable=False),
-        sa.Column("key_id", BinaryText, nullable=False),
+        *_texts("account_id key_id"),
         sqlite_with_rowid=False,
     )
 
@@ -104,11 +101,8 @@ def _create_resumes() -> None:
         "resumes",
         _account_id(),
         sa.Column("id", BinaryText, primary_key=True, nullable=False),
-        sa.Column("title", BinaryText),
-        sa.Column("name", BinaryText),
-        sa.Column("filename", BinaryText, nullable=False),
-        sa.Column("created_at", BinaryText, nullable=False),
-        sa.Column("updated_at", BinaryText, nullable=False),
+        *_texts("title name", nullable=True),
+        *_texts("filename created_at updated_at"),
         sqlite_with_rowid=False,
     )
     op.create_table(
@@ -123,8 +117,7 @@ def _create_resumes() -> None:
         _account_id(),
         sa.Column("key", BinaryText, primary_key=True, nullable=False),
         sa.Column("body_sha256", sa.LargeBinary, nullable=False),
-        sa.Column("resume_id", BinaryText, nullable=False),
-        sa.Column("created_at", BinaryText, nullable=False),
+        *_texts("resume_id created_at"),
         sqlite_with_rowid=False,
     )
     op.create_index("ix_idempotency_created_at", "idempotency", ["created_at"])
@@ -135,18 +128,13 @@ def _create_imports() -> None:
         "imported_files",
         _account_id(),
         sa.Column("claim_id", BinaryText, primary_key=True, nullable=False),
-        sa.Column("name", BinaryText, nullable=False),
-        sa.Column("outcome", BinaryText, nullable=False),
-        sa.Column("reason", BinaryText),
-        sa.Column("message", BinaryText),
-        sa.Column("path", BinaryText),
+        *_texts("name outcome"),
+        *_texts("reason message path", nullable=True),
         sa.Column("byte_offset", sa.BigInteger),
         sa.Column("size_bytes", sa.BigInteger, nullable=False),
-        sa.Column("claimed_at", BinaryText, nullable=False),
-        sa.Column("finished_at", BinaryText, nullable=False),
+        *_texts("claimed_at finished_at"),
         sa.Column("source", sa.LargeBinary),
-        sa.Column("root", BinaryText),
-        sa.Column("items", BinaryText),
+        *_texts("root items", nullable=True),
         sqlite_with_rowid=False,
     )
     op.create_index(
@@ -161,8 +149,7 @@ def _create_imports() -> None:
         _account_id(),
         sa.Column("claim_id", BinaryText, primary_key=True, nullable=False),
         sa.Column("item", sa.Integer, primary_key=True, nullable=False),
-        sa.Column("outcome", BinaryText, nullable=False),
-        sa.Column("resume_id", BinaryText, nullable=False),
+        *_texts("outcome resume_id"),
         sqlite_with_rowid=False,
     )
     op.create_table(
@@ -177,8 +164,7 @@ def _create_imports() -> None:
         "import_requests",
         _account_id(),
         sa.Column("claim_id", BinaryText, primary_key=True, nullable=False),
-        sa.Column("action", BinaryText, nullable=False),
-        sa.Column("requested_at", BinaryText, nullable=False),
+        *_texts("action requested_at"),
         sa.Column("root", BinaryText),
         sqlite_with_rowid=False,
     )
@@ -187,12 +173,9 @@ def _create_imports() -> None:
         sa.Column("id", BinaryText, primary_key=True, nullable=False),
         sa.Column("host", BinaryText, nullable=False),
         sa.Column("pid", sa.Integer, nullable=False),
-        sa.Column("root", BinaryText, nullable=False),
-        sa.Column("state", BinaryText, nullable=False),
-        sa.Column("findings", BinaryText, nullable=False),
+        *_texts("root state findings"),
         sa.Column("waiting", sa.Integer),
-        sa.Column("started_at", BinaryText, nullable=False),
-        sa.Column("seen_at", BinaryText, nullable=False),
+        *_texts("started_at seen_at"),
     )
 
 
@@ -210,8 +193,7 @@ def _create_search_index() -> None:
         "search_entries",
         _account_id(),
         sa.Column("seq", sa.BigInteger, primary_key=True, nullable=False),
-        sa.Column("id", BinaryText, nullable=False),
-        sa.Column("words", BinaryText, nullable=False),
+        *_texts("id words"),
         sqlite_with_rowid=False,
     )
     op.create_index("ix_search_entries_id", "search_entries", ["account_id", "id"], unique=True)
