@@ -30,7 +30,7 @@ from resumes.store.search_index import Indexer
 from server.app import App
 from server.connection import Connection
 from server.connections import Connections
-from server.metrics import PLACES, Counters, SharedCounters, shared_counters
+from server.metrics import Memory, Metrics, share_memory
 from server.rate_limits import is_rate_limited
 from server.workers import ApiServer, Workers
 
@@ -98,10 +98,6 @@ behind the event loop for 5 ms at each of its steps."""
 SHUTDOWN_S = 35
 """How long a stop waits for accepted requests: longer than a write waits for its outcome."""
 
-
-RUN_FOLDER = "run"
-"""Where in the home the memory is that processes share."""
-
 OpenLog = Callable[[], LogWriter | None]
 """Sets up a process's log, and gives where lines of requests go; None: nowhere."""
 
@@ -138,10 +134,10 @@ def run(
         with (
             _listening(settings, ready, has_tls=tls_cert is not None) as address,
             # Each worker opens a store of its own; this one is for what one process does for all.
-            _sharing_counters(settings) as shared,
             Indexer(store),
         ):
-            factory = functools.partial(_worker_app, address.settings, shared, open_log)
+            memory = share_memory(settings.workers)
+            factory = functools.partial(_worker_app, address.settings, memory, open_log)
             config = _config(factory, address.settings, tls_cert, tls_key)
             Workers(config, address.listener, address.announce).run()
 
@@ -199,7 +195,7 @@ def _open_store(settings: Settings) -> Store:
 
 
 def _config(
-    app: App | Callable[[], App],
+    app: App | Callable[[int], App],
     settings: Settings,
     tls_cert: Path | None,
     tls_key: Path | None,
@@ -291,37 +287,16 @@ def _opened(open_log: OpenLog) -> Iterator[LogWriter | None]:
             log.close()
 
 
-@contextlib.contextmanager
-def _sharing_counters(settings: Settings) -> Iterator[SharedCounters | None]:
-    with contextlib.ExitStack() as stack:
-        shared = None
-        try:
-            folder = settings.home.absolute() / RUN_FOLDER
-            shared = stack.enter_context(shared_counters(folder, workers=settings.workers))
-        except OSError as error:
-            logger.warning("Metrics and rate limits are per worker: %s", error.strerror)
-        yield shared
+def _worker_app(settings: Settings, memory: Memory, open_log: OpenLog, slot: int) -> App:
+    """Return the application of a worker process, over a store of its own.
 
-
-def _find_counters(shared: SharedCounters | None) -> Counters | None:
-    try:
-        return None if shared is None else Counters.share(shared, PLACES.size)
-    except OSError as error:
-        logger.warning(
-            "The metrics and rate limits of a worker are its own: %s", error.strerror or error
-        )
-        return None
-
-
-def _worker_app(
-    settings: Settings, shared: SharedCounters | None = None, open_log: OpenLog = no_log
-) -> App:
-    """Return the application of a worker process, over a store of its own."""
+    It counts in its slot of the memory that all workers share.
+    """
     log = open_log()
     threading.Thread(target=_end_with_parent, name="parent-watch", daemon=True).start()
     try:
         store = _open_store(settings)
-        app = App(settings, store, counters=_find_counters(shared), log=log)
+        app = App(settings, store, metrics=Metrics(memory, slot), log=log)
     except ResumesError as error:
         logger.error("%s", error.message)
         if log is not None:
