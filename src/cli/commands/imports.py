@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 
@@ -14,13 +14,12 @@ from cli.completion import account_option, claim_ids, failed_ids, held_ids, retr
 from cli.errors import ExitCode
 from cli.groups import command, group
 from cli.output import Column, instant, put, put_fields, put_json, put_table, safe_text, say
-from cli.params import ReasonType
 from cli.session import Session, pass_session
 from importer.claims import Claim
 from importer.filing import iter_places, load_report, report_path
 from importer.outcomes import conclusion_of
 from resumes.errors import InvalidArgument, NotFound
-from resumes.import_reasons import find_hint
+from resumes.import_reasons import Reason, find_hint
 from resumes.store import Store, accounts, import_history, import_ledger, import_requests
 from resumes.store.identifiers import RESUME_ID
 from resumes.store.import_history import FileRow
@@ -326,6 +325,27 @@ class FileSelection:
             raise click.UsageError("Give one or more file IDs, or use --account or --all")
 
 
+Decorated = TypeVar("Decorated", bound=Callable[..., Any])
+
+
+def reason_option(sentence: str) -> Callable[[Decorated], Decorated]:
+    """Return `--reason REASON`; the sentence is its help."""
+    return click.option(
+        "--reason",
+        metavar="REASON",
+        type=parse_reason,
+        shell_complete=lambda _, __, begun: [one.value for one in Reason if one.startswith(begun)],
+        help=sentence,
+    )
+
+
+def parse_reason(text: str) -> str:
+    """Return the reason. Raises ValueError, which lists them all, for any other word."""
+    if text not in [*Reason]:
+        raise ValueError(f'"{text}" is not a valid reason: use one of {", ".join(Reason)}')
+    return text
+
+
 ACCOUNT = account_option("All files of this account; with IDs, the account that owns them.")
 WAIT = click.option(
     "--wait",
@@ -339,9 +359,7 @@ WAIT = click.option(
 @command()
 @click.argument("claim_ids", metavar="[ID]...", nargs=-1, shell_complete=retriable_ids)
 @ACCOUNT
-@click.option(
-    "--reason", metavar="REASON", type=ReasonType(), help="All files that failed for this reason."
-)
+@reason_option("All files that failed for this reason.")
 @click.option("--all", "is_all", is_flag=True, help="All files that failed.")
 @WAIT
 @click.pass_context
@@ -368,9 +386,7 @@ def retry(
 @command()
 @click.argument("claim_ids", metavar="[ID]...", nargs=-1, shell_complete=failed_ids)
 @ACCOUNT
-@click.option(
-    "--reason", metavar="REASON", type=ReasonType(), help="All files that failed for this reason."
-)
+@reason_option("All files that failed for this reason.")
 @click.option("--all", "is_all", is_flag=True, help="All files that failed.")
 @pass_session
 def dismiss(
@@ -499,7 +515,7 @@ def imports() -> None:
 @imports.command("list")
 @account_option("Only files of this account.")
 @click.option("--outcome", type=click.Choice(OUTCOMES), help="Only files with this outcome.")
-@click.option("--reason", metavar="REASON", type=ReasonType(), help="Only files with this reason.")
+@reason_option("Only files with this reason.")
 @click.option(
     "--limit",
     metavar="N",
