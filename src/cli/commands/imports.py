@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import click
 
-from cli.completion import account_option, claim_ids, failed_ids, held_ids, retriable_ids
+from cli.completion import account_option, file_ids
 from cli.errors import ExitCode
 from cli.groups import command, group
 from cli.output import Column, instant, put, put_fields, put_json, put_table, safe_text, say
@@ -357,7 +357,7 @@ WAIT = click.option(
 
 
 @command()
-@click.argument("claim_ids", metavar="[ID]...", nargs=-1, shell_complete=retriable_ids)
+@click.argument("claim_ids", metavar="[ID]...", nargs=-1, shell_complete=file_ids("failed", "held"))
 @ACCOUNT
 @reason_option("All files that failed for this reason.")
 @click.option("--all", "is_all", is_flag=True, help="All files that failed.")
@@ -384,7 +384,7 @@ def retry(
 
 
 @command()
-@click.argument("claim_ids", metavar="[ID]...", nargs=-1, shell_complete=failed_ids)
+@click.argument("claim_ids", metavar="[ID]...", nargs=-1, shell_complete=file_ids("failed"))
 @ACCOUNT
 @reason_option("All files that failed for this reason.")
 @click.option("--all", "is_all", is_flag=True, help="All files that failed.")
@@ -419,7 +419,7 @@ def dismiss(
 
 
 @command()
-@click.argument("claim_ids", metavar="[ID]...", nargs=-1, shell_complete=held_ids)
+@click.argument("claim_ids", metavar="[ID]...", nargs=-1, shell_complete=file_ids("held"))
 @ACCOUNT
 @click.option("--all", "is_all", is_flag=True, help="All held files.")
 @WAIT
@@ -525,7 +525,7 @@ def imports() -> None:
     help="Maximum number of files.",
 )
 @click.option(
-    "--before", metavar="ID", shell_complete=claim_ids, help="Only files older than this ID."
+    "--before", metavar="ID", shell_complete=file_ids(), help="Only files older than this ID."
 )
 @click.option(
     "--failed-first", is_flag=True, help="Order by outcome: failed, held, duplicate, done."
@@ -595,7 +595,7 @@ def _check(before: str | None) -> str | None:
 
 
 @imports.command()
-@click.argument("claim_id", metavar="ID", shell_complete=claim_ids)
+@click.argument("claim_id", metavar="ID", shell_complete=file_ids())
 @account_option("Account that owns the file, if several have a file with this ID.")
 @click.option(
     "--source", "is_source", is_flag=True, help="Print the beginning of the file instead."
