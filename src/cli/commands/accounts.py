@@ -12,7 +12,7 @@ import click
 
 from cli import prompts
 from cli.completion import account_names, plan_names
-from cli.groups import command, group
+from cli.groups import group
 from cli.output import Column, instant, limit, put_fields, put_json, put_table, safe_text, say
 from cli.progress import counting
 from cli.session import Session, pass_session
@@ -27,113 +27,6 @@ from resumes.store.accounts import AccountInfo, AccountSummary
 from resumes.text import counted
 
 FILE = click.Path(dir_okay=False, readable=False, path_type=Path, allow_dash=True)
-
-
-@command()
-@click.argument("name", shell_complete=account_names)
-@click.argument("file", type=FILE, default="-")
-@click.option("--with-keys", is_flag=True, help="Include its API keys, as SHA-256 hashes.")
-@click.option("--overwrite", is_flag=True, help="Replace FILE if it is an account export.")
-@pass_session
-def export(session: Session, name: str, file: Path, with_keys: bool, overwrite: bool) -> None:
-    """Export the account NAME to FILE or standard output, as NDJSON.
-
-    With its resumes, its import history and, with --with-keys, its API keys, which will work
-    wherever it is imported. Resumes added during the export are not included.
-
-    FILE is a new file, a pipe or a device.
-    """
-    opened = _output(file, overwrite=overwrite)
-    with sigterm_as_interrupt(), session.store() as store:
-        account = store_accounts.get_account(store, name)
-        with counting("resumes", account.resume_count) as count, opened() as out:
-            out.writelines(
-                account_export.iter_lines(
-                    store,
-                    account,
-                    with_keys=with_keys,
-                    on_progress=lambda done: count("wrote", done),
-                )
-            )
-            out.flush()
-    where = "" if str(file) == "-" else f" to {safe_text(str(file))}"
-    say(f'Exported account "{account.name}"{where}.')
-
-
-@command("import")
-@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
-@click.option("--name", metavar="NEW", help="Name for the new account. [default: as exported]")
-@click.option(
-    "--plan",
-    metavar="PLAN",
-    shell_complete=plan_names,
-    help="Plan for the new account. [default: as exported]",
-)
-@pass_session
-def import_(session: Session, file: Path, name: str | None, plan: str | None) -> None:
-    """Create an account from FILE, which `accounts export` wrote.
-
-    All or nothing: the file is checked first. If the import is interrupted, run the same command
-    again.
-    """
-    with _opened(file) as source, session.store() as store, counting("rows") as count:
-        imported = import_account(store, source, name=name, plan=plan, on_progress=count)
-    account = imported.account
-    if session.as_json:
-        put_json(_imported_as_json(imported))
-        return
-    held = counted(account.resume_count, "resume")
-    say(f'Imported account "{account.name}" (plan: {account.plan}, {held}).')
-    if account.is_over:
-        say(f"Its plan allows {limit(account.max_resumes)}: it keeps all, but cannot add more.")
-    if not imported.counts[RowKind.KEY]:
-        say(f"Create an API key: {session.command_line('keys', 'create', account.name)}")
-
-
-def _imported_as_json(imported: ImportedAccount) -> dict[str, Any]:
-    """Return what was imported as `--json` prints it: the account, and its rows by kind."""
-    account = imported.account
-    return {
-        "id": account.id,
-        "name": account.name,
-        "plan": account.plan,
-        "createdAt": account.created_at,
-        "resumes": account.resume_count,
-        "maxResumes": account.max_resumes,
-        "rows": {kind.value: count for kind, count in imported.counts.items()},
-    }
-
-
-def _output(file: Path, *, overwrite: bool) -> Callable[[], AbstractContextManager[BinaryIO]]:
-    """Return what opens the output. Raises Conflict for a file that stays as it is."""
-    if str(file) == "-" or _is_standard_output(file):
-        return lambda: contextlib.nullcontext(sys.stdout.buffer)
-    if overwrite:
-        remedy = "--overwrite only replaces account exports. Choose another file"
-        return OutputFile(file, remedy=remedy, may_replace=is_account_file).open
-    remedy = "choose another file, or replace an earlier export with --overwrite"
-    return OutputFile(file, remedy=remedy).open
-
-
-def _is_standard_output(file: Path) -> bool:
-    """Return whether the file is another name of standard output, such as /dev/stdout."""
-    try:
-        return os.path.samestat(file.stat(), os.fstat(1))
-    except OSError:
-        return False
-
-
-def _opened(file: Path) -> BinaryIO:
-    try:
-        source = file.open("rb")
-    except OSError as error:
-        raise InvalidArgument(f"Cannot read {file}: {error.strerror}") from error
-    if not source.seekable():
-        source.close()
-        raise InvalidArgument(
-            f"Cannot read {file}: it must be a regular file, since it is read twice"
-        )
-    return source
 
 
 COLUMNS = (
@@ -268,8 +161,111 @@ def delete(session: Session, name: str, with_resumes: bool, yes: bool) -> None:
         say(f'Deleted account "{name}" ({counted(gone, "resume")}).')
 
 
-accounts.add_command(export)
-accounts.add_command(import_)
+@accounts.command()
+@click.argument("name", shell_complete=account_names)
+@click.argument("file", type=FILE, default="-")
+@click.option("--with-keys", is_flag=True, help="Include its API keys, as SHA-256 hashes.")
+@click.option("--overwrite", is_flag=True, help="Replace FILE if it is an account export.")
+@pass_session
+def export(session: Session, name: str, file: Path, with_keys: bool, overwrite: bool) -> None:
+    """Export the account NAME to FILE or standard output, as NDJSON.
+
+    With its resumes, its import history and, with --with-keys, its API keys, which will work
+    wherever it is imported. Resumes added during the export are not included.
+
+    FILE is a new file, a pipe or a device.
+    """
+    opened = _output(file, overwrite=overwrite)
+    with sigterm_as_interrupt(), session.store() as store:
+        account = store_accounts.get_account(store, name)
+        with counting("resumes", account.resume_count) as count, opened() as out:
+            out.writelines(
+                account_export.iter_lines(
+                    store,
+                    account,
+                    with_keys=with_keys,
+                    on_progress=lambda done: count("wrote", done),
+                )
+            )
+            out.flush()
+    where = "" if str(file) == "-" else f" to {safe_text(str(file))}"
+    say(f'Exported account "{account.name}"{where}.')
+
+
+@accounts.command("import")
+@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+@click.option("--name", metavar="NEW", help="Name for the new account. [default: as exported]")
+@click.option(
+    "--plan",
+    metavar="PLAN",
+    shell_complete=plan_names,
+    help="Plan for the new account. [default: as exported]",
+)
+@pass_session
+def import_(session: Session, file: Path, name: str | None, plan: str | None) -> None:
+    """Create an account from FILE, which `accounts export` wrote.
+
+    All or nothing: the file is checked first. If the import is interrupted, run the same command
+    again.
+    """
+    with _opened(file) as source, session.store() as store, counting("rows") as count:
+        imported = import_account(store, source, name=name, plan=plan, on_progress=count)
+    account = imported.account
+    if session.as_json:
+        put_json(_imported_as_json(imported))
+        return
+    held = counted(account.resume_count, "resume")
+    say(f'Imported account "{account.name}" (plan: {account.plan}, {held}).')
+    if account.is_over:
+        say(f"Its plan allows {limit(account.max_resumes)}: it keeps all, but cannot add more.")
+    if not imported.counts[RowKind.KEY]:
+        say(f"Create an API key: {session.command_line('keys', 'create', account.name)}")
+
+
+def _imported_as_json(imported: ImportedAccount) -> dict[str, Any]:
+    """Return what was imported as `--json` prints it: the account, and its rows by kind."""
+    account = imported.account
+    return {
+        "id": account.id,
+        "name": account.name,
+        "plan": account.plan,
+        "createdAt": account.created_at,
+        "resumes": account.resume_count,
+        "maxResumes": account.max_resumes,
+        "rows": {kind.value: count for kind, count in imported.counts.items()},
+    }
+
+
+def _output(file: Path, *, overwrite: bool) -> Callable[[], AbstractContextManager[BinaryIO]]:
+    """Return what opens the output. Raises Conflict for a file that stays as it is."""
+    if str(file) == "-" or _is_standard_output(file):
+        return lambda: contextlib.nullcontext(sys.stdout.buffer)
+    if overwrite:
+        remedy = "--overwrite only replaces account exports. Choose another file"
+        return OutputFile(file, remedy=remedy, may_replace=is_account_file).open
+    remedy = "choose another file, or replace an earlier export with --overwrite"
+    return OutputFile(file, remedy=remedy).open
+
+
+def _is_standard_output(file: Path) -> bool:
+    """Return whether the file is another name of standard output, such as /dev/stdout."""
+    try:
+        return os.path.samestat(file.stat(), os.fstat(1))
+    except OSError:
+        return False
+
+
+def _opened(file: Path) -> BinaryIO:
+    try:
+        source = file.open("rb")
+    except OSError as error:
+        raise InvalidArgument(f"Cannot read {file}: {error.strerror}") from error
+    if not source.seekable():
+        source.close()
+        raise InvalidArgument(
+            f"Cannot read {file}: it must be a regular file, since it is read twice"
+        )
+    return source
 
 
 def _say_is_going(session: Session, account: AccountInfo) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from cli.errors import ExitCode
-from cli.groups import command, group
+from cli.groups import group
 from cli.output import Column, put, put_json, put_table, safe_text, say
 from cli.progress import copy_progress, counting
 from cli.session import Session, make_home, pass_session, program
@@ -23,7 +23,170 @@ from resumes.store.transfer.rows import TableDigest
 from resumes.text import counted
 
 
-@command()
+@group("db")
+def database() -> None:
+    """Manage the store: copy, back up, check."""
+
+
+@database.command()
+@pass_session
+def upgrade(session: Session) -> None:
+    """Upgrade the store to this version.
+
+    A backup is saved next to it first.
+    """
+    address = parse_address(session.settings().database_url)
+    # Opening would make what is not there, and an upgrade of nothing is a slip of the pen.
+    if isinstance(address, SqliteAddress) and not address.path.exists():
+        raise StoreUnavailable(f"Database not found: {address.path}. Create one with `resumes up`")
+    with open_store(session.settings().database_url) as store:
+        label = store.label
+    revision = migrations.list_revisions()[-1]
+    if session.as_json:
+        put_json({"database": label, "revision": revision})
+    else:
+        say(f"The store {safe_text(label)} is up to date (schema {revision}).")
+
+
+COLUMNS = (Column("TABLE"), Column("ROWS", is_number=True), Column("SHA-256"))
+
+
+@database.command()
+@click.argument("source_url", metavar="FROM")
+@click.argument("target_url", metavar="TO")
+@pass_session
+def copy(session: Session, source_url: str, target_url: str) -> None:
+    """Copy a store to another, and verify that both are equal.
+
+    FROM and TO are addresses such as sqlite:///PATH and postgresql://USER@HOST/NAME. TO must be empty,
+    and stays empty if the copy fails. FROM is read-only during the copy and stays so if it succeeds;
+    if it fails, FROM is writable again.
+    """
+    with (
+        sigterm_as_interrupt(),
+        open_store(source_url, upgrade=False) as source,
+        copy_progress() as show,
+    ):
+        digests = copies.copy(source, target_url, on_progress=show)
+        labels = source.label, copies.label_of(parse_address(target_url))
+    _tell(session, labels, digests, way_back=reopening(source_url))
+
+
+def reopening(url: str) -> str:
+    """Return how to make a store at this address writable again: a command, unless the address
+    holds a secret, which is not repeated."""
+    if parse_address(url) == parse_address(shown := find_without_secrets(url) or ""):
+        return f"`{shlex.join([program(), '--database', shown, 'db', 'reopen'])}`"
+    return f"`{program()} db reopen`, with RESUMES_DATABASE set to its address and password"
+
+
+def _tell(
+    session: Session, labels: tuple[str, str], digests: list[TableDigest], *, way_back: str
+) -> None:
+    source, target = map(safe_text, labels)
+    if session.as_json:
+        put_json(
+            {
+                "from": labels[0],
+                "to": labels[1],
+                "tables": [
+                    {"name": one.name, "rows": one.rows, "sha256": one.sha256} for one in digests
+                ],
+            }
+        )
+    else:
+        put_table(COLUMNS, [(one.name, f"{one.rows:,}", one.sha256) for one in digests])
+    say(f"Both are equal. From now on use {target}, with --database or RESUMES_DATABASE.")
+    say(
+        f"{source} is now read-only. To go back to it, without what is written to the other one: "
+        f"{safe_text(way_back)}"
+    )
+
+
+@database.command()
+@pass_session
+def reopen(session: Session) -> None:
+    """Make a moved store writable again.
+
+    It does not have what was written to the other store since.
+    """
+    with open_store(session.settings().database_url, upgrade=False) as store:
+        target = closed.reopen(store)
+        label = safe_text(store.label)
+    if session.as_json:
+        put_json({"database": label, "movedTo": target})
+    elif target is None:
+        say(f"{label} was not being moved: it is writable.")
+    else:
+        say(f"{label} is writable again. It was being moved to {safe_text(target)}.")
+
+
+@database.command()
+@click.argument("destination", metavar="DEST", type=click.Path(path_type=Path))
+@click.option(
+    "--keep",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Keep only the N newest backups in the folder, once this one is verified.",
+)
+@pass_session
+def backup(session: Session, destination: Path, keep: int | None) -> None:
+    """Back up the store to one file, while it is in use.
+
+    DEST is a new file, or a folder; the file name is then a timestamp. The backup is always a SQLite
+    file, even of a store in PostgreSQL. Its path goes to standard output.
+    """
+    with sigterm_as_interrupt(), session.store() as store, copy_progress() as show:
+        made = backups.back_up(store, destination, keep=keep, on_progress=show)
+    if session.as_json:
+        put_json(
+            {
+                "path": str(made.path),
+                "sizeBytes": made.size_bytes,
+                "removed": [str(path) for path in made.removed],
+            }
+        )
+        return
+    put(safe_text(str(made.path)))
+    removed = f", {counted(len(made.removed), 'older backup')} removed" if made.removed else ""
+    say(f"Backed up and verified: {made.size_bytes / 1e6:,.1f} MB{removed}.")
+
+
+@database.command()
+@click.argument("file", metavar="FILE", type=click.Path(path_type=Path))
+@pass_session
+def restore(session: Session, file: Path) -> None:
+    """Replace the store with a backup.
+
+    Nothing may be using the store. A store in a file is kept next to it; a PostgreSQL database has to
+    be empty. Anything added after the backup is lost. New IDs never reuse old ones.
+    """
+    settings = session.settings()
+    if settings.database is None:
+        make_home(settings.home)
+    with sigterm_as_interrupt(), copy_progress() as show:
+        restored = restores.restore(file, settings.database_url, on_progress=show)
+    with contextlib.suppress(OSError):  # else the importer refuses the folder, and says what to do
+        owner = watched_folder.Owner(restored.store_id, restored.label)
+        watched_folder.replace_owner(settings.inbox, restored.kept_id, owner)
+    if session.as_json:
+        kept = restored.kept
+        put_json(
+            {
+                "database": restored.label,
+                "resumes": restored.resumes,
+                "kept": None if kept is None else str(kept),
+            }
+        )
+        return
+    say(f"Restored {safe_text(restored.label)}: {counted(restored.resumes, 'resume')}.")
+    if restored.kept is not None:
+        say(f"The previous store was kept as {safe_text(str(restored.kept))}.")
+    if not restored.is_kept_readable:
+        say("It could not be read, so new IDs start from the current time, not from its last ID.")
+
+
+@database.command()
 @click.pass_context
 @pass_session
 def check(session: Session, context: click.Context) -> None:
@@ -90,173 +253,3 @@ def as_json(flaw: Flaw) -> dict[str, Any]:
         "what": flaw.what,
         "remedy": flaw.remedy,
     }
-
-
-COLUMNS = (Column("TABLE"), Column("ROWS", is_number=True), Column("SHA-256"))
-
-
-@command()
-@click.argument("source_url", metavar="FROM")
-@click.argument("target_url", metavar="TO")
-@pass_session
-def copy(session: Session, source_url: str, target_url: str) -> None:
-    """Copy a store to another, and verify that both are equal.
-
-    FROM and TO are addresses such as sqlite:///PATH and postgresql://USER@HOST/NAME. TO must be empty,
-    and stays empty if the copy fails. FROM is read-only during the copy and stays so if it succeeds;
-    if it fails, FROM is writable again.
-    """
-    with (
-        sigterm_as_interrupt(),
-        open_store(source_url, upgrade=False) as source,
-        copy_progress() as show,
-    ):
-        digests = copies.copy(source, target_url, on_progress=show)
-        labels = source.label, copies.label_of(parse_address(target_url))
-    _tell(session, labels, digests, way_back=reopening(source_url))
-
-
-def reopening(url: str) -> str:
-    """Return how to make a store at this address writable again: a command, unless the address
-    holds a secret, which is not repeated."""
-    if parse_address(url) == parse_address(shown := find_without_secrets(url) or ""):
-        return f"`{shlex.join([program(), '--database', shown, 'db', 'reopen'])}`"
-    return f"`{program()} db reopen`, with RESUMES_DATABASE set to its address and password"
-
-
-def _tell(
-    session: Session, labels: tuple[str, str], digests: list[TableDigest], *, way_back: str
-) -> None:
-    source, target = map(safe_text, labels)
-    if session.as_json:
-        put_json(
-            {
-                "from": labels[0],
-                "to": labels[1],
-                "tables": [
-                    {"name": one.name, "rows": one.rows, "sha256": one.sha256} for one in digests
-                ],
-            }
-        )
-    else:
-        put_table(COLUMNS, [(one.name, f"{one.rows:,}", one.sha256) for one in digests])
-    say(f"Both are equal. From now on use {target}, with --database or RESUMES_DATABASE.")
-    say(
-        f"{source} is now read-only. To go back to it, without what is written to the other one: "
-        f"{safe_text(way_back)}"
-    )
-
-
-@command()
-@pass_session
-def reopen(session: Session) -> None:
-    """Make a moved store writable again.
-
-    It does not have what was written to the other store since.
-    """
-    with open_store(session.settings().database_url, upgrade=False) as store:
-        target = closed.reopen(store)
-        label = safe_text(store.label)
-    if session.as_json:
-        put_json({"database": label, "movedTo": target})
-    elif target is None:
-        say(f"{label} was not being moved: it is writable.")
-    else:
-        say(f"{label} is writable again. It was being moved to {safe_text(target)}.")
-
-
-@command()
-@click.argument("destination", metavar="DEST", type=click.Path(path_type=Path))
-@click.option(
-    "--keep",
-    type=click.IntRange(1),
-    metavar="N",
-    help="Keep only the N newest backups in the folder, once this one is verified.",
-)
-@pass_session
-def backup(session: Session, destination: Path, keep: int | None) -> None:
-    """Back up the store to one file, while it is in use.
-
-    DEST is a new file, or a folder; the file name is then a timestamp. The backup is always a SQLite
-    file, even of a store in PostgreSQL. Its path goes to standard output.
-    """
-    with sigterm_as_interrupt(), session.store() as store, copy_progress() as show:
-        made = backups.back_up(store, destination, keep=keep, on_progress=show)
-    if session.as_json:
-        put_json(
-            {
-                "path": str(made.path),
-                "sizeBytes": made.size_bytes,
-                "removed": [str(path) for path in made.removed],
-            }
-        )
-        return
-    put(safe_text(str(made.path)))
-    removed = f", {counted(len(made.removed), 'older backup')} removed" if made.removed else ""
-    say(f"Backed up and verified: {made.size_bytes / 1e6:,.1f} MB{removed}.")
-
-
-@command()
-@click.argument("file", metavar="FILE", type=click.Path(path_type=Path))
-@pass_session
-def restore(session: Session, file: Path) -> None:
-    """Replace the store with a backup.
-
-    Nothing may be using the store. A store in a file is kept next to it; a PostgreSQL database has to
-    be empty. Anything added after the backup is lost. New IDs never reuse old ones.
-    """
-    settings = session.settings()
-    if settings.database is None:
-        make_home(settings.home)
-    with sigterm_as_interrupt(), copy_progress() as show:
-        restored = restores.restore(file, settings.database_url, on_progress=show)
-    with contextlib.suppress(OSError):  # else the importer refuses the folder, and says what to do
-        owner = watched_folder.Owner(restored.store_id, restored.label)
-        watched_folder.replace_owner(settings.inbox, restored.kept_id, owner)
-    if session.as_json:
-        kept = restored.kept
-        put_json(
-            {
-                "database": restored.label,
-                "resumes": restored.resumes,
-                "kept": None if kept is None else str(kept),
-            }
-        )
-        return
-    say(f"Restored {safe_text(restored.label)}: {counted(restored.resumes, 'resume')}.")
-    if restored.kept is not None:
-        say(f"The previous store was kept as {safe_text(str(restored.kept))}.")
-    if not restored.is_kept_readable:
-        say("It could not be read, so new IDs start from the current time, not from its last ID.")
-
-
-@group("db")
-def database() -> None:
-    """Manage the store: copy, back up, check."""
-
-
-@database.command()
-@pass_session
-def upgrade(session: Session) -> None:
-    """Upgrade the store to this version.
-
-    A backup is saved next to it first.
-    """
-    address = parse_address(session.settings().database_url)
-    # Opening would make what is not there, and an upgrade of nothing is a slip of the pen.
-    if isinstance(address, SqliteAddress) and not address.path.exists():
-        raise StoreUnavailable(f"Database not found: {address.path}. Create one with `resumes up`")
-    with open_store(session.settings().database_url) as store:
-        label = store.label
-    revision = migrations.list_revisions()[-1]
-    if session.as_json:
-        put_json({"database": label, "revision": revision})
-    else:
-        say(f"The store {safe_text(label)} is up to date (schema {revision}).")
-
-
-database.add_command(copy)
-database.add_command(reopen)
-database.add_command(backup)
-database.add_command(restore)
-database.add_command(check)
