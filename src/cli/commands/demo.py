@@ -1,10 +1,8 @@
 """`resumes demo`: everything once, in a scratch home, with the sample files."""
 
 import contextlib
-import errno
 import shlex
 import shutil
-import socket
 import tempfile
 import textwrap
 import threading
@@ -22,23 +20,17 @@ from cli.commands.watch import as_json
 from cli.errors import ExitCode, Failed
 from cli.groups import PORT, command
 from cli.output import Column, instant, put, put_json, put_table, safe_text, say
-from cli.session import Session, pass_session, store_environment
+from cli.session import Session, pass_session
 from cli.signals import stop_event
-from cli.supervisor import (
-    check_address,
-    find_or_make_account,
-    serve_arguments,
-    start_api,
-    start_importer,
-    supervising,
-    watch_arguments,
-)
+from cli.supervisor import Supervisor
 from importer import service
 from importer.service import FileReport
 from resumes.errors import Conflict
 from resumes.settings import Settings
+from resumes.store import accounts
 from resumes.store.stored_resumes import list_page
 from resumes.text import counted
+from server.service import CannotListen, listen
 
 
 def find_samples() -> tuple[list[Traversable], list[Traversable]]:
@@ -130,7 +122,7 @@ def demo(
     with stop_event() as stop, _scratch(session, home) as own:
         demo = Demo(own, own.settings(port=port))
         if port is not None and not once:
-            check_address(demo.settings)
+            listen(demo.settings).close()
         if (demo.settings.home / DATABASE_FILE).exists():
             raise Conflict(
                 f"{demo.settings.home} has a store already: run it with `{own.command_line('up')}`, "
@@ -169,7 +161,8 @@ def _import(demo: Demo, stop: threading.Event) -> None:
     """Create the account with its key, and import the samples."""
     settings = demo.settings
     with demo.session.store(makes=True) as store:
-        account = find_or_make_account(store, settings.inbox, ACCOUNT)
+        account = accounts.create_account(store, ACCOUNT, plan="business")
+        (settings.inbox / ACCOUNT).mkdir(parents=True, exist_ok=True)
         new = make_first_key(store, ACCOUNT)
         assert new is not None  # as the store is new
         hand_over(store, new, lambda secret: write_key(settings.home / KEY_FILE, secret))
@@ -200,26 +193,18 @@ def _import(demo: Demo, stop: threading.Event) -> None:
 def _serve(demo: Demo, stop: threading.Event, *, is_port_given: bool) -> None:
     """Serve the API and watch the inbox until asked to stop."""
     settings = demo.settings
-    if not is_port_given and _is_taken(settings.host, settings.port):
-        settings = demo.session.settings(port=0)
-    with supervising() as supervisor:
-        environment = store_environment(settings.database)
-        url = start_api(supervisor, serve_arguments(settings), stop, environment=environment)
+    if not is_port_given:
+        try:
+            listen(settings).close()
+        except CannotListen:
+            settings = demo.session.settings(port=0)
+    with Supervisor(settings) as supervisor:
+        url = supervisor.start_api(stop)
         if url is None:
             return
-        start_importer(supervisor, watch_arguments(settings), environment=environment)
+        supervisor.start_importer()
         _tell(demo, url=url, is_kept=True)
         supervisor.watch(stop)
-
-
-def _is_taken(host: str, port: int) -> bool:
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((host, port))
-        except OSError as error:
-            return error.errno == errno.EADDRINUSE
-    return False
 
 
 def _tell(demo: Demo, *, url: str | None, is_kept: bool) -> None:
