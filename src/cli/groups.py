@@ -6,6 +6,7 @@ when it is needed. Those modules import what they use at their top.
 """
 
 import importlib
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +15,10 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
+from cli.errors import ExitCode
+from cli.output import say
 from cli.session import Session
+from resumes.errors import InvalidArgument
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +45,27 @@ ACCESS_LOG = click.option(
     default=None,
     help="Log each request. [default: only with --log-format json]",
 )
+
+YES = click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
+"""For commands that `confirm` what cannot be undone."""
+
+
+def can_ask() -> bool:
+    """Return whether standard input is a terminal."""
+    return sys.stdin.isatty()
+
+
+def confirm(question: str) -> None:
+    """Return after a yes; after a no, say that nothing was done and end the command.
+
+    Raises InvalidArgument without a terminal to ask on.
+    """
+    if not can_ask():
+        raise InvalidArgument("Cannot ask for confirmation without a terminal: use --yes")
+    if not click.confirm(question, err=True):
+        say("Canceled: nothing was deleted.")
+        raise click.exceptions.Exit(ExitCode.FAILED)
+
 
 Chapters = Mapping[str, Mapping[str, CommandPlace]]
 """Commands by name, in the order and under the headings that help shows them."""

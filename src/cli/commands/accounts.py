@@ -10,9 +10,8 @@ from typing import Any, BinaryIO
 
 import click
 
-from cli import prompts
 from cli.completion import account_names, plan_names
-from cli.groups import group
+from cli.groups import YES, confirm, group
 from cli.output import Column, instant, limit, put_fields, put_json, put_table, safe_text, say
 from cli.progress import counting
 from cli.session import Session, pass_session
@@ -140,7 +139,7 @@ def set_plan(session: Session, name: str, plan: str) -> None:
 @accounts.command()
 @click.argument("name", shell_complete=account_names)
 @click.option("--with-resumes", is_flag=True, help="Delete its resumes too.")
-@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
+@YES
 @pass_session
 def delete(session: Session, name: str, with_resumes: bool, yes: bool) -> None:
     """Delete the account NAME and its keys.
@@ -153,7 +152,7 @@ def delete(session: Session, name: str, with_resumes: bool, yes: bool) -> None:
         if account.resume_count and not with_resumes:
             raise Conflict(f'Account "{name}" has {held}: add --with-resumes to delete them too')
         if not yes:
-            prompts.confirm(f'Permanently delete account "{safe_text(name)}" ({held})?')
+            confirm(f'Permanently delete account "{safe_text(name)}" ({held})?')
         gone = store_accounts.delete_account(store, name, with_resumes=with_resumes)
     if session.as_json:
         put_json({"deleted": name, "resumes": gone})

@@ -10,10 +10,9 @@ from pathlib import Path
 
 import click
 
-from cli import prompts
 from cli.completion import account_option, resume_ids
 from cli.errors import ExitCode
-from cli.groups import command
+from cli.groups import YES, can_ask, command, confirm
 from cli.output import (
     Column,
     instant,
@@ -360,7 +359,7 @@ def _iter_named(
 @command()
 @click.argument("resume_id", metavar="ID", shell_complete=resume_ids)
 @account_option()
-@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
+@YES
 @pass_session
 def delete(session: Session, resume_id: str, account: str | None, yes: bool) -> None:
     """Delete a resume.
@@ -370,9 +369,9 @@ def delete(session: Session, resume_id: str, account: str | None, yes: bool) -> 
     """
     with session.store() as store:
         chosen = choose_account(session, store, account)
-        if prompts.can_ask() and not yes:
+        if can_ask() and not yes:
             resume = get_resume(session, store, chosen, resume_id)
-            prompts.confirm(f'Permanently delete "{safe_text(resume.entry.shown_title)}"?')
+            confirm(f'Permanently delete "{safe_text(resume.entry.shown_title)}"?')
         try:
             stored_resumes.delete_resume(store, chosen.id, resume_id)
         except NotFound:
