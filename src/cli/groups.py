@@ -71,45 +71,26 @@ Chapters = Mapping[str, Mapping[str, CommandPlace]]
 """Commands by name, in the order and under the headings that help shows them."""
 
 
-def _answer_in_json(context: click.Context, _: click.Parameter, is_wanted: bool) -> None:
-    # Before or after the command: each place can switch it on, none switches it off again.
-    session = context.find_object(Session)
-    if is_wanted and session is not None:
-        session.as_json = True
-
-
-class JsonOption(click.Option):
-    """`--json`, which may stand before or after the command."""
-
-    def __init__(self) -> None:
-        super().__init__(
-            ["--json"],
-            is_flag=True,
-            expose_value=False,
-            callback=_answer_in_json,
-            help="Print JSON.",
-        )
-
-
 def _note(context: click.Context, option: click.Parameter, value: Any) -> None:
-    # A flag after the command is parsed later than one before it, and wins.
+    # Each may stand before or after the command. A flag after it is parsed later, and wins.
     session = context.find_object(Session)
     if value is not None and session is not None:
         setattr(session, option.human_readable_name, value)
 
 
-class SessionOption(click.Option):
-    """A flag that help shows before the command, and that may stand after it too."""
-
-    def __init__(self, flag: str, kind: click.ParamType[Any] | None = None) -> None:
-        super().__init__([flag], type=kind, expose_value=False, hidden=True, callback=_note)
-
-
 def _iter_common(own: Iterable[click.Parameter]) -> Iterator[click.Option]:
     """Yield the flags that every command takes, except those that it defines itself."""
     taken = {flag for param in own for flag in param.opts}
+    noted: dict[str, Any] = {"expose_value": False, "callback": _note}
+    hidden = noted | {"hidden": True}  # help shows them before the command
     folder = click.Path(path_type=Path, file_okay=False)
-    for option in (SessionOption("--home", folder), SessionOption("--database"), JsonOption()):
+    for option in (
+        click.Option(["--home"], type=folder, **hidden),
+        click.Option(["--database"], **hidden),
+        click.Option(
+            ["--json", "as_json"], is_flag=True, default=None, help="Print JSON.", **noted
+        ),
+    ):
         if not taken.intersection(option.opts):
             yield option
 
