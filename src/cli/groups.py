@@ -127,25 +127,6 @@ def group(name: str | None = None) -> Callable[[Callable[..., Any]], CommandGrou
     return click.group(name, cls=CommandGroup)
 
 
-class LazyCommands(Mapping[str, click.Command]):
-    """Commands by name, each imported when it is looked up."""
-
-    def __init__(self, places: Mapping[str, CommandPlace]) -> None:
-        self._places = places
-
-    def __getitem__(self, name: str) -> click.Command:
-        place = self._places[name]
-        found = getattr(importlib.import_module(place.module), place.attribute)
-        assert isinstance(found, click.Command)
-        return found
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._places)
-
-    def __len__(self) -> int:
-        return len(self._places)
-
-
 class LazyGroup(CommandGroup):
     """A group that imports a command when it is run, not when it is listed."""
 
@@ -153,7 +134,16 @@ class LazyGroup(CommandGroup):
         super().__init__(*args, **kwargs)
         self.chapters = chapters
         self.places = {name: place for part in chapters.values() for name, place in part.items()}
-        self.commands = LazyCommands(self.places)  # type: ignore[assignment]  # none is ever added
+        self.commands = self.places  # type: ignore[assignment]  # click takes names alone from it
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import the command of this name; None if there is none."""
+        place = self.places.get(cmd_name)
+        if place is None:
+            return None
+        found = getattr(importlib.import_module(place.module), place.attribute)
+        assert isinstance(found, click.Command)
+        return found
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the commands under their headings, from the summaries alone."""
