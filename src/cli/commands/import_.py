@@ -232,7 +232,8 @@ def iter_imported(
     store: Store, account: AccountInfo, documents: Iterable[SourceDocument], accepted: Format
 ) -> Iterator[Result]:
     """Store the documents, and yield the result of each, in order."""
-    for batch in _batches(_read(document, accepted) for document in documents):
+    read = (_read(document, accepted) for document in documents)
+    while batch := list(itertools.islice(read, BATCH)):
         new = [one for _, one in batch if not isinstance(one, Result)]
         outcomes = iter(creation.create(store, account.id, new) if new else [])
         for origin, one in batch:
@@ -259,11 +260,6 @@ def iter_judged(
         else:
             seen.add(digest)
             yield _result(origin, one, Created(""))
-
-
-def _batches(read: Iterator[Read]) -> Iterator[list[Read]]:
-    while batch := list(itertools.islice(read, BATCH)):
-        yield batch
 
 
 def _read(document: SourceDocument, accepted: Format) -> Read:
