@@ -17,8 +17,15 @@ from uvicorn.server import ServerState
 
 from server.app import App
 from server.connections import STOP_S, DeadlineCheck, Deadlines, Outgoing, Reading
-from server.request import STATUS_LINES, UNAVAILABLE, Request, find_request_id, refusal
-from server.request_checks import Refused, check_head, check_part, check_size
+from server.request import (
+    STATUS_LINES,
+    UNAVAILABLE,
+    HttpError,
+    Request,
+    find_request_id,
+    refusal,
+)
+from server.request_checks import check_head, check_part, check_size
 
 BETWEEN, HEAD, BODY, OVER = Reading
 
@@ -125,7 +132,7 @@ class Connection(asyncio.Protocol):
             self.all.add(self, is_refused=True)
             self.transport.linger()
         self._reading = OVER
-        self._write_refusal(Refused(503, UNAVAILABLE))
+        self._write_refusal(HttpError(503, UNAVAILABLE))
         self.transport.close()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -186,14 +193,14 @@ class Connection(asyncio.Protocol):
             else:
                 for start in range(0, len(data), SLICE_BYTES):
                     self._feed(data[start : start + SLICE_BYTES])
-        except Refused as refused:
+        except HttpError as refused:
             self._refuse(refused)
         except httptools.HttpParserError as error:
             # What a callback raised is the context of the parser's own error.
             self._refuse(_refusal(error.__context__))
 
     def _feed(self, data: bytes) -> None:
-        """Parse the data. Raises Refused and HttpParserError.
+        """Parse the data. Raises HttpError and HttpParserError.
 
         A request that offers to change the protocol keeps its body. Java's HttpClient offers
         HTTP/2 on every first request, POST too. A server may decline by answering in HTTP/1.1
@@ -218,14 +225,14 @@ class Connection(asyncio.Protocol):
     def _without_offer(self, rest: bytes) -> bytes:
         method: bytes = self._parser.get_method()
         if method == b"CONNECT":  # means to change the protocol by its name alone
-            raise Refused(400, "CONNECT is not supported.")
+            raise HttpError(400, "CONNECT is not supported.")
         head = [b"%b %b HTTP/%b" % (method, self._url, self._parser.get_http_version().encode())]
         head += [b"%b: %b" % header for header in self._headers if header[0] != b"upgrade"]
         self._parser = self._new_parser()
         return b"\r\n".join([*head, b"", rest])
 
     def _count(self, size_bytes: int) -> None:
-        """Count what has come of a request that is not whole. Raises Refused for too much."""
+        """Count what has come of a request that is not whole. Raises HttpError for too much."""
         is_new, self._is_new = self._is_new, False
         if self._reading is HEAD:
             if not is_new:
@@ -238,7 +245,7 @@ class Connection(asyncio.Protocol):
         else:
             self._wire_bytes += size_bytes
             if self._wire_bytes > CHUNKING_BYTES + (CHUNKING_FACTOR + 1) * self._body_bytes:
-                raise Refused(400, "Invalid chunks: too much between them")
+                raise HttpError(400, "Invalid chunks: too much between them")
 
     def _throw_away(self, data: bytes) -> None:
         self._body_bytes += len(data)
@@ -268,7 +275,7 @@ class Connection(asyncio.Protocol):
         self._headers.append((name, value))
 
     def on_headers_complete(self) -> None:
-        """For the parser: the head is whole. Raises Refused for one that is not served."""
+        """For the parser: the head is whole. Raises HttpError for one that is not served."""
         parser, headers = self._parser, self._headers
         if not self._is_new:
             check_size(self._url, headers)
@@ -296,14 +303,14 @@ class Connection(asyncio.Protocol):
         self._body_bytes = self._wire_bytes = 0
 
     def on_body(self, body: bytes) -> None:
-        """For the parser: a part of the body. Raises Refused where there is no room for it."""
+        """For the parser: a part of the body. Raises HttpError where there is no room for it."""
         size_bytes = len(body)
         self._body_bytes += size_bytes
         request = self._request
         assert request is not None
         if request.is_answered:
             if self._body_bytes > DRAIN_BYTES:
-                raise Refused(413, "Request body too large")
+                raise HttpError(413, "Request body too large")
             return
         if request.status:
             self._release()  # nobody keeps what comes behind an answer, nor what came before it
@@ -311,7 +318,7 @@ class Connection(asyncio.Protocol):
         self._held_bytes += size_bytes
         self.all.body_bytes += size_bytes
         if self.all.body_bytes > self.all.max_body_bytes:
-            raise Refused(503, UNAVAILABLE)
+            raise HttpError(503, UNAVAILABLE)
         request.receive(body)
         if self._body_bytes > AHEAD_BYTES and not request.is_awaited:
             self._pause_reading()
@@ -449,9 +456,9 @@ class Connection(asyncio.Protocol):
             case DeadlineCheck.STAYS:
                 return
             case DeadlineCheck.LATE:
-                self._refuse(Refused(408, LATE))
+                self._refuse(HttpError(408, LATE))
             case DeadlineCheck.STOPPED:
-                self._refuse(Refused(503, STOPPING))
+                self._refuse(HttpError(503, STOPPING))
             case DeadlineCheck.CLOSED if not self.transport.is_closing():
                 self.transport.close()
             case _:
@@ -465,7 +472,7 @@ class Connection(asyncio.Protocol):
         if not self._patience.is_stopping:
             self.transport.linger()
 
-    def _refuse(self, refused: Refused) -> None:
+    def _refuse(self, refused: HttpError) -> None:
         """Tell the client, read nothing more, and end the connection.
 
         Tell nothing while an earlier request awaits its answer, or has had part of it: the client
@@ -504,13 +511,12 @@ class Connection(asyncio.Protocol):
         request.keep_alive = False
         return True
 
-    def _write_refusal(self, refused: Refused, request_id: str = "") -> None:
-        extra = refused.headers
-        answer = refusal(refused.status, refused.message, request_id or find_request_id(()), *extra)
+    def _write_refusal(self, refused: HttpError, request_id: str = "") -> None:
+        answer = refusal(refused, request_id or find_request_id(()))
         self.transport.write(STATUS_LINES[refused.status] + self.common_headers + answer)
 
 
-def _refusal(cause: BaseException | None) -> Refused:
+def _refusal(cause: BaseException | None) -> HttpError:
     if isinstance(cause, MemoryError):
-        return Refused(503, UNAVAILABLE)
-    return cause if isinstance(cause, Refused) else Refused(400, MALFORMED)
+        return HttpError(503, UNAVAILABLE)
+    return cause if isinstance(cause, HttpError) else HttpError(400, MALFORMED)
