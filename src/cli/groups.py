@@ -5,10 +5,9 @@ a second to import. So the command knows its commands by name and summary, and i
 when it is needed. Those modules import what they use at their top.
 """
 
-import importlib
+import pkgutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,16 +18,6 @@ from cli.errors import ExitCode
 from cli.output import say
 from cli.session import Session
 from resumes.errors import InvalidArgument
-
-
-@dataclass(frozen=True, slots=True)
-class CommandPlace:
-    """Where a command is found, and its summary: the first sentence of its help."""
-
-    module: str
-    attribute: str
-    summary: str
-
 
 PORT = click.IntRange(0, 65_535)
 """A port to listen on; 0 takes a free one."""
@@ -67,8 +56,9 @@ def confirm(question: str) -> None:
         raise click.exceptions.Exit(ExitCode.FAILED)
 
 
-Chapters = Mapping[str, Mapping[str, CommandPlace]]
-"""Commands by name, in the order and under the headings that help shows them."""
+Chapters = Mapping[str, Mapping[str, tuple[str, str]]]
+"""Commands by name, in the order and under the headings that help shows them: where each is found, as
+in `module:name`, and its summary, the first sentence of its help."""
 
 
 def _note(context: click.Context, option: click.Parameter, value: Any) -> None:
@@ -138,10 +128,10 @@ class LazyGroup(CommandGroup):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import the command of this name; None if there is none."""
-        place = self.places.get(cmd_name)
-        if place is None:
+        if cmd_name not in self.places:
             return None
-        found = getattr(importlib.import_module(place.module), place.attribute)
+        where, _ = self.places[cmd_name]
+        found = pkgutil.resolve_name(where)
         assert isinstance(found, click.Command)
         return found
 
@@ -151,13 +141,13 @@ class LazyGroup(CommandGroup):
         for heading, places in self.chapters.items():
             with formatter.section(heading):
                 formatter.write_dl(
-                    [(name.ljust(column), place.summary) for name, place in places.items()]
+                    [(name.ljust(column), summary) for name, (_, summary) in places.items()]
                 )
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """Return names of commands, from the summaries alone; then the group's options."""
         return [
-            CompletionItem(name, help=place.summary)
-            for name, place in self.places.items()
+            CompletionItem(name, help=summary)
+            for name, (_, summary) in self.places.items()
             if name.startswith(incomplete)
         ] + click.Command.shell_complete(self, ctx, incomplete)

@@ -10,7 +10,7 @@ import click
 
 from cli import errors
 from cli.errors import ExitCode
-from cli.groups import Chapters, CommandPlace, LazyGroup
+from cli.groups import Chapters, LazyGroup
 from cli.session import Session
 from cli.signals import keep_interrupts
 from resumes.errors import ResumesError
@@ -19,42 +19,30 @@ STREAMS = ("stdin", "stdout", "stderr")
 
 CHAPTERS: Chapters = {
     "Get started": {
-        "demo": CommandPlace("cli.commands.demo", "demo", "Try everything in a scratch home."),
-        "up": CommandPlace("cli.commands.up", "up", "Run the API and the importer."),
-        "tui": CommandPlace("cli.commands.tui", "tui", "Open the terminal UI."),
+        "demo": ("cli.commands.demo:demo", "Try everything in a scratch home."),
+        "up": ("cli.commands.up:up", "Run the API and the importer."),
+        "tui": ("cli.commands.tui:tui", "Open the terminal UI."),
     },
     "Resumes": {
-        "import": CommandPlace("cli.commands.import_", "import_", "Import files and folders."),
-        "validate": CommandPlace(
-            "cli.commands.import_", "validate", "Check files without importing them."
-        ),
-        "list": CommandPlace("cli.commands.resumes", "list_", "List an account's resumes."),
-        "show": CommandPlace("cli.commands.resumes", "show", "Show a resume."),
-        "export": CommandPlace(
-            "cli.commands.resumes", "export", "Export resumes to files or one stream."
-        ),
-        "delete": CommandPlace("cli.commands.resumes", "delete", "Delete a resume."),
-        "imports": CommandPlace(
-            "cli.commands.imports", "imports", "See what happened to dropped files."
-        ),
+        "import": ("cli.commands.import_:import_", "Import files and folders."),
+        "validate": ("cli.commands.import_:validate", "Check files without importing them."),
+        "list": ("cli.commands.resumes:list_", "List an account's resumes."),
+        "show": ("cli.commands.resumes:show", "Show a resume."),
+        "export": ("cli.commands.resumes:export", "Export resumes to files or one stream."),
+        "delete": ("cli.commands.resumes:delete", "Delete a resume."),
+        "imports": ("cli.commands.imports:imports", "See what happened to dropped files."),
     },
     "Accounts": {
-        "accounts": CommandPlace(
-            "cli.commands.accounts", "accounts", "Create and manage accounts."
-        ),
-        "keys": CommandPlace("cli.commands.keys", "keys", "Create and revoke API keys."),
-        "plans": CommandPlace("cli.commands.plans", "plans", "Show and change plans."),
+        "accounts": ("cli.commands.accounts:accounts", "Create and manage accounts."),
+        "keys": ("cli.commands.keys:keys", "Create and revoke API keys."),
+        "plans": ("cli.commands.plans:plans", "Show and change plans."),
     },
     "Operations": {
-        "serve": CommandPlace("cli.commands.serve", "serve", "Run only the API."),
-        "watch": CommandPlace("cli.commands.watch", "watch", "Run only the importer."),
-        "db": CommandPlace(
-            "cli.commands.db", "database", "Manage the store: copy, back up, check."
-        ),
-        "doctor": CommandPlace("cli.commands.doctor", "doctor", "Check the installation."),
-        "completion": CommandPlace(
-            "cli.completion", "completion", "Print a shell's completion script."
-        ),
+        "serve": ("cli.commands.serve:serve", "Run only the API."),
+        "watch": ("cli.commands.watch:watch", "Run only the importer."),
+        "db": ("cli.commands.db:database", "Manage the store: copy, back up, check."),
+        "doctor": ("cli.commands.doctor:doctor", "Check the installation."),
+        "completion": ("cli.completion:completion", "Print a shell's completion script."),
     },
 }
 
