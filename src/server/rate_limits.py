@@ -428,8 +428,3 @@ def refuse_too_many(request: Request, wait_s: int) -> None:
     """Answer 429, and say when to come again."""
     body = error_body(429, REFUSAL, request_id=request.id, retryAfter=wait_s)
     request.respond(429, body, [(b"retry-after", b"%d" % wait_s)])
-
-
-def is_rate_limited(settings: Settings, *, is_loopback: bool) -> bool:
-    """Return whether requests are to be limited per key: as set, else when listening beyond loopback."""
-    return not is_loopback if settings.rate_limit is None else settings.rate_limit

@@ -15,7 +15,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import uvicorn
 import uvloop
@@ -31,7 +31,6 @@ from server.app import App
 from server.connection import Connection
 from server.connections import Connections
 from server.metrics import Memory, Metrics, share_memory
-from server.rate_limits import is_rate_limited
 from server.workers import ApiServer, Workers
 
 BACKLOG = 2048
@@ -122,8 +121,9 @@ def run(
     raises, InvalidArgument for the certificate, and WorkersFailed.
     """
     _check_tls(tls_cert, tls_key)
+    log = open_log()
     with (
-        _opened(open_log) as log,
+        contextlib.nullcontext() if log is None else contextlib.closing(log),
         # Before anything listens: a store that cannot be is one message, not one per worker.
         contextlib.closing(_open_store(settings)) as store,
     ):
@@ -131,15 +131,15 @@ def run(
             _tune()
             serve(settings, store, tls_cert=tls_cert, tls_key=tls_key, ready=ready, log=log)
             return
-        with (
-            _listening(settings, ready, has_tls=tls_cert is not None) as address,
-            # Each worker opens a store of its own; this one is for what one process does for all.
-            Indexer(store),
-        ):
+        # Each worker opens a store of its own; this one is for what one process does for all.
+        with contextlib.closing(listen(settings)) as listener, Indexer(store):
+            has_tls = tls_cert is not None
+            settings = _adapt(settings, listener, has_tls=has_tls)
             memory = share_memory(settings.workers)
-            factory = functools.partial(_worker_app, address.settings, memory, open_log)
-            config = _config(factory, address.settings, tls_cert, tls_key)
-            Workers(config, address.listener, address.announce).run()
+            factory = functools.partial(_worker_app, settings, memory, open_log)
+            config = _config(factory, settings, tls_cert, tls_key)
+            announce = functools.partial(ready, base_url(listener, has_tls=has_tls))
+            Workers(config, listener, announce).run()
 
 
 def serve(
@@ -161,33 +161,29 @@ def serve(
     says whether the search index is filled meanwhile, `grace_s` how long a stop waits for accepted
     requests, `keep_alive_s` how long a silent connection stays open. Raises CannotListen.
     """
-    with _listening(settings, ready, has_tls=tls_cert is not None) as address:
-        app = App(address.settings, store, log=log, runs_indexer=runs_indexer)
-        config = _config(
-            app, address.settings, tls_cert, tls_key, grace_s=grace_s, keep_alive_s=keep_alive_s
-        )
-        _Server(config, address.announce, stop).run([address.listener])
-
-
-class _Address(NamedTuple):
-    """Where a server listens, and what that says of its settings."""
-
-    settings: Settings
-    listener: socket.socket
-    announce: Callable[[], None]
-
-
-@contextlib.contextmanager
-def _listening(
-    settings: Settings, ready: Callable[[str], None], *, has_tls: bool
-) -> Iterator[_Address]:
     with contextlib.closing(listen(settings)) as listener:
-        _warn(listener, has_tls=has_tls)
-        is_limited = is_rate_limited(settings, is_loopback=_is_loopback(listener))
-        settings = settings.model_copy(update={"rate_limit": is_limited})
-        yield _Address(
-            settings, listener, functools.partial(ready, base_url(listener, has_tls=has_tls))
+        has_tls = tls_cert is not None
+        settings = _adapt(settings, listener, has_tls=has_tls)
+        app = App(settings, store, log=log, runs_indexer=runs_indexer)
+        config = _config(
+            app, settings, tls_cert, tls_key, grace_s=grace_s, keep_alive_s=keep_alive_s
         )
+        announce = functools.partial(ready, base_url(listener, has_tls=has_tls))
+        _Server(config, announce, stop).run([listener])
+
+
+def _adapt(settings: Settings, listener: socket.socket, *, has_tls: bool) -> Settings:
+    """Return the settings for where the server listens; warn where others can listen too."""
+    address = listener.getsockname()[0].partition("%")[0]
+    is_loopback = ipaddress.ip_address(address).is_loopback
+    if not is_loopback and not has_tls:
+        logger.warning(
+            "Listening beyond this machine without TLS: keys and resumes can be read on the network. "
+            "Use --tls-cert, or a proxy with TLS"
+        )
+    if settings.rate_limit is None:
+        return settings.model_copy(update={"rate_limit": not is_loopback})
+    return settings
 
 
 def _open_store(settings: Settings) -> Store:
@@ -238,18 +234,6 @@ def _check_tls(tls_cert: Path | None, tls_key: Path | None) -> None:
         raise InvalidArgument(f"Cannot use the TLS files {files}: {error.strerror}") from None
 
 
-def _is_loopback(listener: socket.socket) -> bool:
-    return ipaddress.ip_address(listener.getsockname()[0].partition("%")[0]).is_loopback
-
-
-def _warn(listener: socket.socket, *, has_tls: bool) -> None:
-    if not _is_loopback(listener) and not has_tls:
-        logger.warning(
-            "Listening beyond this machine without TLS: keys and resumes can be read on the network. "
-            "Use --tls-cert, or a proxy with TLS"
-        )
-
-
 class _Server(ApiServer):
     """A server that says when it is ready, and ends by returning."""
 
@@ -274,17 +258,6 @@ class _Server(ApiServer):
             # uvicorn would raise them once more, and the process would die before its caller
             # has cleaned up.
             self._captured_signals.clear()
-
-
-@contextlib.contextmanager
-def _opened(open_log: OpenLog) -> Iterator[LogWriter | None]:
-    """Yield the log, which is written to its end after the block."""
-    log = open_log()
-    try:
-        yield log
-    finally:
-        if log is not None:
-            log.close()
 
 
 def _worker_app(settings: Settings, memory: Memory, open_log: OpenLog, slot: int) -> App:
