@@ -14,7 +14,7 @@ from cli.output import put, put_json_line, say
 from cli.session import DATABASE, Session, pass_session, store_environment
 
 if TYPE_CHECKING:
-    from tui.session import UiSession as TuiSession
+    from tui.session import UiSession
 
 
 def serve_pages(
@@ -40,27 +40,22 @@ def serve_pages(
     settings = session.settings()
     with session.store(makes=not read_only) as store:
         prepare(store, account=account, open_id=open_id, settings=settings)
-    words = ["tui", screen]
+    # -P: a folder named cli in the working directory must not be imported instead of ours.
+    words = [sys.executable, "-P", "-m", "cli"]
+    words += [f"--home={session.home}"] if session.home is not None else []
+    words += ["tui", screen]
     words += [f"--account={account}"] if account is not None else []
     words += [f"--open={open_id}"] if open_id is not None else []
     words += ["--read-only"] if read_only else []
     words += [f"--theme={theme}"] if theme is not None else []
-    command = _command(session, words)
     with _lent(store_environment(session.database)):
         server.run(
-            command,
+            words,
             port,
             max_connections=settings.max_connections,
             client_timeout_s=settings.client_timeout_s,
             ready=lambda address: _tell(session, address),
         )
-
-
-def _command(session: Session, words: list[str]) -> list[str]:
-    """Return the arguments of a process that runs a command of ours on the same home."""
-    flags = ["--home", str(session.home)] if session.home is not None else []
-    # -P: a folder named cli in the working directory must not be imported instead of ours.
-    return [sys.executable, "-P", "-m", "cli", *flags, *words]
 
 
 @contextlib.contextmanager
@@ -140,7 +135,7 @@ def tui(
 
     with contextlib.ExitStack() as stack:
 
-        def open_session() -> "TuiSession":
+        def open_session() -> "UiSession":
             from resumes.store.search_index import Indexer
             from tui.opening import prepare
 
