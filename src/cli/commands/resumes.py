@@ -5,7 +5,7 @@ import json
 import sys
 import textwrap
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import click
@@ -37,7 +37,6 @@ from resumes.rendering import PdfOptions, RenderingFailed, TooLong
 from resumes.rendering.fonts import font_packages
 from resumes.rendering.page import Paper
 from resumes.store import Store, search, stored_resumes
-from resumes.store.accounts import AccountInfo
 from resumes.store.search import SearchResult
 from resumes.store.stored_resumes import Page, Sort, StoredResume
 from resumes.text import counted
@@ -148,7 +147,13 @@ def _find(
 
 def _put_page(page: Page, account: str, words: str | None, cursor: str) -> None:
     if page.entries:
-        put_entries(page)
+        put_table(
+            COLUMNS,
+            (
+                [one.id, one.name or "-", one.shown_title, instant(one.created_at)]
+                for one in page.entries
+            ),
+        )
     elif words is None:
         what = "No more resumes" if cursor else "No resumes yet"
         say(f'{what} in account "{safe_text(account)}".')
@@ -166,17 +171,6 @@ def _check(cursor: str) -> None:
         raise InvalidArgument(
             f'Invalid cursor "{cursor}": use the id of a resume, 24 hexadecimal digits'
         ) from None
-
-
-def put_entries(page: Page) -> None:
-    """Print the page as a table."""
-    put_table(
-        COLUMNS,
-        (
-            [one.id, one.name or "-", one.shown_title, instant(one.created_at)]
-            for one in page.entries
-        ),
-    )
 
 
 @command()
@@ -280,10 +274,11 @@ def export(
         ) as exporter,
     ):
         chosen = choose_account(session, store, account)
-        resumes = (
+        resumes: Iterable[StoredResume] = (
             exports.iter_resumes(store, chosen.id)
             if is_all
-            else _iter_named(session, store, chosen, resume_ids)
+            # All are looked up first: a wrong ID is an error before anything is written.
+            else [get_resume(session, store, chosen, resume_id) for resume_id in resume_ids]
         )
         count = existing = 0
         total = chosen.resume_count if is_all else len(resume_ids)
@@ -347,13 +342,6 @@ class _Boxes:
                     f"has it into {folder}."
                 )
             )
-
-
-def _iter_named(
-    session: Session, store: Store, account: AccountInfo, resume_ids: tuple[str, ...]
-) -> Iterator[StoredResume]:
-    # All are looked up first: a wrong ID is an error before anything is written.
-    yield from [get_resume(session, store, account, resume_id) for resume_id in resume_ids]
 
 
 @command()

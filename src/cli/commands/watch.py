@@ -145,8 +145,8 @@ def watch(
     if once:
         counts = asdict(ends) | {"stuck": 0}  # these were reported when they came, and are waiting
         say(f"{summary(counts)}{' (nothing was changed)' if dry_run else ''}.")
-        failed = ends.failed + ends.stuck
-        context.exit(_exit_code(failed=failed, was_interrupted=stop.is_set()))
+        code = ExitCode.FAILED if ends.failed or ends.stuck else ExitCode.DONE
+        context.exit(ExitCode.INTERRUPTED if stop.is_set() else code)
 
 
 @contextlib.contextmanager
@@ -163,12 +163,6 @@ def _narrating(session: Session, *, is_alone: bool, logs_json: bool) -> Iterator
     with metered(is_wanted=is_alone and not has_data and not logs_json) as meter:
         set_up_logs(as_json=logs_json)
         yield meter
-
-
-def _exit_code(*, failed: int, was_interrupted: bool) -> ExitCode:
-    if was_interrupted:
-        return ExitCode.INTERRUPTED
-    return ExitCode.FAILED if failed else ExitCode.DONE
 
 
 def tell(session: Session, meter: Meter, report: FileReport) -> None:
