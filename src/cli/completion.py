@@ -5,9 +5,10 @@ import logging
 import os
 import signal
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
 
 import click
+from click.decorators import FC
 from click.shell_completion import (
     BashComplete,
     CompletionItem,
@@ -47,8 +48,6 @@ def completion(context: click.Context, shell: str) -> None:
     put(script.source_template % script.source_vars())
 
 
-Command = TypeVar("Command", bound=Callable[..., Any])
-
 Find = Callable[[click.Context, "Store", str], Iterator[CompletionItem]]
 """Yields what could stand where the words begin so; others are left out."""
 
@@ -86,7 +85,7 @@ def account_names(_: click.Context, store: "Store", __: str) -> Iterator[Complet
 
 def account_option(
     sentence: str = "Account to use. Optional if there is only one.",
-) -> Callable[[Command], Command]:
+) -> Callable[[FC], FC]:
     """Return `--account NAME`, an option of many commands; the sentence is its help."""
     return click.option("--account", metavar="NAME", shell_complete=account_names, help=sentence)
 

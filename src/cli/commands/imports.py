@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import click
+from click.decorators import FC
 
 from cli.completion import account_option, file_ids
 from cli.errors import ExitCode
@@ -237,10 +238,7 @@ def as_json(row: FileRow) -> dict[str, Any]:
     }
 
 
-Decorated = TypeVar("Decorated", bound=Callable[..., Any])
-
-
-def reason_option(sentence: str) -> Callable[[Decorated], Decorated]:
+def reason_option(sentence: str) -> Callable[[FC], FC]:
     """Return `--reason REASON`; the sentence is its help."""
     return click.option(
         "--reason",

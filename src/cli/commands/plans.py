@@ -1,10 +1,11 @@
 """`resumes plans`: list the plans, and set what they allow."""
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 from click.core import ParameterSource
+from click.decorators import FC
 
 from cli.completion import plan_names
 from cli.groups import group
@@ -14,8 +15,6 @@ from resumes.store import Store
 from resumes.store import plans as store_plans
 from resumes.store.plans import AffectedAccounts, PlanImpact, PlanInfo
 from resumes.text import counted
-
-Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 COLUMNS = (
     Column("plan", is_flexible=True),
@@ -51,7 +50,7 @@ def parse_rate(text: str) -> int | str:
     raise ValueError(f'"{text}" is neither a number above 0, unlimited nor {AS_SET}')
 
 
-def rate_option(window: str) -> Callable[[Decorated], Decorated]:
+def rate_option(window: str) -> Callable[[FC], FC]:
     """Return the option that limits the requests of a key in a window: `minute`, `hour` or `day`."""
     return click.option(
         f"--per-{window}",
