@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import signal
 import sys
 from pathlib import Path
 from typing import Any
@@ -12,10 +13,11 @@ from cli import errors
 from cli.errors import ExitCode
 from cli.groups import Chapters, LazyGroup
 from cli.session import Session
-from cli.signals import keep_interrupts
 from resumes.errors import ResumesError
 
 STREAMS = ("stdin", "stdout", "stderr")
+
+AFTER_CALLBACKS_S = 0.01
 
 CHAPTERS: Chapters = {
     "Get started": {
@@ -119,6 +121,25 @@ def refuse_closed_output() -> None:
             "Error: Standard output is closed. Redirect it to /dev/null if it is not needed\n"
         )
         sys.exit(ExitCode.FAILED)
+
+
+def keep_interrupts() -> None:
+    """Have Ctrl-C reach the program also where Python drops exceptions.
+
+    Its KeyboardInterrupt can fall into the callback of a weak reference or into `__del__`, from
+    where nothing is raised: it would be printed as ignored, and the program go on. It is raised
+    again by an alarm, when the callback is over.
+    """
+    tell = sys.unraisablehook
+
+    def interrupt_again(dropped: "sys.UnraisableHookArgs") -> None:
+        if isinstance(dropped.exc_value, KeyboardInterrupt):
+            signal.setitimer(signal.ITIMER_REAL, AFTER_CALLBACKS_S)
+        else:
+            tell(dropped)
+
+    signal.signal(signal.SIGALRM, signal.default_int_handler)
+    sys.unraisablehook = interrupt_again
 
 
 def main() -> None:

@@ -377,7 +377,7 @@ def test_a_signal_in_the_middle_of_waiting_does_not_block_for_ever() -> None:
 
 DROPPED_BY_PYTHON = """
 import signal, time, weakref
-from cli.signals import keep_interrupts
+from cli.main import keep_interrupts
 keep_interrupts()
 class Thing: pass
 thing = Thing()
@@ -398,7 +398,7 @@ def test_ctrl_c_is_not_lost_where_python_drops_exceptions() -> None:
 
 
 OTHER_DROPPED = """
-from cli.signals import keep_interrupts
+from cli.main import keep_interrupts
 keep_interrupts()
 class Thing:
     def __del__(self): raise ValueError("told as ever")
