@@ -187,9 +187,8 @@ def restore(session: Session, file: Path) -> None:
 
 
 @database.command()
-@click.pass_context
 @pass_session
-def check(session: Session, context: click.Context) -> None:
+def check(session: Session) -> ExitCode:
     """Check the store's integrity.
 
     The file itself, counters, documents, IDs, keys and the import history, account by account. Each
@@ -210,7 +209,7 @@ def check(session: Session, context: click.Context) -> None:
         looked_at = f"{counted(account_count, 'account')} with {counted(resume_count, 'resume')}"
         end = f"{counted(len(flaws), 'problem')} found" if flaws else "no problems"
         say(f"Checked {looked_at}: {end}.")
-    context.exit(ExitCode.FAILED if flaws else ExitCode.DONE)
+    return ExitCode.FAILED if flaws else ExitCode.DONE
 
 
 def _look(session: Session, store: Store) -> tuple[list[Flaw], int, int]:

@@ -108,11 +108,8 @@ class Demo:
     "--port", type=PORT, metavar="N", help="Port of the API. [default: 8000, or a free one]"
 )
 @click.option("--once", is_flag=True, help="Exit after the import.")
-@click.pass_context
 @pass_session
-def demo(
-    session: Session, context: click.Context, /, home: Path | None, port: int | None, once: bool
-) -> None:
+def demo(session: Session, home: Path | None, port: int | None, once: bool) -> ExitCode:
     """Try everything in a scratch home.
 
     Creates an account on the business plan with a key, drops the sample files into the inbox,
@@ -130,12 +127,12 @@ def demo(
             )
         _import(demo, stop)
         if stop.is_set():
-            context.exit(ExitCode.INTERRUPTED)
+            return ExitCode.INTERRUPTED
         if once:
             _tell(demo, url=None, is_kept=home is not None)
         else:
             _serve(demo, stop, is_port_given=port is not None)
-        context.exit(ExitCode.DONE if demo.is_as_expected else ExitCode.FAILED)
+        return ExitCode.DONE if demo.is_as_expected else ExitCode.FAILED
 
 
 @contextlib.contextmanager

@@ -196,16 +196,10 @@ class Result:
 @PATHS
 @account_option("Account to import into. Optional if there is only one.")
 @click.option("--dry-run", is_flag=True, help="Show what would happen, without storing anything.")
-@click.pass_context
 @pass_session
 def import_(
-    session: Session,
-    context: click.Context,
-    /,
-    paths: tuple[str, ...],
-    account: str | None,
-    dry_run: bool,
-) -> None:
+    session: Session, paths: tuple[str, ...], account: str | None, dry_run: bool
+) -> ExitCode:
     """Import files and folders.
 
     PATH is a file, a folder, or - for standard input, with JSON, NDJSON, either of them in gzip, or
@@ -225,7 +219,7 @@ def import_(
     say(f"{summary(counts)}{' (nothing was stored)' if dry_run else ''}.")
     if ignored:
         say(describe(ignored))
-    context.exit(ExitCode.FAILED if counts["failed"] else ExitCode.DONE)
+    return ExitCode.FAILED if counts["failed"] else ExitCode.DONE
 
 
 def iter_imported(
@@ -335,9 +329,8 @@ class Validation:
 
 @command()
 @PATHS
-@click.pass_context
 @pass_session
-def validate(session: Session, context: click.Context, /, paths: tuple[str, ...]) -> None:
+def validate(session: Session, paths: tuple[str, ...]) -> ExitCode:
     """Check files without importing them.
 
     PATH is a file, a folder, or - for standard input, with JSON, NDJSON, either of them in gzip, or
@@ -361,7 +354,7 @@ def validate(session: Session, context: click.Context, /, paths: tuple[str, ...]
     say(f"{summary(counts, always=tuple(counts))}.")
     if ignored:
         say(describe(ignored))
-    context.exit(ExitCode.FAILED if counts["failed"] else ExitCode.DONE)
+    return ExitCode.FAILED if counts["failed"] else ExitCode.DONE
 
 
 def judge(document: SourceDocument, accepted: Format) -> Validation:

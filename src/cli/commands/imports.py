@@ -468,25 +468,14 @@ WAIT = click.option(
 @reason_option("All files that failed for this reason.")
 @click.option("--all", "is_all", is_flag=True, help="All files that failed.")
 @WAIT
-@click.pass_context
 @pass_session
-def retry(
-    session: Session,
-    context: click.Context,
-    /,
-    claim_ids: tuple[str, ...],
-    account: str | None,
-    reason: str | None,
-    is_all: bool,
-    wait_s: float | None,
-) -> None:
+def retry(session: Session, wait_s: float | None, **chosen: Any) -> ExitCode:
     """Retry failed files.
 
     Fix them where they are; the importer reads them there, and they keep their IDs. The IDs may also be
     those of held files, which are released.
     """
-    choice = FileSelection(claim_ids, account, is_all, reason)
-    context.exit(_run(session, choice, RequestKind.RETRY, wait_s))
+    return _run(session, FileSelection(**chosen), RequestKind.RETRY, wait_s)
 
 
 @imports.command()
@@ -495,28 +484,22 @@ def retry(
 @reason_option("All files that failed for this reason.")
 @click.option("--all", "is_all", is_flag=True, help="All files that failed.")
 @pass_session
-def dismiss(
-    session: Session,
-    claim_ids: tuple[str, ...],
-    account: str | None,
-    reason: str | None,
-    is_all: bool,
-) -> None:
+def dismiss(session: Session, **chosen: Any) -> None:
     """Take failed files off the list.
 
     For files that were rightly rejected: they no longer count as failed. The files themselves stay
     where they are.
     """
-    choice = FileSelection(claim_ids, account, is_all, reason)
+    choice = FileSelection(**chosen)
     choice.check()
     with session.store() as store:
-        if claim_ids:
+        if choice.claim_ids:
             files = choice.get_files(store)
             import_requests.dismiss_files(store, files)
             count = len(files)
         else:
             count = import_requests.dismiss_all_files(
-                store, account_id=choice.find_account_id(store), reason=reason
+                store, account_id=choice.find_account_id(store), reason=choice.reason
             )
     if session.as_json:
         put_json({"dismissed": count})
@@ -529,24 +512,14 @@ def dismiss(
 @ACCOUNT
 @click.option("--all", "is_all", is_flag=True, help="All held files.")
 @WAIT
-@click.pass_context
 @pass_session
-def release(
-    session: Session,
-    context: click.Context,
-    /,
-    claim_ids: tuple[str, ...],
-    account: str | None,
-    is_all: bool,
-    wait_s: float | None,
-) -> None:
+def release(session: Session, wait_s: float | None, **chosen: Any) -> ExitCode:
     """Release held files ahead of their turn.
 
     Held files are imported automatically, in order of arrival, as soon as the plan has room. Files that
     still do not fit stay held.
     """
-    choice = FileSelection(claim_ids, account, is_all)
-    context.exit(_run(session, choice, RequestKind.RELEASE, wait_s))
+    return _run(session, FileSelection(**chosen), RequestKind.RELEASE, wait_s)
 
 
 def _run(

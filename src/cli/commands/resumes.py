@@ -227,11 +227,9 @@ def show(session: Session, resume_id: str, account: str | None) -> None:
     is_flag=True,
     help="Leave name, contact details, links and references out of PDFs.",
 )
-@click.pass_context
 @pass_session
 def export(
     session: Session,
-    context: click.Context,
     resume_ids: tuple[str, ...],
     is_all: bool,
     account: str | None,
@@ -241,7 +239,7 @@ def export(
     layout: str | None,
     paper: str | None,
     anonymous: bool,
-) -> None:
+) -> ExitCode:
     """Export resumes to files or one stream.
 
     The stream has one resume per line (NDJSON). The analyzer format can be imported again unchanged.
@@ -313,8 +311,7 @@ def export(
     boxes.tell(settings.home / "fonts")
     if left_out:
         say(safe_text(f"Not supported by JSON Resume, left out: {', '.join(left_out)}."))
-    if failed or kept:
-        context.exit(ExitCode.FAILED)
+    return ExitCode.FAILED if failed or kept else ExitCode.DONE
 
 
 class _Boxes:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from cli.completion import account_option, resume_ids
+from cli.errors import ExitCode
 from cli.groups import PORT, command
 from cli.output import put, put_json_line, say
 from cli.session import DATABASE, Session, pass_session, store_environment
@@ -102,19 +103,16 @@ READ_CACHE_BYTES = 2 * 1024 * 1024
     metavar="PORT",
     help="Serve the UI to a browser on this port; 0 picks a free one.",
 )
-@click.pass_context
 @pass_session
 def tui(
     session: Session,
-    context: click.Context,
-    /,
     screen: str,
     account: str | None,
     open_id: str | None,
     read_only: bool,
     theme: str | None,
     web: int | None,
-) -> None:
+) -> int:
     """Open the terminal UI.
 
     SCREEN is the first screen: resumes, imports, accounts, plans, keys or health.
@@ -130,7 +128,7 @@ def tui(
             read_only=read_only,
             theme=theme,
         )
-        return
+        return ExitCode.DONE
     from tui import run
 
     with contextlib.ExitStack() as stack:
@@ -154,5 +152,4 @@ def tui(
                 program=session.command_line(),
             )
 
-        code = run.run(open_session, screen=first, read_only=read_only)
-    context.exit(code)
+        return run.run(open_session, screen=first, read_only=read_only)
