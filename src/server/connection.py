@@ -73,7 +73,7 @@ class Connection(asyncio.Protocol):
         self._application: App = config.loaded_app
         self.all = self._application.connections
         self._loop = _loop or asyncio.get_event_loop()
-        self._patience = Deadlines(
+        self._deadlines = Deadlines(
             self._loop.time(), self.all.client_timeout_s, config.timeout_keep_alive
         )
         self._parser = self._new_parser()
@@ -165,7 +165,7 @@ class Connection(asyncio.Protocol):
 
         A request that has come in part is waited for, but not for as long as an answer.
         """
-        self._patience.stop(self._loop.time())
+        self._deadlines.stop(self._loop.time())
         self._loop.call_later(STOP_S, self._look_again)
         if self._request is None or self._request.is_answered:
             self._loop.call_later(SETTLE_S, self._close_if_idle)
@@ -238,10 +238,10 @@ class Connection(asyncio.Protocol):
             if not is_new:
                 self._head_bytes += size_bytes
             elif self._request is not None:  # the first head has had its time since the beginning
-                self._patience.begin(self._loop.time())
+                self._deadlines.begin(self._loop.time())
             check_part(self._head_bytes, self._url)
         elif is_new:
-            self._patience.begin(self._loop.time())
+            self._deadlines.begin(self._loop.time())
         else:
             self._wire_bytes += size_bytes
             if self._wire_bytes > CHUNKING_BYTES + (CHUNKING_FACTOR + 1) * self._body_bytes:
@@ -293,7 +293,7 @@ class Connection(asyncio.Protocol):
             query=target.query or b"",
             headers=headers,
             keep_alive=(
-                version != "1.0" and parser.should_keep_alive() and not self._patience.is_stopping
+                version != "1.0" and parser.should_keep_alive() and not self._deadlines.is_stopping
             ),
             expects_continue=self._expects_continue and version != "1.0",
         )
@@ -331,7 +331,7 @@ class Connection(asyncio.Protocol):
         request = self._request
         assert request is not None
         if request.is_answered:
-            self._patience.begin(self._loop.time())
+            self._deadlines.begin(self._loop.time())
         else:
             request.complete()
 
@@ -404,7 +404,7 @@ class Connection(asyncio.Protocol):
             return
         self._server.total_requests += 1
         if self._reading is BETWEEN or self._reading is OVER:
-            self._patience.begin(self._loop.time())
+            self._deadlines.begin(self._loop.time())
         if not request.keep_alive:
             self._end(request)
         if self._held_bytes and not self._waiting:
@@ -442,14 +442,14 @@ class Connection(asyncio.Protocol):
         """Refuse or cut off a client that has kept the connection waiting for too long."""
         if not self.is_connected:
             return  # the TLS handshake, which is not over, has a deadline of its own
-        if self._patience.is_stuck(now_s, self.transport):
+        if self._deadlines.is_stuck(now_s, self.transport):
             self.transport.abort()
         elif self._reading is not BODY and not self._is_idle():
             return  # it is the client that waits
         elif self._reading is not OVER and self._is_paused:
-            self._patience.begin(now_s)  # so it does here
+            self._deadlines.begin(now_s)  # so it does here
         else:
-            self._follow(self._patience.judge(now_s, self._reading, self._body_bytes))
+            self._follow(self._deadlines.judge(now_s, self._reading, self._body_bytes))
 
     def _follow(self, verdict: DeadlineCheck) -> None:
         match verdict:
@@ -468,8 +468,8 @@ class Connection(asyncio.Protocol):
         """Throw away what still comes, for a while."""
         self._reading = OVER
         self._body_bytes = 0
-        self._patience.begin(self._loop.time())
-        if not self._patience.is_stopping:
+        self._deadlines.begin(self._loop.time())
+        if not self._deadlines.is_stopping:
             self.transport.linger()
 
     def _refuse(self, refused: HttpError) -> None:

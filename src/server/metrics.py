@@ -239,8 +239,8 @@ class Exposition:
         yield _build_info(self._engine)
         yield from _iter_request_metrics(sums)
         yield from _iter_write_metrics(sums)
-        yield _gauge("resumes_connections", "Open connections.", sums[CONNECTIONS])
-        yield _counter(
+        yield GaugeMetricFamily("resumes_connections", "Open connections.", sums[CONNECTIONS])
+        yield CounterMetricFamily(
             "resumes_log_lines_dropped",
             "Log lines that could not be written.",
             sums[DROPPED_LINES],
@@ -283,17 +283,17 @@ def _iter_request_metrics(sums: Sequence[float]) -> Iterator[Metric]:
         durations.add_metric([operation], *DURATIONS.read(sums[begin : begin + DURATIONS.end]))
     yield requests
     yield durations
-    yield _gauge(
+    yield GaugeMetricFamily(
         "resumes_requests_in_flight",
         "Requests being processed.",
         max(0.0, sums[STARTED] - _count_finished(sums)),
     )
-    yield _counter(
+    yield CounterMetricFamily(
         "resumes_quota_refusals",
         "Creates refused because the account is full.",
         sums[OPERATION_AT["create"] + STATUS_AT[403]],
     )
-    yield _counter(
+    yield CounterMetricFamily(
         "resumes_rate_limited",
         "Requests refused because their key made too many.",
         sum(sums[begin + STATUS_AT[429]] for begin in OPERATION_AT.values()),
@@ -307,7 +307,9 @@ def _iter_write_metrics(sums: Sequence[float]) -> Iterator[Metric]:
         *COMMITS.read(sums),
     )
     yield HistogramMetricFamily("resumes_commit_writes", "Writes per commit.", *BATCHES.read(sums))
-    yield _gauge("resumes_writes_waiting", "Writes waiting in the queue.", sums[WAITING_WRITES])
+    yield GaugeMetricFamily(
+        "resumes_writes_waiting", "Writes waiting in the queue.", sums[WAITING_WRITES]
+    )
 
 
 def _iter_file_metrics(tallies: Sequence[FileCount]) -> Iterator[Metric]:
@@ -328,16 +330,8 @@ def _iter_importer_metrics(importers: Sequence[SeenImporter]) -> Iterator[Metric
         states.add_metric([state], sum(importer.state is state for importer in live))
     states.add_metric(["silent"], len(importers) - len(live))
     yield states
-    yield _gauge(
+    yield GaugeMetricFamily(
         "resumes_import_files_waiting",
         "Files waiting in watched folders.",
         count_waiting(importers),
     )
-
-
-def _gauge(name: str, text: str, value: float) -> Metric:
-    return GaugeMetricFamily(name, text, value=value)
-
-
-def _counter(name: str, text: str, value: float) -> Metric:
-    return CounterMetricFamily(name, text, value=value)

@@ -40,7 +40,7 @@ WORD_BYTES = 8
 PROBES = 16
 """So many slots, side by side, a key may be in."""
 
-PATIENCE_S = 1.0
+LOCK_TIMEOUT_S = 1.0
 """How long a request waits for the table at most. Others have it for microseconds, and on a busy
 machine for as long as they are not given a processor within; longer only if they were stopped."""
 
@@ -81,7 +81,7 @@ class Buckets:
         *,
         slots: int = SLOTS,
         boot: int | None = None,
-        timeout_s: float = PATIENCE_S,
+        timeout_s: float = LOCK_TIMEOUT_S,
     ) -> None:
         self._slots = slots
         self._timeout_s = timeout_s
@@ -98,7 +98,7 @@ class Buckets:
             os.close(self._descriptor)
             raise
         self.words = memoryview(self._map).cast("q")
-        self._is_patient = True
+        self._waits = True
         self._begin(find_boot() if boot is None else boot)
 
     def _begin(self, boot: int) -> None:
@@ -118,12 +118,12 @@ class Buckets:
         request: counting wrongly by one is better than answering nobody.
         """
         if _flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB):
-            self._is_patient = self._wait()
+            self._waits = self._wait()
         else:
-            self._is_patient = True
+            self._waits = True
 
     def _wait(self) -> bool:
-        deadline = time.monotonic() + (self._timeout_s if self._is_patient else 0)
+        deadline = time.monotonic() + (self._timeout_s if self._waits else 0)
         while time.monotonic() < deadline:
             time.sleep(NAP_S)
             if not _flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB):
