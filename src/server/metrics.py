@@ -51,7 +51,7 @@ WRITES = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0)
 """Upper bounds of the writes in a batch."""
 
 
-class Spread(NamedTuple):
+class Histogram(NamedTuple):
     """The places of a histogram: one for each bound, one for what is above them all, the sum."""
 
     at: int
@@ -77,15 +77,15 @@ class Spread(NamedTuple):
         return buckets, sums[self.end - 1]
 
 
-DURATIONS = Spread(len(STATUS_AT), SECONDS)
+DURATIONS = Histogram(len(STATUS_AT), SECONDS)
 """Within an operation."""
 
 SUM_AT = DURATIONS.end - 1
 OPERATION_AT = {
     name: FIRST_OPERATION + number * DURATIONS.end for number, name in enumerate(OPERATIONS)
 }
-COMMITS = Spread(FIRST_OPERATION + len(OPERATIONS) * DURATIONS.end, SECONDS)
-BATCHES = Spread(COMMITS.end, WRITES)
+COMMITS = Histogram(FIRST_OPERATION + len(OPERATIONS) * DURATIONS.end, SECONDS)
+BATCHES = Histogram(COMMITS.end, WRITES)
 SIZE = BATCHES.end
 
 Memory: TypeAlias = ctypes.Array[ctypes.c_double]
