@@ -1,18 +1,11 @@
-"""Command groups whose modules are imported when they are called, and the flags of all commands.
+"""What commands share: the flags that all of them take, options of several, the question before a loss."""
 
-`resumes --help` and the completion of names must be fast, and the store alone takes a third of
-a second to import. So the command knows its commands by name and summary, and imports the module of one
-when it is needed. Those modules import what they use at their top.
-"""
-
-import pkgutil
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import click
-from click.shell_completion import CompletionItem
 
 from cli.errors import ExitCode
 from cli.output import say
@@ -54,11 +47,6 @@ def confirm(question: str) -> None:
     if not click.confirm(question, err=True):
         say("Canceled: nothing was deleted.")
         raise click.exceptions.Exit(ExitCode.FAILED)
-
-
-Chapters = Mapping[str, Mapping[str, tuple[str, str]]]
-"""Commands by name, in the order and under the headings that help shows them: where each is found, as
-in `module:name`, and its summary, the first sentence of its help."""
 
 
 def _note(context: click.Context, option: click.Parameter, value: Any) -> None:
@@ -115,39 +103,3 @@ def command(name: str | None = None) -> Callable[[Callable[..., Any]], Command]:
 def group(name: str | None = None) -> Callable[[Callable[..., Any]], CommandGroup]:
     """Make a function a group of commands, called as the function is unless named."""
     return click.group(name, cls=CommandGroup)
-
-
-class LazyGroup(CommandGroup):
-    """A group that imports a command when it is run, not when it is listed."""
-
-    def __init__(self, *args: Any, chapters: Chapters, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.chapters = chapters
-        self.places = {name: place for part in chapters.values() for name, place in part.items()}
-        self.commands = self.places  # type: ignore[assignment]  # click takes names alone from it
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import the command of this name; None if there is none."""
-        if cmd_name not in self.places:
-            return None
-        where, _ = self.places[cmd_name]
-        found = pkgutil.resolve_name(where)
-        assert isinstance(found, click.Command)
-        return found
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the commands under their headings, from the summaries alone."""
-        column = max(map(len, self.places))
-        for heading, places in self.chapters.items():
-            with formatter.section(heading):
-                formatter.write_dl(
-                    [(name.ljust(column), summary) for name, (_, summary) in places.items()]
-                )
-
-    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """Return names of commands, from the summaries alone; then the group's options."""
-        return [
-            CompletionItem(name, help=summary)
-            for name, (_, summary) in self.places.items()
-            if name.startswith(incomplete)
-        ] + click.Command.shell_complete(self, ctx, incomplete)

@@ -1,17 +1,25 @@
-"""The `resumes` command: its options, its table of commands, and the edge around them."""
+"""The `resumes` command: its options, its table of commands, and the edge around them.
+
+`resumes --help` and the completion of names must be fast, and the store alone takes a third of
+a second to import. So the command knows its commands by name and summary, and imports the module of one
+when it is needed. Those modules import what they use at their top.
+"""
 
 import contextlib
 import os
+import pkgutil
 import signal
 import sys
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import click
+from click.shell_completion import CompletionItem
 
 from cli import errors
 from cli.errors import ExitCode
-from cli.groups import Chapters, LazyGroup
+from cli.groups import CommandGroup
 from cli.session import Session
 from resumes.errors import ResumesError
 
@@ -19,7 +27,7 @@ STREAMS = ("stdin", "stdout", "stderr")
 
 AFTER_CALLBACKS_S = 0.01
 
-CHAPTERS: Chapters = {
+CHAPTERS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
     "Get started": {
         "demo": ("cli.commands.demo:demo", "Try everything in a scratch home."),
         "up": ("cli.commands.up:up", "Run the API and the importer."),
@@ -47,10 +55,46 @@ CHAPTERS: Chapters = {
         "completion": ("cli.completion:completion", "Print a shell's completion script."),
     },
 }
+"""Commands by name, in the order and under the headings that help shows them: where each is found, and
+its summary, the first sentence of its help."""
+
+COMMANDS: Final = {name: place for part in CHAPTERS.values() for name, place in part.items()}
 
 
-class Resumes(LazyGroup):
-    """The command itself: all failures end here, as one line and an exit code."""
+class Resumes(CommandGroup):
+    """The command itself, which imports a command when it is run, not when it is listed.
+
+    All failures end here, as one line and an exit code.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.commands = COMMANDS  # type: ignore[assignment]  # click takes names alone from it
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import the command of this name; None if there is none."""
+        if cmd_name not in COMMANDS:
+            return None
+        found = pkgutil.resolve_name(COMMANDS[cmd_name][0])
+        assert isinstance(found, click.Command)
+        return found
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands under their headings, from the summaries alone."""
+        column = max(map(len, COMMANDS))
+        for heading, places in CHAPTERS.items():
+            with formatter.section(heading):
+                formatter.write_dl(
+                    [(name.ljust(column), summary) for name, (_, summary) in places.items()]
+                )
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Return names of commands, from the summaries alone; then the group's options."""
+        return [
+            CompletionItem(name, help=summary)
+            for name, (_, summary) in COMMANDS.items()
+            if name.startswith(incomplete)
+        ] + click.Command.shell_complete(self, ctx, incomplete)
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
         """Run, say what failed, and exit with the code of `cli.errors`."""
@@ -80,7 +124,6 @@ def _log_folder(session: Session) -> Path | None:
 
 @click.group(
     cls=Resumes,
-    chapters=CHAPTERS,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 @click.option(
