@@ -136,7 +136,10 @@ class App:
 
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Do during the block what is done beside answering; close the store behind it."""
+        """Do during the block what is done beside answering.
+
+        Behind it, do what was begun behind answers, and close the log and the store.
+        """
         sampling = asyncio.create_task(self._sample_for_ever())
         async with pruning(self._store):
             with (
@@ -146,7 +149,15 @@ class App:
             ):
                 yield
         sampling.cancel()
-        await self.close()
+        await self._authenticator.finish()
+        if self._rate_limits is not None:
+            self._rate_limits.close()
+        await self._health.close()
+        await self._figures.close()
+        if self._log is not None:
+            self._log.close()
+        self._pdf.close()
+        self._store.close()
 
     async def _sample_for_ever(self) -> None:
         while True:
@@ -166,18 +177,6 @@ class App:
         before, since_s = self._seen
         self._seen = (started, now_s)
         return started - before > BUSY_PER_S * (now_s - since_s)
-
-    async def close(self) -> None:
-        """Do what was begun behind answers, and close the log and the store."""
-        await self._authenticator.finish()
-        if self._rate_limits is not None:
-            self._rate_limits.close()
-        await self._health.close()
-        await self._figures.close()
-        if self._log is not None:
-            self._log.close()
-        self._pdf.close()
-        self._store.close()
 
     # A request
 
