@@ -16,7 +16,7 @@ from uvicorn import Config
 from uvicorn.server import ServerState
 
 from server.app import App
-from server.connections import STOP_S, DeadlineCheck, Deadlines, Outgoing, Reading
+from server.connections import STOP_S, Deadlines, Outgoing, Reading
 from server.request import (
     STATUS_LINES,
     UNAVAILABLE,
@@ -448,21 +448,17 @@ class Connection(asyncio.Protocol):
             return  # it is the client that waits
         elif self._reading is not OVER and self._is_paused:
             self._deadlines.begin(now_s)  # so it does here
-        else:
-            self._follow(self._deadlines.judge(now_s, self._reading, self._body_bytes))
+        elif self._deadlines.is_over(now_s, self._reading, self._body_bytes):
+            self._end_late(now_s)
 
-    def _follow(self, verdict: DeadlineCheck) -> None:
-        match verdict:
-            case DeadlineCheck.STAYS:
-                return
-            case DeadlineCheck.LATE:
-                self._refuse(HttpError(408, LATE))
-            case DeadlineCheck.STOPPED:
-                self._refuse(HttpError(503, STOPPING))
-            case DeadlineCheck.CLOSED if not self.transport.is_closing():
-                self.transport.close()
-            case _:
-                self.transport.abort()
+    def _end_late(self, now_s: float) -> None:
+        if self._reading is HEAD or self._reading is BODY:
+            has_stopped = self._deadlines.has_stopped(now_s)
+            self._refuse(HttpError(503, STOPPING) if has_stopped else HttpError(408, LATE))
+        elif self._reading is BETWEEN and not self.transport.is_closing():
+            self.transport.close()
+        else:
+            self.transport.abort()
 
     def _hear_out(self) -> None:
         """Throw away what still comes, for a while."""
