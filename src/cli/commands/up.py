@@ -5,6 +5,7 @@ import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -34,13 +35,13 @@ KEY_FILE = "first-key"
 @LOG_FORMAT
 @ACCESS_LOG
 @pass_session
-def up(session: Session, port: int | None, log_format: str | None, access_log: bool | None) -> None:
+def up(session: Session, **flags: Any) -> None:
     """Run the API and the importer, until Ctrl-C.
 
     The first run creates the home, an account "default" with its inbox, and an API key. The key is
     shown once, or saved to a file in the home if there is no terminal.
     """
-    settings = session.settings(port=port, log_format=log_format, access_log=access_log)
+    settings = session.settings(**flags)
     if settings.log_format == "json":
         set_up_logs(as_json=True)
     if not os.access(settings.home, os.F_OK):
