@@ -1,4 +1,4 @@
-"""All connections of a process: how many there may be, what they hold, and who looks after them.
+"""All connections of a process: how many there may be, what they hold, and how long they may take.
 
 One timer looks at all of them in turn: a timer for each request would cost more than a list's page.
 """
@@ -115,7 +115,7 @@ MIB = 1024 * 1024
 
 
 class Watched(Protocol):
-    """A connection that is looked after."""
+    """A connection that is looked at about once a second."""
 
     def look(self, now_s: float) -> None:
         """Refuse or cut off a client that has kept the connection waiting for too long."""

@@ -64,7 +64,7 @@ STATUS_LINES: Final = {
 }
 
 FILE_SLICE_BYTES: Final = 32 * 1024
-"""How much of a large answer is in our hands at once, for each client that asks for it."""
+"""How much of a large answer is in memory at once, for each client that asks for it."""
 
 # Answers hold personal data and depend on the key: no cache may keep them.
 _JSON: Final = (
@@ -79,7 +79,7 @@ _JSON: Final = (
 class HttpError(Exception):
     """An error that only HTTP has: a path, a method, a content type, a head that is not served.
 
-    `headers` are for its answer; a 503 says at least that one may soon come again.
+    `headers` are for its answer; a 503 says at least when to try again.
     """
 
     def __init__(self, status: int, message: str = "", headers: Sequence[tuple[bytes, bytes]] = ()):

@@ -1,4 +1,4 @@
-"""Worker processes that answer together: begun, looked after, replaced, and ended with each other.
+"""Worker processes that answer together: started, watched, replaced, and ended with each other.
 
 uvicorn's supervisor asks each worker in turn whether it lives, and kills one that does not answer
 within seconds, also when it is still starting on a busy machine. This one gives them time.
