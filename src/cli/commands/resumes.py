@@ -1,6 +1,5 @@
 """`resumes list`, `show`, `export` and `delete`."""
 
-import contextlib
 import json
 import sys
 import textwrap
@@ -281,11 +280,9 @@ def export(
         count = existing = 0
         total = chosen.resume_count if is_all else len(resume_ids)
         # A stream would stand on the same terminal as the status, or is read as it comes.
-        progress = contextlib.nullcontext() if folder is None else counting("resumes", total)
-        with progress as tell:
+        with counting("resumes", total, is_wanted=folder is not None) as tell:
             for resume in resumes:
-                if tell is not None:
-                    tell("exported", count)
+                tell("exported", count)
                 try:
                     view = exporter.export(resume)
                 except (TooLong, RenderingFailed) as error:
