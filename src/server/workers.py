@@ -10,7 +10,7 @@ import functools
 import logging
 import socket
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 
 import uvicorn
 from uvicorn.config import STARTUP_FAILURE
@@ -136,7 +136,8 @@ class Workers(Multiprocess):
 
     def _begin(self, place: int) -> Worker:
         config = copy.copy(self.config)
-        config.app = functools.partial(self.config.app, place)  # type: ignore[arg-type]  # a factory
+        factory: Any = config.app
+        config.app = functools.partial(factory, place)
         worker = Worker(config, self.sockets)
         worker.start()
         return worker

@@ -469,7 +469,7 @@ WAIT = click.option(
 @click.option("--all", "is_all", is_flag=True, help="All files that failed.")
 @WAIT
 @pass_session
-def retry(session: Session, wait_s: float | None, **chosen: Any) -> ExitCode:
+def retry(session: Session, /, wait_s: float | None, **chosen: Any) -> ExitCode:
     """Retry failed files.
 
     Fix them where they are; the importer reads them there, and they keep their IDs. The IDs may also be
@@ -484,7 +484,7 @@ def retry(session: Session, wait_s: float | None, **chosen: Any) -> ExitCode:
 @reason_option("All files that failed for this reason.")
 @click.option("--all", "is_all", is_flag=True, help="All files that failed.")
 @pass_session
-def dismiss(session: Session, **chosen: Any) -> None:
+def dismiss(session: Session, /, **chosen: Any) -> None:
     """Take failed files off the list.
 
     For files that were rightly rejected: they no longer count as failed. The files themselves stay
@@ -513,7 +513,7 @@ def dismiss(session: Session, **chosen: Any) -> None:
 @click.option("--all", "is_all", is_flag=True, help="All held files.")
 @WAIT
 @pass_session
-def release(session: Session, wait_s: float | None, **chosen: Any) -> ExitCode:
+def release(session: Session, /, wait_s: float | None, **chosen: Any) -> ExitCode:
     """Release held files ahead of their turn.
 
     Held files are imported automatically, in order of arrival, as soon as the plan has room. Files that

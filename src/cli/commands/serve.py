@@ -35,6 +35,7 @@ FILE = click.Path(exists=True, dir_okay=False, readable=True, path_type=Path)
 @pass_session
 def serve(
     session: Session,
+    /,
     tls_cert: Path | None,
     tls_key: Path | None,
     until_stdin_ends: bool,

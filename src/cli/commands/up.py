@@ -35,7 +35,7 @@ KEY_FILE = "first-key"
 @LOG_FORMAT
 @ACCESS_LOG
 @pass_session
-def up(session: Session, **flags: Any) -> None:
+def up(session: Session, /, **flags: Any) -> None:
     """Run the API and the importer, until Ctrl-C.
 
     The first run creates the home, an account "default" with its inbox, and an API key. The key is

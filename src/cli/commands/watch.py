@@ -77,6 +77,7 @@ def _as_json(one: Ignored) -> dict[str, str | int | None]:
 @pass_session
 def watch(
     session: Session,
+    /,
     root: Path | None,
     account: str | None,
     once: bool,
