@@ -32,7 +32,7 @@ from server.connections import Connections
 from server.docs_page import description_files
 from server.health import HealthCheck, Room
 from server.idempotency import pruning
-from server.metrics import Exposition, Metrics, StoreFigures
+from server.metrics import Exposition, Metrics
 from server.pdf_route import PdfRoute
 from server.rate_limits import RateLimits, refuse_too_many
 from server.request import ClientGone, HttpError, Request, error_body
@@ -100,7 +100,7 @@ class App:
             self._access_log = AccessLog(log, log_format=settings.log_format)
         room = Room(store.path and store.path.parent, floor_bytes=settings.disk_floor_bytes)
         self._health = HealthCheck(store, room)
-        self._figures = StoreFigures(store)
+        self._exposition = Exposition(self._metrics, store, sample=self._sample)
         self._pdf = PdfRoute(
             store,
             settings.format,
@@ -121,14 +121,11 @@ class App:
         self._of_pdf: Mapping[str, Operation] = (
             {"GET": Operation("pdf", self._pdf)} if settings.pdf else {}
         )
-        metrics_page = Exposition(
-            self._metrics, self._figures, sample=self._sample, engine=store.engine_info
-        )
         # What needs no key.
         self._open: dict[str, tuple[str, Respond]] = {
             "/healthz": ("health", self._health.live),
             "/readyz": ("ready", self._health.ready),
-            "/metrics": ("metrics", metrics_page),
+            "/metrics": ("metrics", self._exposition),
             **{path: ("", file) for path, file in description_files(settings.format).items()},
         }
 
@@ -153,7 +150,7 @@ class App:
         if self._rate_limits is not None:
             self._rate_limits.close()
         await self._health.close()
-        await self._figures.close()
+        await self._exposition.figures.close()
         if self._log is not None:
             self._log.close()
         self._pdf.close()

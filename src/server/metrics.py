@@ -203,27 +203,19 @@ class StoreFigures:
 class Exposition:
     """Answers with all metrics of a server, whichever of its processes is asked.
 
-    `sample` is called before each answer and puts what is so at this moment. `engine` says what
-    keeps the store.
+    `sample` is called before each answer and puts what is so at this moment.
     """
 
-    def __init__(
-        self,
-        metrics: Metrics,
-        figures: StoreFigures,
-        *,
-        sample: Callable[[], None],
-        engine: Mapping[str, str],
-    ) -> None:
+    def __init__(self, metrics: Metrics, store: Store, *, sample: Callable[[], None]) -> None:
         self._metrics = metrics
-        self._figures = figures
+        self.figures = StoreFigures(store)
         self._sample = sample
-        self._engine = engine
+        self._engine = store.engine_info
         self._process = ProcessCollector(registry=None)
 
     async def __call__(self, request: Request) -> None:
         """Answer with the metrics."""
-        await self._figures.refresh()
+        await self.figures.refresh()
         self._sample()
         body = generate_latest(self)
         headers = [
@@ -245,8 +237,8 @@ class Exposition:
             "Log lines that could not be written.",
             sums[DROPPED_LINES],
         )
-        yield from _iter_file_metrics(self._figures.tallies)
-        yield from _iter_importer_metrics(self._figures.importers)
+        yield from _iter_file_metrics(self.figures.tallies)
+        yield from _iter_importer_metrics(self.figures.importers)
         if self._metrics.is_alone:
             yield from self._process.collect()
 

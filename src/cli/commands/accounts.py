@@ -21,7 +21,7 @@ from resumes.output_files import OutputFile
 from resumes.store import accounts as store_accounts
 from resumes.store.account_archive import export as account_export
 from resumes.store.account_archive.file_format import RowKind, is_account_file
-from resumes.store.account_archive.restore import ImportedAccount, import_account
+from resumes.store.account_archive.restore import import_account
 from resumes.store.accounts import AccountInfo, AccountSummary
 from resumes.text import counted
 
@@ -211,7 +211,8 @@ def import_(session: Session, file: Path, name: str | None, plan: str | None) ->
         imported = import_account(store, source, name=name, plan=plan, on_progress=count)
     account = imported.account
     if session.as_json:
-        put_json(_imported_as_json(imported))
+        rows = {kind.value: count for kind, count in imported.counts.items()}
+        put_json(as_json(account) | {"rows": rows})
         return
     held = counted(account.resume_count, "resume")
     say(f'Imported account "{account.name}" (plan: {account.plan}, {held}).')
@@ -219,20 +220,6 @@ def import_(session: Session, file: Path, name: str | None, plan: str | None) ->
         say(f"Its plan allows {limit(account.max_resumes)}: it keeps all, but cannot add more.")
     if not imported.counts[RowKind.KEY]:
         say(f"Create an API key: {session.command_line('keys', 'create', account.name)}")
-
-
-def _imported_as_json(imported: ImportedAccount) -> dict[str, Any]:
-    """Return what was imported as `--json` prints it: the account, and its rows by kind."""
-    account = imported.account
-    return {
-        "id": account.id,
-        "name": account.name,
-        "plan": account.plan,
-        "createdAt": account.created_at,
-        "resumes": account.resume_count,
-        "maxResumes": account.max_resumes,
-        "rows": {kind.value: count for kind, count in imported.counts.items()},
-    }
 
 
 def _output(file: Path, *, overwrite: bool) -> Callable[[], AbstractContextManager[BinaryIO]]:
