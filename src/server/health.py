@@ -37,13 +37,12 @@ class Room:
         self._look_at_s = 0.0
         self._is_low = False
 
-    def is_low(self, now_s: float | None = None) -> bool:
+    def is_low(self, now_s: float) -> bool:
         """Return whether less than the floor is free, as it was within the last second.
 
         `now_s` is on the clock of `time.perf_counter`. A disk that does not say counts as having
         room: what is wrong with it, its writes will tell.
         """
-        now_s = time.perf_counter() if now_s is None else now_s
         if now_s >= self._look_at_s:
             self._look_at_s = now_s + LOOK_EVERY_S
             self._look()
@@ -113,7 +112,7 @@ class HealthCheck:
         reading = asyncio.get_running_loop().run_in_executor(self._thread, self._store.ping)
         writing = self._store.ping_write(deadline_s=PROBE_S)
         read, write = await asyncio.gather(_judge(reading), _judge(writing))
-        disk = FAILED if self._room.is_low() else OK
+        disk = FAILED if self._room.is_low(time.perf_counter()) else OK
         self._keep_until_s = time.monotonic() + KEEP_S
         return {"read": read, "write": write, "disk": disk}
 
