@@ -54,11 +54,11 @@ FORKED: Final = """
 
 import os
 
-from server import body
+from server import routes
 
 
 def _replace_threads() -> None:
-    body.ASIDE = type(body.ASIDE)(max_workers=2)
+    routes.ASIDE = type(routes.ASIDE)(max_workers=2)
 
 
 os.register_at_fork(after_in_child=_replace_threads)

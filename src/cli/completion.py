@@ -5,9 +5,10 @@ import logging
 import os
 import signal
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
 
 import click
+from click.decorators import FC
 from click.shell_completion import (
     BashComplete,
     CompletionItem,
@@ -47,7 +48,10 @@ def completion(context: click.Context, shell: str) -> None:
     put(script.source_template % script.source_vars())
 
 
-Command = TypeVar("Command", bound=Callable[..., Any])
+Find = Callable[[click.Context, "Store", str], Iterator[CompletionItem]]
+"""Yields what could stand where the words begin so; others are left out."""
+
+Complete = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
 
 LONGEST_S = 1.0
 MOST = 100
@@ -55,65 +59,65 @@ HELP_CELLS = 50
 ID_CHARACTERS = 24
 
 
-def account_names(
-    context: click.Context, _: click.Parameter, incomplete: str
-) -> list[CompletionItem]:
-    """Return names of accounts, with their plans."""
+def from_store(find: Find) -> Complete:
+    """Return what completes a parameter with what is found in the store of the command line."""
 
-    def find(store: "Store") -> Iterator[CompletionItem]:
-        from resumes.store import accounts
+    def complete(
+        context: click.Context, _: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        offered: list[CompletionItem] = []
+        with _quietly(), _session(context).store() as store:
+            found = find(context, store, incomplete)
+            offered = [item for item in found if str(item.value).startswith(incomplete)]
+        return offered
 
-        for account in accounts.list_accounts(store):
-            yield CompletionItem(account.name, help=account.plan)
+    return complete
 
-    return _offer(context, find, incomplete)
+
+@from_store
+def account_names(_: click.Context, store: "Store", __: str) -> Iterator[CompletionItem]:
+    """Complete names of accounts, with their plans."""
+    from resumes.store import accounts
+
+    for account in accounts.list_accounts(store):
+        yield CompletionItem(account.name, help=account.plan)
 
 
 def account_option(
     sentence: str = "Account to use. Optional if there is only one.",
-) -> Callable[[Command], Command]:
+) -> Callable[[FC], FC]:
     """Return `--account NAME`, an option of many commands; the sentence is its help."""
     return click.option("--account", metavar="NAME", shell_complete=account_names, help=sentence)
 
 
-def plan_names(context: click.Context, _: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Return names of plans."""
+@from_store
+def plan_names(_: click.Context, store: "Store", __: str) -> Iterator[CompletionItem]:
+    """Complete names of plans."""
+    from resumes.store import plans
 
-    def find(store: "Store") -> Iterator[CompletionItem]:
-        from resumes.store import plans
-
-        for plan in plans.list_plans(store):
-            yield CompletionItem(plan.name)
-
-    return _offer(context, find, incomplete)
+    for plan in plans.list_plans(store):
+        yield CompletionItem(plan.name)
 
 
-def key_ids(context: click.Context, _: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Return IDs of active keys, with their accounts and names."""
+@from_store
+def key_ids(_: click.Context, store: "Store", __: str) -> Iterator[CompletionItem]:
+    """Complete IDs of active keys, with their accounts and names."""
+    from resumes.store import api_keys
 
-    def find(store: "Store") -> Iterator[CompletionItem]:
-        from resumes.store import api_keys
-
-        for key in api_keys.list_keys(store):
-            if key.state is api_keys.KeyState.ACTIVE:
-                yield CompletionItem(key.id, help=f"{key.account} {key.name}".strip())
-
-    return _offer(context, find, incomplete)
+    for key in api_keys.list_keys(store):
+        if key.state is api_keys.KeyState.ACTIVE:
+            yield CompletionItem(key.id, help=f"{key.account} {key.name}".strip())
 
 
-def resume_ids(context: click.Context, _: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Return IDs of resumes of the account given so far, with their titles."""
+@from_store
+def resume_ids(context: click.Context, store: "Store", incomplete: str) -> Iterator[CompletionItem]:
+    """Complete IDs of resumes of the account given so far, with their titles."""
+    from resumes.store import stored_resumes
 
-    def find(store: "Store") -> Iterator[CompletionItem]:
-        from resumes.store import stored_resumes
-
-        account = choose_account(_session(context), store, context.params.get("account"))
-        before = _just_before(incomplete) if incomplete else ""
-        for entry in stored_resumes.list_page(store, account.id, cursor=before, limit=MOST).entries:
-            title = cut(safe_text(entry.shown_title), HELP_CELLS)
-            yield CompletionItem(entry.id, help=title)
-
-    return _offer(context, find, incomplete)
+    account = choose_account(_session(context), store, context.params.get("account"))
+    before = _just_before(incomplete) if incomplete else ""
+    for entry in stored_resumes.list_page(store, account.id, cursor=before, limit=MOST).entries:
+        yield CompletionItem(entry.id, help=cut(safe_text(entry.shown_title), HELP_CELLS))
 
 
 def _just_before(beginning: str) -> str:
@@ -122,48 +126,19 @@ def _just_before(beginning: str) -> str:
     return f"{max(0, smallest - 1):0{ID_CHARACTERS}x}"
 
 
-def claim_ids(context: click.Context, _: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Return IDs of dropped files, newest first, with their names."""
+def file_ids(*outcomes: str) -> Complete:
+    """Return what completes IDs of dropped files, with their names: the newest of each outcome, or of all."""
 
-    return _offer(context, lambda store: _iter_files(store), incomplete)
+    @from_store
+    def complete(_: click.Context, store: "Store", __: str) -> Iterator[CompletionItem]:
+        from resumes.store.import_history import list_files
+        from resumes.store.import_ledger import FileOutcome
 
+        for outcome in map(FileOutcome, outcomes) if outcomes else [None]:
+            for row in list_files(store, outcome=outcome, limit=MOST):
+                yield CompletionItem(row.claim_id, help=cut(safe_text(row.name), HELP_CELLS))
 
-def retriable_ids(
-    context: click.Context, _: click.Parameter, incomplete: str
-) -> list[CompletionItem]:
-    """Return IDs of dropped files that failed, and then of those that are held."""
-    return _offer(context, lambda store: _iter_files(store, "failed", "held"), incomplete)
-
-
-def failed_ids(context: click.Context, _: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Return IDs of dropped files that failed."""
-    return _offer(context, lambda store: _iter_files(store, "failed"), incomplete)
-
-
-def held_ids(context: click.Context, _: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Return IDs of dropped files that are held."""
-    return _offer(context, lambda store: _iter_files(store, "held"), incomplete)
-
-
-def _iter_files(store: "Store", *outcomes: str) -> Iterator[CompletionItem]:
-    """Yield the newest of each outcome, or of all."""
-    from resumes.store.import_history import list_files
-    from resumes.store.import_ledger import FileOutcome
-
-    for outcome in map(FileOutcome, outcomes) if outcomes else [None]:
-        for row in list_files(store, outcome=outcome, limit=MOST):
-            yield CompletionItem(row.claim_id, help=cut(safe_text(row.name), HELP_CELLS))
-
-
-def _offer(
-    context: click.Context,
-    find: Callable[["Store"], Iterator[CompletionItem]],
-    incomplete: str,
-) -> list[CompletionItem]:
-    offered: list[CompletionItem] = []
-    with _quietly(), _session(context).store() as store:
-        offered = [item for item in find(store) if str(item.value).startswith(incomplete)]
-    return offered
+    return complete
 
 
 def _session(context: click.Context) -> Session:

@@ -1,30 +1,16 @@
-"""Command groups whose modules are imported when they are called, and the flags of all commands.
+"""What commands share: the flags that all of them take, options of several, the question before a loss."""
 
-`resumes --help` and the completion of names must be fast, and the store alone takes a third of
-a second to import. So the command knows its commands by name and summary, and imports the module of one
-when it is needed. Those modules import what they use at their top.
-"""
-
-import importlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+import sys
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import click
-from click.shell_completion import CompletionItem
 
+from cli.errors import ExitCode
+from cli.output import say
 from cli.session import Session
-
-
-@dataclass(frozen=True, slots=True)
-class CommandPlace:
-    """Where a command is found, and its summary: the first sentence of its help."""
-
-    module: str
-    attribute: str
-    summary: str
-
+from resumes.errors import InvalidArgument
 
 PORT = click.IntRange(0, 65_535)
 """A port to listen on; 0 takes a free one."""
@@ -42,49 +28,47 @@ ACCESS_LOG = click.option(
     help="Log each request. [default: only with --log-format json]",
 )
 
-Chapters = Mapping[str, Mapping[str, CommandPlace]]
-"""Commands by name, in the order and under the headings that help shows them."""
+YES = click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
+"""For commands that `confirm` what cannot be undone."""
 
 
-def _answer_in_json(context: click.Context, _: click.Parameter, is_wanted: bool) -> None:
-    # Before or after the command: each place can switch it on, none switches it off again.
-    session = context.find_object(Session)
-    if is_wanted and session is not None:
-        session.as_json = True
+def can_ask() -> bool:
+    """Return whether standard input is a terminal."""
+    return sys.stdin.isatty()
 
 
-class JsonOption(click.Option):
-    """`--json`, which may stand before or after the command."""
+def confirm(question: str) -> None:
+    """Return after a yes; after a no, say that nothing was done and end the command.
 
-    def __init__(self) -> None:
-        super().__init__(
-            ["--json"],
-            is_flag=True,
-            expose_value=False,
-            callback=_answer_in_json,
-            help="Print JSON.",
-        )
+    Raises InvalidArgument without a terminal to ask on.
+    """
+    if not can_ask():
+        raise InvalidArgument("Cannot ask for confirmation without a terminal: use --yes")
+    if not click.confirm(question, err=True):
+        say("Canceled: nothing was deleted.")
+        raise click.exceptions.Exit(ExitCode.FAILED)
 
 
 def _note(context: click.Context, option: click.Parameter, value: Any) -> None:
-    # A flag after the command is parsed later than one before it, and wins.
+    # Each may stand before or after the command. A flag after it is parsed later, and wins.
     session = context.find_object(Session)
     if value is not None and session is not None:
         setattr(session, option.human_readable_name, value)
 
 
-class SessionOption(click.Option):
-    """A flag that help shows before the command, and that may stand after it too."""
-
-    def __init__(self, flag: str, kind: click.ParamType[Any] | None = None) -> None:
-        super().__init__([flag], type=kind, expose_value=False, hidden=True, callback=_note)
-
-
 def _iter_common(own: Iterable[click.Parameter]) -> Iterator[click.Option]:
     """Yield the flags that every command takes, except those that it defines itself."""
     taken = {flag for param in own for flag in param.opts}
+    noted: dict[str, Any] = {"expose_value": False, "callback": _note}
+    hidden = noted | {"hidden": True}  # help shows them before the command
     folder = click.Path(path_type=Path, file_okay=False)
-    for option in (SessionOption("--home", folder), SessionOption("--database"), JsonOption()):
+    for option in (
+        click.Option(["--home"], type=folder, **hidden),
+        click.Option(["--database"], **hidden),
+        click.Option(
+            ["--json", "as_json"], is_flag=True, default=None, help="Print JSON.", **noted
+        ),
+    ):
         if not taken.intersection(option.opts):
             yield option
 
@@ -119,49 +103,3 @@ def command(name: str | None = None) -> Callable[[Callable[..., Any]], Command]:
 def group(name: str | None = None) -> Callable[[Callable[..., Any]], CommandGroup]:
     """Make a function a group of commands, called as the function is unless named."""
     return click.group(name, cls=CommandGroup)
-
-
-class LazyCommands(Mapping[str, click.Command]):
-    """Commands by name, each imported when it is looked up."""
-
-    def __init__(self, places: Mapping[str, CommandPlace]) -> None:
-        self._places = places
-
-    def __getitem__(self, name: str) -> click.Command:
-        place = self._places[name]
-        found = getattr(importlib.import_module(place.module), place.attribute)
-        assert isinstance(found, click.Command)
-        return found
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._places)
-
-    def __len__(self) -> int:
-        return len(self._places)
-
-
-class LazyGroup(CommandGroup):
-    """A group that imports a command when it is run, not when it is listed."""
-
-    def __init__(self, *args: Any, chapters: Chapters, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.chapters = chapters
-        self.places = {name: place for part in chapters.values() for name, place in part.items()}
-        self.commands = LazyCommands(self.places)  # type: ignore[assignment]  # none is ever added
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the commands under their headings, from the summaries alone."""
-        column = max(map(len, self.places))
-        for heading, places in self.chapters.items():
-            with formatter.section(heading):
-                formatter.write_dl(
-                    [(name.ljust(column), place.summary) for name, place in places.items()]
-                )
-
-    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """Return names of commands, from the summaries alone; then the group's options."""
-        return [
-            CompletionItem(name, help=place.summary)
-            for name, place in self.places.items()
-            if name.startswith(incomplete)
-        ] + click.Command.shell_complete(self, ctx, incomplete)

@@ -21,10 +21,7 @@ FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 class SafeFormatter(logging.Formatter):
     """One record, one line, escaped; a traceback keeps its own lines."""
 
-    @staticmethod
-    def converter(seconds: float | None) -> time.struct_time:
-        """Return the time in UTC, as everywhere."""
-        return time.gmtime(seconds)
+    converter = staticmethod(time.gmtime)  # UTC, as everywhere
 
     def formatMessage(self, record: logging.LogRecord) -> str:
         """Return the line of a record, without its traceback."""

@@ -1,66 +1,100 @@
-"""The `resumes` command: its options, its table of commands, and the edge around them."""
+"""The `resumes` command: its options, its table of commands, and the edge around them.
+
+`resumes --help` and the completion of names must be fast, and the store alone takes a third of
+a second to import. So the command knows its commands by name and summary, and imports the module of one
+when it is needed. Those modules import what they use at their top.
+"""
 
 import contextlib
 import os
+import pkgutil
+import signal
 import sys
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import click
+from click.shell_completion import CompletionItem
 
 from cli import errors
 from cli.errors import ExitCode
-from cli.groups import Chapters, CommandPlace, LazyGroup
+from cli.groups import CommandGroup
 from cli.session import Session
-from cli.signals import keep_interrupts
 from resumes.errors import ResumesError
 
 STREAMS = ("stdin", "stdout", "stderr")
 
-CHAPTERS: Chapters = {
+AFTER_CALLBACKS_S = 0.01
+
+CHAPTERS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
     "Get started": {
-        "demo": CommandPlace("cli.commands.demo", "demo", "Try everything in a scratch home."),
-        "up": CommandPlace("cli.commands.up", "up", "Run the API and the importer."),
-        "tui": CommandPlace("cli.commands.tui", "tui", "Open the terminal UI."),
+        "demo": ("cli.commands.demo:demo", "Try everything in a scratch home."),
+        "up": ("cli.commands.up:up", "Run the API and the importer."),
+        "tui": ("cli.commands.tui:tui", "Open the terminal UI."),
     },
     "Resumes": {
-        "import": CommandPlace("cli.commands.import_", "import_", "Import files and folders."),
-        "validate": CommandPlace(
-            "cli.commands.import_", "validate", "Check files without importing them."
-        ),
-        "list": CommandPlace("cli.commands.resumes", "list_", "List an account's resumes."),
-        "show": CommandPlace("cli.commands.resumes", "show", "Show a resume."),
-        "export": CommandPlace(
-            "cli.commands.resumes", "export", "Export resumes to files or one stream."
-        ),
-        "delete": CommandPlace("cli.commands.resumes", "delete", "Delete a resume."),
-        "imports": CommandPlace(
-            "cli.commands.imports", "imports", "See what happened to dropped files."
-        ),
+        "import": ("cli.commands.import_:import_", "Import files and folders."),
+        "validate": ("cli.commands.import_:validate", "Check files without importing them."),
+        "list": ("cli.commands.resumes:list_", "List an account's resumes."),
+        "show": ("cli.commands.resumes:show", "Show a resume."),
+        "export": ("cli.commands.resumes:export", "Export resumes to files or one stream."),
+        "delete": ("cli.commands.resumes:delete", "Delete a resume."),
+        "imports": ("cli.commands.imports:imports", "See what happened to dropped files."),
     },
     "Accounts": {
-        "accounts": CommandPlace(
-            "cli.commands.accounts", "accounts", "Create and manage accounts."
-        ),
-        "keys": CommandPlace("cli.commands.keys", "keys", "Create and revoke API keys."),
-        "plans": CommandPlace("cli.commands.plans", "plans", "Show and change plans."),
+        "accounts": ("cli.commands.accounts:accounts", "Create and manage accounts."),
+        "keys": ("cli.commands.keys:keys", "Create and revoke API keys."),
+        "plans": ("cli.commands.plans:plans", "Show and change plans."),
     },
     "Operations": {
-        "serve": CommandPlace("cli.commands.serve", "serve", "Run only the API."),
-        "watch": CommandPlace("cli.commands.watch", "watch", "Run only the importer."),
-        "db": CommandPlace(
-            "cli.commands.db", "database", "Manage the store: copy, back up, check."
-        ),
-        "doctor": CommandPlace("cli.commands.doctor", "doctor", "Check the installation."),
-        "completion": CommandPlace(
-            "cli.completion", "completion", "Print a shell's completion script."
-        ),
+        "serve": ("cli.commands.serve:serve", "Run only the API."),
+        "watch": ("cli.commands.watch:watch", "Run only the importer."),
+        "db": ("cli.commands.db:database", "Manage the store: copy, back up, check."),
+        "doctor": ("cli.commands.doctor:doctor", "Check the installation."),
+        "completion": ("cli.completion:completion", "Print a shell's completion script."),
     },
 }
+"""Commands by name, in the order and under the headings that help shows them: where each is found, and
+its summary, the first sentence of its help."""
+
+COMMANDS: Final = {name: place for part in CHAPTERS.values() for name, place in part.items()}
 
 
-class Resumes(LazyGroup):
-    """The command itself: all failures end here, as one line and an exit code."""
+class Resumes(CommandGroup):
+    """The command itself, which imports a command when it is run, not when it is listed.
+
+    All failures end here, as one line and an exit code.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.commands = COMMANDS  # type: ignore[assignment]  # click takes names alone from it
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import the command of this name; None if there is none."""
+        if cmd_name not in COMMANDS:
+            return None
+        found = pkgutil.resolve_name(COMMANDS[cmd_name][0])
+        assert isinstance(found, click.Command)
+        return found
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands under their headings, from the summaries alone."""
+        column = max(map(len, COMMANDS))
+        for heading, places in CHAPTERS.items():
+            with formatter.section(heading):
+                formatter.write_dl(
+                    [(name.ljust(column), summary) for name, (_, summary) in places.items()]
+                )
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Return names of commands, from the summaries alone; then the group's options."""
+        return [
+            CompletionItem(name, help=summary)
+            for name, (_, summary) in COMMANDS.items()
+            if name.startswith(incomplete)
+        ] + click.Command.shell_complete(self, ctx, incomplete)
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
         """Run, say what failed, and exit with the code of `cli.errors`."""
@@ -90,7 +124,6 @@ def _log_folder(session: Session) -> Path | None:
 
 @click.group(
     cls=Resumes,
-    chapters=CHAPTERS,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 @click.option(
@@ -131,6 +164,25 @@ def refuse_closed_output() -> None:
             "Error: Standard output is closed. Redirect it to /dev/null if it is not needed\n"
         )
         sys.exit(ExitCode.FAILED)
+
+
+def keep_interrupts() -> None:
+    """Have Ctrl-C reach the program also where Python drops exceptions.
+
+    Its KeyboardInterrupt can fall into the callback of a weak reference or into `__del__`, from
+    where nothing is raised: it would be printed as ignored, and the program go on. It is raised
+    again by an alarm, when the callback is over.
+    """
+    tell = sys.unraisablehook
+
+    def interrupt_again(dropped: "sys.UnraisableHookArgs") -> None:
+        if isinstance(dropped.exc_value, KeyboardInterrupt):
+            signal.setitimer(signal.ITIMER_REAL, AFTER_CALLBACKS_S)
+        else:
+            tell(dropped)
+
+    signal.signal(signal.SIGALRM, signal.default_int_handler)
+    sys.unraisablehook = interrupt_again
 
 
 def main() -> None:

@@ -69,12 +69,12 @@ def status_line(*, is_wanted: bool = True) -> Iterator[Show | None]:
 
 
 @contextlib.contextmanager
-def counting(noun: str, total: int | None = None) -> Iterator[Count]:
+def counting(noun: str, total: int | None = None, *, is_wanted: bool = True) -> Iterator[Count]:
     """Show during the block how far it is: `exported 12,345 of 100,000 resumes`.
 
     `total` is None if nobody knows it.
     """
-    with status_line() as show:
+    with status_line(is_wanted=is_wanted) as show:
 
         def count(words: str, done: int) -> None:
             if show is not None:

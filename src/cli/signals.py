@@ -4,15 +4,12 @@ import contextlib
 import os
 import queue
 import signal
-import sys
 import threading
 from collections.abc import Iterator
 from types import FrameType
 from typing import Any
 
 STOPPING = (signal.SIGTERM, signal.SIGINT)
-
-AFTER_CALLBACKS_S = 0.01
 
 
 @contextlib.contextmanager
@@ -92,22 +89,3 @@ def end_with_standard_input() -> None:
         os.kill(os.getpid(), signal.SIGTERM)
 
     threading.Thread(target=wait, name="end-with-standard-input", daemon=True).start()
-
-
-def keep_interrupts() -> None:
-    """Have Ctrl-C reach the program also where Python drops exceptions.
-
-    Its KeyboardInterrupt can fall into the callback of a weak reference or into `__del__`, from
-    where nothing is raised: it would be printed as ignored, and the program go on. It is raised
-    again by an alarm, when the callback is over.
-    """
-    tell = sys.unraisablehook
-
-    def interrupt_again(dropped: "sys.UnraisableHookArgs") -> None:
-        if isinstance(dropped.exc_value, KeyboardInterrupt):
-            signal.setitimer(signal.ITIMER_REAL, AFTER_CALLBACKS_S)
-        else:
-            tell(dropped)
-
-    signal.signal(signal.SIGALRM, signal.default_int_handler)
-    sys.unraisablehook = interrupt_again

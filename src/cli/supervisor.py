@@ -1,4 +1,4 @@
-"""The supervisor of `up` and `demo`: it starts their processes, restarts those that die, ends them.
+"""The supervisor of `up` and `demo`: it starts the API and the importer, restarts and ends them.
 
 Two processes and not two threads: a backlog of files must not starve the API (pitfalls I16).
 They are started as new interpreters, never forked, and end with us, since their standard
@@ -9,28 +9,26 @@ import contextlib
 import json
 import logging
 import os
+import queue
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
+from collections.abc import Mapping, Sequence
+from typing import Final, Self
 
 from cli.output import say
-from resumes.errors import Conflict, StoreUnavailable
+from cli.session import store_environment
+from resumes.errors import StoreUnavailable
 from resumes.settings import Settings
-from resumes.store import Store, accounts
-from resumes.store.accounts import AccountInfo
-from server.service import listen
 
-FIRST_PAUSE_S = 0.5
-LONGEST_PAUSE_S = 30.0
-STEADY_S = 60.0
+FIRST_PAUSE_S: Final = 0.5
+MAX_PAUSE_S: Final = 30.0
+STEADY_S: Final = 60.0
 """Who has lived this long is restarted without the pauses of before."""
-READY_WITHIN_S = 30.0
-END_WITHIN_S = 15.0
-LOOK_EVERY_S = 0.2
+READY_WITHIN_S: Final = 30.0
+END_WITHIN_S: Final = 15.0
+LOOK_EVERY_S: Final = 0.2
 
 
 class Child:
@@ -40,34 +38,19 @@ class Child:
     is added to ours.
     """
 
-    def __init__(
-        self,
-        name: str,
-        arguments: Sequence[str],
-        *,
-        environment: Mapping[str, str] | None = None,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self.name = name
-        self.arguments = list(arguments)
-        self._environment = dict(environment or {})
-        self.first_line: str | None = None
-        self._clock = clock
-        self._has_spoken = threading.Event()
-        self._process: subprocess.Popen[str] | None = None
-        self._started_at = 0.0
+    def __init__(self, name: str, arguments: Sequence[str], environment: Mapping[str, str]) -> None:
+        self._name = name
+        self.arguments = [*arguments, "--until-stdin-ends"]
+        self._environment = environment
+        self._first_lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()
+        self._process: subprocess.Popen[str]
         self._pause_s = FIRST_PAUSE_S
-        self._restart_at: float | None = None
-
-    @property
-    def process_id(self) -> int | None:
-        """Return the ID of the process that runs now; None if none does."""
-        return None if self._process is None else self._process.pid
+        self.start()
 
     def start(self) -> None:
         """Start the process; its standard error appears on ours."""
-        self._restart_at = None
-        self._started_at = self._clock()
+        self._restart_at_s: float | None = None
+        self._started_at_s = time.monotonic()
         # -P: a folder named cli in the working directory must not be imported instead of ours. A session of
         # its own: Ctrl-C reaches us alone, and we end the children, once, in order.
         self._process = subprocess.Popen(
@@ -81,194 +64,111 @@ class Child:
         threading.Thread(target=self._listen, args=[self._process], daemon=True).start()
 
     def _listen(self, process: subprocess.Popen[str]) -> None:
-        # Reads on for ever, so that the child never blocks on a full pipe.
         assert process.stdout is not None
         with contextlib.suppress(ValueError), process.stdout as lines:
-            for line in lines:
-                if self.first_line is None:
-                    self.first_line = line
-                    self._has_spoken.set()
+            self._first_lines.put(next(lines, None))
+            for _ in lines:  # for ever, so that the child never blocks on a full pipe
+                pass
 
     def wait_for_line(self, stop: threading.Event) -> str | None:
         """Return the first line of its standard output; None if it ends, or `stop` is set, before that."""
-        deadline = self._clock() + READY_WITHIN_S
-        while not stop.is_set() and self._clock() < deadline:
-            if self._has_spoken.wait(LOOK_EVERY_S / 4):
-                return self.first_line
-            if self.exit_code() is not None:
-                # It may have spoken its last in the meantime.
-                return self.first_line
+        deadline_s = time.monotonic() + READY_WITHIN_S
+        while not stop.is_set() and time.monotonic() < deadline_s:
+            with contextlib.suppress(queue.Empty):
+                return self._first_lines.get(timeout=LOOK_EVERY_S / 4)
         return None
-
-    def exit_code(self) -> int | None:
-        """Return how its process ended; None while it runs."""
-        return None if self._process is None else self._process.poll()
 
     def tend(self) -> None:
         """Restart it if it has ended, after a pause that grows each time."""
-        code = self.exit_code()
+        code = self._process.poll()
         if code is None:
             return
-        now = self._clock()
-        if self._restart_at is None:
-            if now - self._started_at > STEADY_S:
+        now_s = time.monotonic()
+        if self._restart_at_s is None:
+            if now_s - self._started_at_s > STEADY_S:
                 self._pause_s = FIRST_PAUSE_S
-            self._restart_at = now + self._pause_s
+            self._restart_at_s = now_s + self._pause_s
+            ending = f"killed by signal {-code}" if code < 0 else f"exit code {code}"
             say(
-                f"{self.name} ended ({_ending(code)}); restarting in {self._pause_s:g} s.",
+                f"{self._name} ended ({ending}); restarting in {self._pause_s:g} s.",
                 level=logging.WARNING,
             )
-            self._pause_s = min(self._pause_s * 2, LONGEST_PAUSE_S)
-        elif now >= self._restart_at:
-            self._let_go()
+            self._pause_s = min(self._pause_s * 2, MAX_PAUSE_S)
+        elif now_s >= self._restart_at_s:
+            self._close_input()
             self.start()
 
     def ask_to_end(self) -> None:
         """Send it SIGTERM."""
-        if self._process is not None and self._process.poll() is None:
-            self._process.terminate()
+        self._process.terminate()
 
-    def wait_for_end(self, *, within_s: float = END_WITHIN_S) -> None:
-        """Wait until it has ended; kill it after `within_s` seconds."""
-        if self._process is None:
-            return
+    def wait_for_end(self) -> None:
+        """Wait until it has ended; kill it if that takes too long."""
         try:
-            self._process.wait(within_s)
+            self._process.wait(END_WITHIN_S)
         except subprocess.TimeoutExpired:
-            say(f"{self.name} did not stop in time; killing it.")
+            say(f"{self._name} did not stop in time; killing it.")
             self._process.kill()
             self._process.wait()
-        self._let_go()
+        self._close_input()
 
-    def _let_go(self) -> None:
-        assert self._process is not None
+    def _close_input(self) -> None:
         assert self._process.stdin is not None
         with contextlib.suppress(OSError):
             self._process.stdin.close()
-        self._process = None
 
 
-def _ending(code: int) -> str:
-    return f"killed by signal {-code}" if code < 0 else f"exit code {code}"
-
-
-@dataclass
 class Supervisor:
-    """The children, and one end for all of them."""
+    """The processes of these settings, which end with the block that it is used in."""
 
-    children: list[Child] = field(default_factory=list)
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._children: list[Child] = []
 
-    def add(self, child: Child) -> Child:
-        """Start the child, and supervise it from now on."""
-        self.children.append(child)
-        child.start()
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for child in self._children:
+            child.ask_to_end()
+        for child in self._children:
+            child.wait_for_end()
+
+    def start_api(self, stop: threading.Event) -> str | None:
+        """Start the API. Return its address, or None if asked to stop in the meantime.
+
+        Raises StoreUnavailable when it does not come up; it has said why on standard error.
+        """
+        settings = self._settings
+        access_log = {None: [], True: ["--access-log"], False: ["--no-access-log"]}
+        port = ["--port", str(settings.port)]
+        words = ["serve", "--json", *port, *access_log[settings.access_log]]
+        child = self._start("The API", words)
+        line = child.wait_for_line(stop)
+        if stop.is_set():
+            return None
+        if line is None:
+            raise StoreUnavailable("The API did not start; see above")
+        url = str(json.loads(line)["url"])
+        # Restarted, it keeps its address, also one that was free by chance.
+        child.arguments += ["--port", url.rpartition(":")[2].strip("/")]
+        return url
+
+    def start_importer(self) -> None:
+        """Start the importer; its outcomes appear on our standard error."""
+        self._start("The importer", ["watch", str(self._settings.inbox)])
+
+    def _start(self, name: str, words: Sequence[str]) -> Child:
+        settings = self._settings
+        home = ["--home", str(settings.home.absolute())]
+        log_format = ["--log-format", settings.log_format]
+        environment = store_environment(settings.database)
+        child = Child(name, [*home, *words, *log_format], environment)
+        self._children.append(child)
         return child
 
     def watch(self, stop: threading.Event) -> None:
         """Restart children that end, until asked to stop."""
         while not stop.wait(LOOK_EVERY_S):
-            for child in self.children:
+            for child in self._children:
                 child.tend()
-
-    def end(self) -> None:
-        """End all children."""
-        for child in self.children:
-            child.ask_to_end()
-        for child in self.children:
-            child.wait_for_end()
-
-
-@contextlib.contextmanager
-def supervising() -> Iterator[Supervisor]:
-    """Yield a supervisor whose children are ended after the block, however it ends."""
-    supervisor = Supervisor()
-    try:
-        yield supervisor
-    finally:
-        supervisor.end()
-
-
-def start_api(
-    supervisor: Supervisor,
-    arguments: Sequence[str],
-    stop: threading.Event,
-    *,
-    environment: Mapping[str, str] | None = None,
-) -> str | None:
-    """Start the API. Return its address, or None if asked to stop in the meantime.
-
-    Raises StoreUnavailable when it does not come up; it has said why on standard error.
-    """
-    words = [*arguments, "--until-stdin-ends", "--json"]
-    child = supervisor.add(Child("The API", words, environment=environment))
-    line = child.wait_for_line(stop)
-    if stop.is_set():
-        return None
-    if line is None:
-        raise StoreUnavailable("The API did not start; see above")
-    url = str(json.loads(line)["url"])
-    # Restarted, it keeps its address, also one that was free by chance.
-    port = url.rpartition(":")[2].strip("/")
-    child.arguments += ["--port", port]
-    return url
-
-
-def start_importer(
-    supervisor: Supervisor,
-    arguments: Sequence[str],
-    *,
-    environment: Mapping[str, str] | None = None,
-) -> None:
-    """Start the importer; its outcomes appear on our standard error."""
-    words = [*arguments, "--until-stdin-ends"]
-    supervisor.add(Child("The importer", words, environment=environment))
-
-
-PLAN = "business"
-"""The plan of an account that nobody chose a plan for."""
-
-
-def find_or_make_account(store: Store, inbox: Path, name: str) -> AccountInfo:
-    """Return the account, with a folder in the inbox; a new one is on the business plan."""
-    account = accounts.find_account(store, name) or _make_account(store, name)
-    (inbox / name).mkdir(parents=True, exist_ok=True)
-    return account
-
-
-def _make_account(store: Store, name: str) -> AccountInfo:
-    try:
-        return accounts.create_account(store, name, plan=PLAN)
-    except Conflict:  # another machine has made it just now
-        return accounts.get_account(store, name)
-
-
-def check_address(settings: Settings) -> None:
-    """Check that the API can listen where the settings say. Raises what a server that cannot would:
-    asked before anything is made, so that what was made is not left without a word about it."""
-    listen(settings).close()
-
-
-def serve_arguments(settings: Settings) -> list[str]:
-    """Return the command line of the API's process."""
-    access_log = {None: [], True: ["--access-log"], False: ["--no-access-log"]}
-    return [
-        *_home_arguments(settings),
-        "serve",
-        *("--port", str(settings.port)),
-        *("--log-format", settings.log_format),
-        *access_log[settings.access_log],
-    ]
-
-
-def watch_arguments(settings: Settings) -> list[str]:
-    """Return the command line of the importer's process."""
-    return [
-        *_home_arguments(settings),
-        "watch",
-        str(settings.inbox),
-        *("--log-format", settings.log_format),
-    ]
-
-
-def _home_arguments(settings: Settings) -> list[str]:
-    return ["--home", str(settings.home.absolute())]

@@ -1,21 +1,22 @@
 """The service over an open store: where a request goes, and every error in one shape.
 
-    /api/v1/**  ->  Api: authenticate, find the operation  ->  ListRoute, CreateRoute, …
-    /healthz …  ->  Instruments
+    /api/v1/**  ->  key, operation, rate limits, in this order  ->  Routes, PdfRoute
+    /healthz …  ->  HealthCheck, Exposition
     /docs …     ->  the API described
 
 The key comes first, so that without one nobody learns which paths exist; what holds for every
 authenticated request belongs between the operation's being known and its being run (docs/api.md,
-Errors).
+Errors). A store in a file is read here and now; one across a network is waited for.
 """
 
 import asyncio
 import contextlib
 import logging
+import re
 import secrets
 import time
-from collections.abc import AsyncIterator, Coroutine
-from typing import Any, Final
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from typing import Any, Final, NamedTuple
 
 from resumes.errors import ErrorCode, OutcomeUnknown, ResumesError, StoreError
 from resumes.log_writer import LogWriter
@@ -23,30 +24,57 @@ from resumes.rendering import Renderer
 from resumes.rendering.fonts import font_folders
 from resumes.settings import Settings
 from resumes.store import Store
+from resumes.store.api_keys import KeyHolder
 from resumes.store.search_index import Indexer
-from server import api
-from server.api import Api, Operation
+from server.access_log import AccessLog, has_access_log
 from server.auth import Authenticator
 from server.connections import Connections
 from server.docs_page import description_files
+from server.health import HealthCheck, Room
 from server.idempotency import pruning
-from server.instruments import Instruments, Respond
-from server.metrics import Counters
+from server.metrics import Exposition, Metrics
 from server.pdf_route import PdfRoute
-from server.rate_limits import RateLimits
+from server.rate_limits import RateLimits, refuse_too_many
 from server.request import ClientGone, HttpError, Request, error_body
-from server.routes import CreateRoute, ListRoute, ResumeRoute
+from server.routes import Routes
 
 logger = logging.getLogger("resumes.server")
 
+ROOT: Final = "/api/v1"
+RESUMES: Final = f"{ROOT}/resumes"
+# `upload` is not offered, and never taken for an id.
+ONE: Final = re.compile(rf"{RESUMES}/(?!upload\Z)[^/]+")
+PDF: Final = re.compile(f"{RESUMES}/(?!upload/)[^/]+/pdf")
+
 CUT_OFF: Final = "The server is shutting down; whether the request was done is unknown"
+
+BUSY_PER_S: Final = 20
+"""From so many requests a second on, what need not be done now waits."""
+
+SAMPLE_EVERY_S: Final = 1.0
+"""How old may be what other processes of the server tell of this one's moment."""
+
+Run = Callable[[Request, KeyHolder], Coroutine[Any, Any, None] | None]
+"""Answers the request, or returns what is to be awaited for that. Raises what stood in the way, then
+or now."""
+
+Respond = Callable[[Request], Coroutine[Any, Any, None]]
+"""Answers whoever asks."""
+
+
+class Operation(NamedTuple):
+    """What can be asked for: its name in logs and metrics, and what does it."""
+
+    name: str
+    run: Run
 
 
 class App:
-    """Answers requests from a store that is its own, as are the counters and the log.
+    """Answers requests from a store that is its own, as are the metrics and the log.
 
     It limits requests only if `settings.rate_limit` says so: it does not know where it listens.
-    It indexes for search while it runs only if `runs_indexer`: one process of several is enough.
+    Without `metrics` it counts for itself alone; without `log` no request is logged. It indexes for
+    search while it runs only if `runs_indexer`: one process of several is enough.
     """
 
     def __init__(
@@ -54,73 +82,104 @@ class App:
         settings: Settings,
         store: Store,
         *,
-        counters: Counters | None = None,
+        metrics: Metrics | None = None,
         log: LogWriter | None = None,
         runs_indexer: bool = False,
     ) -> None:
         self._store = store
+        self._log = log
         self._runs_indexer = runs_indexer
         self.connections = Connections(settings)
-        self._instruments = Instruments(
-            settings, store, connections=self.connections, counters=counters, log=log
-        )
         self._authenticator = Authenticator(store, self.connections)
         self._rate_limits = RateLimits(settings, takes_ahead=True) if settings.rate_limit else None
-        self._api = self._make_api(settings, store)
-        # What needs no key.
-        self._open: dict[str, tuple[str, Respond]] = {
-            **self._instruments.probes,
-            **{path: ("", file) for path, file in description_files(settings.format).items()},
-        }
-
-    def _make_api(self, settings: Settings, store: Store) -> Api:
-        resume = ResumeRoute(store, settings.format)
-        create = CreateRoute(store, settings.format, self._instruments.room)
-        list_ = ListRoute(store)
+        self._metrics = metrics or Metrics()
+        store.write_queue.observe = self._metrics.observe_batch
+        self._seen = (self._metrics.started, time.monotonic())
+        self._access_log: AccessLog | None = None
+        if log is not None and has_access_log(settings):
+            self._access_log = AccessLog(log, log_format=settings.log_format)
+        room = Room(store.path and store.path.parent, floor_bytes=settings.disk_floor_bytes)
+        self._health = HealthCheck(store, room)
+        self._exposition = Exposition(self._metrics, store, sample=self._sample)
         self._pdf = PdfRoute(
             store,
             settings.format,
             Renderer(font_folders(settings.home), timeout_s=settings.pdf_timeout_s),
         )
-        return Api(
-            self._authenticator,
-            self._rate_limits,
-            of_all={
-                "GET": Operation("list", read=list_.read, read_async=list_.read_async),
-                "POST": Operation("create", run=create),
-            },
-            of_one={
-                "GET": Operation("get", read=resume.read, read_async=resume.read_async),
-                "DELETE": Operation("delete", run=resume.delete),
-            },
-            of_pdf={"GET": Operation("pdf", run=self._pdf)} if settings.pdf else {},
-            # Decided once: whoever has a file pays nothing for those who have a network.
-            waits_for_store=store.is_remote,
+        routes = Routes(store, settings.format, room)
+        # Decided once: whoever has a file pays nothing for those who have a network.
+        is_remote = store.is_remote
+        self._waits_for_store = is_remote
+        self._of_all: Mapping[str, Operation] = {
+            "GET": Operation("list", routes.list_async if is_remote else routes.list),
+            "POST": Operation("create", routes.create),
+        }
+        self._of_one: Mapping[str, Operation] = {
+            "GET": Operation("get", routes.get_async if is_remote else routes.get),
+            "DELETE": Operation("delete", routes.delete),
+        }
+        self._of_pdf: Mapping[str, Operation] = (
+            {"GET": Operation("pdf", self._pdf)} if settings.pdf else {}
         )
+        # What needs no key.
+        self._open: dict[str, tuple[str, Respond]] = {
+            "/healthz": ("health", self._health.live),
+            "/readyz": ("ready", self._health.ready),
+            "/metrics": ("metrics", self._exposition),
+            **{path: ("", file) for path, file in description_files(settings.format).items()},
+        }
+
+    # What is done beside answering
 
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Do during the block what is done beside answering; close the store behind it."""
-        async with pruning(self._store), self._instruments.sampling():
-            with self._indexing() if self._runs_indexer else contextlib.nullcontext():
+        """Do during the block what is done beside answering.
+
+        Behind it, do what was begun behind answers, and close the log and the store.
+        """
+        sampling = asyncio.create_task(self._sample_for_ever())
+        async with pruning(self._store):
+            with (
+                Indexer(self._store, is_busy=self._is_busy)
+                if self._runs_indexer
+                else contextlib.nullcontext()
+            ):
                 yield
-        await self.close()
-
-    def _indexing(self) -> Indexer:
-        return Indexer(self._store, is_busy=self._instruments.is_busy)
-
-    async def close(self) -> None:
-        """Do what was begun behind answers, and close the store."""
+        sampling.cancel()
         await self._authenticator.finish()
         if self._rate_limits is not None:
             self._rate_limits.close()
-        await self._instruments.close()
+        await self._health.close()
+        await self._exposition.figures.close()
+        if self._log is not None:
+            self._log.close()
         self._pdf.close()
         self._store.close()
 
+    async def _sample_for_ever(self) -> None:
+        while True:
+            self._sample()
+            await asyncio.sleep(SAMPLE_EVERY_S)
+
+    def _sample(self) -> None:
+        self._metrics.put(
+            connections=len(self.connections),
+            waiting_writes=self._store.write_queue.waiting,
+            dropped_lines=0 if self._log is None else self._log.dropped_count,
+        )
+
+    def _is_busy(self) -> bool:
+        """Tell whether requests have come in quick succession since this was last asked."""
+        started, now_s = self._metrics.started, time.monotonic()
+        before, since_s = self._seen
+        self._seen = (started, now_s)
+        return started - before > BUSY_PER_S * (now_s - since_s)
+
+    # A request
+
     def begin(self, request: Request) -> Coroutine[Any, Any, None] | None:
         """Answer the request, whatever happens, or return what is to be awaited for that."""
-        self._instruments.begin()
+        self._metrics.begin()
         try:
             rest = self._begin(request)
         except Exception as error:  # noqa: BLE001  (the server's edge)
@@ -128,13 +187,15 @@ class App:
             _respond_error(request, error)
         if rest is not None:
             return self._finish(request, rest)
-        self._instruments.observe(request, time.perf_counter() - request.began_s)
+        self._observe(request)
         return None
 
     def _begin(self, request: Request) -> Coroutine[Any, Any, None] | None:
         path = request.path
-        if path == api.ROOT or path.startswith(f"{api.ROOT}/"):
-            return self._api.begin(request)
+        if path == ROOT or path.startswith(f"{ROOT}/"):
+            if self._waits_for_store:
+                return self._run_async(request)
+            return self._run(request, self._authenticator.authenticate(request.headers))
         if path not in self._open:
             raise HttpError(404)
         name, respond = self._open[path]
@@ -142,6 +203,39 @@ class App:
             raise HttpError(405, headers=[(b"allow", b"GET")])
         request.operation = name
         return respond(request)
+
+    async def _run_async(self, request: Request) -> None:
+        holder = await self._authenticator.authenticate_async(request.headers)
+        rest = self._run(request, holder)
+        if rest is not None:
+            await rest
+
+    def _run(self, request: Request, holder: KeyHolder) -> Coroutine[Any, Any, None] | None:
+        """Count the request against its key's limits, and run the operation."""
+        request.holder = holder
+        operations = self._operations_at(request.path)
+        operation = operations.get("GET" if request.method == "HEAD" else request.method)
+        if operation is None:
+            if self._rate_limits is not None:
+                self._rate_limits.tell(holder, request.lines)
+            if not operations:
+                raise HttpError(404)
+            raise HttpError(405, headers=[(b"allow", ", ".join(operations).encode())])
+        request.operation = operation.name
+        if self._rate_limits is not None:
+            wait_s = self._rate_limits.admit(holder, request.lines)
+            if wait_s:
+                refuse_too_many(request, wait_s)
+                return None
+        return operation.run(request, holder)
+
+    def _operations_at(self, path: str) -> Mapping[str, Operation]:
+        """Return by method what there is at the path."""
+        if path == RESUMES:
+            return self._of_all
+        if ONE.fullmatch(path):
+            return self._of_one
+        return self._of_pdf if PDF.fullmatch(path) else {}
 
     async def _finish(self, request: Request, rest: Coroutine[Any, Any, None]) -> None:
         try:
@@ -155,7 +249,14 @@ class App:
         except Exception as error:  # noqa: BLE001  (the server's edge)
             _respond_error(request, error)
         finally:
-            self._instruments.observe(request, time.perf_counter() - request.began_s)
+            self._observe(request)
+
+    def _observe(self, request: Request) -> None:
+        """Count the request, which is over, and log it if requests are logged."""
+        took_s = time.perf_counter() - request.began_s
+        self._metrics.end(request.operation, request.status, took_s)
+        if self._access_log is not None:
+            self._access_log.observe(request, took_s)
 
 
 def _respond_error(request: Request, error: Exception) -> None:

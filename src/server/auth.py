@@ -103,15 +103,10 @@ def find_header(headers: Iterable[tuple[bytes, bytes]]) -> bytes:
 
     Raises InvalidKey without such a header, and with two: which of them would count?
     """
-    found = None
-    for name, value in headers:
-        if name == b"authorization":
-            if found is not None:
-                raise InvalidKey
-            found = value
-    if found is None:
+    values = [value for name, value in headers if name == b"authorization"]
+    if len(values) != 1:
         raise InvalidKey
-    return found
+    return values[0]
 
 
 def parse_secret(header: bytes) -> str:

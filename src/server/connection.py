@@ -16,9 +16,16 @@ from uvicorn import Config
 from uvicorn.server import ServerState
 
 from server.app import App
-from server.connections import STOP_S, DeadlineCheck, Deadlines, Outgoing, Reading
-from server.request import STATUS_LINES, UNAVAILABLE, Request, find_request_id, refusal
-from server.request_checks import Refused, check_head, check_part, check_size
+from server.connections import STOP_S, Deadlines, Outgoing, Reading
+from server.request import (
+    STATUS_LINES,
+    UNAVAILABLE,
+    HttpError,
+    Request,
+    find_request_id,
+    refusal,
+)
+from server.request_checks import check_head, check_part, check_size
 
 BETWEEN, HEAD, BODY, OVER = Reading
 
@@ -66,7 +73,7 @@ class Connection(asyncio.Protocol):
         self._application: App = config.loaded_app
         self.all = self._application.connections
         self._loop = _loop or asyncio.get_event_loop()
-        self._patience = Deadlines(
+        self._deadlines = Deadlines(
             self._loop.time(), self.all.client_timeout_s, config.timeout_keep_alive
         )
         self._parser = self._new_parser()
@@ -125,7 +132,7 @@ class Connection(asyncio.Protocol):
             self.all.add(self, is_refused=True)
             self.transport.linger()
         self._reading = OVER
-        self._write_refusal(Refused(503, UNAVAILABLE))
+        self._write_refusal(HttpError(503, UNAVAILABLE))
         self.transport.close()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -158,7 +165,7 @@ class Connection(asyncio.Protocol):
 
         A request that has come in part is waited for, but not for as long as an answer.
         """
-        self._patience.stop(self._loop.time())
+        self._deadlines.stop(self._loop.time())
         self._loop.call_later(STOP_S, self._look_again)
         if self._request is None or self._request.is_answered:
             self._loop.call_later(SETTLE_S, self._close_if_idle)
@@ -186,14 +193,14 @@ class Connection(asyncio.Protocol):
             else:
                 for start in range(0, len(data), SLICE_BYTES):
                     self._feed(data[start : start + SLICE_BYTES])
-        except Refused as refused:
+        except HttpError as refused:
             self._refuse(refused)
         except httptools.HttpParserError as error:
             # What a callback raised is the context of the parser's own error.
             self._refuse(_refusal(error.__context__))
 
     def _feed(self, data: bytes) -> None:
-        """Parse the data. Raises Refused and HttpParserError.
+        """Parse the data. Raises HttpError and HttpParserError.
 
         A request that offers to change the protocol keeps its body. Java's HttpClient offers
         HTTP/2 on every first request, POST too. A server may decline by answering in HTTP/1.1
@@ -218,27 +225,27 @@ class Connection(asyncio.Protocol):
     def _without_offer(self, rest: bytes) -> bytes:
         method: bytes = self._parser.get_method()
         if method == b"CONNECT":  # means to change the protocol by its name alone
-            raise Refused(400, "CONNECT is not supported.")
+            raise HttpError(400, "CONNECT is not supported.")
         head = [b"%b %b HTTP/%b" % (method, self._url, self._parser.get_http_version().encode())]
         head += [b"%b: %b" % header for header in self._headers if header[0] != b"upgrade"]
         self._parser = self._new_parser()
         return b"\r\n".join([*head, b"", rest])
 
     def _count(self, size_bytes: int) -> None:
-        """Count what has come of a request that is not whole. Raises Refused for too much."""
+        """Count what has come of a request that is not whole. Raises HttpError for too much."""
         is_new, self._is_new = self._is_new, False
         if self._reading is HEAD:
             if not is_new:
                 self._head_bytes += size_bytes
             elif self._request is not None:  # the first head has had its time since the beginning
-                self._patience.begin(self._loop.time())
+                self._deadlines.begin(self._loop.time())
             check_part(self._head_bytes, self._url)
         elif is_new:
-            self._patience.begin(self._loop.time())
+            self._deadlines.begin(self._loop.time())
         else:
             self._wire_bytes += size_bytes
             if self._wire_bytes > CHUNKING_BYTES + (CHUNKING_FACTOR + 1) * self._body_bytes:
-                raise Refused(400, "Invalid chunks: too much between them")
+                raise HttpError(400, "Invalid chunks: too much between them")
 
     def _throw_away(self, data: bytes) -> None:
         self._body_bytes += len(data)
@@ -268,7 +275,7 @@ class Connection(asyncio.Protocol):
         self._headers.append((name, value))
 
     def on_headers_complete(self) -> None:
-        """For the parser: the head is whole. Raises Refused for one that is not served."""
+        """For the parser: the head is whole. Raises HttpError for one that is not served."""
         parser, headers = self._parser, self._headers
         if not self._is_new:
             check_size(self._url, headers)
@@ -286,7 +293,7 @@ class Connection(asyncio.Protocol):
             query=target.query or b"",
             headers=headers,
             keep_alive=(
-                version != "1.0" and parser.should_keep_alive() and not self._patience.is_stopping
+                version != "1.0" and parser.should_keep_alive() and not self._deadlines.is_stopping
             ),
             expects_continue=self._expects_continue and version != "1.0",
         )
@@ -296,14 +303,14 @@ class Connection(asyncio.Protocol):
         self._body_bytes = self._wire_bytes = 0
 
     def on_body(self, body: bytes) -> None:
-        """For the parser: a part of the body. Raises Refused where there is no room for it."""
+        """For the parser: a part of the body. Raises HttpError where there is no room for it."""
         size_bytes = len(body)
         self._body_bytes += size_bytes
         request = self._request
         assert request is not None
         if request.is_answered:
             if self._body_bytes > DRAIN_BYTES:
-                raise Refused(413, "Request body too large")
+                raise HttpError(413, "Request body too large")
             return
         if request.status:
             self._release()  # nobody keeps what comes behind an answer, nor what came before it
@@ -311,7 +318,7 @@ class Connection(asyncio.Protocol):
         self._held_bytes += size_bytes
         self.all.body_bytes += size_bytes
         if self.all.body_bytes > self.all.max_body_bytes:
-            raise Refused(503, UNAVAILABLE)
+            raise HttpError(503, UNAVAILABLE)
         request.receive(body)
         if self._body_bytes > AHEAD_BYTES and not request.is_awaited:
             self._pause_reading()
@@ -324,7 +331,7 @@ class Connection(asyncio.Protocol):
         request = self._request
         assert request is not None
         if request.is_answered:
-            self._patience.begin(self._loop.time())
+            self._deadlines.begin(self._loop.time())
         else:
             request.complete()
 
@@ -397,7 +404,7 @@ class Connection(asyncio.Protocol):
             return
         self._server.total_requests += 1
         if self._reading is BETWEEN or self._reading is OVER:
-            self._patience.begin(self._loop.time())
+            self._deadlines.begin(self._loop.time())
         if not request.keep_alive:
             self._end(request)
         if self._held_bytes and not self._waiting:
@@ -435,37 +442,33 @@ class Connection(asyncio.Protocol):
         """Refuse or cut off a client that has kept the connection waiting for too long."""
         if not self.is_connected:
             return  # the TLS handshake, which is not over, has a deadline of its own
-        if self._patience.is_stuck(now_s, self.transport):
+        if self._deadlines.is_stuck(now_s, self.transport):
             self.transport.abort()
         elif self._reading is not BODY and not self._is_idle():
             return  # it is the client that waits
         elif self._reading is not OVER and self._is_paused:
-            self._patience.begin(now_s)  # so it does here
-        else:
-            self._follow(self._patience.judge(now_s, self._reading, self._body_bytes))
+            self._deadlines.begin(now_s)  # so it does here
+        elif self._deadlines.is_over(now_s, self._reading, self._body_bytes):
+            self._end_late(now_s)
 
-    def _follow(self, verdict: DeadlineCheck) -> None:
-        match verdict:
-            case DeadlineCheck.STAYS:
-                return
-            case DeadlineCheck.LATE:
-                self._refuse(Refused(408, LATE))
-            case DeadlineCheck.STOPPED:
-                self._refuse(Refused(503, STOPPING))
-            case DeadlineCheck.CLOSED if not self.transport.is_closing():
-                self.transport.close()
-            case _:
-                self.transport.abort()
+    def _end_late(self, now_s: float) -> None:
+        if self._reading is HEAD or self._reading is BODY:
+            has_stopped = self._deadlines.has_stopped(now_s)
+            self._refuse(HttpError(503, STOPPING) if has_stopped else HttpError(408, LATE))
+        elif self._reading is BETWEEN and not self.transport.is_closing():
+            self.transport.close()
+        else:
+            self.transport.abort()
 
     def _hear_out(self) -> None:
         """Throw away what still comes, for a while."""
         self._reading = OVER
         self._body_bytes = 0
-        self._patience.begin(self._loop.time())
-        if not self._patience.is_stopping:
+        self._deadlines.begin(self._loop.time())
+        if not self._deadlines.is_stopping:
             self.transport.linger()
 
-    def _refuse(self, refused: Refused) -> None:
+    def _refuse(self, refused: HttpError) -> None:
         """Tell the client, read nothing more, and end the connection.
 
         Tell nothing while an earlier request awaits its answer, or has had part of it: the client
@@ -504,13 +507,12 @@ class Connection(asyncio.Protocol):
         request.keep_alive = False
         return True
 
-    def _write_refusal(self, refused: Refused, request_id: str = "") -> None:
-        extra = refused.headers
-        answer = refusal(refused.status, refused.message, request_id or find_request_id(()), *extra)
+    def _write_refusal(self, refused: HttpError, request_id: str = "") -> None:
+        answer = refusal(refused, request_id or find_request_id(()))
         self.transport.write(STATUS_LINES[refused.status] + self.common_headers + answer)
 
 
-def _refusal(cause: BaseException | None) -> Refused:
+def _refusal(cause: BaseException | None) -> HttpError:
     if isinstance(cause, MemoryError):
-        return Refused(503, UNAVAILABLE)
-    return cause if isinstance(cause, Refused) else Refused(400, MALFORMED)
+        return HttpError(503, UNAVAILABLE)
+    return cause if isinstance(cause, HttpError) else HttpError(400, MALFORMED)

@@ -1,4 +1,4 @@
-"""All connections of a process: how many there may be, what they hold, and who looks after them.
+"""All connections of a process: how many there may be, what they hold, and how long they may take.
 
 One timer looks at all of them in turn: a timer for each request would cost more than a list's page.
 """
@@ -115,7 +115,7 @@ MIB = 1024 * 1024
 
 
 class Watched(Protocol):
-    """A connection that is looked after."""
+    """A connection that is looked at about once a second."""
 
     def look(self, now_s: float) -> None:
         """Refuse or cut off a client that has kept the connection waiting for too long."""
@@ -265,23 +265,6 @@ class Reading(Enum):
     """Nothing that matters: no other request will be read."""
 
 
-class DeadlineCheck(Enum):
-    """What becomes of a connection."""
-
-    STAYS = auto()
-    CLOSED = auto()
-    """Nothing was asked."""
-
-    LATE = auto()
-    """A request has come in part, and taken too long."""
-
-    STOPPED = auto()
-    """A request has come in part, and there is no more time for it, as the service stops."""
-
-    CUT = auto()
-    """There was time enough to read the last answer."""
-
-
 class Deadlines:
     """What the one connection was granted, by the clock of the event loop, in seconds."""
 
@@ -321,27 +304,23 @@ class Deadlines:
         self._since_s = self._progress_s = now_s
         self._seen_bytes = 0
 
-    def judge(self, now_s: float, reading: Reading, body_bytes: int) -> DeadlineCheck:
-        """Return what becomes of a connection that is in the middle of this, and answers nothing."""
-        waited_s = now_s - self._since_s
-        if reading is Reading.OVER:
-            return (
-                DeadlineCheck.CUT
-                if self.is_stopping or waited_s >= LINGER_S
-                else DeadlineCheck.STAYS
-            )
-        if reading is Reading.BETWEEN:
-            limit_s = self._client_s if self._is_new else self._idle_s
-            return DeadlineCheck.CLOSED if waited_s >= limit_s else DeadlineCheck.STAYS
+    def has_stopped(self, now_s: float) -> bool:
+        """Whether the service stops, and has waited long enough for what has come in part."""
         # A timer may be early by the millisecond that the loop counts in.
-        if self._stop_s is not None and now_s - self._stop_s > STOP_S - 0.01:
-            return DeadlineCheck.STOPPED
-        is_late = (
-            waited_s >= self._client_s
-            if reading is Reading.HEAD
-            else self._is_body_late(now_s, body_bytes)
-        )
-        return DeadlineCheck.LATE if is_late else DeadlineCheck.STAYS
+        return self._stop_s is not None and now_s - self._stop_s > STOP_S - 0.01
+
+    def is_over(self, now_s: float, reading: Reading, body_bytes: int) -> bool:
+        """Whether a connection has had its time that receives this and answers nothing."""
+        waited_s = now_s - self._since_s
+        match reading:
+            case Reading.OVER:
+                return self.is_stopping or waited_s >= LINGER_S
+            case Reading.BETWEEN:
+                return waited_s >= (self._client_s if self._is_new else self._idle_s)
+            case Reading.HEAD:
+                return self.has_stopped(now_s) or waited_s >= self._client_s
+            case Reading.BODY:
+                return self.has_stopped(now_s) or self._is_body_late(now_s, body_bytes)
 
     def _is_body_late(self, now_s: float, body_bytes: int) -> bool:
         if body_bytes != self._seen_bytes:

@@ -7,9 +7,8 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from enum import StrEnum
 from pathlib import Path
 
 import orjson
@@ -32,26 +31,18 @@ class Room:
     None is a disk that is somewhere else, which its own server looks after.
     """
 
-    def __init__(
-        self,
-        folder: Path | None,
-        *,
-        floor_bytes: int,
-        find_free_bytes: Callable[[Path], int] = free_bytes,
-    ) -> None:
+    def __init__(self, folder: Path | None, *, floor_bytes: int) -> None:
         self._folder = folder
         self._floor_bytes = floor_bytes
-        self._find_free_bytes = find_free_bytes
         self._look_at_s = 0.0
         self._is_low = False
 
-    def is_low(self, now_s: float | None = None) -> bool:
+    def is_low(self, now_s: float) -> bool:
         """Return whether less than the floor is free, as it was within the last second.
 
         `now_s` is on the clock of `time.perf_counter`. A disk that does not say counts as having
         room: what is wrong with it, its writes will tell.
         """
-        now_s = time.perf_counter() if now_s is None else now_s
         if now_s >= self._look_at_s:
             self._look_at_s = now_s + LOOK_EVERY_S
             self._look()
@@ -67,7 +58,7 @@ class Room:
             return
         was_low = self._is_low
         try:
-            self._is_low = self._find_free_bytes(self._folder) < self._floor_bytes
+            self._is_low = free_bytes(self._folder) < self._floor_bytes
         except OSError:
             self._is_low = False
         if self._is_low and not was_low:
@@ -81,6 +72,7 @@ class Room:
 
 
 ALIVE = b'{"status":"ok"}'
+OK, FAILED = "ok", "failed"
 
 PROBE_S = 2.0
 """What takes longer than this is not ready."""
@@ -89,28 +81,15 @@ KEEP_S = 1.0
 """How long an answer is given again: probing, by however many, costs one look a second."""
 
 
-class Check(StrEnum):
-    """How a thing that readiness depends on fares."""
-
-    OK = "ok"
-    FAILED = "failed"
-
-
 class HealthCheck:
-    """Looks whether the store can be read and written, and whether its disk has room.
+    """Looks whether the store can be read and written, and whether its disk has room."""
 
-    `clock` counts seconds.
-    """
-
-    def __init__(
-        self, store: Store, room: Room, *, clock: Callable[[], float] = time.monotonic
-    ) -> None:
+    def __init__(self, store: Store, room: Room) -> None:
         self._store = store
         self._room = room
-        self._clock = clock
         # A thread of its own: what hangs on a dead disk must not take those that parse bodies.
         self._thread = ThreadPoolExecutor(1, "readiness")
-        self._look: asyncio.Task[Mapping[str, Check]] | None = None
+        self._look: asyncio.Task[Mapping[str, str]] | None = None
         self._keep_until_s = 0.0
 
     async def live(self, request: Request) -> None:
@@ -118,29 +97,24 @@ class HealthCheck:
         request.respond(200, ALIVE)
 
     async def ready(self, request: Request) -> None:
-        """Say, with 200 or 503, whether requests can be served, as of the last second."""
-        checks = await self.find_checks()
-        is_ready = Check.FAILED not in checks.values()
+        """Say, with 200 or 503, whether requests can be served, as of the last second.
+
+        One looks for all who ask.
+        """
+        if self._look is None or (self._look.done() and time.monotonic() >= self._keep_until_s):
+            self._look = asyncio.create_task(self._find())
+        checks = await asyncio.shield(self._look)
+        is_ready = FAILED not in checks.values()
         body = orjson.dumps({"status": "ready" if is_ready else "not ready", "checks": checks})
         request.respond(200 if is_ready else 503, body, [] if is_ready else [RETRY_AFTER])
 
-    async def find_checks(self) -> Mapping[str, Check]:
-        """Return what was found within the last second, looked at by one for all who ask."""
-        if self._look is None or (self._look.done() and self._clock() >= self._keep_until_s):
-            self._look = asyncio.create_task(self._find())
-        return await asyncio.shield(self._look)
-
-    async def _find(self) -> Mapping[str, Check]:
-        read, write = await asyncio.gather(_judge(self._read()), _judge(self._write()))
-        disk = Check.FAILED if self._room.is_low() else Check.OK
-        self._keep_until_s = self._clock() + KEEP_S
+    async def _find(self) -> Mapping[str, str]:
+        reading = asyncio.get_running_loop().run_in_executor(self._thread, self._store.ping)
+        writing = self._store.ping_write(deadline_s=PROBE_S)
+        read, write = await asyncio.gather(_judge(reading), _judge(writing))
+        disk = FAILED if self._room.is_low(time.perf_counter()) else OK
+        self._keep_until_s = time.monotonic() + KEEP_S
         return {"read": read, "write": write, "disk": disk}
-
-    async def _read(self) -> None:
-        await asyncio.get_running_loop().run_in_executor(self._thread, self._store.ping)
-
-    async def _write(self) -> None:
-        await self._store.ping_write(deadline_s=PROBE_S)
 
     async def close(self) -> None:
         """Nothing is looked at any more."""
@@ -150,10 +124,10 @@ class HealthCheck:
         self._thread.shutdown(wait=False, cancel_futures=True)
 
 
-async def _judge(probe: Awaitable[None]) -> Check:
+async def _judge(probe: Awaitable[None]) -> str:
     try:
         async with asyncio.timeout(PROBE_S):
             await probe
     except (ResumesError, TimeoutError):
-        return Check.FAILED
-    return Check.OK
+        return FAILED
+    return OK

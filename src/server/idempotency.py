@@ -51,17 +51,12 @@ def find_key(headers: Iterable[tuple[bytes, bytes]]) -> str | None:
 
     Raises InvalidArgument for one that is not 1 to 255 visible ASCII characters, and for several.
     """
-    found = None
-    for name, value in headers:
-        if name == b"idempotency-key":
-            if found is not None:
-                raise InvalidArgument("Invalid Idempotency-Key: send the header once")
-            found = value
-    return None if found is None else _text(found)
-
-
-def _text(value: bytes) -> str:
-    value = value.strip(b" \t")  # no part of a header's value (RFC 9110, 5.5)
+    values = [value for name, value in headers if name == b"idempotency-key"]
+    if not values:
+        return None
+    if len(values) > 1:
+        raise InvalidArgument("Invalid Idempotency-Key: send the header once")
+    value = values[0].strip(b" \t")  # no part of a header's value (RFC 9110, 5.5)
     if not FORM.fullmatch(value):
         raise InvalidArgument("Invalid Idempotency-Key: must be 1 to 255 visible ASCII characters")
     return value.decode("ascii")

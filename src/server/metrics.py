@@ -1,134 +1,48 @@
-"""What is counted while requests are answered, in memory that the processes of a server share.
+"""What a server counts, and GET /metrics: that in the Prometheus format (docs/operations.md, Metrics).
 
-That takes 0.3 µs a request. prometheus_client's multiprocess mode takes 3.6 µs, which is more than 3 % of
-reading a resume. A name has its places in `Counters`; how they become the Prometheus format is
-`exposition`'s.
+It is counted in memory that the processes of a server share, which takes 0.3 µs a request.
+prometheus_client's multiprocess mode takes 3.6 µs, which is more than 3 % of reading a resume. There
+are counts only: no account, no key, no name, no path.
 """
 
-import contextlib
-import fcntl
+import asyncio
+import ctypes
 import http
-import mmap
-import os
+import importlib.metadata
+import multiprocessing
+import platform
+import time
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from pathlib import Path
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple, TypeAlias
 
-from server.shared_memory import map_shared
+from prometheus_client import ProcessCollector
+from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
+from prometheus_client.metrics_core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    InfoMetricFamily,
+    Metric,
+)
 
-DOUBLE_BYTES = 8
-FILE_NAME = "metrics-{}"
+from resumes.errors import StoreError
+from resumes.store import Store
+from resumes.store.import_history import FileCount, count_files
+from resumes.store.importers import ImporterState, SeenImporter, count_waiting, list_importers
+from server.request import Request
 
+# Where everything is, counted from the beginning of a process's slot: a few values, then for each
+# operation a count for each status and a histogram of what its requests took, then other histograms.
 
-@dataclass(frozen=True, slots=True)
-class SharedCounters:
-    """A file for the counters of a supervisor's workers."""
-
-    path: Path
-    slot_count: int
-
-
-class Counters:
-    """The slots of a server, and the one of this process."""
-
-    def __init__(self, memory: mmap.mmap, *, size: int, slot: int, slot_count: int) -> None:
-        self._memory = memory
-        self._all = memoryview(memory).cast("d")
-        self._size = size
-        self._slot_count = slot_count
-        self.mine = self._all[slot * size : (slot + 1) * size]
-        """The places of this process; only it writes there."""
-        self._lock: int | None = None
-
-    @classmethod
-    def alone(cls, size: int) -> "Counters":
-        """Counters of `size` places, at zero, for a server of one process."""
-        return cls(mmap.mmap(-1, size * DOUBLE_BYTES), size=size, slot=0, slot_count=1)
-
-    @classmethod
-    def share(cls, shared: SharedCounters, size: int) -> "Counters":
-        """Take a slot that no living process has, with what its last owner counted.
-
-        Raises OSError, BlockingIOError among them when all slots are taken.
-        """
-        memory = map_shared(shared.path, shared.slot_count * size * DOUBLE_BYTES)
-        # Opened after the memory was: closing any descriptor of a file drops a process's locks.
-        descriptor = os.open(shared.path, os.O_RDWR | os.O_CLOEXEC)
-        try:
-            slot = _lock_free_slot(descriptor, shared.slot_count)
-        except OSError:
-            os.close(descriptor)
-            raise
-        counters = cls(memory, size=size, slot=slot, slot_count=shared.slot_count)
-        counters._lock = descriptor
-        return counters
-
-    def sums(self) -> Sequence[float]:
-        """Return each place added up over all slots."""
-        size = self._size
-        slots = [self._all[at * size : (at + 1) * size] for at in range(self._slot_count)]
-        return [sum(places) for places in zip(*slots, strict=True)]
-
-    def close(self) -> None:
-        """Free the slot for another process. Safe to call twice."""
-        if self._lock is not None:
-            os.close(self._lock)
-            self._lock = None
-
-
-def _lock_free_slot(descriptor: int, slot_count: int) -> int:
-    """Lock and return the first slot whose byte nobody has locked, until this process ends."""
-    for slot in range(slot_count):
-        with contextlib.suppress(BlockingIOError, PermissionError):  # as POSIX lets systems say
-            fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, slot)
-            return slot
-    raise BlockingIOError(f"All {slot_count} slots for metrics are taken")
-
-
-@contextlib.contextmanager
-def shared_counters(folder: Path, *, workers: int) -> Iterator[SharedCounters]:
-    """Make a file for the counters of this process's workers, and remove it after the block.
-
-    Files that killed supervisors left there go as well. A slot more than there are workers, for
-    a successor that starts before its predecessor has ended. Raises OSError.
-    """
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    _remove_abandoned(folder)
-    path = folder / FILE_NAME.format(os.getpid())
-    path.unlink(missing_ok=True)  # of a process that had our id
-    try:
-        yield SharedCounters(path, workers + 1)
-    finally:
-        path.unlink(missing_ok=True)
-
-
-def _remove_abandoned(folder: Path) -> None:
-    for path in folder.glob(FILE_NAME.format("*")):
-        owner = path.name.rpartition("-")[2]
-        if owner.isdigit() and not _is_running(int(owner)):
-            path.unlink(missing_ok=True)
-
-
-def _is_running(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
-
+STARTED, CONNECTIONS, WAITING_WRITES, DROPPED_LINES, FIRST_OPERATION = range(5)
 
 OPERATIONS = ("list", "create", "get", "delete", "pdf", "health", "ready", "metrics", "")
 """All that can be asked for, by the names of `Request.operation`; last what is none of these."""
 
-STATUSES = tuple(map(int, http.HTTPStatus))
-"""The statuses that are counted each on its own,"""
-
-OTHERS = len(STATUSES)
-"""the place behind them is for requests whose client left before an answer."""
+STATUS_AT = {status: at for at, status in enumerate([*map(int, http.HTTPStatus), 0])}
+"""Where in an operation a status is; 0 is that of requests whose client left before an answer."""
 
 SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 """Upper bounds of what requests and commits take."""
@@ -137,121 +51,279 @@ WRITES = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0)
 """Upper bounds of the writes in a batch."""
 
 
-class Spread(NamedTuple):
+class Histogram(NamedTuple):
     """The places of a histogram: one for each bound, one for what is above them all, the sum."""
 
     at: int
     bounds: Sequence[float]
 
     @property
-    def sum_at(self) -> int:
-        """The place of the sum."""
-        return self.at + len(self.bounds) + 1
-
-    @property
     def end(self) -> int:
-        """The first place behind it."""
-        return self.sum_at + 1
+        """The first place behind it; the sum is the last one before."""
+        return self.at + len(self.bounds) + 2
+
+    def observe(self, places: "memoryview[float]", value: float) -> None:
+        """Count the value."""
+        places[self.at + bisect_left(self.bounds, value)] += 1.0
+        places[self.end - 1] += value
+
+    def read(self, sums: Sequence[float]) -> tuple[list[tuple[str, float]], float]:
+        """Return each upper bound with the count of what is at or below it, and the sum."""
+        below = 0.0
+        buckets = []
+        for at, bound in enumerate([*map(str, self.bounds), "+Inf"], self.at):
+            below += sums[at]
+            buckets.append((bound, below))
+        return buckets, sums[self.end - 1]
 
 
-class Places:
-    """Where everything is, counted from the beginning of a slot."""
+DURATIONS = Histogram(len(STATUS_AT), SECONDS)
+"""Within an operation."""
 
-    started = 0
-    """Requests that have begun."""
-    connections = 1
-    waiting_writes = 2
-    dropped_lines = 3
-    requests = 4
-    """For each operation, for each status and the others: requests that are over."""
+SUM_AT = DURATIONS.end - 1
+OPERATION_AT = {
+    name: FIRST_OPERATION + number * DURATIONS.end for number, name in enumerate(OPERATIONS)
+}
+COMMITS = Histogram(FIRST_OPERATION + len(OPERATIONS) * DURATIONS.end, SECONDS)
+BATCHES = Histogram(COMMITS.end, WRITES)
+SIZE = BATCHES.end
 
-    durations: Sequence[Spread]
-    """For each operation."""
-
-    def __init__(self) -> None:
-        end = self.requests + len(OPERATIONS) * (OTHERS + 1)
-        durations = []
-        for _ in OPERATIONS:
-            durations.append(Spread(end, SECONDS))
-            end = durations[-1].end
-        self.durations = durations
-        self.commits = Spread(end, SECONDS)
-        self.batches = Spread(self.commits.end, WRITES)
-        self.size = self.batches.end
-
-    def requests_of(self, operation: int, status: int) -> int:
-        """Return the place for the operation of this number and the status of that."""
-        return self.requests + operation * (OTHERS + 1) + status
+Memory: TypeAlias = ctypes.Array[ctypes.c_double]
 
 
-PLACES = Places()
-
-
-class _Of(NamedTuple):
-    """The places of one operation, as they are needed for every request."""
-
-    by_status: dict[int, int]
-    others: int
-    durations: int
-    sum: int
+def share_memory(processes: int) -> Memory:
+    """Return memory for the counters of so many processes, which goes to them when they are spawned."""
+    return multiprocessing.get_context("spawn").RawArray(ctypes.c_double, processes * SIZE)
 
 
 class Metrics:
-    """Counts. Requests belong to the event loop's thread, batches to a writer thread's."""
+    """Counts. Requests belong to the event loop's thread, batches to a writer thread's.
 
-    def __init__(self, counters: Counters) -> None:
-        self.counters = counters
-        self._mine = counters.mine
-        self._of = {name: _places_of(number) for number, name in enumerate(OPERATIONS)}
-        self._of_none = self._of[""]
+    `slot` says which part of the `memory` that it shares is this process's, and of nobody else
+    who lives; what its last owner counted is kept. Without a `memory` it counts for itself alone.
+    """
+
+    def __init__(self, memory: Memory | None = None, slot: int = 0) -> None:
+        self.is_alone = memory is None
+        own = (ctypes.c_double * SIZE)() if memory is None else memory
+        self._all = memoryview(own).cast("B").cast("d")
+        self._mine = mine = self._all[slot * SIZE : (slot + 1) * SIZE]
         # What a predecessor in this slot had begun or held went with it.
-        self._mine[PLACES.started] = self._finished()
-        self._dropped_before = self._mine[PLACES.dropped_lines]
-        for place in (PLACES.connections, PLACES.waiting_writes):
-            self._mine[place] = 0.0
-
-    def _finished(self) -> float:
-        return sum(self._mine[PLACES.requests : PLACES.durations[0].at])
+        mine[STARTED] = _count_finished(mine)
+        mine[CONNECTIONS] = mine[WAITING_WRITES] = 0.0
+        self._dropped_before = mine[DROPPED_LINES]
 
     def begin(self) -> None:
         """Count a request that has begun; `end` is called for each once."""
-        self._mine[0] += 1.0
+        self._mine[STARTED] += 1.0
 
     @property
     def started(self) -> float:
         """How many requests have begun."""
-        return self._mine[PLACES.started]
+        return self._mine[STARTED]
 
     def end(self, operation: str, status: int, took_s: float) -> None:
         """Count a request that is over, by its status; 0: its client left before an answer."""
-        mine = self._mine
-        of = self._of.get(operation, self._of_none)
-        mine[of.by_status.get(status, of.others)] += 1.0
-        mine[of.durations + bisect_left(SECONDS, took_s)] += 1.0
-        mine[of.sum] += took_s
+        mine, at = self._mine, OPERATION_AT[operation]
+        mine[at + STATUS_AT[status]] += 1.0
+        mine[at + DURATIONS.at + bisect_left(SECONDS, took_s)] += 1.0
+        mine[at + SUM_AT] += took_s
 
     def observe_batch(self, writes: int, took_s: float) -> None:
         """Count a batch of writes that was committed, or failed."""
-        _observe(self._mine, PLACES.batches, writes)
-        _observe(self._mine, PLACES.commits, took_s)
+        BATCHES.observe(self._mine, writes)
+        COMMITS.observe(self._mine, took_s)
 
     def put(self, *, connections: int, waiting_writes: int, dropped_lines: int) -> None:
         """Set a value as it is at this moment, for whichever process is asked."""
-        self._mine[PLACES.connections] = connections
-        self._mine[PLACES.waiting_writes] = waiting_writes
-        self._mine[PLACES.dropped_lines] = self._dropped_before + dropped_lines
+        self._mine[CONNECTIONS] = connections
+        self._mine[WAITING_WRITES] = waiting_writes
+        self._mine[DROPPED_LINES] = self._dropped_before + dropped_lines
+
+    def sums(self) -> Sequence[float]:
+        """Return each place added up over all processes."""
+        slots = [self._all[at : at + SIZE] for at in range(0, len(self._all), SIZE)]
+        return [sum(places) for places in zip(*slots, strict=True)]
 
 
-def _observe(places: "memoryview[float]", spread: Spread, value: float) -> None:
-    places[spread.at + bisect_left(spread.bounds, value)] += 1.0
-    places[spread.sum_at] += value
+def _count_finished(places: Sequence[float]) -> float:
+    return sum(sum(places[at : at + DURATIONS.at]) for at in OPERATION_AT.values())
 
 
-def _places_of(operation: int) -> _Of:
-    durations = PLACES.durations[operation]
-    return _Of(
-        {status: PLACES.requests_of(operation, at) for at, status in enumerate(STATUSES)},
-        PLACES.requests_of(operation, OTHERS),
-        durations.at,
-        durations.sum_at,
+KEEP_S = 10.0
+"""How long what the store knows is given again,"""
+
+KEEP_TIMES = 100
+"""and so many times as long as it took, so that counting a large ledger costs one part in 100."""
+
+WITHIN_S = 5.0
+"""How long an answer waits for the store; after that it goes without what the store knows."""
+
+
+class StoreFigures:
+    """What the store knows about files and importers, read in a thread and kept for a while."""
+
+    def __init__(self, store: Store, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._store = store
+        self._clock = clock
+        self._thread = ThreadPoolExecutor(1, "figures")
+        self._reading: asyncio.Future[None] | None = None
+        self._keep_until_s = 0.0
+        self.tallies: Sequence[FileCount] = ()
+        self.importers: Sequence[SeenImporter] = ()
+
+    async def refresh(self) -> None:
+        """Make them as new as they have to be, or as new as can be had within a few seconds."""
+        if self._clock() >= self._keep_until_s and (self._reading is None or self._reading.done()):
+            loop = asyncio.get_running_loop()
+            self._reading = loop.run_in_executor(self._thread, self._read)
+        if self._reading is not None:
+            await asyncio.wait([self._reading], timeout=WITHIN_S)
+            if self._reading.done():
+                self._reading.result()
+
+    def _read(self) -> None:
+        began_s = self._clock()
+        try:
+            self.tallies = count_files(self._store)
+            self.importers = list_importers(self._store)
+        except StoreError:
+            # What cannot be known is not told: a zero would look like an answer.
+            self.tallies = self.importers = ()
+        now_s = self._clock()
+        self._keep_until_s = now_s + max(KEEP_S, (now_s - began_s) * KEEP_TIMES)
+
+    async def close(self) -> None:
+        """Nothing is read any more, so the store may be closed."""
+        if self._reading is not None:
+            await asyncio.wait([self._reading], timeout=WITHIN_S)
+        self._thread.shutdown(wait=False, cancel_futures=True)
+
+
+class Exposition:
+    """Answers with all metrics of a server, whichever of its processes is asked.
+
+    `sample` is called before each answer and puts what is so at this moment.
+    """
+
+    def __init__(self, metrics: Metrics, store: Store, *, sample: Callable[[], None]) -> None:
+        self._metrics = metrics
+        self.figures = StoreFigures(store)
+        self._sample = sample
+        self._engine = store.engine_info
+        self._process = ProcessCollector(registry=None)
+
+    async def __call__(self, request: Request) -> None:
+        """Answer with the metrics."""
+        await self.figures.refresh()
+        self._sample()
+        body = generate_latest(self)
+        headers = [
+            (b"content-type", CONTENT_TYPE_PLAIN_0_0_4.encode()),
+            (b"cache-control", b"no-store"),
+            (b"x-content-type-options", b"nosniff"),
+        ]
+        await request.respond_file(body, headers)
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield every family of metrics; what the system knows of a process, if that is all."""
+        sums = self._metrics.sums()
+        yield _build_info(self._engine)
+        yield from _iter_request_metrics(sums)
+        yield from _iter_write_metrics(sums)
+        yield GaugeMetricFamily("resumes_connections", "Open connections.", sums[CONNECTIONS])
+        yield CounterMetricFamily(
+            "resumes_log_lines_dropped",
+            "Log lines that could not be written.",
+            sums[DROPPED_LINES],
+        )
+        yield from _iter_file_metrics(self.figures.tallies)
+        yield from _iter_importer_metrics(self.figures.importers)
+        if self._metrics.is_alone:
+            yield from self._process.collect()
+
+
+def _build_info(engine: Mapping[str, str]) -> Metric:
+    info = {
+        "version": importlib.metadata.version("resume-service"),
+        "python": platform.python_version(),
+        **engine,
+    }
+    return InfoMetricFamily("resumes_build", "What is running.", value=info)
+
+
+ALWAYS_THERE = frozenset({500, 503})
+"""Statuses that have a series before the first of them: what begins at 1 has not grown, and an
+alert on growth would miss it."""
+
+
+def _iter_request_metrics(sums: Sequence[float]) -> Iterator[Metric]:
+    requests = CounterMetricFamily(
+        "resumes_requests", "Finished requests.", labels=["operation", "status"]
+    )
+    durations = HistogramMetricFamily(
+        "resumes_request_duration_seconds",
+        "Time from a request's head to the end of its response.",
+        labels=["operation"],
+    )
+    for name, begin in OPERATION_AT.items():
+        operation = name or "other"
+        for status, at in STATUS_AT.items():
+            count = sums[begin + at]
+            if count or status in ALWAYS_THERE:
+                requests.add_metric([operation, str(status or "other")], count)
+        durations.add_metric([operation], *DURATIONS.read(sums[begin : begin + DURATIONS.end]))
+    yield requests
+    yield durations
+    yield GaugeMetricFamily(
+        "resumes_requests_in_flight",
+        "Requests being processed.",
+        max(0.0, sums[STARTED] - _count_finished(sums)),
+    )
+    yield CounterMetricFamily(
+        "resumes_quota_refusals",
+        "Creates refused because the account is full.",
+        sums[OPERATION_AT["create"] + STATUS_AT[403]],
+    )
+    yield CounterMetricFamily(
+        "resumes_rate_limited",
+        "Requests refused because their key made too many.",
+        sum(sums[begin + STATUS_AT[429]] for begin in OPERATION_AT.values()),
+    )
+
+
+def _iter_write_metrics(sums: Sequence[float]) -> Iterator[Metric]:
+    yield HistogramMetricFamily(
+        "resumes_commit_duration_seconds",
+        "Time from the start of a batch to its commit.",
+        *COMMITS.read(sums),
+    )
+    yield HistogramMetricFamily("resumes_commit_writes", "Writes per commit.", *BATCHES.read(sums))
+    yield GaugeMetricFamily(
+        "resumes_writes_waiting", "Writes waiting in the queue.", sums[WAITING_WRITES]
+    )
+
+
+def _iter_file_metrics(tallies: Sequence[FileCount]) -> Iterator[Metric]:
+    files = GaugeMetricFamily(
+        "resumes_import_files",
+        "Files that importers processed, by outcome and reason.",
+        labels=["outcome", "reason"],
+    )
+    for tally in tallies:
+        files.add_metric([tally.outcome, tally.reason or ""], tally.files)
+    yield files
+
+
+def _iter_importer_metrics(importers: Sequence[SeenImporter]) -> Iterator[Metric]:
+    live = [seen.importer for seen in importers if seen.is_live]
+    states = GaugeMetricFamily("resumes_importers", "Importers, by state.", labels=["state"])
+    for state in ImporterState:
+        states.add_metric([state], sum(importer.state is state for importer in live))
+    states.add_metric(["silent"], len(importers) - len(live))
+    yield states
+    yield GaugeMetricFamily(
+        "resumes_import_files_waiting",
+        "Files waiting in watched folders.",
+        count_waiting(importers),
     )

@@ -27,7 +27,7 @@ from resumes.rendering.page import file_name
 from resumes.store import Store, stored_resumes
 from resumes.store.api_keys import KeyHolder
 from resumes.store.stored_resumes import StoredResume
-from server.request import RETRY_AFTER, ClientGone, Headers, HttpError, Request
+from server.request import ClientGone, Headers, HttpError, Request
 from server.routes import check_plan
 
 logger = logging.getLogger("resumes.server")
@@ -65,7 +65,7 @@ class PdfRoute:
             request.respond_not_modified([(b"etag", tag), *_CACHED])
             return
         if self._waiting >= MAX_WAITING:
-            raise HttpError(503, BUSY, [RETRY_AFTER])
+            raise HttpError(503, BUSY)
         self._waiting += 1
         try:
             loop = asyncio.get_running_loop()

@@ -1,7 +1,7 @@
 """How often a key may ask: token buckets of a minute, an hour and a day (docs/api.md, Rate limits).
 
 A bucket of N tokens fills by N in its window, evenly. A request takes one token of each, or is
-refused and takes none. The buckets are in `server.rate_limits`, so that all workers and servers of
+refused and takes none. The buckets are in a file that is mapped, so that all workers and servers of
 a home on one machine count together, and a read costs no write to the store (pitfalls R2).
 
 Having the buckets to oneself takes longer than counting. So where requests of a key follow each
@@ -16,6 +16,7 @@ import fcntl
 import functools
 import hashlib
 import math
+import mmap
 import os
 import time
 from collections.abc import Callable
@@ -27,7 +28,6 @@ from resumes.errors import StoreUnavailable
 from resumes.settings import Settings
 from resumes.store.api_keys import KeyHolder, PlanRates
 from server.request import Request, error_body
-from server.shared_memory import map_shared
 
 LAYOUT = 1
 """Part of the file's name, so that programs of two layouts never share one."""
@@ -40,7 +40,7 @@ WORD_BYTES = 8
 PROBES = 16
 """So many slots, side by side, a key may be in."""
 
-PATIENCE_S = 1.0
+LOCK_TIMEOUT_S = 1.0
 """How long a request waits for the table at most. Others have it for microseconds, and on a busy
 machine for as long as they are not given a processor within; longer only if they were stopped."""
 
@@ -69,8 +69,9 @@ def find_boot(boot_id: Path = BOOT_ID) -> int:
 
 
 class Buckets:
-    """The table in the file at `path`, which is made if need be. Raises OSError.
+    """The table in the file at `path`, mapped by every process that counts. Raises OSError.
 
+    The file is for its owner alone, as is its folder if that is made here. A new one holds zeros.
     `words` are its numbers. They are read at any time, and written between `lock` and `unlock`.
     """
 
@@ -80,14 +81,24 @@ class Buckets:
         *,
         slots: int = SLOTS,
         boot: int | None = None,
-        timeout_s: float = PATIENCE_S,
+        timeout_s: float = LOCK_TIMEOUT_S,
     ) -> None:
         self._slots = slots
         self._timeout_s = timeout_s
-        self._map = map_shared(path, (slots + 1) * WORDS * WORD_BYTES)
-        self._descriptor = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+        path.parent.mkdir(mode=0o700, exist_ok=True)
+        flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+        self._descriptor = os.open(path, flags, 0o600)
+        size_bytes = (slots + 1) * WORDS * WORD_BYTES
+        try:
+            if os.fstat(self._descriptor).st_size < size_bytes:
+                # Whole now: memory beyond a file's end, or that finds no disk later, ends a process.
+                os.posix_fallocate(self._descriptor, 0, size_bytes)
+            self._map = mmap.mmap(self._descriptor, size_bytes)
+        except OSError:
+            os.close(self._descriptor)
+            raise
         self.words = memoryview(self._map).cast("q")
-        self._is_patient = True
+        self._waits = True
         self._begin(find_boot() if boot is None else boot)
 
     def _begin(self, boot: int) -> None:
@@ -107,12 +118,12 @@ class Buckets:
         request: counting wrongly by one is better than answering nobody.
         """
         if _flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB):
-            self._is_patient = self._wait()
+            self._waits = self._wait()
         else:
-            self._is_patient = True
+            self._waits = True
 
     def _wait(self) -> bool:
-        deadline = time.monotonic() + (self._timeout_s if self._is_patient else 0)
+        deadline = time.monotonic() + (self._timeout_s if self._waits else 0)
         while time.monotonic() < deadline:
             time.sleep(NAP_S)
             if not _flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB):
@@ -417,8 +428,3 @@ def refuse_too_many(request: Request, wait_s: int) -> None:
     """Answer 429, and say when to come again."""
     body = error_body(429, REFUSAL, request_id=request.id, retryAfter=wait_s)
     request.respond(429, body, [(b"retry-after", b"%d" % wait_s)])
-
-
-def is_rate_limited(settings: Settings, *, is_loopback: bool) -> bool:
-    """Return whether requests are to be limited per key: as set, else when listening beyond loopback."""
-    return not is_loopback if settings.rate_limit is None else settings.rate_limit

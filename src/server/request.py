@@ -64,7 +64,7 @@ STATUS_LINES: Final = {
 }
 
 FILE_SLICE_BYTES: Final = 32 * 1024
-"""How much of a large answer is in our hands at once, for each client that asks for it."""
+"""How much of a large answer is in memory at once, for each client that asks for it."""
 
 # Answers hold personal data and depend on the key: no cache may keep them.
 _JSON: Final = (
@@ -77,13 +77,16 @@ _JSON: Final = (
 
 
 class HttpError(Exception):
-    """An error that only HTTP has: a path, a method, a content type."""
+    """An error that only HTTP has: a path, a method, a content type, a head that is not served.
+
+    `headers` are for its answer; a 503 says at least when to try again.
+    """
 
     def __init__(self, status: int, message: str = "", headers: Sequence[tuple[bytes, bytes]] = ()):
         super().__init__(status, message)
         self.status = status
         self.message = message or http.HTTPStatus(status).phrase
-        self.headers = headers
+        self.headers = headers or ([RETRY_AFTER] if status == 503 else [])
 
 
 class BodyTooLarge(TooLarge):
@@ -322,10 +325,10 @@ def error_body(
     return orjson.dumps(body)
 
 
-def refusal(status: int, message: str, request_id: str, *extra: tuple[bytes, bytes]) -> bytes:
+def refusal(error: HttpError, request_id: str) -> bytes:
     """Return the head, behind the common headers, and the body of an answer that ends its connection."""
-    body = error_body(status, message, request_id=request_id)
-    lines = [LINE % header for header in extra]
+    body = error_body(error.status, error.message, request_id=request_id)
+    lines = [LINE % header for header in error.headers]
     head = _JSON % (len(body), request_id.encode())
     return b"".join((head, *lines, CLOSE, b"\r\n", body))
 

@@ -9,7 +9,7 @@ import functools
 import re
 from collections.abc import Sequence
 
-from server.request import RETRY_AFTER, Headers
+from server.request import HttpError
 
 HEAD_BYTES = 64 * 1024
 """The largest head, its request line among it."""
@@ -25,66 +25,52 @@ ENCODED_STRUCTURE = re.compile(rb"%(?:2[ef]|5c|[01][0-9a-f]|7f)", re.IGNORECASE)
 """Dots, slashes, backslashes and control characters that hide in a path."""
 
 
-class Refused(Exception):
-    """A request that the application does not get to see; its connection ends with the answer."""
-
-    def __init__(self, status: int, message: str) -> None:
-        super().__init__(status, message)
-        self.status = status
-        self.message = message
-
-    @property
-    def headers(self) -> Headers:
-        """What its answer bears beside the headers of all errors."""
-        return [RETRY_AFTER] if self.status == 503 else []
-
-
 def check_head(version: str, target: bytes, headers: Sequence[tuple[bytes, bytes]]) -> None:
-    """Check that a complete head, of few enough bytes, is one that is served. Raises Refused.
+    """Check that a complete head, of few enough bytes, is one that is served. Raises HttpError.
 
     `headers` have names in lower case.
     """
     if len(target) > TARGET_BYTES:
         raise target_too_long()
     if len(headers) > MAX_FIELDS:
-        raise Refused(431, f"Too many header fields: at most {MAX_FIELDS}")
+        raise HttpError(431, f"Too many header fields: at most {MAX_FIELDS}")
     if version not in ("1.1", "1.0"):
-        raise Refused(400, f"HTTP/{version} is not supported: use HTTP/1.1")
+        raise HttpError(400, f"HTTP/{version} is not supported: use HTTP/1.1")
     _check_target(target)
     _check_fields(version, headers)
 
 
 def check_size(target: bytes, headers: Sequence[tuple[bytes, bytes]]) -> None:
-    """Check that the bytes of a complete head are few enough. Raises Refused."""
+    """Check that the bytes of a complete head are few enough. Raises HttpError."""
     # With ": " and a line break for each field, and what a request line has around its target.
     if len(target) + 16 + sum(len(name) + len(value) + 4 for name, value in headers) > HEAD_BYTES:
         raise head_too_large()
 
 
 def check_part(head_bytes: int, target: bytes) -> None:
-    """Check that what has come of a head may still become one that is served. Raises Refused."""
+    """Check that what has come of a head may still become one that is served. Raises HttpError."""
     if len(target) > TARGET_BYTES:
         raise target_too_long()
     if head_bytes > HEAD_BYTES:
         raise head_too_large()
 
 
-def target_too_long() -> Refused:
+def target_too_long() -> HttpError:
     """Return the answer to a request line that is too long."""
-    return Refused(414, f"Request line too long: the limit is {TARGET_BYTES + 16} bytes")
+    return HttpError(414, f"Request line too long: the limit is {TARGET_BYTES + 16} bytes")
 
 
-def head_too_large() -> Refused:
+def head_too_large() -> HttpError:
     """Return the answer to a head that is too large in all."""
-    return Refused(431, f"Request head too large: the limit is {HEAD_BYTES} bytes")
+    return HttpError(431, f"Request head too large: the limit is {HEAD_BYTES} bytes")
 
 
 def _check_target(target: bytes) -> None:
     # As a path: what names another host, or nothing in particular, has nothing to find here.
     if target[:1] != b"/" or b"#" in target:
-        raise Refused(400, "Invalid request target: it must be a path, as in /api/v1/resumes")
+        raise HttpError(400, "Invalid request target: it must be a path, as in /api/v1/resumes")
     if b"%" in target and ENCODED_STRUCTURE.search(target.partition(b"?")[0]):
-        raise Refused(400, "Invalid request target: an encoded dot, slash or control character")
+        raise HttpError(400, "Invalid request target: an encoded dot, slash or control character")
 
 
 def _check_fields(version: str, headers: Sequence[tuple[bytes, bytes]]) -> None:
@@ -93,12 +79,12 @@ def _check_fields(version: str, headers: Sequence[tuple[bytes, bytes]]) -> None:
         if name == b"host":
             hosts += 1
             if not _is_host(value):
-                raise Refused(400, "Invalid Host: it must be a name or an address")
+                raise HttpError(400, "Invalid Host: it must be a name or an address")
         elif name == b"transfer-encoding":
             codings += 1
             _check_coding(version, value, codings)
     if hosts != 1 and (hosts or version == "1.1"):
-        raise Refused(400, "Missing Host" if not hosts else "More than one Host")
+        raise HttpError(400, "Missing Host" if not hosts else "More than one Host")
 
 
 @functools.lru_cache(maxsize=64)  # a client always sends the same
@@ -108,6 +94,6 @@ def _is_host(value: bytes) -> bool:
 
 def _check_coding(version: str, coding: bytes, count: int) -> None:
     if version == "1.0" or count > 1:
-        raise Refused(400, "Invalid Transfer-Encoding: it takes HTTP/1.1, and may be sent once")
+        raise HttpError(400, "Invalid Transfer-Encoding: it takes HTTP/1.1, and may be sent once")
     if coding.lower() != b"chunked":
-        raise Refused(501, "Unsupported transfer coding: send chunked, or a Content-Length")
+        raise HttpError(501, "Unsupported transfer coding: send chunked, or a Content-Length")

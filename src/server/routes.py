@@ -1,9 +1,12 @@
 """The routes /api/v1/resumes and /api/v1/resumes/{id}: create, list, get, delete (docs/api.md)."""
 
+import asyncio
+import functools
 import hashlib
 import re
-from collections.abc import Coroutine
-from typing import Any
+from collections.abc import Callable, Coroutine, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Concatenate, Final, ParamSpec, TypeVar
 from urllib.parse import parse_qsl
 
 import orjson
@@ -19,19 +22,33 @@ from resumes.errors import (
 )
 from resumes.store import Store, creation, stored_resumes
 from resumes.store.api_keys import KeyHolder
-from resumes.store.creation import Created, IdempotencyKey, NewResume, Outcome
+from resumes.store.creation import Created, IdempotencyKey, NewResume
 from resumes.store.stored_resumes import DEFAULT_LIMIT, MAX_LIMIT
-from server.body import check_body_headers, run_aside
 from server.health import Room
 from server.idempotency import REPLAYED, InFlight, KeyedOutcomeUnknown, Turns, find_key
-from server.request import LINE, RETRY_AFTER, Request
+from server.request import LINE, RETRY_AFTER, BodyTooLarge, HttpError, Request
 
-THREAD_BYTES = 256 * 1024
+JSON_TYPE: Final = re.compile(
+    rb"application/(?:[a-z0-9!#$&^_.+-]+\+)?json[ \t]*(?:;.*)?", re.IGNORECASE | re.DOTALL
+)
+LIMIT: Final = re.compile("-?[0-9]+")
+DELETED: Final = b'{"success":true}'
+
+THREAD_BYTES: Final = 256 * 1024
 """Larger bodies are parsed in a thread: that takes milliseconds, in which others want answers."""
 
+ASIDE: Final = ThreadPoolExecutor(max_workers=2, thread_name_prefix="aside")
+"""Threads for work on large bodies. Few: they take turns with the event loop, which all wait for."""
 
-class CreateRoute:
-    """Creates resumes. Any plan may."""
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
+
+
+class Routes:
+    """The operations on all resumes of an account, and on one.
+
+    Unknown and foreign ids are NotFound. What ends in `_async` is for a store that is waited for.
+    """
 
     def __init__(
         self,
@@ -44,47 +61,83 @@ class CreateRoute:
         self._room = room
         self._turns = Turns()
 
-    def __call__(self, request: Request, holder: KeyHolder) -> Coroutine[Any, Any, None]:
-        """Return what stores the resume for good and tells the client its id.
+    def list(self, request: Request, holder: KeyHolder) -> None:
+        """Answer with the page that the request's query asks for.
+
+        Raises BusinessPlanRequired, and InvalidArgument for the query, in this order.
+        """
+        check_plan(holder)
+        cursor, limit = parse_query(request.query)
+        page = stored_resumes.list_page(self._store, holder.account_id, cursor=cursor, limit=limit)
+        request.respond(200, orjson.dumps(page.as_json(limit=limit)))
+
+    async def list_async(self, request: Request, holder: KeyHolder) -> None:
+        """Answer as `list` does."""
+        check_plan(holder)
+        cursor, limit = parse_query(request.query)
+        page = await stored_resumes.list_page_async(
+            self._store, holder.account_id, cursor=cursor, limit=limit
+        )
+        request.respond(200, orjson.dumps(page.as_json(limit=limit)))
+
+    def get(self, request: Request, holder: KeyHolder) -> None:
+        """Answer with the resume. Raises BusinessPlanRequired and NotFound, in this order."""
+        check_plan(holder)
+        stored = stored_resumes.get_resume(self._store, holder.account_id, _id(request))
+        request.respond(200, orjson.dumps(public_view(stored.document, self._format)))
+
+    async def get_async(self, request: Request, holder: KeyHolder) -> None:
+        """Answer as `get` does."""
+        check_plan(holder)
+        stored = await stored_resumes.get_resume_async(self._store, holder.account_id, _id(request))
+        request.respond(200, orjson.dumps(public_view(stored.document, self._format)))
+
+    async def delete(self, request: Request, holder: KeyHolder) -> None:
+        """Delete the resume for good, and tell the client. Any plan may. Raises NotFound."""
+        await stored_resumes.delete_resume_async(self._store, holder.account_id, _id(request))
+        request.respond(200, DELETED)
+
+    def create(self, request: Request, holder: KeyHolder) -> Coroutine[Any, Any, None]:
+        """Return what stores the resume for good and tells the client its id. Any plan may.
 
         A repeat of an Idempotency-Key makes no resume: the client has the first answer again.
         Raises what stands in the way, now if the head of the request says so.
         """
         self._room.check(request.began_s)
         check_body_headers(request.headers, max_bytes=self._format.max_bytes)
-        return self._answer(request, holder)
+        return self._create(request, holder)
 
-    async def _answer(self, request: Request, holder: KeyHolder) -> None:
+    async def _create(self, request: Request, holder: KeyHolder) -> None:
         body = await request.read_body(self._format.max_bytes)
         key = find_key(request.headers)
-        parsed = await self._parse(body)
+        parsed = await _work_on(body, analyzer.parse, self._format)
         if key is None:
-            created = await self._create(holder, NewResume(parsed))
+            created = await self._store_new(holder, NewResume(parsed))
         else:
-            used = IdempotencyKey(key, await _sha256(body))
-            created = await self._create_once(request, holder, used, parsed)
-        extra = REPLAYED if created.replayed else ()
-        request.respond(201, _body(created.id, parsed), extra)
+            used = IdempotencyKey(key, await _work_on(body, _digest))
+            created = await self._store_once(request, holder, used, parsed)
+        answer = b'{"id":"%b"}' % created.id.encode()
+        if parsed.warnings:
+            answer = orjson.dumps({"id": created.id, "warnings": parsed.warnings})
+        request.respond(201, answer, REPLAYED if created.replayed else ())
 
-    async def _parse(self, body: bytes) -> analyzer.Resume:
-        if len(body) > THREAD_BYTES:
-            return await run_aside(analyzer.parse, body, self._format)
-        return analyzer.parse(body, self._format)
-
-    async def _create(self, holder: KeyHolder, new: NewResume, **options: float) -> Created:
+    async def _store_new(self, holder: KeyHolder, new: NewResume, **options: float) -> Created:
         try:
             outcome = await creation.create_async(self._store, holder.account_id, new, **options)
         except NotFound:
             raise InvalidKey from None  # the account was deleted since its key was looked up
-        return _created(outcome)
+        if isinstance(outcome, Exception):
+            raise outcome
+        assert isinstance(outcome, Created)  # without a digest it cannot be a duplicate
+        return outcome
 
-    async def _create_once(
+    async def _store_once(
         self, request: Request, holder: KeyHolder, used: IdempotencyKey, parsed: analyzer.Resume
     ) -> Created:
         new = NewResume(parsed, idempotency=used)
         try:
             async with self._turns.turn(holder.account_id, used.key) as left_s:
-                return await self._create(holder, new, deadline_s=left_s)
+                return await self._store_new(holder, new, deadline_s=left_s)
         except InFlight:
             request.lines.append(LINE % RETRY_AFTER)
             raise
@@ -92,61 +145,61 @@ class CreateRoute:
             raise KeyedOutcomeUnknown from None
 
 
-async def _sha256(body: bytes) -> bytes:
-    if len(body) > THREAD_BYTES:
-        return await run_aside(_digest, body)
-    return _digest(body)
+def check_plan(holder: KeyHolder) -> None:
+    """Raise BusinessPlanRequired unless the account may read over the API."""
+    if not holder.api_listing:
+        raise BusinessPlanRequired
+
+
+def _id(request: Request) -> str:
+    return request.path.rpartition("/")[2]
+
+
+def check_body_headers(headers: Iterable[tuple[bytes, bytes]], *, max_bytes: int) -> None:
+    """Accept what the headers say of the body.
+
+    Raises BodyTooLarge for its declared length, and HttpError 415 for anything but JSON as it is,
+    in this order.
+    """
+    content_type = encoding = length = b""
+    for name, value in headers:
+        if name == b"content-type":
+            # Two content types make none that is JSON.
+            content_type = value if not content_type else b"?"
+        elif name == b"content-length":
+            length = value
+        elif name == b"content-encoding":
+            encoding += value
+    if length.isdigit() and (len(length) > 18 or int(length) > max_bytes):
+        raise BodyTooLarge(limit_bytes=max_bytes)
+    if content_type != b"application/json" and not JSON_TYPE.fullmatch(content_type):
+        raise HttpError(415, "Unsupported content type: send application/json")
+    if encoding and encoding.lower() != b"identity":
+        raise HttpError(415, "Unsupported content encoding: send the JSON as it is")
+
+
+async def _work_on(
+    body: bytes,
+    work: Callable[Concatenate[bytes, Arguments], Result],
+    *arguments: Arguments.args,
+    **named: Arguments.kwargs,
+) -> Result:
+    """Return or raise what the work makes of the body; of a large one in a thread, two at once."""
+    if len(body) <= THREAD_BYTES:
+        return work(body, *arguments, **named)
+    # In no variable: with the error's traceback, it would keep the error, and all that is in it.
+    return await _begin_aside(functools.partial(work, body, *arguments, **named))
+
+
+def _begin_aside(work: Callable[[], Result]) -> asyncio.Future[Result]:
+    try:
+        return asyncio.get_running_loop().run_in_executor(ASIDE, work)
+    except RuntimeError as error:  # there is no room for a thread
+        raise MemoryError from error
 
 
 def _digest(body: bytes) -> bytes:
     return hashlib.sha256(body).digest()
-
-
-def _created(outcome: Outcome) -> Created:
-    if isinstance(outcome, Created):
-        return outcome
-    if isinstance(outcome, Exception):
-        raise outcome
-    raise AssertionError("a resume without a digest cannot be a duplicate")
-
-
-def _body(resume_id: str, parsed: analyzer.Resume) -> bytes:
-    if parsed.warnings:
-        return orjson.dumps({"id": resume_id, "warnings": parsed.warnings})
-    return b'{"id":"%b"}' % resume_id.encode()
-
-
-LIMIT = re.compile("-?[0-9]+")
-
-
-class ListRoute:
-    """Lists resumes, for accounts whose plan includes that."""
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
-
-    def read(self, request: Request, holder: KeyHolder) -> bytes:
-        """Return the page that the request's query asks for, as JSON.
-
-        Raises BusinessPlanRequired, and InvalidArgument for the query, in this order.
-        """
-        cursor, limit = _asked(request, holder)
-        page = stored_resumes.list_page(self._store, holder.account_id, cursor=cursor, limit=limit)
-        return orjson.dumps(page.as_json(limit=limit))
-
-    async def read_async(self, request: Request, holder: KeyHolder) -> bytes:
-        """`read`, from a store that is waited for."""
-        cursor, limit = _asked(request, holder)
-        page = await stored_resumes.list_page_async(
-            self._store, holder.account_id, cursor=cursor, limit=limit
-        )
-        return orjson.dumps(page.as_json(limit=limit))
-
-
-def _asked(request: Request, holder: KeyHolder) -> tuple[str, int]:
-    if not holder.api_listing:
-        raise BusinessPlanRequired
-    return parse_query(request.query)
 
 
 def parse_query(query: bytes) -> tuple[str, int]:
@@ -177,41 +230,3 @@ def _clamp(digits: str) -> int:
     if len(significant) > len(str(MAX_LIMIT)):
         return MAX_LIMIT
     return max(1, min(int(significant), MAX_LIMIT))
-
-
-DELETED = b'{"success":true}'
-
-
-class ResumeRoute:
-    """The operations on one resume. Unknown and foreign ids are NotFound."""
-
-    def __init__(self, store: Store, format: Format) -> None:  # noqa: A002  (as in the analyzer)
-        self._store = store
-        self._format = format
-
-    def read(self, request: Request, holder: KeyHolder) -> bytes:
-        """Return the resume as JSON. Raises BusinessPlanRequired and NotFound, in this order."""
-        check_plan(holder)
-        stored = stored_resumes.get_resume(self._store, holder.account_id, _id(request))
-        return orjson.dumps(public_view(stored.document, self._format))
-
-    async def read_async(self, request: Request, holder: KeyHolder) -> bytes:
-        """`read`, from a store that is waited for."""
-        check_plan(holder)
-        stored = await stored_resumes.get_resume_async(self._store, holder.account_id, _id(request))
-        return orjson.dumps(public_view(stored.document, self._format))
-
-    async def delete(self, request: Request, holder: KeyHolder) -> None:
-        """Delete the resume for good, and tell the client. Raises NotFound."""
-        await stored_resumes.delete_resume_async(self._store, holder.account_id, _id(request))
-        request.respond(200, DELETED)
-
-
-def check_plan(holder: KeyHolder) -> None:
-    """Raises BusinessPlanRequired unless the account may read over the API."""
-    if not holder.api_listing:
-        raise BusinessPlanRequired
-
-
-def _id(request: Request) -> str:
-    return request.path.rpartition("/")[2]

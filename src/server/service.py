@@ -15,7 +15,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import uvicorn
 import uvloop
@@ -30,8 +30,7 @@ from resumes.store.search_index import Indexer
 from server.app import App
 from server.connection import Connection
 from server.connections import Connections
-from server.metrics import PLACES, Counters, SharedCounters, shared_counters
-from server.rate_limits import is_rate_limited
+from server.metrics import Memory, Metrics, share_memory
 from server.workers import ApiServer, Workers
 
 BACKLOG = 2048
@@ -98,10 +97,6 @@ behind the event loop for 5 ms at each of its steps."""
 SHUTDOWN_S = 35
 """How long a stop waits for accepted requests: longer than a write waits for its outcome."""
 
-
-RUN_FOLDER = "run"
-"""Where in the home the memory is that processes share."""
-
 OpenLog = Callable[[], LogWriter | None]
 """Sets up a process's log, and gives where lines of requests go; None: nowhere."""
 
@@ -126,8 +121,9 @@ def run(
     raises, InvalidArgument for the certificate, and WorkersFailed.
     """
     _check_tls(tls_cert, tls_key)
+    log = open_log()
     with (
-        _opened(open_log) as log,
+        contextlib.nullcontext() if log is None else contextlib.closing(log),
         # Before anything listens: a store that cannot be is one message, not one per worker.
         contextlib.closing(_open_store(settings)) as store,
     ):
@@ -135,15 +131,15 @@ def run(
             _tune()
             serve(settings, store, tls_cert=tls_cert, tls_key=tls_key, ready=ready, log=log)
             return
-        with (
-            _listening(settings, ready, has_tls=tls_cert is not None) as address,
-            # Each worker opens a store of its own; this one is for what one process does for all.
-            _sharing_counters(settings) as shared,
-            Indexer(store),
-        ):
-            factory = functools.partial(_worker_app, address.settings, shared, open_log)
-            config = _config(factory, address.settings, tls_cert, tls_key)
-            Workers(config, address.listener, address.announce).run()
+        # Each worker opens a store of its own; this one is for what one process does for all.
+        with contextlib.closing(listen(settings)) as listener, Indexer(store):
+            has_tls = tls_cert is not None
+            settings = _adapt(settings, listener, has_tls=has_tls)
+            memory = share_memory(settings.workers)
+            factory = functools.partial(_worker_app, settings, memory, open_log)
+            config = _config(factory, settings, tls_cert, tls_key)
+            announce = functools.partial(ready, base_url(listener, has_tls=has_tls))
+            Workers(config, listener, announce).run()
 
 
 def serve(
@@ -165,33 +161,29 @@ def serve(
     says whether the search index is filled meanwhile, `grace_s` how long a stop waits for accepted
     requests, `keep_alive_s` how long a silent connection stays open. Raises CannotListen.
     """
-    with _listening(settings, ready, has_tls=tls_cert is not None) as address:
-        app = App(address.settings, store, log=log, runs_indexer=runs_indexer)
-        config = _config(
-            app, address.settings, tls_cert, tls_key, grace_s=grace_s, keep_alive_s=keep_alive_s
-        )
-        _Server(config, address.announce, stop).run([address.listener])
-
-
-class _Address(NamedTuple):
-    """Where a server listens, and what that says of its settings."""
-
-    settings: Settings
-    listener: socket.socket
-    announce: Callable[[], None]
-
-
-@contextlib.contextmanager
-def _listening(
-    settings: Settings, ready: Callable[[str], None], *, has_tls: bool
-) -> Iterator[_Address]:
     with contextlib.closing(listen(settings)) as listener:
-        _warn(listener, has_tls=has_tls)
-        is_limited = is_rate_limited(settings, is_loopback=_is_loopback(listener))
-        settings = settings.model_copy(update={"rate_limit": is_limited})
-        yield _Address(
-            settings, listener, functools.partial(ready, base_url(listener, has_tls=has_tls))
+        has_tls = tls_cert is not None
+        settings = _adapt(settings, listener, has_tls=has_tls)
+        app = App(settings, store, log=log, runs_indexer=runs_indexer)
+        config = _config(
+            app, settings, tls_cert, tls_key, grace_s=grace_s, keep_alive_s=keep_alive_s
         )
+        announce = functools.partial(ready, base_url(listener, has_tls=has_tls))
+        _Server(config, announce, stop).run([listener])
+
+
+def _adapt(settings: Settings, listener: socket.socket, *, has_tls: bool) -> Settings:
+    """Return the settings for where the server listens; warn where others can listen too."""
+    address = listener.getsockname()[0].partition("%")[0]
+    is_loopback = ipaddress.ip_address(address).is_loopback
+    if not is_loopback and not has_tls:
+        logger.warning(
+            "Listening beyond this machine without TLS: keys and resumes can be read on the network. "
+            "Use --tls-cert, or a proxy with TLS"
+        )
+    if settings.rate_limit is None:
+        return settings.model_copy(update={"rate_limit": not is_loopback})
+    return settings
 
 
 def _open_store(settings: Settings) -> Store:
@@ -199,7 +191,7 @@ def _open_store(settings: Settings) -> Store:
 
 
 def _config(
-    app: App | Callable[[], App],
+    app: App | Callable[[int], App],
     settings: Settings,
     tls_cert: Path | None,
     tls_key: Path | None,
@@ -242,18 +234,6 @@ def _check_tls(tls_cert: Path | None, tls_key: Path | None) -> None:
         raise InvalidArgument(f"Cannot use the TLS files {files}: {error.strerror}") from None
 
 
-def _is_loopback(listener: socket.socket) -> bool:
-    return ipaddress.ip_address(listener.getsockname()[0].partition("%")[0]).is_loopback
-
-
-def _warn(listener: socket.socket, *, has_tls: bool) -> None:
-    if not _is_loopback(listener) and not has_tls:
-        logger.warning(
-            "Listening beyond this machine without TLS: keys and resumes can be read on the network. "
-            "Use --tls-cert, or a proxy with TLS"
-        )
-
-
 class _Server(ApiServer):
     """A server that says when it is ready, and ends by returning."""
 
@@ -280,48 +260,16 @@ class _Server(ApiServer):
             self._captured_signals.clear()
 
 
-@contextlib.contextmanager
-def _opened(open_log: OpenLog) -> Iterator[LogWriter | None]:
-    """Yield the log, which is written to its end after the block."""
-    log = open_log()
-    try:
-        yield log
-    finally:
-        if log is not None:
-            log.close()
+def _worker_app(settings: Settings, memory: Memory, open_log: OpenLog, slot: int) -> App:
+    """Return the application of a worker process, over a store of its own.
 
-
-@contextlib.contextmanager
-def _sharing_counters(settings: Settings) -> Iterator[SharedCounters | None]:
-    with contextlib.ExitStack() as stack:
-        shared = None
-        try:
-            folder = settings.home.absolute() / RUN_FOLDER
-            shared = stack.enter_context(shared_counters(folder, workers=settings.workers))
-        except OSError as error:
-            logger.warning("Metrics and rate limits are per worker: %s", error.strerror)
-        yield shared
-
-
-def _find_counters(shared: SharedCounters | None) -> Counters | None:
-    try:
-        return None if shared is None else Counters.share(shared, PLACES.size)
-    except OSError as error:
-        logger.warning(
-            "The metrics and rate limits of a worker are its own: %s", error.strerror or error
-        )
-        return None
-
-
-def _worker_app(
-    settings: Settings, shared: SharedCounters | None = None, open_log: OpenLog = no_log
-) -> App:
-    """Return the application of a worker process, over a store of its own."""
+    It counts in its slot of the memory that all workers share.
+    """
     log = open_log()
     threading.Thread(target=_end_with_parent, name="parent-watch", daemon=True).start()
     try:
         store = _open_store(settings)
-        app = App(settings, store, counters=_find_counters(shared), log=log)
+        app = App(settings, store, metrics=Metrics(memory, slot), log=log)
     except ResumesError as error:
         logger.error("%s", error.message)
         if log is not None:

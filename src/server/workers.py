@@ -1,14 +1,16 @@
-"""Worker processes that answer together: begun, looked after, replaced, and ended with each other.
+"""Worker processes that answer together: started, watched, replaced, and ended with each other.
 
 uvicorn's supervisor asks each worker in turn whether it lives, and kills one that does not answer
 within seconds, also when it is still starting on a busy machine. This one gives them time.
 """
 
 import contextlib
+import copy
+import functools
 import logging
 import socket
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 
 import uvicorn
 from uvicorn.config import STARTUP_FAILURE
@@ -111,7 +113,8 @@ class Worker(Process):
 class Workers(Multiprocess):
     """As many spawned workers as the configuration says, on one socket.
 
-    One that ends or falls silent is replaced. `announce` is called once, when all have started.
+    The configuration's factory is called in each with the number of its place. One that ends or
+    falls silent is replaced. `announce` is called once, when all have started.
     """
 
     def __init__(
@@ -129,10 +132,13 @@ class Workers(Multiprocess):
             raise WorkersFailed(self._failure)
 
     def init_processes(self) -> None:
-        self.processes += [self._begin() for _ in range(self.processes_num)]
+        self.processes += [self._begin(place) for place in range(self.processes_num)]
 
-    def _begin(self) -> Worker:
-        worker = Worker(self.config, self.sockets)
+    def _begin(self, place: int) -> Worker:
+        config = copy.copy(self.config)
+        factory: Any = config.app
+        config.app = functools.partial(factory, place)
+        worker = Worker(config, self.sockets)
         worker.start()
         return worker
 
@@ -158,7 +164,7 @@ class Workers(Multiprocess):
         elif worker.is_late and not self._is_announced:
             self._fail(f"Worker {worker.pid} could not start: {fault}. Is the machine very busy?")
         else:
-            self.processes[place] = self._begin()
+            self.processes[place] = self._begin(place)
             logger.warning("Worker %s ended (%s) and was replaced", worker.pid, fault)
 
     def _fail(self, message: str) -> None:

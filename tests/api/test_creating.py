@@ -17,7 +17,6 @@ from sqlalchemy import select
 from resumes.analyzer import whole_view
 from resumes.store import Store, accounts, api_keys, open_store, schema, stored_resumes
 from resumes.store.creation import create
-from server import body as request_body
 from server import routes
 from server.idempotency import Turns, pruning
 from tests.support.api.builders import Client, a_body, a_resume, error_of, with_section
@@ -465,7 +464,7 @@ def test_want_of_memory_is_an_unknown_outcome_and_the_server_goes_on(
     full = ThreadPoolExecutor()
     full.shutdown()  # refuses as one does that the system gives no thread
     with monkeypatch.context() as patched:
-        patched.setattr(request_body, "ASIDE", full)
+        patched.setattr(routes, "ASIDE", full)
         answer = client.create(large)
 
     assert (answer.status_code, answer.headers["Retry-After"]) == (503, "1")

@@ -16,7 +16,7 @@ from resumes.settings import LogFormat
 from resumes.store import accounts, api_keys, importers, open_store
 from resumes.store.import_ledger import FileOutcome
 from resumes.store.importers import ImporterState
-from server.exposition import KEEP_S, StoreFigures
+from server.metrics import KEEP_S, StoreFigures
 from tests.support.api.builders import RESUMES, Client, a_resume
 from tests.support.api.serving import Place, a_connection, exchange, serve_here
 from tests.support.inbox.builders import a_full_disk

@@ -325,17 +325,6 @@ def test_a_worker_that_dies_is_replaced_and_that_is_said(tmp_path: Path) -> None
     assert f"Worker {workers[0]} ended (killed by signal 9) and was replaced" in said
 
 
-@pytest.mark.slow
-def test_without_memory_to_share_each_worker_counts_for_itself(tmp_path: Path) -> None:
-    (tmp_path / "run").write_text("in the way")
-    with serve(tmp_path, workers=2) as served:
-        assert httpx.get(f"{served.url}/metrics").is_success
-        served.process.terminate()
-        _, said = served.process.communicate(timeout=60)
-
-    assert "Metrics and rate limits are per worker" in said
-
-
 AT_START = """
 import sys
 if "--multiprocessing-fork" in sys.orig_argv:

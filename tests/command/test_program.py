@@ -264,13 +264,13 @@ def test_where_the_store_is_may_be_said_after_the_command_too(
     ("name", "place"),
     [(name, place) for part in CHAPTERS.values() for name, place in part.items()],
 )
-def test_a_summary_is_what_the_command_says_of_itself(name: str, place: object) -> None:
+def test_a_summary_is_what_the_command_says_of_itself(name: str, place: tuple[str, str]) -> None:
     command = resumes.get_command(click.Context(resumes), name)
 
     assert command is not None
     assert command.name == name
     said = " ".join((command.help or "").split())
-    summary = getattr(place, "summary", "").removesuffix(".")
+    summary = place[1].removesuffix(".")
     assert said.startswith(summary), said
 
 
@@ -377,7 +377,7 @@ def test_a_signal_in_the_middle_of_waiting_does_not_block_for_ever() -> None:
 
 DROPPED_BY_PYTHON = """
 import signal, time, weakref
-from cli.signals import keep_interrupts
+from cli.main import keep_interrupts
 keep_interrupts()
 class Thing: pass
 thing = Thing()
@@ -398,7 +398,7 @@ def test_ctrl_c_is_not_lost_where_python_drops_exceptions() -> None:
 
 
 OTHER_DROPPED = """
-from cli.signals import keep_interrupts
+from cli.main import keep_interrupts
 keep_interrupts()
 class Thing:
     def __del__(self): raise ValueError("told as ever")

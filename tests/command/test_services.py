@@ -237,13 +237,6 @@ def test_a_second_up_on_the_same_home_is_refused_by_name(run: CommandLine) -> No
     assert finish(process, within_s=40)[0] == 0
 
 
-@pytest.fixture
-def done(run: CommandLine) -> CommandLine:
-    """The command line on the home of a demo that was there."""
-    run.succeeds("demo", "--once")
-    return run
-
-
 def test_once_imports_the_good_ones_and_says_why_the_bad_ones_failed(run: CommandLine) -> None:
     good, bad = find_samples()
 
@@ -254,33 +247,6 @@ def test_once_imports_the_good_ones_and_says_why_the_bad_ones_failed(run: Comman
     assert "header-missing.json\n    Missing required field: header (must be an object)\n" in told
     assert len(run.answers("list", "--limit", "100", "--json")["resumes"]) == len(good)
     assert len(list((run.home / "inbox" / "_failed").rglob("*.report.json"))) == len(bad)
-
-
-def test_a_second_demo_in_the_same_home_changes_nothing(done: CommandLine) -> None:
-    def everything() -> list[object]:
-        questions = (
-            ["list", "--limit", "100"],
-            ["keys", "list"],
-            ["accounts", "list"],
-            ["imports", "list"],
-        )
-        return [done.answers(*words, "--json") for words in questions]
-
-    before = everything()
-
-    told = done.succeeds("demo", "--once")
-
-    assert "nothing was changed" in told
-    assert everything() == before
-
-
-def test_samples_that_were_deleted_do_not_come_back(done: CommandLine) -> None:
-    for resume in done.answers("list", "--limit", "100", "--json")["resumes"]:
-        done.succeeds("delete", resume["id"])
-
-    done.succeeds("demo", "--once")
-
-    assert done.answers("list", "--json")["resumes"] == []
 
 
 @pytest.mark.slow
@@ -307,11 +273,11 @@ def test_it_serves_until_ctrl_c_and_shows_how_to_ask(run: CommandLine) -> None:
 
 
 @pytest.mark.slow
-def test_a_taken_port_that_nobody_asked_for_is_no_obstacle(done: CommandLine) -> None:
+def test_a_taken_port_that_nobody_asked_for_is_no_obstacle(run: CommandLine) -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         taken = str(other.getsockname()[1])
         process = start(
-            "--home", str(done.home), "demo", "--json", env={**os.environ, "RESUMES_PORT": taken}
+            "--home", str(run.home), "demo", "--json", env={**os.environ, "RESUMES_PORT": taken}
         )
         assert process.stdout is not None
         begun = ""
@@ -348,14 +314,14 @@ def test_a_home_of_nobody_s_is_temporary(tmp_path: Path, monkeypatch: pytest.Mon
     assert not Path(json.loads(begun)["home"]).exists()
 
 
-def test_a_home_with_accounts_of_others_is_refused_and_nothing_is_added(acme: CommandLine) -> None:
+def test_a_home_with_a_store_is_refused_and_nothing_is_added(acme: CommandLine) -> None:
     before = acme.answers("accounts", "list", "--json")
 
     message = acme.fails(1, "demo", "--once")
 
     assert message == (
-        f"{acme.home} is not a demo's home: it has the accounts acme. Choose a new folder with "
-        "--home, or omit it"
+        f"{acme.home} has a store already: run it with `resumes --home {acme.home} up`, or choose a "
+        "new folder with --home"
     )
     assert acme.answers("accounts", "list", "--json") == before
 

@@ -27,7 +27,6 @@ OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
 OPEN_PATHS: Final = {"/healthz", "/readyz", "/metrics", "/docs", "/openapi.json"}
 CLIENTS: Final = {
     "aiohttp": "tui/web/",  # a server, of which the client is not used
-    "http.client": "cli/commands/demo.py",  # the demo asks its own API
 }
 """What could request something over a network, and where alone it is imported."""
 

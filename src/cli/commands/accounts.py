@@ -10,9 +10,8 @@ from typing import Any, BinaryIO
 
 import click
 
-from cli import prompts
 from cli.completion import account_names, plan_names
-from cli.groups import command, group
+from cli.groups import YES, confirm, group
 from cli.output import Column, instant, limit, put_fields, put_json, put_table, safe_text, say
 from cli.progress import counting
 from cli.session import Session, pass_session
@@ -22,118 +21,11 @@ from resumes.output_files import OutputFile
 from resumes.store import accounts as store_accounts
 from resumes.store.account_archive import export as account_export
 from resumes.store.account_archive.file_format import RowKind, is_account_file
-from resumes.store.account_archive.restore import ImportedAccount, import_account
+from resumes.store.account_archive.restore import import_account
 from resumes.store.accounts import AccountInfo, AccountSummary
 from resumes.text import counted
 
 FILE = click.Path(dir_okay=False, readable=False, path_type=Path, allow_dash=True)
-
-
-@command()
-@click.argument("name", shell_complete=account_names)
-@click.argument("file", type=FILE, default="-")
-@click.option("--with-keys", is_flag=True, help="Include its API keys, as SHA-256 hashes.")
-@click.option("--overwrite", is_flag=True, help="Replace FILE if it is an account export.")
-@pass_session
-def export(session: Session, name: str, file: Path, with_keys: bool, overwrite: bool) -> None:
-    """Export the account NAME to FILE or standard output, as NDJSON.
-
-    With its resumes, its import history and, with --with-keys, its API keys, which will work
-    wherever it is imported. Resumes added during the export are not included.
-
-    FILE is a new file, a pipe or a device.
-    """
-    opened = _output(file, overwrite=overwrite)
-    with sigterm_as_interrupt(), session.store() as store:
-        account = store_accounts.get_account(store, name)
-        with counting("resumes", account.resume_count) as count, opened() as out:
-            out.writelines(
-                account_export.iter_lines(
-                    store,
-                    account,
-                    with_keys=with_keys,
-                    on_progress=lambda done: count("wrote", done),
-                )
-            )
-            out.flush()
-    where = "" if str(file) == "-" else f" to {safe_text(str(file))}"
-    say(f'Exported account "{account.name}"{where}.')
-
-
-@command("import")
-@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
-@click.option("--name", metavar="NEW", help="Name for the new account. [default: as exported]")
-@click.option(
-    "--plan",
-    metavar="PLAN",
-    shell_complete=plan_names,
-    help="Plan for the new account. [default: as exported]",
-)
-@pass_session
-def import_(session: Session, file: Path, name: str | None, plan: str | None) -> None:
-    """Create an account from FILE, which `accounts export` wrote.
-
-    All or nothing: the file is checked first. If the import is interrupted, run the same command
-    again.
-    """
-    with _opened(file) as source, session.store() as store, counting("rows") as count:
-        imported = import_account(store, source, name=name, plan=plan, on_progress=count)
-    account = imported.account
-    if session.as_json:
-        put_json(_imported_as_json(imported))
-        return
-    held = counted(account.resume_count, "resume")
-    say(f'Imported account "{account.name}" (plan: {account.plan}, {held}).')
-    if account.is_over:
-        say(f"Its plan allows {limit(account.max_resumes)}: it keeps all, but cannot add more.")
-    if not imported.counts[RowKind.KEY]:
-        say(f"Create an API key: {session.command_line('keys', 'create', account.name)}")
-
-
-def _imported_as_json(imported: ImportedAccount) -> dict[str, Any]:
-    """Return what was imported as `--json` prints it: the account, and its rows by kind."""
-    account = imported.account
-    return {
-        "id": account.id,
-        "name": account.name,
-        "plan": account.plan,
-        "createdAt": account.created_at,
-        "resumes": account.resume_count,
-        "maxResumes": account.max_resumes,
-        "rows": {kind.value: count for kind, count in imported.counts.items()},
-    }
-
-
-def _output(file: Path, *, overwrite: bool) -> Callable[[], AbstractContextManager[BinaryIO]]:
-    """Return what opens the output. Raises Conflict for a file that stays as it is."""
-    if str(file) == "-" or _is_standard_output(file):
-        return lambda: contextlib.nullcontext(sys.stdout.buffer)
-    if overwrite:
-        remedy = "--overwrite only replaces account exports. Choose another file"
-        return OutputFile(file, remedy=remedy, may_replace=is_account_file).open
-    remedy = "choose another file, or replace an earlier export with --overwrite"
-    return OutputFile(file, remedy=remedy).open
-
-
-def _is_standard_output(file: Path) -> bool:
-    """Return whether the file is another name of standard output, such as /dev/stdout."""
-    try:
-        return os.path.samestat(file.stat(), os.fstat(1))
-    except OSError:
-        return False
-
-
-def _opened(file: Path) -> BinaryIO:
-    try:
-        source = file.open("rb")
-    except OSError as error:
-        raise InvalidArgument(f"Cannot read {file}: {error.strerror}") from error
-    if not source.seekable():
-        source.close()
-        raise InvalidArgument(
-            f"Cannot read {file}: it must be a regular file, since it is read twice"
-        )
-    return source
 
 
 COLUMNS = (
@@ -247,7 +139,7 @@ def set_plan(session: Session, name: str, plan: str) -> None:
 @accounts.command()
 @click.argument("name", shell_complete=account_names)
 @click.option("--with-resumes", is_flag=True, help="Delete its resumes too.")
-@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
+@YES
 @pass_session
 def delete(session: Session, name: str, with_resumes: bool, yes: bool) -> None:
     """Delete the account NAME and its keys.
@@ -260,7 +152,7 @@ def delete(session: Session, name: str, with_resumes: bool, yes: bool) -> None:
         if account.resume_count and not with_resumes:
             raise Conflict(f'Account "{name}" has {held}: add --with-resumes to delete them too')
         if not yes:
-            prompts.confirm(f'Permanently delete account "{safe_text(name)}" ({held})?')
+            confirm(f'Permanently delete account "{safe_text(name)}" ({held})?')
         gone = store_accounts.delete_account(store, name, with_resumes=with_resumes)
     if session.as_json:
         put_json({"deleted": name, "resumes": gone})
@@ -268,8 +160,98 @@ def delete(session: Session, name: str, with_resumes: bool, yes: bool) -> None:
         say(f'Deleted account "{name}" ({counted(gone, "resume")}).')
 
 
-accounts.add_command(export)
-accounts.add_command(import_)
+@accounts.command()
+@click.argument("name", shell_complete=account_names)
+@click.argument("file", type=FILE, default="-")
+@click.option("--with-keys", is_flag=True, help="Include its API keys, as SHA-256 hashes.")
+@click.option("--overwrite", is_flag=True, help="Replace FILE if it is an account export.")
+@pass_session
+def export(session: Session, name: str, file: Path, with_keys: bool, overwrite: bool) -> None:
+    """Export the account NAME to FILE or standard output, as NDJSON.
+
+    With its resumes, its import history and, with --with-keys, its API keys, which will work
+    wherever it is imported. Resumes added during the export are not included.
+
+    FILE is a new file, a pipe or a device.
+    """
+    opened = _output(file, overwrite=overwrite)
+    with sigterm_as_interrupt(), session.store() as store:
+        account = store_accounts.get_account(store, name)
+        with counting("resumes", account.resume_count) as count, opened() as out:
+            out.writelines(
+                account_export.iter_lines(
+                    store,
+                    account,
+                    with_keys=with_keys,
+                    on_progress=lambda done: count("wrote", done),
+                )
+            )
+            out.flush()
+    where = "" if str(file) == "-" else f" to {safe_text(str(file))}"
+    say(f'Exported account "{account.name}"{where}.')
+
+
+@accounts.command("import")
+@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+@click.option("--name", metavar="NEW", help="Name for the new account. [default: as exported]")
+@click.option(
+    "--plan",
+    metavar="PLAN",
+    shell_complete=plan_names,
+    help="Plan for the new account. [default: as exported]",
+)
+@pass_session
+def import_(session: Session, file: Path, name: str | None, plan: str | None) -> None:
+    """Create an account from FILE, which `accounts export` wrote.
+
+    All or nothing: the file is checked first. If the import is interrupted, run the same command
+    again.
+    """
+    with _opened(file) as source, session.store() as store, counting("rows") as count:
+        imported = import_account(store, source, name=name, plan=plan, on_progress=count)
+    account = imported.account
+    if session.as_json:
+        rows = {kind.value: count for kind, count in imported.counts.items()}
+        put_json(as_json(account) | {"rows": rows})
+        return
+    held = counted(account.resume_count, "resume")
+    say(f'Imported account "{account.name}" (plan: {account.plan}, {held}).')
+    if account.is_over:
+        say(f"Its plan allows {limit(account.max_resumes)}: it keeps all, but cannot add more.")
+    if not imported.counts[RowKind.KEY]:
+        say(f"Create an API key: {session.command_line('keys', 'create', account.name)}")
+
+
+def _output(file: Path, *, overwrite: bool) -> Callable[[], AbstractContextManager[BinaryIO]]:
+    """Return what opens the output. Raises Conflict for a file that stays as it is."""
+    if str(file) == "-" or _is_standard_output(file):
+        return lambda: contextlib.nullcontext(sys.stdout.buffer)
+    if overwrite:
+        remedy = "--overwrite only replaces account exports. Choose another file"
+        return OutputFile(file, remedy=remedy, may_replace=is_account_file).open
+    remedy = "choose another file, or replace an earlier export with --overwrite"
+    return OutputFile(file, remedy=remedy).open
+
+
+def _is_standard_output(file: Path) -> bool:
+    """Return whether the file is another name of standard output, such as /dev/stdout."""
+    try:
+        return os.path.samestat(file.stat(), os.fstat(1))
+    except OSError:
+        return False
+
+
+def _opened(file: Path) -> BinaryIO:
+    try:
+        source = file.open("rb")
+    except OSError as error:
+        raise InvalidArgument(f"Cannot read {file}: {error.strerror}") from error
+    if not source.seekable():
+        source.close()
+        raise InvalidArgument(
+            f"Cannot read {file}: it must be a regular file, since it is read twice"
+        )
+    return source
 
 
 def _say_is_going(session: Session, account: AccountInfo) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from cli.errors import ExitCode
-from cli.groups import command, group
+from cli.groups import group
 from cli.output import Column, put, put_json, put_table, safe_text, say
 from cli.progress import copy_progress, counting
 from cli.session import Session, make_home, pass_session, program
@@ -23,79 +23,35 @@ from resumes.store.transfer.rows import TableDigest
 from resumes.text import counted
 
 
-@command()
-@click.pass_context
+@group("db")
+def database() -> None:
+    """Manage the store: copy, back up, check."""
+
+
+@database.command()
 @pass_session
-def check(session: Session, context: click.Context) -> None:
-    """Check the store's integrity.
+def upgrade(session: Session) -> None:
+    """Upgrade the store to this version.
 
-    The file itself, counters, documents, IDs, keys and the import history, account by account. Each
-    problem comes with a fix. The store may be in use. Nothing is changed.
+    A backup is saved next to it first.
     """
-    with session.store() as store:
-        flaws, account_count, resume_count = _look(session, store)
+    address = parse_address(session.settings().database_url)
+    # Opening would make what is not there, and an upgrade of nothing is a slip of the pen.
+    if isinstance(address, SqliteAddress) and not address.path.exists():
+        raise StoreUnavailable(f"Database not found: {address.path}. Create one with `resumes up`")
+    with open_store(session.settings().database_url) as store:
+        label = store.label
+    revision = migrations.list_revisions()[-1]
     if session.as_json:
-        put_json(
-            {
-                "ok": not flaws,
-                "accounts": account_count,
-                "resumes": resume_count,
-                "findings": [as_json(flaw) for flaw in flaws],
-            }
-        )
+        put_json({"database": label, "revision": revision})
     else:
-        looked_at = f"{counted(account_count, 'account')} with {counted(resume_count, 'resume')}"
-        end = f"{counted(len(flaws), 'problem')} found" if flaws else "no problems"
-        say(f"Checked {looked_at}: {end}.")
-    context.exit(ExitCode.FAILED if flaws else ExitCode.DONE)
-
-
-def _look(session: Session, store: Store) -> tuple[list[Flaw], int, int]:
-    """Return what is wrong, and how many accounts and resumes were checked."""
-    flaws: list[Flaw] = []
-    account_count = resume_count = 0
-
-    def found(flaw: Flaw) -> None:
-        flaws.append(flaw)
-        if not session.as_json:
-            _put(flaw)
-
-    for flaw in integrity.iter_damage(store):
-        found(flaw)
-    if any(flaw.defect is integrity.Defect.DAMAGED for flaw in flaws):
-        return flaws, 0, 0
-    total = len(accounts.list_accounts(store, closed_too=True))
-    with counting("accounts", total) as count:
-        for checked in integrity.iter_accounts(store):
-            account_count += 1
-            resume_count += checked.resumes
-            for flaw in checked.flaws:
-                found(flaw)
-            count("checked", account_count)
-    return flaws, account_count, resume_count
-
-
-def _put(flaw: Flaw) -> None:
-    whose = "" if flaw.account is None else f"{flaw.account}: "
-    put(f"{click.style('fail', fg='red')}  {safe_text(f'{whose}{flaw.what} ({flaw.count:,})')}")
-    put(f"      {safe_text(flaw.remedy)}")
-
-
-def as_json(flaw: Flaw) -> dict[str, Any]:
-    """Return the flaw as `--json` prints it. `account` null: it is not an account's."""
-    return {
-        "defect": flaw.defect,
-        "account": flaw.account,
-        "count": flaw.count,
-        "what": flaw.what,
-        "remedy": flaw.remedy,
-    }
+        say(f"The store {safe_text(label)} is up to date (schema {revision}).")
 
 
 COLUMNS = (Column("TABLE"), Column("ROWS", is_number=True), Column("SHA-256"))
 
 
-@command()
+@database.command()
 @click.argument("source_url", metavar="FROM")
 @click.argument("target_url", metavar="TO")
 @pass_session
@@ -147,7 +103,7 @@ def _tell(
     )
 
 
-@command()
+@database.command()
 @pass_session
 def reopen(session: Session) -> None:
     """Make a moved store writable again.
@@ -165,7 +121,7 @@ def reopen(session: Session) -> None:
         say(f"{label} is writable again. It was being moved to {safe_text(target)}.")
 
 
-@command()
+@database.command()
 @click.argument("destination", metavar="DEST", type=click.Path(path_type=Path))
 @click.option(
     "--keep",
@@ -196,7 +152,7 @@ def backup(session: Session, destination: Path, keep: int | None) -> None:
     say(f"Backed up and verified: {made.size_bytes / 1e6:,.1f} MB{removed}.")
 
 
-@command()
+@database.command()
 @click.argument("file", metavar="FILE", type=click.Path(path_type=Path))
 @pass_session
 def restore(session: Session, file: Path) -> None:
@@ -230,33 +186,69 @@ def restore(session: Session, file: Path) -> None:
         say("It could not be read, so new IDs start from the current time, not from its last ID.")
 
 
-@group("db")
-def database() -> None:
-    """Manage the store: copy, back up, check."""
-
-
 @database.command()
 @pass_session
-def upgrade(session: Session) -> None:
-    """Upgrade the store to this version.
+def check(session: Session) -> ExitCode:
+    """Check the store's integrity.
 
-    A backup is saved next to it first.
+    The file itself, counters, documents, IDs, keys and the import history, account by account. Each
+    problem comes with a fix. The store may be in use. Nothing is changed.
     """
-    address = parse_address(session.settings().database_url)
-    # Opening would make what is not there, and an upgrade of nothing is a slip of the pen.
-    if isinstance(address, SqliteAddress) and not address.path.exists():
-        raise StoreUnavailable(f"Database not found: {address.path}. Create one with `resumes up`")
-    with open_store(session.settings().database_url) as store:
-        label = store.label
-    revision = migrations.list_revisions()[-1]
+    with session.store() as store:
+        flaws, account_count, resume_count = _look(session, store)
     if session.as_json:
-        put_json({"database": label, "revision": revision})
+        put_json(
+            {
+                "ok": not flaws,
+                "accounts": account_count,
+                "resumes": resume_count,
+                "findings": [as_json(flaw) for flaw in flaws],
+            }
+        )
     else:
-        say(f"The store {safe_text(label)} is up to date (schema {revision}).")
+        looked_at = f"{counted(account_count, 'account')} with {counted(resume_count, 'resume')}"
+        end = f"{counted(len(flaws), 'problem')} found" if flaws else "no problems"
+        say(f"Checked {looked_at}: {end}.")
+    return ExitCode.FAILED if flaws else ExitCode.DONE
 
 
-database.add_command(copy)
-database.add_command(reopen)
-database.add_command(backup)
-database.add_command(restore)
-database.add_command(check)
+def _look(session: Session, store: Store) -> tuple[list[Flaw], int, int]:
+    """Return what is wrong, and how many accounts and resumes were checked."""
+    flaws: list[Flaw] = []
+    account_count = resume_count = 0
+
+    def found(flaw: Flaw) -> None:
+        flaws.append(flaw)
+        if not session.as_json:
+            _put(flaw)
+
+    for flaw in integrity.iter_damage(store):
+        found(flaw)
+    if any(flaw.defect is integrity.Defect.DAMAGED for flaw in flaws):
+        return flaws, 0, 0
+    total = len(accounts.list_accounts(store, closed_too=True))
+    with counting("accounts", total) as count:
+        for checked in integrity.iter_accounts(store):
+            account_count += 1
+            resume_count += checked.resumes
+            for flaw in checked.flaws:
+                found(flaw)
+            count("checked", account_count)
+    return flaws, account_count, resume_count
+
+
+def _put(flaw: Flaw) -> None:
+    whose = "" if flaw.account is None else f"{flaw.account}: "
+    put(f"{click.style('fail', fg='red')}  {safe_text(f'{whose}{flaw.what} ({flaw.count:,})')}")
+    put(f"      {safe_text(flaw.remedy)}")
+
+
+def as_json(flaw: Flaw) -> dict[str, Any]:
+    """Return the flaw as `--json` prints it. `account` null: it is not an account's."""
+    return {
+        "defect": flaw.defect,
+        "account": flaw.account,
+        "count": flaw.count,
+        "what": flaw.what,
+        "remedy": flaw.remedy,
+    }

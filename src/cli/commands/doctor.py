@@ -20,9 +20,8 @@ MARKS = {
 
 
 @command()
-@click.pass_context
 @pass_session
-def doctor(session: Session, context: click.Context) -> None:
+def doctor(session: Session) -> ExitCode:
     """Check the installation.
 
     Settings, home, disk, SQLite or the database server, store, counters, quotas, keys, inbox, files,
@@ -38,7 +37,7 @@ def doctor(session: Session, context: click.Context) -> None:
         put_json({"ok": not is_wrong, "findings": [as_json(finding) for finding in findings]})
     else:
         say(_summary(findings))
-    context.exit(ExitCode.FAILED if is_wrong else ExitCode.DONE)
+    return ExitCode.FAILED if is_wrong else ExitCode.DONE
 
 
 def _put(finding: Finding) -> None:

@@ -5,7 +5,7 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -43,42 +43,31 @@ STANDARD_INPUT = "-"
 UNREADABLE = "unreadable"
 """The reason for a file that cannot be read, as the importer gives it."""
 
-PATH = click.Path(exists=True, allow_dash=True, path_type=str)
+MOST_NAMED = 3
 
-
-@dataclass(frozen=True, slots=True)
-class Source:
-    """A file to read, or standard input."""
-
-    path: str
-
-    @property
-    def name(self) -> str:
-        """Return its name in messages."""
-        return "standard input" if self.path == STANDARD_INPUT else self.path
-
-    def read(self, *, max_bytes: int) -> bytes:
-        """Return its bytes. Raises TooLarge over the limit, having read no more, and InvalidArgument."""
-        if self.path != STANDARD_INPUT:
-            return files.read(self.path, max_bytes)
-        content = sys.stdin.buffer.read(max_bytes + 1)
-        if len(content) > max_bytes:
-            raise TooLarge(limit_bytes=max_bytes)
-        return content
+PATHS = click.argument(
+    "paths",
+    metavar="PATH...",
+    nargs=-1,
+    required=True,
+    type=click.Path(exists=True, allow_dash=True, path_type=str),
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
     """Where a document comes from. `item` and `place` are None when it is all of its source."""
 
-    source: Source
+    path: str
+    """Of a file, or a dash for standard input."""
     item: int | None = None
     place: str | None = None
 
     @property
     def name(self) -> str:
         """Return its name in messages: `people.ndjson, line 12`."""
-        return f"{self.source.name}, {self.place}" if self.place else self.source.name
+        source = "standard input" if self.path == STANDARD_INPUT else self.path
+        return f"{source}, {self.place}" if self.place else source
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,38 +80,42 @@ class SourceDocument:
     message: str = ""
 
 
-def limits_of(settings: Settings) -> Limits:
-    """Return how much of a source is read."""
-    return Limits(max_bytes=settings.max_body_bytes, max_file_bytes=settings.max_file_bytes)
-
-
-def iter_documents(sources: Iterable[Source], limits: Limits) -> Iterator[SourceDocument]:
+def iter_documents(paths: Iterable[str], settings: Settings) -> Iterator[SourceDocument]:
     """Yield the documents of the sources in order, with one source at a time in memory."""
-    for source in sources:
-        yield from _open(source, limits)
+    limits = Limits(max_bytes=settings.max_body_bytes, max_file_bytes=settings.max_file_bytes)
+    for path in paths:
+        yield from _open(path, limits)
 
 
-def _open(source: Source, limits: Limits) -> Iterator[SourceDocument]:
-    origin = Origin(source)
+def _open(path: str, limits: Limits) -> Iterator[SourceDocument]:
+    origin = Origin(path)
     try:
-        body = source.read(max_bytes=max(limits.max_bytes, limits.max_file_bytes))
-        if not unpack.is_bundle(source.path, body):
+        body = _read_bytes(path, max_bytes=max(limits.max_bytes, limits.max_file_bytes))
+        if not unpack.is_bundle(path, body):
             return iter([SourceDocument(origin, body)])
-        return _iter_parts(source, unpack.unpack(source.path, body, limits))
+        return _iter_parts(path, unpack.unpack(path, body, limits))
     except InvalidArgument as error:
-        return iter([SourceDocument(origin, code=UNREADABLE, message=error.message)])
+        code, message = UNREADABLE, error.message
     except TooLarge as error:
-        message = json_texts.file_too_large(limits).message
-        return iter([SourceDocument(origin, code=error.code, message=message)])
+        code, message = error.code, json_texts.file_too_large(limits).message
     except unpack.CannotUnpack as error:
-        return iter(
-            [SourceDocument(origin, code=error.refusal.reason, message=error.refusal.message)]
-        )
+        code, message = error.refusal.reason, error.refusal.message
+    return iter([SourceDocument(origin, code=code, message=message)])
 
 
-def _iter_parts(source: Source, parts: Iterator[Part]) -> Iterator[SourceDocument]:
+def _read_bytes(path: str, *, max_bytes: int) -> bytes:
+    """Return its bytes. Raises TooLarge over the limit, having read no more, and InvalidArgument."""
+    if path != STANDARD_INPUT:
+        return files.read(path, max_bytes)
+    content = sys.stdin.buffer.read(max_bytes + 1)
+    if len(content) > max_bytes:
+        raise TooLarge(limit_bytes=max_bytes)
+    return content
+
+
+def _iter_parts(path: str, parts: Iterator[Part]) -> Iterator[SourceDocument]:
     for part in parts:
-        origin = Origin(source, part.number, part.place or None)
+        origin = Origin(path, part.number, part.place or None)
         if part.refusal is None:
             yield SourceDocument(origin, part.body)
         else:
@@ -130,54 +123,38 @@ def _iter_parts(source: Source, parts: Iterator[Part]) -> Iterator[SourceDocumen
             yield SourceDocument(origin, code=refusal.reason, message=refusal.message)
 
 
-MOST_NAMED = 3
+def find_sources(paths: Sequence[str]) -> tuple[list[str], Counter[SkipReason]]:
+    """Return the files of the paths, in the order given, and how many others are in the folders.
 
-
-@dataclass(slots=True)
-class FoundFiles:
-    """The files of the paths, in the order given, and how many others are in the folders."""
-
-    paths: Sequence[str]
-    sources: list[Source] = field(default_factory=list)
-    ignored: Counter[SkipReason] = field(default_factory=Counter)
-
-    def check(self) -> None:
-        """Raise Failed if there is no file."""
-        if not self.sources:
-            named = ", ".join(self.paths[:MOST_NAMED])
-            more = f" and {len(self.paths) - MOST_NAMED} more" if self.paths[MOST_NAMED:] else ""
-            raise Failed(f"No resume files in {named}{more}. {describe(self.ignored)}".rstrip())
-
-
-def find_sources(paths: Sequence[str]) -> FoundFiles:
-    """Return the files of the paths, in the order given; of folders those to import, by name.
-
-    In folders hidden names, symbolic links and the importer's own `_…` folders are left out. Files
-    that are named themselves may be called anything.
+    In folders the files to import are found by name; hidden names, symbolic links and the importer's
+    own `_…` folders are left out. Files that are named themselves may be called anything. Raises
+    Failed if there is no file.
     """
-    found = FoundFiles(paths)
+    sources: list[str] = []
+    ignored: Counter[SkipReason] = Counter()
     for path in paths:
         if path != STANDARD_INPUT and Path(path).is_dir():
-            _look_into(path, found)
+            _look_into(path, sources, ignored)
         else:
-            found.sources.append(Source(path))
-    return found
+            sources.append(path)
+    if not sources:
+        named = ", ".join(paths[:MOST_NAMED])
+        more = f" and {len(paths) - MOST_NAMED} more" if paths[MOST_NAMED:] else ""
+        raise Failed(f"No resume files in {named}{more}. {describe(ignored)}".rstrip())
+    return sources, ignored
 
 
-def _look_into(folder: str, found: FoundFiles) -> None:
-    for entry in _iter_by_name(folder):
+def _look_into(folder: str, sources: list[str], ignored: Counter[SkipReason]) -> None:
+    with os.scandir(folder) as entries:
+        found = sorted(entries, key=lambda entry: entry.name)
+    for entry in found:
         if entry.is_dir(follow_symlinks=False):
             if not entry.name.startswith(("_", ".")):
-                _look_into(entry.path, found)
+                _look_into(entry.path, sources, ignored)
         elif (why := find_why(entry.path)) is not None:
-            found.ignored[why] += 1
+            ignored[why] += 1
         else:
-            found.sources.append(Source(entry.path))
-
-
-def _iter_by_name(folder: str) -> Iterator[os.DirEntry[str]]:
-    with os.scandir(folder) as entries:
-        yield from sorted(entries, key=lambda entry: entry.name)
+            sources.append(entry.path)
 
 
 def describe(ignored: Counter[SkipReason]) -> str:
@@ -216,19 +193,13 @@ class Result:
 
 
 @command("import")
-@click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=PATH)
+@PATHS
 @account_option("Account to import into. Optional if there is only one.")
 @click.option("--dry-run", is_flag=True, help="Show what would happen, without storing anything.")
-@click.pass_context
 @pass_session
 def import_(
-    session: Session,
-    context: click.Context,
-    /,
-    paths: tuple[str, ...],
-    account: str | None,
-    dry_run: bool,
-) -> None:
+    session: Session, paths: tuple[str, ...], account: str | None, dry_run: bool
+) -> ExitCode:
     """Import files and folders.
 
     PATH is a file, a folder, or - for standard input, with JSON, NDJSON, either of them in gzip, or
@@ -236,28 +207,27 @@ def import_(
     the plan's limit fail. Other files in a folder are skipped and counted.
     """
     settings = session.settings()
-    accepted = settings.format
     counts = Counter(done=0, failed=0, duplicate=0)
     with session.store() as store:
         chosen = choose_account(session, store, account)
-        found = find_sources(paths)
-        found.check()
-        documents = iter_documents(found.sources, limits_of(settings))
+        sources, ignored = find_sources(paths)
+        documents = iter_documents(sources, settings)
         iter_results = iter_judged if dry_run else iter_imported
-        results = iter_results(store, chosen, documents, accepted)
-        for result in _told(session, results, total=len(found.sources)):
+        results = iter_results(store, chosen, documents, settings.format)
+        for result in _told(session, results, total=len(sources)):
             counts[result.outcome] += 1
     say(f"{summary(counts)}{' (nothing was stored)' if dry_run else ''}.")
-    if found.ignored:
-        say(describe(found.ignored))
-    context.exit(ExitCode.FAILED if counts["failed"] else ExitCode.DONE)
+    if ignored:
+        say(describe(ignored))
+    return ExitCode.FAILED if counts["failed"] else ExitCode.DONE
 
 
 def iter_imported(
     store: Store, account: AccountInfo, documents: Iterable[SourceDocument], accepted: Format
 ) -> Iterator[Result]:
     """Store the documents, and yield the result of each, in order."""
-    for batch in _batches(_read(document, accepted) for document in documents):
+    read = (_read(document, accepted) for document in documents)
+    while batch := list(itertools.islice(read, BATCH)):
         new = [one for _, one in batch if not isinstance(one, Result)]
         outcomes = iter(creation.create(store, account.id, new) if new else [])
         for origin, one in batch:
@@ -284,11 +254,6 @@ def iter_judged(
         else:
             seen.add(digest)
             yield _result(origin, one, Created(""))
-
-
-def _batches(read: Iterator[Read]) -> Iterator[list[Read]]:
-    while batch := list(itertools.islice(read, BATCH)):
-        yield batch
 
 
 def _read(document: SourceDocument, accepted: Format) -> Read:
@@ -320,11 +285,8 @@ def _told(session: Session, results: Iterator[Result], *, total: int) -> Iterato
     """Yield the results, and print each: as data, as a line or, if there is a status, in that."""
     with status_line(is_wanted=total > 1 and not session.as_json) as show:
         number = 0
-        source: Source | None = None
         for result in results:
-            if result.origin.source is not source:  # of which each may give many results
-                source = result.origin.source
-                number += 1
+            number += result.origin.item in (None, 1)  # of which each begins a source
             if session.as_json:
                 put_json_line(as_json(result))
             elif show is None or result.outcome != "done":
@@ -344,7 +306,7 @@ def _remark(result: Result) -> str | None:
 def as_json(result: Result) -> dict[str, Any]:
     """Return the result as `--json` prints it, on a line of its own."""
     return {
-        "name": result.origin.source.path,
+        "name": result.origin.path,
         "item": result.origin.item,
         "place": result.origin.place,
         "outcome": result.outcome,
@@ -366,10 +328,9 @@ class Validation:
 
 
 @command()
-@click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=PATH)
-@click.pass_context
+@PATHS
 @pass_session
-def validate(session: Session, context: click.Context, /, paths: tuple[str, ...]) -> None:
+def validate(session: Session, paths: tuple[str, ...]) -> ExitCode:
     """Check files without importing them.
 
     PATH is a file, a folder, or - for standard input, with JSON, NDJSON, either of them in gzip, or
@@ -380,9 +341,8 @@ def validate(session: Session, context: click.Context, /, paths: tuple[str, ...]
     accepted = settings.format
     counts = Counter(valid=0, failed=0)
     verdicts = []
-    found = find_sources(paths)
-    found.check()
-    for document in iter_documents(found.sources, limits_of(settings)):
+    sources, ignored = find_sources(paths)
+    for document in iter_documents(sources, settings):
         verdict = judge(document, accepted)
         counts["failed" if verdict.issues else "valid"] += 1
         if session.as_json:
@@ -392,9 +352,9 @@ def validate(session: Session, context: click.Context, /, paths: tuple[str, ...]
     if session.as_json:
         put_json({"files": verdicts})
     say(f"{summary(counts, always=tuple(counts))}.")
-    if found.ignored:
-        say(describe(found.ignored))
-    context.exit(ExitCode.FAILED if counts["failed"] else ExitCode.DONE)
+    if ignored:
+        say(describe(ignored))
+    return ExitCode.FAILED if counts["failed"] else ExitCode.DONE
 
 
 def judge(document: SourceDocument, accepted: Format) -> Validation:
@@ -426,7 +386,7 @@ def _put(verdict: Validation) -> None:
 def _verdict_as_json(verdict: Validation) -> dict[str, Any]:
     """Return the verdict as `--json` prints it. `code` null: valid."""
     return {
-        "name": verdict.origin.source.path,
+        "name": verdict.origin.path,
         "item": verdict.origin.item,
         "place": verdict.origin.place,
         "valid": not verdict.issues,

@@ -9,18 +9,18 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.decorators import FC
 
-from cli.completion import account_option, claim_ids, failed_ids, held_ids, retriable_ids
+from cli.completion import account_option, file_ids
 from cli.errors import ExitCode
-from cli.groups import command, group
+from cli.groups import group
 from cli.output import Column, instant, put, put_fields, put_json, put_table, safe_text, say
-from cli.params import ReasonType
 from cli.session import Session, pass_session
 from importer.claims import Claim
 from importer.filing import iter_places, load_report, report_path
 from importer.outcomes import conclusion_of
 from resumes.errors import InvalidArgument, NotFound
-from resumes.import_reasons import find_hint
+from resumes.import_reasons import Reason, find_hint
 from resumes.store import Store, accounts, import_history, import_ledger, import_requests
 from resumes.store.identifiers import RESUME_ID
 from resumes.store.import_history import FileRow
@@ -29,24 +29,11 @@ from resumes.store.import_requests import RequestedFile, RequestKind
 from resumes.text import counted
 
 
-@dataclass(frozen=True, slots=True)
-class Whereabouts:
-    """A file's place below a watched folder."""
-
-    root: Path
-    below: str
-
-    @property
-    def path(self) -> Path:
-        """Return the file's path."""
-        return self.root / self.below
-
-
-def find_place(row: FileRow, roots: Iterable[Path]) -> Whereabouts | None:
+def find_place(row: FileRow, roots: Iterable[Path]) -> Path | None:
     """Return where the file is below the folders; None if it is in none of them."""
     belows = [*iter_places(_claim(row), conclusion_of(row))]
-    places = (Whereabouts(root, below) for root in roots for below in belows)
-    return next((place for place in places if os.path.lexists(place.path)), None)
+    places = (root / below for root in roots for below in belows)
+    return next((place for place in places if os.path.lexists(place)), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +51,10 @@ class Report:
     warnings: Sequence[Mapping[str, str]] = ()
 
 
-def read_report(session: Session, store: Store, row: FileRow, place: Whereabouts | None) -> Report:
+def read_report(session: Session, store: Store, row: FileRow, place: Path | None) -> Report:
     """Return what is known of the file besides its row."""
     items = import_ledger.find_items(store, row.account_id, row.claim_id, limit=2)
-    path = None if place is None else report_path(place.path)
+    path = None if place is None else report_path(place)
     found = {} if path is None else load_report(path)
     hint = None if row.reason is None else find_hint(row.reason, row.claim_id)
     return Report(
@@ -140,7 +127,7 @@ def _reason(row: FileRow) -> str:
 def put_file(
     row: FileRow,
     request: RequestedFile | None,
-    place: Whereabouts | None,
+    place: Path | None,
     report: Report,
     *,
     is_near: bool,
@@ -149,35 +136,11 @@ def put_file(
 
     `is_near`: its folder is on this machine, so that without a `place` the file is not in it.
     """
-    fields = _fields(row, request, place, report, is_near)
-    put_fields([(name, value) for name, value in fields if value])
-    if report.issues or report.warnings:
-        put()
-        put_table(
-            ISSUE_COLUMNS,
-            [
-                [kind, one["path"], one["message"]]
-                for kind, found in (("error", report.issues), ("warning", report.warnings))
-                for one in found
-            ],
-        )
-    if row.items is not None and row.items.problems:
-        put()
-        _put_problems(row.items)
-
-
-def _fields(
-    row: FileRow,
-    request: RequestedFile | None,
-    place: Whereabouts | None,
-    report: Report,
-    is_near: bool,
-) -> list[tuple[str, str]]:
-    not_found = NOT_FOUND if is_near else ""
-    return [
+    missing = NOT_FOUND if is_near else ""
+    fields = [
         ("file", row.name),
         ("folder", row.root or ""),
-        ("path", not_found if place is None else _shown(row, place)),
+        ("path", missing if place is None else _shown(row, place)),
         ("account", row.account),
         ("outcome", row.outcome),
         ("reason", _reason(row)),
@@ -194,10 +157,26 @@ def _fields(
         ("finished", f"{instant(row.finished_at)} UTC"),
         ("id", row.claim_id),
     ]
+    put_fields([(name, value) for name, value in fields if value])
+    if report.issues or report.warnings:
+        put()
+        put_table(
+            ISSUE_COLUMNS,
+            [
+                [kind, one["path"], one["message"]]
+                for kind, found in (("error", report.issues), ("warning", report.warnings))
+                for one in found
+            ],
+        )
+    if row.items is not None and row.items.problems:
+        put()
+        _put_problems(row.items)
 
 
-def _shown(row: FileRow, place: Whereabouts) -> str:
-    return place.below if str(place.root) == row.root else str(place.path)
+def _shown(row: FileRow, place: Path) -> str:
+    return str(
+        place.relative_to(row.root) if row.root and place.is_relative_to(row.root) else place
+    )
 
 
 def _counts(items: Items) -> str:
@@ -259,231 +238,22 @@ def as_json(row: FileRow) -> dict[str, Any]:
     }
 
 
-def request_as_json(request: RequestedFile | None) -> dict[str, Any] | None:
-    """Return the request for the file as `--json` prints it; None if there is none."""
-    if request is None:
-        return None
-    return {"action": request.action, "requestedAt": request.requested_at}
-
-
-LOOK_EVERY_S = 0.1
-
-
-def wait_for(
-    store: Store,
-    files: Sequence[FileRow],
-    wait_s: float,
-    *,
-    clock: Callable[[], float] = time.monotonic,
-) -> list[FileRow]:
-    """Return the files when each has a new outcome, or when the time is over."""
-    until = clock() + wait_s
-    while True:
-        now = [
-            import_history.get_file(store, one.claim_id, account_id=one.account_id) for one in files
-        ]
-        if all(map(_is_new, files, now)) or clock() >= until:
-            return now
-        time.sleep(LOOK_EVERY_S)
-
-
-def _is_new(before: FileRow, now: FileRow) -> bool:
-    # Of a file of several resumes the ledger says how far it is after each part.
-    return before.finished_at != now.finished_at and not now.is_under_way
-
-
-def tell_outcomes(
-    session: Session, action: RequestKind, before: Sequence[FileRow], now: Sequence[FileRow]
-) -> ExitCode:
-    """Print the outcomes of the files; return FAILED unless all were processed and none failed."""
-    ended = [new for old, new in zip(before, now, strict=True) if _is_new(old, new)]
-    if session.as_json:
-        put_json({"action": action, "asked": len(now), "files": list(map(as_json, ended))})
-    elif ended:
-        put_files(ended)
-    late = len(now) - len(ended)
-    if late:
-        say(f"{counted(late, 'file')} not processed yet; still queued.")
-    has_failed = any(file.outcome is FileOutcome.FAILED for file in ended)
-    return ExitCode.FAILED if late or has_failed else ExitCode.DONE
-
-
-@dataclass(frozen=True, slots=True)
-class FileSelection:
-    """Which files are meant: those of these ids, or all of a reason or any; of an account or any."""
-
-    claim_ids: tuple[str, ...]
-    account: str | None
-    is_all: bool
-    reason: str | None = None
-
-    def check(self) -> None:
-        """Raise UsageError unless the files were chosen in one way."""
-        chooses_many = self.is_all or self.reason is not None
-        if self.claim_ids and chooses_many:
-            raise click.UsageError("File IDs cannot be combined with --all or --reason")
-        if not self.claim_ids and not chooses_many and self.account is None:
-            raise click.UsageError("Give one or more file IDs, or use --account or --all")
-
-
-ACCOUNT = account_option("All files of this account; with IDs, the account that owns them.")
-WAIT = click.option(
-    "--wait",
-    "wait_s",
-    metavar="S",
-    type=click.FloatRange(0, 3_600),
-    help="Wait up to this many seconds for the result (requires IDs).",
-)
-
-
-@command()
-@click.argument("claim_ids", metavar="[ID]...", nargs=-1, shell_complete=retriable_ids)
-@ACCOUNT
-@click.option(
-    "--reason", metavar="REASON", type=ReasonType(), help="All files that failed for this reason."
-)
-@click.option("--all", "is_all", is_flag=True, help="All files that failed.")
-@WAIT
-@click.pass_context
-@pass_session
-def retry(
-    session: Session,
-    context: click.Context,
-    /,
-    claim_ids: tuple[str, ...],
-    account: str | None,
-    reason: str | None,
-    is_all: bool,
-    wait_s: float | None,
-) -> None:
-    """Retry failed files.
-
-    Fix them where they are; the importer reads them there, and they keep their IDs. The IDs may also be
-    those of held files, which are released.
-    """
-    choice = FileSelection(claim_ids, account, is_all, reason)
-    context.exit(_run(session, choice, RequestKind.RETRY, wait_s))
-
-
-@command()
-@click.argument("claim_ids", metavar="[ID]...", nargs=-1, shell_complete=failed_ids)
-@ACCOUNT
-@click.option(
-    "--reason", metavar="REASON", type=ReasonType(), help="All files that failed for this reason."
-)
-@click.option("--all", "is_all", is_flag=True, help="All files that failed.")
-@pass_session
-def dismiss(
-    session: Session,
-    claim_ids: tuple[str, ...],
-    account: str | None,
-    reason: str | None,
-    is_all: bool,
-) -> None:
-    """Take failed files off the list.
-
-    For files that were rightly rejected: they no longer count as failed. The files themselves stay
-    where they are.
-    """
-    choice = FileSelection(claim_ids, account, is_all, reason)
-    choice.check()
-    with session.store() as store:
-        if claim_ids:
-            files = _get_files(store, choice)
-            import_requests.dismiss_files(store, files)
-            count = len(files)
-        else:
-            count = import_requests.dismiss_all_files(
-                store, account_id=_find_account_id(store, choice), reason=reason
-            )
-    if session.as_json:
-        put_json({"dismissed": count})
-    else:
-        say(f"Dismissed {counted(count, 'file')}." if count else "Nothing to dismiss.")
-
-
-@command()
-@click.argument("claim_ids", metavar="[ID]...", nargs=-1, shell_complete=held_ids)
-@ACCOUNT
-@click.option("--all", "is_all", is_flag=True, help="All held files.")
-@WAIT
-@click.pass_context
-@pass_session
-def release(
-    session: Session,
-    context: click.Context,
-    /,
-    claim_ids: tuple[str, ...],
-    account: str | None,
-    is_all: bool,
-    wait_s: float | None,
-) -> None:
-    """Release held files ahead of their turn.
-
-    Held files are imported automatically, in order of arrival, as soon as the plan has room. Files that
-    still do not fit stay held.
-    """
-    choice = FileSelection(claim_ids, account, is_all)
-    context.exit(_run(session, choice, RequestKind.RELEASE, wait_s))
-
-
-def _run(
-    session: Session, choice: FileSelection, action: RequestKind, wait_s: float | None
-) -> ExitCode:
-    choice.check()
-    if wait_s is not None and not choice.claim_ids:
-        raise click.UsageError("--wait requires file IDs")
-    with session.store() as store:
-        if not choice.claim_ids:
-            _tell(session, store, action, _ask_many(store, choice, action))
-            return ExitCode.DONE
-        files = _ask(store, choice, action)
-        if wait_s is None:
-            _tell(session, store, action, len(files))
-            return ExitCode.DONE
-        return tell_outcomes(session, action, files, wait_for(store, files, wait_s))
-
-
-def _ask(store: Store, choice: FileSelection, action: RequestKind) -> list[FileRow]:
-    files = _get_files(store, choice)
-    import_requests.request_files(store, files, action)
-    return files
-
-
-def _get_files(store: Store, choice: FileSelection) -> list[FileRow]:
-    account_id = _find_account_id(store, choice)
-    claim_ids = dict.fromkeys(choice.claim_ids)
-    return [import_history.get_file(store, one, account_id=account_id) for one in claim_ids]
-
-
-def _ask_many(store: Store, choice: FileSelection, action: RequestKind) -> int:
-    account_id = _find_account_id(store, choice)
-    return import_requests.request_all_files(
-        store, action, account_id=account_id, reason=choice.reason
+def reason_option(sentence: str) -> Callable[[FC], FC]:
+    """Return `--reason REASON`; the sentence is its help."""
+    return click.option(
+        "--reason",
+        metavar="REASON",
+        type=parse_reason,
+        shell_complete=lambda _, __, begun: [one.value for one in Reason if one.startswith(begun)],
+        help=sentence,
     )
 
 
-def _find_account_id(store: Store, choice: FileSelection) -> str | None:
-    return None if choice.account is None else accounts.get_account(store, choice.account).id
-
-
-def _tell(session: Session, store: Store, action: RequestKind, count: int) -> None:
-    unwatched = import_requests.list_unwatched_roots(store) if count else []
-    if session.as_json:
-        put_json({"action": action, "asked": count, "isWatched": not unwatched})
-        return
-    if not count:
-        say(f"Nothing to {action}.")
-        return
-    queued = f"Queued {counted(count, 'file')} for {action}"
-    if unwatched:
-        how_to_watch = session.installation().how_to_watch
-        ways = ", ".join(how_to_watch(root) for root in unwatched[:3])
-        them = "it" if count == 1 else "them"
-        say(safe_text(f"{queued}, but no importer is running for {them}: {ways}."))
-    else:
-        they = "it" if count == 1 else "they"
-        say(f"{queued}; {they} will be processed within a second.")
+def parse_reason(text: str) -> str:
+    """Return the reason. Raises ValueError, which lists them all, for any other word."""
+    if text not in [*Reason]:
+        raise ValueError(f'"{text}" is not a valid reason: use one of {", ".join(Reason)}')
+    return text
 
 
 OUTCOMES = ("held", "failed", "duplicate", "done")
@@ -499,7 +269,7 @@ def imports() -> None:
 @imports.command("list")
 @account_option("Only files of this account.")
 @click.option("--outcome", type=click.Choice(OUTCOMES), help="Only files with this outcome.")
-@click.option("--reason", metavar="REASON", type=ReasonType(), help="Only files with this reason.")
+@reason_option("Only files with this reason.")
 @click.option(
     "--limit",
     metavar="N",
@@ -509,7 +279,7 @@ def imports() -> None:
     help="Maximum number of files.",
 )
 @click.option(
-    "--before", metavar="ID", shell_complete=claim_ids, help="Only files older than this ID."
+    "--before", metavar="ID", shell_complete=file_ids(), help="Only files older than this ID."
 )
 @click.option(
     "--failed-first", is_flag=True, help="Order by outcome: failed, held, duplicate, done."
@@ -579,7 +349,7 @@ def _check(before: str | None) -> str | None:
 
 
 @imports.command()
-@click.argument("claim_id", metavar="ID", shell_complete=claim_ids)
+@click.argument("claim_id", metavar="ID", shell_complete=file_ids())
 @account_option("Account that owns the file, if several have a file with this ID.")
 @click.option(
     "--source", "is_source", is_flag=True, help="Print the beginning of the file instead."
@@ -601,8 +371,8 @@ def show(session: Session, claim_id: str, account: str | None, is_source: bool) 
             "hint": report.hint,
             "issues": report.issues,
             "warnings": report.warnings,
-            "filedAs": None if place is None else str(place.path),
-            "request": request_as_json(request),
+            "filedAs": None if place is None else str(place),
+            "request": request and {"action": request.action, "requestedAt": request.requested_at},
         }
         put_json(told if source is None else told | {"source": readable(source)})
     elif source is not None:
@@ -618,6 +388,175 @@ def _get_source(store: Store, row: FileRow) -> bytes:
     return source
 
 
-imports.add_command(retry)
-imports.add_command(dismiss)
-imports.add_command(release)
+LOOK_EVERY_S = 0.1
+
+
+def wait_for(store: Store, files: Sequence[FileRow], wait_s: float) -> list[FileRow]:
+    """Return the files when each has a new outcome, or when the time is over."""
+    until = time.monotonic() + wait_s
+    while True:
+        now = [
+            import_history.get_file(store, one.claim_id, account_id=one.account_id) for one in files
+        ]
+        if all(map(_is_new, files, now)) or time.monotonic() >= until:
+            return now
+        time.sleep(LOOK_EVERY_S)
+
+
+def _is_new(before: FileRow, now: FileRow) -> bool:
+    # Of a file of several resumes the ledger says how far it is after each part.
+    return before.finished_at != now.finished_at and not now.is_under_way
+
+
+def tell_outcomes(
+    session: Session, action: RequestKind, before: Sequence[FileRow], now: Sequence[FileRow]
+) -> ExitCode:
+    """Print the outcomes of the files; return FAILED unless all were processed and none failed."""
+    ended = [new for old, new in zip(before, now, strict=True) if _is_new(old, new)]
+    if session.as_json:
+        put_json({"action": action, "asked": len(now), "files": list(map(as_json, ended))})
+    elif ended:
+        put_files(ended)
+    late = len(now) - len(ended)
+    if late:
+        say(f"{counted(late, 'file')} not processed yet; still queued.")
+    has_failed = any(file.outcome is FileOutcome.FAILED for file in ended)
+    return ExitCode.FAILED if late or has_failed else ExitCode.DONE
+
+
+@dataclass(frozen=True, slots=True)
+class FileSelection:
+    """Which files are meant: those of these ids, or all of a reason or any; of an account or any."""
+
+    claim_ids: tuple[str, ...]
+    account: str | None
+    is_all: bool
+    reason: str | None = None
+
+    def check(self) -> None:
+        """Raise UsageError unless the files were chosen in one way."""
+        chooses_many = self.is_all or self.reason is not None
+        if self.claim_ids and chooses_many:
+            raise click.UsageError("File IDs cannot be combined with --all or --reason")
+        if not self.claim_ids and not chooses_many and self.account is None:
+            raise click.UsageError("Give one or more file IDs, or use --account or --all")
+
+    def find_account_id(self, store: Store) -> str | None:
+        """Return the account's id; None if the files may be anybody's. Raises NotFound."""
+        return None if self.account is None else accounts.get_account(store, self.account).id
+
+    def get_files(self, store: Store) -> list[FileRow]:
+        """Return the files of the ids. Raises NotFound."""
+        account_id = self.find_account_id(store)
+        claim_ids = dict.fromkeys(self.claim_ids)
+        return [import_history.get_file(store, one, account_id=account_id) for one in claim_ids]
+
+
+ACCOUNT = account_option("All files of this account; with IDs, the account that owns them.")
+WAIT = click.option(
+    "--wait",
+    "wait_s",
+    metavar="S",
+    type=click.FloatRange(0, 3_600),
+    help="Wait up to this many seconds for the result (requires IDs).",
+)
+
+
+@imports.command()
+@click.argument("claim_ids", metavar="[ID]...", nargs=-1, shell_complete=file_ids("failed", "held"))
+@ACCOUNT
+@reason_option("All files that failed for this reason.")
+@click.option("--all", "is_all", is_flag=True, help="All files that failed.")
+@WAIT
+@pass_session
+def retry(session: Session, /, wait_s: float | None, **chosen: Any) -> ExitCode:
+    """Retry failed files.
+
+    Fix them where they are; the importer reads them there, and they keep their IDs. The IDs may also be
+    those of held files, which are released.
+    """
+    return _run(session, FileSelection(**chosen), RequestKind.RETRY, wait_s)
+
+
+@imports.command()
+@click.argument("claim_ids", metavar="[ID]...", nargs=-1, shell_complete=file_ids("failed"))
+@ACCOUNT
+@reason_option("All files that failed for this reason.")
+@click.option("--all", "is_all", is_flag=True, help="All files that failed.")
+@pass_session
+def dismiss(session: Session, /, **chosen: Any) -> None:
+    """Take failed files off the list.
+
+    For files that were rightly rejected: they no longer count as failed. The files themselves stay
+    where they are.
+    """
+    choice = FileSelection(**chosen)
+    choice.check()
+    with session.store() as store:
+        if choice.claim_ids:
+            files = choice.get_files(store)
+            import_requests.dismiss_files(store, files)
+            count = len(files)
+        else:
+            count = import_requests.dismiss_all_files(
+                store, account_id=choice.find_account_id(store), reason=choice.reason
+            )
+    if session.as_json:
+        put_json({"dismissed": count})
+    else:
+        say(f"Dismissed {counted(count, 'file')}." if count else "Nothing to dismiss.")
+
+
+@imports.command()
+@click.argument("claim_ids", metavar="[ID]...", nargs=-1, shell_complete=file_ids("held"))
+@ACCOUNT
+@click.option("--all", "is_all", is_flag=True, help="All held files.")
+@WAIT
+@pass_session
+def release(session: Session, /, wait_s: float | None, **chosen: Any) -> ExitCode:
+    """Release held files ahead of their turn.
+
+    Held files are imported automatically, in order of arrival, as soon as the plan has room. Files that
+    still do not fit stay held.
+    """
+    return _run(session, FileSelection(**chosen), RequestKind.RELEASE, wait_s)
+
+
+def _run(
+    session: Session, choice: FileSelection, action: RequestKind, wait_s: float | None
+) -> ExitCode:
+    choice.check()
+    if wait_s is not None and not choice.claim_ids:
+        raise click.UsageError("--wait requires file IDs")
+    with session.store() as store:
+        if choice.claim_ids:
+            files = choice.get_files(store)
+            import_requests.request_files(store, files, action)
+            if wait_s is not None:
+                return tell_outcomes(session, action, files, wait_for(store, files, wait_s))
+            count = len(files)
+        else:
+            count = import_requests.request_all_files(
+                store, action, account_id=choice.find_account_id(store), reason=choice.reason
+            )
+        _tell(session, store, action, count)
+    return ExitCode.DONE
+
+
+def _tell(session: Session, store: Store, action: RequestKind, count: int) -> None:
+    unwatched = import_requests.list_unwatched_roots(store) if count else []
+    if session.as_json:
+        put_json({"action": action, "asked": count, "isWatched": not unwatched})
+        return
+    if not count:
+        say(f"Nothing to {action}.")
+        return
+    queued = f"Queued {counted(count, 'file')} for {action}"
+    if unwatched:
+        how_to_watch = session.installation().how_to_watch
+        ways = ", ".join(how_to_watch(root) for root in unwatched[:3])
+        them = "it" if count == 1 else "them"
+        say(safe_text(f"{queued}, but no importer is running for {them}: {ways}."))
+    else:
+        they = "it" if count == 1 else "they"
+        say(f"{queued}; {they} will be processed within a second.")

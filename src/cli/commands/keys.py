@@ -10,13 +10,12 @@ from typing import Any
 
 import click
 
-from cli import params
 from cli.completion import account_names, key_ids
 from cli.errors import Failed
 from cli.groups import group
 from cli.output import Column, instant, put, put_json, put_table, say
 from cli.session import Session, pass_session
-from resumes import output_files
+from resumes import durations, output_files
 from resumes.errors import Conflict, InvalidArgument
 from resumes.store import Store, api_keys
 from resumes.store.api_keys import KeyInfo, KeyState, NewKey
@@ -42,6 +41,22 @@ def hand_over(store: Store, new: NewKey, show: Callable[[str], None]) -> None:
     api_keys.mark_shown(store, new.id)
 
 
+def parse_duration(text: str) -> timedelta:
+    """Return the length of time. Raises ValueError for any other text."""
+    span = durations.parse_span(text)
+    if span is None:
+        raise ValueError(f'"{text}" is not a valid duration: use 7d, 12h, 30m or 0')
+    return span
+
+
+def parse_expiry(text: str) -> timedelta | datetime:
+    """Return the length of time from now, or the first moment of the date in UTC. Raises ValueError."""
+    expiry = durations.parse_expiry(text)
+    if expiry is None:
+        raise ValueError(f'"{text}" is not a valid expiry: use 30d, 12h or 2027-01-31')
+    return expiry
+
+
 COLUMNS = (
     Column("id"),
     Column("account", is_flexible=True),
@@ -65,7 +80,7 @@ def keys() -> None:
 @click.option("--name", metavar="TEXT", default="", help="What the key is for.")
 @click.option(
     "--expires",
-    type=params.Expiry(),
+    type=parse_expiry,
     metavar="30d|12h|2027-01-31",
     help="When the key expires: a duration, or a date (00:00 UTC). [default: never]",
 )
@@ -73,7 +88,7 @@ def keys() -> None:
 def create(session: Session, account: str, name: str, expires: timedelta | datetime | None) -> None:
     """Create a key for ACCOUNT and print it once."""
     with session.store() as store:
-        lifetime = params.until(expires, now_us=store.clock())
+        lifetime = None if expires is None else durations.until(expires, now_us=store.clock())
         new = api_keys.create_key(store, account, name=name, lifetime=lifetime)
         hand_over(store, new, lambda secret: _show(session, new, secret))
         info = api_keys.get_key(store, new.id)
@@ -119,7 +134,7 @@ def revoke(session: Session, key_id: str) -> None:
 @click.argument("key_id", metavar="KEYID", shell_complete=key_ids)
 @click.option(
     "--grace",
-    type=params.Duration(),
+    type=parse_duration,
     default="24h",
     show_default=True,
     metavar="SPAN",

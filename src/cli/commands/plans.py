@@ -1,10 +1,11 @@
 """`resumes plans`: list the plans, and set what they allow."""
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 from click.core import ParameterSource
+from click.decorators import FC
 
 from cli.completion import plan_names
 from cli.groups import group
@@ -14,8 +15,6 @@ from resumes.store import Store
 from resumes.store import plans as store_plans
 from resumes.store.plans import AffectedAccounts, PlanImpact, PlanInfo
 from resumes.text import counted
-
-Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 COLUMNS = (
     Column("plan", is_flexible=True),
@@ -31,45 +30,31 @@ AS_SET = "default"
 """How a limit is called that the settings give."""
 
 
-class Maximum(click.ParamType[int | None]):
-    """A number of resumes, or `unlimited`, which becomes None."""
-
-    name = "maximum"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> int | None:
-        """Return the number; fail with a usage error for what is neither a number nor `unlimited`."""
-        if value == "unlimited":
-            return None
-        if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 19:
-            return int(value)
-        self.fail(f'"{value}" is neither a number of resumes nor unlimited', param, ctx)
+def parse_maximum(text: str) -> int | None:
+    """Return the number of resumes; None for `unlimited`. Raises ValueError for any other text."""
+    if text == "unlimited":
+        return None
+    if text.isascii() and text.isdigit() and len(text) < 19:
+        return int(text)
+    raise ValueError(f'"{text}" is neither a number of resumes nor unlimited')
 
 
-class Rate(click.ParamType[int | str]):
-    """A number of requests; `unlimited`, which becomes 0; or `default`, which stays."""
-
-    name = "rate"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> int | str:
-        """Return the limit; fail with a usage error for anything else."""
-        if value == AS_SET:
-            return AS_SET
-        if value == "unlimited":
-            return 0
-        if value.isascii() and value.isdigit() and 0 < len(value.lstrip("0")) < 19:
-            return int(value)
-        self.fail(f'"{value}" is neither a number above 0, unlimited nor {AS_SET}', param, ctx)
+def parse_rate(text: str) -> int | str:
+    """Return the number of requests; 0 for `unlimited`, `default` as it is. Raises ValueError."""
+    if text == AS_SET:
+        return AS_SET
+    if text == "unlimited":
+        return 0
+    if text.isascii() and text.isdigit() and 0 < len(text.lstrip("0")) < 19:
+        return int(text)
+    raise ValueError(f'"{text}" is neither a number above 0, unlimited nor {AS_SET}')
 
 
-def rate_option(window: str) -> Callable[[Decorated], Decorated]:
+def rate_option(window: str) -> Callable[[FC], FC]:
     """Return the option that limits the requests of a key in a window: `minute`, `hour` or `day`."""
     return click.option(
         f"--per-{window}",
-        type=Rate(),
+        type=parse_rate,
         metavar=f"N|unlimited|{AS_SET}",
         help=f"Requests per {window} for each key; {AS_SET}: from the settings.",
     )
@@ -96,7 +81,7 @@ def list_(session: Session) -> None:
 @click.argument("name", shell_complete=plan_names)
 @click.option(
     "--max-resumes",
-    type=Maximum(),
+    type=parse_maximum,
     metavar="N|unlimited",
     help="Maximum number of resumes per account. Required for a new plan.",
 )

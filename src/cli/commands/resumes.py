@@ -1,19 +1,17 @@
 """`resumes list`, `show`, `export` and `delete`."""
 
-import contextlib
 import json
 import sys
 import textwrap
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import click
 
-from cli import prompts
 from cli.completion import account_option, resume_ids
 from cli.errors import ExitCode
-from cli.groups import command
+from cli.groups import YES, can_ask, command, confirm
 from cli.output import (
     Column,
     instant,
@@ -38,7 +36,6 @@ from resumes.rendering import PdfOptions, RenderingFailed, TooLong
 from resumes.rendering.fonts import font_packages
 from resumes.rendering.page import Paper
 from resumes.store import Store, search, stored_resumes
-from resumes.store.accounts import AccountInfo
 from resumes.store.search import SearchResult
 from resumes.store.stored_resumes import Page, Sort, StoredResume
 from resumes.text import counted
@@ -149,7 +146,13 @@ def _find(
 
 def _put_page(page: Page, account: str, words: str | None, cursor: str) -> None:
     if page.entries:
-        put_entries(page)
+        put_table(
+            COLUMNS,
+            (
+                [one.id, one.name or "-", one.shown_title, instant(one.created_at)]
+                for one in page.entries
+            ),
+        )
     elif words is None:
         what = "No more resumes" if cursor else "No resumes yet"
         say(f'{what} in account "{safe_text(account)}".')
@@ -167,17 +170,6 @@ def _check(cursor: str) -> None:
         raise InvalidArgument(
             f'Invalid cursor "{cursor}": use the id of a resume, 24 hexadecimal digits'
         ) from None
-
-
-def put_entries(page: Page) -> None:
-    """Print the page as a table."""
-    put_table(
-        COLUMNS,
-        (
-            [one.id, one.name or "-", one.shown_title, instant(one.created_at)]
-            for one in page.entries
-        ),
-    )
 
 
 @command()
@@ -234,11 +226,9 @@ def show(session: Session, resume_id: str, account: str | None) -> None:
     is_flag=True,
     help="Leave name, contact details, links and references out of PDFs.",
 )
-@click.pass_context
 @pass_session
 def export(
     session: Session,
-    context: click.Context,
     resume_ids: tuple[str, ...],
     is_all: bool,
     account: str | None,
@@ -248,7 +238,7 @@ def export(
     layout: str | None,
     paper: str | None,
     anonymous: bool,
-) -> None:
+) -> ExitCode:
     """Export resumes to files or one stream.
 
     The stream has one resume per line (NDJSON). The analyzer format can be imported again unchanged.
@@ -281,19 +271,18 @@ def export(
         ) as exporter,
     ):
         chosen = choose_account(session, store, account)
-        resumes = (
+        resumes: Iterable[StoredResume] = (
             exports.iter_resumes(store, chosen.id)
             if is_all
-            else _iter_named(session, store, chosen, resume_ids)
+            # All are looked up first: a wrong ID is an error before anything is written.
+            else [get_resume(session, store, chosen, resume_id) for resume_id in resume_ids]
         )
         count = existing = 0
         total = chosen.resume_count if is_all else len(resume_ids)
         # A stream would stand on the same terminal as the status, or is read as it comes.
-        progress = contextlib.nullcontext() if folder is None else counting("resumes", total)
-        with progress as tell:
+        with counting("resumes", total, is_wanted=folder is not None) as tell:
             for resume in resumes:
-                if tell is not None:
-                    tell("exported", count)
+                tell("exported", count)
                 try:
                     view = exporter.export(resume)
                 except (TooLong, RenderingFailed) as error:
@@ -319,8 +308,7 @@ def export(
     boxes.tell(settings.home / "fonts")
     if left_out:
         say(safe_text(f"Not supported by JSON Resume, left out: {', '.join(left_out)}."))
-    if failed or kept:
-        context.exit(ExitCode.FAILED)
+    return ExitCode.FAILED if failed or kept else ExitCode.DONE
 
 
 class _Boxes:
@@ -350,17 +338,10 @@ class _Boxes:
             )
 
 
-def _iter_named(
-    session: Session, store: Store, account: AccountInfo, resume_ids: tuple[str, ...]
-) -> Iterator[StoredResume]:
-    # All are looked up first: a wrong ID is an error before anything is written.
-    yield from [get_resume(session, store, account, resume_id) for resume_id in resume_ids]
-
-
 @command()
 @click.argument("resume_id", metavar="ID", shell_complete=resume_ids)
 @account_option()
-@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
+@YES
 @pass_session
 def delete(session: Session, resume_id: str, account: str | None, yes: bool) -> None:
     """Delete a resume.
@@ -370,9 +351,9 @@ def delete(session: Session, resume_id: str, account: str | None, yes: bool) -> 
     """
     with session.store() as store:
         chosen = choose_account(session, store, account)
-        if prompts.can_ask() and not yes:
+        if can_ask() and not yes:
             resume = get_resume(session, store, chosen, resume_id)
-            prompts.confirm(f'Permanently delete "{safe_text(resume.entry.shown_title)}"?')
+            confirm(f'Permanently delete "{safe_text(resume.entry.shown_title)}"?')
         try:
             stored_resumes.delete_resume(store, chosen.id, resume_id)
         except NotFound:

@@ -2,6 +2,7 @@
 
 import functools
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -34,31 +35,19 @@ FILE = click.Path(exists=True, dir_okay=False, readable=True, path_type=Path)
 @pass_session
 def serve(
     session: Session,
-    host: str | None,
-    port: int | None,
-    workers: int | None,
-    rate_limit: bool | None,
+    /,
     tls_cert: Path | None,
     tls_key: Path | None,
-    log_format: str | None,
-    access_log: bool | None,
     until_stdin_ends: bool,
+    **flags: Any,
 ) -> None:
     """Run only the API, until Ctrl-C."""
     if tls_key is not None and tls_cert is None:
         raise click.UsageError("--tls-key needs --tls-cert")
     if until_stdin_ends:
         end_with_standard_input()
-    settings = session.settings(
-        host=host,
-        port=port,
-        workers=workers,
-        rate_limit=rate_limit,
-        log_format=log_format,
-        access_log=access_log,
-    )
+    settings = session.settings(**flags)
     make_home(settings.home)
-
     service.run(
         settings,
         tls_cert=tls_cert,

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING
 import click
 
 from cli.completion import account_option, resume_ids
+from cli.errors import ExitCode
 from cli.groups import PORT, command
 from cli.output import put, put_json_line, say
 from cli.session import DATABASE, Session, pass_session, store_environment
 
 if TYPE_CHECKING:
-    from tui.session import UiSession as TuiSession
+    from tui.session import UiSession
 
 
 def serve_pages(
@@ -41,27 +42,22 @@ def serve_pages(
     settings = session.settings()
     with session.store(makes=not read_only) as store:
         prepare(store, account=account, open_id=open_id, settings=settings)
-    words = ["tui", screen]
+    # -P: a folder named cli in the working directory must not be imported instead of ours.
+    words = [sys.executable, "-P", "-m", "cli"]
+    words += [f"--home={session.home}"] if session.home is not None else []
+    words += ["tui", screen]
     words += [f"--account={account}"] if account is not None else []
     words += [f"--open={open_id}"] if open_id is not None else []
     words += ["--read-only"] if read_only else []
     words += [f"--theme={theme}"] if theme is not None else []
-    command = _command(session, words)
     with _lent(store_environment(session.database)):
         server.run(
-            command,
+            words,
             port,
             max_connections=settings.max_connections,
             client_timeout_s=settings.client_timeout_s,
             ready=lambda address: _tell(session, address),
         )
-
-
-def _command(session: Session, words: list[str]) -> list[str]:
-    """Return the arguments of a process that runs a command of ours on the same home."""
-    flags = ["--home", str(session.home)] if session.home is not None else []
-    # -P: a folder named cli in the working directory must not be imported instead of ours.
-    return [sys.executable, "-P", "-m", "cli", *flags, *words]
 
 
 @contextlib.contextmanager
@@ -108,19 +104,16 @@ READ_CACHE_BYTES = 2 * 1024 * 1024
     metavar="PORT",
     help="Serve the UI to a browser on this port; 0 picks a free one.",
 )
-@click.pass_context
 @pass_session
 def tui(
     session: Session,
-    context: click.Context,
-    /,
     screen: str,
     account: str | None,
     open_id: str | None,
     read_only: bool,
     theme: str | None,
     web: int | None,
-) -> None:
+) -> int:
     """Open the terminal UI.
 
     SCREEN is the first screen: resumes, imports, accounts, plans, keys or health.
@@ -136,14 +129,14 @@ def tui(
             read_only=read_only,
             theme=theme,
         )
-        return
+        return ExitCode.DONE
     # What is imported from here to the first row is kept: looking through it is a tenth of the start.
     gc.disable()
     from tui import run
 
     with contextlib.ExitStack() as stack:
 
-        def open_session() -> "TuiSession":
+        def open_session() -> "UiSession":
             from resumes.store.search_index import Indexer
             from tui.opening import prepare
 
@@ -162,5 +155,4 @@ def tui(
                 program=session.command_line(),
             )
 
-        code = run.run(open_session, screen=first, read_only=read_only)
-    context.exit(code)
+        return run.run(open_session, screen=first, read_only=read_only)

@@ -5,6 +5,7 @@ import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -12,24 +13,20 @@ from cli.commands.keys import hand_over, make_first_key, write_key
 from cli.groups import ACCESS_LOG, LOG_FORMAT, PORT, command
 from cli.logs import set_up_logs
 from cli.output import put, put_json_line, safe_text, say, timed
-from cli.session import Session, make_home, pass_session, store_environment
+from cli.session import Session, make_home, pass_session
 from cli.signals import stop_event
-from cli.supervisor import (
-    check_address,
-    find_or_make_account,
-    serve_arguments,
-    start_api,
-    start_importer,
-    supervising,
-    watch_arguments,
-)
+from cli.supervisor import Supervisor
 from resumes import watched_folder
 from resumes.errors import Conflict, InvalidArgument, StoreUnavailable
 from resumes.settings import Settings
+from resumes.store import Store, accounts
 from resumes.store.locks import FileLock
 from resumes.watched_names import OWN
+from server.service import listen
 
 ACCOUNT = "default"
+PLAN = "business"
+"""The plan of an account that nobody chose a plan for."""
 KEY_FILE = "first-key"
 
 
@@ -38,27 +35,26 @@ KEY_FILE = "first-key"
 @LOG_FORMAT
 @ACCESS_LOG
 @pass_session
-def up(session: Session, port: int | None, log_format: str | None, access_log: bool | None) -> None:
+def up(session: Session, /, **flags: Any) -> None:
     """Run the API and the importer, until Ctrl-C.
 
     The first run creates the home, an account "default" with its inbox, and an API key. The key is
     shown once, or saved to a file in the home if there is no terminal.
     """
-    settings = session.settings(port=port, log_format=log_format, access_log=access_log)
+    settings = session.settings(**flags)
     if settings.log_format == "json":
         set_up_logs(as_json=True)
     if not os.access(settings.home, os.F_OK):
-        check_address(settings)  # else a home would be left behind where nothing can be served
+        listen(settings).close()  # else a home would be left behind where nothing can be served
     make_home(settings.home)
-    with alone(settings.home), stop_event() as stop, supervising() as supervisor:
+    with alone(settings.home), stop_event() as stop, Supervisor(settings) as supervisor:
         # Only now: if another `up` on this home has the port, that error comes first.
-        check_address(settings)
+        listen(settings).close()
         key_file = _prepare(session, settings)
-        environment = store_environment(settings.database)
-        url = start_api(supervisor, serve_arguments(settings), stop, environment=environment)
+        url = supervisor.start_api(stop)
         if url is None:
             return
-        start_importer(supervisor, watch_arguments(settings), environment=environment)
+        supervisor.start_importer()
         _tell_running(session, settings, url, key_file)
         with timed(is_wanted=settings.log_format != "json"):
             supervisor.watch(stop)
@@ -95,7 +91,8 @@ def _prepare(session: Session, settings: Settings) -> Path | None:
         except OSError as error:
             where = settings.inbox / OWN
             raise InvalidArgument(f"Cannot use {where}: {error.strerror}") from None
-        find_or_make_account(store, settings.inbox, ACCOUNT)
+        _make_account(store)
+        (settings.inbox / ACCOUNT).mkdir(exist_ok=True)
         path = settings.home / KEY_FILE
         new = make_first_key(store, ACCOUNT)
         if new is None:
@@ -106,6 +103,12 @@ def _prepare(session: Session, settings: Settings) -> Path | None:
         # Where standard output is a journal, the key must not end up in it.
         hand_over(store, new, lambda secret: write_key(path, secret))
         return path
+
+
+def _make_account(store: Store) -> None:
+    if accounts.find_account(store, ACCOUNT) is None:
+        with contextlib.suppress(Conflict):  # another machine has made it just now
+            accounts.create_account(store, ACCOUNT, plan=PLAN)
 
 
 def _show(secret: str) -> None:

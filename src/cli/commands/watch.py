@@ -74,11 +74,9 @@ def _as_json(one: Ignored) -> dict[str, str | int | None]:
 @click.option("--on-import", metavar="COMMAND", help="Run this command after each batch of files.")
 @LOG_FORMAT
 @click.option("--until-stdin-ends", is_flag=True, hidden=True)
-@click.pass_context
 @pass_session
 def watch(
     session: Session,
-    context: click.Context,
     /,
     root: Path | None,
     account: str | None,
@@ -88,7 +86,7 @@ def watch(
     until_stdin_ends: bool,
     poll: bool,
     **flags: Any,
-) -> None:
+) -> ExitCode:
     """Run only the importer, until Ctrl-C.
 
     Imports files that are dropped into ROOT/ACCOUNT, then moves each to _done, _failed, _duplicate or
@@ -142,11 +140,13 @@ def watch(
                 on_progress=meter.put_progress,
                 on_ignored=lambda one: _tell_ignored(session, one),
             )
-    if once:
-        counts = asdict(ends) | {"stuck": 0}  # these were reported when they came, and are waiting
-        say(f"{summary(counts)}{' (nothing was changed)' if dry_run else ''}.")
-        failed = ends.failed + ends.stuck
-        context.exit(_exit_code(failed=failed, was_interrupted=stop.is_set()))
+    if not once:
+        return ExitCode.DONE
+    counts = asdict(ends) | {"stuck": 0}  # these were reported when they came, and are waiting
+    say(f"{summary(counts)}{' (nothing was changed)' if dry_run else ''}.")
+    if stop.is_set():
+        return ExitCode.INTERRUPTED
+    return ExitCode.FAILED if ends.failed or ends.stuck else ExitCode.DONE
 
 
 @contextlib.contextmanager
@@ -163,12 +163,6 @@ def _narrating(session: Session, *, is_alone: bool, logs_json: bool) -> Iterator
     with metered(is_wanted=is_alone and not has_data and not logs_json) as meter:
         set_up_logs(as_json=logs_json)
         yield meter
-
-
-def _exit_code(*, failed: int, was_interrupted: bool) -> ExitCode:
-    if was_interrupted:
-        return ExitCode.INTERRUPTED
-    return ExitCode.FAILED if failed else ExitCode.DONE
 
 
 def tell(session: Session, meter: Meter, report: FileReport) -> None:
