@@ -9,8 +9,8 @@ from textual import on
 from textual.binding import BindingType
 from textual.content import Content
 from textual.geometry import Size as Cells
-from textual.strip import Strip
 from textual.widget import Widget
+from textual.widgets import Static
 
 from resumes.durations import span
 from resumes.health.checks import iter_findings
@@ -25,9 +25,9 @@ from tui.keys import Place, Target, bindings
 from tui.screens.base import ListScreen, PageRead
 from tui.screens.dialogs import CLOSE, Dialog
 from tui.session import UiSession
-from tui.text import NONE, joined, safe, tell
+from tui.text import NONE, joined, safe, stacked, tell
 from tui.widgets.bars import Glance
-from tui.widgets.paged_list import ListColumn, PagedList, line_strip, text_cell
+from tui.widgets.paged_list import ListColumn, PagedList, text_cell
 from tui.widgets.text_pane import Paragraph, TextPane
 
 
@@ -173,39 +173,28 @@ def _gauge(label: str, value: str) -> Content:
     return gauge.truncate(GAUGE_CELLS - 1, ellipsis=True, pad=True) + safe(" ")
 
 
-class GaugeLines(Widget):
+class GaugeLines(Static):
     """Shows the figures last read."""
 
     DEFAULT_CSS = """
-    GaugeLines { height: auto; }
+    GaugeLines { height: auto; text-wrap: nowrap; }
     """
 
     def __init__(self) -> None:
-        super().__init__()
-        self.add_class("panel", "-thin")
+        super().__init__(classes="panel -thin")
         self.border_title = safe("Installation")
-        self._gauges: InstallationMetrics | None = None
-        self._lines: list[Content] = []
+        self.gauges: InstallationMetrics | None = None
 
-    def show(self, gauges: InstallationMetrics) -> None:
-        """Show these figures."""
-        self._gauges = gauges
-        self._arrange()
+    def arrange(self) -> None:
+        """Show the figures in the width that there is."""
+        if self.gauges is not None:
+            self.update(stacked(gauge_lines(self.gauges, self.size.width)))
 
     def on_resize(self) -> None:
-        self._arrange()
-
-    def _arrange(self) -> None:
-        if self._gauges is not None:
-            self._lines = gauge_lines(self._gauges, self.size.width)
-            self.refresh(layout=True)
+        self.arrange()
 
     def get_content_height(self, container: Cells, viewport: Cells, width: int) -> int:
-        return len(self._lines)
-
-    def render_line(self, y: int) -> Strip:
-        line = self._lines[y] if y < len(self._lines) else safe("")
-        return line_strip(self, line, self.visual_style)
+        return 0 if self.gauges is None else super().get_content_height(container, viewport, width)
 
 
 def _size_text(size: Size) -> str:
@@ -307,7 +296,8 @@ class HealthScreen(ListScreen[Finding]):
         return read
 
     def page_arrived(self, read: PageRead[Finding]) -> None:
-        self._gauges.show(read.about)
+        self._gauges.gauges = read.about
+        self._gauges.arrange()
 
     def heading(self) -> Iterable[Content]:
         pages = self.list.pages

@@ -8,9 +8,7 @@ from typing import Final
 
 from textual import work
 from textual.content import Content
-from textual.geometry import Size
-from textual.strip import Strip
-from textual.widget import Widget
+from textual.widgets import Static
 
 from resumes.durations import span
 from resumes.health.findings import installation_of
@@ -23,8 +21,7 @@ from resumes.text import counted
 from tui.screens.import_rows import SIGNS
 from tui.session import UiSession
 from tui.store_calls import Failure, call, is_running
-from tui.text import joined, safe
-from tui.widgets.paged_list import line_strip
+from tui.text import joined, safe, stacked
 
 FEW: Final = 10
 """Fewer files are through before anybody has read how many wait."""
@@ -108,18 +105,17 @@ class Watching:
     start: str
 
 
-class Overview(Widget):
+class Overview(Static):
     """Who watches, how many files came to which end, and how far those are that wait."""
 
     DEFAULT_CSS = """
-    Overview { height: auto; max-height: 9; }
+    Overview { height: auto; max-height: 9; text-wrap: nowrap; text-overflow: ellipsis; }
     """
 
     def __init__(
         self, session: UiSession, *, monotonic: Callable[[], float] = time.monotonic
     ) -> None:
-        super().__init__()
-        self.add_class("panel", "-thin")
+        super().__init__(safe("…", "dim"), classes="panel -thin")
         self.border_title = safe("Importers")
         self._session = session
         self._monotonic = monotonic
@@ -129,7 +125,6 @@ class Overview(Widget):
         self._watching: Watching | None = None
         self._tallies: Sequence[FileCount] | None = None
         self._tally_due_s = 0.0
-        self._lines: Sequence[Content] = [safe("…", "dim")]
 
     def restart(self, account: str | None) -> None:
         """Count the files of another account."""
@@ -174,17 +169,7 @@ class Overview(Widget):
             if waiting and self._most >= FEW:
                 lines.append(waiting_line(waiting, self._most))
             lines += importer_lines(self._watching.seen, self._watching.start)
-        has_as_many = len(lines) == len(self._lines)
-        self._lines = lines
-        self.refresh(layout=not has_as_many)
-
-    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        return len(self._lines)
-
-    def render_line(self, y: int) -> Strip:
-        line = self._lines[y] if y < len(self._lines) else safe("")
-        line = line.truncate(max(1, self.size.width), ellipsis=True)
-        return line_strip(self, line, self.visual_style)
+        self.update(stacked(lines))
 
 
 def read_watching(store: Store, *, session: UiSession) -> Watching:
