@@ -8,11 +8,20 @@ from click.core import ParameterSource
 
 from cli.completion import plan_names
 from cli.groups import group
-from cli.output import Column, limit, put_json, put_table, say
+from cli.output import Column, put_json, put_table, say
 from cli.session import Session, pass_session
+from resumes.errors import InvalidArgument
 from resumes.store import Store
 from resumes.store import plans as store_plans
-from resumes.store.plans import AffectedAccounts, PlanImpact, PlanInfo
+from resumes.store.plans import (
+    AffectedAccounts,
+    PlanImpact,
+    PlanInfo,
+    maximum_text,
+    parse_maximum,
+    parse_rate,
+    rate_text,
+)
 from resumes.text import counted
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
@@ -27,51 +36,32 @@ COLUMNS = (
     Column("accounts", is_number=True),
 )
 
-AS_SET = "default"
-"""How a limit is called that the settings give."""
 
+class Limit(click.ParamType[int | None]):
+    """A limit of a plan, in the words that `parse` takes."""
 
-class Maximum(click.ParamType[int | None]):
-    """A number of resumes, or `unlimited`, which becomes None."""
+    name = "limit"
 
-    name = "maximum"
+    def __init__(self, parse: Callable[[str], int | None]) -> None:
+        self._parse = parse
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> int | None:
-        """Return the number; fail with a usage error for what is neither a number nor `unlimited`."""
-        if value == "unlimited":
-            return None
-        if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 19:
-            return int(value)
-        self.fail(f'"{value}" is neither a number of resumes nor unlimited', param, ctx)
-
-
-class Rate(click.ParamType[int | str]):
-    """A number of requests; `unlimited`, which becomes 0; or `default`, which stays."""
-
-    name = "rate"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> int | str:
-        """Return the limit; fail with a usage error for anything else."""
-        if value == AS_SET:
-            return AS_SET
-        if value == "unlimited":
-            return 0
-        if value.isascii() and value.isdigit() and 0 < len(value.lstrip("0")) < 19:
-            return int(value)
-        self.fail(f'"{value}" is neither a number above 0, unlimited nor {AS_SET}', param, ctx)
+        """Return the number or what a word stands for; fail with a usage error for anything else."""
+        try:
+            return self._parse(value)
+        except InvalidArgument as error:
+            self.fail(error.message, param, ctx)
 
 
 def rate_option(window: str) -> Callable[[Decorated], Decorated]:
     """Return the option that limits the requests of a key in a window: `minute`, `hour` or `day`."""
     return click.option(
         f"--per-{window}",
-        type=Rate(),
-        metavar=f"N|unlimited|{AS_SET}",
-        help=f"Requests per {window} for each key; {AS_SET}: from the settings.",
+        type=Limit(parse_rate),
+        metavar="N|unlimited|default",
+        help=f"Requests per {window} for each key; default: from the settings.",
     )
 
 
@@ -96,7 +86,7 @@ def list_(session: Session) -> None:
 @click.argument("name", shell_complete=plan_names)
 @click.option(
     "--max-resumes",
-    type=Maximum(),
+    type=Limit(parse_maximum),
     metavar="N|unlimited",
     help="Maximum number of resumes per account. Required for a new plan.",
 )
@@ -121,16 +111,16 @@ def set_(
     max_resumes: int | None,
     api_listing: bool | None,
     dry_run: bool,
-    **per_window: int | str | None,
+    **per_window: int | None,
 ) -> None:
     """Create or change the plan NAME.
 
     Nothing is deleted: accounts over a new limit keep their resumes but cannot add more.
     """
     requests = {
-        store_plans.Requests(f"requests_{window}"): None if rate == AS_SET else int(rate)
+        store_plans.Requests(f"requests_{window}"): rate
         for window, rate in per_window.items()
-        if rate is not None
+        if _is_given(window)
     }
     with session.store(makes=not dry_run) as store:
         if not _is_given("max_resumes"):
@@ -164,16 +154,13 @@ def _known_maximum(store: Store, name: str) -> int | None:
 
 
 def _sentence(plan: PlanInfo) -> str:
-    listing = "API listing" if plan.api_listing else "no API listing"
-    most = plan.max_resumes
-    number = "unlimited resumes" if most is None else counted(most, "resume")
     rates = [
-        f"{limit(rate or None)} per {window}"
+        f"{rate_text(rate)} per {window}"
         for rate, window in zip(plan.rates, ("minute", "hour", "day"), strict=True)
         if rate is not None
     ]
     requests = f"; requests per key: {', '.join(rates)}" if rates else ""
-    return f'Plan "{plan.name}": {number}, {listing}{requests}.'
+    return f'Plan "{plan.name}": {plan.allowance}{requests}.'
 
 
 def _say_effects(effects: PlanImpact, max_resumes: int | None) -> None:
@@ -182,18 +169,12 @@ def _say_effects(effects: PlanImpact, max_resumes: int | None) -> None:
         verb, they, their = (
             ("is", "It keeps", "its") if number == 1 else ("are", "They keep", "their")
         )
-        over = f"{counted(number, 'account')} {verb} over the limit of {limit(max_resumes)}"
-        say(f"{over}: {_named(effects.over)}. {they} {their} resumes but cannot add more.")
+        over = f"{counted(number, 'account')} {verb} over the limit of {maximum_text(max_resumes)}"
+        say(f"{over}: {effects.over.named()}. {they} {their} resumes but cannot add more.")
     if effects.unlisted.count:
         number = effects.unlisted.count
         verb = "loses" if number == 1 else "lose"
-        say(f"{counted(number, 'account')} {verb} API listing: {_named(effects.unlisted)}.")
-
-
-def _named(affected: AffectedAccounts) -> str:
-    names = ", ".join(f"{name} ({holds:,})" for name, holds in affected.fullest)
-    rest = affected.count - len(affected.fullest)
-    return f"{names}{f' and {rest:,} more' if rest else ''}"
+        say(f"{counted(number, 'account')} {verb} API listing: {effects.unlisted.named()}.")
 
 
 def _effects_as_json(effects: PlanImpact) -> dict[str, Any]:
@@ -207,8 +188,8 @@ def _affected(affected: AffectedAccounts) -> dict[str, Any]:
 
 def _row(plan: PlanInfo) -> list[str]:
     listing = "yes" if plan.api_listing else "no"
-    rates = [AS_SET if rate is None else limit(rate or None) for rate in plan.rates]
-    return [plan.name, limit(plan.max_resumes), listing, *rates, f"{plan.accounts:,}"]
+    rates = map(rate_text, plan.rates)
+    return [plan.name, maximum_text(plan.max_resumes), listing, *rates, f"{plan.accounts:,}"]
 
 
 def as_json(plan: PlanInfo) -> dict[str, Any]:

@@ -13,10 +13,9 @@ from resumes.store.accounts import FIRST_PLAN, NAME, AccountInfo
 from resumes.store.plans import PlanInfo
 from resumes.store.store import Store
 from tui.screens.dialogs import Dialog
-from tui.screens.plans import allowance
 from tui.session import UiSession
-from tui.store_calls import Failure, call, store_work
-from tui.text import safe, tell
+from tui.store_calls import call, store_work
+from tui.text import safe
 from tui.widgets.bars import Note
 from tui.widgets.forms import Choices, LabelledField, SafeInput
 
@@ -52,7 +51,6 @@ class CreateAccountDialog(Dialog[Made]):
         self._inboxes = session.settings.inbox
         self._plans = {plan.name: plan for plan in plans}
         self._taken = taken
-        self._is_busy = False
         self._name_line = SafeInput(max_length=MAX_CHARS)
         first = FIRST_PLAN if FIRST_PLAN in self._plans else next(iter(self._plans))
         self._plan_line = Choices(list(self._plans), first)
@@ -69,13 +67,13 @@ class CreateAccountDialog(Dialog[Made]):
     @on(SafeInput.Changed)
     def check_name(self) -> None:
         """Show what is wrong with the name, if anything."""
-        self._say(self._problem() if self._wished_name else "")
+        self.show_problem(self._problem() if self._wished_name else "")
 
     @on(Choices.Changed)
     def show_plan(self) -> None:
         """Show what the plan allows."""
         plan = self._plans[self._plan_line.chosen]
-        self.query_one("#plan-note", Note).update(safe(f"Allows {allowance(plan)}."))
+        self.query_one("#plan-note", Note).update(safe(f"Allows {plan.allowance}."))
 
     @property
     def _wished_name(self) -> str:
@@ -87,38 +85,24 @@ class CreateAccountDialog(Dialog[Made]):
             return f'"{name}" is not a valid name. {RULE}'
         return f'Account "{name}" already exists.' if name in self._taken else ""
 
-    def _say(self, problem: str) -> None:
+    def show_problem(self, problem: str) -> None:
         note = self.query_one("#name-note", Note)
         note.set_class(bool(problem), "-bad")
         note.update(safe(f"! {problem}" if problem else RULE))
 
     def is_ready(self) -> bool:
         if problem := self._problem():
-            self._say(problem)
+            self.show_problem(problem)
             self._name_line.focus()
         return not problem
 
     def submit(self) -> None:
-        """Create the account."""
-        if not self._is_busy:
-            self._is_busy = True
-            self._create(self._wished_name, self._plan_line.chosen)
+        self.is_saving = True
+        self._create(self._wished_name, self._plan_line.chosen)
 
     @store_work()
     async def _create(self, name: str, plan: str) -> None:
         self.dismiss(await call(self._store, make, name=name, plan=plan, inboxes=self._inboxes))
-
-    def show_failure(self, failure: Failure) -> None:
-        """Say why there is no account, under what was typed."""
-        self._is_busy = False
-        self._say(f"{failure.message}. Your input was kept. Press enter to retry.")
-
-    def action_cancel(self) -> None:
-        """Close the form, unless the account is being created."""
-        if self._is_busy:
-            tell(self, "Saving…")
-        else:
-            self.dismiss(None)
 
 
 def make(store: Store, *, name: str, plan: str, inboxes: Path) -> Made:

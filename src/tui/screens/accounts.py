@@ -14,14 +14,14 @@ from resumes.clock import Clock
 from resumes.settings import Settings
 from resumes.store import accounts, import_history, plans
 from resumes.store.accounts import AccountInfo, AccountSummary
-from resumes.store.plans import PlanInfo
+from resumes.store.plans import PlanInfo, maximum_text, rate_text
 from resumes.store.store import Store
 from resumes.text import counted
 from tui.keys import Place, Target, bindings, shown_key
 from tui.screens.account_form import CreateAccountDialog
 from tui.screens.base import Order, PageRead, SplitScreen
 from tui.screens.dialogs import Chooser, ConfirmDialog, Fact, no_accounts
-from tui.screens.plans import WINDOWS, listing_text, maximum_text, rate_text
+from tui.screens.plans import WINDOWS, listing_text
 from tui.session import UiSession
 from tui.store_calls import Failure, call, store_work
 from tui.text import AGE_CELLS, NONE, age, minute, quota_bar, safe, tell

@@ -46,6 +46,9 @@ class Dialog(ModalScreen[T | None], Generic[T]):
     ENTER_SUBMITS: ClassVar[bool] = False
     """Whether enter in a line submits, instead of going to the button."""
 
+    is_saving = False
+    """Whether what was typed is being saved, which is waited for."""
+
     def __init__(self, title: str) -> None:
         super().__init__()
         self._title = title
@@ -77,25 +80,34 @@ class Dialog(ModalScreen[T | None], Generic[T]):
     def submit(self) -> object:
         """End with what was typed."""
 
+    def show_problem(self, problem: str) -> None:
+        """Show what is wrong with what was typed; empty: nothing."""
+
+    def show_failure(self, failure: Failure) -> None:
+        """Show why nothing was saved; the dialog stays open."""
+        self.is_saving = False
+        self.show_problem(f"{failure.message}. Your input was kept. Press enter to retry.")
+
     def action_cancel(self) -> None:
-        """End without a result."""
-        self.dismiss(None)
+        """End without a result, unless something is being saved."""
+        if self.is_saving:
+            tell(self, "Saving…")
+        else:
+            self.dismiss(None)
 
     # Textual calls a decorated method of each class, not the one that overrides it.
 
     @on(SafeInput.Submitted)
     def _go_on(self) -> None:
         """Go from a line to the button: a stray line creates nothing."""
-        if not self.is_ready():
-            return
         if self.ENTER_SUBMITS:
-            self.submit()
-        else:
+            self._submit()
+        elif self.is_ready():
             self.query_one("#submit").focus()
 
     @on(TextButton.Pressed, "#submit")
     def _submit(self) -> None:
-        if self.is_ready():
+        if not self.is_saving and self.is_ready():
             self.submit()
 
     @on(TextButton.Pressed, "#cancel")
