@@ -1,13 +1,13 @@
 """The accounts screen: the list, an account's details, its plan, its deletion."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar, Final
 
 from textual import on, work
 from textual.binding import BindingType
 from textual.content import Content
-from textual.message import Message
 from textual.worker import get_current_worker
 
 from resumes.clock import Clock
@@ -29,41 +29,17 @@ from tui.widgets.paged_list import ListColumn, PagedList, text_cell
 from tui.widgets.text_pane import Paragraph, TextPane
 
 
-@dataclass(frozen=True, slots=True)
-class Losses:
-    """What is deleted with an account. `files` are those in the import history."""
-
-    account: AccountInfo
-    summary: AccountSummary
-    files: int
-
-
-class DeleteAccountDialog(ConfirmDialog):
-    """Gives True to delete the account, after its name was typed."""
-
-    def __init__(self, losses: Losses) -> None:
-        account, has = losses.account, losses.summary
-        super().__init__(
-            f"Permanently delete account {account.name}?",
-            [
-                ("Resumes", f"{account.resume_count:,}"),
-                ("Keys", f"{has.keys:,} ({has.active_keys:,} active)"),
-                ("Last used", minute(has.last_used_at)),
-                ("Files", f"{losses.files:,} in the import history"),
-            ],
-            consequence="This cannot be undone. Its keys stop working immediately.",
-            verb="Delete",
-            typed=account.name,
-        )
-
-
-def read_losses(store: Store, account: AccountInfo) -> Losses:
-    """Return what would be deleted now. Raises NotFound."""
-    return Losses(
-        accounts.get_account(store, account.name, closed_too=True),
-        accounts.get_summary(store, account.id),
-        sum(one.files for one in import_history.count_files(store, account_id=account.id)),
-    )
+def read_losses(store: Store, account: AccountInfo) -> tuple[AccountInfo, list[Fact]]:
+    """Return the account as it is now, and what would be deleted with it. Raises NotFound."""
+    now = accounts.get_account(store, account.name, closed_too=True)
+    has = accounts.get_summary(store, account.id)
+    files = sum(one.files for one in import_history.count_files(store, account_id=account.id))
+    return now, [
+        ("Resumes", f"{now.resume_count:,}"),
+        ("Keys", f"{has.keys:,} ({has.active_keys:,} active)"),
+        ("Last used", minute(has.last_used_at)),
+        ("Files", f"{files:,} in the import history"),
+    ]
 
 
 def delete(store: Store, *, name: str, tell_gone: Callable[[int], object]) -> int:
@@ -102,18 +78,6 @@ class PlanChooser(Chooser[PlanInfo]):
         )
 
 
-class PlanDialog(ConfirmDialog):
-    """Gives True to change the account to a plan under which it loses something."""
-
-    def __init__(self, account: AccountInfo, plan: PlanInfo) -> None:
-        super().__init__(
-            f"Change {account.name} to plan {plan.name}?",
-            losses(account, plan),
-            consequence="Takes effect immediately. Nothing is deleted.",
-            verb="Change plan",
-        )
-
-
 def is_over(account: AccountInfo, plan: PlanInfo) -> bool:
     """Return whether the account holds more than the plan allows."""
     return plan.max_resumes is not None and account.resume_count > plan.max_resumes
@@ -147,54 +111,36 @@ def losses(account: AccountInfo, plan: PlanInfo) -> list[Fact]:
 LABEL_CELLS = 14
 
 
-@dataclass(frozen=True, slots=True)
-class Details:
-    """An account with its plan, its keys and its files."""
+def read_details(store: Store, name: str, settings: Settings) -> list[Paragraph]:
+    """Return a heading and a line for each fact of the account as it is now. Raises NotFound.
 
-    account: AccountInfo
-    plan: PlanInfo
-    summary: AccountSummary
-
-
-def read_details(store: Store, name: str) -> Details:
-    """Return the account as it is now. Raises NotFound."""
+    The settings give rates that the plan does not.
+    """
     account = accounts.get_account(store, name, closed_too=True)
-    return Details(
-        account, plans.get_plan(store, account.plan), accounts.get_summary(store, account.id)
-    )
-
-
-def paragraphs(details: Details, settings: Settings) -> list[Paragraph]:
-    """Return a heading and a line for each fact; the settings give rates that the plan does not."""
-    account = details.account
+    plan, has = plans.get_plan(store, account.plan), accounts.get_summary(store, account.id)
     lines = [
         Paragraph(safe(account.name, "bold")),
         Paragraph(quota_bar(account.resume_count, account.max_resumes)),
     ]
-    for group in (_usage(details), _plan(details.plan, settings), _keys_and_files(details)):
+    for group in (_usage(account), _plan(plan, settings), _keys_and_files(has)):
         lines.append(Paragraph(safe("")))
         lines += [Paragraph(safe(value), f"{label:<{LABEL_CELLS}}") for label, value in group]
     return lines
 
 
-def _usage(details: Details) -> Iterator[Fact]:
-    account = details.account
+def _usage(account: AccountInfo) -> Iterator[Fact]:
     if account.is_arriving:
         yield "State", "being imported; if that was interrupted, press D to remove it"
     elif account.is_closed:
         yield "State", "being deleted; press D to continue"
     yield "Resumes", f"{account.resume_count:,} of {maximum_text(account.max_resumes)}"
-    if account.max_resumes is not None:
-        yield "", _room(account)
+    if account.is_over:
+        yield "", "over limit: existing resumes kept, new ones refused"
+    elif account.free_places is not None:
+        yield "", f"{account.free_places:,} left"
     yield "Newest", minute(account.last_resume_at)
     yield "Created", minute(account.created_at)
     yield "ID", account.id
-
-
-def _room(account: AccountInfo) -> str:
-    if account.is_over:
-        return "over limit: existing resumes kept, new ones refused"
-    return f"{account.free_places:,} left"
 
 
 def _plan(plan: PlanInfo, settings: Settings) -> Iterator[Fact]:
@@ -205,29 +151,11 @@ def _plan(plan: PlanInfo, settings: Settings) -> Iterator[Fact]:
         yield label, f"{rate_text(default)} (default)" if rate is None else rate_text(rate)
 
 
-def _keys_and_files(details: Details) -> Iterator[Fact]:
-    has = details.summary
+def _keys_and_files(has: AccountSummary) -> Iterator[Fact]:
     yield "Keys", f"{has.active_keys:,} active of {has.keys:,}" if has.keys else NONE
     yield "Last used", minute(has.last_used_at)
     yield "Held files", f"{has.files_held:,}"
     yield "Failed files", f"{has.files_failed:,}"
-
-
-class SliceGone(Message):
-    """How many resumes of an account that is being deleted were deleted so far."""
-
-    def __init__(self, name: str, gone: int) -> None:
-        super().__init__()
-        self.name = name
-        self.gone = gone
-
-
-@dataclass(frozen=True, slots=True)
-class Going:
-    """The progress of a deletion: resumes deleted, of how many."""
-
-    gone: int
-    total: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -313,8 +241,8 @@ class AccountsScreen(SplitScreen[AccountRow]):
         self._details_pane.border_title = safe("Details")
         super().__init__(session, self._details_pane)
         self._plans: Sequence[PlanInfo] = ()
-        self._going: dict[str, Going] = {}
-        """The accounts that are being deleted here, by name."""
+        self._going: dict[str, tuple[int, int]] = {}
+        """The accounts that are being deleted here, by name: resumes deleted, of how many."""
 
         self._shown: Sequence[Paragraph] = ()
 
@@ -325,7 +253,7 @@ class AccountsScreen(SplitScreen[AccountRow]):
         if self.list.current is not None:
             return {}
         return dict.fromkeys(
-            ("choose", "change_plan", "show_keys", "show_imports", "delete_account"), ""
+            ("choose", "change_plan", "show('keys')", "show('imports')", "delete_account"), ""
         )
 
     def row_key(self, row: AccountRow) -> str:
@@ -343,9 +271,8 @@ class AccountsScreen(SplitScreen[AccountRow]):
     def heading(self) -> Iterable[Content]:
         yield safe(counted(self.list.pages.count, "account"))
         yield safe(self.order.label)
-        for name, going in self._going.items():
-            words = f"deleting {name}: {going.gone:,} of {going.total:,} resumes"
-            yield safe(words, "$warning")
+        for name, (gone, total) in self._going.items():
+            yield safe(f"deleting {name}: {gone:,} of {total:,} resumes", "$warning")
 
     def on_mount(self) -> None:
         if self.session.read_only:
@@ -367,13 +294,13 @@ class AccountsScreen(SplitScreen[AccountRow]):
     @work(group=DETAILS, exclusive=True)
     async def _read_details(self, name: str) -> None:
         try:
-            details = await call(self.session.store, read_details, name)
+            details = await call(self.session.store, read_details, name, self.session.settings)
         except Failure as failure:
             # While the store is away the list says so, and what was read stays.
             if not failure.is_passing:
                 self._show_preview([Paragraph(failure.content)])
         else:
-            self._show_preview(paragraphs(details, self.session.settings))
+            self._show_preview(details)
 
     def _show_preview(self, shown: Sequence[Paragraph]) -> None:
         # Showing scrolls to the start, so what is there already is left alone.
@@ -384,21 +311,13 @@ class AccountsScreen(SplitScreen[AccountRow]):
     @on(PagedList.Chosen)
     def open_account(self) -> None:
         """Show the account's resumes."""
-        account = self._account("open")
-        if account is not None:
-            self.follow_link(Target("resumes", account.name), account.name)
+        self.action_show("resumes")
 
-    def action_show_keys(self) -> None:
-        """Show the account's keys."""
-        account = self._account("show keys of")
+    def action_show(self, mode: str) -> None:
+        """Show what the account has there."""
+        account = self._account(f"show {mode} of")
         if account is not None:
-            self.follow_link(Target("keys", account.name), account.name)
-
-    def action_show_imports(self) -> None:
-        """Show the account's imports."""
-        account = self._account("show imports of")
-        if account is not None:
-            self.follow_link(Target("imports", account.name), account.name)
+            self.follow_link(Target(mode, account.name), account.name)
 
     @work
     async def action_create_account(self) -> None:
@@ -434,8 +353,15 @@ class AccountsScreen(SplitScreen[AccountRow]):
         if plan.name == account.plan:
             tell(self, f"{account.name} is already on plan {plan.name}.")
             return
-        if losses(account, plan) and not await self.app.push_screen_wait(PlanDialog(account, plan)):
-            return
+        if lost := losses(account, plan):
+            dialog = ConfirmDialog(
+                f"Change {account.name} to plan {plan.name}?",
+                lost,
+                consequence="Takes effect immediately. Nothing is deleted.",
+                verb="Change plan",
+            )
+            if not await self.app.push_screen_wait(dialog):
+                return
         await call(self.session.store, accounts.set_plan, name=account.name, plan=plan.name)
         tell(self, f"Changed {account.name} to plan {plan.name}.")
         self.action_reload()
@@ -450,44 +376,45 @@ class AccountsScreen(SplitScreen[AccountRow]):
         if row.account.name in self._going:
             tell(self, f"{row.account.name} is being deleted.")
             return
-        found = await call(self.session.store, read_losses, row.account)
+        account, lost = await call(self.session.store, read_losses, row.account)
         if not self.is_active:  # counting takes a while, and the reader went elsewhere
             return
-        if await self.app.push_screen_wait(DeleteAccountDialog(found)):
-            self._delete(found.account)
+        dialog = ConfirmDialog(
+            f"Permanently delete account {account.name}?",
+            lost,
+            consequence="This cannot be undone. Its keys stop working immediately.",
+            verb="Delete",
+            typed=account.name,
+        )
+        if await self.app.push_screen_wait(dialog):
+            self._delete(account)
 
-    @work
+    @store_work()
     async def _delete(self, account: AccountInfo) -> None:
         name, session = account.name, self.session
-        self._going[name] = Going(0, account.resume_count)
+        self._going[name] = 0, account.resume_count
         self.show_heading()
+        tell_gone = partial(self.call_later, self._show_progress, name)
         try:
-            gone = await call(
-                session.store,
-                delete,
-                name=name,
-                tell_gone=lambda gone: self.post_message(SliceGone(name, gone)),
-            )
-        except Failure as failure:
+            gone = await call(session.store, delete, name=name, tell_gone=tell_gone)
+        except Failure:
+            self.call_later(self.show_heading)
+            raise
+        finally:
             del self._going[name]
-            self.show_heading()
-            self.show_failure(failure)
-            return
-        del self._going[name]
         session.accounts = {
             mode: None if whose == name else whose for mode, whose in session.accounts.items()
         }
         tell(self, f"Deleted {name} with {counted(gone, 'resume')}.")
         self.action_reload()
 
-    @on(SliceGone)
-    def show_progress(self, slice_gone: SliceGone) -> None:
+    def _show_progress(self, name: str, gone: int) -> None:
         """Say in the title how many resumes went; read the list again after the first slice."""
-        going = self._going.get(slice_gone.name)
-        if going is not None:
-            self._going[slice_gone.name] = replace(going, gone=slice_gone.gone)
+        if name in self._going:
+            before, total = self._going[name]
+            self._going[name] = gone, total
             self.show_heading()
-            if not going.gone:
+            if not before:
                 self.list.refresh_rows()
 
     def _account(self, verb: str) -> AccountInfo | None:
