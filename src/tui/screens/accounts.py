@@ -213,9 +213,6 @@ def columns(clock: Clock) -> Sequence[ListColumn[AccountRow]]:
     )
 
 
-DETAILS: Final = "details"
-"""The group of the workers that read the details."""
-
 COUNTING: Final = "counting"
 """The group of the workers that count what a deletion would delete."""
 
@@ -224,6 +221,7 @@ class AccountsScreen(SplitScreen[AccountRow]):
     """The accounts with their plans and usage, and in a wide terminal details of one."""
 
     MODE = "accounts"
+    ROW = "account"
     ORDERS = (
         Order("by name", lambda row: row.account.name),
         Order("fullest first", lambda row: (-fullness(row.account), row.account.name)),
@@ -243,8 +241,6 @@ class AccountsScreen(SplitScreen[AccountRow]):
         self._plans: Sequence[PlanInfo] = ()
         self._going: dict[str, tuple[int, int]] = {}
         """The accounts that are being deleted here, by name: resumes deleted, of how many."""
-
-        self._shown: Sequence[Paragraph] = ()
 
     def columns(self) -> Sequence[ListColumn[AccountRow]]:
         return columns(self.session.store.clock)
@@ -283,30 +279,14 @@ class AccountsScreen(SplitScreen[AccountRow]):
                 no_accounts(self.session)[0], safe(f"Press {key} to create one.")
             )
 
-    def read_preview(self, row: AccountRow | None) -> None:
-        if row is None:
-            self.workers.cancel_group(self, DETAILS)
-            gone = "This account was deleted." if self.list.pages.count else ""
-            self._show_preview([Paragraph(safe(gone, "dim"))])
-        else:
-            self._read_details(row.account.name)
+    def reading_preview(self, row: AccountRow) -> Callable[[Store], list[Paragraph]]:
+        return partial(read_details, name=row.account.name, settings=self.session.settings)
 
-    @work(group=DETAILS, exclusive=True)
-    async def _read_details(self, name: str) -> None:
-        try:
-            details = await call(self.session.store, read_details, name, self.session.settings)
-        except Failure as failure:
-            # While the store is away the list says so, and what was read stays.
-            if not failure.is_passing:
-                self._show_preview([Paragraph(failure.content)])
-        else:
-            self._show_preview(details)
+    def show_preview(self, read: list[Paragraph]) -> None:
+        self._details_pane.show(read)
 
-    def _show_preview(self, shown: Sequence[Paragraph]) -> None:
-        # Showing scrolls to the start, so what is there already is left alone.
-        if shown != self._shown:
-            self._shown = shown
-            self._details_pane.show(shown)
+    def show_line(self, line: Paragraph) -> None:
+        self._details_pane.show([line])
 
     @on(PagedList.Chosen)
     def open_account(self) -> None:

@@ -27,6 +27,7 @@ from tui.web.driver import is_behind_a_page
 from tui.widgets.bars import ErrorLine, HeaderLine, KeyLine
 from tui.widgets.filter_bar import FilterLine
 from tui.widgets.paged_list import ListColumn, PagedList
+from tui.widgets.text_pane import Paragraph
 
 T = TypeVar("T")
 
@@ -108,12 +109,25 @@ class ModeScreen(Screen[None]):
         self.post_message(LinkFollowed(link, (*self.path, *names)))
 
 
-class RowScreen(ModeScreen):
-    """A row of a list on a page of its own. `is_linked`: a link led here, not the list."""
+class RowScreen(ModeScreen, Generic[T]):
+    """A row of a list on a page of its own. `is_linked`: a link led here, not the list.
 
-    def __init__(self, session: UiSession, *, is_linked: bool = False) -> None:
+    `neighbour` moves in the list and returns the row there.
+    """
+
+    ROW: ClassVar[str]
+    """What a row is called."""
+
+    def __init__(
+        self, session: UiSession, neighbour: Callable[[int], T | None], *, is_linked: bool
+    ) -> None:
         super().__init__(session)
+        self._neighbour = neighbour
         self.is_linked = is_linked
+
+    @abstractmethod
+    def show_row(self, row: T) -> None:
+        """Show this row instead."""
 
     @property
     @abstractmethod
@@ -127,6 +141,14 @@ class RowScreen(ModeScreen):
         parent = self.app.screen_stack[0]
         assert isinstance(parent, ModeScreen)
         return (*parent.path, self.name_here)
+
+    def action_neighbour(self, rows: int) -> None:
+        """Show the row that many rows further down the list."""
+        row = self._neighbour(rows)
+        if row is None:
+            tell(self, f"{'Last' if rows > 0 else 'First'} {self.ROW} in the list.")
+        else:
+            self.show_row(row)
 
     async def action_back(self) -> None:
         """Go up one level."""
@@ -410,9 +432,15 @@ def read_narrowed(
 REST_S = 0.08
 """How long the cursor rests on a row before the preview is read."""
 
+PREVIEW = "preview"
+"""The group of the workers that read the preview."""
+
 
 class SplitScreen(ListScreen[T]):
     """A list, and a pane that follows its cursor."""
+
+    ROW: ClassVar[str]
+    """What a row is called."""
 
     DEFAULT_CSS = """
     SplitScreen #split > PagedList { width: 2fr; }
@@ -428,8 +456,16 @@ class SplitScreen(ListScreen[T]):
         self._resting: Timer | None = None
 
     @abstractmethod
-    def read_preview(self, row: T | None) -> None:
-        """Read what the preview shows: the row at the cursor, None if there is none."""
+    def reading_preview(self, row: T) -> Callable[[Store], Any]:
+        """Return what reads the preview of the row, in a thread."""
+
+    @abstractmethod
+    def show_preview(self, read: Any) -> None:
+        """Show the row that was read."""
+
+    @abstractmethod
+    def show_line(self, line: Paragraph) -> None:
+        """Show this line in place of a row."""
 
     def body(self) -> Iterable[Widget]:
         yield Horizontal(self.list, self._pane, id="split")
@@ -456,8 +492,26 @@ class SplitScreen(ListScreen[T]):
 
     def refresh_preview(self) -> None:
         """Read what the preview shows, if there is a preview."""
-        if self.is_split and self.is_mounted:
-            self.read_preview(self.list.current)
+        if not self.is_split or not self.is_mounted:
+            return
+        row = self.list.current
+        if row is None:
+            self.workers.cancel_group(self, PREVIEW)
+            gone = f"This {self.ROW} was deleted." if self.list.pages.count else ""
+            self.show_line(Paragraph(safe(gone, "dim")))
+        else:
+            reading = self._read_preview(self.reading_preview(row))
+            self.run_worker(reading, name=self.row_key(row), group=PREVIEW, exclusive=True)
+
+    async def _read_preview(self, reading: Callable[[Store], Any]) -> None:
+        try:
+            read = await call(self.session.store, reading)
+        except Failure as failure:
+            # While the store is away the list says so, and what was read stays.
+            if not failure.is_passing:
+                self.show_line(Paragraph(failure.content))
+        else:
+            self.show_preview(read)
 
     def action_toggle_split(self) -> None:
         """Show or hide the preview."""
@@ -467,7 +521,7 @@ class SplitScreen(ListScreen[T]):
         self.toggle_class("-list-only")
         self.call_after_refresh(self._rearrange)
 
-    def neighbour(self, rows: int) -> Any:
+    def neighbour(self, rows: int) -> T | None:
         """Move the cursor that many rows down and return the row there; None if there is none."""
         before = self.list.cursor
         self.list.action_move(rows)

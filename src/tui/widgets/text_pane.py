@@ -48,7 +48,9 @@ class TextPane(ScrollView, can_focus=True):
         self._width = 0
 
     def show(self, paragraphs: Sequence[Paragraph], *, from_start: bool = True) -> None:
-        """Show these paragraphs from their start, or from where the pane was."""
+        """Show these paragraphs from their start, or from where the pane was; if they are new."""
+        if paragraphs == self._paragraphs:
+            return
         self._paragraphs = paragraphs
         self._wrap()
         if from_start:
