@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar, Final
+from typing import ClassVar
 
 from textual import on, work
 from textual.binding import BindingType
@@ -213,10 +213,6 @@ def columns(clock: Clock) -> Sequence[ListColumn[AccountRow]]:
     )
 
 
-COUNTING: Final = "counting"
-"""The group of the workers that count what a deletion would delete."""
-
-
 class AccountsScreen(SplitScreen[AccountRow]):
     """The accounts with their plans and usage, and in a wide terminal details of one."""
 
@@ -346,7 +342,7 @@ class AccountsScreen(SplitScreen[AccountRow]):
         tell(self, f"Changed {account.name} to plan {plan.name}.")
         self.action_reload()
 
-    @store_work(group=COUNTING, exclusive=True)
+    @store_work(exclusive=True)
     async def action_delete_account(self) -> None:
         """Ask whether to delete the account, or to go on with one that is half deleted."""
         row = self.list.current

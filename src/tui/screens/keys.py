@@ -184,9 +184,6 @@ def fate(old: KeyInfo, grace: timedelta, now_us: int) -> str:
     return f"The old key {old.id} expires {clock.minute(ends)} UTC."
 
 
-ASKING: Final = "asking"
-"""The group of the workers that read what a dialog asks about."""
-
 NO_KEYS = safe("No keys yet.")
 
 
@@ -267,7 +264,7 @@ class KeysScreen(ListScreen[KeyInfo]):
 
     # A key that is made, here or elsewhere.
 
-    @store_work(group=ASKING, exclusive=True)
+    @store_work(exclusive=True)
     async def action_create_key(self) -> None:
         """Open the form for a new key, once it is known which accounts there are."""
         if (known := await self._read_accounts()) is None:
@@ -288,7 +285,7 @@ class KeysScreen(ListScreen[KeyInfo]):
         )
         await self._show_once(wish.account, new)
 
-    @store_work(group=ASKING, exclusive=True)
+    @store_work(exclusive=True)
     async def action_import_key(self) -> None:
         """Open the form for a key that was made elsewhere, once the accounts are known."""
         if (known := await self._read_accounts()) is None:

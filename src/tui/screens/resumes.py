@@ -36,9 +36,6 @@ from tui.widgets.paged_list import ListColumn, PagedList, text_cell
 from tui.widgets.pages import flipped
 from tui.widgets.text_pane import Paragraph, TextPane
 
-COPY = "copy"
-"""The group of the workers that read the resume to copy from."""
-
 
 class ResumeActions(ModeScreen):
     """What is done with a resume, in the list and on its page."""
@@ -62,7 +59,7 @@ class ResumeActions(ModeScreen):
             here = [] if isinstance(self, RowScreen) else [entry.id]
             self.follow_link(Target("imports", account, opens=claim_id), *here)
 
-    @store_work(group=COPY, exclusive=True)
+    @store_work(exclusive=True)
     async def action_copy(self) -> None:
         """Ask what of the resume to copy, and send that to the clipboard."""
         if (found := self.find_resume("copy")) is None:
@@ -200,10 +197,6 @@ class ResumePane(TextPane):
         self.show([line])
 
 
-RESUME = "resume"
-"""The group of the workers that read the resume to be shown."""
-
-
 class DetailScreen(RowScreen[Entry], ResumeActions):
     """A resume of the account's list."""
 
@@ -232,7 +225,7 @@ class DetailScreen(RowScreen[Entry], ResumeActions):
         self.action_reload()
 
     @on(ErrorLine.RetryDue)
-    @store_work(group=RESUME, exclusive=True)
+    @store_work(exclusive=True)
     async def action_reload(self) -> None:
         """Read the resume, and show it."""
         shown = await call(
