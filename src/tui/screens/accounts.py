@@ -10,7 +10,6 @@ from textual.binding import BindingType
 from textual.content import Content
 from textual.worker import get_current_worker
 
-from resumes.clock import Clock
 from resumes.settings import Settings
 from resumes.store import accounts, import_history, plans
 from resumes.store.accounts import AccountInfo, AccountSummary
@@ -193,26 +192,6 @@ def usage_cell(row: AccountRow) -> Content:
     return quota_bar(account.resume_count, account.max_resumes)
 
 
-def columns(clock: Clock) -> Sequence[ListColumn[AccountRow]]:
-    """Return the columns of the list of accounts. `clock` says what ages count from."""
-
-    def ages(instant: str | None) -> Content:
-        return safe(age(instant, clock()), "dim")
-
-    return (
-        ListColumn("NAME", 0, lambda row: text_cell(row.account.name, "bold"), at_most=40),
-        ListColumn("PLAN", 10, lambda row: text_cell(row.account.plan)),
-        ListColumn("RESUMES", 34, usage_cell),
-        ListColumn("KEYS", 5, lambda row: safe(f"{row.active_keys:,}"), 86, is_right=True),
-        ListColumn("API LISTING", 11, lambda row: safe(listing_text(row.account.api_listing)), 100),
-        ListColumn("ID", 16, lambda row: text_cell(row.account.id, "dim"), 130),
-        ListColumn(
-            "NEWEST", AGE_CELLS, lambda row: ages(row.account.last_resume_at), 74, is_right=True
-        ),
-        ListColumn("CREATED", 7, lambda row: ages(row.account.created_at), 100, is_right=True),
-    )
-
-
 class AccountsScreen(SplitScreen[AccountRow]):
     """The accounts with their plans and usage, and in a wide terminal details of one."""
 
@@ -239,7 +218,25 @@ class AccountsScreen(SplitScreen[AccountRow]):
         """The accounts that are being deleted here, by name: resumes deleted, of how many."""
 
     def columns(self) -> Sequence[ListColumn[AccountRow]]:
-        return columns(self.session.store.clock)
+        clock = self.session.store.clock
+
+        def ages(instant: str | None) -> Content:
+            return safe(age(instant, clock()), "dim")
+
+        return (
+            ListColumn("NAME", 0, lambda row: text_cell(row.account.name, "bold"), at_most=40),
+            ListColumn("PLAN", 10, lambda row: text_cell(row.account.plan)),
+            ListColumn("RESUMES", 34, usage_cell),
+            ListColumn("KEYS", 5, lambda row: safe(f"{row.active_keys:,}"), 86, is_right=True),
+            ListColumn(
+                "API LISTING", 11, lambda row: safe(listing_text(row.account.api_listing)), 100
+            ),
+            ListColumn("ID", 16, lambda row: text_cell(row.account.id, "dim"), 130),
+            ListColumn(
+                "NEWEST", AGE_CELLS, lambda row: ages(row.account.last_resume_at), 74, is_right=True
+            ),
+            ListColumn("CREATED", 7, lambda row: ages(row.account.created_at), 100, is_right=True),
+        )
 
     def labels(self) -> Mapping[str, str]:
         if self.list.current is not None:

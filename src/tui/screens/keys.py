@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import timedelta
 from functools import partial
 from operator import attrgetter
-from types import MappingProxyType
 from typing import ClassVar, Final
 
 from textual import on
@@ -14,8 +13,7 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.screen import ModalScreen
 
-from resumes import clock
-from resumes.clock import Clock, later
+from resumes.clock import later
 from resumes.errors import Conflict
 from resumes.store import accounts, api_keys
 from resumes.store.api_keys import KeyInfo, KeyState, NewKey
@@ -25,7 +23,7 @@ from tui import clipboard
 from tui.keys import Place, Target, bindings, shown_key
 from tui.screens.base import ListScreen, Order, PageRead
 from tui.screens.dialogs import ConfirmDialog, Fact, FactsDialog, no_accounts
-from tui.screens.key_forms import CreateKeyDialog, Foreign, KeyWish, RegisterKeyDialog, RotateDialog
+from tui.screens.key_forms import CreateKeyDialog, KeyWish, RegisterKeyDialog, RotateDialog
 from tui.store_calls import Failure, call, store_work
 from tui.text import AGE_CELLS, NONE, age, ago, day, minute, safe, tell
 from tui.widgets.bars import KeyLine, Note
@@ -51,8 +49,8 @@ class NewKeyScreen(ModalScreen[None]):
         account: str,
         new: NewKey,
         *,
-        remark: str = "",
-        keymap: Mapping[str, str] = MappingProxyType({}),
+        remark: str,
+        keymap: Mapping[str, str],
     ) -> None:
         super().__init__()
         self._copy_key = shown_key("new_key.copy", keymap)
@@ -116,19 +114,6 @@ def _ends(key: KeyInfo) -> str:
     return "expires" if key.replaced_by is None else "rotated, ends"
 
 
-def columns(clock: Clock) -> Sequence[ListColumn[KeyInfo]]:
-    """Return the columns of the list of keys. `clock` says what `ago` counts from."""
-    return (
-        ListColumn("STATE", STATE_CELLS, lambda key: state_cell(key, clock())),
-        ListColumn("NAME", 0, lambda key: text_cell(key.name or None, "bold"), at_most=40),
-        ListColumn("ACCOUNT", 0, lambda key: text_cell(key.account)),
-        ListColumn("ID", 16, lambda key: text_cell(key.id, "dim")),
-        ListColumn("KEY", 13, lambda key: text_cell(key.masked, "dim"), 100),
-        ListColumn("USED", AGE_CELLS, lambda key: _age(key.last_used_at, clock()), is_right=True),
-        ListColumn("CREATED", 7, lambda key: _age(key.created_at, clock()), 110, is_right=True),
-    )
-
-
 def _age(instant: str | None, now_us: int) -> Content:
     return safe("never" if instant is None else age(instant, now_us), "dim")
 
@@ -149,29 +134,12 @@ def _short(instant: str, now_us: int) -> str:
     return minute(instant)[5:] if instant < later(now_us, FAR) else day(instant)
 
 
-def facts(key: KeyInfo, now_us: int) -> list[Fact]:
-    """Return everything that is known of the key; times are UTC."""
-    used = ago(key.last_used_at, now_us)
-    if key.last_used_at is not None:
-        used = f"{minute(key.last_used_at)} ({used})"
-    return [
-        ("Key", f"{key.masked}  ({key.id})"),
-        ("Account", key.account),
-        ("Name", key.name or NONE),
-        ("State", state_words(key)),
-        ("Created", f"{minute(key.created_at)}, shown {minute(key.shown_at)}"),
-        ("Last used", used),
-        ("Expires", minute(key.expires_at)),
-        ("Revoked", minute(key.revoked_at)),
-    ]
-
-
 def revoke(store: Store, key: KeyInfo) -> None:
     """Revoke the key. Raises NotFound, and Conflict if it is already revoked."""
     found = api_keys.get_key(store, key.id)
     if found.state is KeyState.REVOKED and found.revoked_at is not None:
         raise Conflict(
-            f'"{label(key)}" was already revoked at {clock.minute(found.revoked_at)} UTC'
+            f'"{label(key)}" was already revoked at {minute(found.revoked_at)} UTC'
         )
     api_keys.revoke_key(store, key.id)
 
@@ -181,7 +149,7 @@ def fate(old: KeyInfo, grace: timedelta, now_us: int) -> str:
     if not grace:
         return f"The old key {old.id} no longer works."
     ends = min(later(now_us, grace), old.expires_at or "9")
-    return f"The old key {old.id} expires {clock.minute(ends)} UTC."
+    return f"The old key {old.id} expires {minute(ends)} UTC."
 
 
 NO_KEYS = safe("No keys yet.")
@@ -207,7 +175,18 @@ class KeysScreen(ListScreen[KeyInfo]):
     BINDINGS: ClassVar[list[BindingType]] = bindings(Place.KEYS)
 
     def columns(self) -> Sequence[ListColumn[KeyInfo]]:
-        return columns(self.session.store.clock)
+        clock = self.session.store.clock
+        return (
+            ListColumn("STATE", STATE_CELLS, lambda key: state_cell(key, clock())),
+            ListColumn("NAME", 0, lambda key: text_cell(key.name or None, "bold"), at_most=40),
+            ListColumn("ACCOUNT", 0, lambda key: text_cell(key.account)),
+            ListColumn("ID", 16, lambda key: text_cell(key.id, "dim")),
+            ListColumn("KEY", 13, lambda key: text_cell(key.masked, "dim"), 100),
+            ListColumn(
+                "USED", AGE_CELLS, lambda key: _age(key.last_used_at, clock()), is_right=True
+            ),
+            ListColumn("CREATED", 7, lambda key: _age(key.created_at, clock()), 110, is_right=True),
+        )
 
     def labels(self) -> Mapping[str, str]:
         key = self.list.current
@@ -259,8 +238,20 @@ class KeysScreen(ListScreen[KeyInfo]):
         return shown_key("keys.create", self.session.keymap)
 
     def facts(self, key: KeyInfo) -> list[Fact]:
-        """Return everything that is known of the key, now."""
-        return facts(key, self.session.store.clock())
+        """Return everything that is known of the key; times are UTC."""
+        used = ago(key.last_used_at, self.session.store.clock())
+        if key.last_used_at is not None:
+            used = f"{minute(key.last_used_at)} ({used})"
+        return [
+            ("Key", f"{key.masked}  ({key.id})"),
+            ("Account", key.account),
+            ("Name", key.name or NONE),
+            ("State", state_words(key)),
+            ("Created", f"{minute(key.created_at)}, shown {minute(key.shown_at)}"),
+            ("Last used", used),
+            ("Expires", minute(key.expires_at)),
+            ("Revoked", minute(key.revoked_at)),
+        ]
 
     # A key that is made, here or elsewhere.
 
@@ -269,8 +260,8 @@ class KeysScreen(ListScreen[KeyInfo]):
         """Open the form for a new key, once it is known which accounts there are."""
         if (known := await self._read_accounts()) is None:
             return
-        clock = self.session.store.clock
-        wish = await self.app.push_screen_wait(CreateKeyDialog(*known, clock))
+        form = CreateKeyDialog(*known, self.session.store.clock)
+        wish = await self.app.push_screen_wait(form)
         if wish is not None:
             self._create(wish)
 
@@ -290,18 +281,18 @@ class KeysScreen(ListScreen[KeyInfo]):
         """Open the form for a key that was made elsewhere, once the accounts are known."""
         if (known := await self._read_accounts()) is None:
             return
-        foreign = await self.app.push_screen_wait(RegisterKeyDialog(*known))
-        if foreign is not None:
-            self._register(foreign)
+        wish = await self.app.push_screen_wait(RegisterKeyDialog(*known))
+        if wish is not None:
+            self._register(wish)
 
     @store_work()
-    async def _register(self, foreign: Foreign) -> None:
+    async def _register(self, wish: KeyWish) -> None:
         key_id = await call(
             self.session.store,
             api_keys.import_key,
-            foreign.account,
-            foreign.secret,
-            name=foreign.name,
+            wish.account,
+            wish.secret,
+            name=wish.name,
         )
         self._changed(f"Imported {key_id}.", key_id)
 
