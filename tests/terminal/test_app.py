@@ -38,8 +38,7 @@ from tests.support.terminal.driving import (
 )
 from tui.app import MAX_TYPED, ResumesApp, is_offered
 from tui.keys import ACTIONS, MODES, Place
-from tui.opening import find_owner, prepare
-from tui.session import UiSession
+from tui.session import UiSession, find_owner, prepare
 from tui.store_calls import REMEDIES, failure
 from tui.widgets.bars import KeyLine
 
