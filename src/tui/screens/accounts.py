@@ -1,29 +1,32 @@
-"""The accounts screen: the list, an account's details, its plan, its deletion."""
+"""The accounts screen: the list, an account's details, a new one, its plan, its deletion."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar
+from pathlib import Path
+from typing import ClassVar, Final
 
 from textual import on, work
 from textual.binding import BindingType
 from textual.content import Content
+from textual.widget import Widget
 from textual.worker import get_current_worker
 
 from resumes.settings import Settings
 from resumes.store import accounts, import_history, plans
-from resumes.store.accounts import AccountInfo, AccountSummary
+from resumes.store.accounts import FIRST_PLAN, NAME, AccountInfo, AccountSummary
 from resumes.store.plans import PlanInfo, maximum_text, rate_text
 from resumes.store.store import Store
 from resumes.text import counted
 from tui.keys import Place, Target, bindings, shown_key
-from tui.screens.account_form import CreateAccountDialog
 from tui.screens.base import Order, PageRead, SplitScreen
-from tui.screens.dialogs import Chooser, ConfirmDialog, Fact, no_accounts
+from tui.screens.dialogs import Chooser, ConfirmDialog, Dialog, Fact, no_accounts
 from tui.screens.plans import WINDOWS, listing_text
 from tui.session import UiSession
 from tui.store_calls import Failure, call, store_work
 from tui.text import AGE_CELLS, NONE, age, minute, quota_bar, safe, tell
+from tui.widgets.bars import Note
+from tui.widgets.forms import Choices, LabelledField, SafeInput
 from tui.widgets.paged_list import ListColumn, PagedList, text_cell
 from tui.widgets.text_pane import Paragraph, TextPane
 
@@ -54,6 +57,103 @@ def delete(store: Store, *, name: str, tell_gone: Callable[[int], object]) -> in
         return not worker.is_cancelled
 
     return accounts.delete_account(store, name, with_resumes=True, goes_on=goes_on)
+
+
+MAX_CHARS: Final = 80
+RULE: Final = "Use 1 to 63 characters: a-z, 0-9 and -, not starting with -."
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """The new account, and the folder that its files are to be dropped into.
+
+    `problem` says why that folder could not be made; empty: it is there.
+    """
+
+    account: AccountInfo
+    inbox: Path
+    problem: str = ""
+
+
+class CreateAccountDialog(Dialog[Made]):
+    """Gives the account once it is made, None if it was canceled. `taken` are known names."""
+
+    VERB = "Create"
+    DEFAULT_CSS = """
+    CreateAccountDialog .-bad { color: $text-error; }
+    """
+
+    def __init__(
+        self, session: UiSession, plans: Sequence[PlanInfo], taken: Collection[str]
+    ) -> None:
+        super().__init__("New account")
+        self._store = session.store
+        self._inboxes = session.settings.inbox
+        self._plans = {plan.name: plan for plan in plans}
+        self._taken = taken
+        self._name_line = SafeInput(max_length=MAX_CHARS)
+        first = FIRST_PLAN if FIRST_PLAN in self._plans else next(iter(self._plans))
+        self._plan_line = Choices(list(self._plans), first)
+
+    def fields(self) -> Iterable[Widget]:
+        yield LabelledField("Name", self._name_line)
+        yield Note(safe(RULE), id="name-note")
+        yield LabelledField("Plan", self._plan_line)
+        yield Note(safe(""), id="plan-note")
+
+    def on_mount(self) -> None:
+        self._name_line.focus()
+
+    @on(SafeInput.Changed)
+    def check_name(self) -> None:
+        """Show what is wrong with the name, if anything."""
+        self.show_problem(self._problem() if self._wished_name else "")
+
+    @on(Choices.Changed)
+    def show_plan(self) -> None:
+        """Show what the plan allows."""
+        plan = self._plans[self._plan_line.chosen]
+        self.query_one("#plan-note", Note).update(safe(f"Allows {plan.allowance}."))
+
+    @property
+    def _wished_name(self) -> str:
+        return self._name_line.value.strip()
+
+    def _problem(self) -> str:
+        name = self._wished_name
+        if not NAME.fullmatch(name):
+            return f'"{name}" is not a valid name. {RULE}'
+        return f'Account "{name}" already exists.' if name in self._taken else ""
+
+    def show_problem(self, problem: str) -> None:
+        note = self.query_one("#name-note", Note)
+        note.set_class(bool(problem), "-bad")
+        note.update(safe(f"! {problem}" if problem else RULE))
+
+    def is_ready(self) -> bool:
+        if problem := self._problem():
+            self.show_problem(problem)
+            self._name_line.focus()
+        return not problem
+
+    def submit(self) -> None:
+        self.is_saving = True
+        self._create(self._wished_name, self._plan_line.chosen)
+
+    @store_work()
+    async def _create(self, name: str, plan: str) -> None:
+        self.dismiss(await call(self._store, make, name=name, plan=plan, inboxes=self._inboxes))
+
+
+def make(store: Store, *, name: str, plan: str, inboxes: Path) -> Made:
+    """Create the account, and its inbox if possible. Raises Conflict."""
+    account = accounts.create_account(store, name, plan=plan)
+    inbox = inboxes / account.name
+    try:
+        inbox.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        return Made(account, inbox, error.strerror or "unknown reason")
+    return Made(account, inbox)
 
 
 class PlanChooser(Chooser[PlanInfo]):
