@@ -291,12 +291,10 @@ class ResumesApp(App[int]):
             self.screen.focus_next()
 
     async def on_unmount(self) -> None:
-        """Close the session."""
         if self._session is not None:
             await asyncio.to_thread(self._session.close)
 
     def action_go(self, mode: str) -> None:
-        """Show the screen of that mode as it was left."""
         if self._session is not None and mode != self.current_mode:
             self._session.trail.clear()
             self.switch_mode(mode)
@@ -317,7 +315,6 @@ class ResumesApp(App[int]):
             self.pop_screen()
 
     def action_help(self) -> None:
-        """Show all keys."""
         from tui.screens.dialogs import HelpScreen
 
         self.push_screen(HelpScreen(self.screen, self._keys, read_only=self._read_only))
@@ -337,7 +334,6 @@ class ResumesApp(App[int]):
             self.switch_mode(self._session.trail.pop().mode)
 
     def action_undo(self) -> None:
-        """Undo the last deletion that is pending."""
         if self._session is not None:
             self._pending_deletions.undo()
 
@@ -351,7 +347,6 @@ class ResumesApp(App[int]):
         tell(self, f"Theme: {self.theme}.")
 
     async def action_suspend(self) -> None:
-        """Return to the shell until the program is continued."""
         if self._session is not None:
             await suspend(self, self._session)
 

@@ -111,7 +111,6 @@ class CreateAccountDialog(Dialog[Made]):
 
     @on(Choices.Changed)
     def show_plan(self) -> None:
-        """Show what the plan allows."""
         plan = self._plans[self._plan_line.chosen]
         self.query_one("#plan-note", Note).update(safe(f"Allows {plan.allowance}."))
 
@@ -383,18 +382,15 @@ class AccountsScreen(SplitScreen[AccountRow]):
 
     @on(PagedList.Chosen)
     def open_account(self) -> None:
-        """Show the account's resumes."""
         self.action_show("resumes")
 
     def action_show(self, mode: str) -> None:
-        """Show what the account has there."""
         account = self._account(f"show {mode} of")
         if account is not None:
             self.follow_link(Target(mode, account.name), account.name)
 
     @work
     async def action_create_account(self) -> None:
-        """Open the form for a new account."""
         if not self._plans:
             tell(self, "Plans are still loading. Try again in a moment.")
             return
@@ -416,7 +412,6 @@ class AccountsScreen(SplitScreen[AccountRow]):
 
     @store_work()
     async def action_change_plan(self) -> None:
-        """Put the account at the cursor on another plan."""
         account = self._account("change the plan of")
         if account is None:
             return

@@ -268,7 +268,6 @@ class ListScreen(ModeScreen, Generic[T]):
 
     @work
     async def action_choose_account(self) -> None:
-        """Ask whose list to show."""
         chooser = AccountChooser(
             self.session, offer_all=bool(self.OF_ALL), preset=self.account or ""
         )
@@ -295,7 +294,6 @@ class ListScreen(ModeScreen, Generic[T]):
         return self.order is NEWEST_FIRST
 
     def action_filter(self) -> None:
-        """Open the filter line."""
         self.filter.open()
 
     @on(FilterLine.Changed)
@@ -308,17 +306,14 @@ class ListScreen(ModeScreen, Generic[T]):
 
     @on(FilterLine.Left)
     def back_to_list(self) -> None:
-        """Focus the list."""
         self.list.focus()
 
     def action_next_order(self) -> None:
-        """Sort the list in the next order."""
         self.order = self.ORDERS[(self.ORDERS.index(self.order) + 1) % len(self.ORDERS)]
         self.list.inserts = self.order.inserts
         self.restart()
 
     def action_mark(self) -> None:
-        """Mark the row at the cursor, or take its mark away."""
         self.list.toggle_mark()
 
     def refresh_rows(self) -> None:
@@ -363,7 +358,6 @@ class ListScreen(ModeScreen, Generic[T]):
 
     @on(ErrorLine.RetryDue)
     def try_again(self) -> None:
-        """Read what could not be read."""
         self.list.refresh_rows()
 
     def action_reload(self) -> None:
@@ -514,7 +508,6 @@ class SplitScreen(ListScreen[T]):
             self.show_preview(read)
 
     def action_toggle_split(self) -> None:
-        """Show or hide the preview."""
         if self.has_class("-narrow"):
             tell(self, f"The preview needs {ROOM_CELLS} columns. Press enter to open the row.")
             return

@@ -197,11 +197,9 @@ class FileActions(ModeScreen):
         """Take all marks away, where there are any."""
 
     def action_retry(self) -> None:
-        """Request a retry of the files that failed."""
         self._ask(RequestKind.RETRY)
 
     def action_release(self) -> None:
-        """Request the release of the files that are held."""
         self._ask(RequestKind.RELEASE)
 
     @store_work()
@@ -376,7 +374,6 @@ class FileScreen(RowScreen[ImportRow], FileActions):
         self._read()
 
     def action_next_pane(self) -> None:
-        """Focus the other part."""
         if not self._view.focus_other():
             tell(self, "The source of imported files is not kept.")
 
@@ -588,14 +585,12 @@ class ImportsScreen(SplitScreen[ImportRow], FileActions):
             super().refresh_preview()
 
     def action_scroll_pane(self, pages: int) -> None:
-        """Scroll the preview."""
         self.view.scroll_text(pages)
 
     # What is done with the file at the cursor, and with many.
 
     @on(PagedList.Chosen)
     def open_file(self, chosen: PagedList.Chosen) -> None:
-        """Show the file on a page of its own."""
         self._open(chosen.row.file)
 
     def _open(self, file: FileRow, *, is_linked: bool = False) -> None:
@@ -629,11 +624,9 @@ class ImportsScreen(SplitScreen[ImportRow], FileActions):
         self.list.unmark()
 
     def action_retry_all(self) -> None:
-        """Ask whether to retry all failed files."""
         self._count(RequestKind.RETRY)
 
     def action_release_all(self) -> None:
-        """Ask whether to release all held files."""
         self._count(RequestKind.RELEASE)
 
     @store_work(group=COUNT, exclusive=True)

@@ -138,9 +138,7 @@ def revoke(store: Store, key: KeyInfo) -> None:
     """Revoke the key. Raises NotFound, and Conflict if it is already revoked."""
     found = api_keys.get_key(store, key.id)
     if found.state is KeyState.REVOKED and found.revoked_at is not None:
-        raise Conflict(
-            f'"{label(key)}" was already revoked at {minute(found.revoked_at)} UTC'
-        )
+        raise Conflict(f'"{label(key)}" was already revoked at {minute(found.revoked_at)} UTC')
     api_keys.revoke_key(store, key.id)
 
 
@@ -220,12 +218,10 @@ class KeysScreen(ListScreen[KeyInfo]):
 
     @on(PagedList.Chosen)
     def show_key(self, chosen: PagedList.Chosen) -> None:
-        """Show what is known of the key."""
         remark = "The full key was shown only at creation."
         self.app.push_screen(FactsDialog("Key details", self.facts(chosen.row), remark=remark))
 
     def action_open_account(self) -> None:
-        """Show the account of the key at the cursor."""
         key = self.list.current
         if key is None:
             tell(self, "No key, and so no account.")

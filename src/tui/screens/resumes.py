@@ -401,14 +401,12 @@ class ResumesScreen(SplitScreen[Entry], ResumeActions):
         self.refresh_preview()
 
     def action_scroll_pane(self, pages: int) -> None:
-        """Scroll the preview."""
         self.pane.action_scroll_pages(pages)
 
     # What is done with the resume at the cursor.
 
     @on(PagedList.Chosen)
     def open_resume(self, chosen: PagedList.Chosen) -> None:
-        """Show the resume on a page of its own."""
         self._open(chosen.row.id)
 
     def _open(self, resume_id: str, *, is_linked: bool = False) -> None:

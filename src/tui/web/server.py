@@ -341,7 +341,6 @@ class PageServer(Server):
         response.headers.update(headers(known))
 
     async def on_shutdown(self, app: web.Application) -> None:
-        """Close all pages, which ends their processes."""
         await asyncio.gather(*(session.leave() for session in self._sessions))
 
 

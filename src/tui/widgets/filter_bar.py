@@ -26,11 +26,9 @@ class FilterInput(SafeInput):
     BINDINGS: ClassVar[list[BindingType]] = bindings(Place.FILTER)
 
     def action_to_list(self) -> None:
-        """Keep the filter."""
         self.query_ancestor(FilterLine).leave()
 
     def action_clear(self) -> None:
-        """Clear the filter."""
         self.query_ancestor(FilterLine).close()
 
 

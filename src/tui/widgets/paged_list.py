@@ -452,16 +452,13 @@ class PagedList(ScrollView, Generic[T], can_focus=True):
     # Keys and mouse.
 
     def action_move(self, rows: int) -> None:
-        """Move the cursor that many rows down, as far as rows are loaded."""
         self._wanted = ""
         self.cursor = max(0, min(self.cursor + rows, self.pages.count - 1))
 
     def action_page(self, pages: int) -> None:
-        """Move the cursor that many screens down."""
         self.action_move(pages * self._row_lines)
 
     def action_first(self) -> None:
-        """Move the cursor to the first row."""
         if self.pages.start:
             self.restart(keeps_rows=True)
         self._wanted = ""
@@ -472,7 +469,6 @@ class PagedList(ScrollView, Generic[T], can_focus=True):
         self.action_move(self.pages.count)
 
     def action_choose(self) -> None:
-        """Post the row as `Chosen`."""
         row = self.current
         if row is not None:
             self.post_message(self.Chosen(row))
