@@ -1,6 +1,7 @@
 """Editing a file in the user's own editor, which has the terminal for as long as it runs."""
 
 import os
+import re
 import shlex
 import signal
 import subprocess
@@ -12,23 +13,7 @@ from textual.app import App, SuspendNotSupported
 
 from resumes.errors import InvalidArgument
 
-TAKE_LINES: Final = frozenset(
-    [
-        "vi",
-        "vim",
-        "nvim",
-        "nano",
-        "pico",
-        "emacs",
-        "emacsclient",
-        "micro",
-        "kak",
-        "joe",
-        "jed",
-        "ne",
-        "mg",
-    ]
-)
+TAKE_LINES: Final = re.compile("vi|vim|nvim|nano|pico|emacs|emacsclient|micro|kak|joe|jed|ne|mg")
 """Editors known to begin at a line that is given as `+LINE`."""
 
 
@@ -44,7 +29,7 @@ def editor_command(
         words = shlex.split(setting) or ["vi"]
     except ValueError as error:
         raise InvalidArgument(f'Cannot run the editor "{setting}": {error}') from error
-    takes_line = line is not None and Path(words[0]).name in TAKE_LINES
+    takes_line = line is not None and TAKE_LINES.fullmatch(Path(words[0]).name)
     return [*words, *([f"+{line}"] if takes_line else []), str(path)]
 
 

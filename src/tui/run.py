@@ -17,7 +17,6 @@ from types import FrameType
 from typing import TYPE_CHECKING, Final
 
 from textual.app import App
-from textual.driver import Driver
 from textual.drivers.linux_driver import LinuxDriver
 
 from resumes.errors import InvalidArgument
@@ -130,11 +129,6 @@ class TerminalDriver(LinuxDriver):
             self._app.call_later(self._app.exit, None, GONE)
 
 
-def tolerant(driver: type[Driver]) -> type[Driver]:
-    """Return the driver to use where Textual would use this one."""
-    return TerminalDriver if driver is LinuxDriver else driver
-
-
 ELSEWHERE: Final = (
     "Without one, use `resumes list`, `resumes show` and the other commands with --json"
 )
@@ -154,7 +148,8 @@ def run(
     check_screen(screen)
     check_terminal()
     app = ResumesApp(open_session, screen=screen, read_only=read_only)
-    app.driver_class = tolerant(app.driver_class)
+    if app.driver_class is LinuxDriver:
+        app.driver_class = TerminalDriver
     with held_logs(), ended_by_signals(app):
         app.run()
     if app.failure is not None:

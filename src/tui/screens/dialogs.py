@@ -3,6 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import zip_longest
 from typing import ClassVar, Final, Generic, TypeVar
 
@@ -173,15 +174,10 @@ Fact = tuple[str, str]
 LABEL_CELLS = 11
 
 
-def fact_line(fact: Fact) -> Content:
-    """Return the fact as a line, labels and values each in a column of their own."""
-    label, value = fact
-    return joined([safe(f"{label:<{LABEL_CELLS}}", "dim"), safe(value)])
-
-
 def fact_notes(facts: Iterable[Fact]) -> Iterator[Note]:
-    """Yield each fact as a line of a dialog."""
-    return (Note(fact_line(fact)) for fact in facts)
+    """Yield each fact as a line of a dialog, labels and values each in a column of their own."""
+    for label, value in facts:
+        yield Note(joined([safe(f"{label:<{LABEL_CELLS}}", "dim"), safe(value)]))
 
 
 class FactsDialog(Dialog[None]):
@@ -343,30 +339,21 @@ COLUMNS: tuple[ListColumn[AccountChoice], ...] = (
 class AccountChooser(Chooser[AccountChoice]):
     """Gives the chosen account, None when nothing was chosen."""
 
-    def __init__(
-        self, session: UiSession, *, offer_all: bool = False, preset: str | None = None
-    ) -> None:
+    def __init__(self, session: UiSession, *, offer_all: bool, preset: str) -> None:
         super().__init__(
             session.store,
             title="Choose account",
             columns=COLUMNS,
             key=lambda choice: choice.name or "",
-            read=read_all_choices if offer_all else read_choices,
+            read=partial(read_choices, offer_all=offer_all),
             preset=preset,
         )
 
 
-def read_choices(store: Store) -> Sequence[AccountChoice]:
-    """Return every account, by name."""
-    return [
-        AccountChoice(found.name, found.resume_count) for found in accounts.list_accounts(store)
-    ]
-
-
-def read_all_choices(store: Store) -> Sequence[AccountChoice]:
-    """Return all accounts as one choice, then every account."""
-    named = read_choices(store)
-    return [AccountChoice(None, sum(choice.holds for choice in named)), *named]
+def read_choices(store: Store, *, offer_all: bool) -> Sequence[AccountChoice]:
+    """Return every account by name, with `offer_all` after all of them as one choice."""
+    named = [AccountChoice(one.name, one.resume_count) for one in accounts.list_accounts(store)]
+    return [*([AccountChoice(None, sum(one.holds for one in named))] if offer_all else ()), *named]
 
 
 def no_accounts(session: UiSession) -> Sequence[Content]:

@@ -3,7 +3,6 @@
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Final
 
 from textual import work
@@ -97,14 +96,6 @@ TALLY_TIMES: Final = 50
 """Counting slows down as the ledger grows: at most 1/TALLY_TIMES of the time goes into it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Watching:
-    """The importers, and the command that starts one on the inbox."""
-
-    seen: Sequence[SeenImporter]
-    start: str
-
-
 class Overview(Static):
     """Who watches, how many files came to which end, and how far those are that wait."""
 
@@ -122,7 +113,7 @@ class Overview(Static):
         self._most = 0
         """The most files that waited since none did."""
 
-        self._watching: Watching | None = None
+        self._watching: tuple[Sequence[SeenImporter], str] | None = None
         self._tallies: Sequence[FileCount] | None = None
         self._tally_due_s = 0.0
 
@@ -164,18 +155,19 @@ class Overview(Static):
         tallies = self._tallies
         lines = [safe("counting…", "dim") if tallies is None else tally_line(tallies)]
         if self._watching is not None:
-            waiting = importers.count_waiting(self._watching.seen)
+            seen, start = self._watching
+            waiting = importers.count_waiting(seen)
             self._most = max(self._most, waiting) if waiting else 0
             if waiting and self._most >= FEW:
                 lines.append(waiting_line(waiting, self._most))
-            lines += importer_lines(self._watching.seen, self._watching.start)
+            lines += importer_lines(seen, start)
         self.update(stacked(lines))
 
 
-def read_watching(store: Store, *, session: UiSession) -> Watching:
-    """Return the importers seen within a day, and how to start one."""
+def read_watching(store: Store, *, session: UiSession) -> tuple[Sequence[SeenImporter], str]:
+    """Return the importers seen within a day, and the command that starts one on the inbox."""
     installation = installation_of(store, session.settings, session.program)
-    return Watching(importers.list_importers(store), installation.start_line())
+    return importers.list_importers(store), installation.start_line()
 
 
 def read_tallies(store: Store, *, account: str | None) -> Sequence[FileCount]:

@@ -85,11 +85,6 @@ ITEM_COLUMNS: tuple[ListColumn[Item], ...] = (
 )
 
 
-def list_resumes(store: Store, *, account_id: str, claim_id: str) -> Sequence[Item]:
-    """Return the first of the resumes that the file became or repeats, in its order."""
-    return import_ledger.find_items(store, account_id, claim_id, limit=MAX_CHOICES)
-
-
 def read_linked(store: Store, *, account: str | None, claim_id: str) -> FileRow:
     """Return the file of this account, or of any. Raises NotFound."""
     return import_history.get_file(store, claim_id, account_id=_account_id(store, account))
@@ -409,8 +404,9 @@ class FileScreen(RowScreen[ImportRow], FileActions):
         """Show the resume of the file; ask which, if there are several."""
         if (read := await self.find_read("open")) is None:
             return
+        file = read.file
         if not read.resumes:
-            tell(self, f"No resume: this file {STATES[read.file.outcome]}.")
+            tell(self, f"No resume: this file {STATES[file.outcome]}.")
             return
         item: Item | None = read.resumes[0]
         if len(read.resumes) > 1:
@@ -419,13 +415,13 @@ class FileScreen(RowScreen[ImportRow], FileActions):
                 title="Choose resume",
                 columns=ITEM_COLUMNS,
                 key=lambda item: f"{item.item}",
-                read=partial(
-                    list_resumes, account_id=read.file.account_id, claim_id=read.file.claim_id
+                read=lambda store: import_ledger.find_items(
+                    store, file.account_id, file.claim_id, limit=MAX_CHOICES
                 ),
             )
             item = await self.app.push_screen_wait(chooser)
         if item is not None:
-            self.follow_link(Target("resumes", read.file.account, opens=item.resume_id))
+            self.follow_link(Target("resumes", file.account, opens=item.resume_id))
 
 
 SHOWN: Final = (None, *ORDER)

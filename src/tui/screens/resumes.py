@@ -148,9 +148,6 @@ def read_copyables(
     return [one for one in found if one.text]
 
 
-VIEWS = tuple(View)
-
-
 def view_tabs(current: View) -> Content:
     """Return the names of the views, the current one reversed."""
     return joined(
@@ -176,7 +173,8 @@ class ResumePane(TextPane):
 
     def turn(self, views: int) -> None:
         """Switch that many views further; what is shown stays until the new view is read."""
-        self.view = VIEWS[(VIEWS.index(self.view) + views) % len(VIEWS)]
+        known = list(View)
+        self.view = known[(known.index(self.view) + views) % len(known)]
         self.border_title = view_tabs(self.view)
 
     def show_resume(self, shown: Shown) -> None:
