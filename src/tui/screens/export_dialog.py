@@ -11,13 +11,12 @@ from resumes.errors import InvalidArgument, NotFound
 from resumes.export import Exported, Exporter, ExportFormat
 from resumes.export import write as write_exported
 from resumes.rendering import RenderingFailed, TooLong
-from resumes.rendering.fonts import font_packages
 from resumes.settings import Settings
 from resumes.store import accounts, search, stored_resumes
 from resumes.store.search import SearchResult
 from resumes.store.store import Store
 from resumes.text import counted
-from tui.pdf_files import describe
+from tui.pdf_files import describe, describe_boxes
 from tui.screens.dialogs import Dialog
 from tui.text import safe, safe_text, tell
 from tui.widgets.bars import Note
@@ -109,7 +108,8 @@ def export_resumes(
         raise InvalidArgument(f'No such user: "{wish.folder}"') from None
     owner = accounts.get_account(store, account)
     count, unindexed, left_out = 0, 0, dict[str, None]()
-    failed, missing = list[str](), list[str]()
+    failed = list[str]()
+    missing: str | None = None
     with Exporter(wish.kind, settings.format, home=home) as exporter:
         for resume_id, not_looked_at in _iter_ids(store, owner.id, resume_ids, text):
             unindexed = not_looked_at
@@ -126,21 +126,17 @@ def export_resumes(
                 continue
             _write(folder, exported, count)
             left_out |= dict.fromkeys(exported.left_out)
-            missing += [exported.missing] if exported.missing is not None else []
+            missing = missing or exported.missing
             count += 1
     said = f"Exported {counted(count, 'resume')} to {folder}."
     if failed:
         said += f" {len(failed):,} could not be drawn. {failed[0]}"
-    if missing:
-        remedy = f"Install {font_packages(missing[0])}, or put a font into {home / 'fonts'}"
-        said += f' No font has "{missing[0]}", so it is drawn as boxes. {remedy}.'
+    said += describe_boxes(missing, home)
     if unindexed:
         said += f" {unindexed:,} newer resumes are not searchable yet; try again later."
-    return (
-        f"{said} Not supported by JSON Resume, left out: {', '.join(left_out)}."
-        if left_out
-        else said
-    )
+    if left_out:
+        said += f" Not supported by JSON Resume, left out: {', '.join(left_out)}."
+    return said
 
 
 def _iter_ids(
