@@ -80,7 +80,7 @@ MOVES: Final = (Place.LIST, Place.TEXT)
 """Where keys move by a line or a page, which nobody would look for by name."""
 
 EXACT: Final = 1_000.0
-"""A score above all that matching gives: the name of a screen, typed in full."""
+"""A score above all that matching gives: the name of a screen, or of what works on each."""
 
 
 class Offer(NamedTuple):
@@ -94,13 +94,6 @@ class Offer(NamedTuple):
     def text(self) -> str:
         """The palette's entry for it."""
         return f"{self.action.description}  ({self.key})"
-
-    @property
-    def mode(self) -> str:
-        """The name of the mode that it switches to; empty for most."""
-        return next(
-            (mode.name for mode in MODES if self.action.id == f"everywhere.{mode.name}"), ""
-        )
 
 
 class ActionsProvider(Provider):
@@ -122,7 +115,7 @@ class ActionsProvider(Provider):
         for offer in self._offers():
             names = f"{offer.action.label} {offer.action.name}"
             score = max(matcher.match(offer.text), matcher.match(names))
-            if query.strip().lower() == offer.mode:
+            if offer.action.id == f"everywhere.{query.strip().lower()}":
                 score = EXACT
             if score:
                 shown = highlighted(offer.text, matcher)

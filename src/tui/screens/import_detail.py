@@ -22,7 +22,7 @@ from resumes.store.store import Store
 from resumes.text import in_bytes
 from resumes.watched_names import REPORT
 from tui.screens.dialogs import Copyable
-from tui.screens.import_rows import ASKED, outcome_content
+from tui.screens.import_rows import outcome_content
 from tui.screens.source_pane import SourceLines, SourceText, fault_of, lay_out
 from tui.text import joined, minute, safe
 from tui.widgets.text_pane import Paragraph, TextPane
@@ -171,7 +171,7 @@ def _asked(read: FileRead) -> Iterator[Paragraph]:
     request = read.request
     if request is None:
         return
-    since = f"{ASKED[request.action]} at {minute(request.requested_at)} UTC"
+    since = f"{request.action} requested at {minute(request.requested_at)} UTC"
     if read.is_watched:
         yield Paragraph(safe(f"{since}; the importer will pick it up.", "$text-accent"), mark="↻ ")
     else:

@@ -11,7 +11,7 @@ from resumes.import_reasons import plain_words
 from resumes.store import accounts, import_history, import_requests
 from resumes.store.import_history import MAX_FILES, ORDER, FileRow, Position
 from resumes.store.import_ledger import FileOutcome
-from resumes.store.import_requests import RequestedFile, RequestKind
+from resumes.store.import_requests import RequestedFile
 from resumes.store.search import holds
 from resumes.store.store import Store
 from resumes.text import folded, in_bytes
@@ -31,8 +31,6 @@ SIGNS: Final = {
     FileOutcome.DONE: ("✓", "$text-success"),
 }
 """The sign and color of each outcome, shown next to its name."""
-
-ASKED: Final = {RequestKind.RETRY: "retry requested", RequestKind.RELEASE: "release requested"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +121,7 @@ def outcome_content(file: FileRow, request: RequestedFile | None = None) -> Cont
 def reason_cell(row: ImportRow) -> Content:
     """Return what is requested for the file, if anything, or why it is not done."""
     if row.request is not None:
-        return safe(ASKED[row.request.action], "italic")
+        return safe(f"{row.request.action} requested", "italic")
     if row.file.reason is None or row.file.is_under_way:
         return text_cell(None if row.file.reason is None else row.file.message)
     return text_cell(plain_words(row.file.reason))

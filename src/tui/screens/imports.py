@@ -96,11 +96,6 @@ COUNT: Final = "count"
 MAX_REASONS: Final = 6
 """Reasons that a question names one by one."""
 
-VERBS: Final = {RequestKind.RETRY: "Retry", RequestKind.RELEASE: "Release"}
-QUESTIONS: Final = {
-    RequestKind.RETRY: "Retry all failed files?",
-    RequestKind.RELEASE: "Release all held files?",
-}
 CONSEQUENCES: Final = {
     RequestKind.RETRY: "Files that you have not fixed will fail again.",
     RequestKind.RELEASE: "Files that fit the plan are imported now; the rest stay held.",
@@ -636,10 +631,10 @@ class ImportsScreen(SplitScreen[ImportRow], FileActions):
             tell(self, f"No {import_requests.FITS[action]} files{where}: nothing to {action}.")
             return
         dialog = ConfirmDialog(
-            QUESTIONS[action],
+            f"{action.capitalize()} all {import_requests.FITS[action]} files?",
             facts(account, found),
             consequence=CONSEQUENCES[action],
-            verb=VERBS[action],
+            verb=action.capitalize(),
         )
         if await self.app.push_screen_wait(dialog):
             self._ask_all(account, action)
