@@ -310,10 +310,7 @@ class FileView(Container):
 
     def show(self, read: FileRead) -> None:
         """Show the file, from its start unless it was shown before."""
-        before = self.read
-        if read == before:
-            return
-        self.read = read
+        before, self.read = self.read, read
         is_same = before is not None and before.file.claim_id == read.file.claim_id
         self._text.show(file_paragraphs(read), from_start=not is_same)
         if before is None or not is_same or before.source != read.source:

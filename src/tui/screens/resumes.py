@@ -161,15 +161,12 @@ class ResumePane(TextPane):
     def __init__(self, *, can_focus_text: bool) -> None:
         super().__init__()
         self.view = View.TEXT
-        self._shown: Shown | None = None
+        self.shown: Shown | None = None
+        """What is shown; None when it is nothing, or a failure."""
+
         self.can_focus = can_focus_text
         self.add_class("panel")
         self.border_title = view_tabs(self.view)
-
-    @property
-    def shown(self) -> Shown | None:
-        """What is shown; None when it is nothing, or a failure."""
-        return self._shown
 
     def turn(self, views: int) -> None:
         """Switch that many views further; what is shown stays until the new view is read."""
@@ -179,19 +176,16 @@ class ResumePane(TextPane):
 
     def show_resume(self, shown: Shown) -> None:
         """Show the resume, from its start unless it was shown before."""
-        if shown == self._shown:
-            return
-        before = self._shown
+        before, self.shown = self.shown, shown
         stays = before is not None and (before.entry.id, before.view) == (
             shown.entry.id,
             shown.view,
         )
-        self._shown = shown
         self.show(shown.paragraphs, from_start=not stays)
 
     def show_line(self, line: Paragraph) -> None:
         """Show this line in place of a resume."""
-        self._shown = None
+        self.shown = None
         self.show([line])
 
 
