@@ -20,7 +20,6 @@ from tests.support.terminal.driving import (
     SOON_S,
     at_rest,
     copied,
-    footer,
     lines,
     presses,
     running,
@@ -288,18 +287,6 @@ async def test_what_is_revoked_is_not_revoked_again(store: Store) -> None:
         await shows(pilot.app, "✗ revoked")
         await presses(pilot, "D")
         await shows(pilot.app, "website is already revoked.")
-
-
-async def test_read_only_has_no_keys_that_change_something(store: Store) -> None:
-    api_keys.create_key(store, "ana", name="website")
-    async with running(store, screen="keys", read_only=True) as pilot:
-        await shows(pilot.app, "website")
-        assert "New key" not in footer(pilot.app)
-        assert "Revoke" not in footer(pilot.app)
-
-        for key in ("n", "i", "R", "D"):
-            await presses(pilot, key)
-        await shows(pilot.app, "Read-only mode. Restart without --read-only")
 
 
 async def test_without_accounts_there_can_be_no_key(empty_store: Store) -> None:

@@ -1,4 +1,4 @@
-"""What people read and type: harmless text, numbers, instants, spans, paces, reasons."""
+"""What people read and type: harmless text, numbers, instants, spans, reasons."""
 
 import json
 import sys
