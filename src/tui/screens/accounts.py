@@ -3,6 +3,7 @@
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from operator import attrgetter
 from pathlib import Path
 from typing import ClassVar, Final
 
@@ -24,10 +25,10 @@ from tui.screens.dialogs import Chooser, ConfirmDialog, Dialog, Fact, no_account
 from tui.screens.plans import WINDOWS, listing_text
 from tui.session import UiSession
 from tui.store_calls import Failure, call, store_work
-from tui.text import AGE_CELLS, NONE, age, minute, quota_bar, safe, tell
+from tui.text import NONE, minute, quota_bar, safe, tell
 from tui.widgets.bars import Note
 from tui.widgets.forms import Choices, LabelledField, SafeInput
-from tui.widgets.paged_list import ListColumn, PagedList, text_cell
+from tui.widgets.paged_list import ListColumn, PagedList, age_column, text_cell
 from tui.widgets.text_pane import Paragraph, TextPane
 
 
@@ -318,10 +319,6 @@ class AccountsScreen(SplitScreen[AccountRow]):
 
     def columns(self) -> Sequence[ListColumn[AccountRow]]:
         clock = self.session.store.clock
-
-        def ages(instant: str | None) -> Content:
-            return safe(age(instant, clock()), "dim")
-
         return (
             ListColumn("NAME", 0, lambda row: text_cell(row.account.name, "bold"), at_most=40),
             ListColumn("PLAN", 10, lambda row: text_cell(row.account.plan)),
@@ -331,10 +328,8 @@ class AccountsScreen(SplitScreen[AccountRow]):
                 "API LISTING", 11, lambda row: safe(listing_text(row.account.api_listing)), 100
             ),
             ListColumn("ID", 16, lambda row: text_cell(row.account.id, "dim"), 130),
-            ListColumn(
-                "NEWEST", AGE_CELLS, lambda row: ages(row.account.last_resume_at), 74, is_right=True
-            ),
-            ListColumn("CREATED", 7, lambda row: ages(row.account.created_at), 100, is_right=True),
+            age_column("NEWEST", attrgetter("account.last_resume_at"), clock, 74),
+            age_column("CREATED", attrgetter("account.created_at"), clock, 100),
         )
 
     def labels(self) -> Mapping[str, str]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Final
 
 from textual.content import Content
@@ -16,8 +17,8 @@ from resumes.store.search import holds
 from resumes.store.store import Store
 from resumes.text import folded, in_bytes
 from tui.screens.base import PageRead
-from tui.text import AGE_CELLS, age, joined, safe
-from tui.widgets.paged_list import ListColumn, text_cell
+from tui.text import joined, safe
+from tui.widgets.paged_list import ListColumn, age_column, text_cell
 from tui.widgets.pages import flipped
 
 PAGE_SIZE: Final = 100
@@ -146,10 +147,5 @@ def columns(
         ListColumn(
             "SIZE", 9, lambda row: safe(in_bytes(row.file.size_bytes), "dim"), 64, is_right=True
         ),
-        ListColumn(
-            "AGE",
-            AGE_CELLS,
-            lambda row: safe(age(row.file.claimed_at, clock()), "dim"),
-            is_right=True,
-        ),
+        age_column("AGE", attrgetter("file.claimed_at"), clock),
     )

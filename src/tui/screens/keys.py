@@ -25,10 +25,10 @@ from tui.screens.base import ListScreen, Order, PageRead
 from tui.screens.dialogs import ConfirmDialog, Fact, FactsDialog, no_accounts
 from tui.screens.key_forms import CreateKeyDialog, KeyWish, RegisterKeyDialog, RotateDialog
 from tui.store_calls import Failure, call, store_work
-from tui.text import AGE_CELLS, NONE, age, ago, day, minute, safe, tell
+from tui.text import NONE, ago, day, minute, safe, tell
 from tui.widgets.bars import KeyLine, Note
 from tui.widgets.forms import TextButton
-from tui.widgets.paged_list import ListColumn, PagedList, text_cell
+from tui.widgets.paged_list import ListColumn, PagedList, age_column, text_cell
 
 WHAT_TO_DO = (
     "Copy it now. It will not be shown again and cannot be recovered. Press {copy} to copy (needs "
@@ -114,10 +114,6 @@ def _ends(key: KeyInfo) -> str:
     return "expires" if key.replaced_by is None else "rotated, ends"
 
 
-def _age(instant: str | None, now_us: int) -> Content:
-    return safe("never" if instant is None else age(instant, now_us), "dim")
-
-
 def state_cell(key: KeyInfo, now_us: int) -> Content:
     """Return the state after a sign, so that it is readable without color."""
     if key.state is not KeyState.ACTIVE:
@@ -180,10 +176,8 @@ class KeysScreen(ListScreen[KeyInfo]):
             ListColumn("ACCOUNT", 0, lambda key: text_cell(key.account)),
             ListColumn("ID", 16, lambda key: text_cell(key.id, "dim")),
             ListColumn("KEY", 13, lambda key: text_cell(key.masked, "dim"), 100),
-            ListColumn(
-                "USED", AGE_CELLS, lambda key: _age(key.last_used_at, clock()), is_right=True
-            ),
-            ListColumn("CREATED", 7, lambda key: _age(key.created_at, clock()), 110, is_right=True),
+            age_column("USED", attrgetter("last_used_at"), clock, none="never"),
+            age_column("CREATED", attrgetter("created_at"), clock, 110),
         )
 
     def labels(self) -> Mapping[str, str]:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import ceil
+from operator import attrgetter
 from pathlib import Path
 from typing import ClassVar
 
@@ -30,9 +31,9 @@ from tui.screens.resume_pdf import open_pdf
 from tui.screens.resume_views import Shown, View, show
 from tui.session import UiSession
 from tui.store_calls import call, store_work
-from tui.text import AGE_CELLS, age, joined, minute, safe, tell
+from tui.text import joined, minute, safe, tell
 from tui.widgets.bars import ErrorLine
-from tui.widgets.paged_list import ListColumn, PagedList, text_cell
+from tui.widgets.paged_list import ListColumn, PagedList, age_column, text_cell
 from tui.widgets.pages import flipped
 from tui.widgets.text_pane import Paragraph, TextPane
 
@@ -293,18 +294,12 @@ class ResumesScreen(SplitScreen[Entry], ResumeActions):
     # The list.
 
     def columns(self) -> Sequence[ListColumn[Entry]]:
-        clock = self.session.store.clock
         return (
             ListColumn("NAME", 0, lambda entry: text_cell(entry.name, "bold"), at_most=32),
             ListColumn("TITLE", 0, self._title_cell),
             ListColumn("FILENAME", 32, lambda entry: text_cell(entry.filename, "dim"), 120),
             ListColumn("ID", 24, lambda entry: text_cell(entry.id, "dim"), 150),
-            ListColumn(
-                "AGE",
-                AGE_CELLS,
-                lambda entry: safe(age(entry.created_at, clock()), "dim"),
-                is_right=True,
-            ),
+            age_column("AGE", attrgetter("created_at"), self.session.store.clock),
         )
 
     def _title_cell(self, entry: Entry) -> Content:
