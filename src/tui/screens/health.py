@@ -172,18 +172,19 @@ class GaugeLines(Static):
     def __init__(self) -> None:
         super().__init__(classes="panel -thin")
         self.border_title = safe("Installation")
-        self.gauges: InstallationMetrics | None = None
+        self._gauges: InstallationMetrics | None = None
 
-    def arrange(self) -> None:
-        """Show the figures in the width that there is."""
-        if self.gauges is not None:
-            self.update(stacked(gauge_lines(self.gauges, self.size.width)))
+    def show(self, gauges: InstallationMetrics) -> None:
+        """Show these figures in the width that there is."""
+        self._gauges = gauges
+        self.update(stacked(gauge_lines(gauges, self.size.width)))
 
     def on_resize(self) -> None:
-        self.arrange()
+        if self._gauges is not None:
+            self.show(self._gauges)
 
     def get_content_height(self, container: Cells, viewport: Cells, width: int) -> int:
-        return 0 if self.gauges is None else super().get_content_height(container, viewport, width)
+        return 0 if self._gauges is None else super().get_content_height(container, viewport, width)
 
 
 def _size_text(size: Size) -> str:
@@ -277,8 +278,7 @@ class HealthScreen(ListScreen[Finding]):
         return partial(read_health, session=self.session, cache=self._cache)
 
     def page_arrived(self, read: PageRead[Finding]) -> None:
-        self._gauges.gauges = read.about
-        self._gauges.arrange()
+        self._gauges.show(read.about)
 
     def heading(self) -> Iterable[Content]:
         pages = self.list.pages
