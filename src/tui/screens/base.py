@@ -494,7 +494,8 @@ class SplitScreen(ListScreen[T]):
             gone = f"This {self.ROW} was deleted." if self.list.pages.count else ""
             self.show_line(Paragraph(safe(gone, "dim")))
         else:
-            reading = self._read_preview(self.reading_preview(row))
+            # A coroutine that is canceled before it begins would be one that nobody awaited.
+            reading = partial(self._read_preview, self.reading_preview(row))
             self.run_worker(reading, name=self.row_key(row), group=PREVIEW, exclusive=True)
 
     async def _read_preview(self, reading: Callable[[Store], Any]) -> None:

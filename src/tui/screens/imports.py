@@ -335,7 +335,7 @@ class FileScreen(RowScreen[ImportRow], FileActions):
         wanted = self._wanted
         # Asked again, the call that is under way would be for nothing.
         if not is_running(self, FILE, wanted.claim_id):
-            reading = self._show(self._view.reading(wanted))
+            reading = partial(self._show, self._view.reading(wanted))
             self.run_worker(reading, name=wanted.claim_id, group=FILE, exclusive=True)
 
     async def _show(self, reading: Callable[[Store], FileRead]) -> None:
