@@ -5,7 +5,6 @@ import re
 import shlex
 import signal
 import subprocess
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
@@ -17,14 +16,12 @@ TAKE_LINES: Final = re.compile("vi|vim|nvim|nano|pico|emacs|emacsclient|micro|ka
 """Editors known to begin at a line that is given as `+LINE`."""
 
 
-def editor_command(
-    path: Path, line: int | None, environment: Mapping[str, str] = os.environ
-) -> list[str]:
+def editor_command(path: Path, line: int | None) -> list[str]:
     """Return the command that edits the file, at the line if the editor is known to take one.
 
     Raises InvalidArgument if the user's setting is no command.
     """
-    setting = environment.get("VISUAL") or environment.get("EDITOR") or "vi"
+    setting = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
     try:
         words = shlex.split(setting) or ["vi"]
     except ValueError as error:

@@ -23,7 +23,7 @@ from tui import clipboard
 from tui.keys import Place, Target, bindings, shown_key
 from tui.screens.base import ListScreen, Order, PageRead
 from tui.screens.dialogs import ConfirmDialog, Fact, FactsDialog, no_accounts
-from tui.screens.key_forms import CreateKeyDialog, KeyWish, RegisterKeyDialog, RotateDialog
+from tui.screens.key_forms import CreateKeyDialog, KeyForm, KeyWish, RegisterKeyDialog, RotateDialog
 from tui.store_calls import Failure, call, store_work
 from tui.text import NONE, ago, day, minute, safe, tell
 from tui.widgets.bars import KeyLine, Note
@@ -248,11 +248,8 @@ class KeysScreen(ListScreen[KeyInfo]):
     @store_work(exclusive=True)
     async def action_create_key(self) -> None:
         """Open the form for a new key, once it is known which accounts there are."""
-        if (known := await self._read_accounts()) is None:
-            return
-        form = CreateKeyDialog(*known, self.session.store.clock)
-        wish = await self.app.push_screen_wait(form)
-        if wish is not None:
+        form = partial(CreateKeyDialog, clock=self.session.store.clock)
+        if (wish := await self._ask_for(form)) is not None:
             self._create(wish)
 
     @store_work()
@@ -269,10 +266,7 @@ class KeysScreen(ListScreen[KeyInfo]):
     @store_work(exclusive=True)
     async def action_import_key(self) -> None:
         """Open the form for a key that was made elsewhere, once the accounts are known."""
-        if (known := await self._read_accounts()) is None:
-            return
-        wish = await self.app.push_screen_wait(RegisterKeyDialog(*known))
-        if wish is not None:
+        if (wish := await self._ask_for(RegisterKeyDialog)) is not None:
             self._register(wish)
 
     @store_work()
@@ -286,8 +280,8 @@ class KeysScreen(ListScreen[KeyInfo]):
         )
         self._changed(f"Imported {key_id}.", key_id)
 
-    async def _read_accounts(self) -> tuple[list[str], str] | None:
-        """Return the names, and which to begin with; None when no key can be made now."""
+    async def _ask_for(self, form: Callable[[list[str], str], KeyForm]) -> KeyWish | None:
+        """Return what is wished for; None if it was canceled, or no key can be made now."""
         known = await call(self.session.store, accounts.list_accounts)
         # Reading may take a while; the reader may be elsewhere by now.
         if not self.is_active:
@@ -298,7 +292,7 @@ class KeysScreen(ListScreen[KeyInfo]):
             tell(self, f"No accounts yet. Create one with `{line}`.")
             return None
         preset = self.account or self.session.accounts.get("resumes")
-        return names, preset if preset in names else names[0]
+        return await self.app.push_screen_wait(form(names, preset if preset in names else names[0]))
 
     async def _show_once(self, account: str, new: NewKey, remark: str = "") -> None:
         self.reload(row=new.id)
