@@ -432,9 +432,7 @@ class AccountsScreen(SplitScreen[AccountRow]):
     @store_work(exclusive=True)
     async def action_delete_account(self) -> None:
         """Ask whether to delete the account, or to go on with one that is half deleted."""
-        row = self.list.current
-        if row is None:
-            tell(self, "No account to delete.")
+        if (row := self.current_row("delete")) is None:
             return
         if row.account.name in self._going:
             tell(self, f"{row.account.name} is being deleted.")
@@ -482,10 +480,9 @@ class AccountsScreen(SplitScreen[AccountRow]):
 
     def _account(self, verb: str) -> AccountInfo | None:
         """Return the account at the cursor; None if nothing can be done with it, and say why."""
-        row = self.list.current
-        if row is None:
-            tell(self, f"No account to {verb}.")
-        elif row.account.is_arriving:
+        if (row := self.current_row(verb)) is None:
+            return None
+        if row.account.is_arriving:
             tell(self, f"{row.account.name} is being imported. If that was interrupted, press D.")
         elif row.account.is_closed:
             tell(self, f"{row.account.name} is being deleted. Press D to continue.")

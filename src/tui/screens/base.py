@@ -161,6 +161,9 @@ class ListScreen(ModeScreen, Generic[T]):
     DEFAULT_CSS = """
     ListScreen { layers: default above; }
     """
+    ROW: ClassVar[str]
+    """What a row is called."""
+
     ORDERS: ClassVar[Sequence[Order]] = (Order(""),)
     OF_ALL: ClassVar[str] = ""
     """What stands for the account while the list is that of all; empty: lists of no account."""
@@ -213,6 +216,12 @@ class ListScreen(ModeScreen, Generic[T]):
 
     def page_arrived(self, read: PageRead[T]) -> None:
         """Take note of `about` before the page enters the list."""
+
+    def current_row(self, verb: str) -> T | None:
+        """Return the row at the cursor; None, and say so, if there is none."""
+        if self.list.current is None:
+            tell(self, f"No {self.ROW} to {verb}.")
+        return self.list.current
 
     def extent(self, none: str) -> str:
         """Return how much of the list there is: `5 of 21`, or `none`, or that more is coming."""
@@ -432,9 +441,6 @@ PREVIEW = "preview"
 
 class SplitScreen(ListScreen[T]):
     """A list, and a pane that follows its cursor."""
-
-    ROW: ClassVar[str]
-    """What a row is called."""
 
     DEFAULT_CSS = """
     SplitScreen #split > PagedList { width: 2fr; }

@@ -594,9 +594,7 @@ class ImportsScreen(SplitScreen[ImportRow], FileActions):
         return [row.file for row in rows]
 
     async def find_read(self, verb: str) -> FileRead | None:
-        row = self.list.current
-        if row is None:
-            tell(self, f"No file to {verb}.")
+        if (row := self.current_row(verb)) is None:
             return None
         read = await call(self.session.store, self.view.reading(row.file))
         return read if self.is_active else None

@@ -160,6 +160,7 @@ class KeysScreen(ListScreen[KeyInfo]):
     """The keys that there are, never a key itself: those are shown once, when they are made."""
 
     MODE = "keys"
+    ROW = "key"
     OF_ALL = "all accounts"
     ORDERS = (
         Order("by account"),
@@ -306,9 +307,7 @@ class KeysScreen(ListScreen[KeyInfo]):
     @store_work()
     async def action_rotate_key(self) -> None:
         """Rotate the key at the cursor, after asking how long the old one stays valid."""
-        key = self.list.current
-        if key is None:
-            tell(self, "No key to rotate.")
+        if (key := self.current_row("rotate")) is None:
             return
         if key.state is not KeyState.ACTIVE:
             words = f"{label(key)} is {key.state}. Press {self.create_key} to create a new key."
@@ -324,9 +323,7 @@ class KeysScreen(ListScreen[KeyInfo]):
     @store_work()
     async def action_revoke_key(self) -> None:
         """Revoke the key at the cursor, whose name has to be typed."""
-        key = self.list.current
-        if key is None:
-            tell(self, "No key to revoke.")
+        if (key := self.current_row("revoke")) is None:
             return
         if key.state is KeyState.REVOKED:
             tell(self, f"{label(key)} is already revoked.", "warning")

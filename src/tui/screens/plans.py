@@ -253,6 +253,7 @@ class PlansScreen(ListScreen[PlanInfo]):
     """What each plan allows, and how many accounts are on it."""
 
     MODE = "plans"
+    ROW = "plan"
     ORDERS = (
         Order("smallest first"),
         Order("by name", attrgetter("name")),
@@ -297,9 +298,7 @@ class PlansScreen(ListScreen[PlanInfo]):
             self._edit(plan)
 
     def action_edit_plan(self) -> None:
-        if self.list.current is None:
-            tell(self, "No plan to edit.")
-        else:
+        if self.current_row("edit") is not None:
             self.list.action_choose()
 
     def action_create_plan(self) -> None:

@@ -401,11 +401,8 @@ class ResumesScreen(SplitScreen[Entry], ResumeActions):
             self.app.push_screen(DetailScreen(self, self.account, resume_id, is_linked=is_linked))
 
     def find_resume(self, verb: str) -> tuple[str, Entry] | None:
-        entry = self.list.current
-        if entry is None or self.account is None:
-            tell(self, f"No resume to {verb}.")
-            return None
-        return self.account, entry
+        entry = self.current_row(verb)
+        return None if entry is None or self.account is None else (self.account, entry)
 
     def action_delete(self) -> None:
         """Delete the marked resumes, or this one, after the grace, unless that is undone."""
