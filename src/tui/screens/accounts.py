@@ -156,27 +156,6 @@ def make(store: Store, *, name: str, plan: str, inboxes: Path) -> Made:
     return Made(account, inbox)
 
 
-class PlanChooser(Chooser[PlanInfo]):
-    """Gives the chosen plan, None if canceled. Begins at the account's plan."""
-
-    def __init__(self, session: UiSession, account: AccountInfo) -> None:
-        super().__init__(
-            session.store,
-            title=f"Choose plan for {account.name}",
-            columns=(
-                ListColumn("PLAN", 12, lambda plan: text_cell(plan.name)),
-                ListColumn(
-                    "RESUMES", 9, lambda plan: safe(maximum_text(plan.max_resumes)), is_right=True
-                ),
-                ListColumn("LISTING", 7, lambda plan: safe(listing_text(plan.api_listing))),
-                ListColumn("FOR THIS ACCOUNT", 0, lambda plan: safe(fit_text(account, plan))),
-            ),
-            key=lambda plan: plan.name,
-            read=plans.list_plans,
-            preset=account.plan,
-        )
-
-
 def is_over(account: AccountInfo, plan: PlanInfo) -> bool:
     """Return whether the account holds more than the plan allows."""
     return plan.max_resumes is not None and account.resume_count > plan.max_resumes
@@ -352,8 +331,7 @@ class AccountsScreen(SplitScreen[AccountRow]):
         self._plans = read.about
 
     def heading(self) -> Iterable[Content]:
-        yield safe(counted(self.list.pages.count, "account"))
-        yield safe(self.order.label)
+        yield from super().heading()
         for name, (gone, total) in self._going.items():
             yield safe(f"deleting {name}: {gone:,} of {total:,} resumes", "$warning")
 
@@ -410,7 +388,22 @@ class AccountsScreen(SplitScreen[AccountRow]):
         account = self._account("change the plan of")
         if account is None:
             return
-        plan = await self.app.push_screen_wait(PlanChooser(self.session, account))
+        chooser = Chooser(
+            self.session.store,
+            title=f"Choose plan for {account.name}",
+            columns=(
+                ListColumn("PLAN", 12, lambda plan: text_cell(plan.name)),
+                ListColumn(
+                    "RESUMES", 9, lambda plan: safe(maximum_text(plan.max_resumes)), is_right=True
+                ),
+                ListColumn("LISTING", 7, lambda plan: safe(listing_text(plan.api_listing))),
+                ListColumn("FOR THIS ACCOUNT", 0, lambda plan: safe(fit_text(account, plan))),
+            ),
+            key=lambda plan: plan.name,
+            read=plans.list_plans,
+            preset=account.plan,
+        )
+        plan = await self.app.push_screen_wait(chooser)
         if plan is None:
             return
         if plan.name == account.plan:

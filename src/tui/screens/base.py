@@ -16,7 +16,7 @@ from textual.widget import Widget
 
 from resumes.store.search import holds, parse_terms
 from resumes.store.store import Store
-from resumes.text import folded
+from resumes.text import counted, folded
 from tui.keys import MODES, LinkFollowed, Target, changes_store, shown_key
 from tui.looks import ROOM_CELLS
 from tui.screens.dialogs import AccountChooser
@@ -46,7 +46,7 @@ class PageRead(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What a list is sorted by, as the title line says it. `key` None: as its rows are read.
+    """What a list is sorted by, as the title line says it if it does. `key` None: as it is read.
 
     `inserts` is whether new rows may come between others, or only at the end.
     """
@@ -201,9 +201,11 @@ class ListScreen(ModeScreen, Generic[T]):
         """Return what the row is filtered by, in a thread; empty where what reads the list does that."""
         return ""
 
-    @abstractmethod
     def heading(self) -> Iterable[Content]:
-        """Yield what the title says besides where this is."""
+        """Yield what the title says besides where this is: how many rows, and in which order."""
+        yield safe(counted(self.list.pages.count, self.ROW))
+        if self.order.label:
+            yield safe(self.order.label)
 
     @property
     def whose(self) -> str:

@@ -1,6 +1,6 @@
 """The API keys screen: the list, a new key shown once, revoking."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from functools import partial
 from operator import attrgetter
@@ -18,7 +18,6 @@ from resumes.errors import Conflict
 from resumes.store import accounts, api_keys
 from resumes.store.api_keys import KeyInfo, KeyState, NewKey
 from resumes.store.store import Store
-from resumes.text import counted
 from tui import clipboard
 from tui.keys import Place, Target, bindings, shown_key
 from tui.screens.base import ListScreen, Order, PageRead
@@ -163,7 +162,7 @@ class KeysScreen(ListScreen[KeyInfo]):
     ROW = "key"
     OF_ALL = "all accounts"
     ORDERS = (
-        Order("by account"),
+        Order(""),  # by account
         Order("newest first", attrgetter("created_at"), is_descending=True),
         Order("last used first", lambda key: key.last_used_at or "", is_descending=True),
     )
@@ -205,11 +204,6 @@ class KeysScreen(ListScreen[KeyInfo]):
             self.list.say_when_empty(NO_KEYS)
         else:
             self.list.say_when_empty(NO_KEYS, safe(f"Press {self.create_key} to create one."))
-
-    def heading(self) -> Iterable[Content]:
-        yield safe(counted(self.list.pages.count, "key"))
-        if self.order is not self.ORDERS[0]:
-            yield safe(self.order.label)
 
     @on(PagedList.Chosen)
     def show_key(self, chosen: PagedList.Chosen) -> None:

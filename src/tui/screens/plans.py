@@ -255,7 +255,7 @@ class PlansScreen(ListScreen[PlanInfo]):
     MODE = "plans"
     ROW = "plan"
     ORDERS = (
-        Order("smallest first"),
+        Order(""),  # the smallest first
         Order("by name", attrgetter("name")),
         Order("most accounts first", lambda plan: (-plan.accounts, plan.name)),
     )
@@ -282,9 +282,7 @@ class PlansScreen(ListScreen[PlanInfo]):
         rates = settings.rate_per_minute, settings.rate_per_hour, settings.rate_per_day
         windows = zip(rates, ("a minute", "an hour", "a day"), strict=True)
         default = ", ".join(f"{rate_text(rate)} {window}" for rate, window in windows)
-        yield safe(counted(self.list.pages.count, "plan"))
-        if self.order is not self.ORDERS[0]:
-            yield safe(self.order.label)
+        yield from super().heading()
         yield safe(f"default: {default}", "dim")
 
     @on(PagedList.Chosen)
