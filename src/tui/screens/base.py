@@ -110,19 +110,14 @@ class ModeScreen(Screen[None]):
 
 
 class RowScreen(ModeScreen, Generic[T]):
-    """A row of a list on a page of its own. `is_linked`: a link led here, not the list.
-
-    `neighbour` moves in the list and returns the row there.
-    """
+    """A row of a list on a page of its own. `is_linked`: a link led here, not the list."""
 
     ROW: ClassVar[str]
     """What a row is called."""
 
-    def __init__(
-        self, session: UiSession, neighbour: Callable[[int], T | None], *, is_linked: bool
-    ) -> None:
-        super().__init__(session)
-        self._neighbour = neighbour
+    def __init__(self, listed: "SplitScreen[T]", *, is_linked: bool) -> None:
+        super().__init__(listed.session)
+        self._listed = listed
         self.is_linked = is_linked
 
     @abstractmethod
@@ -138,13 +133,11 @@ class RowScreen(ModeScreen, Generic[T]):
     def path(self) -> tuple[str, ...]:
         if self.is_linked and self.path_here:
             return (*self.path_here, self.name_here)
-        parent = self.app.screen_stack[0]
-        assert isinstance(parent, ModeScreen)
-        return (*parent.path, self.name_here)
+        return (*self._listed.path, self.name_here)
 
     def action_neighbour(self, rows: int) -> None:
         """Show the row that many rows further down the list."""
-        row = self._neighbour(rows)
+        row = self._listed.neighbour(rows)
         if row is None:
             tell(self, f"{'Last' if rows > 0 else 'First'} {self.ROW} in the list.")
         else:

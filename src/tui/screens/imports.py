@@ -299,15 +299,8 @@ class FileScreen(RowScreen[ImportRow], FileActions):
     FileScreen.-narrow FileView > SourceLines { width: 1fr; height: 3fr; }
     """
 
-    def __init__(
-        self,
-        session: UiSession,
-        file: FileRow,
-        neighbour: Callable[[int], ImportRow | None],
-        *,
-        is_linked: bool,
-    ) -> None:
-        super().__init__(session, neighbour, is_linked=is_linked)
+    def __init__(self, listed: "ImportsScreen", file: FileRow, *, is_linked: bool) -> None:
+        super().__init__(listed, is_linked=is_linked)
         self._file = file
         """What is seen, and acted on: the file as the list had it, then as it was read last."""
         self._wanted = file
@@ -585,7 +578,7 @@ class ImportsScreen(SplitScreen[ImportRow], FileActions):
         self._open(chosen.row.file)
 
     def _open(self, file: FileRow, *, is_linked: bool = False) -> None:
-        self.app.push_screen(FileScreen(self.session, file, self.neighbour, is_linked=is_linked))
+        self.app.push_screen(FileScreen(self, file, is_linked=is_linked))
 
     def chosen_files(self, verb: str) -> Sequence[FileRow]:
         rows = self.list.chosen()

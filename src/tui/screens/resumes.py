@@ -201,7 +201,7 @@ class DetailScreen(RowScreen[Entry], ResumeActions):
     def __init__(
         self, listed: "ResumesScreen", account: str, resume_id: str, *, is_linked: bool
     ) -> None:
-        super().__init__(listed.session, listed.neighbour, is_linked=is_linked)
+        super().__init__(listed, is_linked=is_linked)
         self._account = account
         self._resume_id = resume_id
         self._pane = ResumePane(can_focus_text=True)
