@@ -31,6 +31,7 @@ from tui.screens.base import (
     PageRead,
     RowScreen,
     SplitScreen,
+    Work,
 )
 from tui.screens.dialogs import Chooser, ConfirmDialog, CopyDialog, Fact
 from tui.screens.import_detail import FileRead, FileView, copyables, folders_of, why_not
@@ -328,7 +329,7 @@ class FileScreen(RowScreen[ImportRow], FileActions):
         wanted = self._wanted
         # Asked again, the call that is under way would be for nothing.
         if not is_running(self, FILE, wanted.claim_id):
-            reading = partial(self._show, self._view.reading(wanted))
+            reading: Work = partial(self._show, self._view.reading(wanted))
             self.run_worker(reading, name=wanted.claim_id, group=FILE, exclusive=True)
 
     async def _show(self, reading: Callable[[Store], FileRead]) -> None:
