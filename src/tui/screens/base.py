@@ -1,7 +1,7 @@
 """The bases of the screens: a list that refreshes, filters and sorts, a preview, a row on a page of its own."""
 
 from abc import abstractmethod
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar, Generic, TypeVar
@@ -430,9 +430,6 @@ def read_narrowed(
 REST_S = 0.08
 """How long the cursor rests on a row before the preview is read."""
 
-Work = Callable[[], Coroutine[None, None, None]]
-"""What a worker calls. A coroutine that is canceled before it begins would be one nobody awaited."""
-
 PREVIEW = "preview"
 """The group of the workers that read the preview."""
 
@@ -498,7 +495,8 @@ class SplitScreen(ListScreen[T]):
             gone = f"This {self.ROW} was deleted." if self.list.pages.count else ""
             self.show_line(Paragraph(safe(gone, "dim")))
         else:
-            reading: Work = partial(self._read_preview, self.reading_preview(row))
+            # A coroutine that is canceled before it begins would be one that nobody awaited.
+            reading: Any = partial(self._read_preview, self.reading_preview(row))
             self.run_worker(reading, name=self.row_key(row), group=PREVIEW, exclusive=True)
 
     async def _read_preview(self, reading: Callable[[Store], Any]) -> None:

@@ -4,7 +4,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final
 
 from textual import on, work
 from textual.binding import BindingType
@@ -31,7 +31,6 @@ from tui.screens.base import (
     PageRead,
     RowScreen,
     SplitScreen,
-    Work,
 )
 from tui.screens.dialogs import Chooser, ConfirmDialog, CopyDialog, Fact
 from tui.screens.import_detail import FileRead, FileView, copyables, folders_of, why_not
@@ -329,7 +328,7 @@ class FileScreen(RowScreen[ImportRow], FileActions):
         wanted = self._wanted
         # Asked again, the call that is under way would be for nothing.
         if not is_running(self, FILE, wanted.claim_id):
-            reading: Work = partial(self._show, self._view.reading(wanted))
+            reading: Any = partial(self._show, self._view.reading(wanted))
             self.run_worker(reading, name=wanted.claim_id, group=FILE, exclusive=True)
 
     async def _show(self, reading: Callable[[Store], FileRead]) -> None:
