@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from rich.text import Text
 from textual import events, on, work
@@ -24,7 +24,15 @@ from textual.reactive import reactive
 
 from resumes.errors import ResumesError
 from tui.key_queue import KeyOrder
-from tui.keys import MODES, Action, LinkFollowed, Place, bindings, find_action, why_nothing
+from tui.keys import (
+    MODES,
+    Action,
+    LinkFollowed,
+    Place,
+    active_actions,
+    bindings,
+    why_nothing,
+)
 from tui.looks import BREAKPOINTS, THEMES, VERTICAL_BREAKPOINTS
 from tui.store_calls import STORE_THREADS, Failure, call, is_running
 from tui.text import Told, safe, safe_lines, tell, toast
@@ -83,19 +91,6 @@ EXACT: Final = 1_000.0
 """A score above all that matching gives: the name of a screen, or of what works on each."""
 
 
-class Offer(NamedTuple):
-    """An action that works here, where Textual finds its method, and the key that does it."""
-
-    action: Action
-    owner: DOMNode
-    key: str
-
-    @property
-    def text(self) -> str:
-        """The palette's entry for it."""
-        return f"{self.action.description}  ({self.key})"
-
-
 class ActionsProvider(Provider):
     """The actions that work on the screen that is shown, and no others."""
 
@@ -105,38 +100,35 @@ class ActionsProvider(Provider):
             line.max_length = MAX_TYPED
 
     async def discover(self) -> Hits:
-        for offer in self._offers():
-            yield DiscoveryHit(safe(offer.text), partial(self._run, offer.action), offer.text)
+        for text, action, _ in self._offers():
+            yield DiscoveryHit(safe(text), partial(self._run, action), text)
 
     async def search(self, query: str) -> Hits:
         if len(query) > MAX_TYPED:
             return
         matcher = self.matcher(query)
-        for offer in self._offers():
-            names = f"{offer.action.label} {offer.action.name}"
-            score = max(matcher.match(offer.text), matcher.match(names))
-            if offer.action.id == f"everywhere.{query.strip().lower()}":
+        for text, action, _ in self._offers():
+            score = max(matcher.match(text), matcher.match(f"{action.label} {action.name}"))
+            if action.id == f"everywhere.{query.strip().lower()}":
                 score = EXACT
             if score:
-                shown = highlighted(offer.text, matcher)
-                yield Hit(score, shown, partial(self._run, offer.action), offer.text)
+                yield Hit(score, highlighted(text, matcher), partial(self._run, action), text)
 
-    def _offers(self) -> Iterator[Offer]:
+    def _offers(self) -> Iterator[tuple[str, Action, DOMNode]]:
+        """Yield each action that works here with its entry, and where Textual finds its method."""
         told = set()
-        for node, binding, is_enabled, _ in self.screen.active_bindings.values():
-            action = find_action(binding.id or "")
-            if action is None or not is_enabled or action.id in told or not is_offered(action):
-                continue
-            told.add(action.id)
-            # A key of the user's own comes without the display that the table has for it.
-            key = binding.key_display or self.app.get_key_display(binding)
-            yield Offer(action, node, key)
+        for action, (node, binding, _, _) in active_actions(self.screen):
+            if action.id not in told and is_offered(action):
+                told.add(action.id)
+                # A key of the user's own comes without the display that the table has for it.
+                key = binding.key_display or self.app.get_key_display(binding)
+                yield f"{action.description}  ({key})", action, node
 
     async def _run(self, action: Action) -> None:
         """Run the action if it still works here: the screen may have changed."""
-        for offer in self._offers():
-            if offer.action == action:
-                await self.app.run_action(action.action, offer.owner)
+        for _, offered, owner in self._offers():
+            if offered == action:
+                await self.app.run_action(action.action, owner)
                 return
 
 

@@ -2,14 +2,14 @@
 
 import difflib
 import importlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
 from itertools import combinations
 from typing import Any, Final
 
-from textual.binding import Binding, BindingType
+from textual.binding import ActiveBinding, Binding, BindingType
 from textual.keys import Keys, _character_to_key, format_key
 from textual.message import Message
 from textual.screen import ModalScreen, Screen
@@ -256,6 +256,14 @@ def changes_store(method: str) -> bool:
 def find_action(action_id: str) -> Action | None:
     """Return the action with this ID; None if there is none."""
     return next((action for action in ACTIONS if action.id == action_id), None)
+
+
+def active_actions(screen: Screen[Any]) -> Iterator[tuple[Action, ActiveBinding]]:
+    """Yield the actions that work on the screen, with what Textual has of each of their keys."""
+    for active in screen.active_bindings.values():
+        action = find_action(active.binding.id or "")
+        if action is not None and active.enabled:
+            yield action, active
 
 
 MODIFIERS: Final = ("alt", "ctrl", "super", "hyper", "meta", "shift")

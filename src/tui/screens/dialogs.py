@@ -17,7 +17,7 @@ from textual.widget import Widget
 
 from resumes.store import accounts
 from resumes.store.store import Store
-from tui.keys import ACTIONS, Action, Place, bindings, find_action, key_names, shown_key
+from tui.keys import ACTIONS, Action, Place, active_actions, bindings, key_names, shown_key
 from tui.looks import ROOM_CELLS
 from tui.session import UiSession
 from tui.store_calls import Failure, call, store_work
@@ -278,11 +278,7 @@ class HelpScreen(Dialog[None]):
 
 def places_of(screen: Screen[object]) -> list[Place]:
     """Return the places whose keys work on this screen, in the table's order."""
-    found = {
-        action.place
-        for _, binding, _, _ in screen.active_bindings.values()
-        if (action := find_action(binding.id or ""))
-    }
+    found = {action.place for action, _ in active_actions(screen)}
     return [place for place in Place if place in found]
 
 
