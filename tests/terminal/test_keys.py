@@ -14,7 +14,6 @@ from resumes.text import is_harmless
 from tests.support.clocks import SteppingClock
 from tests.support.terminal.builders import HOSTILE, an_account
 from tests.support.terminal.driving import (
-    LARGE,
     NEVER_S,
     SMALL,
     SOON_S,
@@ -310,12 +309,6 @@ async def test_keys_are_listed_masked_with_their_state(store: Store) -> None:
         await shows(pilot.app, "all accounts · 2 keys", new.id, "website", "active")
         await shows(pilot.app, "never shown")
         await shows_no(pilot.app, new.secret)
-
-
-async def test_wide_terminals_show_more(store: Store) -> None:
-    new = api_keys.create_key(store, "ana")
-    async with running(store, screen="keys", size=LARGE) as pilot:
-        await shows(pilot.app, "USED", "CREATED", new.id)
 
 
 async def test_enter_shows_what_is_known_of_a_key(store: Store) -> None:
