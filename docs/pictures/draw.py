@@ -34,8 +34,7 @@ from resumes.store import Store, accounts, api_keys, open_store, plans
 from resumes.store.plans import PlanChange
 from tui.app import ResumesApp
 from tui.keys import MODES
-from tui.opening import prepare
-from tui.session import UiSession
+from tui.session import UiSession, prepare
 
 SIZE: Final = (120, 34)
 HOME: Final = Path("/tmp/resumes-pictures")

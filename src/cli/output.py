@@ -183,11 +183,6 @@ def instant(timestamp: str | None) -> str:
     return "-" if timestamp is None else minute(timestamp)
 
 
-def limit(maximum: int | None) -> str:
-    """Return a plan's maximum as people read it."""
-    return "unlimited" if maximum is None else f"{maximum:,}"
-
-
 COLORS = {
     "done": "green",
     "valid": "green",

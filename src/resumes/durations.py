@@ -1,7 +1,6 @@
-"""Durations as people type and read them, and how fast a count rises."""
+"""Durations as people type and read them."""
 
 import re
-from collections import deque
 from datetime import UTC, date, datetime, timedelta
 from typing import Final
 
@@ -44,57 +43,3 @@ def span(seconds: float) -> str:
         if seconds >= 2 * unit_s:
             return counted(int(seconds // unit_s), unit)
     return counted(int(seconds), "second")
-
-
-def time_left(seconds: float) -> str:
-    """Return `about 2 min left`, as exact as an estimate can be."""
-    if seconds < 10:
-        return "a few seconds left"
-    if seconds < 55:
-        return f"about {round(seconds / 10) * 10} s left"
-    if seconds < 90 * 60:
-        return f"about {max(1, round(seconds / 60))} min left"
-    return f"about {round(seconds / 3_600):,} h left"
-
-
-def rate(files_per_s: float) -> str:
-    """Return `3,400 files/s`; with a decimal below 10."""
-    digits = 0 if files_per_s >= 10 else 1
-    return f"{files_per_s:,.{digits}f} files/s"
-
-
-WINDOW_S = 10.0
-"""Seconds over which a pace is measured, so that a pause or a slow start is forgotten."""
-
-MIN_MEASURED_S = 1.0
-"""Seconds before which a pace would be a guess."""
-
-
-class Pace:
-    """How fast a count rises. Times are seconds on one clock, and never go back.
-
-    `window_s` should hold several counts.
-    """
-
-    def __init__(self, window_s: float = WINDOW_S) -> None:
-        self._window_s = window_s
-        self._samples: deque[tuple[float, int]] = deque()
-
-    def note(self, now_s: float, done: int) -> None:
-        """Record how many are done by now, in all."""
-        self._forget_before(now_s - self._window_s)
-        self._samples.append((now_s, done))
-
-    def per_s(self, now_s: float) -> float | None:
-        """Return how many are done per second; None if unknown, as after a pause, or if none are."""
-        self._forget_before(now_s - self._window_s)
-        if not self._samples:
-            return None
-        (began_s, before), (_, done) = self._samples[0], self._samples[-1]
-        if now_s - began_s < MIN_MEASURED_S or done <= before:
-            return None
-        return (done - before) / (now_s - began_s)
-
-    def _forget_before(self, oldest_s: float) -> None:
-        while self._samples and self._samples[0][0] < oldest_s:
-            self._samples.popleft()

@@ -2,13 +2,16 @@
 
 import asyncio
 import gc
+import os
 import threading
+import traceback
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, suppress
+from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, Final
 
+from rich.text import Text
 from textual import events, on, work
 from textual.app import App, ComposeResult
 from textual.binding import BindingType
@@ -21,19 +24,18 @@ from textual.reactive import reactive
 
 from resumes.errors import ResumesError
 from tui.key_queue import KeyOrder
-from tui.keys import MODES, Action, LinkFollowed, Place, bindings, find_action, why_nothing
-from tui.looks import (
-    BREAKPOINTS,
-    DARK,
-    LEGIBLE,
-    VERTICAL_BREAKPOINTS,
-    change_theme,
-    is_colorless,
-    theme_of,
+from tui.keys import (
+    MODES,
+    Action,
+    LinkFollowed,
+    Place,
+    active_actions,
+    bindings,
+    why_nothing,
 )
-from tui.shutdown import crash_report
+from tui.looks import BREAKPOINTS, THEMES, VERTICAL_BREAKPOINTS
 from tui.store_calls import STORE_THREADS, Failure, call, is_running
-from tui.text import Told, safe, tell, toast
+from tui.text import Told, safe, safe_lines, tell, toast
 from tui.widgets.bars import Glance, HeaderLine, KeyLine, Note
 
 if TYPE_CHECKING:
@@ -46,51 +48,30 @@ WAKE_S = 0.05
 WAKES = 20
 
 
-class _Pause:
-    """Pauses writes in a thread, which lets them go on once nobody waits for that any more."""
-
-    def __init__(self, paused: AbstractContextManager[None]) -> None:
-        self._paused = paused
-        self._guard = threading.Lock()
-        self._has_begun = self._is_given_up = False
-
-    def begin(self) -> None:
-        self._paused.__enter__()
-        with self._guard:
-            self._has_begun = True
-            if self._is_given_up:
-                self.end()
-
-    def end(self) -> None:
-        self._paused.__exit__(None, None, None)
-
-    def stop_waiting(self) -> bool:
-        """Return True if writes are paused; otherwise they will not stay so."""
-        with self._guard:
-            self._is_given_up = not self._has_begun
-            return self._has_begun
-
-
 async def suspend(app: App[int], session: "UiSession") -> None:
     """Stop the process while nothing is written; return once it goes on."""
-    pause = _Pause(session.store.write_queue.paused())
+    loop, is_paused, is_over = asyncio.get_running_loop(), asyncio.Event(), threading.Event()
+
+    def pause_writes() -> None:
+        with session.store.write_queue.paused():
+            loop.call_soon_threadsafe(is_paused.set)
+            is_over.wait()
+
+    loop.run_in_executor(None, pause_writes)
     try:
-        await asyncio.wait([asyncio.create_task(asyncio.to_thread(pause.begin))], timeout=WAIT_S)
-    except asyncio.CancelledError:
-        if pause.stop_waiting():
-            pause.end()
-        raise
-    if not pause.stop_waiting():
+        async with asyncio.timeout(WAIT_S):
+            await is_paused.wait()
+    except TimeoutError:
         tell(app, "A write is in progress. Try again in a moment.", "warning")
-        return
-    try:
+    else:
         app.action_suspend_process()
-    finally:
-        pause.end()
         session.deletions.put_off()
         # The kernel may give the signal to continue to any thread, and its handler, which takes
         # the terminal back, runs in this one: but not while this one sleeps waiting for events.
         app.set_interval(WAKE_S, _wake, repeat=WAKES)
+    finally:
+        # Writes that are paused later, when nobody waits for that any more, go on at once.
+        is_over.set()
 
 
 def _wake() -> None:
@@ -107,27 +88,7 @@ MOVES: Final = (Place.LIST, Place.TEXT)
 """Where keys move by a line or a page, which nobody would look for by name."""
 
 EXACT: Final = 1_000.0
-"""A score above all that matching gives: the name of a screen, typed in full."""
-
-
-class Offer(NamedTuple):
-    """An action that works here, where Textual finds its method, and the key that does it."""
-
-    action: Action
-    owner: DOMNode
-    key: str
-
-    @property
-    def text(self) -> str:
-        """The palette's entry for it."""
-        return f"{self.action.description}  ({self.key})"
-
-    @property
-    def mode(self) -> str:
-        """The name of the mode that it switches to; empty for most."""
-        return next(
-            (mode.name for mode in MODES if self.action.id == f"everywhere.{mode.name}"), ""
-        )
+"""A score above all that matching gives: the name of a screen, or of what works on each."""
 
 
 class ActionsProvider(Provider):
@@ -139,38 +100,35 @@ class ActionsProvider(Provider):
             line.max_length = MAX_TYPED
 
     async def discover(self) -> Hits:
-        for offer in self._offers():
-            yield DiscoveryHit(safe(offer.text), partial(self._run, offer.action), offer.text)
+        for text, action, _ in self._offers():
+            yield DiscoveryHit(safe(text), partial(self._run, action), text)
 
     async def search(self, query: str) -> Hits:
         if len(query) > MAX_TYPED:
             return
         matcher = self.matcher(query)
-        for offer in self._offers():
-            names = f"{offer.action.label} {offer.action.name}"
-            score = max(matcher.match(offer.text), matcher.match(names))
-            if query.strip().lower() == offer.mode:
+        for text, action, _ in self._offers():
+            score = max(matcher.match(text), matcher.match(f"{action.label} {action.name}"))
+            if action.id == f"everywhere.{query.strip().lower()}":
                 score = EXACT
             if score:
-                shown = highlighted(offer.text, matcher)
-                yield Hit(score, shown, partial(self._run, offer.action), offer.text)
+                yield Hit(score, highlighted(text, matcher), partial(self._run, action), text)
 
-    def _offers(self) -> Iterator[Offer]:
+    def _offers(self) -> Iterator[tuple[str, Action, DOMNode]]:
+        """Yield each action that works here with its entry, and where Textual finds its method."""
         told = set()
-        for node, binding, is_enabled, _ in self.screen.active_bindings.values():
-            action = find_action(binding.id or "")
-            if action is None or not is_enabled or action.id in told or not is_offered(action):
-                continue
-            told.add(action.id)
-            # A key of the user's own comes without the display that the table has for it.
-            key = binding.key_display or self.app.get_key_display(binding)
-            yield Offer(action, node, key)
+        for action, (node, binding, _, _) in active_actions(self.screen):
+            if action.id not in told and is_offered(action):
+                told.add(action.id)
+                # A key of the user's own comes without the display that the table has for it.
+                key = binding.key_display or self.app.get_key_display(binding)
+                yield f"{action.description}  ({key})", action, node
 
     async def _run(self, action: Action) -> None:
         """Run the action if it still works here: the screen may have changed."""
-        for offer in self._offers():
-            if offer.action == action:
-                await self.app.run_action(action.action, offer.owner)
+        for _, offered, owner in self._offers():
+            if offered == action:
+                await self.app.run_action(action.action, owner)
                 return
 
 
@@ -224,9 +182,12 @@ class ResumesApp(App[int]):
         screen: str = "resumes",
         read_only: bool = False,
     ) -> None:
-        # As the terminal's own, colors can be left out; ours would only become greys.
-        super().__init__(ansi_color=True if is_colorless() else None)
-        self.theme = DARK
+        # As the terminal's own, colors can be left out (no-color.org). Textual turns ours into
+        # greys, which are still colors on the wire.
+        super().__init__(ansi_color=True if "NO_COLOR" in os.environ else None)
+        for theme in THEMES.values():
+            self.register_theme(theme)
+        self.theme = "dark"
         self.failure: ResumesError | None = None
         """Why the session could not be opened, once the app has ended."""
         self._open_session = open_session
@@ -249,10 +210,6 @@ class ResumesApp(App[int]):
     @property
     def _keys(self) -> Mapping[str, str]:
         return self._session.keymap if self._session else {}
-
-    def get_css_variables(self) -> dict[str, str]:
-        """Return the theme's variables, those with too little contrast replaced."""
-        return {**super().get_css_variables(), **LEGIBLE.get(self.theme, {})}
 
     def compose(self) -> ComposeResult:
         """Yield what is shown until the store is open."""
@@ -281,17 +238,19 @@ class ResumesApp(App[int]):
     def start(self, opened: Opened) -> None:
         """Show the first screen."""
         from resumes.health.metrics import QueryCache
-        from tui.pending_deletions import PendingDeletions
+        from tui.deletions import PendingDeletions
 
         # Looking through all that is loaded by now would hold up keys for a tenth of a second.
         gc.freeze()
         gc.enable()
         self._session = opened.session
-        self.theme = theme_of(opened.session.settings.theme)
+        self.theme = opened.session.settings.theme.value
         self.set_keymap(opened.session.keymap)
         for mode in MODES:
             self.add_mode(mode.name, partial(mode.make, opened.session))
-        self._pending_deletions = PendingDeletions(self, opened.session)
+        self._pending_deletions = PendingDeletions(
+            self, opened.session.store, opened.session.deletions
+        )
         self.switch_mode(self._first_screen)
         self._cache = QueryCache()
         self._refresh_glance()
@@ -317,12 +276,10 @@ class ResumesApp(App[int]):
             self.screen.focus_next()
 
     async def on_unmount(self) -> None:
-        """Close the session."""
         if self._session is not None:
             await asyncio.to_thread(self._session.close)
 
     def action_go(self, mode: str) -> None:
-        """Show the screen of that mode as it was left."""
         if self._session is not None and mode != self.current_mode:
             self._session.trail.clear()
             self.switch_mode(mode)
@@ -343,7 +300,6 @@ class ResumesApp(App[int]):
             self.pop_screen()
 
     def action_help(self) -> None:
-        """Show all keys."""
         from tui.screens.dialogs import HelpScreen
 
         self.push_screen(HelpScreen(self.screen, self._keys, read_only=self._read_only))
@@ -363,17 +319,19 @@ class ResumesApp(App[int]):
             self.switch_mode(self._session.trail.pop().mode)
 
     def action_undo(self) -> None:
-        """Undo the last deletion that is pending."""
         if self._session is not None:
             self._pending_deletions.undo()
 
     def action_change_theme(self) -> None:
-        """Switch to the next theme."""
-        tell(self, change_theme(self))
+        """Switch to the next theme, unless colors are off."""
+        if self.no_color:
+            tell(self, "Colors are off because NO_COLOR is set.")
+            return
+        names = [*THEMES]
+        self.theme = names[(names.index(self.theme) + 1) % len(names)]
+        tell(self, f"Theme: {self.theme}.")
 
     async def action_suspend(self) -> None:
-        """Return to the shell until the program is continued."""
-
         if self._session is not None:
             await suspend(self, self._session)
 
@@ -408,6 +366,10 @@ class ResumesApp(App[int]):
         await super().on_event(key)
 
     def _fatal_error(self) -> None:
-        """Report a crash without anything that the store contains."""
+        """Report a crash without anything that the store contains.
+
+        Textual's own report prints local variables, keys and resumes among them.
+        """
         self.bell()
-        self.panic(crash_report())
+        lines = "\n".join(safe_lines(traceback.format_exc()))
+        self.panic(Text(f"The terminal UI crashed.\n{lines}"))

@@ -1,10 +1,10 @@
 """Editing a file in the user's own editor, which has the terminal for as long as it runs."""
 
 import os
+import re
 import shlex
 import signal
 import subprocess
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
@@ -12,39 +12,21 @@ from textual.app import App, SuspendNotSupported
 
 from resumes.errors import InvalidArgument
 
-TAKE_LINES: Final = frozenset(
-    [
-        "vi",
-        "vim",
-        "nvim",
-        "nano",
-        "pico",
-        "emacs",
-        "emacsclient",
-        "micro",
-        "kak",
-        "joe",
-        "jed",
-        "ne",
-        "mg",
-    ]
-)
+TAKE_LINES: Final = re.compile("vi|vim|nvim|nano|pico|emacs|emacsclient|micro|kak|joe|jed|ne|mg")
 """Editors known to begin at a line that is given as `+LINE`."""
 
 
-def editor_command(
-    path: Path, line: int | None, environment: Mapping[str, str] = os.environ
-) -> list[str]:
+def editor_command(path: Path, line: int | None) -> list[str]:
     """Return the command that edits the file, at the line if the editor is known to take one.
 
     Raises InvalidArgument if the user's setting is no command.
     """
-    setting = environment.get("VISUAL") or environment.get("EDITOR") or "vi"
+    setting = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
     try:
         words = shlex.split(setting) or ["vi"]
     except ValueError as error:
         raise InvalidArgument(f'Cannot run the editor "{setting}": {error}') from error
-    takes_line = line is not None and Path(words[0]).name in TAKE_LINES
+    takes_line = line is not None and TAKE_LINES.fullmatch(Path(words[0]).name)
     return [*words, *([f"+{line}"] if takes_line else []), str(path)]
 
 

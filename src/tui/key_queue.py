@@ -28,15 +28,9 @@ WAYS_OUT: Final = ("ctrl+c", "ctrl+q")
 class KeyOrder:
     """Keeps back keys while one is under way. `hand_on` is what Textual does with a key."""
 
-    def __init__(
-        self,
-        app: App[int],
-        hand_on: Callable[[events.Key], Awaitable[None]],
-        clock: Callable[[], float] = monotonic,
-    ) -> None:
+    def __init__(self, app: App[int], hand_on: Callable[[events.Key], Awaitable[None]]) -> None:
         self._app = app
         self._hand_on = hand_on
-        self._clock = clock
         self._waiting: deque[events.Key] = deque()
         self._current: events.Key | None = None
         self._since_s = 0.0
@@ -62,10 +56,10 @@ class KeyOrder:
                 self._app.call_later(self._go_on)
 
     def _is_under_way(self) -> bool:
-        return self._current is not None and self._clock() - self._since_s < LIMIT_S
+        return self._current is not None and monotonic() - self._since_s < LIMIT_S
 
     async def _begin(self, key: events.Key) -> None:
-        self._current, self._since_s = key, self._clock()
+        self._current, self._since_s = key, monotonic()
         target = self._app.focused or self._app.screen
         await self._hand_on(key)
         # Behind the key in the queue of the widget that it went to.
@@ -80,7 +74,7 @@ class KeyOrder:
         await asyncio.sleep(0)  # a worker that the key before began opens its dialog first
         if not self._waiting or self._is_under_way():
             return
-        if self._is_opening() and self._clock() - self._since_s < LIMIT_S:
+        if self._is_opening() and monotonic() - self._since_s < LIMIT_S:
             self._app.set_timer(STEP_S, self._go_on)
             return
         await self._begin(self._waiting.popleft())

@@ -2,14 +2,14 @@
 
 import difflib
 import importlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, Final
 
-from textual.binding import Binding, BindingType
+from textual.binding import ActiveBinding, Binding, BindingType
 from textual.keys import Keys, _character_to_key, format_key
 from textual.message import Message
 from textual.screen import ModalScreen, Screen
@@ -178,8 +178,8 @@ ACTIONS: tuple[Action, ...] = (
     Action(Place.ACCOUNTS, *_FILTER),
     Action(Place.ACCOUNTS, "create", "create_account", "n", "n", "New", "Create account", command="resumes accounts create"),
     Action(Place.ACCOUNTS, "plan", "change_plan", "p", "p", "Plan", "Change plan", command="resumes accounts set-plan"),
-    Action(Place.ACCOUNTS, "keys", "show_keys", "K", "K", "Keys", "Show the account's keys"),
-    Action(Place.ACCOUNTS, "imports", "show_imports", "I", "I", "Imports", "Show the account's imports"),
+    Action(Place.ACCOUNTS, "keys", "show('keys')", "K", "K", "Keys", "Show the account's keys"),
+    Action(Place.ACCOUNTS, "imports", "show('imports')", "I", "I", "Imports", "Show the account's imports"),
     Action(Place.ACCOUNTS, "delete", "delete_account", "D,delete", "D", "Delete", "Delete account and its resumes", command="resumes accounts delete"),
     Action(Place.ACCOUNTS, "split", "toggle_split", "v", "v", "", "Toggle details"),
     Action(Place.ACCOUNTS, *_ORDER),
@@ -263,6 +263,14 @@ def changes_store(method: str) -> bool:
 def find_action(action_id: str) -> Action | None:
     """Return the action with this ID; None if there is none."""
     return next((action for action in ACTIONS if action.id == action_id), None)
+
+
+def active_actions(screen: Screen[Any]) -> Iterator[tuple[Action, ActiveBinding]]:
+    """Yield the actions that work on the screen, with what Textual has of each of their keys."""
+    for active in screen.active_bindings.values():
+        action = find_action(active.binding.id or "")
+        if action is not None and active.enabled:
+            yield action, active
 
 
 MODIFIERS: Final = ("alt", "ctrl", "super", "hyper", "meta", "shift")

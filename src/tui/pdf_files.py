@@ -17,7 +17,7 @@ from typing import Final
 from resumes.analyzer import Format, filename
 from resumes.output_files import drafted
 from resumes.rendering import Renderer, RenderingFailed, TooLong
-from resumes.rendering.fonts import font_folders
+from resumes.rendering.fonts import font_folders, font_packages
 from resumes.store.stored_resumes import StoredResume
 
 ENDED: Final = "The terminal UI has ended"
@@ -119,6 +119,14 @@ def describe(error: TooLong | RenderingFailed) -> str:
         return f"{error}."
     reason = str(error).partition("\n")[0][:MAX_REASON_CHARS].rstrip(".")
     return f"Could not draw the PDF: {reason}."
+
+
+def describe_boxes(missing: str | None, home: Path) -> str:
+    """Return what to do about a text that no font has, as sentences after others; None: nothing."""
+    if missing is None:
+        return ""
+    remedy = f"Install {font_packages(missing)}, or put a font into {home / 'fonts'}"
+    return f' No font has "{missing}", so it is drawn as boxes. {remedy}.'
 
 
 def find_viewer(

@@ -3,24 +3,26 @@
 Nothing that this module imports needs the store: the first frame is painted before that.
 """
 
+import asyncio
 import contextlib
 import logging
 import os
 import select
+import signal
 import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
+from types import FrameType
 from typing import TYPE_CHECKING, Final
 
-from textual.driver import Driver
+from textual.app import App
 from textual.drivers.linux_driver import LinuxDriver
 
 from resumes.errors import InvalidArgument
 from resumes.text import counted
 from tui.app import ResumesApp
 from tui.keys import MODES
-from tui.shutdown import end_soon, ended_by_signals
 from tui.text import safe_text
 from tui.web.driver import is_behind_a_page
 
@@ -62,6 +64,43 @@ def held_logs() -> Iterator[None]:
                 handler.handle(record)
 
 
+END_SIGNALS: Final = (signal.SIGHUP, signal.SIGTERM)
+
+END_TIMEOUT_S: Final = 3.0
+"""A closed terminal can block the end, because nobody reads what is drawn."""
+
+
+def end_soon(code: int) -> None:
+    """End the process within a few seconds, whatever it waits for."""
+    last_resort = threading.Timer(END_TIMEOUT_S, os._exit, [code])
+    last_resort.daemon = True
+    last_resort.start()
+
+
+@contextlib.contextmanager
+def ended_by_signals(app: App[int]) -> Iterator[None]:
+    """Restore the terminal during the block before a signal ends the process.
+
+    The process ends within a few seconds in any case. Its exit code says which signal it was.
+    """
+
+    def end(number: int, _: FrameType | None) -> None:
+        code = 128 + number
+        end_soon(code)
+        try:
+            asyncio.get_running_loop().call_soon_threadsafe(app.exit, None, code)
+        except RuntimeError:  # before or after the app
+            sys.exit(code)
+
+    # Handlers of the system, not of the event loop: that may be the one who waits.
+    before = {number: signal.signal(number, end) for number in END_SIGNALS}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
 GONE = 129
 """The exit code of a program whose terminal went away."""
 
@@ -90,11 +129,6 @@ class TerminalDriver(LinuxDriver):
             self._app.call_later(self._app.exit, None, GONE)
 
 
-def tolerant(driver: type[Driver]) -> type[Driver]:
-    """Return the driver to use where Textual would use this one."""
-    return TerminalDriver if driver is LinuxDriver else driver
-
-
 ELSEWHERE: Final = (
     "Without one, use `resumes list`, `resumes show` and the other commands with --json"
 )
@@ -114,7 +148,8 @@ def run(
     check_screen(screen)
     check_terminal()
     app = ResumesApp(open_session, screen=screen, read_only=read_only)
-    app.driver_class = tolerant(app.driver_class)
+    if app.driver_class is LinuxDriver:
+        app.driver_class = TerminalDriver
     with held_logs(), ended_by_signals(app):
         app.run()
     if app.failure is not None:

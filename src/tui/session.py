@@ -1,13 +1,16 @@
-"""What the screens share for as long as the terminal UI runs."""
+"""What the screens share for as long as the terminal UI runs, and what that is at the start."""
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from resumes.settings import Settings
+from resumes.errors import NotFound
+from resumes.settings import CONFIG_NAME, ENV_PREFIX, Settings
+from resumes.store import accounts, stored_resumes
 from resumes.store.store import Store
 from tui.deletions import Deletions
-from tui.keys import Target
+from tui.keys import MODES, Target, check_keymap
 from tui.pdf_files import PdfFiles
 
 
@@ -54,3 +57,53 @@ class UiSession:
     def keymap(self) -> Mapping[str, str]:
         """The keys of the user's own, by the ids of actions."""
         return self.settings.keymap
+
+
+def prepare(
+    store: Store,
+    *,
+    account: str | None = None,
+    open_id: str | None = None,
+    read_only: bool = False,
+    settings: Settings | None = None,
+    program: str = "resumes",
+) -> UiSession:
+    """Return the session. Raises NotFound if the account or resume does not exist.
+
+    `account` names whose resumes, keys and imports are shown; None means the first one's resumes
+    and everything else of all. `open_id` is a resume to open first; without an account it is
+    looked for in all. Raises InvalidArgument for keys of the user's own that cannot be used.
+    """
+    settings = settings or Settings()
+    # The environment takes precedence over the file.
+    variable, file = f"{ENV_PREFIX}KEYMAP", settings.home / CONFIG_NAME
+    check_keymap(settings.keymap, variable if os.environ.get(variable) else str(file))
+    if account is not None:
+        accounts.get_account(store, account)
+    if open_id is not None:
+        account = find_owner(store, open_id, account)
+    return UiSession(
+        store,
+        read_only=read_only,
+        accounts=dict.fromkeys((mode.name for mode in MODES), account),
+        link=None if open_id is None else Target("resumes", account, opens=open_id),
+        settings=settings,
+        program=program,
+    )
+
+
+def find_owner(store: Store, resume_id: str, account: str | None) -> str:
+    """Return the name of the account that holds the resume. Raises NotFound."""
+    for candidate in accounts.list_accounts(store):
+        if account not in (None, candidate.name):
+            continue
+        try:
+            stored_resumes.get_resume(store, candidate.id, resume_id)
+        except NotFound:
+            continue
+        return candidate.name
+    where = "any account" if account is None else f'account "{account}"'
+    raise NotFound(
+        f'Resume not found in {where}: "{resume_id[:80]}". `resumes list --filter TEXT` finds '
+        "resumes by title, name or e-mail address"
+    )

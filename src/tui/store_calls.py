@@ -78,11 +78,6 @@ def failure(error: ResumesError) -> Failure:
     return Failure(error.message, REMEDIES[error.code], is_passing, is_gone)
 
 
-def internal_failure(reference: str) -> Failure:
-    """Return what is said about an error that nobody foresaw; the log has it under `reference`."""
-    return Failure(f"Internal error {reference}", f"See the log for details. {_RETRY}")
-
-
 class _ShowsFailures(Protocol):
     def show_failure(self, failure: Failure) -> None: ...
 
@@ -104,7 +99,8 @@ async def call(
     except Exception as error:  # the edge of this surface: logged whole, shown with an id
         reference = secrets.token_hex(4)
         logger.exception("Internal error %s in a store call", reference)
-        raise internal_failure(reference) from error
+        remedy = f"See the log for details. {_RETRY}"
+        raise Failure(f"Internal error {reference}", remedy) from error
     finally:
         # Textual removes the parts of a screen before it cancels the screen's workers, and what is
         # being removed is not displayed.
@@ -113,22 +109,22 @@ async def call(
 
 
 def store_work(
-    *, group: str = "default", exclusive: bool = False
+    *, group: str = "", exclusive: bool = False
 ) -> Callable[
     [Callable[Concatenate[S, P], Coroutine[Any, Any, None]]],
     Callable[Concatenate[S, P], Worker[None]],
 ]:
     """Make a method a worker that may end with a Failure, which its screen then shows.
 
-    `exclusive` cancels the worker of the same group that is under way: nothing that writes may be
-    in such a group, since nobody would see its outcome.
+    `exclusive` cancels the worker of the same group, or without one of the same method, that is
+    under way: nothing that writes may be in such a group, since nobody would see its outcome.
     """
 
     def decorate(
         method: Callable[Concatenate[S, P], Coroutine[Any, Any, None]],
     ) -> Callable[Concatenate[S, P], Worker[None]]:
         # Textual would describe the worker by all its arguments, however long they are.
-        @work(group=group, exclusive=exclusive, description="")
+        @work(group=group or method.__name__, exclusive=exclusive, description="")
         @wraps(method)
         async def run(self: S, *args: P.args, **kwargs: P.kwargs) -> None:
             try:

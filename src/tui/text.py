@@ -69,6 +69,11 @@ def joined(parts: Iterable[Content], by: str = "") -> Content:
     return safe(by).join(parts)
 
 
+def stacked(lines: Iterable[Content]) -> Content:
+    """Return the lines below each other."""
+    return Content("\n").join(lines)
+
+
 SHORT_TERM_CHARS: Final = 3
 """A term of fewer characters is found only where a word begins (resumes.store.search)."""
 

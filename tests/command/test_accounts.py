@@ -85,7 +85,7 @@ def test_set_makes_and_changes_a_plan(acme: CommandLine) -> None:
 
     changed = acme("plans", "set", "gold", "--max-resumes", "7", "--api-listing")
 
-    assert changed.stderr == 'Plan "gold": 7 resumes, API listing.\n'
+    assert changed.stderr == 'Plan "gold": 7 resumes, with API listing.\n'
     assert acme.answers("plans", "set", "gold", "--max-resumes", "8", "--json")["apiListing"]
 
 
@@ -112,11 +112,9 @@ def test_rates_are_set_one_by_one_and_the_rest_stays(acme: CommandLine) -> None:
 
 
 def test_what_is_no_rate_is_refused(acme: CommandLine) -> None:
-    for rate in ("0", "many", "-1", "1.5", ""):
+    for rate in ("0", "many", "-1", "1.5", "", "1000001"):
         message = acme.fails(2, "plans", "set", "pro", f"--per-minute={rate}")
-        assert f'"{rate}" is neither a number above 0, unlimited nor default' in message
-    message = acme.fails(2, "plans", "set", "pro", "--per-day", "1000001")
-    assert "Invalid number of requests 1000001" in message
+        assert f'"{rate}" is neither a number from 1 to 1,000,000, unlimited' in message
 
 
 def test_set_says_who_is_over_and_what_becomes_of_them(acme: CommandLine) -> None:

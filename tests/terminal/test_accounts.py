@@ -198,18 +198,6 @@ async def test_an_account_leads_to_its_resumes_its_keys_and_its_imports(store: S
         await shows(pilot.app, "OUTCOME", "Accounts › zoe › Imports · ")
 
 
-async def test_read_only_has_no_keys_that_change_something(store: Store) -> None:
-    async with running(store, screen="accounts", read_only=True) as pilot:
-        await shows(pilot.app, "1 account")
-        await shows(pilot.app, "K Keys")
-        footer = lines(pilot.app)[-1]
-        assert not any(label in footer for label in ("New", "Plan", "Delete"))
-
-        for key in ("n", "p", "D"):
-            await presses(pilot, key)
-        await shows(pilot.app, "Read-only mode. Restart without --read-only")
-
-
 # What is told of one.
 
 

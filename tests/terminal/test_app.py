@@ -10,7 +10,7 @@ from textual.command import CommandInput, CommandPalette
 from textual.pilot import Pilot
 
 from resumes.errors import ErrorCode, NotFound, OutcomeUnknown
-from resumes.store import api_keys, importers
+from resumes.store import api_keys, import_requests, importers
 from resumes.store.import_ledger import FileOutcome
 from resumes.store.store import Store
 from tests.support.terminal.builders import (
@@ -38,12 +38,15 @@ from tests.support.terminal.driving import (
 )
 from tui.app import MAX_TYPED, ResumesApp, is_offered
 from tui.keys import ACTIONS, MODES, Place
-from tui.opening import find_owner, prepare
-from tui.session import UiSession
+from tui.screens.base import RowScreen
+from tui.session import UiSession, find_owner, prepare
 from tui.store_calls import REMEDIES, failure
 from tui.widgets.bars import KeyLine
+from tui.widgets.paged_list import PagedList
 
 pytestmark = pytest.mark.anyio
+
+READ_ONLY = "Read-only mode. Restart without --read-only to make changes."
 
 
 async def test_escape_neither_quits_nor_leaves_a_screen_and_q_quits(store: Store) -> None:
@@ -123,6 +126,33 @@ async def test_a_key_that_does_nothing_says_why(store: Store) -> None:
                 toasts(pilot.app) == ["l is not available here (only in Imports, Imported file)."]
             )
         )
+
+
+CHANGED = [place for place in Place if any(one.changes for one in ACTIONS if one.place is place)]
+OPENED = {Place.RESUME: "resumes", Place.FILE: "imports"}
+"""The pages of a row, by the list that `enter` leads there from."""
+
+
+@pytest.mark.parametrize("place", CHANGED)
+async def test_read_only_no_key_changes_anything(store: Store, place: Place) -> None:
+    stored(store, a_document(title="First"))
+    a_file(store)
+    api_keys.create_key(store, "ana", name="website")
+    mode = OPENED.get(place, place.name.lower())
+    async with running(store, screen=mode, read_only=True, size=LARGE) as pilot:
+        await until(lambda: pilot.app.screen.query_one(PagedList).current is not None)
+        if place in OPENED:
+            await presses(pilot, "enter")
+            await until(lambda: isinstance(pilot.app.screen, RowScreen))
+        await shows(pilot.app, "? Help")
+        shown = footer(pilot.app)
+        for action in ACTIONS:
+            if action.place is place and action.changes:
+                assert not action.label or action.label not in shown
+                await presses(pilot, action.key_names[0])
+                await tells(pilot.app, READ_ONLY)
+                await presses(pilot, "up")
+    assert import_requests.list_requests(store) == []
 
 
 async def test_the_question_mark_shows_all_keys(store: Store) -> None:

@@ -12,7 +12,7 @@ from resumes.settings import Theme
 from resumes.store.store import Store
 from tests.support.terminal import scenes
 from tests.support.terminal.console import Terminal, terminal
-from tests.support.terminal.driving import SMALL, until
+from tests.support.terminal.driving import SMALL, presses, running, tells, until
 from tests.support.terminal.outages import UnsteadyStore
 from tests.support.terminal.scenes import an_app, standing_still
 from tests.support.terminal.snapshot import (
@@ -26,7 +26,6 @@ from tests.support.terminal.snapshot import (
     text_of,
 )
 from tui.keys import MODES
-from tui.looks import DARK, THEMES, look, next_theme
 from tui.screens.base import ListScreen
 
 pytestmark = pytest.mark.usefixtures("header")
@@ -338,11 +337,12 @@ def words_with_signs(lines: Screen, cells: int) -> set[tuple[str, str]]:
 # One after the other.
 
 
-def test_one_look_follows_another_and_the_first_the_last() -> None:
-    seen = [DARK]
-    while (following := next_theme(seen[-1])) != DARK:
-        seen.append(following)
-
-    assert seen == list(THEMES.values())
-    assert next_theme("nord") == DARK
-    assert look("nord") == "nord"
+@pytest.mark.anyio
+async def test_one_look_follows_another_and_the_first_the_last(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    async with running(store) as pilot:
+        for look in (*OURS[1:], *TERMINALS, OURS[0]):
+            await presses(pilot, "T")
+            await tells(pilot.app, f"Theme: {look}.")

@@ -67,14 +67,6 @@ async def test_the_worst_comes_first_and_its_remedy_is_read_below(store: Store, 
         assert order[:3] == ["✗", "!", "✓"]
 
 
-async def test_wide_terminals_show_what_to_do_beside_it(store: Store, home: Path) -> None:
-    (home / "inbox" / "nobody").mkdir(parents=True)
-    async with health(store, home, size=LARGE) as pilot:
-        await shows(pilot.app, "WHAT TO DO")
-        [row] = [line for line in lines(pilot.app) if line.startswith("│ ✗  inbox")]
-        assert "resumes --home /srv accounts create" in row
-
-
 async def test_c_copies_the_command_of_the_remedy(
     store: Store, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

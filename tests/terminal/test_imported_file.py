@@ -172,17 +172,6 @@ async def test_a_file_that_is_gone_says_so_and_stays_readable(store: Store) -> N
         await shows(pilot.app, "! File not found", "Fix the fields")
 
 
-async def test_read_only_takes_the_keys_away(store: Store) -> None:
-    a_refused_file(store)
-    async with running(store, screen="imports", refresh_s=SOON_S, read_only=True) as pilot:
-        await shows(pilot.app, "not a valid resume")
-        await presses(pilot, "enter")
-        await shows(pilot.app, "Fix the fields")
-        await presses(pilot, "t")
-        await shows(pilot.app, "Read-only mode. Restart without --read-only")
-    assert import_requests.list_requests(store) == []
-
-
 async def test_what_is_done_is_done_with_the_file_that_is_seen(store: Store) -> None:
     for digit in "12":
         a_file(store, an_id(digit))

@@ -263,17 +263,6 @@ async def test_the_reason_is_copied(store: Store, monkeypatch: pytest.MonkeyPatc
         await until(lambda: texts == ["invalid_json: Invalid JSON at byte 1: cut short"])
 
 
-async def test_read_only_has_no_keys_that_ask(store: Store) -> None:
-    a_file(store)
-    async with running(store, screen="imports", refresh_s=SOON_S, read_only=True) as pilot:
-        await shows(pilot.app, "1 of 1")
-        assert "Retry" not in lines(pilot.app)[-1]
-        for key in ("t", "R", "l", "L"):
-            await presses(pilot, key)
-            await shows(pilot.app, "Read-only mode. Restart without --read-only")
-    assert asked(store) == {}
-
-
 @pytest.mark.parametrize("size", [SMALL, (120, 40), LARGE], ids=str)
 async def test_a_hostile_file_draws_nothing_but_text(store: Store, size: tuple[int, int]) -> None:
     a_file(

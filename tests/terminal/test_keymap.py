@@ -33,8 +33,8 @@ from tui.keys import (
     meet,
     shown_key,
 )
-from tui.opening import prepare
 from tui.screens.dialogs import help_group, help_text
+from tui.session import prepare
 
 
 def iter_owners() -> Iterator[type[DOMNode]]:

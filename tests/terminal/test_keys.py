@@ -14,13 +14,11 @@ from resumes.text import is_harmless
 from tests.support.clocks import SteppingClock
 from tests.support.terminal.builders import HOSTILE, an_account
 from tests.support.terminal.driving import (
-    LARGE,
     NEVER_S,
     SMALL,
     SOON_S,
     at_rest,
     copied,
-    footer,
     lines,
     presses,
     running,
@@ -290,18 +288,6 @@ async def test_what_is_revoked_is_not_revoked_again(store: Store) -> None:
         await shows(pilot.app, "website is already revoked.")
 
 
-async def test_read_only_has_no_keys_that_change_something(store: Store) -> None:
-    api_keys.create_key(store, "ana", name="website")
-    async with running(store, screen="keys", read_only=True) as pilot:
-        await shows(pilot.app, "website")
-        assert "New key" not in footer(pilot.app)
-        assert "Revoke" not in footer(pilot.app)
-
-        for key in ("n", "i", "R", "D"):
-            await presses(pilot, key)
-        await shows(pilot.app, "Read-only mode. Restart without --read-only")
-
-
 async def test_without_accounts_there_can_be_no_key(empty_store: Store) -> None:
     async with running(empty_store, screen="keys") as pilot:
         await shows(pilot.app, "No accounts yet.")
@@ -323,12 +309,6 @@ async def test_keys_are_listed_masked_with_their_state(store: Store) -> None:
         await shows(pilot.app, "all accounts · 2 keys", new.id, "website", "active")
         await shows(pilot.app, "never shown")
         await shows_no(pilot.app, new.secret)
-
-
-async def test_wide_terminals_show_more(store: Store) -> None:
-    new = api_keys.create_key(store, "ana")
-    async with running(store, screen="keys", size=LARGE) as pilot:
-        await shows(pilot.app, "USED", "CREATED", new.id)
 
 
 async def test_enter_shows_what_is_known_of_a_key(store: Store) -> None:

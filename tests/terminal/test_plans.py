@@ -9,7 +9,14 @@ from textual.pilot import Pilot
 from resumes.errors import InvalidArgument
 from resumes.settings import Settings
 from resumes.store import plans
-from resumes.store.plans import PlanChange, PlanInfo, Requests
+from resumes.store.plans import (
+    PlanChange,
+    PlanInfo,
+    Requests,
+    maximum_text,
+    parse_maximum,
+    parse_rate,
+)
 from resumes.store.store import Store
 from tests.support.terminal.builders import an_account, stored_many
 from tests.support.terminal.driving import (
@@ -25,7 +32,6 @@ from tests.support.terminal.driving import (
     until,
 )
 from tests.support.terminal.outages import UnsteadyStore
-from tui.screens.plans import maximum_text, parse_maximum, parse_rate
 
 pytestmark = pytest.mark.anyio
 
@@ -175,7 +181,7 @@ async def test_many_long_names_leave_room_for_the_answer(store: Store) -> None:
 @pytest.mark.parametrize(
     ("tabs", "text", "problem"),
     [
-        (0, "many", '! Resumes: "many" is neither a number nor unlimited'),
+        (0, "many", '! Resumes: "many" is neither a number of resumes nor unlimited'),
         (2, "0", '! Per minute: "0" is neither a number from 1 to'),
         (4, "1,000,001", '! Per day: "1,000,001" is neither'),
     ],
@@ -294,12 +300,14 @@ def test_a_maximum_is_read_as_it_is_written(maximum: int | None) -> None:
 
 @pytest.mark.parametrize("text", ["", "many", "-1", "1.5", "٣", "1" * 19, "default"])
 def test_what_is_no_maximum_is_refused_with_what_was_typed(text: str) -> None:
-    with pytest.raises(InvalidArgument, match="is neither a number nor unlimited") as raised:
+    with pytest.raises(
+        InvalidArgument, match="is neither a number of resumes nor unlimited"
+    ) as raised:
         parse_maximum(text)
     assert f'"{text}"' in raised.value.message
 
 
 @pytest.mark.parametrize("text", ["", "0", "many", "1,000,001", "-1"])
-def test_what_is_no_rate_is_refused_with_its_window(text: str) -> None:
-    with pytest.raises(InvalidArgument, match=f'Per hour: "{text}" is neither'):
-        parse_rate(text, Requests.PER_HOUR)
+def test_what_is_no_rate_is_refused_with_what_was_typed(text: str) -> None:
+    with pytest.raises(InvalidArgument, match=f'"{text}" is neither'):
+        parse_rate(text)

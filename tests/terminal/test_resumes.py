@@ -26,7 +26,6 @@ from tests.support.terminal.driving import (
     HandClock,
     at_rest,
     copied,
-    footer,
     lines,
     presses,
     running,
@@ -495,16 +494,6 @@ async def test_a_resume_deleted_elsewhere_meanwhile_is_told(store: Store) -> Non
         clock.now_s += 10
 
         await shows(pilot.app, 'Could not delete "First": Resume not found')
-
-
-async def test_read_only_there_is_no_deleting(store: Store) -> None:
-    stored(store, a_document(title="First"))
-    async with running(store, read_only=True, size=LARGE) as pilot:
-        await shows(pilot.app, "First", "/ Filter")
-        assert "Delete" not in footer(pilot.app)
-        await presses(pilot, "d")
-        await shows(pilot.app, "Read-only mode. Restart without --read-only")
-        await shows_no(pilot.app, "Deleting in")
 
 
 async def test_where_there_is_nothing_it_says_so(store: Store) -> None:

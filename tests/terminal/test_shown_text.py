@@ -1,4 +1,4 @@
-"""What people read and type: harmless text, numbers, instants, spans, paces, reasons."""
+"""What people read and type: harmless text, numbers, instants, spans, reasons."""
 
 import json
 import sys
@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from resumes.clock import later, minute, system_clock, timestamp
-from resumes.durations import WINDOW_S, Pace, parse_expiry, parse_span, rate, time_left, until
+from resumes.durations import parse_expiry, parse_span, until
 from resumes.import_reasons import Reason, find_hint, plain_words
 from resumes.text import counted, escaped, escaped_json, is_harmless, replaced
 
@@ -156,66 +156,6 @@ def test_the_time_until_an_expiry_is_known() -> None:
     assert until(timedelta(days=1), now_us=NOW_US) == timedelta(days=1)
     assert until(datetime(2027, 1, 16, tzinfo=UTC), now_us=NOW_US) == timedelta(hours=16)
     assert until(datetime(2027, 1, 15, tzinfo=UTC), now_us=NOW_US) == timedelta(hours=-8)
-
-
-# Paces
-
-
-LATE = [(second, 1_000 * second) for second in range(60)]
-
-
-@pytest.mark.parametrize(
-    ("counts", "now_s", "per_s"),
-    [
-        ([], 100, None),
-        ([(100, 0), (100.5, 200)], 100.5, None),  # known after a second
-        ([(100, 0), (100.5, 200), (101, 400)], 101, 400),
-        # That of the last seconds: while nothing happens it falls, and is then unknown.
-        ([*LATE, *((second, 60_000 + 10 * second) for second in range(60, 80))], 79, 10),
-        ([(100, 0), (101, 100)], 104, 25),
-        ([(100, 0), (101, 100)], 101 + WINDOW_S + 0.1, None),
-        ([(0, 500), (3_600, 500), (3_602, 700)], 3_602, 100),
-        # Held files that are released are counted as held no more, and as done a moment later.
-        ([(0, 10), (2, 10)], 2, None),
-        ([(0, 10), (2, 10), (3, 8)], 3, None),
-    ],
-)
-def test_a_pace_is_that_of_the_last_seconds(
-    counts: list[tuple[float, int]], now_s: float, per_s: float | None
-) -> None:
-    pace = Pace()
-    for at_s, done in counts:
-        pace.note(at_s, done)
-    assert pace.per_s(now_s) == per_s
-
-
-def test_counts_that_come_seldom_need_a_longer_window() -> None:
-    pace = Pace(window_s=30.0)
-    for second in (0, 15, 30):
-        pace.note(float(second), 10 * second)
-    assert pace.per_s(30.0) == 10
-
-
-@pytest.mark.parametrize(
-    ("seconds", "text"),
-    [
-        (0, "a few seconds left"),
-        (9.9, "a few seconds left"),
-        (10, "about 10 s left"),
-        (54, "about 50 s left"),
-        (55, "about 1 min left"),
-        (119, "about 2 min left"),
-        (89 * 60, "about 89 min left"),
-        (90 * 60, "about 2 h left"),
-        (5_000 * 3_600, "about 5,000 h left"),
-    ],
-)
-def test_time_left_is_as_exact_as_a_guess_can_be(seconds: float, text: str) -> None:
-    assert time_left(seconds) == text
-
-
-def test_a_rate_has_a_decimal_only_when_it_is_small() -> None:
-    assert [rate(3_456.7), rate(10), rate(0.44)] == ["3,457 files/s", "10 files/s", "0.4 files/s"]
 
 
 # Reasons why a file is not simply done

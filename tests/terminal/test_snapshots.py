@@ -1,6 +1,6 @@
 """What a person sees: every screen, in every state that it can be in, and in three sizes."""
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Final, NamedTuple
 
@@ -85,13 +85,6 @@ async def look_in(sizes: Sizes, pilot: Pilot[int], name: str, *, is_waiting: boo
 
 
 @pytest.mark.parametrize("screen", FEW)
-async def test_empty(world: World, sizes: Sizes, screen: str) -> None:
-    unsteady, _ = world
-    async with showing(unsteady, screen) as pilot:
-        await look_in(sizes, pilot, f"{screen}-empty")
-
-
-@pytest.mark.parametrize("screen", FEW)
 async def test_loading(world: World, sizes: Sizes, screen: str) -> None:
     store, clock = world
     unsteady = UnsteadyStore(store)
@@ -101,22 +94,27 @@ async def test_loading(world: World, sizes: Sizes, screen: str) -> None:
             await look_in(sizes, pilot, f"{screen}-loading", is_waiting=True)
 
 
-@pytest.mark.parametrize("screen", SCREENS)
-async def test_data(world: World, sizes: Sizes, screen: str) -> None:
-    store, clock = world
-    unsteady = UnsteadyStore(store)
-    scenes.fill_data(store, clock)
-    async with showing(unsteady, screen) as pilot:
-        await look_in(sizes, pilot, f"{screen}-data")
+STATES: Final[Mapping[str, scenes.Fill]] = {
+    "data": scenes.fill_data,
+    "hostile": scenes.fill_hostile,
+    "empty": lambda *_: None,
+}
 
 
-@pytest.mark.parametrize("screen", FEW)
-async def test_hostile(world: World, sizes: Sizes, screen: str) -> None:
+@pytest.mark.parametrize(
+    ("screen", "state"),
+    [
+        pytest.param(screen, state, marks=() if 0 in (at, nth) else pytest.mark.slow)
+        for at, screen in enumerate(SCREENS)
+        for nth, state in enumerate(STATES)
+    ],
+)
+async def test_lists(world: World, sizes: Sizes, screen: str, state: str) -> None:
     store, clock = world
     unsteady = UnsteadyStore(store)
-    scenes.fill_hostile(store, clock)
+    STATES[state](store, clock)
     async with showing(unsteady, screen) as pilot:
-        await look_in(sizes, pilot, f"{screen}-hostile")
+        await look_in(sizes, pilot, f"{screen}-{state}")
 
 
 @pytest.mark.parametrize("screen", FEW)
@@ -203,7 +201,7 @@ async def test_a_resume_whose_store_is_gone(world: World, sizes: Sizes) -> None:
 
 
 def test_nothing_lies_among_the_snapshots_that_nobody_looks_at() -> None:
-    states = ("empty", "loading", "data", "hostile", "gone")
+    states = (*STATES, "loading", "gone")
     known = {f"{screen}-{state}.txt" for screen in SCREENS for state in states}
     known |= {f"{name}.txt" for name in (*PATHS, "resume-loading", "resume-gone")}
 

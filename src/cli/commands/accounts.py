@@ -12,7 +12,7 @@ import click
 
 from cli.completion import account_names, plan_names
 from cli.groups import YES, confirm, group
-from cli.output import Column, instant, limit, put_fields, put_json, put_table, safe_text, say
+from cli.output import Column, instant, put_fields, put_json, put_table, safe_text, say
 from cli.progress import counting
 from cli.session import Session, pass_session
 from cli.signals import sigterm_as_interrupt
@@ -23,6 +23,7 @@ from resumes.store.account_archive import export as account_export
 from resumes.store.account_archive.file_format import RowKind, is_account_file
 from resumes.store.account_archive.restore import import_account
 from resumes.store.accounts import AccountInfo, AccountSummary
+from resumes.store.plans import maximum_text
 from resumes.text import counted
 
 FILE = click.Path(dir_okay=False, readable=False, path_type=Path, allow_dash=True)
@@ -101,7 +102,7 @@ def show(session: Session, name: str) -> None:
             ("account", account.name),
             ("id", account.id),
             ("plan", account.plan),
-            ("resumes", f"{account.resume_count:,} of {limit(account.max_resumes)}"),
+            ("resumes", f"{account.resume_count:,} of {maximum_text(account.max_resumes)}"),
             ("API listing", "yes" if account.api_listing else "no"),
             ("created", f"{instant(account.created_at)} UTC"),
             ("newest resume", instant(account.last_resume_at)),
@@ -132,7 +133,7 @@ def set_plan(session: Session, name: str, plan: str) -> None:
         held = counted(account.resume_count, "resume")
         say(
             f"It keeps its {held}, but cannot add more until it has fewer than "
-            f"{limit(account.max_resumes)}."
+            f"{maximum_text(account.max_resumes)}."
         )
 
 
@@ -217,7 +218,7 @@ def import_(session: Session, file: Path, name: str | None, plan: str | None) ->
     held = counted(account.resume_count, "resume")
     say(f'Imported account "{account.name}" (plan: {account.plan}, {held}).')
     if account.is_over:
-        say(f"Its plan allows {limit(account.max_resumes)}: it keeps all, but cannot add more.")
+        say(f"Its plan allows {maximum_text(account.max_resumes)}: it keeps all, but cannot add more.")
     if not imported.counts[RowKind.KEY]:
         say(f"Create an API key: {session.command_line('keys', 'create', account.name)}")
 
@@ -274,7 +275,7 @@ def _row(account: AccountInfo) -> list[str]:
         account.name,
         account.plan,
         f"{account.resume_count:,}",
-        limit(account.max_resumes),
+        maximum_text(account.max_resumes),
         instant(account.created_at),
     ]
 

@@ -9,11 +9,20 @@ from click.decorators import FC
 
 from cli.completion import plan_names
 from cli.groups import group
-from cli.output import Column, limit, put_json, put_table, say
+from cli.output import Column, put_json, put_table, say
 from cli.session import Session, pass_session
+from resumes.errors import InvalidArgument
 from resumes.store import Store
 from resumes.store import plans as store_plans
-from resumes.store.plans import AffectedAccounts, PlanImpact, PlanInfo
+from resumes.store.plans import (
+    AffectedAccounts,
+    PlanImpact,
+    PlanInfo,
+    maximum_text,
+    parse_maximum,
+    parse_rate,
+    rate_text,
+)
 from resumes.text import counted
 
 COLUMNS = (
@@ -26,37 +35,32 @@ COLUMNS = (
     Column("accounts", is_number=True),
 )
 
-AS_SET = "default"
-"""How a limit is called that the settings give."""
 
+class Limit(click.ParamType[int | None]):
+    """A limit of a plan, in the words that `parse` takes."""
 
-def parse_maximum(text: str) -> int | None:
-    """Return the number of resumes; None for `unlimited`. Raises ValueError for any other text."""
-    if text == "unlimited":
-        return None
-    if text.isascii() and text.isdigit() and len(text) < 19:
-        return int(text)
-    raise ValueError(f'"{text}" is neither a number of resumes nor unlimited')
+    name = "limit"
 
+    def __init__(self, parse: Callable[[str], int | None]) -> None:
+        self._parse = parse
 
-def parse_rate(text: str) -> int | str:
-    """Return the number of requests; 0 for `unlimited`, `default` as it is. Raises ValueError."""
-    if text == AS_SET:
-        return AS_SET
-    if text == "unlimited":
-        return 0
-    if text.isascii() and text.isdigit() and 0 < len(text.lstrip("0")) < 19:
-        return int(text)
-    raise ValueError(f'"{text}" is neither a number above 0, unlimited nor {AS_SET}')
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> int | None:
+        """Return the number or what a word stands for; fail with a usage error for anything else."""
+        try:
+            return self._parse(value)
+        except InvalidArgument as error:
+            self.fail(error.message, param, ctx)
 
 
 def rate_option(window: str) -> Callable[[FC], FC]:
     """Return the option that limits the requests of a key in a window: `minute`, `hour` or `day`."""
     return click.option(
         f"--per-{window}",
-        type=parse_rate,
-        metavar=f"N|unlimited|{AS_SET}",
-        help=f"Requests per {window} for each key; {AS_SET}: from the settings.",
+        type=Limit(parse_rate),
+        metavar="N|unlimited|default",
+        help=f"Requests per {window} for each key; default: from the settings.",
     )
 
 
@@ -81,7 +85,7 @@ def list_(session: Session) -> None:
 @click.argument("name", shell_complete=plan_names)
 @click.option(
     "--max-resumes",
-    type=parse_maximum,
+    type=Limit(parse_maximum),
     metavar="N|unlimited",
     help="Maximum number of resumes per account. Required for a new plan.",
 )
@@ -106,16 +110,16 @@ def set_(
     max_resumes: int | None,
     api_listing: bool | None,
     dry_run: bool,
-    **per_window: int | str | None,
+    **per_window: int | None,
 ) -> None:
     """Create or change the plan NAME.
 
     Nothing is deleted: accounts over a new limit keep their resumes but cannot add more.
     """
     requests = {
-        store_plans.Requests(f"requests_{window}"): None if rate == AS_SET else int(rate)
+        store_plans.Requests(f"requests_{window}"): rate
         for window, rate in per_window.items()
-        if rate is not None
+        if _is_given(window)
     }
     with session.store(makes=not dry_run) as store:
         if not _is_given("max_resumes"):
@@ -149,16 +153,13 @@ def _known_maximum(store: Store, name: str) -> int | None:
 
 
 def _sentence(plan: PlanInfo) -> str:
-    listing = "API listing" if plan.api_listing else "no API listing"
-    most = plan.max_resumes
-    number = "unlimited resumes" if most is None else counted(most, "resume")
     rates = [
-        f"{limit(rate or None)} per {window}"
+        f"{rate_text(rate)} per {window}"
         for rate, window in zip(plan.rates, ("minute", "hour", "day"), strict=True)
         if rate is not None
     ]
     requests = f"; requests per key: {', '.join(rates)}" if rates else ""
-    return f'Plan "{plan.name}": {number}, {listing}{requests}.'
+    return f'Plan "{plan.name}": {plan.allowance}{requests}.'
 
 
 def _say_effects(effects: PlanImpact, max_resumes: int | None) -> None:
@@ -167,18 +168,12 @@ def _say_effects(effects: PlanImpact, max_resumes: int | None) -> None:
         verb, they, their = (
             ("is", "It keeps", "its") if number == 1 else ("are", "They keep", "their")
         )
-        over = f"{counted(number, 'account')} {verb} over the limit of {limit(max_resumes)}"
-        say(f"{over}: {_named(effects.over)}. {they} {their} resumes but cannot add more.")
+        over = f"{counted(number, 'account')} {verb} over the limit of {maximum_text(max_resumes)}"
+        say(f"{over}: {effects.over.named()}. {they} {their} resumes but cannot add more.")
     if effects.unlisted.count:
         number = effects.unlisted.count
         verb = "loses" if number == 1 else "lose"
-        say(f"{counted(number, 'account')} {verb} API listing: {_named(effects.unlisted)}.")
-
-
-def _named(affected: AffectedAccounts) -> str:
-    names = ", ".join(f"{name} ({holds:,})" for name, holds in affected.fullest)
-    rest = affected.count - len(affected.fullest)
-    return f"{names}{f' and {rest:,} more' if rest else ''}"
+        say(f"{counted(number, 'account')} {verb} API listing: {effects.unlisted.named()}.")
 
 
 def _effects_as_json(effects: PlanImpact) -> dict[str, Any]:
@@ -192,8 +187,8 @@ def _affected(affected: AffectedAccounts) -> dict[str, Any]:
 
 def _row(plan: PlanInfo) -> list[str]:
     listing = "yes" if plan.api_listing else "no"
-    rates = [AS_SET if rate is None else limit(rate or None) for rate in plan.rates]
-    return [plan.name, limit(plan.max_resumes), listing, *rates, f"{plan.accounts:,}"]
+    rates = map(rate_text, plan.rates)
+    return [plan.name, maximum_text(plan.max_resumes), listing, *rates, f"{plan.accounts:,}"]
 
 
 def as_json(plan: PlanInfo) -> dict[str, Any]:

@@ -34,8 +34,8 @@ def serve_pages(
     Every page runs `resumes tui` with the options given here. Raises InvalidArgument, NotFound
     or StoreUnavailable before the address is printed.
     """
-    from tui.opening import prepare
     from tui.run import check_screen
+    from tui.session import prepare
     from tui.web import server
 
     check_screen(screen)
@@ -138,7 +138,7 @@ def tui(
 
         def open_session() -> "UiSession":
             from resumes.store.search_index import Indexer
-            from tui.opening import prepare
+            from tui.session import prepare
 
             settings = session.settings(theme=theme)
             store = stack.enter_context(

@@ -11,6 +11,7 @@ from resumes.errors import Conflict, InvalidArgument
 from resumes.store.accounts import IS_OPEN, PLANS_BY_SIZE, check_name, check_plan
 from resumes.store.schema import account_usage, accounts, plans
 from resumes.store.store import Store
+from resumes.text import counted
 
 MAX_REQUESTS = 1_000_000
 """The largest number of requests that can be a limit; the settings allow no more either."""
@@ -22,6 +23,54 @@ class Requests(StrEnum):
     PER_MINUTE = "requests_per_minute"
     PER_HOUR = "requests_per_hour"
     PER_DAY = "requests_per_day"
+
+
+UNLIMITED = "unlimited"
+DEFAULT = "default"
+"""How a limit is called that the settings give."""
+
+MAX_DIGITS = 18
+
+
+def maximum_text(maximum: int | None) -> str:
+    """Return how many resumes an account may hold, in words that `parse_maximum` takes."""
+    return UNLIMITED if maximum is None else f"{maximum:,}"
+
+
+def rate_text(rate: int | None) -> str:
+    """Return how many requests a key may make, in words that `parse_rate` takes."""
+    return DEFAULT if rate is None else maximum_text(rate or None)
+
+
+def parse_maximum(text: str) -> int | None:
+    """Return a number of resumes; None for unlimited. Raises InvalidArgument."""
+    if text.strip() == UNLIMITED:
+        return None
+    number = _parse_number(text)
+    if number is None:
+        raise InvalidArgument(f'"{text}" is neither a number of resumes nor {UNLIMITED}')
+    return number
+
+
+def parse_rate(text: str) -> int | None:
+    """Return a number of requests; None for default, 0 for unlimited. Raises InvalidArgument."""
+    words = {DEFAULT: None, UNLIMITED: 0}
+    if text.strip() in words:
+        return words[text.strip()]
+    number = _parse_number(text)
+    if not number or number > MAX_REQUESTS:
+        raise InvalidArgument(
+            f'"{text}" is neither a number from 1 to {MAX_REQUESTS:,}, {UNLIMITED} nor {DEFAULT}'
+        )
+    return number
+
+
+def _parse_number(text: str) -> int | None:
+    """Return the number, typed with or without commas; None for anything else."""
+    digits = text.strip().replace(",", "")
+    if digits.isascii() and digits.isdigit() and len(digits) <= MAX_DIGITS:
+        return int(digits)
+    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +97,13 @@ class PlanInfo:
     def limits(self) -> tuple[object, ...]:
         """Return all that can be set, to tell whether somebody has changed it."""
         return self.max_resumes, bool(self.api_listing), *self.rates
+
+    @property
+    def allowance(self) -> str:
+        """Return the plan in short: `50 resumes, no API listing`."""
+        most = self.max_resumes
+        number = f"{UNLIMITED} resumes" if most is None else counted(most, "resume")
+        return f"{number}, {'with' if self.api_listing else 'no'} API listing"
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +221,17 @@ class AffectedAccounts:
 
     count: int
     fullest: Sequence[tuple[str, int]]
+
+    def named(self, max_chars: int | None = None) -> str:
+        """Return `ana (812), zoe (60) and 10 more`; at least one is named."""
+        names: list[str] = []
+        for name, holds in self.fullest:
+            one = f"{name} ({holds:,})"
+            if names and max_chars is not None and sum(map(len, names)) + len(one) > max_chars:
+                break
+            names.append(one)
+        rest = self.count - len(names)
+        return ", ".join(names) + (f" and {rest:,} more" if rest else "")
 
 
 @dataclass(frozen=True, slots=True)

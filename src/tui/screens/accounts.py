@@ -1,69 +1,48 @@
-"""The accounts screen: the list, an account's details, its plan, its deletion."""
+"""The accounts screen: the list, an account's details, a new one, its plan, its deletion."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from operator import attrgetter
+from pathlib import Path
 from typing import ClassVar, Final
 
 from textual import on, work
 from textual.binding import BindingType
 from textual.content import Content
-from textual.message import Message
+from textual.widget import Widget
 from textual.worker import get_current_worker
 
-from resumes.clock import Clock
 from resumes.settings import Settings
 from resumes.store import accounts, import_history, plans
-from resumes.store.accounts import AccountInfo, AccountSummary
-from resumes.store.plans import PlanInfo
+from resumes.store.accounts import FIRST_PLAN, NAME, AccountInfo, AccountSummary
+from resumes.store.plans import PlanInfo, maximum_text, rate_text
 from resumes.store.store import Store
 from resumes.text import counted
 from tui.keys import Place, Target, bindings, shown_key
-from tui.screens.account_form import CreateAccountDialog
 from tui.screens.base import Order, PageRead, SplitScreen
-from tui.screens.dialogs import Chooser, ConfirmDialog, Fact, no_accounts
-from tui.screens.plans import WINDOWS, listing_text, maximum_text, rate_text
+from tui.screens.dialogs import Chooser, ConfirmDialog, Dialog, Fact, no_accounts
+from tui.screens.plans import WINDOWS, listing_text
 from tui.session import UiSession
 from tui.store_calls import Failure, call, store_work
-from tui.text import AGE_CELLS, NONE, age, minute, quota_bar, safe, tell
-from tui.widgets.paged_list import ListColumn, PagedList, text_cell
+from tui.text import NONE, minute, quota_bar, safe, tell
+from tui.widgets.bars import Note
+from tui.widgets.forms import Choices, LabelledField, SafeInput
+from tui.widgets.paged_list import ListColumn, PagedList, age_column, text_cell
 from tui.widgets.text_pane import Paragraph, TextPane
 
 
-@dataclass(frozen=True, slots=True)
-class Losses:
-    """What is deleted with an account. `files` are those in the import history."""
-
-    account: AccountInfo
-    summary: AccountSummary
-    files: int
-
-
-class DeleteAccountDialog(ConfirmDialog):
-    """Gives True to delete the account, after its name was typed."""
-
-    def __init__(self, losses: Losses) -> None:
-        account, has = losses.account, losses.summary
-        super().__init__(
-            f"Permanently delete account {account.name}?",
-            [
-                ("Resumes", f"{account.resume_count:,}"),
-                ("Keys", f"{has.keys:,} ({has.active_keys:,} active)"),
-                ("Last used", minute(has.last_used_at)),
-                ("Files", f"{losses.files:,} in the import history"),
-            ],
-            consequence="This cannot be undone. Its keys stop working immediately.",
-            verb="Delete",
-            typed=account.name,
-        )
-
-
-def read_losses(store: Store, account: AccountInfo) -> Losses:
-    """Return what would be deleted now. Raises NotFound."""
-    return Losses(
-        accounts.get_account(store, account.name, closed_too=True),
-        accounts.get_summary(store, account.id),
-        sum(one.files for one in import_history.count_files(store, account_id=account.id)),
-    )
+def read_losses(store: Store, account: AccountInfo) -> tuple[AccountInfo, list[Fact]]:
+    """Return the account as it is now, and what would be deleted with it. Raises NotFound."""
+    now = accounts.get_account(store, account.name, closed_too=True)
+    has = accounts.get_summary(store, account.id)
+    files = sum(one.files for one in import_history.count_files(store, account_id=account.id))
+    return now, [
+        ("Resumes", f"{now.resume_count:,}"),
+        ("Keys", f"{has.keys:,} ({has.active_keys:,} active)"),
+        ("Last used", minute(has.last_used_at)),
+        ("Files", f"{files:,} in the import history"),
+    ]
 
 
 def delete(store: Store, *, name: str, tell_gone: Callable[[int], object]) -> int:
@@ -81,37 +60,100 @@ def delete(store: Store, *, name: str, tell_gone: Callable[[int], object]) -> in
     return accounts.delete_account(store, name, with_resumes=True, goes_on=goes_on)
 
 
-class PlanChooser(Chooser[PlanInfo]):
-    """Gives the chosen plan, None if canceled. Begins at the account's plan."""
-
-    def __init__(self, session: UiSession, account: AccountInfo) -> None:
-        super().__init__(
-            session.store,
-            title=f"Choose plan for {account.name}",
-            columns=(
-                ListColumn("PLAN", 12, lambda plan: text_cell(plan.name)),
-                ListColumn(
-                    "RESUMES", 9, lambda plan: safe(maximum_text(plan.max_resumes)), is_right=True
-                ),
-                ListColumn("LISTING", 7, lambda plan: safe(listing_text(plan.api_listing))),
-                ListColumn("FOR THIS ACCOUNT", 0, lambda plan: safe(fit_text(account, plan))),
-            ),
-            key=lambda plan: plan.name,
-            read=plans.list_plans,
-            preset=account.plan,
-        )
+MAX_CHARS: Final = 80
+RULE: Final = "Use 1 to 63 characters: a-z, 0-9 and -, not starting with -."
 
 
-class PlanDialog(ConfirmDialog):
-    """Gives True to change the account to a plan under which it loses something."""
+@dataclass(frozen=True, slots=True)
+class Made:
+    """The new account, and the folder that its files are to be dropped into.
 
-    def __init__(self, account: AccountInfo, plan: PlanInfo) -> None:
-        super().__init__(
-            f"Change {account.name} to plan {plan.name}?",
-            losses(account, plan),
-            consequence="Takes effect immediately. Nothing is deleted.",
-            verb="Change plan",
-        )
+    `problem` says why that folder could not be made; empty: it is there.
+    """
+
+    account: AccountInfo
+    inbox: Path
+    problem: str = ""
+
+
+class CreateAccountDialog(Dialog[Made]):
+    """Gives the account once it is made, None if it was canceled. `taken` are known names."""
+
+    VERB = "Create"
+    DEFAULT_CSS = """
+    CreateAccountDialog .-bad { color: $text-error; }
+    """
+
+    def __init__(
+        self, session: UiSession, plans: Sequence[PlanInfo], taken: Collection[str]
+    ) -> None:
+        super().__init__("New account")
+        self._store = session.store
+        self._inboxes = session.settings.inbox
+        self._plans = {plan.name: plan for plan in plans}
+        self._taken = taken
+        self._name_line = SafeInput(max_length=MAX_CHARS)
+        first = FIRST_PLAN if FIRST_PLAN in self._plans else next(iter(self._plans))
+        self._plan_line = Choices(list(self._plans), first)
+
+    def fields(self) -> Iterable[Widget]:
+        yield LabelledField("Name", self._name_line)
+        yield Note(safe(RULE), id="name-note")
+        yield LabelledField("Plan", self._plan_line)
+        yield Note(safe(""), id="plan-note")
+
+    def on_mount(self) -> None:
+        self._name_line.focus()
+
+    @on(SafeInput.Changed)
+    def check_name(self) -> None:
+        """Show what is wrong with the name, if anything."""
+        self.show_problem(self._problem() if self._wished_name else "")
+
+    @on(Choices.Changed)
+    def show_plan(self) -> None:
+        plan = self._plans[self._plan_line.chosen]
+        self.query_one("#plan-note", Note).update(safe(f"Allows {plan.allowance}."))
+
+    @property
+    def _wished_name(self) -> str:
+        return self._name_line.value.strip()
+
+    def _problem(self) -> str:
+        name = self._wished_name
+        if not NAME.fullmatch(name):
+            return f'"{name}" is not a valid name. {RULE}'
+        return f'Account "{name}" already exists.' if name in self._taken else ""
+
+    def show_problem(self, problem: str) -> None:
+        note = self.query_one("#name-note", Note)
+        note.set_class(bool(problem), "-bad")
+        note.update(safe(f"! {problem}" if problem else RULE))
+
+    def is_ready(self) -> bool:
+        if problem := self._problem():
+            self.show_problem(problem)
+            self._name_line.focus()
+        return not problem
+
+    def submit(self) -> None:
+        self.is_saving = True
+        self._create(self._wished_name, self._plan_line.chosen)
+
+    @store_work()
+    async def _create(self, name: str, plan: str) -> None:
+        self.dismiss(await call(self._store, make, name=name, plan=plan, inboxes=self._inboxes))
+
+
+def make(store: Store, *, name: str, plan: str, inboxes: Path) -> Made:
+    """Create the account, and its inbox if possible. Raises Conflict."""
+    account = accounts.create_account(store, name, plan=plan)
+    inbox = inboxes / account.name
+    try:
+        inbox.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        return Made(account, inbox, error.strerror or "unknown reason")
+    return Made(account, inbox)
 
 
 def is_over(account: AccountInfo, plan: PlanInfo) -> bool:
@@ -147,54 +189,36 @@ def losses(account: AccountInfo, plan: PlanInfo) -> list[Fact]:
 LABEL_CELLS = 14
 
 
-@dataclass(frozen=True, slots=True)
-class Details:
-    """An account with its plan, its keys and its files."""
+def read_details(store: Store, name: str, settings: Settings) -> list[Paragraph]:
+    """Return a heading and a line for each fact of the account as it is now. Raises NotFound.
 
-    account: AccountInfo
-    plan: PlanInfo
-    summary: AccountSummary
-
-
-def read_details(store: Store, name: str) -> Details:
-    """Return the account as it is now. Raises NotFound."""
+    The settings give rates that the plan does not.
+    """
     account = accounts.get_account(store, name, closed_too=True)
-    return Details(
-        account, plans.get_plan(store, account.plan), accounts.get_summary(store, account.id)
-    )
-
-
-def paragraphs(details: Details, settings: Settings) -> list[Paragraph]:
-    """Return a heading and a line for each fact; the settings give rates that the plan does not."""
-    account = details.account
+    plan, has = plans.get_plan(store, account.plan), accounts.get_summary(store, account.id)
     lines = [
         Paragraph(safe(account.name, "bold")),
         Paragraph(quota_bar(account.resume_count, account.max_resumes)),
     ]
-    for group in (_usage(details), _plan(details.plan, settings), _keys_and_files(details)):
+    for group in (_usage(account), _plan(plan, settings), _keys_and_files(has)):
         lines.append(Paragraph(safe("")))
         lines += [Paragraph(safe(value), f"{label:<{LABEL_CELLS}}") for label, value in group]
     return lines
 
 
-def _usage(details: Details) -> Iterator[Fact]:
-    account = details.account
+def _usage(account: AccountInfo) -> Iterator[Fact]:
     if account.is_arriving:
         yield "State", "being imported; if that was interrupted, press D to remove it"
     elif account.is_closed:
         yield "State", "being deleted; press D to continue"
     yield "Resumes", f"{account.resume_count:,} of {maximum_text(account.max_resumes)}"
-    if account.max_resumes is not None:
-        yield "", _room(account)
+    if account.is_over:
+        yield "", "over limit: existing resumes kept, new ones refused"
+    elif account.free_places is not None:
+        yield "", f"{account.free_places:,} left"
     yield "Newest", minute(account.last_resume_at)
     yield "Created", minute(account.created_at)
     yield "ID", account.id
-
-
-def _room(account: AccountInfo) -> str:
-    if account.is_over:
-        return "over limit: existing resumes kept, new ones refused"
-    return f"{account.free_places:,} left"
 
 
 def _plan(plan: PlanInfo, settings: Settings) -> Iterator[Fact]:
@@ -205,29 +229,11 @@ def _plan(plan: PlanInfo, settings: Settings) -> Iterator[Fact]:
         yield label, f"{rate_text(default)} (default)" if rate is None else rate_text(rate)
 
 
-def _keys_and_files(details: Details) -> Iterator[Fact]:
-    has = details.summary
+def _keys_and_files(has: AccountSummary) -> Iterator[Fact]:
     yield "Keys", f"{has.active_keys:,} active of {has.keys:,}" if has.keys else NONE
     yield "Last used", minute(has.last_used_at)
     yield "Held files", f"{has.files_held:,}"
     yield "Failed files", f"{has.files_failed:,}"
-
-
-class SliceGone(Message):
-    """How many resumes of an account that is being deleted were deleted so far."""
-
-    def __init__(self, name: str, gone: int) -> None:
-        super().__init__()
-        self.name = name
-        self.gone = gone
-
-
-@dataclass(frozen=True, slots=True)
-class Going:
-    """The progress of a deletion: resumes deleted, of how many."""
-
-    gone: int
-    total: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,37 +271,11 @@ def usage_cell(row: AccountRow) -> Content:
     return quota_bar(account.resume_count, account.max_resumes)
 
 
-def columns(clock: Clock) -> Sequence[ListColumn[AccountRow]]:
-    """Return the columns of the list of accounts. `clock` says what ages count from."""
-
-    def ages(instant: str | None) -> Content:
-        return safe(age(instant, clock()), "dim")
-
-    return (
-        ListColumn("NAME", 0, lambda row: text_cell(row.account.name, "bold"), at_most=40),
-        ListColumn("PLAN", 10, lambda row: text_cell(row.account.plan)),
-        ListColumn("RESUMES", 34, usage_cell),
-        ListColumn("KEYS", 5, lambda row: safe(f"{row.active_keys:,}"), 86, is_right=True),
-        ListColumn("API LISTING", 11, lambda row: safe(listing_text(row.account.api_listing)), 100),
-        ListColumn("ID", 16, lambda row: text_cell(row.account.id, "dim"), 130),
-        ListColumn(
-            "NEWEST", AGE_CELLS, lambda row: ages(row.account.last_resume_at), 74, is_right=True
-        ),
-        ListColumn("CREATED", 7, lambda row: ages(row.account.created_at), 100, is_right=True),
-    )
-
-
-DETAILS: Final = "details"
-"""The group of the workers that read the details."""
-
-COUNTING: Final = "counting"
-"""The group of the workers that count what a deletion would delete."""
-
-
 class AccountsScreen(SplitScreen[AccountRow]):
     """The accounts with their plans and usage, and in a wide terminal details of one."""
 
     MODE = "accounts"
+    ROW = "account"
     ORDERS = (
         Order("by name", lambda row: row.account.name),
         Order("fullest first", lambda row: (-fullness(row.account), row.account.name)),
@@ -313,19 +293,29 @@ class AccountsScreen(SplitScreen[AccountRow]):
         self._details_pane.border_title = safe("Details")
         super().__init__(session, self._details_pane)
         self._plans: Sequence[PlanInfo] = ()
-        self._going: dict[str, Going] = {}
-        """The accounts that are being deleted here, by name."""
-
-        self._shown: Sequence[Paragraph] = ()
+        self._going: dict[str, tuple[int, int]] = {}
+        """The accounts that are being deleted here, by name: resumes deleted, of how many."""
 
     def columns(self) -> Sequence[ListColumn[AccountRow]]:
-        return columns(self.session.store.clock)
+        clock = self.session.store.clock
+        return (
+            ListColumn("NAME", 0, lambda row: text_cell(row.account.name, "bold"), at_most=40),
+            ListColumn("PLAN", 10, lambda row: text_cell(row.account.plan)),
+            ListColumn("RESUMES", 34, usage_cell),
+            ListColumn("KEYS", 5, lambda row: safe(f"{row.active_keys:,}"), 86, is_right=True),
+            ListColumn(
+                "API LISTING", 11, lambda row: safe(listing_text(row.account.api_listing)), 100
+            ),
+            ListColumn("ID", 16, lambda row: text_cell(row.account.id, "dim"), 130),
+            age_column("NEWEST", attrgetter("account.last_resume_at"), clock, 74),
+            age_column("CREATED", attrgetter("account.created_at"), clock, 100),
+        )
 
     def labels(self) -> Mapping[str, str]:
         if self.list.current is not None:
             return {}
         return dict.fromkeys(
-            ("choose", "change_plan", "show_keys", "show_imports", "delete_account"), ""
+            ("choose", "change_plan", "show('keys')", "show('imports')", "delete_account"), ""
         )
 
     def row_key(self, row: AccountRow) -> str:
@@ -341,11 +331,9 @@ class AccountsScreen(SplitScreen[AccountRow]):
         self._plans = read.about
 
     def heading(self) -> Iterable[Content]:
-        yield safe(counted(self.list.pages.count, "account"))
-        yield safe(self.order.label)
-        for name, going in self._going.items():
-            words = f"deleting {name}: {going.gone:,} of {going.total:,} resumes"
-            yield safe(words, "$warning")
+        yield from super().heading()
+        for name, (gone, total) in self._going.items():
+            yield safe(f"deleting {name}: {gone:,} of {total:,} resumes", "$warning")
 
     def on_mount(self) -> None:
         if self.session.read_only:
@@ -356,53 +344,26 @@ class AccountsScreen(SplitScreen[AccountRow]):
                 no_accounts(self.session)[0], safe(f"Press {key} to create one.")
             )
 
-    def read_preview(self, row: AccountRow | None) -> None:
-        if row is None:
-            self.workers.cancel_group(self, DETAILS)
-            gone = "This account was deleted." if self.list.pages.count else ""
-            self._show_preview([Paragraph(safe(gone, "dim"))])
-        else:
-            self._read_details(row.account.name)
+    def reading_preview(self, row: AccountRow) -> Callable[[Store], list[Paragraph]]:
+        return partial(read_details, name=row.account.name, settings=self.session.settings)
 
-    @work(group=DETAILS, exclusive=True)
-    async def _read_details(self, name: str) -> None:
-        try:
-            details = await call(self.session.store, read_details, name)
-        except Failure as failure:
-            # While the store is away the list says so, and what was read stays.
-            if not failure.is_passing:
-                self._show_preview([Paragraph(failure.content)])
-        else:
-            self._show_preview(paragraphs(details, self.session.settings))
+    def show_preview(self, read: list[Paragraph]) -> None:
+        self._details_pane.show(read)
 
-    def _show_preview(self, shown: Sequence[Paragraph]) -> None:
-        # Showing scrolls to the start, so what is there already is left alone.
-        if shown != self._shown:
-            self._shown = shown
-            self._details_pane.show(shown)
+    def show_line(self, line: Paragraph) -> None:
+        self._details_pane.show([line])
 
     @on(PagedList.Chosen)
     def open_account(self) -> None:
-        """Show the account's resumes."""
-        account = self._account("open")
-        if account is not None:
-            self.follow_link(Target("resumes", account.name), account.name)
+        self.action_show("resumes")
 
-    def action_show_keys(self) -> None:
-        """Show the account's keys."""
-        account = self._account("show keys of")
+    def action_show(self, mode: str) -> None:
+        account = self._account(f"show {mode} of")
         if account is not None:
-            self.follow_link(Target("keys", account.name), account.name)
-
-    def action_show_imports(self) -> None:
-        """Show the account's imports."""
-        account = self._account("show imports of")
-        if account is not None:
-            self.follow_link(Target("imports", account.name), account.name)
+            self.follow_link(Target(mode, account.name), account.name)
 
     @work
     async def action_create_account(self) -> None:
-        """Open the form for a new account."""
         if not self._plans:
             tell(self, "Plans are still loading. Try again in a moment.")
             return
@@ -424,78 +385,97 @@ class AccountsScreen(SplitScreen[AccountRow]):
 
     @store_work()
     async def action_change_plan(self) -> None:
-        """Put the account at the cursor on another plan."""
         account = self._account("change the plan of")
         if account is None:
             return
-        plan = await self.app.push_screen_wait(PlanChooser(self.session, account))
+        chooser = Chooser(
+            self.session.store,
+            title=f"Choose plan for {account.name}",
+            columns=(
+                ListColumn("PLAN", 12, lambda plan: text_cell(plan.name)),
+                ListColumn(
+                    "RESUMES", 9, lambda plan: safe(maximum_text(plan.max_resumes)), is_right=True
+                ),
+                ListColumn("LISTING", 7, lambda plan: safe(listing_text(plan.api_listing))),
+                ListColumn("FOR THIS ACCOUNT", 0, lambda plan: safe(fit_text(account, plan))),
+            ),
+            key=lambda plan: plan.name,
+            read=plans.list_plans,
+            preset=account.plan,
+        )
+        plan = await self.app.push_screen_wait(chooser)
         if plan is None:
             return
         if plan.name == account.plan:
             tell(self, f"{account.name} is already on plan {plan.name}.")
             return
-        if losses(account, plan) and not await self.app.push_screen_wait(PlanDialog(account, plan)):
-            return
+        if lost := losses(account, plan):
+            dialog = ConfirmDialog(
+                f"Change {account.name} to plan {plan.name}?",
+                lost,
+                consequence="Takes effect immediately. Nothing is deleted.",
+                verb="Change plan",
+            )
+            if not await self.app.push_screen_wait(dialog):
+                return
         await call(self.session.store, accounts.set_plan, name=account.name, plan=plan.name)
         tell(self, f"Changed {account.name} to plan {plan.name}.")
         self.action_reload()
 
-    @store_work(group=COUNTING, exclusive=True)
+    @store_work(exclusive=True)
     async def action_delete_account(self) -> None:
         """Ask whether to delete the account, or to go on with one that is half deleted."""
-        row = self.list.current
-        if row is None:
-            tell(self, "No account to delete.")
+        if (row := self.current_row("delete")) is None:
             return
         if row.account.name in self._going:
             tell(self, f"{row.account.name} is being deleted.")
             return
-        found = await call(self.session.store, read_losses, row.account)
+        account, lost = await call(self.session.store, read_losses, row.account)
         if not self.is_active:  # counting takes a while, and the reader went elsewhere
             return
-        if await self.app.push_screen_wait(DeleteAccountDialog(found)):
-            self._delete(found.account)
+        dialog = ConfirmDialog(
+            f"Permanently delete account {account.name}?",
+            lost,
+            consequence="This cannot be undone. Its keys stop working immediately.",
+            verb="Delete",
+            typed=account.name,
+        )
+        if await self.app.push_screen_wait(dialog):
+            self._delete(account)
 
-    @work
+    @store_work()
     async def _delete(self, account: AccountInfo) -> None:
         name, session = account.name, self.session
-        self._going[name] = Going(0, account.resume_count)
+        self._going[name] = 0, account.resume_count
         self.show_heading()
+        tell_gone = partial(self.call_later, self._show_progress, name)
         try:
-            gone = await call(
-                session.store,
-                delete,
-                name=name,
-                tell_gone=lambda gone: self.post_message(SliceGone(name, gone)),
-            )
-        except Failure as failure:
+            gone = await call(session.store, delete, name=name, tell_gone=tell_gone)
+        except Failure:
+            self.call_later(self.show_heading)
+            raise
+        finally:
             del self._going[name]
-            self.show_heading()
-            self.show_failure(failure)
-            return
-        del self._going[name]
         session.accounts = {
             mode: None if whose == name else whose for mode, whose in session.accounts.items()
         }
         tell(self, f"Deleted {name} with {counted(gone, 'resume')}.")
         self.action_reload()
 
-    @on(SliceGone)
-    def show_progress(self, slice_gone: SliceGone) -> None:
+    def _show_progress(self, name: str, gone: int) -> None:
         """Say in the title how many resumes went; read the list again after the first slice."""
-        going = self._going.get(slice_gone.name)
-        if going is not None:
-            self._going[slice_gone.name] = replace(going, gone=slice_gone.gone)
+        if name in self._going:
+            before, total = self._going[name]
+            self._going[name] = gone, total
             self.show_heading()
-            if not going.gone:
+            if not before:
                 self.list.refresh_rows()
 
     def _account(self, verb: str) -> AccountInfo | None:
         """Return the account at the cursor; None if nothing can be done with it, and say why."""
-        row = self.list.current
-        if row is None:
-            tell(self, f"No account to {verb}.")
-        elif row.account.is_arriving:
+        if (row := self.current_row(verb)) is None:
+            return None
+        if row.account.is_arriving:
             tell(self, f"{row.account.name} is being imported. If that was interrupted, press D.")
         elif row.account.is_closed:
             tell(self, f"{row.account.name} is being deleted. Press D to continue.")

@@ -16,7 +16,7 @@ from textual.widget import Widget
 
 from resumes.store.search import holds, parse_terms
 from resumes.store.store import Store
-from resumes.text import folded
+from resumes.text import counted, folded
 from tui.keys import MODES, LinkFollowed, Target, changes_store, shown_key
 from tui.looks import ROOM_CELLS
 from tui.screens.dialogs import AccountChooser
@@ -27,6 +27,7 @@ from tui.web.driver import is_behind_a_page
 from tui.widgets.bars import ErrorLine, HeaderLine, KeyLine
 from tui.widgets.filter_bar import FilterLine
 from tui.widgets.paged_list import ListColumn, PagedList
+from tui.widgets.text_pane import Paragraph
 
 T = TypeVar("T")
 
@@ -45,7 +46,7 @@ class PageRead(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What a list is sorted by, as the title line says it. `key` None: as its rows are read.
+    """What a list is sorted by, as the title line says it if it does. `key` None: as it is read.
 
     `inserts` is whether new rows may come between others, or only at the end.
     """
@@ -108,12 +109,20 @@ class ModeScreen(Screen[None]):
         self.post_message(LinkFollowed(link, (*self.path, *names)))
 
 
-class RowScreen(ModeScreen):
+class RowScreen(ModeScreen, Generic[T]):
     """A row of a list on a page of its own. `is_linked`: a link led here, not the list."""
 
-    def __init__(self, session: UiSession, *, is_linked: bool = False) -> None:
-        super().__init__(session)
+    ROW: ClassVar[str]
+    """What a row is called."""
+
+    def __init__(self, listed: "SplitScreen[T]", *, is_linked: bool) -> None:
+        super().__init__(listed.session)
+        self._listed = listed
         self.is_linked = is_linked
+
+    @abstractmethod
+    def show_row(self, row: T) -> None:
+        """Show this row instead."""
 
     @property
     @abstractmethod
@@ -124,9 +133,15 @@ class RowScreen(ModeScreen):
     def path(self) -> tuple[str, ...]:
         if self.is_linked and self.path_here:
             return (*self.path_here, self.name_here)
-        parent = self.app.screen_stack[0]
-        assert isinstance(parent, ModeScreen)
-        return (*parent.path, self.name_here)
+        return (*self._listed.path, self.name_here)
+
+    def action_neighbour(self, rows: int) -> None:
+        """Show the row that many rows further down the list."""
+        row = self._listed.neighbour(rows)
+        if row is None:
+            tell(self, f"{'Last' if rows > 0 else 'First'} {self.ROW} in the list.")
+        else:
+            self.show_row(row)
 
     async def action_back(self) -> None:
         """Go up one level."""
@@ -139,6 +154,9 @@ class ListScreen(ModeScreen, Generic[T]):
     DEFAULT_CSS = """
     ListScreen { layers: default above; }
     """
+    ROW: ClassVar[str]
+    """What a row is called."""
+
     ORDERS: ClassVar[Sequence[Order]] = (Order(""),)
     OF_ALL: ClassVar[str] = ""
     """What stands for the account while the list is that of all; empty: lists of no account."""
@@ -176,9 +194,11 @@ class ListScreen(ModeScreen, Generic[T]):
         """Return what the row is filtered by, in a thread; empty where what reads the list does that."""
         return ""
 
-    @abstractmethod
     def heading(self) -> Iterable[Content]:
-        """Yield what the title says besides where this is."""
+        """Yield what the title says besides where this is: how many rows, and in which order."""
+        yield safe(counted(self.list.pages.count, self.ROW))
+        if self.order.label:
+            yield safe(self.order.label)
 
     @property
     def whose(self) -> str:
@@ -191,6 +211,12 @@ class ListScreen(ModeScreen, Generic[T]):
 
     def page_arrived(self, read: PageRead[T]) -> None:
         """Take note of `about` before the page enters the list."""
+
+    def current_row(self, verb: str) -> T | None:
+        """Return the row at the cursor; None, and say so, if there is none."""
+        if self.list.current is None:
+            tell(self, f"No {self.ROW} to {verb}.")
+        return self.list.current
 
     def extent(self, none: str) -> str:
         """Return how much of the list there is: `5 of 21`, or `none`, or that more is coming."""
@@ -246,7 +272,6 @@ class ListScreen(ModeScreen, Generic[T]):
 
     @work
     async def action_choose_account(self) -> None:
-        """Ask whose list to show."""
         chooser = AccountChooser(
             self.session, offer_all=bool(self.OF_ALL), preset=self.account or ""
         )
@@ -273,7 +298,6 @@ class ListScreen(ModeScreen, Generic[T]):
         return self.order is NEWEST_FIRST
 
     def action_filter(self) -> None:
-        """Open the filter line."""
         self.filter.open()
 
     @on(FilterLine.Changed)
@@ -286,17 +310,14 @@ class ListScreen(ModeScreen, Generic[T]):
 
     @on(FilterLine.Left)
     def back_to_list(self) -> None:
-        """Focus the list."""
         self.list.focus()
 
     def action_next_order(self) -> None:
-        """Sort the list in the next order."""
         self.order = self.ORDERS[(self.ORDERS.index(self.order) + 1) % len(self.ORDERS)]
         self.list.inserts = self.order.inserts
         self.restart()
 
     def action_mark(self) -> None:
-        """Mark the row at the cursor, or take its mark away."""
         self.list.toggle_mark()
 
     def refresh_rows(self) -> None:
@@ -341,7 +362,6 @@ class ListScreen(ModeScreen, Generic[T]):
 
     @on(ErrorLine.RetryDue)
     def try_again(self) -> None:
-        """Read what could not be read."""
         self.list.refresh_rows()
 
     def action_reload(self) -> None:
@@ -410,6 +430,9 @@ def read_narrowed(
 REST_S = 0.08
 """How long the cursor rests on a row before the preview is read."""
 
+PREVIEW = "preview"
+"""The group of the workers that read the preview."""
+
 
 class SplitScreen(ListScreen[T]):
     """A list, and a pane that follows its cursor."""
@@ -428,8 +451,16 @@ class SplitScreen(ListScreen[T]):
         self._resting: Timer | None = None
 
     @abstractmethod
-    def read_preview(self, row: T | None) -> None:
-        """Read what the preview shows: the row at the cursor, None if there is none."""
+    def reading_preview(self, row: T) -> Callable[[Store], Any]:
+        """Return what reads the preview of the row, in a thread."""
+
+    @abstractmethod
+    def show_preview(self, read: Any) -> None:
+        """Show the row that was read."""
+
+    @abstractmethod
+    def show_line(self, line: Paragraph) -> None:
+        """Show this line in place of a row."""
 
     def body(self) -> Iterable[Widget]:
         yield Horizontal(self.list, self._pane, id="split")
@@ -456,18 +487,36 @@ class SplitScreen(ListScreen[T]):
 
     def refresh_preview(self) -> None:
         """Read what the preview shows, if there is a preview."""
-        if self.is_split and self.is_mounted:
-            self.read_preview(self.list.current)
+        if not self.is_split or not self.is_mounted:
+            return
+        row = self.list.current
+        if row is None:
+            self.workers.cancel_group(self, PREVIEW)
+            gone = f"This {self.ROW} was deleted." if self.list.pages.count else ""
+            self.show_line(Paragraph(safe(gone, "dim")))
+        else:
+            # A coroutine that is canceled before it begins would be one that nobody awaited.
+            reading: Any = partial(self._read_preview, self.reading_preview(row))
+            self.run_worker(reading, name=self.row_key(row), group=PREVIEW, exclusive=True)
+
+    async def _read_preview(self, reading: Callable[[Store], Any]) -> None:
+        try:
+            read = await call(self.session.store, reading)
+        except Failure as failure:
+            # While the store is away the list says so, and what was read stays.
+            if not failure.is_passing:
+                self.show_line(Paragraph(failure.content))
+        else:
+            self.show_preview(read)
 
     def action_toggle_split(self) -> None:
-        """Show or hide the preview."""
         if self.has_class("-narrow"):
             tell(self, f"The preview needs {ROOM_CELLS} columns. Press enter to open the row.")
             return
         self.toggle_class("-list-only")
         self.call_after_refresh(self._rearrange)
 
-    def neighbour(self, rows: int) -> Any:
+    def neighbour(self, rows: int) -> T | None:
         """Move the cursor that many rows down and return the row there; None if there is none."""
         before = self.list.cursor
         self.list.action_move(rows)

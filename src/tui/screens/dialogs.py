@@ -3,6 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import zip_longest
 from typing import ClassVar, Final, Generic, TypeVar
 
@@ -16,7 +17,7 @@ from textual.widget import Widget
 
 from resumes.store import accounts
 from resumes.store.store import Store
-from tui.keys import ACTIONS, Action, Place, bindings, find_action, key_names, shown_key
+from tui.keys import ACTIONS, Action, Place, active_actions, bindings, key_names, shown_key
 from tui.looks import ROOM_CELLS
 from tui.session import UiSession
 from tui.store_calls import Failure, call, store_work
@@ -45,6 +46,9 @@ class Dialog(ModalScreen[T | None], Generic[T]):
 
     ENTER_SUBMITS: ClassVar[bool] = False
     """Whether enter in a line submits, instead of going to the button."""
+
+    is_saving = False
+    """Whether what was typed is being saved, which is waited for."""
 
     def __init__(self, title: str) -> None:
         super().__init__()
@@ -77,25 +81,34 @@ class Dialog(ModalScreen[T | None], Generic[T]):
     def submit(self) -> object:
         """End with what was typed."""
 
+    def show_problem(self, problem: str) -> None:
+        """Show what is wrong with what was typed; empty: nothing."""
+
+    def show_failure(self, failure: Failure) -> None:
+        """Show why nothing was saved; the dialog stays open."""
+        self.is_saving = False
+        self.show_problem(f"{failure.message}. Your input was kept. Press enter to retry.")
+
     def action_cancel(self) -> None:
-        """End without a result."""
-        self.dismiss(None)
+        """End without a result, unless something is being saved."""
+        if self.is_saving:
+            tell(self, "Saving…")
+        else:
+            self.dismiss(None)
 
     # Textual calls a decorated method of each class, not the one that overrides it.
 
     @on(SafeInput.Submitted)
     def _go_on(self) -> None:
         """Go from a line to the button: a stray line creates nothing."""
-        if not self.is_ready():
-            return
         if self.ENTER_SUBMITS:
-            self.submit()
-        else:
+            self._submit()
+        elif self.is_ready():
             self.query_one("#submit").focus()
 
     @on(TextButton.Pressed, "#submit")
     def _submit(self) -> None:
-        if self.is_ready():
+        if not self.is_saving and self.is_ready():
             self.submit()
 
     @on(TextButton.Pressed, "#cancel")
@@ -161,15 +174,10 @@ Fact = tuple[str, str]
 LABEL_CELLS = 11
 
 
-def fact_line(fact: Fact) -> Content:
-    """Return the fact as a line, labels and values each in a column of their own."""
-    label, value = fact
-    return joined([safe(f"{label:<{LABEL_CELLS}}", "dim"), safe(value)])
-
-
 def fact_notes(facts: Iterable[Fact]) -> Iterator[Note]:
-    """Yield each fact as a line of a dialog."""
-    return (Note(fact_line(fact)) for fact in facts)
+    """Yield each fact as a line of a dialog, labels and values each in a column of their own."""
+    for label, value in facts:
+        yield Note(joined([safe(f"{label:<{LABEL_CELLS}}", "dim"), safe(value)]))
 
 
 class FactsDialog(Dialog[None]):
@@ -270,11 +278,7 @@ class HelpScreen(Dialog[None]):
 
 def places_of(screen: Screen[object]) -> list[Place]:
     """Return the places whose keys work on this screen, in the table's order."""
-    found = {
-        action.place
-        for _, binding, _, _ in screen.active_bindings.values()
-        if (action := find_action(binding.id or ""))
-    }
+    found = {action.place for action, _ in active_actions(screen)}
     return [place for place in Place if place in found]
 
 
@@ -331,30 +335,21 @@ COLUMNS: tuple[ListColumn[AccountChoice], ...] = (
 class AccountChooser(Chooser[AccountChoice]):
     """Gives the chosen account, None when nothing was chosen."""
 
-    def __init__(
-        self, session: UiSession, *, offer_all: bool = False, preset: str | None = None
-    ) -> None:
+    def __init__(self, session: UiSession, *, offer_all: bool, preset: str) -> None:
         super().__init__(
             session.store,
             title="Choose account",
             columns=COLUMNS,
             key=lambda choice: choice.name or "",
-            read=read_all_choices if offer_all else read_choices,
+            read=partial(read_choices, offer_all=offer_all),
             preset=preset,
         )
 
 
-def read_choices(store: Store) -> Sequence[AccountChoice]:
-    """Return every account, by name."""
-    return [
-        AccountChoice(found.name, found.resume_count) for found in accounts.list_accounts(store)
-    ]
-
-
-def read_all_choices(store: Store) -> Sequence[AccountChoice]:
-    """Return all accounts as one choice, then every account."""
-    named = read_choices(store)
-    return [AccountChoice(None, sum(choice.holds for choice in named)), *named]
+def read_choices(store: Store, *, offer_all: bool) -> Sequence[AccountChoice]:
+    """Return every account by name, with `offer_all` after all of them as one choice."""
+    named = [AccountChoice(one.name, one.resume_count) for one in accounts.list_accounts(store)]
+    return [*([AccountChoice(None, sum(one.holds for one in named))] if offer_all else ()), *named]
 
 
 def no_accounts(session: UiSession) -> Sequence[Content]:

@@ -1,22 +1,22 @@
 """The export dialog, and the export itself, in a thread."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from textual.widget import Widget
+from textual.worker import get_current_worker
 
-from resumes.analyzer import Format
 from resumes.errors import InvalidArgument, NotFound
 from resumes.export import Exported, Exporter, ExportFormat
 from resumes.export import write as write_exported
 from resumes.rendering import RenderingFailed, TooLong
-from resumes.rendering.fonts import font_packages
+from resumes.settings import Settings
 from resumes.store import accounts, search, stored_resumes
 from resumes.store.search import SearchResult
 from resumes.store.store import Store
 from resumes.text import counted
-from tui.pdf_files import describe
+from tui.pdf_files import describe, describe_boxes
 from tui.screens.dialogs import Dialog
 from tui.text import safe, safe_text, tell
 from tui.widgets.bars import Note
@@ -87,40 +87,38 @@ def preset_folder() -> str:
     return folder if folder == safe_text(folder) else ""
 
 
-@dataclass(frozen=True, slots=True)
-class Export:
-    """Resumes of an account on their way to files. Without `resume_ids` all that fit `text`."""
+def export_resumes(
+    store: Store,
+    *,
+    account: str,
+    resume_ids: Sequence[str],
+    text: str,
+    wish: ExportWish,
+    settings: Settings,
+) -> str:
+    """Export the resumes, or without IDs all that fit `text`, to files, in a worker's thread.
 
-    account: str
-    resume_ids: Sequence[str]
-    text: str
-    wish: ExportWish
-    accepted: Format
-    home: Path
-    is_cancelled: Callable[[], bool]
-
-
-def carry_out(store: Store, export: Export) -> str:
-    """Export the resumes to files; return how many, which failed, and what was left out.
-
-    Raises InvalidArgument for a folder that cannot be written to; what was written before stays.
+    Return how many, which failed, and what was left out. Raises InvalidArgument for a folder that
+    cannot be written to; what was written before stays.
     """
+    worker, home = get_current_worker(), settings.home
     try:
-        folder = Path(export.wish.folder).expanduser()
+        folder = Path(wish.folder).expanduser()
     except RuntimeError:
-        raise InvalidArgument(f'No such user: "{export.wish.folder}"') from None
-    account = accounts.get_account(store, export.account)
+        raise InvalidArgument(f'No such user: "{wish.folder}"') from None
+    owner = accounts.get_account(store, account)
     count, unindexed, left_out = 0, 0, dict[str, None]()
-    failed, missing = list[str](), list[str]()
-    with Exporter(export.wish.kind, export.accepted, home=export.home) as exporter:
-        for resume_id, not_looked_at in _iter_ids(store, account.id, export):
+    failed = list[str]()
+    missing: str | None = None
+    with Exporter(wish.kind, settings.format, home=home) as exporter:
+        for resume_id, not_looked_at in _iter_ids(store, owner.id, resume_ids, text):
             unindexed = not_looked_at
-            if export.is_cancelled():
+            if worker.is_cancelled:
                 break
             try:
-                exported = exporter.export(stored_resumes.get_resume(store, account.id, resume_id))
+                exported = exporter.export(stored_resumes.get_resume(store, owner.id, resume_id))
             except NotFound:
-                if len(export.resume_ids) == 1:
+                if len(resume_ids) == 1:
                     raise
                 continue  # deleted since it was listed
             except (TooLong, RenderingFailed) as error:
@@ -128,31 +126,29 @@ def carry_out(store: Store, export: Export) -> str:
                 continue
             _write(folder, exported, count)
             left_out |= dict.fromkeys(exported.left_out)
-            missing += [exported.missing] if exported.missing is not None else []
+            missing = missing or exported.missing
             count += 1
     said = f"Exported {counted(count, 'resume')} to {folder}."
     if failed:
         said += f" {len(failed):,} could not be drawn. {failed[0]}"
-    if missing:
-        remedy = f"Install {font_packages(missing[0])}, or put a font into {export.home / 'fonts'}"
-        said += f' No font has "{missing[0]}", so it is drawn as boxes. {remedy}.'
+    said += describe_boxes(missing, home)
     if unindexed:
         said += f" {unindexed:,} newer resumes are not searchable yet; try again later."
-    return (
-        f"{said} Not supported by JSON Resume, left out: {', '.join(left_out)}."
-        if left_out
-        else said
-    )
+    if left_out:
+        said += f" Not supported by JSON Resume, left out: {', '.join(left_out)}."
+    return said
 
 
-def _iter_ids(store: Store, account_id: str, export: Export) -> Iterator[tuple[str, int]]:
+def _iter_ids(
+    store: Store, account_id: str, resume_ids: Sequence[str], text: str
+) -> Iterator[tuple[str, int]]:
     """Yield IDs, each with how many resumes could not be searched so far."""
-    if export.resume_ids:
-        yield from ((resume_id, 0) for resume_id in export.resume_ids)
+    if resume_ids:
+        yield from ((resume_id, 0) for resume_id in resume_ids)
         return
     cursor: str | None = ""
     while cursor is not None:
-        found = _read_listed(store, account_id, export.text, cursor)
+        found = _read_listed(store, account_id, text, cursor)
         yield from [(entry.id, found.unindexed) for entry in found.page.entries]
         cursor = found.page.cursor
 

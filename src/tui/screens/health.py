@@ -1,7 +1,7 @@
 """The health screen: metrics, findings, and what to do about each."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from functools import partial
 from math import ceil
 from typing import ClassVar, NamedTuple
 
@@ -9,14 +9,13 @@ from textual import on
 from textual.binding import BindingType
 from textual.content import Content
 from textual.geometry import Size as Cells
-from textual.strip import Strip
 from textual.widget import Widget
+from textual.widgets import Static
 
 from resumes.durations import span
 from resumes.health.checks import iter_findings
 from resumes.health.findings import Finding, Severity, installation_of
 from resumes.health.metrics import InstallationMetrics, QueryCache, read_metrics
-from resumes.settings import Settings
 from resumes.store.import_ledger import FileOutcome
 from resumes.store.store import Size, Store
 from resumes.text import counted, in_bytes
@@ -25,9 +24,9 @@ from tui.keys import Place, Target, bindings
 from tui.screens.base import ListScreen, PageRead
 from tui.screens.dialogs import CLOSE, Dialog
 from tui.session import UiSession
-from tui.text import NONE, joined, safe, tell
+from tui.text import NONE, joined, safe, stacked, tell
 from tui.widgets.bars import Glance
-from tui.widgets.paged_list import ListColumn, PagedList, line_strip, text_cell
+from tui.widgets.paged_list import ListColumn, PagedList, text_cell
 from tui.widgets.text_pane import Paragraph, TextPane
 
 
@@ -55,12 +54,6 @@ def sign_of(finding: Finding) -> Sign:
 
 
 SEVERITY = {state: number for number, state in enumerate(SIGNS)}
-
-
-def mark_cell(finding: Finding) -> Content:
-    """Return the mark alone, for a column of one cell."""
-    sign = sign_of(finding)
-    return safe(sign.mark, sign.style)
 
 
 def tally(findings: Sequence[Finding]) -> Content:
@@ -96,38 +89,34 @@ def finding_line(finding: Finding) -> Content:
     return joined([subject, safe(finding.text)], by="  ")
 
 
-@dataclass(frozen=True, slots=True)
-class Health:
-    """The findings, the worst first, and the figures above them."""
+def read_health(store: Store, *, session: UiSession, cache: QueryCache) -> PageRead[Finding]:
+    """Return the findings, the worst first; `about` is the figures of the installation.
 
-    findings: Sequence[Finding]
-    metrics: InstallationMetrics
-
-
-def read_health(store: Store, *, settings: Settings, program: str, cache: QueryCache) -> Health:
-    """Return the current health. Raises StoreError if the store is unavailable."""
+    Raises StoreError if the store is unavailable.
+    """
     metrics = read_metrics(store, cache)
-    found = iter_findings(installation_of(store, settings, program), cache)
+    found = iter_findings(installation_of(store, session.settings, session.program), cache)
     # Sorting is stable: within a state the order in which one check builds on the other stays.
-    return Health(sorted(found, key=lambda finding: SEVERITY[finding.severity]), metrics)
+    worst_first = sorted(found, key=lambda finding: SEVERITY[finding.severity])
+    return PageRead(worst_first, about=metrics)
 
 
 def read_glance(store: Store, *, session: UiSession, cache: QueryCache) -> Glance:
     """Return what the header says. Raises StoreError if the store is unavailable."""
-    health = read_health(store, settings=session.settings, program=session.program, cache=cache)
-    files = health.metrics.files
-    to_do = [one for one in health.findings if one.severity is not Severity.OK]
+    health = read_health(store, session=session, cache=cache)
+    metrics: InstallationMetrics = health.about
+    to_do = [one for one in health.rows if one.severity is not Severity.OK]
     worst = SIGNS[to_do[0].severity if to_do else Severity.OK]
     count = sum(one.severity is to_do[0].severity for one in to_do)
     state = f"{worst.mark} {counted(count, worst.word)}" if to_do else f"{worst.mark} healthy"
     importer = (
         safe("● importer running", "$text-success")
-        if health.metrics.live_importers
+        if metrics.live_importers
         else safe("○ no importer", "$text-warning")
     )
     return Glance(
         {
-            "imports": files[FileOutcome.FAILED] + files[FileOutcome.HELD],
+            "imports": metrics.files[FileOutcome.FAILED] + metrics.files[FileOutcome.HELD],
             "health": len(to_do),
         },
         (importer, safe(state, worst.style)),
@@ -173,39 +162,29 @@ def _gauge(label: str, value: str) -> Content:
     return gauge.truncate(GAUGE_CELLS - 1, ellipsis=True, pad=True) + safe(" ")
 
 
-class GaugeLines(Widget):
+class GaugeLines(Static):
     """Shows the figures last read."""
 
     DEFAULT_CSS = """
-    GaugeLines { height: auto; }
+    GaugeLines { height: auto; text-wrap: nowrap; }
     """
 
     def __init__(self) -> None:
-        super().__init__()
-        self.add_class("panel", "-thin")
+        super().__init__(classes="panel -thin")
         self.border_title = safe("Installation")
         self._gauges: InstallationMetrics | None = None
-        self._lines: list[Content] = []
 
     def show(self, gauges: InstallationMetrics) -> None:
-        """Show these figures."""
+        """Show these figures in the width that there is."""
         self._gauges = gauges
-        self._arrange()
+        self.update(stacked(gauge_lines(gauges, self.size.width)))
 
     def on_resize(self) -> None:
-        self._arrange()
-
-    def _arrange(self) -> None:
         if self._gauges is not None:
-            self._lines = gauge_lines(self._gauges, self.size.width)
-            self.refresh(layout=True)
+            self.show(self._gauges)
 
     def get_content_height(self, container: Cells, viewport: Cells, width: int) -> int:
-        return len(self._lines)
-
-    def render_line(self, y: int) -> Strip:
-        line = self._lines[y] if y < len(self._lines) else safe("")
-        return line_strip(self, line, self.visual_style)
+        return 0 if self._gauges is None else super().get_content_height(container, viewport, width)
 
 
 def _size_text(size: Size) -> str:
@@ -251,7 +230,7 @@ def find_link(finding: Finding) -> Target | None:
 
 
 COLUMNS: tuple[ListColumn[Finding], ...] = (
-    ListColumn("", 1, mark_cell),
+    ListColumn("", 1, lambda finding: safe(sign_of(finding).mark, sign_of(finding).style)),
     ListColumn("ABOUT", 8, lambda finding: text_cell(finding.subject)),
     ListColumn("FINDING", 0, lambda finding: text_cell(finding.text)),
     ListColumn("WHAT TO DO", 0, lambda finding: text_cell(finding.remedy or NONE), 140),
@@ -296,15 +275,7 @@ class HealthScreen(ListScreen[Finding]):
         return f"{row.subject} {row.text}"
 
     def reading(self, cursor: str) -> Callable[[Store], PageRead[Finding]]:
-        session, cache = self.session, self._cache
-
-        def read(store: Store) -> PageRead[Finding]:
-            health = read_health(
-                store, settings=session.settings, program=session.program, cache=cache
-            )
-            return PageRead(health.findings, about=health.metrics)
-
-        return read
+        return partial(read_health, session=self.session, cache=self._cache)
 
     def page_arrived(self, read: PageRead[Finding]) -> None:
         self._gauges.show(read.about)

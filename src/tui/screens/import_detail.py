@@ -22,9 +22,8 @@ from resumes.store.store import Store
 from resumes.text import in_bytes
 from resumes.watched_names import REPORT
 from tui.screens.dialogs import Copyable
-from tui.screens.import_rows import ASKED, outcome_content
+from tui.screens.import_rows import outcome_content
 from tui.screens.source_pane import SourceLines, SourceText, fault_of, lay_out
-from tui.store_calls import Failure
 from tui.text import joined, minute, safe
 from tui.widgets.text_pane import Paragraph, TextPane
 
@@ -172,7 +171,7 @@ def _asked(read: FileRead) -> Iterator[Paragraph]:
     request = read.request
     if request is None:
         return
-    since = f"{ASKED[request.action]} at {minute(request.requested_at)} UTC"
+    since = f"{request.action} requested at {minute(request.requested_at)} UTC"
     if read.is_watched:
         yield Paragraph(safe(f"{since}; the importer will pick it up.", "$text-accent"), mark="↻ ")
     else:
@@ -311,30 +310,17 @@ class FileView(Container):
 
     def show(self, read: FileRead) -> None:
         """Show the file, from its start unless it was shown before."""
-        before = self.read
-        if read == before:
-            return
-        self.read = read
+        before, self.read = self.read, read
         is_same = before is not None and before.file.claim_id == read.file.claim_id
         self._text.show(file_paragraphs(read), from_start=not is_same)
         if before is None or not is_same or before.source != read.source:
-            self._show_source(read.source)
+            self._source.show_source(read.source)
 
-    def show_failure(self, failure: Failure) -> None:
-        """Show the failure in place of the file."""
-        self._show_line(Paragraph(failure.content))
-
-    def show_nothing(self) -> None:
-        """Show nothing."""
-        self._show_line(Paragraph(safe("")))
-
-    def _show_line(self, line: Paragraph) -> None:
+    def show_line(self, line: Paragraph) -> None:
+        """Show this line in place of a file."""
         self.read = None
         self._text.show([line])
-        self._show_source(None)
-
-    def _show_source(self, source: SourceText | None) -> None:
-        self._source.show_source(source)
+        self._source.show_source(None)
 
     def scroll_text(self, pages: int) -> None:
         """Scroll the source, or the text if there is no source, that many screens down."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Final
 
 from textual.content import Content
@@ -11,13 +12,13 @@ from resumes.import_reasons import plain_words
 from resumes.store import accounts, import_history, import_requests
 from resumes.store.import_history import MAX_FILES, ORDER, FileRow, Position
 from resumes.store.import_ledger import FileOutcome
-from resumes.store.import_requests import RequestedFile, RequestKind
+from resumes.store.import_requests import RequestedFile
 from resumes.store.search import holds
 from resumes.store.store import Store
 from resumes.text import folded, in_bytes
 from tui.screens.base import PageRead
-from tui.text import AGE_CELLS, age, joined, safe
-from tui.widgets.paged_list import ListColumn, text_cell
+from tui.text import joined, safe
+from tui.widgets.paged_list import ListColumn, age_column, text_cell
 from tui.widgets.pages import flipped
 
 PAGE_SIZE: Final = 100
@@ -31,8 +32,6 @@ SIGNS: Final = {
     FileOutcome.DONE: ("✓", "$text-success"),
 }
 """The sign and color of each outcome, shown next to its name."""
-
-ASKED: Final = {RequestKind.RETRY: "retry requested", RequestKind.RELEASE: "release requested"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +122,7 @@ def outcome_content(file: FileRow, request: RequestedFile | None = None) -> Cont
 def reason_cell(row: ImportRow) -> Content:
     """Return what is requested for the file, if anything, or why it is not done."""
     if row.request is not None:
-        return safe(ASKED[row.request.action], "italic")
+        return safe(f"{row.request.action} requested", "italic")
     if row.file.reason is None or row.file.is_under_way:
         return text_cell(None if row.file.reason is None else row.file.message)
     return text_cell(plain_words(row.file.reason))
@@ -148,10 +147,5 @@ def columns(
         ListColumn(
             "SIZE", 9, lambda row: safe(in_bytes(row.file.size_bytes), "dim"), 64, is_right=True
         ),
-        ListColumn(
-            "AGE",
-            AGE_CELLS,
-            lambda row: safe(age(row.file.claimed_at, clock()), "dim"),
-            is_right=True,
-        ),
+        age_column("AGE", attrgetter("file.claimed_at"), clock),
     )

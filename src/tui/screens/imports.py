@@ -1,15 +1,14 @@
 """The imports screen: the list, retry, release, the resumes of a file, its detail."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from abc import abstractmethod
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final
 
 from textual import on, work
 from textual.binding import BindingType
 from textual.content import Content
-from textual.screen import Screen
 from textual.widget import Widget
 
 from resumes.errors import InvalidArgument, NotFound
@@ -24,7 +23,15 @@ from resumes.text import counted
 from tui import clipboard
 from tui.editor import edit
 from tui.keys import Place, Target, bindings
-from tui.screens.base import NEWEST_FIRST, ModeScreen, Order, PageRead, RowScreen, SplitScreen
+from tui.screens.base import (
+    NEWEST_FIRST,
+    PREVIEW,
+    ModeScreen,
+    Order,
+    PageRead,
+    RowScreen,
+    SplitScreen,
+)
 from tui.screens.dialogs import Chooser, ConfirmDialog, CopyDialog, Fact
 from tui.screens.import_detail import FileRead, FileView, copyables, folders_of, why_not
 from tui.screens.import_rows import ImportRow, columns, outcome_content, position, read_page
@@ -34,6 +41,7 @@ from tui.store_calls import Failure, call, is_running, store_work
 from tui.text import safe, tell
 from tui.widgets.bars import ErrorLine, KeyLine
 from tui.widgets.paged_list import ListColumn, PagedList, text_cell
+from tui.widgets.text_pane import Paragraph
 
 FOLLOWED: Final = "followed"
 """The group of the workers that look for the outcome of queued files."""
@@ -77,36 +85,6 @@ ITEM_COLUMNS: tuple[ListColumn[Item], ...] = (
 )
 
 
-class ResumeChooser(Chooser[Item]):
-    """Gives one of the resumes of a file of several, None when nothing was chosen."""
-
-    def __init__(self, store: Store, file: FileRow) -> None:
-        super().__init__(
-            store,
-            title="Choose resume",
-            columns=ITEM_COLUMNS,
-            key=lambda item: f"{item.item}",
-            read=partial(list_resumes, account_id=file.account_id, claim_id=file.claim_id),
-        )
-
-
-def list_resumes(store: Store, *, account_id: str, claim_id: str) -> Sequence[Item]:
-    """Return the first of the resumes that the file became or repeats, in its order."""
-    return import_ledger.find_items(store, account_id, claim_id, limit=MAX_CHOICES)
-
-
-async def open_resume(page: ModeScreen, read: FileRead) -> None:
-    """Show the resume of the file; ask which, if there are several."""
-    if not read.resumes:
-        tell(page, f"No resume: this file {STATES[read.file.outcome]}.")
-        return
-    item: Item | None = read.resumes[0]
-    if len(read.resumes) > 1:
-        item = await page.app.push_screen_wait(ResumeChooser(page.session.store, read.file))
-    if item is not None:
-        page.follow_link(Target("resumes", read.file.account, opens=item.resume_id))
-
-
 def read_linked(store: Store, *, account: str | None, claim_id: str) -> FileRow:
     """Return the file of this account, or of any. Raises NotFound."""
     return import_history.get_file(store, claim_id, account_id=_account_id(store, account))
@@ -118,105 +96,16 @@ COUNT: Final = "count"
 MAX_REASONS: Final = 6
 """Reasons that a question names one by one."""
 
-VERBS: Final = {RequestKind.RETRY: "Retry", RequestKind.RELEASE: "Release"}
-QUESTIONS: Final = {
-    RequestKind.RETRY: "Retry all failed files?",
-    RequestKind.RELEASE: "Release all held files?",
-}
 CONSEQUENCES: Final = {
     RequestKind.RETRY: "Files that you have not fixed will fail again.",
     RequestKind.RELEASE: "Files that fit the plan are imported now; the rest stay held.",
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """How many files were queued. `start` says how to start an importer; None: one is running."""
-
-    files: int
-    start: str | None
-
-
-async def ask(page: ModeScreen, files: Sequence[FileRow], action: RequestKind) -> Sequence[FileRow]:
-    """Ask for the action, for those of the files that it fits; return them. Raises Failure."""
-    fitting = [file for file in files if why_not(file, action) is None]
-    if not fitting:
-        tell(page, why_not(files[0], action) or "")
-        return []
-    asked = await call(
-        page.session.store, ask_for, session=page.session, files=fitting, action=action
-    )
-    tell_asked(page, asked, action)
-    return fitting
-
-
-async def dismiss(page: ModeScreen, files: Sequence[FileRow]) -> bool:
-    """Ask whether to take the failed ones of the files off the list; return whether. Raises Failure."""
-    failed = [file for file in files if why_not(file, RequestKind.RETRY) is None]
-    if not failed:
-        tell(page, "Only failed files can be dismissed.")
-        return False
-    what = failed[0].name if len(failed) == 1 else counted(len(failed), "failed file")
-    dialog = ConfirmDialog(
-        f"Dismiss {what[-MAX_NAME_CHARS:]}?",
-        [],
-        consequence="It no longer counts as failed, and leaves this list. The file stays where it is.",
-        verb="Dismiss",
-    )
-    if not await page.app.push_screen_wait(dialog):
-        return False
-    await call(page.session.store, import_requests.dismiss_files, failed)
-    tell(page, f"Dismissed {what[-MAX_NAME_CHARS:]}.")
-    return True
-
-
-async def copy(page: ModeScreen, read: FileRead) -> None:
-    """Ask what of the file to copy, and send that to the clipboard."""
-    one = await page.app.push_screen_wait(CopyDialog(page.session.store, copyables(read)))
-    if one is not None:
-        clipboard.send(page, one.text, what=one.what)
-
-
-async def edit_file(page: ModeScreen, read: FileRead) -> Sequence[FileRow]:
-    """Edit the failed file, and ask for a retry if it was changed; return it then. Raises Failure."""
-    refusal = why_not(read.file, RequestKind.RETRY)
-    if refusal is None and read.path is None:
-        refusal = f"The file is not in {folders_of(read.file)[0]} of {read.file.root} any more."
-    if refusal is None and read.path is not None and read.path.suffix in COMPRESSED:
-        refusal = "A compressed file cannot be edited as text."
-    if refusal is not None or read.path is None:
-        tell(page, refusal or "")
-        return []
-    mark = None if read.source is None else read.source.mark
-    try:
-        is_changed = edit(page.app, read.path, None if mark is None else mark.line)
-    except InvalidArgument as error:
-        tell(page, f"{error.message}.", "error")
-        return []
-    finally:
-        # Nobody could undo a deletion in the meantime.
-        page.session.deletions.put_off()
-    if not is_changed:
-        tell(page, "The file was not changed.")
-        return []
-    return await ask(page, [read.file], RequestKind.RETRY)
-
-
 def refused(file: FileRow) -> Mapping[str, str]:
     """Return what would be refused for the file, as labels that hide it."""
     hidden = {action.value: "" for action in RequestKind if why_not(file, action) is not None}
     return hidden | ({"edit_file": ""} if RequestKind.RETRY in hidden else {})
-
-
-def tell_asked(screen: Screen[None], asked: Asked, action: RequestKind) -> None:
-    """Say how many files were queued, and how to start an importer where none is running."""
-    what = f"Queued {counted(asked.files, 'file')} for {action}"
-    if asked.start is None:
-        them = "it" if asked.files == 1 else "them"
-        tell(screen, f"{what}; the importer will process {them} within a second.")
-    else:
-        text = f"{what}, but no importer is running: {asked.start}."
-        tell(screen, text, "warning")
 
 
 def facts(account: str | None, found: Sequence[FileCount]) -> list[Fact]:
@@ -239,48 +128,167 @@ def count_fitting(store: Store, *, account: str | None, action: RequestKind) -> 
 
 def ask_for(
     store: Store, *, session: UiSession, files: Sequence[FileRow], action: RequestKind
-) -> Asked:
-    """Request the action for the files. Raises Conflict if the outcome of one has changed."""
+) -> str | None:
+    """Request the action for the files; return how to start an importer, None if one is running.
+
+    Raises Conflict if the outcome of one has changed.
+    """
     import_requests.request_files(store, files, action)
-    roots = {file.root for file in files}
-    unwatched = [root for root in import_requests.list_unwatched_roots(store) if root in roots]
-    return _asked(store, session, len(files), unwatched)
+    return _how_to_watch(store, session, {file.root for file in files})
 
 
 def ask_for_all(
     store: Store, *, session: UiSession, account: str | None, action: RequestKind
-) -> Asked:
-    """Request the action for all files that it is for, of an account or of all."""
+) -> tuple[int, str | None]:
+    """Request the action for all files that it is for, of an account or of all; count them."""
     files = import_requests.request_all_files(store, action, account_id=_account_id(store, account))
-    return _asked(store, session, files, import_requests.list_unwatched_roots(store))
+    return files, _how_to_watch(store, session)
 
 
 def _account_id(store: Store, account: str | None) -> str | None:
     return None if account is None else accounts.get_account(store, account).id
 
 
-def _asked(store: Store, session: UiSession, files: int, unwatched: Sequence[str | None]) -> Asked:
-    if not unwatched:
-        return Asked(files, None)
-    installation = installation_of(store, session.settings, session.program)
-    return Asked(files, installation.how_to_watch(unwatched[0]))
+def _how_to_watch(
+    store: Store, session: UiSession, roots: Collection[str | None] | None = None
+) -> str | None:
+    for root in import_requests.list_unwatched_roots(store):
+        if roots is None or root in roots:
+            installation = installation_of(store, session.settings, session.program)
+            return installation.how_to_watch(root)
+    return None
 
 
 REFRESH_S: Final = 1.0
 
-FILE_ACTION: Final = "file action"
-"""The group of the workers that read a file to act on it."""
-
 COMPRESSED: Final = (".gz", ".zip")
+
+
+class FileActions(ModeScreen):
+    """What is done with files, in the list and on the page of one."""
+
+    @abstractmethod
+    def chosen_files(self, verb: str) -> Sequence[FileRow]:
+        """Return the files that are acted on; none, and say why, if there are none."""
+
+    @abstractmethod
+    async def find_read(self, verb: str) -> FileRead | None:
+        """Return the file that is acted on, read; None, and say why, if there is none."""
+
+    @abstractmethod
+    def follow_up(self, files: Sequence[FileRow]) -> None:
+        """Show what is asked for these files."""
+
+    @abstractmethod
+    def leave(self) -> None:
+        """Show the list without files that were dismissed."""
+
+    def unmark(self) -> None:
+        """Take all marks away, where there are any."""
+
+    def action_retry(self) -> None:
+        self._ask(RequestKind.RETRY)
+
+    def action_release(self) -> None:
+        self._ask(RequestKind.RELEASE)
+
+    @store_work()
+    async def _ask(self, action: RequestKind) -> None:
+        if files := self.chosen_files(action):
+            asked = await self._ask_for(files, action)
+            self.unmark()
+            self.follow_up(asked)
+
+    async def _ask_for(self, files: Sequence[FileRow], action: RequestKind) -> Sequence[FileRow]:
+        """Ask for the action, for those of the files that it fits; return them."""
+        fitting = [file for file in files if why_not(file, action) is None]
+        if not fitting:
+            tell(self, why_not(files[0], action) or "")
+            return []
+        session = self.session
+        start = await call(session.store, ask_for, session=session, files=fitting, action=action)
+        self.tell_asked(len(fitting), start, action)
+        return fitting
+
+    def tell_asked(self, files: int, start: str | None, action: RequestKind) -> None:
+        """Say how many files were queued, and how to start an importer where none is running."""
+        what = f"Queued {counted(files, 'file')} for {action}"
+        if start is None:
+            them = "it" if files == 1 else "them"
+            tell(self, f"{what}; the importer will process {them} within a second.")
+        else:
+            tell(self, f"{what}, but no importer is running: {start}.", "warning")
+
+    @store_work()
+    async def action_dismiss_files(self) -> None:
+        """Ask whether to take the failed ones of the files off the list."""
+        files = self.chosen_files("dismiss")
+        if not files:
+            return
+        failed = [file for file in files if why_not(file, RequestKind.RETRY) is None]
+        if not failed:
+            tell(self, "Only failed files can be dismissed.")
+            return
+        what = failed[0].name if len(failed) == 1 else counted(len(failed), "failed file")
+        dialog = ConfirmDialog(
+            f"Dismiss {what[-MAX_NAME_CHARS:]}?",
+            [],
+            consequence="It no longer counts as failed, and leaves this list. The file stays where it is.",
+            verb="Dismiss",
+        )
+        if await self.app.push_screen_wait(dialog):
+            await call(self.session.store, import_requests.dismiss_files, failed)
+            tell(self, f"Dismissed {what[-MAX_NAME_CHARS:]}.")
+            self.leave()
+
+    @store_work(exclusive=True)
+    async def action_copy(self) -> None:
+        """Ask what of the file to copy, and send that to the clipboard."""
+        if (read := await self.find_read("copy")) is not None:
+            dialog = CopyDialog(self.session.store, copyables(read))
+            if (one := await self.app.push_screen_wait(dialog)) is not None:
+                clipboard.send(self, one.text, what=one.what)
+
+    @store_work()
+    async def action_edit_file(self) -> None:
+        """Edit the failed file, and ask for a retry if it was changed."""
+        read = await self.find_read("edit")
+        if read is not None and self._edit(read):
+            self.follow_up(await self._ask_for([read.file], RequestKind.RETRY))
+
+    def _edit(self, read: FileRead) -> bool:
+        """Return whether the file was changed; if not, say why."""
+        refusal = why_not(read.file, RequestKind.RETRY)
+        if refusal is None and read.path is None:
+            refusal = f"The file is not in {folders_of(read.file)[0]} of {read.file.root} any more."
+        if refusal is None and read.path is not None and read.path.suffix in COMPRESSED:
+            refusal = "A compressed file cannot be edited as text."
+        if refusal is not None or read.path is None:
+            tell(self, refusal or "")
+            return False
+        mark = None if read.source is None else read.source.mark
+        try:
+            is_changed = edit(self.app, read.path, None if mark is None else mark.line)
+        except InvalidArgument as error:
+            tell(self, f"{error.message}.", "error")
+            return False
+        finally:
+            # Nobody could undo a deletion in the meantime.
+            self.session.deletions.put_off()
+        if not is_changed:
+            tell(self, "The file was not changed.")
+        return is_changed
+
 
 FILE: Final = "file"
 """The group of the workers that read a file in full."""
 
 
-class FileScreen(RowScreen):
-    """A file of the list. `neighbour` moves in that list and gives the file there."""
+class FileScreen(RowScreen[ImportRow], FileActions):
+    """A file of the list."""
 
     MODE = "imports"
+    ROW = "file"
     BINDINGS: ClassVar[list[BindingType]] = bindings(Place.FILE)
     DEFAULT_CSS = """
     FileScreen FileView { layout: horizontal; }
@@ -291,20 +299,12 @@ class FileScreen(RowScreen):
     FileScreen.-narrow FileView > SourceLines { width: 1fr; height: 3fr; }
     """
 
-    def __init__(
-        self,
-        session: UiSession,
-        file: FileRow,
-        neighbour: Callable[[int], FileRow | None],
-        *,
-        is_linked: bool,
-    ) -> None:
-        super().__init__(session, is_linked=is_linked)
+    def __init__(self, listed: "ImportsScreen", file: FileRow, *, is_linked: bool) -> None:
+        super().__init__(listed, is_linked=is_linked)
         self._file = file
         """What is seen, and acted on: the file as the list had it, then as it was read last."""
         self._wanted = file
         """What is to be seen: another file from the key that asks for it until it is read."""
-        self._neighbour = neighbour
         self._view = FileView(can_focus_text=True)
 
     @property
@@ -328,7 +328,7 @@ class FileScreen(RowScreen):
         wanted = self._wanted
         # Asked again, the call that is under way would be for nothing.
         if not is_running(self, FILE, wanted.claim_id):
-            reading = self._show(self._view.reading(wanted))
+            reading: Any = partial(self._show, self._view.reading(wanted))
             self.run_worker(reading, name=wanted.claim_id, group=FILE, exclusive=True)
 
     async def _show(self, reading: Callable[[Store], FileRead]) -> None:
@@ -352,32 +352,23 @@ class FileScreen(RowScreen):
         self.query_one(ErrorLine).clear()
         self._read()
 
-    def action_neighbour(self, rows: int) -> None:
-        """Show the file that many rows further down the list."""
-        found = self._neighbour(rows)
-        if found is None:
-            tell(self, f"{'Last' if rows > 0 else 'First'} file in the list.")
-            return
-        self._wanted = found
+    def show_row(self, row: ImportRow) -> None:
+        self._wanted = row.file
         self._read()
 
     def action_next_pane(self) -> None:
-        """Focus the other part."""
         if not self._view.focus_other():
             tell(self, "The source of imported files is not kept.")
 
-    def action_retry(self) -> None:
-        """Request a retry of the file, if it failed."""
-        self._ask(RequestKind.RETRY)
+    def chosen_files(self, verb: str) -> Sequence[FileRow]:
+        return [self._file] if self._is_wanted_seen() else []
 
-    def action_release(self) -> None:
-        """Request the release of the file, if it is held."""
-        self._ask(RequestKind.RELEASE)
-
-    @store_work()
-    async def _ask(self, action: RequestKind) -> None:
-        if self._is_wanted_seen() and await ask(self, [self._file], action):
+    def follow_up(self, files: Sequence[FileRow]) -> None:
+        if files:
             self._read()
+
+    def leave(self) -> None:
+        self.dismiss()
 
     def _is_wanted_seen(self) -> bool:
         """Return whether the file is the one that is shown; if not, say why."""
@@ -389,47 +380,47 @@ class FileScreen(RowScreen):
             tell(self, "Could not load the next file. Press r to retry.")
         return False
 
-    @work
-    async def action_copy(self) -> None:
-        """Ask what of the file to copy."""
-        if (read := self._seen()) is not None:
-            await copy(self, read)
-
-    @store_work()
-    async def action_dismiss_files(self) -> None:
-        """Take the file off the list, if it failed."""
-        if self._is_wanted_seen() and await dismiss(self, [self._file]):
-            self.dismiss()
-
-    @store_work()
-    async def action_edit_file(self) -> None:
-        """Edit the file, and retry it if it was changed."""
-        if (read := self._seen()) is not None and await edit_file(self, read):
-            self._read()
-
-    @work
-    async def action_open_resume(self) -> None:
-        """Show the resume that the file became; ask which, where it became several."""
-        if (read := self._seen()) is not None:
-            await open_resume(self, read)
-
-    def _seen(self) -> FileRead | None:
-        """Return the file as it is shown; None while another is being read, and say so."""
+    async def find_read(self, verb: str) -> FileRead | None:
         if not self._is_wanted_seen():
             return None
         if self._view.read is None:
             tell(self, "Loading the file…")
         return self._view.read
 
+    @work
+    async def action_open_resume(self) -> None:
+        """Show the resume of the file; ask which, if there are several."""
+        if (read := await self.find_read("open")) is None:
+            return
+        file = read.file
+        if not read.resumes:
+            tell(self, f"No resume: this file {STATES[file.outcome]}.")
+            return
+        item: Item | None = read.resumes[0]
+        if len(read.resumes) > 1:
+            chooser = Chooser(
+                self.session.store,
+                title="Choose resume",
+                columns=ITEM_COLUMNS,
+                key=lambda item: f"{item.item}",
+                read=lambda store: import_ledger.find_items(
+                    store, file.account_id, file.claim_id, limit=MAX_CHOICES
+                ),
+            )
+            item = await self.app.push_screen_wait(chooser)
+        if item is not None:
+            self.follow_link(Target("resumes", file.account, opens=item.resume_id))
+
 
 SHOWN: Final = (None, *ORDER)
 """What can be shown alone, after failed first."""
 
 
-class ImportsScreen(SplitScreen[ImportRow]):
+class ImportsScreen(SplitScreen[ImportRow], FileActions):
     """The files of an account or of all, and a preview of the one at the cursor."""
 
     MODE = "imports"
+    ROW = "file"
     ORDERS = (Order("failed first"), NEWEST_FIRST)
     OF_ALL = "all accounts"
     BINDINGS: ClassVar[list[BindingType]] = bindings(Place.IMPORTS)
@@ -562,73 +553,62 @@ class ImportsScreen(SplitScreen[ImportRow]):
 
     # The preview.
 
-    def read_preview(self, row: ImportRow | None) -> None:
-        if row is None:
-            self.workers.cancel_group(self, FILE)
-            self.view.show_nothing()
-        # Asked again, the call that is under way would be for nothing.
-        elif not is_running(self, FILE, row.file.claim_id):
-            reading = self._show_preview(self.view.reading(row.file))
-            self.run_worker(reading, name=row.file.claim_id, group=FILE, exclusive=True)
+    def reading_preview(self, row: ImportRow) -> Callable[[Store], FileRead]:
+        return self.view.reading(row.file)
 
-    async def _show_preview(self, reading: Callable[[Store], FileRead]) -> None:
-        try:
-            read = await call(self.session.store, reading)
-        except Failure as failure:
-            # While the store is away the list says so, and what was read stays.
-            if not failure.is_passing:
-                self.view.show_failure(failure)
-        else:
-            self.view.show(read)
+    def show_preview(self, read: FileRead) -> None:
+        self.view.show(read)
+
+    def show_line(self, line: Paragraph) -> None:
+        self.view.show_line(line)
+
+    def refresh_preview(self) -> None:
+        row = self.list.current
+        # Asked again, the call that is under way would be for nothing.
+        if row is None or not is_running(self, PREVIEW, self.row_key(row)):
+            super().refresh_preview()
 
     def action_scroll_pane(self, pages: int) -> None:
-        """Scroll the preview."""
         self.view.scroll_text(pages)
 
     # What is done with the file at the cursor, and with many.
 
     @on(PagedList.Chosen)
     def open_file(self, chosen: PagedList.Chosen) -> None:
-        """Show the file on a page of its own."""
         self._open(chosen.row.file)
 
     def _open(self, file: FileRow, *, is_linked: bool = False) -> None:
-        self.app.push_screen(FileScreen(self.session, file, self._neighbour, is_linked=is_linked))
+        self.app.push_screen(FileScreen(self, file, is_linked=is_linked))
 
-    def _neighbour(self, rows: int) -> FileRow | None:
-        row: ImportRow | None = self.neighbour(rows)
-        return None if row is None else row.file
-
-    def action_retry(self) -> None:
-        """Request a retry of the file, if it failed."""
-        self._ask(RequestKind.RETRY)
-
-    def action_release(self) -> None:
-        """Request the release of the file, if it is held."""
-        self._ask(RequestKind.RELEASE)
-
-    @store_work()
-    async def _ask(self, action: RequestKind) -> None:
+    def chosen_files(self, verb: str) -> Sequence[FileRow]:
         rows = self.list.chosen()
         if not rows:
-            tell(self, f"No file to {action}.")
-            return
-        asked = await ask(self, [row.file for row in rows], action)
-        self.list.unmark()
-        self._follow_up(asked)
+            tell(self, f"No file to {verb}.")
+        return [row.file for row in rows]
 
-    def _follow_up(self, asked: Sequence[FileRow]) -> None:
-        for file in asked[: MAX_FOLLOWED - len(self._followed)]:
+    async def find_read(self, verb: str) -> FileRead | None:
+        if (row := self.current_row(verb)) is None:
+            return None
+        read = await call(self.session.store, self.view.reading(row.file))
+        return read if self.is_active else None
+
+    def follow_up(self, files: Sequence[FileRow]) -> None:
+        for file in files[: MAX_FOLLOWED - len(self._followed)]:
             self._followed[file.claim_id] = file
-        if asked:
+        if files:
             self.list.refresh_rows(anew=True)
 
+    def leave(self) -> None:
+        self.unmark()
+        self.reload()
+
+    def unmark(self) -> None:
+        self.list.unmark()
+
     def action_retry_all(self) -> None:
-        """Ask whether to retry all failed files."""
         self._count(RequestKind.RETRY)
 
     def action_release_all(self) -> None:
-        """Ask whether to release all held files."""
         self._count(RequestKind.RELEASE)
 
     @store_work(group=COUNT, exclusive=True)
@@ -642,10 +622,10 @@ class ImportsScreen(SplitScreen[ImportRow]):
             tell(self, f"No {import_requests.FITS[action]} files{where}: nothing to {action}.")
             return
         dialog = ConfirmDialog(
-            QUESTIONS[action],
+            f"{action.capitalize()} all {import_requests.FITS[action]} files?",
             facts(account, found),
             consequence=CONSEQUENCES[action],
-            verb=VERBS[action],
+            verb=action.capitalize(),
         )
         if await self.app.push_screen_wait(dialog):
             self._ask_all(account, action)
@@ -654,39 +634,8 @@ class ImportsScreen(SplitScreen[ImportRow]):
     async def _ask_all(self, account: str | None, action: RequestKind) -> None:
         tell(self, "Queuing…")  # many files take a while
         session = self.session
-        asked = await call(
+        files, start = await call(
             session.store, ask_for_all, session=session, account=account, action=action
         )
-        tell_asked(self, asked, action)
+        self.tell_asked(files, start, action)
         self.refresh_rows()
-
-    @store_work(group=FILE_ACTION, exclusive=True)
-    async def action_copy(self) -> None:
-        """Ask what of the file to copy."""
-        if (read := await self._read_current("copy")) is not None:
-            await copy(self, read)
-
-    @store_work()
-    async def action_dismiss_files(self) -> None:
-        """Take the marked files, or this one, off the list, as far as they failed."""
-        rows = self.list.chosen()
-        if not rows:
-            tell(self, "No file to dismiss.")
-        elif await dismiss(self, [row.file for row in rows]):
-            self.list.unmark()
-            self.reload()
-
-    @store_work()
-    async def action_edit_file(self) -> None:
-        """Edit the file at the cursor, and retry it if it was changed."""
-        if (read := await self._read_current("edit")) is not None:
-            self._follow_up(await edit_file(self, read))
-
-    async def _read_current(self, verb: str) -> FileRead | None:
-        """Return the file at the cursor as it is now; None, and say so, if there is none."""
-        row = self.list.current
-        if row is None:
-            tell(self, f"No file to {verb}.")
-            return None
-        read = await call(self.session.store, self.view.reading(row.file))
-        return read if self.is_active else None

@@ -11,7 +11,7 @@ from textual.containers import Vertical
 from textual.widget import Widget
 
 from resumes import durations
-from resumes.clock import Clock, later, system_clock
+from resumes.clock import Clock, later
 from resumes.store.api_keys import FORM, MAX_GRACE
 from tui.screens.dialogs import Dialog, Fact, fact_notes
 from tui.text import minute, safe, tell
@@ -72,27 +72,25 @@ class SpanField(Vertical):
         super().__init__()
         self._label = label
         self._understand = understand
-        self._preset = preset
+        self.line = SafeInput(max_length=MAX_CHARS)
+        self.line.value = preset
+        self.line.placeholder = "such as 7d or 12h"
 
     def compose(self) -> ComposeResult:
-        line = SafeInput(max_length=MAX_CHARS)
-        line.value = self._preset
-        line.placeholder = "such as 7d or 12h"
-        yield LabelledField(self._label, line)
+        yield LabelledField(self._label, self.line)
         yield Note(safe(self.understood.words), id="understood")
 
     @property
     def understood(self) -> Understood:
         """What is typed now."""
-        lines = self.query(SafeInput)
-        return self._understand(lines.first().value.strip() if lines else self._preset)
+        return self._understand(self.line.value.strip())
 
     def check(self) -> bool:
         """Return whether it can be used; if not, say why, and focus it."""
         understood = self.understood
         if not understood.is_usable:
             tell(self, understood.words, "warning")
-            self.query_one(SafeInput).focus()
+            self.line.focus()
         return understood.is_usable
 
     @on(SafeInput.Changed)
@@ -106,50 +104,85 @@ MAX_NAME_CHARS = 100
 
 @dataclass(frozen=True, slots=True)
 class KeyWish:
-    """A key for this account, of this name. `lifetime` None never expires."""
+    """A key for this account, of this name. `lifetime` None never expires.
+
+    `secret` is the key itself, of one that was made elsewhere.
+    """
 
     account: str
     name: str
     lifetime: timedelta | None = None
+    secret: str = field(default="", repr=False)
 
 
-class NameLine(SafeInput):
-    """What the key is for."""
-
-    def __init__(self) -> None:
-        super().__init__(max_length=MAX_NAME_CHARS)
-
-
-class CreateKeyDialog(Dialog[KeyWish]):
+class KeyForm(Dialog[KeyWish]):
     """Gives what is wished for, None if it was canceled."""
+
+    def __init__(self, title: str, accounts: Sequence[str], preset: str) -> None:
+        super().__init__(title)
+        self.account = Choices(accounts, preset)
+        self.name_line = SafeInput(max_length=MAX_NAME_CHARS)
+
+    def fields(self) -> Iterable[Widget]:
+        yield LabelledField("Account", self.account)
+        yield LabelledField("Name", self.name_line)
+
+
+class CreateKeyDialog(KeyForm):
+    """A form for a key that is to be made."""
 
     VERB = "Create"
 
-    def __init__(self, accounts: Sequence[str], preset: str, clock: Clock = system_clock) -> None:
-        super().__init__("New key")
-        self._accounts = accounts
-        self._preset = preset
-        self._clock = clock
+    def __init__(self, accounts: Sequence[str], preset: str, clock: Clock) -> None:
+        super().__init__("New key", accounts, preset)
+        self._expiry = SpanField("Expires", lambda text: understand_expiry(text, clock()))
 
     def fields(self) -> Iterable[Widget]:
-        yield LabelledField("Account", Choices(self._accounts, self._preset))
-        yield LabelledField("Name", NameLine())
-        yield SpanField(
-            "Expires",
-            lambda text: understand_expiry(text, self._clock()),
-        )
+        yield from super().fields()
+        yield self._expiry
 
     def on_mount(self) -> None:
-        self.query_one(NameLine).focus()
+        self.name_line.focus()
 
     def is_ready(self) -> bool:
-        return self.query_one(SpanField).check()
+        return self._expiry.check()
 
     def submit(self) -> None:
-        expiry = self.query_one(SpanField)
-        account = self.query_one(Choices).chosen
-        name = self.query_one(NameLine).value.strip()
-        self.dismiss(KeyWish(account, name, expiry.understood.span))
+        name, lifetime = self.name_line.value.strip(), self._expiry.understood.span
+        self.dismiss(KeyWish(self.account.chosen, name, lifetime))
+
+
+MAX_SECRET_CHARS: Final = 200
+NOT_A_KEY: Final = "! Not a valid key: expected enh_live_ followed by 64 letters or digits."
+
+
+class RegisterKeyDialog(KeyForm):
+    """A form for a key that was made elsewhere, of which dots are shown."""
+
+    VERB = "Import"
+
+    def __init__(self, accounts: Sequence[str], preset: str) -> None:
+        super().__init__("Import a key", accounts, preset)
+        self._secret = SafeInput(max_length=MAX_SECRET_CHARS)
+        self._secret.password = True
+
+    def fields(self) -> Iterable[Widget]:
+        yield from super().fields()
+        yield LabelledField("Key (hidden)", self._secret)
+
+    def on_mount(self) -> None:
+        self._secret.focus()
+
+    def is_ready(self) -> bool:
+        is_ready = FORM.fullmatch(self._secret.value.strip()) is not None
+        if not is_ready:
+            tell(self, NOT_A_KEY, "warning")
+            self._secret.focus()
+        return is_ready
+
+    def submit(self) -> None:
+        name, secret = self.name_line.value.strip(), self._secret.value.strip()
+        self.dismiss(KeyWish(self.account.chosen, name, secret=secret))
 
 
 PRESET = "24h"
@@ -160,77 +193,22 @@ class RotateDialog(Dialog[timedelta]):
 
     VERB = "Rotate"
 
-    def __init__(self, facts: Sequence[Fact], clock: Clock = system_clock) -> None:
+    def __init__(self, facts: Sequence[Fact], clock: Clock) -> None:
         super().__init__("Rotate this key?")
         self._facts = facts
-        self._clock = clock
+        self._grace = SpanField(
+            "Grace period", lambda text: understand_grace(text, clock()), preset=PRESET
+        )
 
     def fields(self) -> Iterable[Widget]:
         yield from fact_notes(self._facts)
-        yield SpanField(
-            "Grace period",
-            lambda text: understand_grace(text, self._clock()),
-            preset=PRESET,
-        )
+        yield self._grace
 
     def on_mount(self) -> None:
-        self.query_one(SafeInput).focus()
+        self._grace.line.focus()
 
     def is_ready(self) -> bool:
-        return self.query_one(SpanField).check()
+        return self._grace.check()
 
     def submit(self) -> None:
-        self.dismiss(self.query_one(SpanField).understood.span)
-
-
-MAX_SECRET_CHARS: Final = 200
-NOT_A_KEY: Final = "! Not a valid key: expected enh_live_ followed by 64 letters or digits."
-
-
-@dataclass(frozen=True, slots=True)
-class Foreign:
-    """A key from elsewhere, for this account."""
-
-    account: str
-    name: str
-    secret: str = field(repr=False)
-
-
-class SecretLine(SafeInput):
-    """The key itself, of which dots are shown."""
-
-    def __init__(self) -> None:
-        super().__init__(max_length=MAX_SECRET_CHARS)
-        self.password = True
-
-
-class RegisterKeyDialog(Dialog[Foreign]):
-    """Gives a key to register, None if it was canceled."""
-
-    VERB = "Import"
-
-    def __init__(self, accounts: Sequence[str], preset: str) -> None:
-        super().__init__("Import a key")
-        self._accounts = accounts
-        self._preset = preset
-
-    def fields(self) -> Iterable[Widget]:
-        yield LabelledField("Account", Choices(self._accounts, self._preset))
-        yield LabelledField("Name", NameLine())
-        yield LabelledField("Key (hidden)", SecretLine())
-
-    def on_mount(self) -> None:
-        self.query_one(SecretLine).focus()
-
-    def is_ready(self) -> bool:
-        line = self.query_one(SecretLine)
-        is_ready = FORM.fullmatch(line.value.strip()) is not None
-        if not is_ready:
-            tell(self, NOT_A_KEY, "warning")
-            line.focus()
-        return is_ready
-
-    def submit(self) -> None:
-        secret = self.query_one(SecretLine).value.strip()
-        name = self.query_one(NameLine).value.strip()
-        self.dismiss(Foreign(self.query_one(Choices).chosen, name, secret))
+        self.dismiss(self._grace.understood.span)

@@ -1,10 +1,9 @@
 """The API keys screen: the list, a new key shown once, revoking."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from functools import partial
 from operator import attrgetter
-from types import MappingProxyType
 from typing import ClassVar, Final
 
 from textual import on
@@ -14,23 +13,21 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.screen import ModalScreen
 
-from resumes import clock
-from resumes.clock import Clock, later
+from resumes.clock import later
 from resumes.errors import Conflict
 from resumes.store import accounts, api_keys
 from resumes.store.api_keys import KeyInfo, KeyState, NewKey
 from resumes.store.store import Store
-from resumes.text import counted
 from tui import clipboard
 from tui.keys import Place, Target, bindings, shown_key
 from tui.screens.base import ListScreen, Order, PageRead
 from tui.screens.dialogs import ConfirmDialog, Fact, FactsDialog, no_accounts
-from tui.screens.key_forms import CreateKeyDialog, Foreign, KeyWish, RegisterKeyDialog, RotateDialog
+from tui.screens.key_forms import CreateKeyDialog, KeyForm, KeyWish, RegisterKeyDialog, RotateDialog
 from tui.store_calls import Failure, call, store_work
-from tui.text import AGE_CELLS, NONE, age, ago, day, minute, safe, tell
+from tui.text import NONE, ago, day, minute, safe, tell
 from tui.widgets.bars import KeyLine, Note
 from tui.widgets.forms import TextButton
-from tui.widgets.paged_list import ListColumn, PagedList, text_cell
+from tui.widgets.paged_list import ListColumn, PagedList, age_column, text_cell
 
 WHAT_TO_DO = (
     "Copy it now. It will not be shown again and cannot be recovered. Press {copy} to copy (needs "
@@ -51,8 +48,8 @@ class NewKeyScreen(ModalScreen[None]):
         account: str,
         new: NewKey,
         *,
-        remark: str = "",
-        keymap: Mapping[str, str] = MappingProxyType({}),
+        remark: str,
+        keymap: Mapping[str, str],
     ) -> None:
         super().__init__()
         self._copy_key = shown_key("new_key.copy", keymap)
@@ -116,23 +113,6 @@ def _ends(key: KeyInfo) -> str:
     return "expires" if key.replaced_by is None else "rotated, ends"
 
 
-def columns(clock: Clock) -> Sequence[ListColumn[KeyInfo]]:
-    """Return the columns of the list of keys. `clock` says what `ago` counts from."""
-    return (
-        ListColumn("STATE", STATE_CELLS, lambda key: state_cell(key, clock())),
-        ListColumn("NAME", 0, lambda key: text_cell(key.name or None, "bold"), at_most=40),
-        ListColumn("ACCOUNT", 0, lambda key: text_cell(key.account)),
-        ListColumn("ID", 16, lambda key: text_cell(key.id, "dim")),
-        ListColumn("KEY", 13, lambda key: text_cell(key.masked, "dim"), 100),
-        ListColumn("USED", AGE_CELLS, lambda key: _age(key.last_used_at, clock()), is_right=True),
-        ListColumn("CREATED", 7, lambda key: _age(key.created_at, clock()), 110, is_right=True),
-    )
-
-
-def _age(instant: str | None, now_us: int) -> Content:
-    return safe("never" if instant is None else age(instant, now_us), "dim")
-
-
 def state_cell(key: KeyInfo, now_us: int) -> Content:
     """Return the state after a sign, so that it is readable without color."""
     if key.state is not KeyState.ACTIVE:
@@ -149,30 +129,11 @@ def _short(instant: str, now_us: int) -> str:
     return minute(instant)[5:] if instant < later(now_us, FAR) else day(instant)
 
 
-def facts(key: KeyInfo, now_us: int) -> list[Fact]:
-    """Return everything that is known of the key; times are UTC."""
-    used = ago(key.last_used_at, now_us)
-    if key.last_used_at is not None:
-        used = f"{minute(key.last_used_at)} ({used})"
-    return [
-        ("Key", f"{key.masked}  ({key.id})"),
-        ("Account", key.account),
-        ("Name", key.name or NONE),
-        ("State", state_words(key)),
-        ("Created", f"{minute(key.created_at)}, shown {minute(key.shown_at)}"),
-        ("Last used", used),
-        ("Expires", minute(key.expires_at)),
-        ("Revoked", minute(key.revoked_at)),
-    ]
-
-
 def revoke(store: Store, key: KeyInfo) -> None:
     """Revoke the key. Raises NotFound, and Conflict if it is already revoked."""
     found = api_keys.get_key(store, key.id)
     if found.state is KeyState.REVOKED and found.revoked_at is not None:
-        raise Conflict(
-            f'"{label(key)}" was already revoked at {clock.minute(found.revoked_at)} UTC'
-        )
+        raise Conflict(f'"{label(key)}" was already revoked at {minute(found.revoked_at)} UTC')
     api_keys.revoke_key(store, key.id)
 
 
@@ -181,11 +142,8 @@ def fate(old: KeyInfo, grace: timedelta, now_us: int) -> str:
     if not grace:
         return f"The old key {old.id} no longer works."
     ends = min(later(now_us, grace), old.expires_at or "9")
-    return f"The old key {old.id} expires {clock.minute(ends)} UTC."
+    return f"The old key {old.id} expires {minute(ends)} UTC."
 
-
-ASKING: Final = "asking"
-"""The group of the workers that read what a dialog asks about."""
 
 NO_KEYS = safe("No keys yet.")
 
@@ -201,16 +159,26 @@ class KeysScreen(ListScreen[KeyInfo]):
     """The keys that there are, never a key itself: those are shown once, when they are made."""
 
     MODE = "keys"
+    ROW = "key"
     OF_ALL = "all accounts"
     ORDERS = (
-        Order("by account"),
+        Order(""),  # by account
         Order("newest first", attrgetter("created_at"), is_descending=True),
         Order("last used first", lambda key: key.last_used_at or "", is_descending=True),
     )
     BINDINGS: ClassVar[list[BindingType]] = bindings(Place.KEYS)
 
     def columns(self) -> Sequence[ListColumn[KeyInfo]]:
-        return columns(self.session.store.clock)
+        clock = self.session.store.clock
+        return (
+            ListColumn("STATE", STATE_CELLS, lambda key: state_cell(key, clock())),
+            ListColumn("NAME", 0, lambda key: text_cell(key.name or None, "bold"), at_most=40),
+            ListColumn("ACCOUNT", 0, lambda key: text_cell(key.account)),
+            ListColumn("ID", 16, lambda key: text_cell(key.id, "dim")),
+            ListColumn("KEY", 13, lambda key: text_cell(key.masked, "dim"), 100),
+            age_column("USED", attrgetter("last_used_at"), clock, none="never"),
+            age_column("CREATED", attrgetter("created_at"), clock, 110),
+        )
 
     def labels(self) -> Mapping[str, str]:
         key = self.list.current
@@ -237,19 +205,12 @@ class KeysScreen(ListScreen[KeyInfo]):
         else:
             self.list.say_when_empty(NO_KEYS, safe(f"Press {self.create_key} to create one."))
 
-    def heading(self) -> Iterable[Content]:
-        yield safe(counted(self.list.pages.count, "key"))
-        if self.order is not self.ORDERS[0]:
-            yield safe(self.order.label)
-
     @on(PagedList.Chosen)
     def show_key(self, chosen: PagedList.Chosen) -> None:
-        """Show what is known of the key."""
         remark = "The full key was shown only at creation."
         self.app.push_screen(FactsDialog("Key details", self.facts(chosen.row), remark=remark))
 
     def action_open_account(self) -> None:
-        """Show the account of the key at the cursor."""
         key = self.list.current
         if key is None:
             tell(self, "No key, and so no account.")
@@ -262,19 +223,28 @@ class KeysScreen(ListScreen[KeyInfo]):
         return shown_key("keys.create", self.session.keymap)
 
     def facts(self, key: KeyInfo) -> list[Fact]:
-        """Return everything that is known of the key, now."""
-        return facts(key, self.session.store.clock())
+        """Return everything that is known of the key; times are UTC."""
+        used = ago(key.last_used_at, self.session.store.clock())
+        if key.last_used_at is not None:
+            used = f"{minute(key.last_used_at)} ({used})"
+        return [
+            ("Key", f"{key.masked}  ({key.id})"),
+            ("Account", key.account),
+            ("Name", key.name or NONE),
+            ("State", state_words(key)),
+            ("Created", f"{minute(key.created_at)}, shown {minute(key.shown_at)}"),
+            ("Last used", used),
+            ("Expires", minute(key.expires_at)),
+            ("Revoked", minute(key.revoked_at)),
+        ]
 
     # A key that is made, here or elsewhere.
 
-    @store_work(group=ASKING, exclusive=True)
+    @store_work(exclusive=True)
     async def action_create_key(self) -> None:
         """Open the form for a new key, once it is known which accounts there are."""
-        if (known := await self._read_accounts()) is None:
-            return
-        clock = self.session.store.clock
-        wish = await self.app.push_screen_wait(CreateKeyDialog(*known, clock))
-        if wish is not None:
+        form = partial(CreateKeyDialog, clock=self.session.store.clock)
+        if (wish := await self._ask_for(form)) is not None:
             self._create(wish)
 
     @store_work()
@@ -288,28 +258,25 @@ class KeysScreen(ListScreen[KeyInfo]):
         )
         await self._show_once(wish.account, new)
 
-    @store_work(group=ASKING, exclusive=True)
+    @store_work(exclusive=True)
     async def action_import_key(self) -> None:
         """Open the form for a key that was made elsewhere, once the accounts are known."""
-        if (known := await self._read_accounts()) is None:
-            return
-        foreign = await self.app.push_screen_wait(RegisterKeyDialog(*known))
-        if foreign is not None:
-            self._register(foreign)
+        if (wish := await self._ask_for(RegisterKeyDialog)) is not None:
+            self._register(wish)
 
     @store_work()
-    async def _register(self, foreign: Foreign) -> None:
+    async def _register(self, wish: KeyWish) -> None:
         key_id = await call(
             self.session.store,
             api_keys.import_key,
-            foreign.account,
-            foreign.secret,
-            name=foreign.name,
+            wish.account,
+            wish.secret,
+            name=wish.name,
         )
         self._changed(f"Imported {key_id}.", key_id)
 
-    async def _read_accounts(self) -> tuple[list[str], str] | None:
-        """Return the names, and which to begin with; None when no key can be made now."""
+    async def _ask_for(self, form: Callable[[list[str], str], KeyForm]) -> KeyWish | None:
+        """Return what is wished for; None if it was canceled, or no key can be made now."""
         known = await call(self.session.store, accounts.list_accounts)
         # Reading may take a while; the reader may be elsewhere by now.
         if not self.is_active:
@@ -320,7 +287,7 @@ class KeysScreen(ListScreen[KeyInfo]):
             tell(self, f"No accounts yet. Create one with `{line}`.")
             return None
         preset = self.account or self.session.accounts.get("resumes")
-        return names, preset if preset in names else names[0]
+        return await self.app.push_screen_wait(form(names, preset if preset in names else names[0]))
 
     async def _show_once(self, account: str, new: NewKey, remark: str = "") -> None:
         self.reload(row=new.id)
@@ -334,9 +301,7 @@ class KeysScreen(ListScreen[KeyInfo]):
     @store_work()
     async def action_rotate_key(self) -> None:
         """Rotate the key at the cursor, after asking how long the old one stays valid."""
-        key = self.list.current
-        if key is None:
-            tell(self, "No key to rotate.")
+        if (key := self.current_row("rotate")) is None:
             return
         if key.state is not KeyState.ACTIVE:
             words = f"{label(key)} is {key.state}. Press {self.create_key} to create a new key."
@@ -352,9 +317,7 @@ class KeysScreen(ListScreen[KeyInfo]):
     @store_work()
     async def action_revoke_key(self) -> None:
         """Revoke the key at the cursor, whose name has to be typed."""
-        key = self.list.current
-        if key is None:
-            tell(self, "No key to revoke.")
+        if (key := self.current_row("revoke")) is None:
             return
         if key.state is KeyState.REVOKED:
             tell(self, f"{label(key)} is already revoked.", "warning")

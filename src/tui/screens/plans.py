@@ -1,7 +1,6 @@
 """The plans screen: the list, the form for a plan's limits, the review before they are saved."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from operator import attrgetter
 from typing import ClassVar, Final
 
@@ -14,12 +13,15 @@ from resumes.errors import Conflict, InvalidArgument
 from resumes.store import plans
 from resumes.store.accounts import check_name
 from resumes.store.plans import (
-    MAX_REQUESTS,
     AffectedAccounts,
     PlanChange,
     PlanImpact,
     PlanInfo,
     Requests,
+    maximum_text,
+    parse_maximum,
+    parse_rate,
+    rate_text,
 )
 from resumes.store.store import Store
 from resumes.text import counted
@@ -33,12 +35,6 @@ from tui.widgets.bars import Note
 from tui.widgets.forms import Choices, LabelledField, SafeInput
 from tui.widgets.paged_list import ListColumn, PagedList, text_cell
 
-UNLIMITED: Final = "unlimited"
-DEFAULT: Final = "default"
-"""The word for a rate from the settings."""
-
-MAX_DIGITS: Final = 18
-
 WINDOWS: Final = {
     Requests.PER_MINUTE: "Per minute",
     Requests.PER_HOUR: "Per hour",
@@ -46,53 +42,9 @@ WINDOWS: Final = {
 }
 
 
-def maximum_text(maximum: int | None) -> str:
-    """Return how many resumes an account may hold, in words that `parse_maximum` takes."""
-    return UNLIMITED if maximum is None else f"{maximum:,}"
-
-
-def rate_text(rate: int | None) -> str:
-    """Return how many requests a key may make, in words that `parse_rate` takes."""
-    if rate is None:
-        return DEFAULT
-    return f"{rate:,}" if rate else UNLIMITED
-
-
 def listing_text(is_allowed: bool) -> str:
     """Return `yes` if the API lists and returns resumes, otherwise `no`."""
     return "yes" if is_allowed else "no"
-
-
-def parse_maximum(text: str) -> int | None:
-    """Return a number of resumes; None for unlimited. Raises InvalidArgument."""
-    if text.strip() == UNLIMITED:
-        return None
-    number = _number(text)
-    if number is None:
-        raise InvalidArgument(f'Resumes: "{text}" is neither a number nor {UNLIMITED}')
-    return number
-
-
-def parse_rate(text: str, window: Requests) -> int | None:
-    """Return a number of requests; None for default, 0 for unlimited. Raises InvalidArgument."""
-    words = {DEFAULT: None, UNLIMITED: 0}
-    if text.strip() in words:
-        return words[text.strip()]
-    number = _number(text)
-    if not number or number > MAX_REQUESTS:
-        raise InvalidArgument(
-            f'{WINDOWS[window]}: "{text}" is neither a number from 1 to {MAX_REQUESTS:,}, '
-            f"{UNLIMITED} nor {DEFAULT}"
-        )
-    return number
-
-
-def _number(text: str) -> int | None:
-    """Return the number, typed with or without commas; None for anything else."""
-    digits = text.strip().replace(",", "")
-    if digits.isascii() and digits.isdigit() and len(digits) <= MAX_DIGITS:
-        return int(digits)
-    return None
 
 
 def facts(plan: PlanInfo) -> Iterator[Fact]:
@@ -112,51 +64,34 @@ def differences(old: PlanInfo, new: PlanInfo) -> list[Fact]:
     ]
 
 
-def allowance(plan: PlanInfo) -> str:
-    """Return the plan in short: `50 resumes, no API listing`."""
-    most = plan.max_resumes
-    number = "unlimited resumes" if most is None else counted(most, "resume")
-    return f"{number}, {'with' if plan.api_listing else 'no'} API listing"
-
-
-NOBODY = "none"
 MAX_NAMES_CHARS: Final = 200
 """Length of listed names, so that everything fits on a screen of 24 lines."""
 
 
-class ReviewDialog(ConfirmDialog):
-    """Gives whether to save the plan, which was `old` and is to be `new`."""
-
-    def __init__(self, old: PlanInfo, new: PlanInfo, effects: PlanImpact) -> None:
-        super().__init__(
-            f"Change plan {old.name} for {counted(old.accounts, 'account')}?",
-            [*differences(old, new), *effect_facts(effects, new)],
-            consequence=consequence(effects),
-            verb="Save",
-        )
+def review(old: PlanInfo, new: PlanInfo, effects: PlanImpact) -> ConfirmDialog:
+    """Return the question whether to save the plan, which was `old` and is to be `new`."""
+    return ConfirmDialog(
+        f"Change plan {old.name} for {counted(old.accounts, 'account')}?",
+        [*differences(old, new), *effect_facts(effects, new)],
+        consequence=consequence(effects),
+        verb="Save",
+    )
 
 
 def effect_facts(effects: PlanImpact, new: PlanInfo) -> Iterator[Fact]:
     """Yield which accounts would be over the limit, and which would lose listing."""
     if new.max_resumes is not None:
-        yield "Over limit", named(effects.over)
+        yield (
+            "Over limit",
+            affected(effects.over, MAX_NAMES_CHARS) if effects.over.count else "none",
+        )
     if effects.unlisted.count:
-        yield "No listing", named(effects.unlisted, MAX_NAMES_CHARS // 2)
+        yield "No listing", affected(effects.unlisted, MAX_NAMES_CHARS // 2)
 
 
-def named(affected: AffectedAccounts, most_chars: int = MAX_NAMES_CHARS) -> str:
-    """Return `12 accounts: ana (812), zoe (60) and 10 more`; at least one is named."""
-    if not affected.count:
-        return NOBODY
-    names: list[str] = []
-    for name, holds in affected.fullest:
-        one = f"{name} ({holds:,})"
-        if names and sum(map(len, names)) + len(one) > most_chars:
-            break
-        names.append(one)
-    rest = affected.count - len(names)
-    more = f" and {rest:,} more" if rest else ""
-    return f"{counted(affected.count, 'account')}: {', '.join(names)}{more}"
+def affected(accounts: AffectedAccounts, max_chars: int) -> str:
+    """Return `12 accounts: ana (812), zoe (60) and 10 more`."""
+    return f"{counted(accounts.count, 'account')}: {accounts.named(max_chars)}"
 
 
 def consequence(effects: PlanImpact) -> str:
@@ -166,35 +101,6 @@ def consequence(effects: PlanImpact) -> str:
     return (
         "Takes effect immediately. Nothing is deleted: accounts over the limit keep their resumes "
         "but cannot add more."
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class Saved:
-    """The plan as it is now. `conflict` says why nothing was saved; empty: it was."""
-
-    plan: PlanInfo | None
-    conflict: str = ""
-
-
-def save(store: Store, change: PlanChange) -> Saved:
-    """Save the change, or leave the plan as someone else saved it. Raises InvalidArgument."""
-    try:
-        plans.set_plan_limits(store, change)
-    except Conflict as error:
-        return Saved(plans.find_plan(store, change.name), error.message)
-    return Saved(plans.get_plan(store, change.name))
-
-
-def change_to(new: PlanInfo, *, shown: PlanInfo | None) -> PlanChange:
-    """Return the change from the plan shown to `new`; None: the plan must not exist yet."""
-    return PlanChange(
-        new.name,
-        new.max_resumes,
-        new.api_listing,
-        dict(zip(Requests, new.rates, strict=True)),
-        expected=shown,
-        is_new=shown is None,
     )
 
 
@@ -220,7 +126,6 @@ class PlanForm(Dialog[PlanInfo]):
         super().__init__("New plan" if shown is None else f"Plan {shown.name}")
         self._store = session.store
         self._shown = shown
-        self._is_saving = False
         self._name_line = SafeInput(max_length=MAX_CHARS)
         self._maximum = SafeInput(max_length=MAX_CHARS)
         self._listing = Choices(["no", "yes"], listing_text((shown or BLANK).api_listing))
@@ -252,80 +157,80 @@ class PlanForm(Dialog[PlanInfo]):
         """Show what is wrong with what was typed so far."""
         self.is_ready()
         if self._shown is None and not self._name_line.value:
-            self._tell_problem("")
+            self.show_problem("")
 
     def is_ready(self) -> bool:
         try:
             self._wished()
         except InvalidArgument as error:
-            self._tell_problem(error.message)
+            self.show_problem(error.message)
             return False
-        self._tell_problem("")
+        self.show_problem("")
         return True
 
     def _wished(self) -> PlanInfo:
         """Return the plan in the form. Raises InvalidArgument."""
         shown = self._shown
-        rates = (parse_rate(line.value, window) for window, line in self._rates.items())
         return PlanInfo(
             check_name(self._name_line.value.strip(), "plan") if shown is None else shown.name,
-            parse_maximum(self._maximum.value),
+            self._parsed("Resumes", self._maximum, parse_maximum),
             self._listing.chosen == "yes",
             0 if shown is None else shown.accounts,
-            *rates,
+            *(self._parsed(WINDOWS[one], line, parse_rate) for one, line in self._rates.items()),
         )
 
+    @staticmethod
+    def _parsed(label: str, line: SafeInput, parse: Callable[[str], int | None]) -> int | None:
+        try:
+            return parse(line.value)
+        except InvalidArgument as error:
+            raise InvalidArgument(f"{label}: {error.message}") from error
+
     def submit(self) -> None:
-        """Review and save the plan."""
-        if not self._is_saving:
-            self._save(self._wished())
+        self._save(self._wished())
 
     @store_work(exclusive=True)
     async def _save(self, new: PlanInfo) -> None:
         """Save the plan, after the effects on accounts were reviewed."""
         shown = self._shown
-        change = change_to(new, shown=shown)
+        change = PlanChange(
+            new.name,
+            new.max_resumes,
+            new.api_listing,
+            dict(zip(Requests, new.rates, strict=True)),
+            expected=shown,
+            is_new=shown is None,
+        )
         if shown is not None:
             if not differences(shown, new):
-                self._tell_problem("No changes to save.")
+                self.show_problem("No changes to save.")
                 return
             effects = await call(self._store, plans.preview_change, change=change)
-            if not await self.app.push_screen_wait(ReviewDialog(shown, new, effects)):
+            if not await self.app.push_screen_wait(review(shown, new, effects)):
                 return
-        self._is_saving = True
-        saved = await call(self._store, save, change)
-        self._is_saving = False
-        if not saved.conflict:
-            self.dismiss(saved.plan)
-        elif shown is None or saved.plan is None:
-            self._tell_problem(f"{saved.conflict}. Nothing was saved.")
+        self.is_saving = True
+        try:
+            await call(self._store, plans.set_plan_limits, change)
+        except Failure as failure:
+            if shown is None or not isinstance(failure.__cause__, Conflict):
+                raise
+            now = await call(self._store, plans.get_plan, new.name)
+            self._take_over(shown, now, failure.message)
         else:
-            self._take_over(shown, saved.plan, saved.conflict)
+            self.dismiss(await call(self._store, plans.get_plan, new.name))
 
     def _take_over(self, shown: PlanInfo, plan: PlanInfo, conflict: str) -> None:
         """Show the plan as someone else saved it."""
         others = ", ".join(f"{what} {how}" for what, how in differences(shown, plan))
-        self._shown = plan
+        self._shown, self.is_saving = plan, False
         # Whoever sets a line is told that it changed, and would take the problem away.
         with self.prevent(SafeInput.Changed):
             self._fill(plan)
         self._maximum.focus()
-        self._tell_problem(f"{conflict}: {others}. Nothing was saved. The current plan is shown.")
+        self.show_problem(f"{conflict}: {others}. Nothing was saved. The current plan is shown.")
 
-    def show_failure(self, failure: Failure) -> None:
-        """Say under the form why nothing was saved."""
-        self._is_saving = False
-        self._tell_problem(f"{failure.message}. Your input was kept. Press enter to retry.")
-
-    def _tell_problem(self, problem: str) -> None:
+    def show_problem(self, problem: str) -> None:
         self.query_one("#problem", Note).update(safe(f"! {problem}" if problem else ""))
-
-    def action_cancel(self) -> None:
-        """Close the form, unless it is being saved."""
-        if self._is_saving:
-            tell(self, "Saving…")
-        else:
-            self.dismiss(None)
 
 
 def rate_column(heading: str, rate: Callable[[PlanInfo], int | None]) -> ListColumn[PlanInfo]:
@@ -348,8 +253,9 @@ class PlansScreen(ListScreen[PlanInfo]):
     """What each plan allows, and how many accounts are on it."""
 
     MODE = "plans"
+    ROW = "plan"
     ORDERS = (
-        Order("smallest first"),
+        Order(""),  # the smallest first
         Order("by name", attrgetter("name")),
         Order("most accounts first", lambda plan: (-plan.accounts, plan.name)),
     )
@@ -376,9 +282,7 @@ class PlansScreen(ListScreen[PlanInfo]):
         rates = settings.rate_per_minute, settings.rate_per_hour, settings.rate_per_day
         windows = zip(rates, ("a minute", "an hour", "a day"), strict=True)
         default = ", ".join(f"{rate_text(rate)} {window}" for rate, window in windows)
-        yield safe(counted(self.list.pages.count, "plan"))
-        if self.order is not self.ORDERS[0]:
-            yield safe(self.order.label)
+        yield from super().heading()
         yield safe(f"default: {default}", "dim")
 
     @on(PagedList.Chosen)
@@ -392,9 +296,7 @@ class PlansScreen(ListScreen[PlanInfo]):
             self._edit(plan)
 
     def action_edit_plan(self) -> None:
-        if self.list.current is None:
-            tell(self, "No plan to edit.")
-        else:
+        if self.current_row("edit") is not None:
             self.list.action_choose()
 
     def action_create_plan(self) -> None:
@@ -405,5 +307,5 @@ class PlansScreen(ListScreen[PlanInfo]):
         """Open the form for the plan that is shown, or for a new one."""
         plan = await self.app.push_screen_wait(PlanForm(self.session, shown))
         if plan is not None:
-            tell(self, f"Saved plan {plan.name}: {allowance(plan)}.")
+            tell(self, f"Saved plan {plan.name}: {plan.allowance}.")
             self.reload(row=plan.name)

@@ -10,11 +10,18 @@ from textual.notifications import SeverityLevel
 from textual.screen import Screen
 
 from resumes.rendering import RenderingFailed, TooLong
-from resumes.rendering.fonts import font_packages
 from resumes.store import accounts, stored_resumes
 from resumes.store.store import Store
 from tui.keys import Place, shown_key
-from tui.pdf_files import DrawnPdf, Viewer, describe, find_viewer, start_viewer, watch_viewer
+from tui.pdf_files import (
+    DrawnPdf,
+    Viewer,
+    describe,
+    describe_boxes,
+    find_viewer,
+    start_viewer,
+    watch_viewer,
+)
 from tui.session import UiSession
 from tui.store_calls import call
 from tui.text import tell
@@ -91,11 +98,7 @@ def _open(
             pdf = session.pdfs.draw(stored)
         except (TooLong, RenderingFailed) as error:
             return Outcome(describe(error), "error")
-        boxes = ""
-        if pdf.missing is not None:
-            folder = session.settings.home / "fonts"
-            remedy = f"Install {font_packages(pdf.missing)}, or put a font into {folder}"
-            boxes = f' No font has "{pdf.missing}", so it is drawn as boxes. {remedy}.'
+        boxes = describe_boxes(pdf.missing, session.settings.home)
         severity: SeverityLevel = "warning" if boxes else "information"
         if is_behind_a_page():
             return Outcome(f"Sent {pdf.name} to the browser.{boxes}", severity, pdf)

@@ -2,7 +2,7 @@
 
 import os
 import stat
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -41,11 +41,7 @@ INDENT = "  "
 
 def history_paragraphs(store: Store, account: AccountInfo, stored: StoredResume) -> list[Paragraph]:
     """Return a paragraph for each event, in order; then the warnings."""
-    return [
-        *_came(store, account, stored),
-        Paragraph(safe("")),
-        *_warnings(stored),
-    ]
+    return [*_came(store, account, stored), Paragraph(safe("")), *_warnings(stored)]
 
 
 def _came(store: Store, account: AccountInfo, stored: StoredResume) -> Iterator[Paragraph]:
@@ -162,11 +158,9 @@ class View(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A resume, ready to be shown in one of the ways. `account` is the account's name."""
+    """A resume, ready to be shown in one of the ways."""
 
-    account: str
     entry: Entry
-    document: str
     view: View
     paragraphs: Sequence[Paragraph]
 
@@ -175,22 +169,13 @@ def show(store: Store, *, account: str, resume_id: str, view: View) -> Shown:
     """Return the stored resume, laid out. Raises NotFound."""
     owner = accounts.get_account(store, account)
     stored = stored_resumes.get_resume(store, owner.id, resume_id)
-    return Shown(
-        account, stored.entry, stored.document, view, _LAID_OUT[view](store, owner, stored)
-    )
-
-
-def _text(_: Store, __: AccountInfo, stored: StoredResume) -> list[Paragraph]:
-    return resume_paragraphs(stored.document, stored.entry)
-
-
-def _json(_: Store, __: AccountInfo, stored: StoredResume) -> list[Paragraph]:
-    return json_paragraphs(whole_view(stored.document))
-
-
-_LAID_OUT: Final[dict[View, Callable[[Store, AccountInfo, StoredResume], list[Paragraph]]]] = {
-    View.TEXT: _text,
-    View.JSON: _json,
-    View.SOURCE: source_paragraphs,
-    View.HISTORY: history_paragraphs,
-}
+    match view:
+        case View.TEXT:
+            paragraphs = resume_paragraphs(stored.document, stored.entry)
+        case View.JSON:
+            paragraphs = json_paragraphs(whole_view(stored.document))
+        case View.SOURCE:
+            paragraphs = source_paragraphs(store, owner, stored)
+        case View.HISTORY:
+            paragraphs = history_paragraphs(store, owner, stored)
+    return Shown(stored.entry, view, paragraphs)

@@ -1,18 +1,19 @@
 """The resumes screen: the list, the filter, the preview, copy, delete."""
 
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import ceil
+from operator import attrgetter
 from pathlib import Path
 from typing import ClassVar
 
 import orjson
-from textual import on, work
+from textual import on
 from textual.binding import BindingType
 from textual.content import Content
 from textual.widget import Widget
-from textual.worker import get_current_worker
 
 from resumes.analyzer import whole_view
 from resumes.store import accounts, import_ledger, search, stored_resumes
@@ -23,55 +24,103 @@ from resumes.text import escaped_json
 from tui import clipboard
 from tui.deletions import GRACE_S, named
 from tui.keys import Place, Target, bindings, shown_key
-from tui.screens import export_dialog, resume_pdf
 from tui.screens.base import NEWEST_FIRST, ModeScreen, Order, PageRead, RowScreen, SplitScreen
 from tui.screens.dialogs import Copyable, CopyDialog, no_accounts
-from tui.screens.export_dialog import Export, ExportDialog, ExportWish
+from tui.screens.export_dialog import ExportDialog, export_resumes
+from tui.screens.resume_pdf import open_pdf
 from tui.screens.resume_views import Shown, View, show
 from tui.session import UiSession
-from tui.store_calls import Failure, call, store_work
-from tui.text import AGE_CELLS, age, joined, minute, safe, tell
+from tui.store_calls import call, store_work
+from tui.text import joined, minute, safe, tell
 from tui.widgets.bars import ErrorLine
-from tui.widgets.paged_list import ListColumn, PagedList, text_cell
+from tui.widgets.paged_list import ListColumn, PagedList, age_column, text_cell
 from tui.widgets.pages import flipped
 from tui.widgets.text_pane import Paragraph, TextPane
 
 
-def copyables(shown: Shown, pdf: Path | None) -> list[Copyable]:
-    """Return what can be copied of the resume. `pdf`: where its PDF is."""
-    document = whole_view(shown.document)
-    header = document["header"]
-    found = [
-        Copyable("ID", shown.entry.id),
-        Copyable("name", header.get("name") or ""),
-        Copyable("e-mail", header.get("email") or ""),
-        Copyable("phone", header.get("phone") or ""),
-        Copyable("file name", shown.entry.filename),
-        Copyable("PDF", "" if pdf is None else str(pdf)),
-        Copyable("JSON", escaped_json(orjson.dumps(document).decode())),
-    ]
-    return [one for one in found if one.text]
+class ResumeActions(ModeScreen):
+    """What is done with a resume, in the list and on its page."""
 
+    PLACE: ClassVar[Place]
 
-def delete(page: ModeScreen, account: str, entries: Sequence[Entry]) -> None:
-    """Delete the resumes after the grace, unless that is undone."""
-    session, undo = page.session, shown_key("everywhere.undo", page.session.keymap)
-    added = session.deletions.add(account, entries)
-    if added:
-        words = f"Deleting {named(added)} in {GRACE_S:.0f} s. Press {undo} to undo."
-        tell(page, words, "warning")
-    else:
-        tell(page, f'Already deleting "{entries[0].shown_title}". Press {undo} to undo.')
+    @abstractmethod
+    def find_resume(self, verb: str) -> tuple[str, Entry] | None:
+        """Return the account and the resume that is acted on; None, and say why, if there is none."""
 
+    @store_work()
+    async def action_open_file(self) -> None:
+        """Show the file that the resume came from, or say that there is none."""
+        if (found := self.find_resume("look up")) is None:
+            return
+        account, entry = found
+        claim_id = await call(self.session.store, find_claim, account=account, resume_id=entry.id)
+        if claim_id is None:
+            tell(self, "No file: created through the API or `resumes import`.")
+        elif self.is_active:
+            here = [] if isinstance(self, RowScreen) else [entry.id]
+            self.follow_link(Target("imports", account, opens=claim_id), *here)
 
-async def open_file(page: ModeScreen, account: str, resume_id: str) -> None:
-    """Show the file that the resume came from, or say that there is none. Raises Failure."""
-    claim_id = await call(page.session.store, find_claim, account=account, resume_id=resume_id)
-    if claim_id is None:
-        tell(page, "No file: created through the API or `resumes import`.")
-    elif page.is_active:
-        link = Target("imports", account, opens=claim_id)
-        page.follow_link(link, *([] if isinstance(page, RowScreen) else [resume_id]))
+    @store_work(exclusive=True)
+    async def action_copy(self) -> None:
+        """Ask what of the resume to copy, and send that to the clipboard."""
+        if (found := self.find_resume("copy")) is None:
+            return
+        account, entry = found
+        session = self.session
+        pdf = session.pdfs.find(entry.id)
+        offered = await call(
+            session.store, read_copyables, account=account, resume_id=entry.id, pdf=pdf
+        )
+        if not self.is_active:
+            return
+        one = await self.app.push_screen_wait(CopyDialog(session.store, offered))
+        if one is not None:
+            clipboard.send(self, one.text, what=one.what, instead="press x to export it")
+
+    @store_work()
+    async def action_open_pdf(self) -> None:
+        """Draw the resume, to be seen in another program."""
+        if (found := self.find_resume("open")) is not None:
+            account, entry = found
+            await open_pdf(self, self.session, account, entry.id, place=self.PLACE)
+
+    def delete(self, account: str, entries: Sequence[Entry]) -> None:
+        """Delete the resumes after the grace, unless that is undone."""
+        undo = shown_key("everywhere.undo", self.session.keymap)
+        added = self.session.deletions.add(account, entries)
+        if added:
+            words = f"Deleting {named(added)} in {GRACE_S:.0f} s. Press {undo} to undo."
+            tell(self, words, "warning")
+        else:
+            tell(self, f'Already deleting "{entries[0].shown_title}". Press {undo} to undo.')
+
+    async def export(
+        self,
+        account: str,
+        entries: Sequence[Entry],
+        *,
+        chosen: str,
+        listed: str | None = None,
+        text: str = "",
+    ) -> None:
+        """Ask what to export and where to, and do it. Raises Failure.
+
+        `chosen` is what the entries are called, `listed` what "all" is.
+        """
+        wish = await self.app.push_screen_wait(ExportDialog(chosen=chosen, listed=listed))
+        if wish is None:
+            return
+        tell(self, "Exporting…")
+        outcome = await call(
+            self.session.store,
+            export_resumes,
+            account=account,
+            resume_ids=[] if wish.is_all else [entry.id for entry in entries],
+            text=text,
+            wish=wish,
+            settings=self.session.settings,
+        )
+        tell(self, outcome)
 
 
 def find_claim(store: Store, *, account: str, resume_id: str) -> str | None:
@@ -80,57 +129,24 @@ def find_claim(store: Store, *, account: str, resume_id: str) -> str | None:
     return import_ledger.find_claim(store, owner.id, resume_id)
 
 
-async def copy(page: ModeScreen, shown: Shown) -> None:
-    """Ask what of the resume to copy, and send that to the clipboard."""
-    found = copyables(shown, page.session.pdfs.find(shown.entry.id))
-    one = await page.app.push_screen_wait(CopyDialog(page.session.store, found))
-    if one is not None:
-        clipboard.send(page, one.text, what=one.what, instead="press x to export it")
-
-
-async def export(
-    page: ModeScreen,
-    account: str,
-    entries: Sequence[Entry],
-    *,
-    chosen: str,
-    listed: str | None = None,
-    text: str = "",
-) -> None:
-    """Ask what to export and where to, and do it. Raises Failure.
-
-    `chosen` is what the entries are called, `listed` what "all" is.
-    """
-    wish = await page.app.push_screen_wait(ExportDialog(chosen=chosen, listed=listed))
-    if wish is None:
-        return
-    tell(page, "Exporting…")
-    ids = [] if wish.is_all else [entry.id for entry in entries]
-    tell(page, await call(page.session.store, _export, account, ids, text, wish, page.session))
-
-
-def _export(
-    store: Store,
-    account: str,
-    resume_ids: Sequence[str],
-    text: str,
-    wish: ExportWish,
-    session: UiSession,
-) -> str:
-    worker = get_current_worker()
-    export = Export(
-        account,
-        resume_ids,
-        text,
-        wish,
-        session.settings.format,
-        session.settings.home,
-        lambda: worker.is_cancelled,
-    )
-    return export_dialog.carry_out(store, export)
-
-
-VIEWS = tuple(View)
+def read_copyables(
+    store: Store, *, account: str, resume_id: str, pdf: Path | None
+) -> list[Copyable]:
+    """Return what can be copied of the resume. `pdf`: where its PDF is."""
+    owner = accounts.get_account(store, account)
+    stored = stored_resumes.get_resume(store, owner.id, resume_id)
+    document = whole_view(stored.document)
+    header = document["header"]
+    found = [
+        Copyable("ID", resume_id),
+        Copyable("name", header.get("name") or ""),
+        Copyable("e-mail", header.get("email") or ""),
+        Copyable("phone", header.get("phone") or ""),
+        Copyable("file name", stored.entry.filename),
+        Copyable("PDF", "" if pdf is None else str(pdf)),
+        Copyable("JSON", escaped_json(orjson.dumps(document).decode())),
+    ]
+    return [one for one in found if one.text]
 
 
 def view_tabs(current: View) -> Content:
@@ -146,70 +162,50 @@ class ResumePane(TextPane):
     def __init__(self, *, can_focus_text: bool) -> None:
         super().__init__()
         self.view = View.TEXT
-        self._shown: Shown | None = None
+        self.shown: Shown | None = None
+        """What is shown; None when it is nothing, or a failure."""
+
         self.can_focus = can_focus_text
         self.add_class("panel")
         self.border_title = view_tabs(self.view)
 
-    @property
-    def shown(self) -> Shown | None:
-        """What is shown; None when it is nothing, or a failure."""
-        return self._shown
-
     def turn(self, views: int) -> None:
         """Switch that many views further; what is shown stays until the new view is read."""
-        self.view = VIEWS[(VIEWS.index(self.view) + views) % len(VIEWS)]
+        known = list(View)
+        self.view = known[(known.index(self.view) + views) % len(known)]
         self.border_title = view_tabs(self.view)
 
     def show_resume(self, shown: Shown) -> None:
         """Show the resume, from its start unless it was shown before."""
-        if shown == self._shown:
-            return
-        before = self._shown
+        before, self.shown = self.shown, shown
         stays = before is not None and (before.entry.id, before.view) == (
             shown.entry.id,
             shown.view,
         )
-        self._shown = shown
         self.show(shown.paragraphs, from_start=not stays)
 
-    def show_failure(self, failure: Failure) -> None:
-        """Show the failure in place of the resume."""
-        self._shown = None
-        self.show([Paragraph(failure.content)])
-
-    def show_nothing(self, line: str = "") -> None:
-        """Show no resume, but this line."""
-        self._shown = None
-        self.show([Paragraph(safe(line, "dim"))])
+    def show_line(self, line: Paragraph) -> None:
+        """Show this line in place of a resume."""
+        self.shown = None
+        self.show([line])
 
 
-RESUME = "resume"
-"""The group of the workers that read the resume to be shown."""
-
-
-class DetailScreen(RowScreen):
-    """A resume of the account's list. `neighbour` moves in that list and gives the id there."""
+class DetailScreen(RowScreen[Entry], ResumeActions):
+    """A resume of the account's list."""
 
     MODE = "resumes"
+    ROW = "resume"
+    PLACE = Place.RESUME
     BINDINGS: ClassVar[list[BindingType]] = bindings(Place.RESUME)
 
     def __init__(
-        self,
-        session: UiSession,
-        account: str,
-        resume_id: str,
-        view: View,
-        neighbour: Callable[[int], str | None],
-        *,
-        is_linked: bool,
+        self, listed: "ResumesScreen", account: str, resume_id: str, *, is_linked: bool
     ) -> None:
-        super().__init__(session, is_linked=is_linked)
+        super().__init__(listed, is_linked=is_linked)
         self._account = account
         self._resume_id = resume_id
-        self._neighbour = neighbour
         self._pane = ResumePane(can_focus_text=True)
-        self._pane.view = view
+        self._pane.view = listed.pane.view
 
     @property
     def name_here(self) -> str:
@@ -222,7 +218,7 @@ class DetailScreen(RowScreen):
         self.action_reload()
 
     @on(ErrorLine.RetryDue)
-    @store_work(group=RESUME, exclusive=True)
+    @store_work(exclusive=True)
     async def action_reload(self) -> None:
         """Read the resume, and show it."""
         shown = await call(
@@ -242,57 +238,30 @@ class DetailScreen(RowScreen):
         self._pane.turn(views)
         self.action_reload()
 
-    def action_neighbour(self, rows: int) -> None:
-        """Show the resume that many rows further down the list."""
-        found = self._neighbour(rows)
-        if found is None:
-            tell(self, f"{'Last' if rows > 0 else 'First'} resume in the list.")
-            return
-        self._resume_id = found
+    def show_row(self, row: Entry) -> None:
+        self._resume_id = row.id
         self.action_reload()
 
-    @work
-    async def action_copy(self) -> None:
-        """Ask what of the resume to copy."""
-        if (shown := self._seen()) is not None:
-            await copy(self, shown)
-
-    @store_work()
-    async def action_open_pdf(self) -> None:
-        """Draw the resume, to be seen in another program."""
-        if (shown := self._seen()) is not None:
-            await resume_pdf.open_pdf(
-                self, self.session, self._account, shown.entry.id, place=Place.RESUME
-            )
-
-    @store_work()
-    async def action_export(self) -> None:
-        """Ask where to export it."""
-        if (shown := self._seen()) is not None:
-            await export(self, self._account, [shown.entry], chosen="this resume")
-
-    def action_delete(self) -> None:
-        """Delete the resume after the grace, unless that is undone."""
-        if (shown := self._seen()) is not None:
-            delete(self, self._account, [shown.entry])
-
-    def _seen(self) -> Shown | None:
-        """Return the resume that is shown; None while another one is being read."""
+    def find_resume(self, verb: str) -> tuple[str, Entry] | None:
         shown = self._pane.shown
         if shown is None or shown.entry.id != self._resume_id:
             tell(self, "Loading the resume…")
             return None
-        return shown
+        return self._account, shown.entry
 
     @store_work()
-    async def action_open_file(self) -> None:
-        """Show the file that the resume came from."""
-        if self._seen() is not None:
-            await open_file(self, self._account, self._resume_id)
+    async def action_export(self) -> None:
+        """Ask where to export it."""
+        if (found := self.find_resume("export")) is not None:
+            account, entry = found
+            await self.export(account, [entry], chosen="this resume")
 
+    def action_delete(self) -> None:
+        """Delete the resume after the grace, unless that is undone."""
+        if (found := self.find_resume("delete")) is not None:
+            account, entry = found
+            self.delete(account, [entry])
 
-COPY = "copy"
-"""The group of the workers that read the resume to copy from."""
 
 PAGE_SIZE = 100
 TICK_S = 1.0
@@ -307,10 +276,12 @@ class About:
     unindexed: int = 0
 
 
-class ResumesScreen(SplitScreen[Entry]):
+class ResumesScreen(SplitScreen[Entry], ResumeActions):
     """The resumes of the session's account, and a preview of one."""
 
     MODE = "resumes"
+    ROW = "resume"
+    PLACE = Place.RESUMES
     ORDERS = (Order("oldest first", inserts=False), NEWEST_FIRST)
     BINDINGS: ClassVar[list[BindingType]] = bindings(Place.RESUMES)
 
@@ -323,18 +294,12 @@ class ResumesScreen(SplitScreen[Entry]):
     # The list.
 
     def columns(self) -> Sequence[ListColumn[Entry]]:
-        clock = self.session.store.clock
         return (
             ListColumn("NAME", 0, lambda entry: text_cell(entry.name, "bold"), at_most=32),
             ListColumn("TITLE", 0, self._title_cell),
             ListColumn("FILENAME", 32, lambda entry: text_cell(entry.filename, "dim"), 120),
             ListColumn("ID", 24, lambda entry: text_cell(entry.id, "dim"), 150),
-            ListColumn(
-                "AGE",
-                AGE_CELLS,
-                lambda entry: safe(age(entry.created_at, clock()), "dim"),
-                is_right=True,
-            ),
+            age_column("AGE", attrgetter("created_at"), self.session.store.clock),
         )
 
     def _title_cell(self, entry: Entry) -> Content:
@@ -405,29 +370,14 @@ class ResumesScreen(SplitScreen[Entry]):
 
     # The preview.
 
-    def read_preview(self, row: Entry | None) -> None:
-        if row is None or self.account is None:
-            self.workers.cancel_group(self, RESUME)
-            self.pane.show_nothing("This resume was deleted." if self.list.pages.count else "")
-        else:
-            self._read_resume(self.account, row.id)
+    def reading_preview(self, row: Entry) -> Callable[[Store], Shown]:
+        return partial(show, account=self.account or "", resume_id=row.id, view=self.pane.view)
 
-    @work(group=RESUME, exclusive=True)
-    async def _read_resume(self, account: str, resume_id: str) -> None:
-        try:
-            shown = await call(
-                self.session.store,
-                show,
-                account=account,
-                resume_id=resume_id,
-                view=self.pane.view,
-            )
-        except Failure as failure:
-            # While the store is away the list says so, and what was read stays.
-            if not failure.is_passing:
-                self.pane.show_failure(failure)
-        else:
-            self.pane.show_resume(shown)
+    def show_preview(self, read: Shown) -> None:
+        self.pane.show_resume(read)
+
+    def show_line(self, line: Paragraph) -> None:
+        self.pane.show_line(line)
 
     def action_next_view(self, views: int) -> None:
         """Switch the preview to another view."""
@@ -438,38 +388,21 @@ class ResumesScreen(SplitScreen[Entry]):
         self.refresh_preview()
 
     def action_scroll_pane(self, pages: int) -> None:
-        """Scroll the preview."""
         self.pane.action_scroll_pages(pages)
 
     # What is done with the resume at the cursor.
 
     @on(PagedList.Chosen)
     def open_resume(self, chosen: PagedList.Chosen) -> None:
-        """Show the resume on a page of its own."""
         self._open(chosen.row.id)
 
     def _open(self, resume_id: str, *, is_linked: bool = False) -> None:
         if self.account is not None:
-            detail = DetailScreen(
-                self.session,
-                self.account,
-                resume_id,
-                self.pane.view,
-                self._neighbour,
-                is_linked=is_linked,
-            )
-            self.app.push_screen(detail)
+            self.app.push_screen(DetailScreen(self, self.account, resume_id, is_linked=is_linked))
 
-    def _neighbour(self, rows: int) -> str | None:
-        entry = self.neighbour(rows)
-        return None if entry is None else entry.id
-
-    @store_work()
-    async def action_open_file(self) -> None:
-        """Show the file that the resume came from."""
-        entry = self._current("look up")
-        if entry is not None and self.account is not None:
-            await open_file(self, self.account, entry.id)
+    def find_resume(self, verb: str) -> tuple[str, Entry] | None:
+        entry = self.current_row(verb)
+        return None if entry is None or self.account is None else (self.account, entry)
 
     def action_delete(self) -> None:
         """Delete the marked resumes, or this one, after the grace, unless that is undone."""
@@ -477,32 +410,8 @@ class ResumesScreen(SplitScreen[Entry]):
         if not entries or self.account is None:
             tell(self, "No resume to delete.")
             return
-        delete(self, self.account, entries)
+        self.delete(self.account, entries)
         self.list.unmark()
-
-    @store_work(group=COPY, exclusive=True)
-    async def action_copy(self) -> None:
-        """Ask what of the resume to copy."""
-        entry = self._current("copy")
-        if entry is not None and self.account is not None:
-            shown = await call(
-                self.session.store,
-                show,
-                account=self.account,
-                resume_id=entry.id,
-                view=self.pane.view,
-            )
-            if self.is_active:
-                await copy(self, shown)
-
-    @store_work()
-    async def action_open_pdf(self) -> None:
-        """Draw the resume, to be seen in another program."""
-        entry = self._current("open")
-        if entry is not None and self.account is not None:
-            await resume_pdf.open_pdf(
-                self, self.session, self.account, entry.id, place=Place.RESUMES
-            )
 
     @store_work()
     async def action_export(self) -> None:
@@ -512,8 +421,7 @@ class ResumesScreen(SplitScreen[Entry]):
             tell(self, "No resume to export.")
             return
         marked = len(self.list.marked)
-        await export(
-            self,
+        await self.export(
             self.account,
             entries,
             chosen=f"{marked:,} marked" if marked else "this resume",
@@ -521,12 +429,6 @@ class ResumesScreen(SplitScreen[Entry]):
             text=text,
         )
         self.list.unmark()
-
-    def _current(self, verb: str) -> Entry | None:
-        entry = self.list.current
-        if entry is None:
-            tell(self, f"No resume to {verb}.")
-        return entry
 
 
 def read_first_page(

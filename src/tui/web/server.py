@@ -20,7 +20,7 @@ from typing import Final
 from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
 from textual_serve.app_service import AppService
-from textual_serve.download_manager import Download, DownloadManager
+from textual_serve.download_manager import DownloadManager
 from textual_serve.server import Server, to_int
 
 from resumes.analyzer import attachment
@@ -186,14 +186,6 @@ def refusal(line: str) -> web.Response:
     return response
 
 
-def download_headers(download: Download) -> dict[str, str]:
-    """Return the headers of a file, whose name may be in any script (RFC 6266)."""
-    return {
-        "Content-Type": download.mime_type,
-        "Content-Disposition": attachment(download.file_name),
-    }
-
-
 def headers(host: str) -> dict[str, str]:
     """Return the headers of every answer."""
     policy = {
@@ -278,7 +270,11 @@ class PageServer(Server):
         # A look at the address is no visit: it would spend the token.
         is_visit = request.method == "GET"
         if token is not None and is_visit and (cookie := self._gate.find_cookie(token)) is not None:
-            return self._give_cookie(cookie)
+            response = entry()
+            response.set_cookie(
+                self._gate.cookie_name, cookie, httponly=True, samesite="Strict", path="/"
+            )
+            return response
         if not self._gate.admits(request.cookies.get(self._gate.cookie_name)):
             return refusal(REFUSAL)
         if request.path == "/ws" and not self._gate.knows_origin(
@@ -286,13 +282,6 @@ class PageServer(Server):
         ):
             return refusal(WRONG_ORIGIN)
         return None if token is None else entry()
-
-    def _give_cookie(self, cookie: str) -> web.Response:
-        response = entry()
-        response.set_cookie(
-            self._gate.cookie_name, cookie, httponly=True, samesite="Strict", path="/"
-        )
-        return response
 
     async def handle_page(self, request: web.Request) -> web.Response:
         """Return the page."""
@@ -328,7 +317,13 @@ class PageServer(Server):
             download = await self.download_manager.get_download_metadata(key)
         except KeyError:
             raise web.HTTPNotFound(text=NO_DOWNLOAD) from None
-        response = web.StreamResponse(headers=download_headers(download))
+        response = web.StreamResponse(
+            headers={
+                "Content-Type": download.mime_type,
+                # The name may be in any script (RFC 6266).
+                "Content-Disposition": attachment(download.file_name),
+            }
+        )
         await response.prepare(request)
         async for chunk in self.download_manager.download(key):
             await response.write(chunk)
@@ -341,7 +336,6 @@ class PageServer(Server):
         response.headers.update(headers(known))
 
     async def on_shutdown(self, app: web.Application) -> None:
-        """Close all pages, which ends their processes."""
         await asyncio.gather(*(session.leave() for session in self._sessions))
 
 
@@ -393,7 +387,7 @@ def run(
     `command` draws it, started for each page. Port 0 takes a free one. At most
     `max_connections` are open at once, or fewer if the process may open fewer files. A connection
     has `client_timeout_s` for the whole head of its next request. `ready` is told the address to
-    open, which works once. Raises CannotListen.
+    open, which works once. Raises PortUnavailable.
     """
     output = sys.stdout
 
@@ -423,7 +417,7 @@ def _find_room() -> int:
 
 
 def listen(port: int) -> socket.socket:
-    """Return a listening socket on that port of loopback. Raises CannotListen."""
+    """Return a listening socket on that port of loopback. Raises PortUnavailable."""
     listener = socket.socket()
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:

@@ -14,7 +14,7 @@ from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import Input, Static
 
-from tui.keys import MODES, Place, find_action
+from tui.keys import MODES, Place, active_actions
 from tui.store_calls import Failure
 from tui.text import Told, joined, safe
 
@@ -242,13 +242,10 @@ def _find_at(keys: Sequence[ShownKey], cell: int) -> ShownKey | None:
 def _iter_shown(line: KeyLine) -> Iterator[ShownKey]:
     told = set()
     is_typing = isinstance(line.screen.focused, Input)
-    for active in line.screen.active_bindings.values():
+    for action, active in active_actions(line.screen):
         binding = active.binding
-        action = find_action(binding.id or "")
-        if action is None or not active.enabled or action.id in told:
-            continue
         label = line.labels.get(action.action, action.label)
-        if not label:
+        if not label or action.id in told:
             continue
         if is_typing and (len(binding.key) == 1 or binding.key in TYPED):
             continue

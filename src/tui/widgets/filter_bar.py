@@ -25,20 +25,11 @@ class FilterInput(SafeInput):
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Place.FILTER)
 
-    class Done(Message):
-        """Nothing more is to be typed; `is_kept` tells whether the filter stays."""
-
-        def __init__(self, *, is_kept: bool) -> None:
-            super().__init__()
-            self.is_kept = is_kept
-
     def action_to_list(self) -> None:
-        """Keep the filter."""
-        self.post_message(self.Done(is_kept=True))
+        self.query_ancestor(FilterLine).leave()
 
     def action_clear(self) -> None:
-        """Clear the filter."""
-        self.post_message(self.Done(is_kept=False))
+        self.query_ancestor(FilterLine).close()
 
 
 class FilterLine(Horizontal):
@@ -54,26 +45,19 @@ class FilterLine(Horizontal):
     class Changed(Message):
         """Somebody show what fits; all, when the text is empty."""
 
-        def __init__(self, text: str) -> None:
-            super().__init__()
-            self.text = text
-
     class Left(Message):
         """The reader is done with typing."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._told = ""
+        self.text = ""
+        """What is being looked for; empty for nothing."""
+
         self._rest: Timer | None = None
 
     def compose(self) -> ComposeResult:
         yield Note(safe("/", "bold"))
         yield FilterInput(max_length=MAX_CHARS, disabled=True)
-
-    @property
-    def text(self) -> str:
-        """What is being looked for; empty for nothing."""
-        return self._told
 
     def open(self) -> None:
         """Open the line and focus it."""
@@ -85,8 +69,14 @@ class FilterLine(Horizontal):
     def close(self) -> None:
         """Close the line and clear the filter."""
         self.query_one(FilterInput).value = ""
+        self.leave()
+
+    def leave(self) -> None:
+        """Close the line, and leave the filter to the list."""
         self._tell()
-        self._hide()
+        # Disabled, or the focus would come to it when a screen begins.
+        self.query_one(FilterInput).disabled = True
+        self.display = False
         self.post_message(self.Left())
 
     @on(SafeInput.Changed)
@@ -97,24 +87,8 @@ class FilterLine(Horizontal):
             self._rest.stop()
         self._rest = self.set_timer(REST_S, self._tell)
 
-    @on(FilterInput.Done)
-    def leave(self, done: FilterInput.Done) -> None:
-        """Leave the line to the list."""
-        done.stop()
-        if not done.is_kept:
-            self.close()
-            return
-        self._tell()
-        self._hide()
-        self.post_message(self.Left())
-
-    def _hide(self) -> None:
-        # Disabled, or the focus would come to it when a screen begins.
-        self.query_one(FilterInput).disabled = True
-        self.display = False
-
     def _tell(self) -> None:
         text = " ".join(self.query_one(FilterInput).value.split())
-        if text != self._told:
-            self._told = text
-            self.post_message(self.Changed(text))
+        if text != self.text:
+            self.text = text
+            self.post_message(self.Changed())

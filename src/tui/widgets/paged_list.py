@@ -21,7 +21,7 @@ from textual.style import Style
 from textual.widget import Widget
 
 from tui.keys import Place, bindings
-from tui.text import NONE, highlighted, safe
+from tui.text import AGE_CELLS, NONE, age, highlighted, safe
 from tui.widgets.pages import Missing, Pages, T, just_before
 
 GAP_CELLS = 2
@@ -67,6 +67,23 @@ def fit(columns: Sequence[ListColumn[T]], width_cells: int) -> list[tuple[ListCo
 def text_cell(text: str | None, style: str = "") -> Content:
     """Return a text from data as a cell; a dash for None."""
     return safe(NONE, "dim") if text is None else safe(text[:MAX_CELL_CHARS], style)
+
+
+def age_column(
+    heading: str,
+    instant: Callable[[T], str | None],
+    clock: Callable[[], int],
+    from_cells: int = 0,
+    *,
+    none: str = NONE,
+) -> ListColumn[T]:
+    """Return a column of how long ago an instant was; `none` stands for None."""
+
+    def cell(row: T) -> Content:
+        at = instant(row)
+        return safe(none if at is None else age(at, clock()), "dim")
+
+    return ListColumn(heading, max(AGE_CELLS, len(heading)), cell, from_cells, is_right=True)
 
 
 def _right(cell: Content, cells: int) -> Content:
@@ -452,16 +469,13 @@ class PagedList(ScrollView, Generic[T], can_focus=True):
     # Keys and mouse.
 
     def action_move(self, rows: int) -> None:
-        """Move the cursor that many rows down, as far as rows are loaded."""
         self._wanted = ""
         self.cursor = max(0, min(self.cursor + rows, self.pages.count - 1))
 
     def action_page(self, pages: int) -> None:
-        """Move the cursor that many screens down."""
         self.action_move(pages * self._row_lines)
 
     def action_first(self) -> None:
-        """Move the cursor to the first row."""
         if self.pages.start:
             self.restart(keeps_rows=True)
         self._wanted = ""
@@ -472,7 +486,6 @@ class PagedList(ScrollView, Generic[T], can_focus=True):
         self.action_move(self.pages.count)
 
     def action_choose(self) -> None:
-        """Post the row as `Chosen`."""
         row = self.current
         if row is not None:
             self.post_message(self.Chosen(row))

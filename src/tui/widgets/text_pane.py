@@ -48,7 +48,9 @@ class TextPane(ScrollView, can_focus=True):
         self._width = 0
 
     def show(self, paragraphs: Sequence[Paragraph], *, from_start: bool = True) -> None:
-        """Show these paragraphs from their start, or from where the pane was."""
+        """Show these paragraphs from their start, or from where the pane was; if they are new."""
+        if paragraphs == self._paragraphs:
+            return
         self._paragraphs = paragraphs
         self._wrap()
         if from_start:
@@ -90,19 +92,15 @@ class TextPane(ScrollView, can_focus=True):
         return line_strip(self, line, self.visual_style)
 
     def action_scroll_by(self, lines: int) -> None:
-        """Scroll that many lines down."""
         self.scroll_relative(y=lines, animate=False, force=True)
 
     def action_scroll_pages(self, pages: int) -> None:
-        """Scroll that many screens down."""
         self.scroll_relative(y=pages * max(1, self.size.height - 1), animate=False, force=True)
 
     def action_scroll_to_start(self) -> None:
-        """Scroll to the start."""
         self.scroll_to(y=0, animate=False, force=True)
 
     def action_scroll_to_end(self) -> None:
-        """Scroll to the end."""
         self.scroll_to(y=self.max_scroll_y, animate=False, force=True)
 
 

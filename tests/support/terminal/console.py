@@ -24,7 +24,7 @@ PROGRAM = """
 import sys
 from resumes.store import open_store
 from tui.screens.resumes import ResumesScreen
-from tui.opening import prepare
+from tui.session import prepare
 from tui.run import run
 
 if "crash" in sys.argv:

@@ -37,7 +37,7 @@ from tests.support.terminal.builders import (
     stored,
 )
 from tui.app import ResumesApp
-from tui.opening import prepare
+from tui.session import prepare
 
 BEGAN_AT_US: Final = 1_800_000_000_000_000
 """2027-01-15T08:00:00Z."""
