@@ -218,7 +218,9 @@ def import_(session: Session, file: Path, name: str | None, plan: str | None) ->
     held = counted(account.resume_count, "resume")
     say(f'Imported account "{account.name}" (plan: {account.plan}, {held}).')
     if account.is_over:
-        say(f"Its plan allows {maximum_text(account.max_resumes)}: it keeps all, but cannot add more.")
+        say(
+            f"Its plan allows {maximum_text(account.max_resumes)}: it keeps all, but cannot add more."
+        )
     if not imported.counts[RowKind.KEY]:
         say(f"Create an API key: {session.command_line('keys', 'create', account.name)}")
 

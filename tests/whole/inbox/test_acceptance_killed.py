@@ -47,7 +47,8 @@ def test_an_importer_that_died_at_a_point_is_gone_on_with_and_nothing_counts_twi
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("kills", "burst"), [(4, 2_500), pytest.param(200, 4_000, marks=pytest.mark.campaign(minutes=6))]
+    ("kills", "burst"),
+    [(4, 2_500), pytest.param(200, 4_000, marks=pytest.mark.campaign(minutes=6))],
 )
 def test_importers_killed_at_random_moments_lose_nothing_and_double_nothing(
     scene: Scene, say: Callable[[str], None], kills: int, burst: int
