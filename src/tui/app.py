@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from rich.text import Text
 from textual import events, on, work
@@ -21,6 +21,7 @@ from textual.dom import DOMNode
 from textual.fuzzy import Matcher
 from textual.message import Message
 from textual.reactive import reactive
+from textual.screen import Screen
 
 from resumes.errors import ResumesError
 from tui.key_queue import KeyOrder
@@ -28,6 +29,7 @@ from tui.keys import (
     MODES,
     Action,
     LinkFollowed,
+    Mode,
     Place,
     active_actions,
     bindings,
@@ -247,7 +249,7 @@ class ResumesApp(App[int]):
         self.theme = opened.session.settings.theme.value
         self.set_keymap(opened.session.keymap)
         for mode in MODES:
-            self.add_mode(mode.name, partial(mode.make, opened.session))
+            self.add_mode(mode.name, partial(self._new_screen, mode))
         self._pending_deletions = PendingDeletions(
             self, opened.session.store, opened.session.deletions
         )
@@ -255,6 +257,11 @@ class ResumesApp(App[int]):
         self._cache = QueryCache()
         self._refresh_glance()
         self.set_interval(opened.session.refresh_s or GLANCE_S, self._refresh_glance)
+
+    def _new_screen(self, mode: Mode) -> Screen[Any]:
+        """Return the mode's screen, whose module is imported when it is first shown."""
+        screen: Screen[Any] = mode.load()(self.session)
+        return screen
 
     def _refresh_glance(self) -> None:
         if not is_running(self, GLANCE):

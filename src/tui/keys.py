@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from textual.binding import ActiveBinding, Binding, BindingType
 from textual.keys import Keys, _character_to_key, format_key
@@ -15,9 +15,6 @@ from textual.message import Message
 from textual.screen import ModalScreen, Screen
 
 from resumes.errors import InvalidArgument
-
-if TYPE_CHECKING:
-    from tui.session import UiSession
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +33,6 @@ class Mode:
         """Import and return the screen class."""
         module, _, name = self.screen.partition(":")
         return getattr(importlib.import_module(module), name)
-
-    def make(self, session: "UiSession") -> Screen[Any]:
-        """Return a new screen, imported when it is first shown."""
-        return self.load()(session)
 
 
 MODES = (
