@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 
-from importer import slots
+from importer import slots, version_one
 from importer.batch import Candidate, FailureReason, Left
 from importer.claims import Claim
 from importer.failpoints import Observer, Step, unobserved
@@ -100,6 +100,8 @@ class Importer:
         """Files that a process had under way that is gone."""
         self.stands_by = self._has_led = False
         """Whether another importer works in the folder; and whether this one ever did."""
+        self._has_leftovers = True
+        """Whether ROOT may have leftovers of an importer before 0.1.0."""
         self._left_slots: set[int] = {0}
         """Slots of processes that are gone, whose files are not gone on with yet."""
         self._maintenance_due = self._accounts_due = monotonic()
@@ -334,6 +336,9 @@ class Importer:
                 if number:
                     slot.leave()
             self._left_slots.discard(number)
+        if self._has_leftovers and 0 not in self._left_slots:
+            self._resume(version_one.find_claimed(self.root))
+            self._has_leftovers = False
 
     def _go_on_with(self, slot: Slot) -> None:
         entries = slot.load()
@@ -361,11 +366,14 @@ class Importer:
             self._hold(ended.work.claim)
         self._pipeline.adopt(all_ended)
         self.intake.suspect(suspects)
-        for one in resumed:
-            self._hold(one.claim)
-            self._resumed.append(one)
+        self._resume(resumed)
         for _ in entries:
             self._observe(Step.RECOVERED)
+
+    def _resume(self, candidates: Iterable[Candidate]) -> None:
+        for one in candidates:
+            self._hold(one.claim)
+            self._resumed.append(one)
 
     def _hold(self, claim: Claim) -> None:
         self.intake.hold(claim)
