@@ -34,7 +34,7 @@ def call(url: str, body: bytes | None = None, **headers: str) -> Any:
                 raise SystemExit(f"{error.code}: {message_of(error)}") from None
             wait_s = wait_of(error)
         except (OSError, http.client.HTTPException) as error:
-            # No answer: it may have been done, so every request here must be safe to repeat.
+            # No answer: the request may have succeeded, so every request here must be safe to repeat.
             if not left:
                 raise SystemExit(f"{url} does not answer: {error}") from None
             wait_s = 1

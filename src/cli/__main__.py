@@ -1,4 +1,4 @@
-"""Where the program begins, as `resumes` and as `python -m cli`, which is how `resumes up` starts
+"""The program's entry point, as `resumes` and as `python -m cli`, which is how `resumes up` starts
 its processes."""
 
 import sys

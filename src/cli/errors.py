@@ -33,7 +33,7 @@ class ExitCode(IntEnum):
     written."""
 
     UNAVAILABLE = 3
-    """The store or the network cannot be had now."""
+    """The store or the network is unavailable."""
 
     INTERRUPTED = 130
     """Ctrl-C, as a shell reports it: 128 + SIGINT."""
@@ -78,14 +78,14 @@ def describe(error: click.UsageError) -> str:
 
 
 def _find_setting(option: str) -> str | None:
-    """Return where to set what is no option here, but a setting."""
+    """Return where to set what is not an option here, but a setting."""
     from resumes.settings import ENV_PREFIX, Settings
 
     name = option.lstrip("-").replace("-", "_")
     if name not in Settings.model_fields:
         return None
     variable = f"{ENV_PREFIX}{name.upper()}"
-    return f"It is a setting: {variable} in the environment, or `{name}` in config.toml."
+    return f"This is a setting: use {variable} in the environment, or `{name}` in config.toml."
 
 
 class Failed(click.ClickException):
@@ -97,7 +97,7 @@ class Failed(click.ClickException):
 class ReaderGone(Exception):
     """Nobody reads standard output any more, `head` for instance, which has what it wanted.
 
-    In place of BrokenPipeError, which click would end the process for in its own way.
+    Instead of BrokenPipeError, which click would end the process for in its own way.
     """
 
 

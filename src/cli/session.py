@@ -145,7 +145,7 @@ def not_found(session: Session, account: "AccountInfo", resume_id: str) -> NotFo
     line = session.command_line("list", "--account", account.name, "--filter", "TEXT")
     return NotFound(
         f'Resume not found in account "{account.name}": "{resume_id[:80]}". '
-        f"Find resumes by title, name or e-mail address with `{line}`"
+        f"Find resumes by title, name or email address with `{line}`"
     )
 
 

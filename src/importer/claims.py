@@ -1,6 +1,6 @@
-"""Claims: what is known of a file from the moment that it is about to be imported.
+"""Claims: what is known about a file from the moment its import begins.
 
-The file stays where it lies, under its name, until it is put away. Its claim's id is what the
+The file stays where it is, under its name, until it is filed. Its claim's id is what the
 ledger knows it by, so that whatever is begun again comes to the same end (pitfalls I1, I6).
 """
 
@@ -19,7 +19,7 @@ class Claim(NamedTuple):
     id: str
 
     account_id: str
-    """Whose it is, whoever bears the account's name now (pitfalls S14)."""
+    """The account's internal ID, whichever account has its name now (pitfalls S14)."""
 
     account: str
     """The account's name when the file was found, for people."""
@@ -28,7 +28,7 @@ class Claim(NamedTuple):
     """The path below ROOT as it was dropped, escaped."""
 
     source: str = ""
-    """The path below ROOT at which it lies, exactly: text with surrogates."""
+    """The path below ROOT at which it is, exactly: text with surrogates."""
 
     claimed_at_us: int = 0
 
@@ -52,12 +52,12 @@ class Claim(NamedTuple):
         return self.source.rpartition("/")[2]
 
     def folder(self, root: str) -> str:
-        """Return the folder that it lies in."""
+        """Return the folder that it is in."""
         below = self.source.rpartition("/")[0]
         return f"{root}/{below}" if below else root
 
     def path(self, root: str) -> str:
-        """Where it lies."""
+        """Where it is."""
         return f"{root}/{self.source}"
 
 

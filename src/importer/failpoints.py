@@ -1,11 +1,11 @@
-"""The points of a file's way that change a disk or the store, for those who watch it or cut it off."""
+"""Failpoints: the steps of an import that change a disk or the store, for tests that observe or stop them."""
 
 from collections.abc import Callable
 from enum import StrEnum
 
 
 class Step(StrEnum):
-    """Said as soon as the named thing is true. A process may be killed at any of them."""
+    """Reported as soon as the named thing is true. A process may be killed at any of them."""
 
     NOTED = "noted"
     READ = "read"

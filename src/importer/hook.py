@@ -1,7 +1,7 @@
-"""The command that `--on-import` names, run after each batch of files, beside the import.
+"""The command that `--on-import` names, run after each batch of files, alongside the import.
 
-It can neither stop nor undo an import: the importer only notes what became of a file, and a thread
-of the hook's own does the rest. There is one run at a time; what comes meanwhile is in the next.
+It can neither stop nor undo an import: the importer only records each file's outcome, and a thread
+of the hook's own does the rest. There is one run at a time; what arrives in the meantime is in the next.
 """
 
 import contextlib

@@ -1,4 +1,4 @@
-"""Time as the store keeps it.
+"""Time as the store represents it.
 
 Instants are UTC text of fixed width, `2026-01-31T09:00:00.000Z` (docs/api.md, List): any tool can
 read them, and they compare as text. Only resume ids count microseconds.

@@ -1,4 +1,4 @@
-"""Why a file is not simply done: the reasons, in plain words, and what its owner can do."""
+"""Reasons why a file is not done, in plain words, and what its owner can do."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -36,7 +36,7 @@ WORDS: Mapping[Reason, str] = {
     Reason.CRASHED: "crashed importer",
     Reason.INTERNAL_ERROR: "internal error",
 }
-"""At most 20 characters, so that a column of them leaves room for the name beside it."""
+"""At most 20 characters, so that a column of them leaves room for the name next to it."""
 
 _HINTS: Mapping[Reason, str] = {
     Reason.INVALID_JSON: (
@@ -44,7 +44,7 @@ _HINTS: Mapping[Reason, str] = {
         "The byte offset is where reading failed."
     ),
     Reason.INVALID_RESUME: (
-        "Fix the fields that the issues name in the file where it is, then run "
+        "Fix the fields that the issues name, in the file where it is, then run "
         "`resumes imports retry {id}`."
     ),
     Reason.COVER_LETTER: (
@@ -76,7 +76,7 @@ _HINTS: Mapping[Reason, str] = {
     ),
     Reason.CRASHED: (
         "Inspect the file with other tools, and report it: no file should crash the importer. "
-        "Try it again with `resumes imports retry {id}`."
+        "Retry it with `resumes imports retry {id}`."
     ),
     Reason.INTERNAL_ERROR: (
         "This is a bug in the importer. Report it with the ID from its log. When it is fixed, run "

@@ -6,7 +6,7 @@ import threading
 from collections import deque
 
 MAX_WAITING = 20_000
-"""Lines that may wait for a slow reader, some megabytes; further ones are dropped."""
+"""Lines that may wait for a slow reader, some megabytes; more are dropped."""
 
 BATCH_INTERVAL_S = 0.05
 """Seconds for which lines are collected, to be written together."""
@@ -54,7 +54,7 @@ class LogWriter:
     def close(self, *, timeout_s: float = CLOSE_TIMEOUT_S) -> None:
         """Write what was put, unless that takes longer than `timeout_s`. Safe to call twice.
 
-        A line that is put later is written at once.
+        A line that is put later is written immediately.
         """
         self._is_closing.set()
         self._has_lines.set()

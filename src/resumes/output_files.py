@@ -1,6 +1,6 @@
-"""Files that a command writes: whole or not at all, and never over another file by mistake (pitfalls S21).
+"""Files that a command writes: complete or not at all, and never over another file by mistake (pitfalls S21).
 
-A draft is written beside the file and gets its name at the end, by `place` or by `replace`.
+A draft is written next to the file and gets its name at the end, by `place` or by `replace`.
 `OutputFile` is for a path that a person names, which may be a pipe or a device as well.
 """
 
@@ -76,7 +76,7 @@ def place(new: Path, path: Path) -> None:
 
 
 def replace(new: Path, path: Path) -> None:
-    """Give the file the name, durably, in place of what had it before."""
+    """Give the file the name, durably, replacing what had it before."""
     flush(new)
     new.replace(path)
     flush(path.parent)
@@ -86,7 +86,7 @@ def replace(new: Path, path: Path) -> None:
 def drafted(
     path: Path, finish: Callable[[Path, Path], object], *, mode: int = 0o600
 ) -> Iterator[BinaryIO]:
-    """Open a new file beside the path for the block, after which `finish` gives it the path.
+    """Open a new file next to the path for the block, after which `finish` gives it the path.
 
     Only its owner may read it, unless `mode`, restricted by the umask, says otherwise. If the block
     or `finish` fails, it is removed. Raises OSError.
@@ -104,7 +104,7 @@ def drafted(
 class OutputFile:
     """A file that a command was told to write: a new one, or a pipe, a device or a terminal.
 
-    Anything else of the name raises Conflict, with `remedy` at the end, but for a regular file for
+    Anything else of the name raises Conflict, with `remedy` at the end, except a regular file for
     whose content `may_replace` returns True: that is replaced.
 
     Make it before a store is opened: the file might be the store's own, and closing it would drop
@@ -136,7 +136,7 @@ class OutputFile:
         """Open the file for the block. A new one gets its name when the block ends without an error.
 
         Raises InvalidArgument if it cannot be written, and Conflict if the name was taken or the
-        file to be replaced was changed meanwhile.
+        file to be replaced was changed in the meantime.
         """
         with self._explained():
             if self._is_stream:

@@ -1,6 +1,6 @@
-"""A line for each request that is over (docs/operations.md, Logs).
+"""A line for each finished request (docs/operations.md, Logs).
 
-It says who asked by the ids of the account and the key, and what for by the operation's name:
+It has the ids of the account and the key, and the operation's name:
 no path, no query, no body, no name, no key is ever in it.
 """
 
@@ -35,7 +35,7 @@ class AccessLog:
         self._clock = clock
 
     def observe(self, request: Request, took_s: float) -> None:
-        """Log the request; its line is written behind the answer."""
+        """Log the request; its line is written after the answer."""
         holder = request.holder
         method = request.method
         line = self._line % (

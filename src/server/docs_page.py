@@ -1,4 +1,4 @@
-"""GET /, /openapi.json and /docs: the API described, for programs and for people (docs/api.md, Description).
+"""GET /, /openapi.json and /docs: descriptions of the API, for programs and for people (docs/api.md, Description).
 
 The page is Swagger UI with everything it needs, so it works without a way to anywhere else, and
 its policy lets the browser load nothing from there.
@@ -15,7 +15,7 @@ from server.request import Headers, Request
 
 ASSETS = Path(__file__).parent / "assets"
 SWAGGER_UI = "swagger-ui-5.35.0"
-"""The folder of the files that are Swagger UI's own, with their licence; its name has the version."""
+"""The folder of the files that are Swagger UI's own, with their license; its name has the version."""
 
 POLICY = "; ".join(
     [
@@ -56,7 +56,7 @@ class StaticFile:
 
     async def __call__(self, request: Request) -> None:
         """Answer with the bytes."""
-        # The first time they are read, or made: milliseconds, in which others want answers.
+        # The first time they are read, or made: milliseconds, for which others would have to wait.
         body = await asyncio.to_thread(self._load)
         await request.respond_file(body, self._headers)
 

@@ -17,7 +17,7 @@ Figures = dict[str, float]
 """What a row measured, by names that end in their unit where they have one: `lost`, `outage_s`."""
 
 HEAD: Final = (
-    "| # | fault | what is promised | how it was injected | what came of it | test | seed |\n"
+    "| # | fault | what is promised | how it was injected | result | test | seed |\n"
     "| --- | --- | --- | --- | --- | --- | --- |\n"
 )
 FAILED: Final = "**failed**"

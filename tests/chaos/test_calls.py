@@ -61,14 +61,14 @@ def fail_each(
 @pytest.mark.chaos(
     5,
     fault="a write or a sync fails",
-    promise="what is acknowledged is stored, what is refused is not, what may be either is called unknown",
+    promise="what is acknowledged is stored, what is refused is not, and what may be either is reported as unknown",
 )
 def test_whichever_call_fails_everything_that_was_said_is_true(
     tmp_path: Path, figures: Figures, stride: int, times: int, error: str
 ) -> None:
-    """strace: the k-th write and the k-th sync of the store's files return EIO or ENOSPC, for each k
-    from 1 to 200, in a process of its own that opens the store, creates, closes, and once more;
-    and the same for 20 calls in a row, for each eighth k."""
+    """strace: the k-th write and the k-th sync of the store's files return EIO or ENOSPC, for each
+    k from 1 to 200, in a process of its own that opens the store, creates and closes it, twice; and
+    the same for 20 calls in a row, for each eighth k."""
     template = tmp_path / "resumes.db"
     stores.make_account(f"sqlite:///{template}")
     shares = [range(1 + share * stride, MOST + 1, AT_ONCE * stride) for share in range(AT_ONCE)]

@@ -41,11 +41,11 @@ POURED_KIB: Final = 96 * 1024
 @pytest.mark.chaos(
     23,
     fault="silent connections, half a head, half a body",
-    promise="let go within 15 s; others are answered in milliseconds all the time",
+    promise="closed within 15 s; others are answered in milliseconds all the time",
 )
 def test_a_thousand_silent_clients_are_let_go(tmp_path: Path, figures: Figures) -> None:
-    """1,000 connections that send nothing, half a head or half a body, while somebody lists, from
-    before the first to after the last."""
+    """1,000 connections that send nothing, half a head or half a body, while another client lists,
+    from before the first to after the last."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, FILES), hard))
     with (
@@ -115,10 +115,10 @@ def pour(served: Served, head: bytes, block: bytes, size_bytes: int) -> Poured:
 @pytest.mark.chaos(
     25,
     fault="bodies far over the limit, without a length, or inflating",
-    promise="413 before all is read, 415 to what is packed, memory is bounded",
+    promise="413 before everything is read, 415 for compressed bodies; memory is bounded",
 )
 def test_bodies_over_the_limit_cost_little(tmp_path: Path, figures: Figures) -> None:
-    """16 clients at once pour in 64 MiB each, with and without a length; then one request with gzip
+    """16 clients at once send 64 MiB each, with and without a length; then one request with gzip
     of 256 MiB."""
     block = b" " * 65_536
     chunk = b"%x\r\n%b\r\n" % (len(block), block)

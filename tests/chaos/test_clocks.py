@@ -48,13 +48,13 @@ def follow(store: Store, account_id: str, seen: list[str], over: threading.Event
 @pytest.mark.chaos(
     12,
     fault="the clock is set, back and forth",
-    promise="who follows the cursor misses nothing and sees nothing twice",
+    promise="a client that follows the cursor misses nothing and sees nothing twice",
 )
 def test_a_clock_that_jumps_skips_and_repeats_nothing(
     url: str, figures: Figures, seed: random.Random
 ) -> None:
     """The store's clock jumps by up to an hour, or a day, to either side 400 times, while one
-    creates and another follows with the last id; on SQLite, PostgreSQL 16 and 18."""
+    client creates and another follows with the last ID; on SQLite, PostgreSQL 16 and 18."""
     clock = JumpingClock()
     told: dict[str, str] = {}
     seen: list[str] = []
@@ -87,13 +87,13 @@ def test_a_clock_that_jumps_skips_and_repeats_nothing(
 @pytest.mark.chaos(
     12,
     fault="the clock is set across the end of a key",
-    promise="a key counts until its time by the clock as it is",
+    promise="a key works until its expiry by the clock as it is",
 )
 def test_a_key_ends_when_the_clock_says_so(
     tmp_path: Path, figures: Figures, seed: random.Random
 ) -> None:
-    """The store's clock jumps 400 times to a random moment within two hours of a key's last one, and
-    no nearer to it than a minute."""
+    """The store's clock jumps 400 times to a random moment within two hours of a key's expiry, and
+    at least a minute from it."""
     clock = JumpingClock()
     wrong = 0
     with open_store(f"sqlite:///{tmp_path / 'resumes.db'}", clock=clock) as store:
@@ -204,14 +204,14 @@ def a_follower(key: str, url: str, seen: list[str]) -> Client:
 @pytest.mark.chaos(
     12,
     fault="processes on one store have clocks of their own, which are set back and forth",
-    promise="who follows the cursor misses nothing, and each create and each file is stored once",
+    promise="a client that follows the cursor misses nothing, and each create and each file is stored once",
 )
 def test_processes_whose_clocks_differ_lose_and_repeat_nothing(
     url: str, tmp_path: Path, figures: Figures, seed: random.Random
 ) -> None:
     """Two servers, one with two workers, and two importers of one folder; 60 times the clock of one
-    of them is set a minute, an hour or a year ahead or back, to 1970, to 2040 or right, while four
-    clients create, two follow and files come in."""
+    of them is set a minute, an hour or a year ahead or back, to 1970, to 2040 or correctly, while
+    four clients create, two follow and files arrive."""
     home, inbox = tmp_path, tmp_path / "inbox"
     key = stores.make_account(url)
     with open_store(url) as store:

@@ -43,12 +43,12 @@ LATENCY_S: Final = 0.1
 @pytest.mark.chaos(
     24,
     fault="connections that are cut, reset or silenced at any byte",
-    promise="what was sent is stored whole, once, or not at all; nothing leaks",
+    promise="what was sent is stored completely, once, or not at all; nothing leaks",
 )
 def test_a_connection_may_break_at_any_byte(
     tmp_path: Path, figures: Figures, seed: random.Random
 ) -> None:
-    """A TCP proxy breaks connections behind every few bytes of a request, and of its answer."""
+    """A TCP proxy breaks connections after every few bytes of a request, and of its answer."""
     scene = Scene(tmp_path / "home", tmp_path / "logs")
     with scene.served() as server, Proxy(server.url) as proxy:
         request = a_create(scene, FIRST)
@@ -131,7 +131,7 @@ def sockets(server: Server) -> int:
 @pytest.mark.chaos(
     24,
     fault="connections with high latency and little bandwidth",
-    promise="whoever is slow and comes on is served",
+    promise="a client that is slow but makes progress is served",
 )
 def test_a_slow_connection_is_served(tmp_path: Path, figures: Figures) -> None:
     """The TCP proxy keeps each piece for 0.1 s and passes 96 KiB a second, for 8 clients at once."""

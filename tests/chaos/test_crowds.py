@@ -125,14 +125,14 @@ sys.stdin.read()
 
 @pytest.mark.chaos(
     11,
-    fault="somebody reads in one transaction for long",
-    promise="writers wait hardly longer, and the log is short again afterwards",
+    fault="another program reads in one long transaction",
+    promise="writers hardly wait longer, and the log is short again afterwards",
 )
 def test_a_long_reading_holds_nobody_up_and_the_log_is_cut_afterwards(
     tmp_path: Path, figures: Figures
 ) -> None:
     """Another program has a read transaction of the SQLite file open for 12 s or more, until the log
-    is 34 MiB long, while four clients create with short pauses, before, meanwhile and after."""
+    is 34 MiB long, while four clients create with short pauses, before, during and after it."""
     scene = Scene(tmp_path / "home", tmp_path / "logs")
     log = scene.home / "resumes.db-wal"
     with scene.served() as server:
@@ -166,8 +166,8 @@ def test_a_long_reading_holds_nobody_up_and_the_log_is_cut_afterwards(
 def test_the_last_place_goes_to_one(
     url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, figures: Figures
 ) -> None:
-    """In each round a place of a full account is freed, and 100 clients of two servers ask for it
-    at the same moment, on SQLite, PostgreSQL 16 and 18."""
+    """In each round a place in a full account is freed, and 100 clients of two servers create at
+    the same moment, on SQLite, PostgreSQL 16 and 18."""
     monkeypatch.setenv("RESUMES_DATABASE", url)
     programs.last_place_goes_to_one(tmp_path, rounds=LAST_PLACES)
     with open_store(url) as store:
@@ -181,12 +181,12 @@ def test_the_last_place_goes_to_one(
 @pytest.mark.chaos(
     19,
     fault="six programs start at once with nothing",
-    promise="one makes the store, and all are up",
+    promise="one creates the store, and all start",
 )
 def test_of_programs_that_start_at_once_one_makes_the_store(
     engine: Engine, tmp_path: Path, figures: Figures
 ) -> None:
-    """`resumes watch --once` six times at the same moment on a place without a store; five rounds on
+    """`resumes watch --once` six times at the same moment in a place without a store; five times on
     SQLite, PostgreSQL 16 and 18."""
     codes: list[int] = []
     for number in range(FIRST_STARTS):

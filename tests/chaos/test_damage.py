@@ -170,14 +170,14 @@ KINDS: Final = {
 @pytest.mark.chaos(
     9,
     fault="the store's file is damaged",
-    promise="opening it or `resumes db check` finds what is broken in its structure and what changed in a document, and a backup brings everything back",
+    promise="opening it or `resumes db check` finds the damage to its structure and any change in a document, and a backup restores everything",
 )
 def test_damage_is_found_and_a_backup_restores_all(
     tmp_path: Path, figures: Figures, seed: random.Random, kind: Kind
 ) -> None:
-    """In 40 copies of a store with 300 resumes a bit is flipped, a letter gets a bit that no letter
-    has, two rows of a page change places, a page is zeroed or filled with garbage, or the end is cut
-    off, each at random; the first three that are found are replaced by `db restore`."""
+    """In 40 copies of a store with 300 resumes a bit is flipped, a letter gets an invalid bit, two
+    rows of a page are swapped, a page is zeroed or filled with garbage, or the end is cut off, each
+    at random; the first three that are found are replaced by `db restore`."""
     stored = stores.a_full_store(tmp_path / "resumes.db", STORED)
     before = documents(tmp_path / "resumes.db")
     programs.succeed(tmp_path, "db", "backup", str(tmp_path / "backup.db"))
@@ -226,13 +226,13 @@ def restore(tries: Tries, home: Path, backup: Path) -> None:
 
 @pytest.mark.chaos(
     9,
-    fault="a log lies beside the store that is none",
+    fault="the file next to the store is not a real log",
     promise="it is not read, and nothing is lost",
 )
 def test_a_log_of_garbage_is_not_read(
     tmp_path: Path, figures: Figures, seed: random.Random
 ) -> None:
-    """Random bytes as `resumes.db-wal` beside 40 copies of a store with 300 resumes."""
+    """Random bytes as `resumes.db-wal` next to 40 copies of a store with 300 resumes."""
     told = stores.a_full_store(tmp_path / "resumes.db", STORED)
     lost = 0
     for number in range(EACH):
@@ -253,11 +253,11 @@ def wait_for_more(writers: list[Client], enough: int) -> None:
 @pytest.mark.chaos(
     35,
     fault="backups are taken while clients write",
-    promise="each is the store of one moment, and can be restored",
+    promise="each is the store at one moment, and can be restored",
 )
 def test_backups_under_load_are_each_of_one_moment(tmp_path: Path, figures: Figures) -> None:
     """`resumes db backup` twelve times while four clients create; each is restored and compared
-    with what clients were told before it began, and with the order of ids."""
+    with the answers that clients got before it began, and with the order of IDs."""
     scene = Scene(tmp_path / "home", tmp_path / "logs")
     folder = tmp_path / "backups"
     folder.mkdir()

@@ -44,13 +44,13 @@ __all__ = ["bounded"]  # a fixture
 @pytest.mark.chaos(
     4,
     fault="the disk is full",
-    promise="503 and nothing broken, reads go on, and creates once there is room",
+    promise="503 and nothing is damaged; reads continue, and creates resume once there is space",
 )
 def test_a_full_disk_loses_nothing_and_heals(
     tmp_path: Path, figures: Figures, floor_bytes: int
 ) -> None:
-    """A tmpfs of 64 MiB with the store on it is filled by somebody else, to the last byte or to
-    below `RESUMES_DISK_FLOOR_BYTES`, while four clients create; then it is cleared."""
+    """Another program fills the tmpfs of 64 MiB that holds the store, to the last byte or to below
+    `RESUMES_DISK_FLOOR_BYTES`, while four clients create; then space is freed."""
     scene = Scene(tmp_path / "home", tmp_path / "logs")
     recovery = Recovery()
     with a_disk(tmp_path / "disk", DISK_BYTES) as disk:
@@ -124,13 +124,13 @@ def test_a_read_only_file_system_is_refused_in_one_line(tmp_path: Path, figures:
 @pytest.mark.chaos(
     7,
     fault="the file system becomes read-only while the server writes",
-    promise="only what was under way is unknown, all else 503 with nothing done; reads go on, and creates by themselves once it can be written",
+    promise="only writes in progress are unknown, all others get 503 and nothing is done; reads continue, and creates resume automatically once it is writable",
 )
 def test_a_file_system_that_becomes_read_only_loses_nothing_and_heals(
     tmp_path: Path, figures: Figures
 ) -> None:
-    """strace: each write and sync of the store's log, and each opening of the lock beside it, returns
-    EROFS, while four clients create; then they succeed again."""
+    """strace: each write and sync of the store's log, and each opening of the lock next to it,
+    returns EROFS, while four clients create; then they succeed again."""
     scene = Scene(tmp_path / "home", tmp_path / "logs")
     recovery = Recovery()
     store = [scene.home / "resumes.db-wal", scene.home / "resumes.db.writer"]
@@ -156,11 +156,11 @@ def test_a_file_system_that_becomes_read_only_loses_nothing_and_heals(
 @pytest.mark.chaos(
     7,
     fault="the file system meets an error and is read-only until it is repaired",
-    promise="only what was under way is unknown, all else 503 with nothing done; reads go on, files wait, doctor says what it is; nothing is lost",
+    promise="only writes in progress are unknown, all others get 503 and nothing is done; reads continue, files wait, doctor reports the cause; nothing is lost",
 )
 def test_a_file_system_that_meets_an_error_loses_nothing(tmp_path: Path, figures: Figures) -> None:
-    """ext4 with errors=remount-ro is told to meet an error (`trigger_fs_error`) while four clients
-    create and files come in; then server and importer end, and it is checked and mounted anew."""
+    """ext4 with errors=remount-ro gets an error (`trigger_fs_error`) while four clients create and
+    files arrive; then server and importer end, and the file system is checked and mounted again."""
     with an_ext4(tmp_path, EXT4_BYTES) as ext4:
         server_scene = Scene(tmp_path / "home", tmp_path / "logs")
         home = ext4.path / "home"
@@ -224,7 +224,7 @@ def test_a_file_system_that_meets_an_error_loses_nothing(tmp_path: Path, figures
 
 @pytest.mark.chaos(
     7,
-    fault="the files are somebody else's",
+    fault="the files belong to another user",
     promise="the start fails within 10 s, with exit code 3 and one line that says what and where",
 )
 def test_files_of_somebody_else_are_refused_in_one_line(
@@ -257,12 +257,12 @@ def shared_with(share: Path, tmp_path: Path, kind: str) -> Iterator[list[str]]:
 
 @pytest.mark.chaos(
     8,
-    fault="the store lies on a file system of several machines",
-    promise="the start fails within 10 s, with exit code 3 and one line that says so, why, and what to do",
+    fault="the store is on a shared file system",
+    promise="the start fails within 10 s, with exit code 3 and one line that gives the reason and what to do",
 )
 def test_a_share_of_a_network_is_refused_in_one_line(tmp_path: Path, figures: Figures) -> None:
     """Another list of mounts is bound over the program's /proc/self/mountinfo, which says that the
-    home lies on NFS, SMB, Ceph, Lustre or SSHFS, before `resumes serve`; on NFS before four other
+    home is on NFS, SMB, Ceph, Lustre or SSHFS, before `resumes serve`; on NFS before four other
     commands too."""
     scene = Scene(tmp_path / "home", tmp_path / "logs")
     tries = [(kind, SERVE) for kind in SHARES] + [("nfs4", arguments) for arguments in PROGRAMS]
@@ -279,15 +279,15 @@ def test_a_share_of_a_network_is_refused_in_one_line(tmp_path: Path, figures: Fi
 def assert_share_is_named(line: str, kind: str) -> None:
     """It says what it is, what could come of it and what to do."""
     assert f"is on {kind}, a " in line
-    assert "network file system" in line or "file system of several machines" in line
+    assert "network file system" in line or "cluster file system" in line
     assert "SQLite can damage it" in line
     assert "a local disk, or a PostgreSQL database" in line
 
 
 @pytest.mark.chaos(
     8,
-    fault="the store's name is a link to a file system of several machines",
-    promise="as if it lay there itself",
+    fault="the store's name is a link to a shared file system",
+    promise="the same as if it were there itself",
 )
 def test_a_link_to_a_share_is_refused_in_one_line(tmp_path: Path, figures: Figures) -> None:
     """`resumes.db` is a link to a file on NFS, by the same means; `resumes serve` and four others."""

@@ -82,13 +82,13 @@ def drop_what_is_imported(scene: Scene, chance: random.Random) -> list[str]:
 @pytest.mark.chaos(
     30,
     fault="files of every kind and size, by every way",
-    promise="nothing half is imported, what fails is put aside with its reason, the rest goes on",
+    promise="nothing is imported in part, what fails is filed with its reason, the rest continues",
 )
 def test_whatever_comes_into_the_folder_comes_to_its_end(
     tmp_path: Path, figures: Figures, seed: random.Random, bounded: list[str]
 ) -> None:
-    """Slow writers, renames, links, FIFOs, sockets, 1 GiB, bombs, unreadable, half, repeated, names
-    that are no text, and a flood, all while `resumes watch` is at work."""
+    """Slow writers, renames, links, FIFOs, sockets, 1 GiB, bombs, unreadable, incomplete and
+    repeated files, names that are not text, and a large backlog, all while `resumes watch` runs."""
     scene = Scene(tmp_path / "home")
     scene.account("ana")
     left = strangers.drop_strangers(scene.root / "ana", tmp_path)
@@ -112,12 +112,12 @@ def test_whatever_comes_into_the_folder_comes_to_its_end(
 
 @pytest.mark.chaos(
     31,
-    fault="more comes into the folder than the system announces",
-    promise="the next look finds all of it",
+    fault="more files arrive than the system announces",
+    promise="the next scan finds all of them",
 )
 def test_files_that_nobody_announced_are_found(tmp_path: Path, figures: Figures) -> None:
-    """20,000 files are dropped into a folder that is watched while the importer is stopped (SIGSTOP),
-    until its queue of events is full, as its length says; then it goes on."""
+    """20,000 files are dropped into a folder that is watched while the importer is stopped
+    (SIGSTOP), until its queue of events is full, as its length shows; then it continues."""
     most = int(QUEUE.read_text())
     if most >= UNANNOUNCED:
         pytest.skip(f"{QUEUE} is so large that {UNANNOUNCED} files do not overflow it")

@@ -72,13 +72,13 @@ def check(history: History, figures: Figures) -> None:
 @pytest.mark.chaos(
     1,
     fault="the server is killed under load",
-    promise="what was acknowledged is stored; the counter is the rows",
+    promise="what was acknowledged is stored, and the counter matches the rows",
 )
 def test_servers_killed_under_load_lose_nothing(
     tmp_path: Path, figures: Figures, seed: random.Random
 ) -> None:
-    """SIGKILL to the server, its supervisor or one of two workers, at a random moment while four
-    clients create and one follows."""
+    """SIGKILL to the server, its supervisor or one of two workers, at random moments while four
+    clients create and one follows the list."""
     kinds: list[Kill] = [
         killed_servers.kill_all,
         killed_servers.kill_supervisor,
@@ -103,8 +103,8 @@ def test_servers_killed_under_load_lose_nothing(
 def test_servers_killed_before_they_answer_do_nothing_twice(
     tmp_path: Path, figures: Figures, seed: random.Random, calls: str
 ) -> None:
-    """strace: SIGKILL when a thread of one of two workers comes to its k-th sync, when the commit is
-    in the log, or to its k-th write to a file or socket, which may be the answer; k at random up to
+    """strace: SIGKILL when a thread of one of two workers reaches its k-th sync, when the commit is
+    in the log, or its k-th write to a file or socket, which may be the answer; k is random, up to
     40, while four clients create."""
 
     def kill(server: Server, clients: list[Client]) -> None:
@@ -124,14 +124,14 @@ def test_servers_killed_before_they_answer_do_nothing_twice(
 
 @pytest.mark.chaos(
     2,
-    fault="the importer is killed at a step of its work",
-    promise="of each content of a file there is one resume, and no file is left",
+    fault="the importer is killed at any step of its work",
+    promise="each file's content becomes exactly one resume, and no file is left behind",
 )
 def test_importers_killed_at_every_step_import_each_file_once(
     drain: Drain, fresh: Fresh, figures: Figures
 ) -> None:
     """SIGKILL at each step in turn of an importer with files of every kind and for every outcome;
-    another one goes on."""
+    another importer continues."""
     counts: Counter[str] = Counter()
 
     def counted(task: Task) -> int:
@@ -162,13 +162,13 @@ def count_home(counts: Counter[str], home: Path) -> None:
 @pytest.mark.chaos(
     2,
     fault="importers and the processes that help them are killed under load",
-    promise="of each content of a file there is one resume",
+    promise="each file's content becomes exactly one resume",
 )
 def test_importers_killed_at_random_moments_import_each_file_once(
     tmp_path: Path, figures: Figures, seed: random.Random, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """SIGKILL at random moments to `resumes watch`, its helpers or both, while files of every kind
-    come in, thousands at a time."""
+    arrive, thousands at a time."""
     folder = Folder(tmp_path)
     monkeypatch.setenv(havoc.SEED, str(seed.randrange(1, 10**9)))
     supply = havoc.wreak_havoc(folder, lambda line: None, HAVOC, BURST)

@@ -35,7 +35,7 @@ SMALL: Final = 2
 @pytest.mark.chaos(
     6,
     fault="files may not grow",
-    promise="503, the process lives, and goes on by itself",
+    promise="503; the process survives and recovers automatically",
 )
 def test_files_that_may_not_grow_are_lived_through(tmp_path: Path, figures: Figures) -> None:
     """prlimit: RLIMIT_FSIZE of 1 MiB for a server whose log is that long, while four clients
@@ -80,7 +80,7 @@ def open_files(pid: int) -> int:
 @pytest.mark.chaos(
     6,
     fault="no file may be opened",
-    promise="who is connected is served, who comes is not, the process lives, and takes others again by itself",
+    promise="connected clients are served and new ones are not; the process survives, and accepts new ones again automatically",
 )
 def test_a_process_without_a_file_to_open_goes_on_with_who_is_there(
     tmp_path: Path, figures: Figures
@@ -149,11 +149,11 @@ def memory_bytes(pid: int) -> int:
 @pytest.mark.chaos(
     6,
     fault="there is no memory",
-    promise="what needs more gets 503 or no answer, nothing acknowledged is lost, and it goes on by itself",
+    promise="requests that need more get 503 or no answer, nothing acknowledged is lost, and the service recovers automatically",
 )
 def test_without_memory_nothing_acknowledged_is_lost(tmp_path: Path, figures: Figures) -> None:
-    """prlimit: RLIMIT_AS of 4 MiB more than each of two workers has, while twelve clients create with
-    bodies of 800 KB and two with small ones, for 5 s; then it is lifted."""
+    """prlimit: RLIMIT_AS of 4 MiB more than each of two workers has, while twelve clients create
+    with bodies of 800 KB and two with small ones, for 5 s; then it is lifted."""
     scene = Scene(tmp_path / "home", tmp_path / "logs")
     with scene.served("--workers", "2") as server:
         writers = [a_writer(scene.key, server.url, name) for name in range(LARGE + SMALL)]

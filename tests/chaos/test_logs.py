@@ -31,7 +31,7 @@ LOGS: Final[dict[str, Callable[[], int]]] = {
 @pytest.mark.chaos(
     34,
     fault="a log that is a full disk, or a pipe that nobody reads",
-    promise="requests are answered as before",
+    promise="requests are answered as usual",
 )
 @pytest.mark.parametrize("log", LOGS)
 def test_a_log_that_cannot_be_written_stops_no_create(
@@ -67,7 +67,7 @@ def an_account(home: Path) -> str:
 @pytest.mark.chaos(
     34,
     fault="an importer's log is a full disk, or a pipe that nobody reads",
-    promise="files are imported as before",
+    promise="files are imported as usual",
 )
 @pytest.mark.parametrize("log", LOGS)
 def test_a_log_that_cannot_be_written_stops_no_import(

@@ -57,13 +57,13 @@ def drawing_child(server: Server) -> int | None:
 @pytest.mark.chaos(
     38,
     fault="a resume whose fields name files, packages and addresses is drawn",
-    promise="no file but template and fonts is opened, and no socket",
+    promise="no file is opened except the template and fonts, and no socket",
 )
 def test_what_draws_opens_nothing_but_its_template_and_fonts(
     tmp_path: Path, figures: Figures
 ) -> None:
-    """Each sample, and resumes that hold Typst's functions and paths in every field, over HTTP in all
-    layouts; strace writes down what the process that draws asks of files and the network."""
+    """Each sample, and resumes that contain Typst's functions and paths in every field, over HTTP
+    in all layouts; strace records how the process that draws uses files and the network."""
     scene, calls = Scene(tmp_path / "home", tmp_path / "logs"), tmp_path / "calls"
     documents: list[Any] = [path.read_bytes() for path in SAMPLES.values()]
     for text in HOSTILE:
@@ -96,11 +96,11 @@ def test_what_draws_opens_nothing_but_its_template_and_fonts(
 @pytest.mark.chaos(
     39,
     fault="the process that draws PDFs is killed",
-    promise="it is tried once more, then 504; all other requests are answered",
+    promise="the PDF is retried, then 504; all other requests are answered",
 )
 def test_whoever_draws_may_be_killed(tmp_path: Path, figures: Figures, seed: random.Random) -> None:
-    """SIGKILL to the process that draws, 30 times, at any moment of two clients' PDFs, while another
-    client creates."""
+    """SIGKILL to the process that draws, 30 times, at random moments while two clients get PDFs and
+    another one creates."""
     scene = Scene(tmp_path / "home", tmp_path / "logs")
     statuses, stop = Counter[int](), threading.Event()
 

@@ -61,7 +61,7 @@ def drill(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 @pytest.mark.chaos(
     13,
     fault="PostgreSQL is killed under load and started again",
-    promise="nothing acknowledged is lost or doubled; the service goes on by itself",
+    promise="nothing acknowledged is lost or doubled; the service recovers automatically",
 )
 def test_a_killed_postgresql_loses_nothing(drill: "Drill", figures: Figures) -> None:
     """SIGKILL of the postmaster, 8 times, below two API processes and an importer."""
@@ -74,8 +74,8 @@ def test_a_killed_postgresql_loses_nothing(drill: "Drill", figures: Figures) -> 
 
 @pytest.mark.chaos(
     14,
-    fault="PostgreSQL stands still",
-    promise="an error by the deadline, not silence; it heals by itself, and nothing is lost",
+    fault="PostgreSQL is frozen",
+    promise="an error by the deadline, not silence; the service recovers automatically, and nothing is lost",
 )
 def test_a_frozen_postgresql_is_told_in_time(drill: "Drill", figures: Figures) -> None:
     """SIGSTOP of all its processes under load, until each API process has refused something."""
@@ -153,12 +153,12 @@ def statuses(attempts: list[Attempt]) -> Counter[int]:
 @pytest.mark.chaos(
     16,
     fault="transactions lose races (40001, 40P01), three of ten",
-    promise="tried again, and seen by no client",
+    promise="retried, and no client notices",
 )
 def test_lost_races_are_seen_by_nobody(
     server: postgres.Server, url: str, tmp_path: Path, figures: Figures, seed: random.Random
 ) -> None:
-    """Triggers that raise 40001 or 40P01 at random, before and in COMMIT, under 8 clients."""
+    """Triggers that raise 40001 or 40P01 at random, before and in COMMIT, with 8 clients."""
     key = stores.make_account(url)
     database = url.rpartition("/")[2]
     server.execute(LOSE_RACES.format(first=seed.randrange(1, 10**9)), database)
@@ -178,7 +178,7 @@ def test_lost_races_are_seen_by_nobody(
 
 @pytest.mark.chaos(
     13,
-    fault="connections to PostgreSQL break all the time, in COMMIT too",
+    fault="connections to PostgreSQL break all the time, also in COMMIT",
     promise="nothing acknowledged is lost or doubled, and what was refused can be sent again",
 )
 def test_broken_connections_to_postgresql_lose_nothing(
@@ -189,8 +189,8 @@ def test_broken_connections_to_postgresql_lose_nothing(
     figures: Figures,
     seed: random.Random,
 ) -> None:
-    """A TCP proxy ends or resets each connection behind 200 KB at most, under 8 clients; and, midway,
-    at once, until a client was told so. What was refused is sent again in the end."""
+    """A TCP proxy ends or resets each connection after 200 KB at most, with 8 clients; and, midway,
+    immediately, until a client gets an error. What was refused is sent again at the end."""
     key = stores.make_account(url)
     with Proxy(url) as proxy:
         monkeypatch.setenv("RESUMES_DATABASE", url.replace(str(server.port), str(proxy.port)))

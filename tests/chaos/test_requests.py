@@ -41,11 +41,11 @@ CUTS: Final = 3
 
 @pytest.mark.chaos(
     26,
-    fault="JSON that is made to be costly: depth, empty lists, keys, digits",
-    promise="refused soon, forgotten again, and no burden to others",
+    fault="JSON that is designed to be costly: depth, empty lists, keys, digits",
+    promise="rejected quickly, its memory is freed, and others are not affected",
 )
 def test_json_bombs_are_refused_soon(tmp_path: Path, figures: Figures) -> None:
-    """Each kind of bomb, of 1 MiB, twice while somebody lists; then all of them, 8 at a time."""
+    """Each kind of bomb, of 1 MiB, twice while another client lists; then all of them, 8 at a time."""
     scene = Scene(tmp_path / "home", tmp_path / "logs")
     bodies = {name: make(MIB) for name, make in BOMBS.items()}
     requests = {name: load.a_request(scene.key, "POST", body=body) for name, body in bodies.items()}
@@ -82,12 +82,13 @@ def send_bomb(url: str, request: bytes, name: str) -> list[float]:
 @pytest.mark.chaos(
     27,
     fault="requests that could be read in two ways",
-    promise="one 400 and the connection ends; nothing behind it is run",
+    promise="one 400 and the connection ends; nothing after it is executed",
 )
 def test_no_second_request_is_smuggled_in(
     tmp_path: Path, figures: Figures, seed: random.Random
 ) -> None:
-    """The set of devious heads and chunks, whole and cut in two at any byte, each before a create."""
+    """A set of ambiguous headers and chunks, complete and cut in two at any byte, each before a
+    create."""
     with serve(tmp_path) as served:
         probes = [*devious(served)]
         verdicts = {

@@ -21,10 +21,10 @@ STOPS: Final = 5
 @pytest.mark.chaos(
     29,
     fault="a key is revoked or rotated, or its account closed, while it is used",
-    promise="not accepted any more in any process from that moment on",
+    promise="from that moment on no process accepts it",
 )
 def test_a_key_that_ended_is_accepted_nowhere(tmp_path: Path, figures: Figures) -> None:
-    """Keys that several connections to each of two workers use, ended by commands one by one."""
+    """Keys that several connections to each of two workers use, revoked by commands one by one."""
     scene = Scene(tmp_path / "home", tmp_path / "logs")
     ends = [ended_keys.revoke] * REVOKED + [ended_keys.rotate, ended_keys.close_account]
     before = after = accepted = 0

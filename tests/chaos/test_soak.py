@@ -156,10 +156,10 @@ class Users:
 @pytest.mark.chaos(
     36,
     fault="three minutes of work without a pause",
-    promise="memory, open files, the log and answer times stay as they are",
+    promise="memory, open files, the log and response times stay the same",
 )
 def test_nothing_grows_while_the_service_works(tmp_path: Path, figures: Figures) -> None:
-    """Clients that create, delete and list, and files that are dropped, for 3 minutes."""
+    """Clients create, delete and list, and files are dropped, for 3 minutes."""
     scene = Scene(tmp_path / "home", tmp_path / "logs")
     (scene.home / "inbox" / "ada").mkdir(parents=True)
     with (

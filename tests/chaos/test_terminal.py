@@ -23,12 +23,12 @@ PIECE: Final = 120
 @pytest.mark.chaos(
     32,
     fault="escape sequences, markup and odd characters in resumes, names and errors",
-    promise="the terminal is sent no sequence that an honest store does not cause",
+    promise="the terminal gets no sequence that harmless data would not cause",
 )
 def test_no_text_of_a_stranger_acts_on_a_terminal(
     tmp_path: Path, figures: Figures, seed: random.Random
 ) -> None:
-    """Texts of hostile pieces, put together at random, wherever strangers write; on a real terminal."""
+    """Random combinations of hostile texts, wherever strangers write; on a real terminal."""
     expected, _ = seen(tmp_path / "honest.db", HONEST)
     kinds: set[str] = set()
     text = ""

@@ -25,7 +25,7 @@ COMMANDS: Final = [
 
 @pytest.mark.chaos(
     20,
-    fault="the store was made by a newer version",
+    fault="the store was created by a newer version",
     promise="server, importer and commands refuse it with exit code 3 and one line that names the version; no file of the home is changed",
 )
 def test_a_newer_store_is_refused_by_every_program(tmp_path: Path, figures: Figures) -> None:
@@ -38,7 +38,7 @@ def test_a_newer_store_is_refused_by_every_program(tmp_path: Path, figures: Figu
     for arguments in COMMANDS:
         done = programs.run(home, *arguments)
         assert done.returncode == 3, (arguments, done.stderr)
-        assert "was made by a newer version (schema 0917" in done.stderr
+        assert "was created by a newer version (schema 0917" in done.stderr
         assert len(done.stderr.splitlines()) == 1
         refused += 1
     changed = {*before.items()} ^ {*contents(home).items()}

@@ -89,7 +89,7 @@ def test_what_failed_comes_first_if_asked_for(acme: CommandLine) -> None:
     words = ("imports", "list", "--failed-first", "--before", f"failed:{ledger_id('1')}", "--json")
     rest = acme.answers(*words)
     assert ([one["id"][0] for one in rest["files"]], rest["before"]) == (["2", "3"], None)
-    assert "Invalid place" in acme.fails(2, "imports", "list", "--failed-first", "--before", "x")
+    assert "Invalid position" in acme.fails(2, "imports", "list", "--failed-first", "--before", "x")
 
 
 def test_show_says_why(acme: CommandLine) -> None:
@@ -324,7 +324,7 @@ def test_a_file_in_the_wrong_state_is_refused_with_what_fits(filled: CommandLine
     )
     failed = filled.fails(1, "imports", "release", ledger_id("1"))
     retry = shlex.join(["resumes", "--home", str(filled.home), "imports", "retry", ledger_id("1")])
-    assert failed.endswith(f"it failed. Try it again with `{retry}`")
+    assert failed.endswith(f"it failed. Retry it with `{retry}`")
     assert '"nope"' in filled.fails(1, "imports", "retry", ledger_id("1"), "nope")
     assert asked(filled) == []
 
@@ -352,7 +352,7 @@ def test_of_a_file_that_two_accounts_have_it_is_said_whose_is_meant(filled: Comm
     for words in (("retry",), ("show",), ("retry", "--wait", "0")):
         told = filled.fails(1, "imports", *words, ledger_id("1"))
         assert told == (
-            f"{ledger_id('1')} is a file of several accounts, acme, copy: add --account NAME"
+            f"{ledger_id('1')} exists in several accounts, acme, copy: add --account NAME"
         )
     assert asked(filled) == []
     filled("imports", "retry", ledger_id("1"), "--account", "copy")

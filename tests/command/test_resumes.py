@@ -137,7 +137,7 @@ def test_an_id_that_is_not_there_is_named_with_the_way_on(acme: CommandLine) -> 
     message = acme.fails(1, "show", "no-such-id")
 
     assert message.startswith('Resume not found in account "acme": "no-such-id". Find ')
-    assert "Find resumes by title, name or e-mail address with `resumes --home " in message
+    assert "Find resumes by title, name or email address with `resumes --home " in message
     assert message.endswith("list --account acme --filter TEXT`")
 
 
@@ -195,7 +195,7 @@ def test_an_earlier_export_is_kept_unless_it_may_be_overwritten(
     assert kept.exit_code == 1
     assert kept.stderr.splitlines() == [
         f"Exported 1 resume to {tmp_path}.",
-        "Kept 1 file of an earlier export. To replace: --overwrite",
+        "Kept 1 file from an earlier export. Use --overwrite to replace existing files.",
     ]
     assert edited.read_text(encoding="ascii") == "edited"
     replaced = acme("export", "--all", "--to", str(tmp_path), "--overwrite")
@@ -336,7 +336,7 @@ def test_one_that_cannot_be_drawn_is_named_and_the_others_are_written(
 
     assert exported.exit_code == 1
     first, last = exported.stderr.splitlines()
-    assert first.startswith(f"No PDF of resume {long}: Too long for a PDF: 220,")
+    assert first.startswith(f"Could not draw the PDF of resume {long}: Too long for a PDF: 220,")
     assert first.endswith(" characters, at most 200,000")
     assert last == f"Exported 2 resumes to {tmp_path}."
     assert len(list(tmp_path.glob("*.pdf"))) == 2

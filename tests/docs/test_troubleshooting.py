@@ -269,7 +269,7 @@ def _(scene: Scene) -> str:
     return client.create(a_resume()).text
 
 
-@shows("Too many PDFs are being made. Please try again in a moment.")
+@shows("Too many PDFs are being drawn. Please try again in a moment.")
 def _(scene: Scene) -> str:
     scene.monkeypatch.setattr("server.pdf_route.MAX_WAITING", 0)
     client = scene.client()
@@ -314,7 +314,7 @@ def _(scene: Scene) -> str:
     return scene.says("list")
 
 
-@shows("The store … was made by a newer version (…). Update resume-service")
+@shows("The store … was created by a newer version (…). Update resume-service")
 def _(scene: Scene) -> str:
     scene.has_account()
     scene.alters("UPDATE alembic_version SET version_num = '9999'")

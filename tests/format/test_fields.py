@@ -29,7 +29,7 @@ FIELDS: Final = [
 WRONG_NUMBERS: Final[list[Any]] = [True, "0", []]
 LONG: Final = "x" * 20_001
 TOO_LONG: Final = "must be a string of at most 20,000 characters"
-NO_COLOUR: Final = "must be a hex colour such as #1A2B3C"
+NO_COLOUR: Final = "must be a hex color such as #1A2B3C"
 MONTHS: Final = "months are 0-based, 0 is January and 11 is December"
 NO_LAYOUT: Final = f"must be one of {', '.join(LAYOUTS)}"
 
@@ -162,7 +162,7 @@ def test_a_good_value_is_kept_and_shown_or_hidden_without_a_warning(
         ("layout", "", "", NO_LAYOUT),
         ("layout", "fancy", "", NO_LAYOUT),
         ("layout", ["single"], "", NO_LAYOUT),
-        ("colours", "#fff", "", "must be an array of hex colours"),
+        ("colours", "#fff", "", "must be an array of hex colors"),
         *(("colours", ["#000", bad], "[1]", NO_COLOUR)
           for bad in ("red", "#12345", "#fff\n", "", "#\u0661\u0661\u0661")),
         ("colours", [5], "[0]", NO_COLOUR),
@@ -201,9 +201,9 @@ def outside(value: Any, highest: int) -> str:
         ("slices", [{"title": " "}], "[0].title", "title", "is only white space"),
         ("colours", ["#000", "#111", "#222"], "", "", "has more than 2 entries"),
         ("colours", ["#1234"], "[0]", "[0]",
-         '"#1234" carries transparency, which may not be supported'),
+         '"#1234" has transparency, which may not be supported'),
         ("colours", ["#000", "#00000080"], "[1]", "[1]",
-         '"#00000080" carries transparency, which may not be supported'),
+         '"#00000080" has transparency, which may not be supported'),
     ],
 )  # fmt: skip
 def test_an_odd_value_is_kept_and_shown_with_a_warning(

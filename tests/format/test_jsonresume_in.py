@@ -170,7 +170,7 @@ def test_everything_of_a_whole_json_resume_has_its_place() -> None:
             "link": "https://engines.example",
             "dateRange": {"fromYear": 2019, "fromMonth": 2, "toYear": 2021, "toMonth": 11},
             "description": "Wrote the notes.",
-            "bullets": ["Found a fault", "Mended it"],
+            "bullets": ["Found a fault", "Fixed it"],
         },
         {
             "workplace": "Own account",

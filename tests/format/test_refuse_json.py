@@ -161,7 +161,7 @@ def test_a_document_may_nest_32_levels_deep_also_in_unknown_fields(around: bytes
 def test_only_the_beginning_of_a_body_is_looked_through_for_a_place() -> None:
     error = refusal_of(b"[" + b"0," * 20_001 + b"1e999]")
     assert error.offset is None
-    assert error.message == "Invalid JSON: a number or a nesting depth that cannot be kept"
+    assert error.message == "Invalid JSON: a number or a nesting depth that cannot be stored"
 
 
 def test_a_duplicate_key_is_named_safely() -> None:

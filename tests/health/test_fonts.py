@@ -34,7 +34,7 @@ def test_the_package_has_fonts_for_these(
 
     assert (finding.severity, finding.text) == (
         Severity.OK,
-        "the newest resumes have fonts",
+        "fonts for the newest resumes are installed",
     )
 
 

@@ -1,4 +1,4 @@
-"""What is in a store, as those read it who look after it."""
+"""What is in a store, as those who manage it read it."""
 
 from resumes.store import Store, stored_resumes
 from resumes.store.stored_resumes import Entry

@@ -88,7 +88,7 @@ def test_lists_in_other_orders_come_page_by_page(
 
 def test_by_name_the_cursor_has_to_be_a_resume(store: Store, ana: AccountInfo) -> None:
     add_resumes(store, ana, 1)
-    with pytest.raises(InvalidArgument, match=f"no resume of this account has the id {'0' * 24}"):
+    with pytest.raises(InvalidArgument, match=f"no resume of this account has the ID {'0' * 24}"):
         stored_resumes.list_sorted(store, ana.id, Sort.NAME, cursor="0" * 24)
 
 

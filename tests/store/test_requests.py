@@ -50,7 +50,7 @@ def test_to_ask_twice_is_to_ask_once_and_to_retry_a_held_file_is_to_release_it(
 @pytest.mark.parametrize(
     ("action", "outcome", "message"),
     [
-        (RequestKind.RELEASE, FAILED, "it failed. Try it again with `resumes imports retry"),
+        (RequestKind.RELEASE, FAILED, "it failed. Retry it with `resumes imports retry"),
         (
             RequestKind.RELEASE,
             FileOutcome.DONE,

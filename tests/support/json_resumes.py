@@ -35,7 +35,7 @@ COMPLETE: Final[dict[str, Any]] = {
         {"name": "Engine Works", "location": "London, England", "description": "Maker of engines",
          "position": "Analyst", "url": "https://engines.example", "startDate": "2019-03-15",
          "endDate": "2021-12", "summary": "Wrote the notes.",
-         "highlights": ["Found a fault", "Mended it"]},
+         "highlights": ["Found a fault", "Fixed it"]},
         {"name": "Own account", "startDate": "2022", "description": "Lessons"},
     ],
     "volunteer": [

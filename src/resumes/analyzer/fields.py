@@ -1,6 +1,6 @@
 """The kinds of value that a field can hold: how each is checked, and when it is shown.
 
-Types are strict: `true` is no number and `"0"` is none either (docs/format.md, What is refused).
+Types are strict: `true` is not a number, and neither is `"0"` (docs/format.md, What is refused).
 """
 
 import re
@@ -36,7 +36,7 @@ class Kind(Struct):
         return value
 
     def without_unknown(self, value: Any, /) -> Any:
-        """Return a valid value as it was sent, null too, but for unknown fields."""
+        """Return a valid value as it was sent, null too, except for unknown fields."""
         return value
 
 
@@ -79,13 +79,13 @@ class Choice(Kind):
 
 
 class Colour(Kind):
-    """A hex colour: `#` and 3 or 6 digits; 4 or 8 are kept, with a warning."""
+    """A hex color: `#` and 3 or 6 digits; 4 or 8 are kept, with a warning."""
 
     def check(self, value: Any, where: str | int, findings: Findings, /) -> None:
         if type(value) is not str or not _HEX_COLOUR.fullmatch(value):
-            findings.problem(where, "must be a hex colour such as #1A2B3C")
+            findings.problem(where, "must be a hex color such as #1A2B3C")
         elif len(value) in (5, 9):
-            findings.warn(where, f'"{value}" carries transparency, which may not be supported')
+            findings.warn(where, f'"{value}" has transparency, which may not be supported')
 
 
 class Number(Kind):

@@ -100,7 +100,7 @@ HEADER: Final = Group(
 STYLE: Final = Group(
     {
         "layout": Choice(LAYOUTS),
-        "colors": Listing(Colour(), "hex colours", usual_entries=2),
+        "colors": Listing(Colour(), "hex colors", usual_entries=2),
         "fontBody": KnownText(BODY_FONTS, "body font"),
         "fontHeading": KnownText(HEADING_FONTS, "heading font"),
         "fontSize": Number(0, 4),
@@ -151,7 +151,7 @@ _NOT_TEXT: Final[Mapping[str, Kind]] = {
     "pieces": _NUMBER,
     "tags": _TEXTS,
 }
-"""What the fields of items hold that are no texts, in whatever section they are."""
+"""What the fields of items hold that are not texts, in whatever section they are."""
 
 _TAG_EXTRAS: Final[Mapping[str, Kind]] = {"layoutMode": OPAQUE, "showBulletMarker": OPAQUE}
 

@@ -1,1 +1,1 @@
-"""What can be wrong with an installation: each finding with its remedy. Knows no surface."""
+"""What can be wrong with an installation: each finding with its fix. Imports no user interface."""

@@ -1,4 +1,4 @@
-"""A resume without who it is: what is left out, and the name replaced wherever it stands."""
+"""Anonymous resumes: what is left out, and the name, which is replaced everywhere."""
 
 import re
 from collections.abc import Mapping
@@ -7,7 +7,7 @@ from unicodedata import normalize
 
 _LEFT_OUT: Final = frozenset({"findMeOnline", "references"})
 MIN_WORD_CHARS: Final = 3
-"""Words of the name that are shorter are too common to be replaced by themselves."""
+"""Words of the name that are shorter are too common to be replaced on their own."""
 
 MAX_NAME_CHARS: Final = 200
 """How much of a name is looked for."""
@@ -23,7 +23,7 @@ _WORD: Final = re.compile(r"[^\W_]+")
 
 
 def alias_of(resume_id: str) -> str:
-    """Return what stands in place of a name: `Candidate 7E2`."""
+    """Return the replacement for a name: `Candidate 7E2`."""
     return f"Candidate {resume_id[-3:].upper()}"
 
 
@@ -50,7 +50,7 @@ class Anonymizer:
         self._repeated = re.compile(rf"{alias}(?:\s+{alias})+")
 
     def leaves_out(self, section_type: str) -> bool:
-        """Return whether sections of the type say by themselves who somebody is."""
+        """Return whether sections of the type identify somebody on their own."""
         return section_type in _LEFT_OUT
 
     def replace(self, text: str) -> str:
@@ -65,7 +65,7 @@ class Anonymizer:
 
 
 def _apart(pattern: str, text: str) -> str:
-    """Return the pattern of a text where that is no part of another word."""
+    """Return the pattern of a text where it is not part of another word."""
     before = "" if re.match(_UNSPACED, text) else r"(?<![^\W_])"
     after = "" if re.match(_UNSPACED, text[-1:]) else r"(?![^\W_])"
     return f"{before}{pattern}{after}"

@@ -28,7 +28,7 @@ MADE_AT: Final = 0
 """The time in the PDF, so that the same page gives the same bytes."""
 
 MAX_PAGE_S: Final = 180
-"""After so long a page ends the process, whose parent may be gone: it gives up sooner."""
+"""A page that takes this long ends the process: its parent gives up sooner, or is gone."""
 
 _MISSING: Final = re.compile(r"the text `?\"?(.{1,80}?)\"?`? could not be displayed", re.DOTALL)
 

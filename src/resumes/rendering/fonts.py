@@ -26,7 +26,7 @@ _known: dict[tuple[tuple[str, int], ...], tuple[float, bytes]] = {}
 
 
 def font_folders(home: Path) -> list[Path]:
-    """Return the folders whose fonts are used beside those of the package, the user's first. They
+    """Return the folders whose fonts are used in addition to those of the package, the user's first. They
     need not be there."""
     return [home / "fonts", *SYSTEM_FONTS]
 
@@ -108,7 +108,7 @@ _CJK: Final = {
 
 
 def find_scripts(text: str) -> dict[Script, Counter[str]]:
-    """Return the scripts that need a font beside those of the package, with their letters."""
+    """Return the scripts that need a font in addition to those of the package, with their letters."""
     found: dict[Script, Counter[str]] = defaultdict(Counter)
     for char in text:
         if char.isascii():

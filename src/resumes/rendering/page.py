@@ -1,6 +1,6 @@
-"""What stands where on a resume's pages: a pure function of its document.
+"""What goes where on a resume's pages: a pure function of its document.
 
-The template draws what is here and adds nothing but lines. Texts stay as they were sent, but for
+The template draws what is here and adds nothing but lines. Texts stay as they were sent, except for
 characters that no page can show.
 """
 
@@ -27,7 +27,7 @@ MAX_RUNNING_CHARS: Final = 60
 """Of the name at the foot of the second page and those after it."""
 
 CHARS_PER_TEXT: Final = 25
-"""What each text counts beside its characters, as it costs a box."""
+"""What each text counts in addition to its characters, as it costs a box."""
 
 
 class Paper(StrEnum):
@@ -39,7 +39,7 @@ class Paper(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PdfOptions:
-    """What is chosen beside the resume's own style; None for what that says."""
+    """What is chosen instead of the resume's own style; None keeps the style's."""
 
     layout: str | None = None
     paper: Paper | None = None
@@ -189,7 +189,7 @@ def _short_url(text: str) -> str:
 _BREAKS: Final = re.compile(r"\r\n?|[\x0b\x0c\x85\u2028\u2029]")
 _UNSEEN: Final = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x9f\ufeff\ufffe\uffff]")
 MAX_STACKED_CHARS: Final = 30
-"""As many as Unicode's Stream-Safe Text Format has behind a letter (UAX 15, 13)."""
+"""As many as Unicode's Stream-Safe Text Format has after a letter (UAX 15, 13)."""
 
 _VIRAMA: Final = 9
 """The combining class of signs that join a consonant to the next."""
@@ -376,7 +376,7 @@ _CJK: Final = {"ja": "JP", "ko": "KR", "zh": "SC"}
 
 
 def style_of(style: Mapping[str, Any], language: str) -> dict[str, Any]:
-    """Return measures, colours and fonts as the template takes them, from the style's numbers."""
+    """Return measures, colors and fonts as the template takes them, from the style's numbers."""
     colours = [one for one in style.get("colors") or () if isinstance(one, str)]
     accent = _rgb(colours[0] if colours else DEFAULT_COLOUR)
     second = _rgb(colours[1]) if len(colours) > 1 else accent
@@ -442,7 +442,7 @@ def _mixed(colour: Rgb, other: Rgb, share: float) -> Rgb:
 
 
 def contrast(one: Rgb, other: Rgb) -> float:
-    """Return the contrast ratio of two colours, 1 to 21 (WCAG 2.2)."""
+    """Return the contrast ratio of two colors, 1 to 21 (WCAG 2.2)."""
     darker, lighter = sorted(map(_luminance, (one, other)))
     return (lighter + 0.05) / (darker + 0.05)
 
@@ -454,7 +454,7 @@ def _luminance(colour: Rgb) -> float:
 
 
 def legible(colour: Rgb, ground: Rgb) -> Rgb:
-    """Return the colour, darkened until it can be read on a light ground."""
+    """Return the color, darkened until it can be read on a light ground."""
     black = (0, 0, 0)
     for step in range(51):
         darker = _mixed(colour, black, 1 - step / 50)

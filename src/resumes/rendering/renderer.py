@@ -98,7 +98,7 @@ class Renderer:
             if ends_at is None:
                 ends_at = time.monotonic() + self.timeout_s
             elif time.monotonic() >= ends_at:
-                raise RenderingFailed(f"Its turn did not come within {self.timeout_s:g} s")
+                raise RenderingFailed(f"It was not started within {self.timeout_s:g} s")
             try:
                 try:
                     return self._draw(body, ends_at)
@@ -221,11 +221,11 @@ class _Child:
         return said, b"" if "error" in said else self._out.recv_bytes()
 
     def kill(self) -> None:
-        """Have the process end; who waits for its answer is told."""
+        """End the process; whoever waits for its answer gets an error."""
         self._process.kill()
 
     def end(self) -> None:
-        """End the process: at once, for nothing is lost with it."""
+        """End the process immediately: nothing is lost with it."""
         self._in.close()
         self._process.kill()
         with contextlib.suppress(subprocess.TimeoutExpired):

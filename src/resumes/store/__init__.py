@@ -1,4 +1,4 @@
-"""The store: its schema, every query, and the create path. Knows no HTTP, folder or terminal."""
+"""The store: its schema, every query, and the create path. Independent of HTTP, folders and terminals."""
 
 from resumes.clock import Clock, system_clock
 from resumes.store.addresses import PostgresAddress, parse_address
@@ -20,8 +20,8 @@ def open_store(
     `read_cache_bytes` limits the page cache of each thread that reads a file; `read_timeout_s` is
     how long a statement that reads waits for a server. None is the engine's choice.
 
-    Several processes may open a new store at once; one of them creates it. Raises InvalidArgument
-    for an address that cannot be used, StoreIncompatible for a file or a database that is no store
+    Several processes may open a new store at the same time; one of them creates it. Raises InvalidArgument
+    for an address that cannot be used, StoreIncompatible for a file or a database that is not a store
     of ours, is damaged or newer than this program, and StoreUnavailable when it cannot be opened
     now.
     """

@@ -1,4 +1,4 @@
-"""A store that is being moved, or was: it says where to, and refuses writes.
+"""A store that is being moved, or has been: it records where to, and refuses writes.
 
 What is written to a store after it was copied stays behind (pitfalls S13). So a copy closes its
 source by a fact in `store_facts`, and every write looks there inside its transaction: on SQLite,
@@ -31,7 +31,7 @@ MOVING_TO: Final = Prepared(
 
 
 class Facts(NamedTuple):
-    """What a store says of itself; what it does not say is empty.
+    """A store's facts about itself; missing ones are empty.
 
     `moving_to`: where it is being copied, or was; `copy_id`: random, which copy closed it;
     `store_id`: by which watched folders know their store (docs/decisions/0013).
@@ -43,7 +43,7 @@ class Facts(NamedTuple):
 
 
 def read_facts(connection: Connection) -> Facts:
-    """Return what the store says of itself now."""
+    """Return the store's facts as they are now."""
     facts: dict[str, str] = dict(FACTS.run(connection).fetchall())
     return Facts(*(facts.get(name, "") for name in Facts._fields))
 
@@ -68,7 +68,7 @@ def close_store(store: Store, target: str, copy_id: str) -> None:
     """Refuse all writes from now on, and wait for those that have begun.
 
     A store that an earlier copy to the same target closed belongs to this copy then. Raises Conflict
-    for one that is being moved elsewhere, and StoreUnavailable when somebody goes on writing.
+    for one that is being moved elsewhere, and StoreUnavailable when somebody continues writing.
     """
 
     def close(connection: Connection) -> None:

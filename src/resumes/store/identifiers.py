@@ -15,7 +15,7 @@ POSITION_DIGITS = 16
 
 LATEST_US = 2**57
 """The latest time in an id, after the year 6500: a later one comes from no clock. It leaves room in
-the columns of such times for any number of further ids."""
+the columns of such times for any number of later ids."""
 
 ACCOUNT_ID = re.compile(r"[0-9a-f]{16}")
 """The form of an account's id."""

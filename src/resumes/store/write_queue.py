@@ -56,11 +56,11 @@ EXPIRY_INTERVAL_S: Final = 0.25
 each."""
 
 QUIET_ITERATIONS: Final = 2
-"""A turn begins once this many iterations of the event loop have brought no further write."""
+"""A turn begins once this many iterations of the event loop have brought no more writes."""
 
 ENOUGH_WRITES: Final = 64
-"""A turn begins at once when this many writes wait. A commit costs as much as several writes: one for
-two writes in place of one for thirty would cost all of them more than the short wait."""
+"""A turn begins immediately when this many writes wait. A commit costs as much as several writes: one for
+two writes instead of one for thirty would cost all of them more than the short wait."""
 
 BUSY: Final = "The store is busy; nothing was done, try again"
 
@@ -101,7 +101,7 @@ class ThreadWaiter:
         self._changed = threading.Condition()
 
     def count_down(self, writes: int = 1) -> None:
-        """Note that so many writes are done."""
+        """Record that this many writes are done."""
         with self._changed:
             self._left -= writes
             if self._left <= 0:
@@ -269,7 +269,7 @@ class LoopWriter:
             self._settle(write, write.outcome)
 
     def _settle(self, write: Write, outcome: Any) -> None:
-        # The outcome is copied: the queue may set another one before the coroutine goes on.
+        # The outcome is copied: the queue may set another one before the coroutine continues.
         self._pending.discard(write)
         if not write.waiter.done():
             write.waiter.set_result(outcome)

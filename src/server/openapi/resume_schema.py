@@ -1,8 +1,8 @@
 """The resume as JSON Schema: what create takes, derived from the analyzer's table of fields.
 
 `x == create accepts x` for every JSON value x that can be kept at all; what a schema cannot see
-(how the JSON is written, its depth and its size) is told in words. What is kept with a warning is
-accepted, and its usual range told in words as well.
+(how the JSON is written, its depth and its size) is in the description. What is kept with a warning is
+accepted, and its usual range is in the description, too.
 """
 
 from collections.abc import Mapping
@@ -52,14 +52,14 @@ COVER_LETTER = (
 
 KIND_MARKS = ("type", "kind", "documentType")
 
-ABOUT = """What the analyzer writes. Fields that it does not know are kept, not shown, and told as
-warnings. `record`, show flags and `isImported` are set by the service.
+ABOUT = """The output of the analyzer. Unknown fields are stored, not shown, and reported as warnings. `record`,
+show flags and `isImported` are set by the service.
 
-Not told by this schema: the body must be UTF-8 without a byte order mark, at most {max_bytes:,} bytes,
+Not expressed by this schema: the body must be UTF-8 without a byte order mark, at most {max_bytes:,} bytes,
 {max_depth} levels deep, with at most {max_values:,} values and {max_fields:,} fields in all, without
-duplicate keys, lone surrogates or U+0000; whole numbers without a fraction or an exponent lie in -2^63 to
-2^63-1, others do not overflow. A name counts as that of a cover letter whatever stands between its
-letters, but for letters of other alphabets."""
+duplicate keys, lone surrogates or U+0000; numbers without a fraction or an exponent must be in the range
+-2^63 to 2^63-1, others must not overflow. The name of a cover letter is recognized whatever characters
+separate its letters, except for letters of other alphabets."""
 
 
 def resume_components(accepted: Format, example: Any) -> dict[str, Schema]:
@@ -67,10 +67,13 @@ def resume_components(accepted: Format, example: Any) -> dict[str, Schema]:
     return {
         "Resume": _resume(accepted, example),
         "ShownResume": _shown_resume(example),
-        "Header": {"description": "Who the resume is of.", **fields_schema(HEADER.fields)},
-        "Style": {"description": "How the resume looks.", **fields_schema(STYLE.fields)},
+        "Header": {
+            "description": "Contact information of the resume's owner.",
+            **fields_schema(HEADER.fields),
+        },
+        "Style": {"description": "Visual styling.", **fields_schema(STYLE.fields)},
         "DateRange": {
-            "description": "From when to when. Months count from 0: 0 is January, 11 December.",
+            "description": "A period. Months are 0-based: 0 is January, 11 is December.",
             **fields_schema(DATE_RANGE.fields),
         },
         **{component_name(each.name): _section(each) for each in SECTION_TYPES.values()},
@@ -145,7 +148,7 @@ def _section(section_type: SectionType) -> Schema:
 
 def _extra_section() -> Schema:
     return {
-        "description": "A type that this installation admits; its items are kept as they are.",
+        "description": "An additional type that this installation accepts; its items are stored unchanged.",
         **_section_object(SECTION_FIELDS, {}),
     }
 
@@ -164,7 +167,7 @@ def _section_object(fields: Any, item: Schema) -> Schema:
 
 def _shown_resume(example: Any) -> Schema:
     return {
-        "description": "What is shown of a resume, in the shape that create takes.",
+        "description": "What is shown of a resume, in the form that create accepts.",
         "allOf": [reference("Resume")],
         "propertyNames": {"enum": ["header", "sections", "title", "style"]},
         "examples": [example],
@@ -185,7 +188,7 @@ def fields_schema(fields: Mapping[str, Kind]) -> Schema:
 
 
 def or_null(schema: Schema) -> Schema:
-    """Return the schema, and null beside it."""
+    """Return the schema with null added."""
     if not schema:
         return {}
     if "$ref" in schema:
@@ -228,7 +231,7 @@ def _text(kind: Text) -> Schema:
 
 
 def _known(kind: KnownText) -> str:
-    known = f"A known {kind.known_as}; another one is kept, with a warning."
+    known = f"A known {kind.known_as}; others are stored, with a warning."
     if len(kind.known) > MAX_NAMES_IN_WORDS:
         return known
     return f"{known} Known: {', '.join(sorted(kind.known))}."
@@ -247,7 +250,7 @@ def _number(kind: Number) -> Schema:
     if kind.lowest != MIN_INTEGER:
         hint = f": {kind.hint}" if kind.hint else ""
         schema["description"] = (
-            f"Usually {kind.lowest} to {kind.highest}{hint}. Others are kept, with a warning."
+            f"Usually {kind.lowest} to {kind.highest}{hint}. Others are stored, with a warning."
         )
         schema["examples"] = [kind.lowest]
     return schema
@@ -270,6 +273,6 @@ def _listing(kind: Listing) -> Schema:
     }
     if kind.usual_entries < MAX_LIST_ENTRIES:
         schema["description"] = (
-            f"Usually up to {kind.usual_entries}; more are kept, with a warning."
+            f"Usually up to {kind.usual_entries}; more are stored, with a warning."
         )
     return schema

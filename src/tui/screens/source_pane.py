@@ -55,7 +55,7 @@ def find_fault(source: bytes, fault: Fault) -> int | None:
     """
     line, item = _LINE.fullmatch(fault.place), _ITEM.fullmatch(fault.place)
     if fault.place and not line and not item:
-        return None  # in an archive, of which the source is no text
+        return None  # in an archive, whose source is not text
     start = _start_of_line(source, int(line[1])) if line else 0
     if start is None:
         return None
@@ -98,7 +98,7 @@ def _find_value(text: str, start: int, path: str) -> int | None:
             else:
                 return found
     except (JSONDecodeError, IndexError, RecursionError):
-        return found  # the text ends here, or is no JSON from here on
+        return found  # the text ends here, or is not JSON from here on
     return found
 
 
@@ -144,9 +144,9 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class SourceText:
-    """Lines in which nothing is acted upon. `mark` None: where the fault is cannot be said.
+    """Lines in which nothing is acted upon. `mark` None: the position of the error is unknown.
 
-    `is_whole` is whether the file goes no further than what the ledger keeps of it.
+    `is_whole` is whether the ledger has all of the file.
     """
 
     lines: Sequence[str]
@@ -166,7 +166,7 @@ def lay_out(source: bytes, fault: Fault) -> SourceText:
 def _mark(text: str, lines: Sequence[str], at: int) -> Mark:
     line = text.count("\n", 0, at)
     before = text[text.rfind("\n", 0, at) + 1 : at]
-    # A fault at the end of a line, or of the text, stands behind its last character.
+    # A fault at the end of a line, or of the text, is after its last character.
     return Mark(line + 1, len(before) + 1, min(len(_shown(before)), len(_shown(lines[line]))))
 
 

@@ -1,4 +1,4 @@
-"""What forms are made of. Texts come in as `Content`, and what is typed is made safe."""
+"""What forms are made of. Texts arrive as `Content`, and what is typed is made safe."""
 
 from collections.abc import Sequence
 from typing import Literal

@@ -1,4 +1,4 @@
-"""What is known of a list that is read page by page, forwards, by cursor.
+"""What is known about a list that is read page by page, forward, by cursor.
 
 All cursors are kept, so that any page can be read again; of the rows only those of the pages
 used last, so that a list of a million takes no more memory than one of some thousand.
@@ -129,7 +129,7 @@ class Pages(Generic[T]):
         self._looks_further = False
         self.is_complete = next_cursor is None
         if not rows and page:
-            # Nothing was found on the way to the next cursor, from where it goes on.
+            # Nothing was found on the way to the next cursor, from where it continues.
             self._cursors[-1] = next_cursor or self._cursors[-1]
             return
         self._starts.append(self._starts[-1] + len(rows))
@@ -145,7 +145,7 @@ class Pages(Generic[T]):
             end = self._cursors[page + 1]
             return [*[row for row in rows if self._key(row) <= end][:length]]
         found = {self._key(row): row for row in rows}
-        # What is behind the end of a page that reaches less far now was not looked for.
+        # What is after the end of a page that reaches less far now was not looked for.
         return [
             row
             if isinstance(row, Missing) or self._key(row) > (next_cursor or "~")

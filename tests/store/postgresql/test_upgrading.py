@@ -146,7 +146,7 @@ def test_a_store_that_is_not_to_be_upgraded_is_left_alone(url: str) -> None:
 def test_a_database_of_another_program_is_refused_and_left_alone(url: str) -> None:
     with psycopg.connect(url) as connection:
         connection.execute("CREATE TABLE accounts (id integer)")
-    with pytest.raises(StoreIncompatible, match=r"database of another program.*table accounts"):
+    with pytest.raises(StoreIncompatible, match=r"belongs to another program.*table accounts"):
         open_store(url)
     assert rows(url, "SELECT tablename FROM pg_tables WHERE schemaname = 'public'") == [
         ("accounts",)

@@ -44,7 +44,7 @@ WORST: Final = (
     "A" * LONG,
     f"{CLICK}\n\r\n\t\x0b\x0c\x00\x7f\b\b\b\a" * 50,
 )
-"""Strings that each break something: terminals, markup, measuring, or patience."""
+"""Strings that each break something: terminals, markup, measuring, or time limits."""
 
 
 FRAGMENTS: Final = st.one_of(

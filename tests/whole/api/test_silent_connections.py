@@ -44,7 +44,7 @@ def statuses(answers: bytes) -> list[int]:
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """A server with little patience, for most tests of this module."""
+    """A server with short timeouts, for most tests of this module."""
     with serve(tmp_path_factory.mktemp("served"), client_timeout_s=TIMEOUT_S) as served:
         yield served
 

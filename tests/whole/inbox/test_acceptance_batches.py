@@ -38,8 +38,8 @@ def test_lines_are_imported_but_for_the_bad_ones_whose_numbers_the_report_tells(
     failed = [item for item in report["items"] if item["outcome"] == "failed"]
     assert [item["place"] for item in failed] == [f"line {number}" for number in BAD]
     assert len(report["items"]) == LINES
-    mended = b"\n".join(line(number) for number in range(1, LINES + 1))
-    scene.drop("ana/mended.ndjson", mended)
+    fixed = b"\n".join(line(number) for number in range(1, LINES + 1))
+    scene.drop("ana/fixed.ndjson", fixed)
     scene.drain()
     names = [*GOOD, *(f"line {number}" for number in BAD)]
     scene.check(files=2, resumes={"ana": names})

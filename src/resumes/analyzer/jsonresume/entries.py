@@ -1,7 +1,7 @@
 """Reading an object of a JSON Resume, whose fields may hold anything.
 
-What is asked for and cannot be used is told and left out, as is what nobody asks for. So a
-document says by itself what of it was not taken.
+What is requested and cannot be used is reported and left out, as is what nobody requests. So a
+document shows what of it was not used.
 """
 
 from collections.abc import Container, Iterator, Mapping
@@ -11,9 +11,9 @@ from typing import Any
 from resumes.analyzer.findings import Findings
 
 NO_PLACE = "has no place in the analyzer format: left out"
-NO_TEXT = "is no text: left out"
-NO_LIST = "is no list: left out"
-NO_OBJECT = "is no object: left out"
+NO_TEXT = "is not text: left out"
+NO_LIST = "is not a list: left out"
+NO_OBJECT = "is not an object: left out"
 
 _NAMES_OF_AN_OBJECT = ("name", "title")
 
@@ -69,7 +69,7 @@ class EntryReader:
         return next(filter(self.has, names), None)
 
     def find_text(self, *names: str) -> str | None:
-        """Return the text of the first of the fields that has one; another text in the others is told."""
+        """Return the text of the first of the fields that has one; another text in the others is reported."""
         found: str | None = None
         for name in self._ask(*names):
             text = find_text(self._values[name])
@@ -110,7 +110,7 @@ class EntryReader:
                 yield text
 
     def iter_objects(self, name: str, sole_field: str) -> Iterator[tuple[int, "EntryReader"]]:
-        """Yield the objects listed in the field, each with its position; report what is no object.
+        """Yield the objects listed in the field, each with its position; report what is not an object.
 
         A text counts as an object with nothing but `sole_field`. To be read to its end.
         """
@@ -166,7 +166,7 @@ class EntryReader:
 def opened(
     values: Mapping[str, Any], findings: Findings, *steps: str | int
 ) -> Iterator[EntryReader]:
-    """Open an object so many steps into the one that is open; report what was not used after the block."""
+    """Open an object this many steps into the one that is open; report what was not used after the block."""
     findings.scope.extend(steps)
     entry = EntryReader(values, findings)
     yield entry
