@@ -48,14 +48,14 @@ campaign: .venv/dev  ## run all tests: slow, on each engine, long forms; then al
 	$(IN_MEMORY) $(BIN)/pytest --durations=20 -m "timing and not chaos" $(ARGS)
 
 # Hundreds of processes of this tree are started by tests: where no bytecode may be written, each of
-# them compiles it anew.
+# them compiles it again.
 unexport PYTHONDONTWRITEBYTECODE
 
-# As many at once as there are processors. Tests of a module share what its fixtures make.
+# As many at once as there are processors. Tests of a module share its fixtures.
 SIDE_BY_SIDE := -n auto --dist loadfile
 
 # A store waits for the disk at each write, and a test's store need not outlive the power. So
-# temporary files lie in memory where 4 GiB of it are free and programs may be run from there.
+# temporary files are in memory if 4 GiB of it are free and programs may be run from there.
 IN_MEMORY = $(shell awk '$$2 == "/dev/shm" && $$3 == "tmpfs" && $$4 !~ /noexec/ {found = 1} END {exit !found}' /proc/mounts 2>/dev/null \
 	&& test "$$(df -Pk /dev/shm | awk 'NR == 2 {print $$4}')" -gt 4194304 && echo TMPDIR=/dev/shm)
 

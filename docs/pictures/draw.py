@@ -63,7 +63,7 @@ class Disk(NamedTuple):
 
 
 DISK: Final = Disk(100 << 30, 60 << 30, 40 << 30)
-FONTS: Final = Finding("fonts", "the newest resumes have fonts")
+FONTS: Final = Finding("fonts", "fonts for the newest resumes are installed")
 
 
 class StandingClock:

@@ -1,4 +1,4 @@
-"""`resumes completion`: the script that makes a shell complete commands, names and ids; and those."""
+"""`resumes completion`: the script with which a shell completes commands, names and IDs, and their values."""
 
 import contextlib
 import logging

@@ -50,7 +50,7 @@ def _text(value: str) -> str:
 
 
 class WriterHandler(logging.Handler):
-    """Hands lines to a writer behind which nobody waits."""
+    """Passes lines to a writer that nobody has to wait for."""
 
     def __init__(self, writer: LogWriter) -> None:
         super().__init__()

@@ -170,7 +170,7 @@ def keep_interrupts() -> None:
     """Have Ctrl-C reach the program also where Python drops exceptions.
 
     Its KeyboardInterrupt can fall into the callback of a weak reference or into `__del__`, from
-    where nothing is raised: it would be printed as ignored, and the program go on. It is raised
+    where nothing is raised: it would be printed as ignored, and the program would continue. It is raised
     again by an alarm, when the callback is over.
     """
     tell = sys.unraisablehook

@@ -69,7 +69,7 @@ Narrator = Callable[[int, str], None]
 
 
 class _Narration:
-    """Who narrates in this process, if not lines of text, and whether these begin with the time."""
+    """The narrator of this process, if it does not print lines of text, and whether these begin with the time."""
 
     by: Narrator | None = None
     is_timed: bool = False
@@ -90,7 +90,7 @@ def timed(*, is_wanted: bool = True) -> Iterator[None]:
 
 
 def narrate_by(narrator: Narrator | None) -> None:
-    """Send what is said from now on, in this process, to the narrator, without styles; None ends it."""
+    """Send all messages of this process to the narrator from now on, without styles; None ends it."""
     _Narration.by = narrator
 
 
@@ -128,7 +128,7 @@ def put_json_line(value: Any) -> None:
 
 
 def put_bytes(body: bytes) -> None:
-    """Write bytes that are no text to standard output."""
+    """Write bytes that are not text to standard output."""
     sys.stdout.buffer.write(body)
 
 

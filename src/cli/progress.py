@@ -33,7 +33,7 @@ def status_line(*, is_wanted: bool = True) -> Iterator[Show | None]:
     """Yield what keeps a status on the last line of the terminal, below all that is written.
 
     It is drawn from the first text on; an empty one removes it. Yield None if it is not wanted, or
-    if standard error is no terminal that can rewrite a line.
+    if standard error is not a terminal that can rewrite a line.
     """
     if not is_wanted or not sys.stderr.isatty() or os.environ.get("TERM", "") in ("", "dumb"):
         yield None

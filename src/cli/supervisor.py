@@ -25,7 +25,7 @@ from resumes.settings import Settings
 FIRST_PAUSE_S: Final = 0.5
 MAX_PAUSE_S: Final = 30.0
 STEADY_S: Final = 60.0
-"""Who has lived this long is restarted without the pauses of before."""
+"""A process that has lived this long is restarted without the pauses of before."""
 READY_WITHIN_S: Final = 30.0
 END_WITHIN_S: Final = 15.0
 LOOK_EVERY_S: Final = 0.2

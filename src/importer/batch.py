@@ -1,14 +1,14 @@
-"""A file's way, from the inbox to where it belongs, many files at a time.
+"""The path of files from the inbox to their final place, in batches.
 
     note       what the batch's files are called and whose they are: the slot's note
-    read       where they lie; a whole valid resume at once, anything else once it was quiet,
+    read       where they are; a complete, valid resume immediately, anything else once unchanged,
                nothing that somebody has open for writing (pitfalls I3, I4)
     commit     one transaction: resumes, digests, items, outcomes (I1)
     file away  write the report, move the file, and see that it still is what was read
 
 A process may be killed anywhere: before the commit the file is a new one, after it the ledger
 says where it belongs (`importer.recovery`). What is committed and cannot be brought to its end is
-gone on with later, and not taken again.
+continued later, and not picked up again.
 """
 
 import errno
@@ -45,7 +45,7 @@ UNPROVED_S = 1.0
 
 MAX_SETTLE_TIMES = 12
 MIN_OPEN_S = 60.0
-"""A file that stays open for writing, or cannot be read, is judged all the same after it was
+"""A file that stays open for writing, or cannot be read, is checked anyway once it has been
 quiet for twelve settling times, and at least this long while it is open."""
 
 
@@ -56,7 +56,7 @@ def _quiet_s(signature: Signature, known: Known | None) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Queue:
-    """The held files of an account: which came first, and what those who join are told."""
+    """The held files of an account: which came first, and the message for those that join."""
 
     first_claim_id: str
     message: str
@@ -71,7 +71,7 @@ MAX_ATTEMPTS = 3
 """A file that ended its reader each time is not read for a third time alone (pitfalls I10)."""
 
 MOVED_INTERVAL_S = 1.0
-"""How soon a file is looked at again that lies where it belongs and that somebody has open."""
+"""How soon a file is checked again that is in its place and that somebody has open."""
 
 UNMOVABLE_INTERVAL_S = 5.0
 
@@ -99,7 +99,7 @@ class FailureReason(StrEnum):
 
 
 class Left(NamedTuple):
-    """A file that lies where it lay, and was not imported. `error` is the system's."""
+    """A file that is where it was, and was not imported. `error` is the system's."""
 
     claim_id: str
     why: FailureReason
@@ -204,7 +204,7 @@ class Batches:
 
     @property
     def can_go_on(self) -> bool:
-        """Whether files can be gone on with at once: those of several resumes, and those that the
+        """Whether work on files can continue immediately: those of several resumes, and those that the
         store did not take."""
         return bool(self._ready or self._several)
 
@@ -221,7 +221,7 @@ class Batches:
 
     def take_ends(self) -> tuple[tuple[str, ...], tuple[Claim, ...]]:
         """Return the ids of the files that came to their end since this was last asked, and the
-        claims of those that went back to where they lay."""
+        claims of those that went back to where they were."""
         ends = tuple(self._ended), tuple(self._went_back)
         self._ended.clear()
         self._went_back.clear()
@@ -296,7 +296,7 @@ class Batches:
             known = Known(files.signature_of(os.fstat(descriptor)), math.inf)
         try:
             found = inspect(claim, descriptor, known, self._options)
-        except OSError as error:  # a bad sector, say: this file's trouble alone
+        except OSError as error:  # a bad sector, say: a problem of this file alone
             return Left(claim.id, FailureReason.STUCK, self._signature(claim), error)
         if isinstance(found, Left):
             return found
@@ -424,11 +424,11 @@ class Batches:
         except StoreError:
             raise
         except Exception:
-            # The report still tells; one file must not stop the others.
+            # The report still says it; one file must not stop the others.
             logger.exception("No ledger row for claim %s", work.claim.id)
 
     def leave_if_unknown(self, work: Work) -> bool:
-        """Leave a file of an account that is gone where it lies, unless the store has deleted it.
+        """Leave a file of an account that is gone where it is, unless the store has deleted it.
 
         A server's database may have been restored under this importer. Return whether it was left.
         Raises StoreError.
@@ -456,7 +456,7 @@ class Batches:
             self.queues.setdefault(claim.account_id, Queue(claim.id, refusal.message))
 
     def find_queue(self, claim: Claim) -> str | None:
-        """Return what a file is told that others of its account came before; None when none did."""
+        """Return the message for a file that comes after others of its account; None when there are none."""
         queue = self.queues.get(claim.account_id)
         return None if queue is None or claim.id <= queue.first_claim_id else queue.message
 
@@ -503,8 +503,8 @@ class Batches:
             case FileState.UNMOVABLE:
                 self._remark(
                     f"unmovable {claim.account_id} {problem}",
-                    f"{claim.name} is imported, but cannot be moved: {problem}. It stays where it is "
-                    "and will be retried",
+                    f"{claim.name} was imported, but cannot be moved: {problem}. It stays where it is; "
+                    "the move will be retried",
                 )
                 self._keep(ended, UNMOVABLE_INTERVAL_S)
                 return False
@@ -512,8 +512,8 @@ class Batches:
                 self._keep(ended, 0, is_stuck=True)
                 self._remark(
                     "unfiled",
-                    f"Cannot move {claim.name}: {problem}. It is imported, stays where it is and will "
-                    "be retried; no new files are imported until then",
+                    f"Cannot move {claim.name}: {problem}. It was imported and stays where it is; the move "
+                    "will be retried, and no new files are imported until then",
                 )
                 return False
             case FileState.GONE:
@@ -543,7 +543,7 @@ class Batches:
                 self._observe(Step.ENDED)
 
     def adopt(self, ended: Iterable[Ended]) -> None:
-        """Go on with files that another process imported; their claims are noted."""
+        """Continue with files that another process imported; their claims are noted."""
         self._unfiled.update((one.work.claim.id, one) for one in ended)
 
     def drop(self) -> None:

@@ -1,4 +1,4 @@
-"""A dry run: what would become of the files in the inbox, were they imported now.
+"""A dry run: what would happen to the files in the inbox if they were imported now.
 
 The same functions give the same verdicts, and nothing is changed: no file, no folder, no row.
 """
@@ -91,7 +91,7 @@ class _Account:
             self._free_places = 0
 
     def conclude(self, verdict: Resume | Refusal, digest: bytes) -> Conclusion:
-        """Return what would become of one resume, and count it in."""
+        """Return the outcome that one resume would have, and count it."""
         if isinstance(verdict, Refusal):
             return outcomes.failed(verdict)
         stored = import_ledger.find_stored(self._store, self._info.id, digest)
@@ -121,7 +121,7 @@ def rehearse(
     on_ignored: Callable[[Ignored], None] = lambda one: None,
     remark: Remark,
 ) -> Summary:
-    """Report what would become of each file, or why it would be left; return the counts."""
+    """Report what would happen to each file, or why it would be left; return the counts."""
     summary = Summary()
     options = dataclasses.replace(options, settle_s=0)
 

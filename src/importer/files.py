@@ -99,7 +99,7 @@ def signature_of(status: os.stat_result) -> Signature:
 
 
 def find_signature(path: str | Path) -> Signature | None:
-    """Return the signature of what lies there, links not followed; None when nothing does."""
+    """Return the signature of what is there, links not followed; None when nothing does."""
     try:
         return signature_of(os.lstat(path))
     except (FileNotFoundError, NotADirectoryError):
@@ -107,7 +107,7 @@ def find_signature(path: str | Path) -> Signature | None:
 
 
 class Content(NamedTuple):
-    """What was read. `is_steady`: nobody was seen writing meanwhile.
+    """What was read. `is_steady`: nobody was seen writing in the meantime.
 
     Of a file over the limit, `is_over_limit`, only the beginning is in `body`.
     """
@@ -190,7 +190,7 @@ def find_head(path: str | Path) -> bytes:
 def read(path: str | Path, max_bytes: int) -> bytes:
     """Return the bytes of a file that somebody named in a command.
 
-    Raises TooLarge, and InvalidArgument for what is missing, is no regular file or cannot be read.
+    Raises TooLarge, and InvalidArgument for what is missing, is not a regular file or cannot be read.
     """
     try:
         content = load(path, max_bytes)
@@ -227,7 +227,7 @@ def find_writer(descriptor: int) -> bool | None:
     """Return whether a file that is open for reading is open for writing too (pitfalls I4).
 
     A read lease is given only for a file that nobody has open for writing, nor mapped for it; it
-    is given back at once. None where the system cannot say: on network file systems, and for files
+    is given back immediately. None where the system cannot say: on network file systems, and for files
     of another user unless it runs as root.
     """
     try:
@@ -256,7 +256,7 @@ class Folders:
     """Open folders by their path.
 
     Files wait between the look and the move; nobody who may write there can lead us elsewhere
-    meanwhile by putting a link in a folder's place.
+    in the meantime by putting a link in a folder's place.
     """
 
     def __init__(self) -> None:
@@ -282,7 +282,7 @@ def _open_folder(path: str) -> int:
     try:
         descriptor = os.open(path, _FOLDER_FLAGS)
         real_path = path
-        with contextlib.suppress(OSError):  # not every system says where it really lies
+        with contextlib.suppress(OSError):  # not every system says where it really is
             real_path = os.readlink(f"/proc/self/fd/{descriptor}")  # noqa: PTH115
         if real_path != path:
             raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
@@ -332,7 +332,7 @@ def is_copy(source: str | Path, target: str | Path) -> bool:
 
 
 def write_over(path: Path, content: bytes, *, temporary: Path) -> None:
-    """Have a file with this content on the disk, in place of any earlier: whole or not at all.
+    """Have a file with this content on the disk, replacing any earlier one: all of it or none.
 
     Raises OSError.
     """

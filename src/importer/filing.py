@@ -1,9 +1,9 @@
-"""Putting files away whose outcome is in the ledger: report, move, look once more.
+"""Filing: files whose outcome is in the ledger get a report, are moved, and are checked again.
 
     ROOT/_done/YYYY-MM-DD/<account>/    ROOT/_held/<account>/    ROOT/_failed/<reason>/    ROOT/_duplicate/
 
 Done files have no report, so it is their folder that says whose they are (docs/decisions/0011).
-What was read may have been replaced or written to meanwhile. Nobody can open a file by its old
+What was read may have been replaced or written to in the meantime. Nobody can open a file by its old
 name once it was moved, so that is looked for then: another version goes back to where it came from,
 as a file of its own (pitfalls I4).
 
@@ -39,7 +39,7 @@ MARKER = "resumes_import_report"
 """A report's first field, by which it is known as ours if it gets into the inbox (pitfalls I13)."""
 
 VERSION = 1
-DONE_HINT = "The resume is stored. The warnings list what may be wrong in it."
+DONE_HINT = "The resume was stored. The warnings list what may be wrong with it."
 MAX_REPORT_BYTES = 64 * 1024 * 1024
 
 
@@ -93,7 +93,7 @@ def load_report(path: Path) -> dict[str, Any]:
 
 
 def report_path(file: str | Path) -> Path:
-    """Return where the report on a file lies."""
+    """Return the path of the report on a file."""
     path = Path(file)
     return path.with_name(split_extension(path.name)[0] + REPORT)
 
@@ -107,11 +107,11 @@ ENDS = (
 """Every end that a file can come to, as far as its place depends on it."""
 
 FRESH_NS = 3_000_000_000
-"""A file that was changed so short a time before may have been changed once more within the same
+"""A file that was changed so short a time before may have been changed again within the same
 tick of the file system's clock, so its bytes are compared too."""
 
 OF_THE_FILE = frozenset({errno.EACCES, errno.EPERM, errno.EBUSY, errno.ENAMETOOLONG, errno.EROFS})
-"""Errors that concern a file or its folder alone, so that others can be gone on with."""
+"""Errors that concern a file or its folder alone, so that work on others can continue."""
 
 
 class Work(NamedTuple):
@@ -124,7 +124,7 @@ class Work(NamedTuple):
     descriptor: int | None = None
     """The file, open; None for what could not be opened, and for what is unpacked."""
     is_open: bool = False
-    """Whether it is judged although somebody has it open for writing."""
+    """Whether it is checked although somebody has it open for writing."""
 
 
 class FileState(StrEnum):
@@ -134,13 +134,13 @@ class FileState(StrEnum):
     GONE = "gone"
     """Somebody moved it or removed it."""
     CHANGED = "changed"
-    """It lies where it lay, or beside that, with other content than was judged."""
+    """It is where it was, or next to that, with other content than was checked."""
     WRITTEN_TO = "written to"
-    """It lies where it belongs, and somebody still has it open for writing."""
+    """It is in its place, and somebody still has it open for writing."""
     UNMOVABLE = "unmovable"
-    """It lies where it lay, for a reason that concerns it or its folder alone."""
+    """It is where it was, for a reason that concerns it or its folder alone."""
     STUCK = "stuck"
-    """It lies where it lay, for a reason that concerns all files."""
+    """It is where it was, for a reason that concerns all files."""
 
 
 ENDED = (FileState.FILED, FileState.GONE, FileState.CHANGED)
@@ -148,7 +148,7 @@ ENDED = (FileState.FILED, FileState.GONE, FileState.CHANGED)
 
 
 class Filed(NamedTuple):
-    """Where a file lies now, and what is in the way of more."""
+    """Where a file is now, and what prevents the rest."""
 
     state: FileState
     target: str = ""
@@ -232,7 +232,7 @@ class Filer:
         raise FileExistsError(errno.EEXIST, f"Every name for {claim.id} is taken in {folder}")
 
     def _is_taken(self, claim: Claim, target: str) -> bool:
-        """Return whether another file lies at the target, or anything in its report's place."""
+        """Return whether there is another file at the target, or anything in its report's place."""
         if os.path.lexists(target) and not files.is_copy(self._lies_at(claim), target):
             return True
         report = report_path(target)
@@ -255,7 +255,7 @@ class Filer:
                 raise _NotMoved(FileState.UNMOVABLE, error.strerror or str(error)) from error
             if error.errno != errno.EXDEV:
                 raise
-            # The outcomes lie on another disk, perhaps a larger one; or this folder does.
+            # The outcomes are on another disk, perhaps a larger one; or this folder does.
             aside = aside_of(self._root, claim)
             if not os.path.lexists(aside):  # else what has its name again is another file
                 if not os.access(claim.base, os.R_OK, dir_fd=folder, effective_ids=True):
@@ -307,7 +307,7 @@ class Filer:
             return False
 
     def _lies_at(self, claim: Claim) -> str:
-        """Return where the file lies that is not put away yet."""
+        """Return where the file is that is not filed yet."""
         aside = str(aside_of(self._root, claim))
         return aside if os.path.lexists(aside) else claim.path(self._root)
 
@@ -320,7 +320,7 @@ class Filer:
         self._observe(Step.REPORT_WRITTEN)
 
     def tidy(self, claim: Claim, ends: Iterable[Conclusion] = ENDS) -> None:
-        """Remove the reports on a claim that no file lies beside: the one that it came back with, and
+        """Remove the reports on a claim without a file next to them: the one that it came back with, and
         those that were written when it came to one of these ends."""
         places = [place for end in ends for place in iter_places(claim, end)]
         if claim.is_return:
@@ -336,7 +336,7 @@ class Filer:
 
 
 def put_back(root: str, claim: Claim, lies_at: str | Path) -> None:
-    """Move the claim's file to where it was found, or beside that. Raises OSError."""
+    """Move the claim's file to where it was found, or next to that. Raises OSError."""
     folder = claim.folder(root)
     stem, extension = split_extension(claim.base)
     Path(folder).mkdir(parents=True, exist_ok=True)
@@ -353,7 +353,7 @@ def aside_of(root: str, claim: Claim) -> Path:
 
 
 class _NotMoved(Exception):
-    """The file lies where it lay, or beside that."""
+    """The file is where it was, or next to that."""
 
     def __init__(self, state: FileState, problem: str = "") -> None:
         self.filed = Filed(state, problem=problem)
@@ -373,7 +373,7 @@ def _is_as_read(work: Work, target: str | Path) -> bool | None:
         return _is_open_as_read(work, found, work.descriptor)
     try:
         descriptor = files.open_file(target)
-    except OSError:  # nor could it be opened when it was judged
+    except OSError:  # nor could it be opened when it was checked
         return found == work.signature
     try:
         return _is_open_as_read(work, found, descriptor)

@@ -1,5 +1,5 @@
-"""Files that were put away and are taken up again: held ones that got a place, and those that
-somebody asked for."""
+"""Filed files that are imported again: held ones for which there is room, and those that somebody
+requested."""
 
 import contextlib
 import os
@@ -33,7 +33,7 @@ RELEASE_FILES = 500
 """Files released at a time, so that the others are not kept waiting."""
 
 FRESH_NS = 2_000_000_000
-"""A folder that changed so short a time before it was listed may have changed once more within
+"""A folder that changed so short a time before it was listed may have changed again within
 the same tick of the file system's clock."""
 
 SETTLED_S = 10
@@ -174,7 +174,7 @@ class Returns:
             if self._under_way:
                 later = [one for one in files if one.claim_id not in self._under_way]
             if account_id not in busy:
-                # Without the account all are taken up, to be told that it is gone (pitfalls S14).
+                # Without the account all are taken up, to find that it is gone (pitfalls S14).
                 free_places = None if account is None else account.free_places
                 due, is_bundle = _count_due(later, free_places)
                 self._add(later[:due])
@@ -184,7 +184,7 @@ class Returns:
                 later = later[due:]
             first = self._bundles.get(account_id) or (later[0].claim_id if later else None)
             if first is not None:
-                message = "Earlier files of the account go first"
+                message = "Earlier files of this account are imported first"
                 if account is not None and account.max_resumes is not None:
                     message = QuotaReached(max_resumes=account.max_resumes).message
                 queues[account_id] = Queue(first, message)
@@ -213,7 +213,7 @@ class Returns:
             elif one.root == root:
                 message = (
                     f"Could not {one.action.value} it: the file is no longer in {root}, or its "
-                    "report is not next to it"
+                    "report is missing"
                 )
                 import_requests.refuse_request(self._store, one.account_id, one.claim_id, message)
             elif one.root is not None:  # else another importer may have it
@@ -274,7 +274,7 @@ class Returns:
     def end(self, claim_id: str, *, is_over: bool = True) -> None:
         """Note that the file was taken up, or is gone.
 
-        Unless `is_over` it lies where it lay, and whoever asked for it still does.
+        Unless `is_over` it is where it was, and the request stays.
         """
         earlier_id = self._renamed.pop(claim_id, claim_id)
         account_id = self._under_way.pop(earlier_id, "")
@@ -305,7 +305,7 @@ class Returns:
             missing = list(self._iter_missing(names))
             settled = [one for one in missing if one.finished_at < until]
             import_requests.dismiss_files(self._store, settled)
-        except (NotFound, Conflict):  # somebody else dismissed one meanwhile
+        except (NotFound, Conflict):  # somebody else has dismissed one
             return 0
         if len(settled) == len(missing):
             self._failed_at = changed_at

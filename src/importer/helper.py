@@ -1,6 +1,6 @@
 """A process that helps an importer with a backlog: how the importer sees it, and what it does.
 
-It has a store and a slot of its own, and is told only which files to import. Batches come in on
+It has a store and a slot of its own, and only gets the files to import. Batches come in on
 its standard input and answers go out on its standard output, pickled. It ends when its input does,
 however the importer ended. It is spawned, never forked: whoever goes on with what its slot's note
 says knows that this process is gone (pitfalls I8).
@@ -109,9 +109,9 @@ class Helper:
         self._last_words: list[tuple[Batch | None, Answer]] = []
         self._is_ready = self._is_dead = False
         self.under_way = 0
-        """Files that it read and did not bring to their end, as last said."""
+        """Files that it read and did not finish, as last reported."""
         self.is_stuck = False
-        """Whether it cannot go on with them for now, as last said."""
+        """Whether it cannot continue with them for now, as last reported."""
         self._none_before = self._last_work = self._heard_at = monotonic()
 
     @property
@@ -147,7 +147,7 @@ class Helper:
             self.end()
 
     def _start(self, now: float) -> None:
-        # -P: nothing that lies in the current folder is imported. Not -m: what is pickled there
+        # -P: nothing in the current folder is imported. Not -m: what is pickled there
         # must be known here by the same name.
         command = [sys.executable, "-P", "-c", "from importer.helper import main; main()"]
         try:

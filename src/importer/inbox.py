@@ -1,6 +1,6 @@
 """An inbox: what waits in one account's folder, when to look through it, and which files settle.
 
-Each part of ROOT has a schedule and a queue of its own, so that one account's backlog or trouble
+Each part of ROOT has a schedule and a queue of its own, so that one account's backlog or problem
 makes no other wait (pitfalls I12). The directory is the truth; events only say that a look is
 worth while. Nothing is opened here.
 """
@@ -31,7 +31,7 @@ class Seen(NamedTuple):
 
 
 def iter_inbox(root: Path, below: str, *, remark: Remark) -> Iterator[Seen]:
-    """Yield what lies in an inbox, in no order, folder by folder; nothing more is in memory.
+    """Yield the files in an inbox, in no order, folder by folder; nothing more is in memory.
 
     `below` is its name in ROOT, and empty for ROOT itself, whose folders are inboxes of their own.
     """
@@ -81,7 +81,7 @@ def _see(entry: os.DirEntry[str], name: str) -> Seen | None:
 
 def find_inboxes(root: Path) -> list[str]:
     """Return the parts of ROOT: its own files, under the empty name, and each folder in it that may
-    bear an account's name. Raises OSError."""
+    have an account's name. Raises OSError."""
     with os.scandir(root) as entries:
         names = [one.name for one in entries if not is_outcome(one.name) and _is_folder(one)]
     return ["", *sorted(names)]
@@ -117,14 +117,14 @@ class ScanSchedule:
         self.due = self.earliest = self._monotonic()
 
     def done(self, took_s: float) -> None:
-        """Schedule the next look; the last one spent so long on looking alone."""
+        """Schedule the next look; the last one took this long."""
         now = self._monotonic()
         self.due = now + max(self._scan_s, MAX_SCAN_LOAD * took_s)
         self.earliest = now + MAX_ASKED_LOAD * took_s
 
 
 UNJUDGED_INTERVAL_S = 0.2
-"""How soon a file is looked at again that was quiet and could not be judged all the same."""
+"""How soon a file is looked at again that was unchanged, but could still not be checked."""
 
 
 @dataclass(slots=True)
@@ -212,7 +212,7 @@ LOOK_SLICE_FILES = 2_000
 """Names looked at before other work gets its turn."""
 
 BACKLOG_FILES = 5_000
-"""With so many to try, more are found by looking again, and not by listening."""
+"""With this many to try, more are found by scanning, not by events."""
 
 MAX_UNDER_WAY = 2_000
 """Files of an inbox that may be under way, most of them since they cannot be moved away."""

@@ -1,4 +1,4 @@
-"""New files: in which inboxes they lie, whose they are, and which are tried next."""
+"""New files: in which inboxes they are, which accounts own them, and which are tried next."""
 
 import math
 from collections import deque
@@ -24,7 +24,7 @@ OPEN_INTERVAL_S = 1.0
 
 
 class _UnderWay(NamedTuple):
-    """A file that is under way: where it lies, in which inbox, and whose slot has it."""
+    """A file that is under way: where it is, in which inbox, and whose slot has it."""
 
     name: str
     inbox: Inbox | None
@@ -78,7 +78,7 @@ class Intake:
 
     @property
     def wants_owners(self) -> bool:
-        """Whether to find the inboxes and their owners anew."""
+        """Whether to find the inboxes and their owners again."""
         return self._schedule.is_due
 
     @property
@@ -141,7 +141,7 @@ class Intake:
         )
 
     def _set_owner(self, inbox: Inbox, account: AccountInfo | None) -> None:
-        """Give the inbox to the account. Files that nobody owns are told of once."""
+        """Give the inbox to the account. Files that nobody owns are reported once."""
         if account is not None and inbox.account is None:
             inbox.schedule.force()
         if account is None:
@@ -226,7 +226,7 @@ class Intake:
             one.inbox.settling.forget(one.name)
 
     def look_again(self, claim: Claim) -> None:
-        """Find a file that lies where it lay, and is a new one."""
+        """Find a file that is where it was, and is a new one."""
         inbox = self._inboxes.get(claim.source.partition("/")[0]) or self._inboxes.get("")
         if inbox is not None:
             inbox.schedule.force()

@@ -1,4 +1,4 @@
-"""What a file or a member holds once it is inflated: lines, an array, or one value."""
+"""What a file or a member contains once it is decompressed: lines, an array, or one value."""
 
 import itertools
 import re
@@ -18,7 +18,7 @@ Bytes = bytes | bytearray
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One resume of a file, as bytes that nobody has parsed yet, or why it cannot be had."""
+    """One resume of a file, as bytes that nobody has parsed yet, or why it cannot be read."""
 
     number: int
     """From 1 through the whole file, parts that are refused among them."""
@@ -37,7 +37,7 @@ class Part:
 
 
 class CannotUnpack(Exception):
-    """Nothing of a file or of a member can be had, for the reason in `refusal`."""
+    """Nothing of a file or of a member can be read, for the reason in `refusal`."""
 
     def __init__(self, refusal: Refusal) -> None:
         super().__init__(refusal.message)
@@ -73,7 +73,7 @@ def invalid_archive(message: str) -> Refusal:
 
 
 def holds_no_resume(why: str) -> Refusal:
-    """For white space alone, which is no JSON."""
+    """For white space alone, which is not JSON."""
     return Refusal(Reason.INVALID_JSON, f"It contains no resume: {why}", byte_offset=0)
 
 
@@ -107,7 +107,7 @@ def _members(value: bytes) -> bytes:
 _FLAT_ARRAY = rb"\[" + _SPACE + _items(_SCALAR) + rb"\]"
 _FLAT_OBJECT = rb"\{" + _SPACE + _members(_SCALAR) + rb"\}"
 _LEAF = rb"(?:" + _SCALAR + rb"|" + _FLAT_ARRAY + rb"|" + _FLAT_OBJECT + rb")"
-# A key whose value is no leaf is the one group.
+# A key whose value is not a leaf is the one group.
 _IN_ARRAY = _items(_LEAF)
 _IN_OBJECT = _members(_LEAF) + rb"(?:(" + _KEY + rb")|)"
 
@@ -121,7 +121,7 @@ _CONTINUED = {
 }
 _CLOSERS = {b"[": b"]", b"{": b"}"}
 _NEXT_ITEM = re.compile(_then(rb"\]"))
-# A token that ends with the text, before it is a whole one.
+# A token that ends with the text, before it is complete.
 _CUT_SHORT = re.compile(
     rb"(?:" + _BEGUN_STRING + rb"(?:\\(?:u[0-9a-fA-F]{0,3})?)?|[-+.0-9eE]*+|[a-z]*+)\Z"
 )
@@ -135,7 +135,7 @@ def begins_array(text: Bytes) -> bool:
 def iter_items(text: Bytes) -> Iterator[tuple[int, int]]:
     """Where each item of the array begins and ends, in order.
 
-    Raises InvalidJson at the place where it is no JSON: who must know that the whole is takes all
+    Raises InvalidJson at the place where it is not JSON: a caller that must know that the whole is takes all
     of them before any is used.
     """
     beginning = _BEGINNING.match(text)
@@ -236,7 +236,7 @@ def _iter_lines(content: Bytes, limits: Limits) -> Iterator[Part]:
         line += content.count(b"\n", counted_to, begin)
         counted_to = begin
         place = f"line {line}"
-        # The line end may be two bytes, of which the carriage return is no part of the value.
+        # The line end may be two bytes, of which the carriage return is not part of the value.
         body = b"" if end - begin > limits.max_bytes + 1 else bytes(content[begin:end])
         body = body.rstrip(JSON_SPACE)
         if body and len(body) <= limits.max_bytes:
@@ -246,7 +246,7 @@ def _iter_lines(content: Bytes, limits: Limits) -> Iterator[Part]:
 
 
 def looks_like_lines(content: Bytes, *, is_whole: bool = True) -> bool:
-    """Return whether the first line is a whole object in itself, and the next one begins another.
+    """Return whether the first line is a complete object, and the next one begins another.
 
     So a resume on one line that something else follows is not taken for its first line. Without
     `is_whole` the content is a beginning, whose next line may not be there yet.
@@ -289,7 +289,7 @@ def check_beginning(beginning: Bytes, limits: Limits, *, is_by_line: bool) -> No
 def unpack_content(content: Bytes, limits: Limits, *, is_by_line: bool) -> Iterator[Part]:
     """Yield the parts: `is_by_line` a value a line whatever it looks like, else by what it looks like.
 
-    Raises CannotUnpack at once, if at all.
+    Raises CannotUnpack immediately, if at all.
     """
     _refuse_foreign(content)
     if is_by_line or looks_like_lines(content):

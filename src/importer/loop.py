@@ -1,6 +1,6 @@
-"""The importer at work, turn by turn; `importer.service` calls the turns.
+"""The importer's loop, turn by turn; `importer.service` calls the turns.
 
-A turn goes on with what was read, commits and files away, and takes new files, one account's
+A turn continues with what was read, commits and files away, and takes new files, one account's
 after another's. About twice a second it also sees to what others change: accounts, held files,
 requests, processes that are gone. Of several importers on one folder one works, and the others
 stand by until its slot is free.
@@ -42,7 +42,7 @@ ACCOUNTS_INTERVAL_S = 2.0
 """How often accounts are looked up while none holds files."""
 
 ROUND_S = 1.0
-"""After this long a round ends although files are left."""
+"""After this long a turn ends although files are left."""
 
 STAND_BY_INTERVAL_S = 0.5
 """How often an importer that stands by asks for the folder."""
@@ -103,7 +103,7 @@ class Importer:
         self._has_leftovers = True
         """Whether ROOT may have leftovers of an importer before 0.1.0."""
         self._left_slots: set[int] = {0}
-        """Slots of processes that are gone, whose files are not gone on with yet."""
+        """Slots of processes that are gone, whose files are not continued yet."""
         self._maintenance_due = self._accounts_due = monotonic()
         self._lead_due = monotonic()
         self._trouble: OSError | None = None
@@ -135,7 +135,7 @@ class Importer:
 
     @property
     def _is_working(self) -> bool:
-        """Whether something that was begun can be gone on with at once."""
+        """Whether something that was begun can be continued immediately."""
         return bool(self._pipeline.can_go_on or self._resumed or self._returns.are_due)
 
     def wait_s(self) -> float:
@@ -186,8 +186,8 @@ class Importer:
                 return self.filed - before
 
     def turn(self) -> None:
-        """Go one step further with everything. Raises StoreError and OSError; what was read is
-        gone on with in a later turn."""
+        """Advance everything by one step. Raises StoreError and OSError; what was read is
+        continued in a later turn."""
         self.intake.mark(self.changes.take())
         if not self._lead():
             return
@@ -271,7 +271,7 @@ class Importer:
         self.intake.find_owners({one.name: one for one in self._accounts})
 
     def _check_account_owners(self) -> None:
-        """Find owners anew if an account is gone: a new file goes to whoever has its folder's name when
+        """Find owners again if an account is gone: a new file goes to whoever has its folder's name when
         it is taken (pitfalls S14)."""
         owner_ids = self.intake.owner_ids
         if owner_ids and accounts.find_open(self.store, owner_ids) != owner_ids:
@@ -280,7 +280,7 @@ class Importer:
             self._find_owners()
 
     def _check_folder_owner(self) -> None:
-        # Another store may have adopted the folder, or another folder may lie in its place.
+        # Another store may have adopted the folder, or another folder may be in its place.
         try:
             watched_folder.check_owner(self.root, watched_folder.owner_of(self.store))
         except InvalidArgument as error:
@@ -322,7 +322,7 @@ class Importer:
             self.notices.find(watched_folder.UNKNOWN_ACCOUNTS, ImporterState.DEGRADED, sentence)
 
     def _recover(self) -> None:
-        """Go on with what processes had under way that are gone. Raises StoreError and OSError."""
+        """Continue the work in progress of processes that are gone. Raises StoreError and OSError."""
         self._helper.reap()
         ours = {0, SLOT} if self._helper.is_running else {0}
         self._left_slots |= set(slots.list_numbers(self.root)) - ours
@@ -349,7 +349,7 @@ class Importer:
         kept = {one.id: one for one in suspects}
         kept |= {one.claim.id: one.claim for one in resumed}
         kept |= {one.work.claim.id: one.work.claim for one in all_ended}
-        # While they are noted: who is killed now does it again.
+        # While they are noted: a process that is killed now does it again.
         for entry in entries:
             self._pipeline.filer.tidy(entry.claim)
         if slot is self._slot:
@@ -439,7 +439,7 @@ class Importer:
         self._summary.count(report.outcome)
         self._on_file(report)
 
-    # What people are told
+    # Messages
 
     @property
     def _under_way(self) -> int:
@@ -468,7 +468,7 @@ class Importer:
         )
 
     def close(self) -> None:
-        """Let other importers go on with what is left."""
+        """Let other importers continue with what is left."""
         self._helper.end()
         self._hear_helper()
         self._pipeline.drop()

@@ -1,4 +1,4 @@
-"""What those who run the importer are told: each file's end, the sums, and notices, each once."""
+"""What is reported to those who run the importer: each file's end, the sums, and notices, each once."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from resumes.store.importers import ImporterFinding, ImporterState
 
 
 class FileReport(NamedTuple):
-    """What became of a file. `name` is its path below ROOT, escaped; `filed_as` where it lies now,
+    """The outcome of a file. `name` is its path below ROOT, escaped; `filed_as` where it is now,
     as text with surrogates."""
 
     account: str
@@ -30,7 +30,7 @@ class FileReport(NamedTuple):
 
 
 def as_report(claim: Claim, conclusion: Conclusion, target: str) -> FileReport:
-    """Return what people are told of a file that was filed."""
+    """Return the report on a file that was filed."""
     refusal = conclusion.refusal
     return FileReport(
         account=claim.account,
@@ -48,10 +48,10 @@ def as_report(claim: Claim, conclusion: Conclusion, target: str) -> FileReport:
 
 @dataclass
 class Summary:
-    """How many files came to which end, and how many lie in the inbox at the end.
+    """How many files came to which end, and how many are in the inbox at the end.
 
     `held` counts those that this run held and did not release again; `ignored` names that are
-    never imported; `waiting` files that were left, for want of an account or of time; `stuck` the
+    never imported; `waiting` files that were left because there was no account or no time; `stuck` the
     files and folders among them that have an owner and could not be taken, looked into or filed.
     """
 
@@ -77,11 +77,11 @@ class Progress(Summary):
 
 
 Remark = Callable[[str, str], None]
-"""Tells people something once: a key by which it is known as told, and the sentence."""
+"""Reports something once: a key that identifies it, and the sentence."""
 
 
 class Notices:
-    """What people are told of an importer, each thing once until it is over.
+    """What is reported about an importer, each thing once until it is over.
 
     Findings are what is wrong at present, and stand in the importer's row as well.
     """
@@ -93,13 +93,13 @@ class Notices:
         self._findings: dict[str, ImporterFinding] = {}
 
     def __call__(self, key: str, sentence: str) -> None:
-        """Tell the sentence, unless the key's was told and is not over."""
+        """Report the sentence, unless that of the key was reported and is not over."""
         if key not in self._told:
             self._told.add(key)
             self.tell(sentence)
 
     def over(self, key: str) -> bool:
-        """Have it told again when it comes again; return whether it had been told."""
+        """Have it reported again when it comes again; return whether it had been reported."""
         was_told = key in self._told
         self._told.discard(key)
         return was_told

@@ -1,4 +1,4 @@
-"""What can be chosen for a watched folder."""
+"""The options of a watched folder."""
 
 from dataclasses import dataclass
 
@@ -53,28 +53,28 @@ class Options:
     """Chosen once, for as long as the folder is watched."""
 
     account: str | None = None
-    """The name of the account that owns files lying directly in ROOT."""
+    """The name of the account that owns files directly in ROOT."""
 
     once: bool = False
-    """Drain the folder and end, in place of watching it."""
+    """Drain the folder and end, instead of watching it."""
 
     adopts: bool = False
     """Take ROOT over, should it belong to another store."""
 
     dry_run: bool = False
-    """Say what would become of the files, and change nothing."""
+    """Report what would happen to the files, without changing anything."""
 
     settle_s: float = 5.0
-    """Seconds a file must be quiet before it is judged, unless it is a whole valid resume."""
+    """Seconds a file must be unchanged before it is checked, unless it is a complete, valid resume."""
 
     scan_s: float = 2.0
-    """Seconds between scans; longer by itself when a scan takes long."""
+    """Seconds between scans; automatically longer if scans are slow."""
 
     poll: bool = False
     """Find new files by scans alone, without the system's events."""
 
     done_keep_days: int | None = None
-    """Files that are done are deleted after so many days; None keeps them."""
+    """Imported files are deleted after this many days; None keeps them."""
 
     on_import: str | None = None
     """A shell command that runs after each quiet batch."""

@@ -1,4 +1,4 @@
-"""What becomes of a file for each error there is: one table, of which tests walk every code.
+"""What happens to a file for each error: one table, of which tests walk every code.
 
 What a file's owner can do about a reason, `resumes.import_reasons` says.
 """
@@ -69,7 +69,7 @@ def issues_as_dicts(issues: Iterable[Issue]) -> list[dict[str, str]]:
 
 
 class ItemConclusion(NamedTuple):
-    """What became of one resume of a file of several. `place` is where it is, for people."""
+    """The outcome of one resume in a file of several. `place` is where it is, for people."""
 
     item: int
     place: str
@@ -93,7 +93,7 @@ class ItemConclusion(NamedTuple):
 
 
 class Conclusion(NamedTuple):
-    """What became of a claimed file.
+    """The outcome of a claimed file.
 
     `resume_id` is the one made, or the one it duplicates; None for a file of several, whose
     `items` say it of each.
@@ -107,7 +107,7 @@ class Conclusion(NamedTuple):
 
     @property
     def remark(self) -> str | None:
-        """What is said of a file that is done and has a report; None without one."""
+        """The message about a file that is done and has a report; None without one."""
         if self.items:
             return f"Imported: {_count(self.items)}"
         if self.warnings:
@@ -164,9 +164,9 @@ def held(message: str | None) -> Conclusion:
 
 
 def sum_up(items: Sequence[ItemConclusion]) -> Conclusion:
-    """Return what becomes of a file of several resumes.
+    """Return the outcome of a file of several resumes.
 
-    That is the worst that became of one; the file is a duplicate only when all of them are.
+    That is the worst of theirs; the file is a duplicate only when all of them are.
     """
     order = (FileOutcome.HELD, FileOutcome.FAILED, FileOutcome.DONE, FileOutcome.DUPLICATE)
     first = min(items, key=lambda item: order.index(item.outcome))
@@ -180,7 +180,7 @@ def sum_up(items: Sequence[ItemConclusion]) -> Conclusion:
 
 
 def recall(item: Item, verdict: Resume | Refusal | None) -> Conclusion:
-    """Return what became of a claim that was committed before, as its item in the ledger says."""
+    """Return the outcome of a claim that was committed before, as its item in the ledger says."""
     is_duplicate = item.outcome is FileOutcome.DUPLICATE
     return conclude_one(verdict, (Duplicate if is_duplicate else Created)(item.resume_id))
 
@@ -242,7 +242,7 @@ CRASHED = Refusal(Reason.CRASHED, "The importer crashed each time it read this f
 
 def unreadable(error: OSError) -> Refusal:
     """Return a refusal for what cannot be opened."""
-    # What is no regular file is refused by us, and the system has no words for that.
+    # We refuse what is not a regular file, so the system has no message for it.
     why = f"Cannot read it: {error.strerror}" if error.strerror else "Not a regular file"
     return Refusal(Reason.UNREADABLE, why)
 

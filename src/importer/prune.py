@@ -29,7 +29,7 @@ def prune(root: Path, keep_days: int, now_us: int, at_most: int = 1_000, *, rema
     """Remove done files of more than `keep_days` days ago; return how many went.
 
     Days are those of `_done`, in UTC; 0 keeps today's alone. `at_most` bounds a call, so that the
-    importer soon goes on. What cannot be removed stays, and is remarked on.
+    importer continues after a short time. What cannot be removed stays, and is reported.
     """
     today = date.fromisoformat(timestamp(now_us)[:10])
     first_kept = (today - timedelta(days=keep_days)).isoformat()
@@ -85,7 +85,7 @@ def _is_day(name: str) -> bool:
 
 @contextlib.contextmanager
 def _remarking(place: str, remark: Remark) -> Iterator[None]:
-    """Remark on an OSError in place of raising it; pass over what somebody else removed."""
+    """Remark on an OSError instead of raising it; ignore what somebody else removed."""
     try:
         yield
     except FileNotFoundError:

@@ -1,12 +1,12 @@
-"""What a process that is gone had under way: brought to its end, or left to be found anew.
+"""Recovery: work in progress of a process that is gone is finished, or left to be found again.
 
     noted, not read             one of these may have ended the process: each is read alone (I10)
     read, not in the ledger     nothing happened yet: a new file
     in the ledger, not moved    imported again under its claim, which the create path knows
     the same, changed since     a new file
-    moved                       looked at once more, as the process would have done (I4)
+    moved                       checked again, as the process would have done (I4)
     set aside, to be copied     copied, or put back if it was changed or the ledger knows nothing
-    being unpacked              gone on with under its claim, after the items that are stored
+    being unpacked              continued under its claim, after the items that are stored
 
 Each step may be cut off and is done again (pitfalls I1, I6).
 """

@@ -43,11 +43,11 @@ QUIET_S = 10.0
 PROGRESS_INTERVAL_S = 0.25
 
 CALM_S = 10.0
-"""How long nothing must fail for trouble to be over, unless a file is filed: what failed is tried
+"""How long nothing must fail before a problem is over, unless a file is filed: what failed is tried
 again in some later turn, and the turns between say nothing of it."""
 
 HEARTBEAT_INTERVAL_S = 10.0
-"""How often the importer's row is written; at once when its findings change."""
+"""How often the importer's row is written; immediately when its findings change."""
 
 HEARTBEAT_TIMEOUT_S = 1.0
 PRUNE_INTERVAL_S = 60.0
@@ -68,7 +68,7 @@ def watch(
     """Import files dropped into ROOT until `stop` is set, or with `once` until none is left.
 
     `on_file` and `on_progress` are called from this thread, `on_notice` also from the hook's;
-    `on_ignored` with `dry_run` alone. Raises InvalidArgument when ROOT is no folder that can be
+    `on_ignored` with `dry_run` alone. Raises InvalidArgument when ROOT is not a folder that can be
     written to, or belongs to another store; StoreError when the store cannot be read at first,
     and with `once` when it stays out of reach.
     """
@@ -296,7 +296,7 @@ class Maintenance:
         except StoreError as error:
             # The turns say that the store is out of reach, and the next row says what this one
             # would have.
-            logger.info("Could not announce the importer: %s", error.message)
+            logger.info("Could not register the importer: %s", error.message)
 
     def leave(self) -> None:
         """Remove the importer's row."""

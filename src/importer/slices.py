@@ -58,7 +58,7 @@ class Bundle:
         return unpack.unpack(name, body, limits)
 
     def next_slice(self) -> list[Portion]:
-        """Return the next items, judged; empty at the end."""
+        """Return the next items, checked; empty at the end."""
         portions: list[Portion] = []
         size_bytes = 0
         for part in self._parts:
@@ -91,21 +91,21 @@ def open_bundle(path: str, name: str, options: Options) -> Bundle | Conclusion |
 
 class Pipeline(Batches):
     """Imports files, those of several resumes too: it unpacks one of them at a time, and the others
-    wait where they lie."""
+    wait where they are."""
 
     _bundle: Bundle | None = None
     _slice: Sequence[Portion] = ()
 
     @property
     def unpacking_account_ids(self) -> set[str]:
-        """The accounts of files that are being unpacked, and take places in a while."""
+        """The accounts of files that are being unpacked, and will take places later."""
         return {work.claim.account_id for work in self._several}
 
     def go_on(self) -> None:
         """Try again what could not be filed away, and store the next slice of the first file of
         several resumes, if there is one; put that file away after its last.
 
-        Raises StoreError, and goes on there later.
+        Raises StoreError, and continues there later.
         """
         super().go_on()
         if not self._several:
@@ -148,7 +148,7 @@ class Pipeline(Batches):
         return None if is_changed else opened
 
     def _count(self, claim: Claim) -> Claim:
-        """Return the claim; an attempt that got further than the one before it does not count."""
+        """Return the claim; an attempt that got further than the previous one does not count."""
         if not claim.attempt:
             return claim
         items = len(import_ledger.find_items(self._store, claim.account_id, claim.id))

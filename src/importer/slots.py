@@ -5,8 +5,8 @@
 
 A lock (`flock`) is held for as long as its process lives, however that ends, and is the sole
 authority: no process id is read. Whoever holds slot 0 is the folder's importer, and others stand
-by (pitfalls I8). What a process has under way stands in its slot's other file, a note of lines
-that is only added to, and emptied when nothing is under way; the ledger says what became of it.
+by (pitfalls I8). A process's work in progress is in its slot's other file, a note of lines
+that is only added to, and emptied when nothing is under way; the ledger has its outcome.
 A line that was cut off by a kill says nothing.
 """
 
@@ -30,7 +30,7 @@ MAX_BYTES = 64 * 1024 * 1024
 """Of a note that is read back; more is none of ours."""
 
 LONG_BYTES = 1024 * 1024
-"""A note as long as this is written anew with what is still under way."""
+"""A note that has grown to this size is rewritten with what is still in progress."""
 
 _LOCK_FLAGS = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _NOTE_FLAGS = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -87,7 +87,7 @@ class Slot:
         self._lock = os.open(self._lock_path, _LOCK_FLAGS, 0o600)
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            # Who leaves removes the file, perhaps between our two steps.
+            # A process that leaves removes the file, perhaps between our two steps.
             if self.is_held:
                 self._note = os.open(self._path, _NOTE_FLAGS, 0o600)
                 self._bytes = os.fstat(self._note).st_size

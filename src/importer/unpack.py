@@ -1,8 +1,8 @@
-"""Files of several resumes, and compressed ones: taken apart, each resume as its own bytes.
+"""Files of several resumes, and compressed ones: unpacked, each resume as its own bytes.
 
-    a.json                   one value; an array; or, told by its content, a value a line
+    a.json                   one value; an array; or, depending on its content, a value a line
     a.ndjson  a.jsonl        a value a line
-    a.json.gz  a.gz  …       any of these; without an inner ending it is told by content
+    a.json.gz  a.gz  …       any of these; without an inner ending the content decides
     a.zip                    files of these endings; archives within archives are refused
 
 Nothing is written anywhere. An array is looked through before its first item is given, and gzip
@@ -62,8 +62,8 @@ def is_bundle(name: str, body: bytes) -> bool:
 def unpack(name: str, body: bytes, limits: Limits) -> Iterator[Part]:
     """Yield the parts of the file in its order, each made when it is asked for.
 
-    At most `max_parts`; of a zip with more, one more that says so. Raises CannotUnpack at once, if
-    at all; a member of a zip that cannot be had is a part that is refused.
+    At most `max_parts`; of a zip with more, one more that says so. Raises CannotUnpack immediately, if
+    at all; a member of a zip that cannot be read is a part that is rejected.
     """
     extension = find_extension(name)
     packing = _packing(name, body)
@@ -158,7 +158,7 @@ class Member:
 def open_archive(body: bytes, limits: Limits) -> tuple[ZipFile, list[Member]]:
     """Return the archive and its members to import, at least one, in the archive's order.
 
-    Raises CannotUnpack for what is no zip, damaged as a whole, or over the limits.
+    Raises CannotUnpack for what is not a zip, damaged as a whole, or over the limits.
     """
     # Each member's entry begins so: whatever the archive says, it has no more members.
     if body.count(_ENTRY) > limits.max_members:
@@ -190,7 +190,7 @@ def open_archive(body: bytes, limits: Limits) -> tuple[ZipFile, list[Member]]:
 
 def _find_member(info: ZipInfo) -> Member | None:
     """Return the member, unless it is of no interest: a folder, hidden, temporary, of another ending."""
-    # As it stands in the archive: `filename` ends at a NUL.
+    # As it is in the archive: `filename` ends at a NUL.
     name = info.orig_filename
     extension = find_extension(name)
     folders = [folder for folder in _SEPARATOR.split(name) if folder.strip(".")]

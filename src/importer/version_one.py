@@ -86,7 +86,7 @@ def _names(workspace: Path) -> dict[str, tuple[str, str]]:
 
 
 def _remove(workspace: Path) -> None:
-    """Remove a folder without claims, unless something else lies there."""
+    """Remove a folder without claims, unless something else is in it."""
     for path in [*workspace.glob("*.journal"), workspace / "lease"]:
         with contextlib.suppress(OSError):
             path.unlink()

@@ -1,4 +1,4 @@
-"""The watcher: learns from the system's events which parts of the inbox to look at.
+"""The watcher: the system's events show which parts of the inbox to scan.
 
 Events are hints: some get lost, and scans find every file without them. There are two listeners:
 one on ROOT itself, for its own files and for new folders, and one on all account folders with
@@ -38,7 +38,7 @@ PROVEN_S = 10.0
 
 RENEW_S = 600.0
 """How long a listener is kept at most. It may have lost a folder without an error: when events
-overflowed, at the limit of watches, or when a disk was taken away and put back."""
+overflowed, at the limit of watches, or when a disk was removed and put back."""
 
 LOCAL_FUSE = frozenset(
     {"fuse.fuse-overlayfs", "fuse.ntfs-3g", "fuse.ntfs", "fuse.exfat", "fuse.ext2", "fuse.fuse2fs"}
@@ -87,7 +87,7 @@ comes as soon as the listening begins."""
 
 Source = Callable[[Collection[str], bool, threading.Event], Events]
 """Yields what happens in the folders at the paths, or also below them (`is_recursive`), until the
-event is set. An exception means that it cannot go on."""
+event is set. An exception means that it cannot continue."""
 
 
 def native_events(paths: Collection[str], is_recursive: bool, stop: threading.Event) -> Events:
@@ -154,7 +154,7 @@ def explain(error: BaseException) -> ImporterFinding:
             "watcher",
             ImporterState.DEGRADED,
             f"The system's file watcher stopped {why} and is being restarted. Until then new files are "
-            "found by scans, a little later",
+            "found by scans, with a short delay",
         )
     value = ""
     with contextlib.suppress(OSError):
@@ -162,8 +162,8 @@ def explain(error: BaseException) -> ImporterFinding:
     return ImporterFinding(
         "watcher",
         ImporterState.POLLING,
-        f"The system's limit of file watchers is reached ({limit}{value}), so new files are found by "
-        "scans, a little later. Raise the limit with sysctl",
+        f"The system's limit on file watches was reached ({limit}{value}), so new files are found by "
+        "scans, with a short delay. Raise the limit with sysctl",
     )
 
 
@@ -211,7 +211,7 @@ class Listener:
         """The folders that are left to scans, each with the reason."""
 
     def listen(self, root: str, folders: Mapping[str, Identity]) -> None:
-        """Listen to the folders, by path, at once or after a pause. Failures are noticed here
+        """Listen to the folders, by path, immediately or after a pause. Failures are noticed here
         alone, so it is to be called again and again."""
         now_s = self._monotonic()
         if self._attempt.error is not None:
@@ -292,7 +292,7 @@ class Listener:
             self._changes.mark(EVERYTHING)  # what changed before is found by looking
             for group in events:
                 self._mark(group, attempt)
-        except BaseException as raised:  # noqa: BLE001  (a panic in Rust is no Exception)
+        except BaseException as raised:  # noqa: BLE001  (a panic in Rust is not an Exception)
             error = raised
         if not attempt.stop.is_set():
             attempt.error = error
@@ -394,7 +394,7 @@ class Watcher:
             self._notices.find(
                 "polling",
                 ImporterState.POLLING,
-                f"New files are found only by scans, a little later, in {', '.join(shown)}{more}",
+                f"New files are found only by scans, with a short delay, in {', '.join(shown)}{more}",
             )
         else:
             self._notices.clear("polling")

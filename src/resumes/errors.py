@@ -118,7 +118,7 @@ class InvalidArgument(InvalidInput):
 
 
 class InvalidKey(ResumesError):
-    """A missing, malformed, unknown, revoked or expired API key; which of these is not said."""
+    """A missing, malformed, unknown, revoked or expired API key; which of these is not disclosed."""
 
     code = ErrorCode.INVALID_KEY
     default = "Invalid API key"
@@ -161,7 +161,7 @@ class StoreUnavailable(StoreError):
 
 class OutcomeUnknown(StoreError):
     code = ErrorCode.OUTCOME_UNKNOWN
-    default = "Outcome unknown: it may have been done. Look before you try again"
+    default = "Outcome unknown: it may have succeeded. Check before you try again"
 
 
 class StoreIncompatible(StoreError):

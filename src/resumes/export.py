@@ -125,7 +125,7 @@ def _as_json(content: Mapping[str, Any]) -> bytes:
 
 
 def iter_resumes(store: Store, account_id: str) -> Iterator[StoredResume]:
-    """Yield every resume of the account, oldest first, but for those deleted meanwhile."""
+    """Yield every resume of the account, oldest first, except those deleted in the meantime."""
     cursor: str | None = ""
     while cursor is not None:
         page = stored_resumes.list_page(
@@ -140,7 +140,7 @@ def iter_resumes(store: Store, account_id: str) -> Iterator[StoredResume]:
 def write(folder: Path, exported: Exported, *, overwrite: bool = True) -> bool:
     """Write the resume to a file of its own in the folder. Return whether anything had its name.
 
-    The file is there whole or not at all. What had its name, an earlier export, a link or a pipe, is
+    The file appears complete or not at all. What had its name, an earlier export, a link or a pipe, is
     gone, unopened; without `overwrite` it stays and nothing is written. Raises InvalidArgument if the
     file cannot be written.
     """

@@ -1,7 +1,7 @@
-"""The file system that a path lies on: its kind, whether other machines write there too, its room.
+"""The file system that a path is on: its kind, whether other machines write there too, its free space.
 
 Where they do, this system neither hears of what they write (inotify(7), "Limitations and
-caveats") nor sees their locks. The kind of file system decides: nothing else tells, neither an
+caveats") nor sees their locks. The kind of file system decides: nothing else shows it, neither an
 event nor an error. Source: proc(5) for mountinfo.
 """
 
@@ -23,8 +23,8 @@ class Sharing(NamedTuple):
 
 
 NETWORK = Sharing("a network file system", "other machines write")
-CLUSTER = Sharing("a file system of several machines", "the others write")
-HOST = Sharing("a folder that a host shares with this system", "the host writes")
+CLUSTER = Sharing("a cluster file system", "the others write")
+HOST = Sharing("a folder shared by a host system", "the host writes")
 
 SHARED = {
     kind: sharing
@@ -46,7 +46,7 @@ SHARED = {
 
 
 def free_bytes(path: Path) -> int:
-    """Return how much this user may still write to the disk that the path lies on. Raises OSError."""
+    """Return how much this user may still write to the disk that the path is on. Raises OSError."""
     return shutil.disk_usage(path).free
 
 
@@ -58,7 +58,7 @@ class _Mount(NamedTuple):
 
 
 def find_kind(path: Path, mountinfo: str | None = None) -> str | None:
-    """Return the kind of file system that the path lies on, such as "ext4".
+    """Return the kind of file system that the path is on, such as "ext4".
 
     `mountinfo` is the text of the system's list of mounts, by default read here. None if it cannot
     be read, and on systems without it.

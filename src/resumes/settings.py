@@ -1,7 +1,7 @@
-"""Settings: one frozen object, made once by the command line and passed down.
+"""Settings: one frozen object, created once by the command line and passed down.
 
 A flag comes before the environment (`RESUMES_…`), that before `config.toml` in the home, and that
-before the default. The file is flat TOML with the names below, but for the table of keys.
+before the default. The file is flat TOML with the names below, except for the table of keys.
 """
 
 import errno
@@ -37,7 +37,7 @@ MAX_SHOWN_CHARS = 80
 """How much of a value or name a message repeats."""
 
 NO_SETTINGS = ("debug", "import_")
-"""Beginnings of our variables that are no settings: for debugging, and for the command `on_import`."""
+"""Beginnings of our variables that are not settings: for debugging, and for the command `on_import`."""
 
 
 class LogFormat(StrEnum):
@@ -48,7 +48,7 @@ class LogFormat(StrEnum):
 
 
 class Theme(StrEnum):
-    """The colours of the terminal UI; `terminal` are those that the terminal itself is set to."""
+    """The colors of the terminal UI; `terminal` are those that the terminal itself is set to."""
 
     DARK = "dark"
     LIGHT = "light"
@@ -101,7 +101,7 @@ class Settings(BaseSettings):
 
     database: _Text | None = Field(default=None, repr=False)
     """The store's address: `sqlite:///PATH`, by default `resumes.db` in the home, or
-    `postgresql://USER@HOST/NAME`. It may hold a password, so it is repeated nowhere."""
+    `postgresql://USER@HOST/NAME`. It may contain a password, so it is never shown."""
 
     account: _Text | None = None
     """The account that commands use without `--account`, and that the terminal UI shows first."""
@@ -110,7 +110,7 @@ class Settings(BaseSettings):
     """The address that the API listens on. Beyond loopback, put TLS in front of it."""
 
     port: Annotated[int, Field(ge=0, le=65535)] = 8000
-    """The port that the API listens on; 0 takes a free one."""
+    """The port that the API listens on; 0 picks a free one."""
 
     workers: Annotated[int, Field(ge=1, le=64)] = 1
     """API processes. Reads scale with them; SQLite has one writer at a time."""
@@ -119,69 +119,69 @@ class Settings(BaseSettings):
     """Whether requests are limited per key. By default only when listening beyond loopback."""
 
     rate_per_minute: _Rate = 60
-    """Requests of a key a minute, unless its plan says otherwise; 0 or `unlimited`: any number."""
+    """Requests per key and minute, unless its plan sets its own limit; 0 or `unlimited`: no limit."""
 
     rate_per_hour: _Rate = 1_000
-    """Requests of a key an hour, likewise."""
+    """The same, per hour."""
 
     rate_per_day: _Rate = 10_000
-    """Requests of a key a day, likewise."""
+    """The same, per day."""
 
     max_body_bytes: Annotated[int, Field(ge=1_024, le=64 * 1024 * 1024)] = 2 * 1024 * 1024
-    """The largest resume, in bytes, over HTTP and in files alike."""
+    """The largest resume, in bytes, over HTTP and in files."""
 
     max_connections: Annotated[int, Field(ge=1, le=1_000_000)] = 1_000
-    """Connections that a process of the API, or of the terminal UI in a browser, holds at once; more
-    are refused, as are more than its open files allow."""
+    """Maximum open connections per process of the API, or of the terminal UI in a browser; the limit
+    on open files may lower it."""
 
     client_timeout_s: Annotated[float, Field(ge=0.1, le=3_600)] = 10.0
-    """Seconds for a TLS handshake, for the head of a request, and without progress in its body or in
-    reading an answer."""
+    """Timeout in seconds for TLS handshakes, for request headers, and for stalled uploads and
+    downloads."""
 
     body_memory_bytes: Annotated[int, Field(ge=1_048_576, le=2**62)] = 64 * 1024 * 1024
-    """Bytes of request bodies that an API process holds at once; beyond, requests are refused."""
+    """Bytes of request bodies that an API process holds at a time; beyond that, requests are refused."""
 
     disk_floor_bytes: Annotated[int, Field(ge=0, le=2**62)] = 64 * 1024 * 1024
-    """Bytes that creates leave free on the store's disk; below, they are refused. 0 is no floor."""
+    """Free bytes on the store's disk below which creates are refused. 0 turns this off."""
 
     pdf: bool = True
-    """Whether the API gives resumes as PDF."""
+    """Whether the API serves resumes as PDF."""
 
     pdf_timeout_s: Annotated[float, Field(gt=0, le=120)] = 10.0
-    """Seconds that a PDF may take over the API."""
+    """Timeout in seconds for drawing one PDF over the API."""
 
     log_format: LogFormat = LogFormat.TEXT
-    """How `serve`, `watch` and `up` log: lines of text, or of JSON."""
+    """Log format of `serve`, `watch` and `up`: lines of text or JSON."""
 
     access_log: bool | None = None
-    """Whether the API logs a line for each request. By default when the log is JSON."""
+    """Whether the API logs a line for each request. By default only if the log is JSON."""
 
     max_file_bytes: Annotated[int, Field(ge=1_024, le=1024 * 1024 * 1024)] = 64 * 1024 * 1024
-    """The largest file of several resumes, inflated, in bytes."""
+    """The largest file of several resumes, uncompressed, in bytes."""
 
     extra_section_types: Annotated[_SectionTypes, Field(max_length=100), NoDecode] = frozenset()
-    """Further section types to admit, as they are; in the environment separated by commas."""
+    """Additional section types to accept unchanged; comma-separated in the environment."""
 
     settle_s: Annotated[float, Field(ge=0, le=3_600)] = 5.0
-    """Seconds a file must be quiet before it is judged, unless it is a whole valid resume."""
+    """Seconds a file must be unchanged before it is checked; a complete, valid resume does not wait."""
 
     scan_s: Annotated[float, Field(ge=0.1, le=3_600)] = 2.0
-    """Seconds between scans of the watched folder; longer by itself when a scan takes long."""
+    """Seconds between scans of the watched folder; automatically longer if scans are slow."""
 
     poll: bool = False
-    """Whether new files are found by scans alone: network drives do not report changes."""
+    """Whether new files are found only by scanning: network drives do not report changes."""
 
     done_keep_days: Annotated[int | None, Field(ge=0, le=36_500)] = None
-    """Days after which done files are removed; 0 keeps today's. By default they stay for good."""
+    """Days after which imported files are deleted; 0 keeps only today's. By default they are kept."""
 
     on_import: _Text | None = None
-    """A shell command to run after each batch of files. By default, and if empty, there is none."""
+    """A shell command to run after each batch of files. By default, or if empty, none."""
 
     theme: Theme = Theme.DARK
-    """The colours that the terminal UI begins with. NO_COLOR in the environment takes them away."""
+    """The theme of the terminal UI. NO_COLOR in the environment disables color."""
 
     keymap: Annotated[Mapping[str, str], NoDecode] = Field(default_factory=dict)
-    """Keys of the terminal UI other than its own, by action; in the environment as JSON."""
+    """Custom keys of the terminal UI, by action; JSON in the environment."""
 
     @field_validator("*", mode="before")
     @classmethod
@@ -303,7 +303,7 @@ def _load_file(path: Path) -> dict[str, Any]:
 
 
 def _check_names(values: Mapping[str, Any], file: Path) -> None:
-    """Raise InvalidArgument if the file sets what is no setting, or the home that it lies in."""
+    """Raise InvalidArgument if the file has an unknown setting, or sets the home that it is in."""
     for name in values:
         if name not in Settings.model_fields:
             raise InvalidArgument(
@@ -350,7 +350,7 @@ def _find_variable(name: str) -> str | None:
 
 
 def _usable(name: str) -> str:
-    """Return what the setting can be, as a sentence that tells what to use."""
+    """Return what the setting can be, as a sentence that says what to use."""
     field, kinds = Settings.model_fields[name], _kinds(name)
     if bool in kinds:
         return "use true or false"

@@ -3,7 +3,7 @@ r"""Text that strangers wrote: which characters are harmless, and how the others
 A resume, a file's name and a key's name end up in terminals, logs, reports and messages. There a
 control character drives the terminal, a direction control makes text look like other text, an
 invisible one makes two names look the same, and a surrogate cannot be written at all. What is
-harmless is defined here alone; a surface chooses only what it shows in place of the rest.
+harmless is defined here alone; a user interface chooses only what it shows instead of the rest.
 
 Text without case and accents, for a search; and numbers in words: counts and sizes.
 """

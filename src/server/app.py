@@ -46,10 +46,10 @@ RESUMES: Final = f"{ROOT}/resumes"
 ONE: Final = re.compile(rf"{RESUMES}/(?!upload\Z)[^/]+")
 PDF: Final = re.compile(f"{RESUMES}/(?!upload/)[^/]+/pdf")
 
-CUT_OFF: Final = "The server is shutting down; whether the request was done is unknown"
+CUT_OFF: Final = "The server is shutting down; it is unknown whether the request succeeded"
 
 BUSY_PER_S: Final = 20
-"""From so many requests a second on, what need not be done now waits."""
+"""From this many requests a second on, work that is not urgent waits."""
 
 SAMPLE_EVERY_S: Final = 1.0
 """How old may be what other processes of the server tell of this one's moment."""
@@ -169,7 +169,7 @@ class App:
         )
 
     def _is_busy(self) -> bool:
-        """Tell whether requests have come in quick succession since this was last asked."""
+        """Return whether requests have come in quick succession since this was last asked."""
         started, now_s = self._metrics.started, time.monotonic()
         before, since_s = self._seen
         self._seen = (started, now_s)
@@ -271,15 +271,15 @@ def _respond_error(request: Request, error: Exception) -> None:
         case HttpError():
             request.respond_http_error(error)
         case MemoryError():
-            # Anywhere, so also behind a commit.
-            logger.error("There was no memory for request %s", request.id)
+            # Anywhere, so also after a commit.
+            logger.error("Out of memory for request %s", request.id)
             request.respond_error(OutcomeUnknown())
         case _:
             _respond_internal_error(request, error)
 
 
 def _respond_internal_error(request: Request, error: Exception) -> None:
-    """Log the error, whole, under an id, which is all that the client is told."""
+    """Log the full error under an id, which is all that the client gets."""
     error_id = secrets.token_hex(8)
     logger.error("Internal error %s of request %s", error_id, request.id, exc_info=error)
     request.respond(500, error_body(500, f"Internal error {error_id}", request_id=request.id))

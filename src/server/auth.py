@@ -26,7 +26,7 @@ class _Known(NamedTuple):
 class Authenticator:
     """Knows the holder of each key, and notes when a key was last used.
 
-    What the store said of a key is kept until somebody, in whichever process, has committed
+    The store's answer about a key is cached until somebody, in whichever process, has committed
     anything. That is asked before the first key of all requests that the event loop saw together: a
     request that is sent after a revocation was answered finds the key revoked (decision 0015).
     """
@@ -35,7 +35,7 @@ class Authenticator:
         self._store = store
         self._connections = connections
         self._known: dict[str, _Known] = {}
-        """By the key alone: around it, a header may bear blanks in any number."""
+        """By the key alone: around it, a header may have any number of blanks."""
         self._version: int | None = None
         """Of the store, when they became known."""
         self._look_number = -1

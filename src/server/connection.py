@@ -33,7 +33,7 @@ SLICE_BYTES: Final = 16 * 1024
 """How much is parsed before it is counted: a limit is passed by less than that."""
 
 CHUNKING_BYTES: Final = 16 * 1024
-"""What a body in chunks may cost beyond its content: sizes, extensions, trailers. And besides…"""
+"""What a body in chunks may cost beyond its content: sizes, extensions, trailers. In addition…"""
 
 CHUNKING_FACTOR: Final = 8
 """…this for each byte of its content, for clients whose chunks are of one byte."""
@@ -42,7 +42,7 @@ AHEAD_BYTES: Final = 64 * 1024
 """How much of a body is read that nobody has asked for yet."""
 
 TURN_BYTES: Final = 64 * 1024
-"""How much a connection is answered in a turn of the event loop, but for what passes it: a client
+"""How much a connection is answered in a turn of the event loop, except for what exceeds it in one go: a client
 that sends thousands of requests at once keeps no other waiting, nor has it all their answers here."""
 
 DRAIN_BYTES: Final = 16 * 1024 * 1024
@@ -78,7 +78,7 @@ class Connection(asyncio.Protocol):
         )
         self._parser = self._new_parser()
         self.is_connected = False
-        """Whether HTTP has begun; over TLS that is behind the handshake."""
+        """Whether HTTP has begun; over TLS that is after the handshake."""
         self._is_tls = False
 
         # What is being received
@@ -101,22 +101,22 @@ class Connection(asyncio.Protocol):
         self._begun: Request | None = None
         """The request that is being answered, or was last."""
         self._waiting: deque[Request] = deque()
-        """Requests behind it."""
+        """Requests after it."""
         self._writable: asyncio.Event | None = None
-        """Where the client does not take what it is sent: what tells that it does again."""
+        """While the client does not read its answers: set when it does again."""
         self._had_its_turn = False
         """Whether it has been answered enough in this turn of the event loop."""
 
     def _new_parser(self) -> Any:
         parser = httptools.HttpRequestParser(self)
-        # The answer to the first of several requests may still be read by who closes behind them.
+        # The answer to the first of several requests may still be read by a client that closes after them.
         parser.set_dangerous_leniencies(lenient_data_after_close=True)
         return parser
 
     # Its beginning and its end
 
     def connection_made(self, transport: Any) -> None:
-        """Receive requests; a connection too many is told so, and ends."""
+        """Receive requests; a connection over the limit gets a 503 and ends."""
         self.transport = Outgoing(transport, self.all.schedule_flush)
         self._is_tls = transport.get_extra_info("sslcontext") is not None
         self.is_connected = True
@@ -147,23 +147,23 @@ class Connection(asyncio.Protocol):
         self.resume_writing()
 
     def eof_received(self) -> bool | None:
-        """Answer what was sent whole, as the client has said only that it sends no more.
+        """Answer complete requests: the client has only announced that it sends no more.
 
-        Over TLS that cannot be said without ending the connection.
+        Over TLS that cannot be announced without ending the connection.
         """
         if self._is_tls:
             return None
         if not self._give_up():
             if self._reading is OVER:
                 return None
-            self.transport.close()  # behind the answer that is about to be sent
+            self.transport.close()  # after the answer that is about to be sent
         self._reading = OVER
         return True
 
     def shutdown(self) -> None:
-        """End the connection behind the answers to what was sent before.
+        """End the connection after the answers to what was sent before.
 
-        A request that has come in part is waited for, but not for as long as an answer.
+        A request that has arrived in part is waited for, but not for as long as an answer.
         """
         self._deadlines.stop(self._loop.time())
         self._loop.call_later(STOP_S, self._look_again)
@@ -183,7 +183,7 @@ class Connection(asyncio.Protocol):
     def _is_idle(self) -> bool:
         return self._request is None or self._request.is_answered
 
-    # What comes in
+    # Received data
 
     def data_received(self, data: bytes) -> None:
         """Read requests, and begin those that it is time for."""
@@ -266,7 +266,7 @@ class Connection(asyncio.Protocol):
         self._url += url
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """For the parser: a field; one behind a body in chunks says nothing, and is not kept."""
+        """For the parser: a field; one after a body in chunks says nothing, and is not kept."""
         if self._reading is not HEAD:
             return
         name = name.lower()
@@ -313,7 +313,7 @@ class Connection(asyncio.Protocol):
                 raise HttpError(413, "Request body too large")
             return
         if request.status:
-            self._release()  # nobody keeps what comes behind an answer, nor what came before it
+            self._release()  # nobody keeps what comes after an answer, nor what came before it
             return
         self._held_bytes += size_bytes
         self.all.body_bytes += size_bytes
@@ -354,7 +354,7 @@ class Connection(asyncio.Protocol):
     # What goes out
 
     def _begin_waiting(self) -> None:
-        """Begin what waits, each request behind the answer to the one before it."""
+        """Begin what waits, each request after the answer to the one before it."""
         while self._waiting:
             before = self._begun
             is_answering = before is not None and not before.is_answered
@@ -365,7 +365,7 @@ class Connection(asyncio.Protocol):
                 return
             if self.transport.waiting_bytes > TURN_BYTES:
                 self._had_its_turn = True
-                self._loop.call_soon(self._begin_turn)  # behind what sends the answers
+                self._loop.call_soon(self._begin_turn)  # after what sends the answers
                 continue
             request = self._begun = self._waiting.popleft()
             rest = self._application.begin(request)
@@ -389,7 +389,7 @@ class Connection(asyncio.Protocol):
         self._begin_later()
 
     def write(self, data: bytes) -> None:
-        """Send the data behind what was written before, in this turn of the event loop."""
+        """Send the data after what was written before, in this turn of the event loop."""
         self.transport.write(data)
 
     @property
@@ -399,7 +399,7 @@ class Connection(asyncio.Protocol):
         return lines
 
     def finish(self, request: Request) -> None:
-        """Take note that the request has its whole answer."""
+        """Record that the request has its complete answer."""
         if request.is_gone:
             return
         self._server.total_requests += 1
@@ -412,7 +412,7 @@ class Connection(asyncio.Protocol):
         self.resume_reading()
 
     def _end(self, request: Request) -> None:
-        """End the connection behind this answer: what was sent behind its request is not done."""
+        """End the connection after this answer: what was sent after its request is not done."""
         self._request = request
         self._waiting.clear()
         if self._reading is HEAD or self._reading is BODY:
@@ -461,7 +461,7 @@ class Connection(asyncio.Protocol):
             self.transport.abort()
 
     def _hear_out(self) -> None:
-        """Throw away what still comes, for a while."""
+        """Discard what still arrives, for some time."""
         self._reading = OVER
         self._body_bytes = 0
         self._deadlines.begin(self._loop.time())
@@ -472,7 +472,7 @@ class Connection(asyncio.Protocol):
         """Tell the client, read nothing more, and end the connection.
 
         Tell nothing while an earlier request awaits its answer, or has had part of it: the client
-        would take this for that. Then the connection ends behind that answer.
+        would take this for that. Then the connection ends after that answer.
         """
         asked: list[tuple[bytes, bytes]] = []
         was_answered = False
@@ -483,7 +483,7 @@ class Connection(asyncio.Protocol):
             was_answered = self._request.is_answered
         is_answering = self._give_up()
         if self.transport.is_closing():
-            return  # behind an answer that ends the connection
+            return  # after an answer that ends the connection
         self._hear_out()
         if not is_answering:
             if not was_answered:
@@ -493,14 +493,14 @@ class Connection(asyncio.Protocol):
         self.resume_reading()
 
     def _give_up(self) -> bool:
-        """Give up the request that has come in part. Return whether another awaits its answer."""
+        """Give up the request that has arrived in part. Return whether another awaits its answer."""
         request = self._request
         if self._reading is BODY and request is not None and not request.status:
             request.leave()
             if self._waiting and self._waiting[-1] is request:
                 self._waiting.pop()
             request = self._request = self._previous
-        # What is whole was asked for before.
+        # Complete requests were sent before.
         self._begin_waiting()
         if request is None or request.is_answered:
             return False

@@ -16,7 +16,7 @@ from resumes.settings import Settings
 class Outgoing(asyncio.Transport):
     """A connection's transport, which writes once in a turn of the event loop.
 
-    The loop would send each part at once. Together, and behind the other work of the turn, they
+    The loop would send each part immediately. Together, and after the other work of the turn, they
     cost one system call, and a busy client is woken once for the answers of a turn. `schedule_flush` is
     given what has something to send, to flush it at the end of the turn.
     """
@@ -45,7 +45,7 @@ class Outgoing(asyncio.Transport):
         data = waiting[0] if len(waiting) == 1 else b"".join(waiting)
         waiting.clear()
         self.waiting_bytes = 0
-        if not self._transport.is_closing():  # else the client has gone meanwhile
+        if not self._transport.is_closing():  # else the client is gone by now
             self._written_bytes += len(data)
             self._transport.write(data)
             if self._is_closing:
@@ -62,7 +62,7 @@ class Outgoing(asyncio.Transport):
             self._transport.resume_reading()
 
     def close(self) -> None:
-        """Close the connection behind what was written."""
+        """Close the connection after what was written."""
         self._is_closing = True
         if not self._waiting:
             self._close()
@@ -71,7 +71,7 @@ class Outgoing(asyncio.Transport):
         """Let `close` mean from now on to send nothing more: what still comes is received.
 
         To close with something unread would reset the connection, and the client lose the answer
-        that it has not read yet. Whoever calls this aborts the connection after a while.
+        that it has not read yet. Whoever calls this aborts the connection later.
         """
         self._is_left_open = True
 
@@ -82,7 +82,7 @@ class Outgoing(asyncio.Transport):
             self._transport.write_eof()
 
     def abort(self) -> None:
-        """End the connection at once; what was not sent is lost."""
+        """End the connection immediately; what was not sent is lost."""
         self._is_closing = True
         self._transport.abort()
 
@@ -109,7 +109,7 @@ REFUSED_AT_ONCE = 100
 
 SEEN_AT_ONCE = 1_000
 """With more connections than these, one turn of the event loop may look for requests twice: libuv
-does when 1,024 files have something, and the process has a few besides."""
+does when 1,024 files have something, and the process has a few more."""
 
 MIB = 1024 * 1024
 
@@ -155,7 +155,7 @@ class Connections:
         self.look_number += 1
 
     def schedule_end_look(self) -> None:
-        """`end_look` behind the requests that the event loop sees now; if there may be more, at once."""
+        """`end_look` after the requests that the event loop sees now; if there may be more, immediately."""
         if len(self._open) + len(self._refused) > SEEN_AT_ONCE:
             self.end_look()
         else:
@@ -163,7 +163,7 @@ class Connections:
 
     @property
     def is_overrun(self) -> bool:
-        """Whether so many are being refused that there is no time for a good-bye."""
+        """Whether too many are being refused for each to get an answer."""
         return len(self._refused) >= REFUSED_AT_ONCE
 
     def add(self, connection: Watched, *, is_refused: bool = False) -> None:
@@ -178,7 +178,7 @@ class Connections:
         self._refused.discard(connection)
 
     def schedule_flush(self, outgoing: Outgoing) -> None:
-        """Flush this connection, and all others that have something to send, behind this turn."""
+        """Flush this connection, and all others that have something to send, after this turn."""
         if not self._unsent:
             asyncio.get_running_loop().call_soon(self._flush)
         self._unsent.append(outgoing)
@@ -206,7 +206,7 @@ class Connections:
     def _look(self, loop: asyncio.AbstractEventLoop) -> None:
         self._timer = None
         now_s = loop.time()
-        # When this process was kept from its work, clients are judged once it has caught up.
+        # If this process was held up, timeouts are checked once it has caught up.
         if now_s - self._due_s < self._interval_s:
             for connection in [*self._open, *self._refused]:
                 connection.look(now_s)
@@ -239,17 +239,17 @@ def _raise_limit(soft: int, higher: int) -> int:
 
 
 BODY_BYTES_PER_S = 40 * 1024
-"""The speed that a body must have on the whole, behind a start that is free: 2 MiB take 60 s at
+"""The speed that a body must have overall, after a free start: 2 MiB take 60 s at
 most, which a telephone manages."""
 
 READ_BYTES_PER_S = 4 * 1024
-"""The speed at which an answer must be read, so long as some of it waits: it costs us memory."""
+"""The speed at which an answer must be read, while part of it waits: it costs us memory."""
 
 LINGER_S = 2.0
 """How long a client has to read why its request was refused."""
 
 STOP_S = 2.0
-"""How long a request that has come in part is waited for when the service stops."""
+"""How long a request that has arrived in part is waited for when the service stops."""
 
 
 class Reading(Enum):
@@ -295,7 +295,7 @@ class Deadlines:
         return self._stop_s is not None
 
     def stop(self, now_s: float) -> None:
-        """Leave little time to what has come in part, as the service stops."""
+        """Leave little time to what has arrived in part, as the service stops."""
         self._stop_s = now_s
 
     def begin(self, now_s: float) -> None:

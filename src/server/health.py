@@ -1,6 +1,6 @@
-"""GET /healthz and /readyz: whether the process lives, and whether it can serve.
+"""GET /healthz and /readyz: liveness and readiness.
 
-What each check means is told to operators (docs/operations.md, Health).
+docs/operations.md, Health, explains each check to operators.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ LOW = "The server is low on disk space; nothing was stored, try again later"
 class Room:
     """What is free on the disk of a folder, against a floor in bytes; 0 is no floor.
 
-    None is a disk that is somewhere else, which its own server looks after.
+    None is a disk that is somewhere else, which its own server manages.
     """
 
     def __init__(self, folder: Path | None, *, floor_bytes: int) -> None:
@@ -63,7 +63,7 @@ class Room:
             self._is_low = False
         if self._is_low and not was_low:
             logger.warning(
-                "Less than %d MiB are free on the store's disk: creates are refused until there is "
+                "Less than %d MiB is free on the store's disk: creates are refused until there is "
                 "more space",
                 self._floor_bytes // 1024**2,
             )

@@ -20,10 +20,10 @@ logger = logging.getLogger("resumes.server")
 
 FORM = re.compile(rb"[\x21-\x7e]{1,255}")
 REPLAYED = ((b"idempotent-replayed", b"true"),)
-"""What an answer bears that was given before."""
+"""The header of a replayed answer."""
 
 PRUNE_EVERY_S = 600
-"""How long a key that is too old may still lie in the store. It is not found there any more."""
+"""How long a key that is too old may still be in the store. It is not found there any more."""
 
 
 class InFlight(Conflict):
@@ -31,7 +31,7 @@ class InFlight(Conflict):
 
     def __init__(self) -> None:
         super().__init__(
-            "An earlier request with this Idempotency-Key is still being worked on; "
+            "An earlier request with this Idempotency-Key is still being processed; "
             "send this one again later"
         )
 
@@ -42,7 +42,7 @@ class KeyedOutcomeUnknown(OutcomeUnknown):
     def __init__(self) -> None:
         ResumesError.__init__(
             self,
-            "Outcome unknown: it may have been done. Send it again with the same Idempotency-Key",
+            "Outcome unknown: it may have succeeded. Send it again with the same Idempotency-Key",
         )
 
 
@@ -65,7 +65,7 @@ def find_key(headers: Iterable[tuple[bytes, bytes]]) -> str | None:
 class Turns:
     """Lets the creates of one key follow one another in this process.
 
-    Without it a repeat whose first is still being committed would be told that the store is busy.
+    Without it a repeat whose first is still being committed would get a 503 because the store is busy.
     """
 
     def __init__(self, deadline_s: float = WRITE_DEADLINE_S) -> None:
@@ -79,7 +79,7 @@ class Turns:
     async def turn(self, account_id: str, key: str) -> AsyncIterator[float]:
         """Give the block the key to itself, and the seconds left of the request's deadline.
 
-        Raises InFlight when the key is not to be had until then.
+        Raises InFlight if the key is not free by then.
         """
         lock = self._locks.setdefault((account_id, key), asyncio.Lock())
         began_s = time.monotonic()

@@ -154,14 +154,14 @@ KEEP_S = 10.0
 """How long what the store knows is given again,"""
 
 KEEP_TIMES = 100
-"""and so many times as long as it took, so that counting a large ledger costs one part in 100."""
+"""and this many times as long as it took, so that counting a large ledger costs one part in 100."""
 
 WITHIN_S = 5.0
 """How long an answer waits for the store; after that it goes without what the store knows."""
 
 
 class StoreFigures:
-    """What the store knows about files and importers, read in a thread and kept for a while."""
+    """What the store knows about files and importers, read in a thread and cached."""
 
     def __init__(self, store: Store, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._store = store
@@ -173,7 +173,7 @@ class StoreFigures:
         self.importers: Sequence[SeenImporter] = ()
 
     async def refresh(self) -> None:
-        """Make them as new as they have to be, or as new as can be had within a few seconds."""
+        """Make them as new as they have to be, or as new as possible within a few seconds."""
         if self._clock() >= self._keep_until_s and (self._reading is None or self._reading.done()):
             loop = asyncio.get_running_loop()
             self._reading = loop.run_in_executor(self._thread, self._read)
@@ -188,7 +188,7 @@ class StoreFigures:
             self.tallies = count_files(self._store)
             self.importers = list_importers(self._store)
         except StoreError:
-            # What cannot be known is not told: a zero would look like an answer.
+            # What cannot be known is left out: a zero would look like an answer.
             self.tallies = self.importers = ()
         now_s = self._clock()
         self._keep_until_s = now_s + max(KEEP_S, (now_s - began_s) * KEEP_TIMES)
@@ -249,7 +249,9 @@ def _build_info(engine: Mapping[str, str]) -> Metric:
         "python": platform.python_version(),
         **engine,
     }
-    return InfoMetricFamily("resumes_build", "What is running.", value=info)
+    return InfoMetricFamily(
+        "resumes_build", "Versions of the program, Python and the engine.", value=info
+    )
 
 
 ALWAYS_THERE = frozenset({500, 503})

@@ -36,7 +36,7 @@ MAX_WAITING: Final = 8
 """PDFs that may be drawn or wait for their turn; with more, clients are asked to come again."""
 
 TIMED_OUT: Final = "PDF generation timeout. Please try again later."
-BUSY: Final = "Too many PDFs are being made. Please try again in a moment."
+BUSY: Final = "Too many PDFs are being drawn. Please try again in a moment."
 
 
 class PdfRoute:
@@ -82,7 +82,7 @@ class PdfRoute:
         finally:
             self._waiting -= 1
         if rendered.missing is not None:
-            # What it is stands in no log: it is somebody's.
+            # The text itself is not logged: it is personal.
             logger.warning(
                 "No font has all letters of resume %s: install %s (docs/pdf.md, Fonts)",
                 stored.entry.id,
@@ -136,18 +136,18 @@ def parse_choice(query: bytes) -> PdfOptions:
     fields = dict[str, str]()
     for name, value in parse_qsl(query.decode("latin-1"), keep_blank_values=True):
         if name in fields:
-            raise InvalidArgument(f"{name} is given twice")
+            raise InvalidArgument(f"{name} is repeated")
         fields[name] = value
     layout, paper = fields.pop("layout", None), fields.pop("paper", None)
     anonymous = fields.pop("anonymous", "false")
     if fields:
         raise InvalidArgument(
-            f"Unknown parameter: {next(iter(fields))}. There are layout, paper and anonymous"
+            f"Unknown parameter: {next(iter(fields))}. Use layout, paper or anonymous"
         )
     if layout is not None and layout not in LAYOUTS:
         raise InvalidArgument(f"Unknown layout: {layout}. Layouts: {', '.join(LAYOUTS)}")
     if paper is not None and paper not in list(Paper):
-        raise InvalidArgument(f"Unknown paper: {paper}. It is a4 or letter")
+        raise InvalidArgument(f"Unknown paper: {paper}. Use a4 or letter")
     if anonymous not in ("true", "false"):
-        raise InvalidArgument(f"Unknown value of anonymous: {anonymous}. It is true or false")
+        raise InvalidArgument(f"Unknown value of anonymous: {anonymous}. Use true or false")
     return PdfOptions(layout, None if paper is None else Paper(paper), anonymous == "true")

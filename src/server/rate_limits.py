@@ -6,7 +6,7 @@ a home on one machine count together, and a read costs no write to the store (pi
 
 Having the buckets to oneself takes longer than counting. So where requests of a key follow each
 other closely and its buckets hold many tokens, a process takes several at once, and a moment later
-gives back what it did not need. Other processes count too few tokens meanwhile, but not so few
+gives back what it did not need. Until then other processes count too few tokens, but not so few
 that they refuse anybody.
 """
 
@@ -38,7 +38,7 @@ SLOTS = 16_384
 WORDS = 4
 WORD_BYTES = 8
 PROBES = 16
-"""So many slots, side by side, a key may be in."""
+"""How many adjacent slots a key may be in."""
 
 LOCK_TIMEOUT_S = 1.0
 """How long a request waits for the table at most. Others have it for microseconds, and on a busy
@@ -102,7 +102,7 @@ class Buckets:
         self._begin(find_boot() if boot is None else boot)
 
     def _begin(self, boot: int) -> None:
-        """Moments of an earlier start of the machine are forgotten: its clock began anew."""
+        """Moments of an earlier start of the machine are forgotten: its clock started again."""
         self.lock()
         try:
             if self.words[0] != boot:
@@ -217,10 +217,10 @@ LEFT = 1_000
 """Tokens that every bucket must have left: more than all processes are asked for in that time."""
 
 LATE_NS = 100_000_000
-"""Tokens are not given back so late: the buckets may have filled meanwhile."""
+"""After this long tokens are not given back: the buckets may have filled in the meantime."""
 
 KEYS = 10_000
-"""So many keys' last requests are remembered."""
+"""How many keys' last requests are remembered."""
 
 
 @dataclass(slots=True)
@@ -238,7 +238,7 @@ class _Taken:
 class RateLimits:
     """Counts the requests of keys. The default clocks are those of the machine.
 
-    `takes_ahead` wants a running event loop. Raises StoreUnavailable when the memory to count in cannot be had.
+    `takes_ahead` needs a running event loop. Raises StoreUnavailable when the memory to count in is unavailable.
     """
 
     def __init__(
@@ -295,7 +295,7 @@ class RateLimits:
             for window in windows:
                 word, _, length_ns, interval_ns, burst_ns = window
                 debt_ns = words[slot + word] - now_ns
-                # A moment further off than the window is of another clock.
+                # A time further off than the window is of another clock.
                 if not 0 < debt_ns <= length_ns:
                     debt_ns = 0
                 debts_ns.append(debt_ns)
@@ -387,7 +387,7 @@ class RateLimits:
         return windows
 
     def close(self) -> None:
-        """Count nothing more here; others go on."""
+        """Count nothing more here; others continue."""
         self._give_back()
         self._buckets.close()
 
@@ -405,7 +405,7 @@ def make_windows(rates: PlanRates, defaults: tuple[int, int, int]) -> tuple[Wind
 
 
 def _find_debt(window: Window, words: memoryview, slot: int, now_ns: int) -> int:
-    """Return a bucket's debt. A moment further off than the window is of another clock: none."""
+    """Return a bucket's debt. A time further off than the window is of another clock: none."""
     debt_ns: int = words[slot + window.word] - now_ns
     return debt_ns if 0 < debt_ns <= window.length_ns else 0
 
@@ -413,7 +413,7 @@ def _find_debt(window: Window, words: memoryview, slot: int, now_ns: int) -> int
 def _find_tightest(
     windows: tuple[Window, ...], debts_ns: list[int], tokens: int
 ) -> tuple[Window, int]:
-    """Return the window of whose bucket the smallest part is left once so many tokens are taken, and its
+    """Return the window of whose bucket the smallest part is left once this many tokens are taken, and its
     debt then; the shorter of two alike."""
     tightest, its_debt_ns, most = windows[0], 0, -1.0
     for window, before_ns in zip(windows, debts_ns, strict=True):

@@ -44,7 +44,7 @@ STATUSES: Final[dict[ErrorCode, int]] = {
     ErrorCode.CONFLICT: 409,
     ErrorCode.TOO_LARGE: 413,
     ErrorCode.IDEMPOTENCY_MISMATCH: 422,
-    # Trying again does not help, so it is no 503.
+    # Trying again does not help, so it is not a 503.
     ErrorCode.STORE_INCOMPATIBLE: 500,
     ErrorCode.STORE_UNAVAILABLE: 503,
     ErrorCode.OUTCOME_UNKNOWN: 503,
@@ -101,7 +101,7 @@ class Carrier(Protocol):
     """What a request came by, as far as the request uses it."""
 
     def write(self, data: bytes) -> None:
-        """Send the data behind what was written before, in this turn of the event loop."""
+        """Send the data after what was written before, in this turn of the event loop."""
 
     def resume_reading(self) -> None:
         """Read on from the client."""
@@ -110,7 +110,7 @@ class Carrier(Protocol):
         """Wait until the client has taken most of what was written."""
 
     def finish(self, request: "Request") -> None:
-        """Take note that the request has its whole answer."""
+        """Record that the request has its complete answer."""
 
     @property
     def common_headers(self) -> bytes:
@@ -163,13 +163,13 @@ class Request:
         self.query = query
         self.headers = headers
         self.keep_alive = keep_alive
-        """Whether the connection stays open behind the answer."""
+        """Whether the connection stays open after the answer."""
         self.expects_continue = expects_continue
-        """Whether the client asks before it sends the body, and has not been told to."""
+        """Whether the client asks before it sends the body, and has not been answered yet."""
         self.began_s = time.perf_counter()
         self.id = find_request_id(headers)
         self.lines: list[bytes] = []
-        """Lines of headers that its answer bears, whatever it is."""
+        """Header lines of its answer, whatever the status."""
         self.operation = ""
         """What was asked for, by the name that logs and metrics know; empty for what is nothing."""
         self.holder: KeyHolder | None = None
@@ -181,7 +181,7 @@ class Request:
         self.is_whole = False
         """Whether all of the body has come."""
         self.is_gone = False
-        """Whether the client has left, or was told that nothing will come of this."""
+        """Whether the client has left, or has been sent an error."""
         self.body_bytes = 0
         """How much of the body has come."""
         self._chunks: list[bytes] = []
@@ -212,7 +212,7 @@ class Request:
 
     @property
     def is_awaited(self) -> bool:
-        """Whether somebody waits for the body, so that none of it is left to lie here."""
+        """Whether somebody waits for the body, so that none of it is kept here."""
         return self._max_bytes is not None
 
     def receive(self, chunk: bytes) -> None:
@@ -279,7 +279,7 @@ class Request:
         self._begin(200, lines, body[:FILE_SLICE_BYTES])
         end = 0 if self.method == "HEAD" else len(body)
         for start in range(FILE_SLICE_BYTES, end, FILE_SLICE_BYTES):
-            # In slices, each behind a turn of the loop in which the last can leave: a client that
+            # In slices, each after a turn of the loop in which the last can leave: a client that
             # does not read costs one of them, and not a copy of all.
             await asyncio.sleep(0)
             await self._carrier.drain()
@@ -326,7 +326,7 @@ def error_body(
 
 
 def refusal(error: HttpError, request_id: str) -> bytes:
-    """Return the head, behind the common headers, and the body of an answer that ends its connection."""
+    """Return the head, after the common headers, and the body of an answer that ends its connection."""
     body = error_body(error.status, error.message, request_id=request_id)
     lines = [LINE % header for header in error.headers]
     head = _JSON % (len(body), request_id.encode())
@@ -343,7 +343,7 @@ def find_request_id(headers: Sequence[tuple[bytes, bytes]]) -> str:
 
 
 def _public_message(error: ResumesError) -> str:
-    # What the store says of itself names files on this machine: for the log, not for clients.
+    # The store's own message names files on this machine: for the log, not for clients.
     if isinstance(error, StoreError) and not isinstance(error, OutcomeUnknown):
         return UNAVAILABLE
     return error.message

@@ -1,8 +1,8 @@
-"""What the head of a request must be, beyond what the parser insists on (docs/api.md, Limits).
+"""Checks of a request's head, beyond those of the parser (docs/api.md, Limits).
 
 Two readers of one head, a proxy and this server, must never read two requests: what could be read in
 two ways is refused, not repaired (RFC 9112, 11.2). The parser refuses broken lines, white space
-where none belongs, and lengths that are no numbers or contradict each other.
+where none belongs, and lengths that are not numbers or contradict each other.
 """
 
 import functools

@@ -35,7 +35,7 @@ LIMIT: Final = re.compile("-?[0-9]+")
 DELETED: Final = b'{"success":true}'
 
 THREAD_BYTES: Final = 256 * 1024
-"""Larger bodies are parsed in a thread: that takes milliseconds, in which others want answers."""
+"""Larger bodies are parsed in a thread: that takes milliseconds, for which others would have to wait."""
 
 ASIDE: Final = ThreadPoolExecutor(max_workers=2, thread_name_prefix="aside")
 """Threads for work on large bodies. Few: they take turns with the event loop, which all wait for."""
@@ -98,7 +98,7 @@ class Routes:
         request.respond(200, DELETED)
 
     def create(self, request: Request, holder: KeyHolder) -> Coroutine[Any, Any, None]:
-        """Return what stores the resume for good and tells the client its id. Any plan may.
+        """Return what stores the resume and sends the client its id. Any plan may.
 
         A repeat of an Idempotency-Key makes no resume: the client has the first answer again.
         Raises what stands in the way, now if the head of the request says so.
@@ -205,7 +205,7 @@ def _digest(body: bytes) -> bytes:
 def parse_query(query: bytes) -> tuple[str, int]:
     """Return the cursor, empty for the first page, and the page size of a query string.
 
-    Raises InvalidArgument for a limit that is no integer, and for either given twice; what else
+    Raises InvalidArgument for a limit that is not an integer, and for either given twice; what else
     the query holds is ignored. The cursor's form is left to the store.
     """
     if not query:

@@ -38,7 +38,7 @@ BACKLOG = 2048
 
 
 class CannotListen(StoreError):
-    """The address cannot be had. As with a store that cannot be, a later start may work."""
+    """The address is unavailable. As with an unavailable store, a later start may work."""
 
     code = ErrorCode.STORE_UNAVAILABLE
 
@@ -68,7 +68,7 @@ def _refusal(error: OSError, host: str, port: int) -> str:
         case OSError(errno=errno.EADDRINUSE):
             return f"Port {port} on {host} is in use; choose another with --port"
         case PermissionError():
-            return f"Port {port} on {host} needs more rights; choose one above 1023 with --port"
+            return f"Port {port} on {host} needs more privileges; choose one above 1023 with --port"
         case _:
             return f"Cannot listen on {host}, port {port}: {error.strerror}"
 
@@ -158,7 +158,7 @@ def serve(
     """Serve an open store in this process until SIGTERM, SIGINT or `stop`, and close it.
 
     Only `stop` ends it in a thread that is not the main one. `ready` is as in `run`; `runs_indexer`
-    says whether the search index is filled meanwhile, `grace_s` how long a stop waits for accepted
+    says whether the search index is filled at the same time, `grace_s` how long a stop waits for accepted
     requests, `keep_alive_s` how long a silent connection stays open. Raises CannotListen.
     """
     with contextlib.closing(listen(settings)) as listener:
@@ -200,7 +200,7 @@ def _config(
     keep_alive_s: float = KEEP_ALIVE_S,
 ) -> uvicorn.Config:
     return uvicorn.Config(
-        app,  # type: ignore[arg-type]  # our connections know it, and it is no ASGI application
+        app,  # type: ignore[arg-type]  # our connections know it, and it is not an ASGI application
         factory=not isinstance(app, App),
         workers=settings.workers,
         loop="server.service:Loop",
@@ -255,7 +255,7 @@ class _Server(ApiServer):
     def capture_signals(self) -> Iterator[None]:
         with super().capture_signals():
             yield
-            # uvicorn would raise them once more, and the process would die before its caller
+            # uvicorn would raise them again, and the process would die before its caller
             # has cleaned up.
             self._captured_signals.clear()
 
@@ -316,7 +316,7 @@ class Handshake(asyncio.Protocol):
         self._task: asyncio.Task[None] | None = None
 
     def connection_made(self, transport: Any) -> None:
-        """Begin the handshake; beyond the limit, only with as many as can be told so."""
+        """Begin the handshake; beyond the limit, only with as many as can get a 503."""
         is_full = self._all.is_full
         # A transport has begun to read before anything else can be done with it, so the connection
         # is taken from it. Without a file left for that, the connection is closed.

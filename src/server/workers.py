@@ -23,7 +23,7 @@ logger = logging.getLogger("resumes.server")
 
 LOOKS_A_SECOND: Final = 2
 """How often uvicorn looks. Limits are counted in looks: a time in which the whole machine, or all of
-our processes, stood still is no worker's fault."""
+our processes, stood still is not a worker's fault."""
 
 STARTING_LOOKS: Final = 300 * LOOKS_A_SECOND
 """How long a worker may need to start."""
@@ -37,7 +37,7 @@ ANSWER_S: Final = 0.05
 
 
 class ApiServer(uvicorn.Server):
-    """uvicorn's server of our application, which runs from before the first request to behind the last."""
+    """uvicorn's server of our application, which runs from before the first request to after the last."""
 
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)
@@ -172,18 +172,18 @@ class Workers(Multiprocess):
         self.should_exit.set()
 
     def terminate_all(self) -> None:
-        # Workers stop to listen when they are told to end; who connects now is to be refused,
+        # Workers stop listening when they are asked to end; new connections are to be refused,
         # and not left waiting behind a socket that nobody accepts from any more.
         for listener in self.sockets:
             listener.close()
         super().terminate_all()
 
     def handle_hup(self) -> None:
-        # The terminal is gone. uvicorn would start anew, with the same settings, unseen.
+        # The terminal is gone. uvicorn would start again, with the same settings, unseen.
         self.should_exit.set()
 
     # uvicorn would begin one more, or end one. How many there are is a setting, and what they
-    # share has room for so many.
+    # share has room for this many.
 
     def handle_ttin(self) -> None:
         pass

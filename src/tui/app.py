@@ -51,7 +51,7 @@ WAKES = 20
 
 
 async def suspend(app: App[int], session: "UiSession") -> None:
-    """Stop the process while nothing is written; return once it goes on."""
+    """Stop the process while nothing is written; return once it continues."""
     loop, is_paused, is_over = asyncio.get_running_loop(), asyncio.Event(), threading.Event()
 
     def pause_writes() -> None:
@@ -297,7 +297,7 @@ class ResumesApp(App[int]):
         from tui.session import TrailStep
 
         link, session = followed.link, self.session
-        # A mode has one stack of screens: a way that comes to a mode again goes on from there.
+        # A mode has one stack of screens: a path that returns to a mode continues from there.
         modes = [*(step.mode for step in session.trail), self.current_mode, link.mode]
         steps = [*session.trail, TrailStep(self.current_mode, followed.path)]
         session.trail[:] = steps[: modes.index(link.mode)]
@@ -343,7 +343,7 @@ class ResumesApp(App[int]):
             await suspend(self, self._session)
 
     async def on_event(self, event: events.Event) -> None:
-        """Queue keys behind the one before; handle other events immediately."""
+        """Queue keys after the one before; handle other events immediately."""
         if isinstance(event, events.Key) and not event.is_forwarded:
             await self._order.take(event)
         else:

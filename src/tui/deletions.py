@@ -1,6 +1,6 @@
 """Pending deletions of resumes, which can still be undone, and what carries them out.
 
-A deletion is carried out a while after it was asked for. Until then nothing has happened: undo
+A deletion is carried out some seconds after the request. Until then nothing has happened: undo
 takes it back, and so does the end of the program.
 """
 
@@ -32,7 +32,7 @@ class Deletion:
     title: str
     due_s: float
     batch: int
-    """What was asked for at once is undone at once."""
+    """What was requested together is undone together."""
 
 
 def named(deletions: Sequence[Deletion]) -> str:
@@ -59,7 +59,7 @@ class Deletions:
         return iter(list(self._waiting.values()))
 
     def add(self, account: str, entries: Iterable[Entry]) -> list[Deletion]:
-        """Add and return deletions that are due after the grace, but for those that wait already."""
+        """Add and return deletions that are due after the grace, except those that are waiting already."""
         due_s, self._batches = self._clock() + GRACE_S, self._batches + 1
         added = [
             Deletion(account, entry.id, entry.shown_title, due_s, self._batches)

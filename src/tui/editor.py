@@ -19,7 +19,7 @@ TAKE_LINES: Final = re.compile("vi|vim|nvim|nano|pico|emacs|emacsclient|micro|ka
 def editor_command(path: Path, line: int | None) -> list[str]:
     """Return the command that edits the file, at the line if the editor is known to take one.
 
-    Raises InvalidArgument if the user's setting is no command.
+    Raises InvalidArgument if the user's setting is not a command.
     """
     setting = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
     try:

@@ -1,4 +1,4 @@
-"""Keys act one after the other, each on what the one before it brought about.
+"""The key queue: keys act one after the other, each on the result of the one before.
 
 Keys may arrive many at once: over a slow line, from a paste, from a program. Textual hands all
 of them to the widget that has the focus before the first of them has done anything, so that
@@ -62,7 +62,7 @@ class KeyOrder:
         self._current, self._since_s = key, monotonic()
         target = self._app.focused or self._app.screen
         await self._hand_on(key)
-        # Behind the key in the queue of the widget that it went to.
+        # After the key in the queue of the widget that it went to.
         target.call_later(self._pass, key)
 
     def _pass(self, key: events.Key) -> None:

@@ -110,7 +110,7 @@ class Action:
 
 _RELOAD = ("reload", "reload", "r,ctrl+r", "r", "", "Refresh")
 _FILTER = ("filter", "filter", "slash", "/", "Filter", "Filter the list")
-_ORDER = ("order", "next_order", "s", "s", "Sort", "Sort by something else")
+_ORDER = ("order", "next_order", "s", "s", "Sort", "Change sort order")
 _MARK = ("mark", "mark", "space", "space", "Mark", "Mark row, to act on several")
 
 # fmt: off
@@ -125,7 +125,7 @@ ACTIONS: tuple[Action, ...] = (
     Action(Place.RESUMES, "open_pdf", "open_pdf", "o", "o", "PDF", "Open as PDF"),
     Action(Place.RESUMES, "file", "open_file", "f", "f", "", "Show the file it came from"),
     Action(Place.RESUMES, "export", "export", "x", "x", "Export", "Export as JSON or PDF"),
-    Action(Place.RESUMES, "copy", "copy", "y", "y", "", "Copy ID, e-mail, JSON or PDF path"),
+    Action(Place.RESUMES, "copy", "copy", "y", "y", "", "Copy ID, email, JSON or PDF path"),
     Action(Place.RESUMES, "delete", "delete", "d,delete", "d", "Delete", "Delete resume (u to undo)", command="resumes delete"),
     Action(Place.RESUMES, *_ORDER),
     Action(Place.RESUMES, *_MARK),
@@ -137,7 +137,7 @@ ACTIONS: tuple[Action, ...] = (
     Action(Place.RESUME, "open_pdf", "open_pdf", "o", "o", "PDF", "Open as PDF"),
     Action(Place.RESUME, "file", "open_file", "f", "f", "File", "Show the file it came from"),
     Action(Place.RESUME, "export", "export", "x", "x", "Export", "Export as JSON or PDF"),
-    Action(Place.RESUME, "copy", "copy", "y", "y", "", "Copy ID, e-mail, JSON or PDF path"),
+    Action(Place.RESUME, "copy", "copy", "y", "y", "", "Copy ID, email, JSON or PDF path"),
     Action(Place.RESUME, "delete", "delete", "d,delete", "d", "Delete", "Delete resume (u to undo)", command="resumes delete"),
     Action(Place.RESUME, *_RELOAD),
     Action(Place.RESUME, "back", "back", "escape,backspace", "esc", "Back", "Up one level"),

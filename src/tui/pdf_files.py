@@ -1,4 +1,4 @@
-"""Resumes as PDFs to look at: files for as long as the terminal UI runs, and what opens them."""
+"""PDFs to view: files that exist while the terminal UI runs, and the program that opens them."""
 
 import errno
 import os
@@ -140,7 +140,7 @@ def find_viewer(
 
 
 def start_viewer(command: str, path: Path) -> Viewer | None:
-    """Open the file with the command, which goes on when this process ends; None: it is not there."""
+    """Open the file with the command, which outlives this process; None: it is not installed."""
     program = shutil.which(command)
     if program is None:
         return None

@@ -45,7 +45,7 @@ class _Holder(logging.Handler):
 def held_logs() -> Iterator[None]:
     """Hold log lines for streams until after the block; the last 200 are written then.
 
-    Handlers that write to files go on as before.
+    Handlers that write to files continue as before.
     """
     root = logging.getLogger()
     streams = [handler for handler in root.handlers if type(handler) is logging.StreamHandler]
@@ -92,7 +92,7 @@ def ended_by_signals(app: App[int]) -> Iterator[None]:
         except RuntimeError:  # before or after the app
             sys.exit(code)
 
-    # Handlers of the system, not of the event loop: that may be the one who waits.
+    # Handlers of the system, not of the event loop: the loop may be what is waiting.
     before = {number: signal.signal(number, end) for number in END_SIGNALS}
     try:
         yield
@@ -115,7 +115,7 @@ class TerminalDriver(LinuxDriver):
             try:
                 super().run_input_thread()
             except (ValueError, OverflowError):
-                continue  # bytes that are no UTF-8, or numbers beyond all terminals
+                continue  # bytes that are not UTF-8, or numbers beyond all terminals
             except OSError:
                 return  # the terminal is gone
 

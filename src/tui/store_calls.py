@@ -1,4 +1,4 @@
-"""How a screen asks the store: in a thread, which a worker awaits; and what is said of errors.
+"""How a screen asks the store: in a thread, which a worker awaits; and how errors are shown.
 
 The event loop never waits for the store, and a thread never touches a widget. A worker that is
 canceled has no use for the answer: the thread continues, and what it returns is dropped.
@@ -59,7 +59,7 @@ class Failure(Exception):
     message: str
     remedy: str
     is_passing: bool = False
-    """Whether the store is away, so that the same call may work in a while."""
+    """Whether the store is away, so that the same call may work later."""
 
     is_gone: bool = False
     """Whether what was asked for is not there any more."""
@@ -72,7 +72,7 @@ class Failure(Exception):
 
 
 def failure(error: ResumesError) -> Failure:
-    """Return what is said about an error that was foreseen."""
+    """Return how an expected error is shown."""
     is_passing = error.code is ErrorCode.STORE_UNAVAILABLE
     is_gone = error.code is ErrorCode.NOT_FOUND
     return Failure(error.message, REMEDIES[error.code], is_passing, is_gone)

@@ -29,7 +29,7 @@ SafeText = NewType("SafeText", str)
 REPLACEMENT: Final = "\N{REPLACEMENT CHARACTER}"
 LINE_END: Final = "⏎"
 NONE: Final = "\N{EM DASH}"
-"""Shown in place of a missing value."""
+"""Shown instead of a missing value."""
 
 _INTRODUCERS: Final = "\x1b\x90\x98\x9b\x9d\x9e\x9f"
 _DRAWN: Final = {
@@ -126,7 +126,7 @@ class Told(Message):
 
 
 def tell(teller: Widget | App[int], message: str, severity: SeverityLevel = "information") -> None:
-    """Show the message for a few seconds, in place of the one before."""
+    """Show the message for a few seconds, instead of the one before."""
     screen = None if isinstance(teller, App) else teller.screen
     teller.app.post_message(Told(safe_text(message), severity, screen))
 

@@ -169,7 +169,7 @@ def test_errors_are_told_in_the_words_of_the_service(
 def test_the_limits_of_a_page_are_those_of_the_service() -> None:
     limit = DOCUMENT["components"]["parameters"]["Limit"]
     assert limit["schema"]["default"] == DEFAULT_LIMIT
-    assert f"1 to {MAX_LIMIT};" in limit["description"]
+    assert f"1 to {MAX_LIMIT} " in limit["description"]
     page = DOCUMENT["components"]["schemas"]["Page"]["properties"]
     assert page["resumes"]["maxItems"] == MAX_LIMIT
     assert page["pagination"]["properties"]["limit"]["maximum"] == MAX_LIMIT

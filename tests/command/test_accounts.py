@@ -240,7 +240,7 @@ def test_rotate_without_grace_ends_the_old_key_at_once(acme: CommandLine) -> Non
     rotated = acme("keys", "rotate", old["id"], "--grace", "0")
 
     assert f"{old['id']} no longer works." in rotated.stderr
-    assert "Invalid grace" in acme.fails(2, "keys", "rotate", old["id"], "--grace", "8d")
+    assert "Invalid grace period" in acme.fails(2, "keys", "rotate", old["id"], "--grace", "8d")
 
 
 def test_import_takes_a_key_from_standard_input(acme: CommandLine) -> None:

@@ -215,7 +215,7 @@ def test_what_cannot_be_used_is_said_with_what_can(
 
 def test_a_flag_that_is_a_setting_here_says_so(run: CommandLine) -> None:
     assert run.fails(2, "up", "--host", "0.0.0.0") == (
-        "No such option '--host'. It is a setting: RESUMES_HOST in the environment, or `host` in "
+        "No such option '--host'. This is a setting: use RESUMES_HOST in the environment, or `host` in "
         "config.toml. See `resumes up --help`"
     )
 
@@ -297,7 +297,7 @@ def run_failing(error: BaseException, *, folder: Path | None = None) -> int:
         (NotFound("No such thing"), 1, "No such thing"),
         (InvalidArgument("Invalid x"), 2, "Invalid x"),
         (StoreUnavailable("Not now"), 3, "Not now"),
-        (OutcomeUnknown(), 3, "Outcome unknown: it may have been done. Look before you try again"),
+        (OutcomeUnknown(), 3, "Outcome unknown: it may have succeeded. Check before you try again"),
         (click.UsageError("No such option."), 2, "No such option."),
         (Failed("It was not to be"), 1, "It was not to be"),
         (PermissionError(13, "Permission denied", "/x"), 1, "Cannot use /x: Permission denied"),

@@ -299,7 +299,7 @@ def test_a_home_of_nobody_s_is_temporary(tmp_path: Path, monkeypatch: pytest.Mon
     home = re.search(r"The demo's home is (\S+)\.\n", stdout)
     assert home is not None
     assert "What to try next" not in stdout
-    assert stderr.endswith("Removed the demo's home. To keep one, use `resumes demo --home DIR`.\n")
+    assert stderr.endswith("Removed the demo's home. To keep it, use `resumes demo --home DIR`.\n")
     assert not Path(home[1]).exists()
 
     process = start("demo", "--port", "0", "--json")

@@ -108,7 +108,7 @@ def test_a_file_that_a_host_shares_wants_a_look(tmp_path: Path) -> None:
     finding = check_sqlite(tmp_path / "resumes.db", mountinfo=mounts)
 
     assert finding.severity is Severity.WARNING
-    assert "is on 9p, a folder that a host shares" in finding.text
+    assert "is on 9p, a folder shared by a host system" in finding.text
 
 
 # Plans and keys

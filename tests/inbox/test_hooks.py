@@ -208,10 +208,10 @@ def test_a_failure_is_told_once_and_again_when_it_changes(
 def test_one_that_hangs_is_killed_and_the_next_batch_has_its_run(
     a_hook: MakeHook, tmp_path: Path, told: list[str]
 ) -> None:
-    hook = a_hook(f"[ -e {tmp_path}/mended ] && exit 0; sleep 60", timeout_s=0.2)
+    hook = a_hook(f"[ -e {tmp_path}/fixed ] && exit 0; sleep 60", timeout_s=0.2)
     hook.note(a_report())
     wait_until(lambda: len(told) == 1)
-    (tmp_path / "mended").touch()
+    (tmp_path / "fixed").touch()
     hook.note(a_report())
     wait_until(lambda: len(told) == 2)
 

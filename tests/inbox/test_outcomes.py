@@ -143,7 +143,7 @@ def test_all_issues_and_warnings_are_listed(
     put_away(root, an_importer, a_document(nickname="a", motto="b"))
     warned = the_report(root, "_done")
     assert warned["message"] == "Imported, with 2 warnings"
-    assert warned["hint"].startswith("The resume is stored")
+    assert warned["hint"].startswith("The resume was stored")
     assert sorted(one["path"] for one in warned["warnings"]) == ["motto", "nickname"]
 
 

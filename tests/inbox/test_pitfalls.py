@@ -691,12 +691,12 @@ def test_i13_a_report_that_was_moved_back_with_its_file_is_no_resume(
     drop(root, "ana/cv.json", b"{}")
     importer.round()
     (failed,) = filed(root, "_failed")
-    mended = failed.rename(root / "ana" / failed.name)
+    fixed = failed.rename(root / "ana" / failed.name)
     report_beside(failed).rename(root / "ana" / report_beside(failed).name)
-    mended.write_bytes(a_document("mended"))
+    fixed.write_bytes(a_document("fixed"))
     for _ in range(2):
         importer.round()
-    assert resume_names(store, ana.id) == ["mended"]
+    assert resume_names(store, ana.id) == ["fixed"]
     assert [file.outcome for file in told.files] == ["failed", "done"]
     assert (importer.summary().ignored, importer.summary().waiting) == (1, 0)
 
@@ -739,9 +739,9 @@ def test_i13_a_report_is_not_read_again_before_it_changes(
         importer.round()
     assert read == [moved.read_bytes()]
     assert importer.awaited == []
-    moved.write_bytes(a_document("mended"))
+    moved.write_bytes(a_document("fixed"))
     importer.round()
-    assert resume_names(store, ana.id) == ["mended"]
+    assert resume_names(store, ana.id) == ["fixed"]
 
 
 # I14: our own moves

@@ -1,4 +1,4 @@
-"""The rules of those who look after the service: accounts, plans, keys, its ending and beginning."""
+"""The rules of those who manage the service: accounts, plans, keys, its ending and beginning."""
 
 import io
 from dataclasses import replace

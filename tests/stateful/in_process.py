@@ -85,8 +85,8 @@ class InProcess:
         """An importer has drained the folder, and ended before long."""
         self._clock.advance(START_S)
         stop = threading.Event()
-        patience = threading.Timer(DRAIN_S, stop.set)
-        patience.start()
+        timer = threading.Timer(DRAIN_S, stop.set)
+        timer.start()
         try:
             watch(
                 self._store,
@@ -97,7 +97,7 @@ class InProcess:
                 on_notice=lambda notice: None,
             )
         finally:
-            patience.cancel()
+            timer.cancel()
             gc.unfreeze()  # an importer expects to be the only one in its process
         assert not stop.is_set(), f"the importer does not end: {oracle.tally(self.root)}"
 

@@ -109,11 +109,11 @@ def test_an_export_that_was_cut_off_or_changed_anywhere_is_refused() -> None:
     ("rows", "why"),
     [
         ([a_row("0" * 23 + "2"), a_row()], "not in order"),
-        ([a_row(), a_row()], "comes twice"),
+        ([a_row(), a_row()], "is repeated"),
         ([a_row(title=7)], r'"title" is 7: Input should be a valid string'),
         ([a_row(title=[{}])], r'"title" is a list: Input should be a valid string'),
-        ([a_row(title="Other")], r'"title" is \'Other\', its document says otherwise'),
-        ([a_row(name="Ada")], r'"name" is \'Ada\', its document says otherwise'),
+        ([a_row(title="Other")], r'"title" is \'Other\', but its document differs'),
+        ([a_row(name="Ada")], r'"name" is \'Ada\', but its document differs'),
         ([a_row(filename=None)], '"filename" is null'),
         ([a_row("0" * 14 + "99" + "0" * 8)], r'newer than "lastIdUs"'),
         ([a_row(document=b"[1]")], "must be a JSON object"),
@@ -152,7 +152,7 @@ def test_other_files_newer_versions_and_what_follows_the_last_line_are_refused()
     for export, why in (
         (b'{"header":{}}\n' + end, '"format" is missing'),
         (header.replace(b'"version":1', b'"version":2') + end, '"version" is 2: Input should be 1'),
-        (header + end + b"\n", "follows its last line"),
+        (header + end + b"\n", "after its last line"),
     ):
         with pytest.raises(InvalidJson, match=why):
             read(export)

@@ -170,7 +170,7 @@ DIGEST = ArchiveRow(RowKind.DIGEST, {"digest": bytes(32), "resume_id": "0" * 23 
         (an_export(a_row(), DIGEST), f"digest of the resume {'0' * 23}2, but not the resume"),
         (
             an_export(a_key(1), a_key(2), a_key(3, key_hash=bytes([1]) * 32)),
-            "key_000000000003 under another id",
+            "key_000000000003 under another ID",
         ),
     ],
 )

@@ -252,7 +252,7 @@ def test_a_place_is_read_back_from_its_text(store: Store, ana: AccountInfo) -> N
     assert str(place) == "failed:" + "1" * 24
     assert parse_place(str(place)) == place
     for text in ("", "failed", "failed:", "lost:" + "1" * 24, "1" * 24):
-        with pytest.raises(InvalidArgument, match="Invalid place"):
+        with pytest.raises(InvalidArgument, match="Invalid position"):
             parse_place(text)
 
 

@@ -116,7 +116,7 @@ async def test_an_account_is_put_on_a_plan_that_fits_at_once(store: Store) -> No
         await shows(pilot.app, "current")
         await presses(pilot, "G", "enter")
 
-        await shows(pilot.app, "Changed ana to plan huge.", "huge        ········ 0, unlimited")
+        await shows(pilot.app, "Moved ana to plan huge.", "huge        ········ 0, unlimited")
     assert accounts.get_account(store, "ana").plan == "huge"
 
 
@@ -134,7 +134,7 @@ async def test_a_change_is_seen_though_the_list_was_being_read_meanwhile(store: 
         await until(before.begun.is_set)
         unsteady.hold_no_more()
         change.go.set()
-        await shows(pilot.app, "Changed ana to plan huge.")
+        await shows(pilot.app, "Moved ana to plan huge.")
         before.go.set()
         await shows(pilot.app, "huge        ········ 0, unlimited")
 
@@ -151,7 +151,7 @@ async def test_a_plan_that_is_too_small_is_taken_after_a_question(store: Store) 
 
         await presses(pilot, "tab", "enter")
 
-        await shows(pilot.app, "Changed ana to plan free.")
+        await shows(pilot.app, "Moved ana to plan free.")
         await shows(pilot.app, "6/5 120% over")
     assert accounts.get_account(store, "ana").resume_count == 6
 

@@ -73,7 +73,7 @@ async def test_the_first_line_says_on_every_screen_how_things_are(store: Store) 
                 await shows(pilot.app, f" {mode.key} {mode.title} ")
                 await until(lambda: "2 Imports (1)" in lines(pilot.app)[0])
             assert all(re.search(state, lines(pilot.app)[0]) for state in states)
-            await shows(pilot.app, "1 live, 1 file waiting")
+            await shows(pilot.app, "1 running, 1 file waiting")
 
 
 async def test_a_message_stays_until_the_next_key(store: Store) -> None:

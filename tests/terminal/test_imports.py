@@ -217,7 +217,7 @@ async def test_a_broken_file_is_fixed_and_retried(store: Store, importer: AnImpo
         await importer.round()
         await shows(pilot.app, "✗ failed", "invalid JSON", "ana/ada.json")
 
-        importer.mend(json.dumps(a_document()).encode())
+        importer.fix(json.dumps(a_document()).encode())
         await presses(pilot, "t")
         await shows(pilot.app, "retry requested")
         await importer.round()
@@ -230,7 +230,7 @@ async def test_what_became_of_a_file_is_told_once(store: Store, importer: AnImpo
         importer.drop("ana/ada.json", BROKEN)
         await importer.round()
         await shows(pilot.app, "✗ failed")
-        importer.mend(json.dumps(a_document()).encode())
+        importer.fix(json.dumps(a_document()).encode())
         await presses(pilot, "t")
         await shows(pilot.app, "retry requested")
         await importer.round()

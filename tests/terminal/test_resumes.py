@@ -348,7 +348,7 @@ async def test_the_chosen_text_reaches_the_clipboard(
         texts = copied(pilot.app, monkeypatch)
         await presses(pilot, "y")
         await shows(pilot.app, "─ Copy ─", "file name")
-        await shows_no(pilot.app, "e-mail")  # it has none
+        await shows_no(pilot.app, "email")  # it has none
         await presses(pilot, "enter")
         await until(lambda: texts == [resume_id])
         await shows(pilot.app, "Sent the ID to the clipboard (OSC 52).")

@@ -67,7 +67,7 @@ def test_an_admins_hour(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
         assert listed_names(admin, secret) == ["Ada Lovelace", "Grace Example"]
         new = rotate(admin, secret)
         revoke(admin, new)
-        admin.types(b"6", "Health · ", "watches", "1 live")
+        admin.types(b"6", "Health · ", "watches", "1 running")
         admin.screen.types(b"q")
 
         assert admin.screen.ends() == 0
@@ -80,7 +80,7 @@ def make_an_account(admin: Admin) -> None:
     # What stands beside the list is the account at the cursor.
     admin.types(b"g", "│ ana")
     admin.types(b"p", "Choose plan", "current")
-    admin.types(b"G" + ENTER, "Changed ana to plan business.")
+    admin.types(b"G" + ENTER, "Moved ana to plan business.")
 
 
 def make_a_key(admin: Admin) -> str:

@@ -98,7 +98,7 @@ def _tell(
         put_table(COLUMNS, [(one.name, f"{one.rows:,}", one.sha256) for one in digests])
     say(f"Both are equal. From now on use {target}, with --database or RESUMES_DATABASE.")
     say(
-        f"{source} is now read-only. To go back to it, without what is written to the other one: "
+        f"{source} is now read-only. To go back to it, without anything written to the other store: "
         f"{safe_text(way_back)}"
     )
 
@@ -108,7 +108,7 @@ def _tell(
 def reopen(session: Session) -> None:
     """Make a moved store writable again.
 
-    It does not have what was written to the other store since.
+    It does not contain what was written to the other store in the meantime.
     """
     with open_store(session.settings().database_url, upgrade=False) as store:
         target = closed.reopen(store)
@@ -116,9 +116,11 @@ def reopen(session: Session) -> None:
     if session.as_json:
         put_json({"database": label, "movedTo": target})
     elif target is None:
-        say(f"{label} was not being moved: it is writable.")
+        say(f"{label} was not being moved, and is writable.")
     else:
-        say(f"{label} is writable again. It was being moved to {safe_text(target)}.")
+        say(
+            f"{label} is writable again. It had been moved, or was being moved, to {safe_text(target)}."
+        )
 
 
 @database.command()
@@ -191,8 +193,8 @@ def restore(session: Session, file: Path) -> None:
 def check(session: Session) -> ExitCode:
     """Check the store's integrity.
 
-    The file itself, counters, documents, IDs, keys and the import history, account by account. Each
-    problem comes with a fix. The store may be in use. Nothing is changed.
+    Checks the file itself, counters, documents, IDs, keys and the import history, account by account.
+    Each problem comes with a fix. The store may be in use. Nothing is changed.
     """
     with session.store() as store:
         flaws, account_count, resume_count = _look(session, store)

@@ -151,7 +151,7 @@ def _scratch(session: Session, home: Path | None) -> Iterator[Session]:
     finally:
         if is_temporary:
             shutil.rmtree(home, ignore_errors=True)
-            say("Removed the demo's home. To keep one, use `resumes demo --home DIR`.")
+            say("Removed the demo's home. To keep it, use `resumes demo --home DIR`.")
 
 
 def _import(demo: Demo, stop: threading.Event) -> None:

@@ -24,8 +24,8 @@ MARKS = {
 def doctor(session: Session) -> ExitCode:
     """Check the installation.
 
-    Settings, home, disk, SQLite or the database server, store, counters, quotas, keys, inbox, files,
-    importers and fonts. Each problem comes with a fix. Warnings do not affect the exit code.
+    Checks settings, home, disk, SQLite or the database server, store, counters, quotas, keys, inbox,
+    files, importers and fonts. Each problem comes with a fix. Warnings do not affect the exit code.
     """
     findings = []
     for finding in iter_findings(session.installation()):

@@ -202,9 +202,9 @@ def import_(
 ) -> ExitCode:
     """Import files and folders.
 
-    PATH is a file, a folder, or - for standard input, with JSON, NDJSON, either of them in gzip, or
-    zip. Files are left where they are. Content that is already stored is a duplicate; resumes over
-    the plan's limit fail. Other files in a folder are skipped and counted.
+    PATH is a file, a folder, or - for standard input: JSON or NDJSON, optionally compressed with gzip,
+    or a zip archive. Files are left where they are. Content that is already stored is a duplicate;
+    resumes over the plan's limit fail. Other files in a folder are skipped and counted.
     """
     settings = session.settings()
     counts = Counter(done=0, failed=0, duplicate=0)
@@ -333,9 +333,9 @@ class Validation:
 def validate(session: Session, paths: tuple[str, ...]) -> ExitCode:
     """Check files without importing them.
 
-    PATH is a file, a folder, or - for standard input, with JSON, NDJSON, either of them in gzip, or
-    zip. The importer would accept and reject the same files. Other files in a folder are skipped and
-    counted.
+    PATH is a file, a folder, or - for standard input: JSON or NDJSON, optionally compressed with gzip,
+    or a zip archive. The importer accepts and rejects the same files. Other files in a folder are
+    skipped and counted.
     """
     settings = session.settings()
     accepted = settings.format

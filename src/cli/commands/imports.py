@@ -38,7 +38,7 @@ def find_place(row: FileRow, roots: Iterable[Path]) -> Path | None:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What is known of a file besides its row: from the store, and from the report next to it.
+    """What is known about a file in addition to its row: from the store, and from the report next to it.
 
     `path` is None without a report on this machine, and `resume_id` unless the file became a resume, or
     is a duplicate of one, and of no other.
@@ -52,7 +52,7 @@ class Report:
 
 
 def read_report(session: Session, store: Store, row: FileRow, place: Path | None) -> Report:
-    """Return what is known of the file besides its row."""
+    """Return what is known about the file in addition to its row."""
     items = import_ledger.find_items(store, row.account_id, row.claim_id, limit=2)
     path = None if place is None else report_path(place)
     found = {} if path is None else load_report(path)
@@ -78,7 +78,7 @@ def _issues(found: Any) -> list[Mapping[str, str]]:
 def find_roots(row: FileRow, inbox: Path) -> list[Path]:
     """Return the folders on this machine that it may be in: the one that it was dropped in, and, should
     the home have been moved since, its inbox now."""
-    # What was escaped in the ledger is no path any more.
+    # What was escaped in the ledger is no longer a path.
     known = [Path(row.root)] if row.root and "\\" not in row.root else []
     return [root for root in dict.fromkeys([*known, inbox.absolute()]) if root.is_dir()]
 
@@ -317,7 +317,9 @@ def list_(
     else:
         is_part = account or outcome or reason or before
         say(
-            "No matching files." if is_part else "No files were imported from a watched folder yet."
+            "No matching files."
+            if is_part
+            else "No files have been imported from a watched folder yet."
         )
     if last is not None:
         say(f"More: add --before {last}")
@@ -343,7 +345,7 @@ def _read_by_outcome(
 def _check(before: str | None) -> str | None:
     if before is not None and not RESUME_ID.fullmatch(before):
         raise InvalidArgument(
-            f'Invalid ID "{before[:80]}": use the id of a file, 24 hexadecimal digits'
+            f'Invalid ID "{before[:80]}": use the ID of a file, 24 hexadecimal digits'
         )
     return before
 

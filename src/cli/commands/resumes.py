@@ -104,7 +104,7 @@ COLUMNS = (
     "--filter",
     "words",
     metavar="TEXT",
-    help="Only resumes with all these words, or parts of words, in title, name and e-mail address.",
+    help="Only resumes whose title, name and email address contain all these words, or parts of words.",
 )
 @click.option(
     "--sort",
@@ -168,7 +168,7 @@ def _check(cursor: str) -> None:
         stored_resumes.check_cursor(cursor)
     except InvalidArgument:
         raise InvalidArgument(
-            f'Invalid cursor "{cursor}": use the id of a resume, 24 hexadecimal digits'
+            f'Invalid cursor "{cursor}": use the ID of a resume, 24 hexadecimal digits'
         ) from None
 
 
@@ -179,7 +179,7 @@ def _check(cursor: str) -> None:
 def show(session: Session, resume_id: str, account: str | None) -> None:
     """Show a resume.
 
-    With --json, print the complete stored resume, with what the service added.
+    With --json, print the complete stored resume, including the fields that the service sets.
     """
     with session.store() as store:
         resume = get_resume(session, store, choose_account(session, store, account), resume_id)
@@ -199,8 +199,8 @@ def show(session: Session, resume_id: str, account: str | None) -> None:
     "folder",
     type=click.Path(file_okay=False, path_type=Path),
     metavar="DIR",
-    help="Write one file per resume to this folder, not a stream to standard output. A file's name "
-    "consists of the person's name and the resume's ID.",
+    help="Write one file per resume to this folder instead of a stream to standard output. File names "
+    "consist of the person's name and the resume's ID.",
 )
 @click.option(
     "--overwrite", is_flag=True, help="Replace files of the same names, such as earlier exports."
@@ -216,7 +216,7 @@ def show(session: Session, resume_id: str, account: str | None) -> None:
 @click.option(
     "--layout",
     type=click.Choice(list(LAYOUTS)),
-    help="Layout of PDFs, instead of the resume's own.",
+    help="Layout of PDFs. [default: the resume's own]",
 )
 @click.option(
     "--paper", type=click.Choice([paper.value for paper in Paper]), help="Paper size of PDFs."
@@ -242,8 +242,8 @@ def export(
     """Export resumes to files or one stream.
 
     The stream has one resume per line (NDJSON). The analyzer format can be imported again unchanged.
-    JSON Resume leaves some fields out; `resumes import` converts it back. PDFs have the resume's own
-    layout; a single one may go to standard output, if that is a pipe or a file.
+    JSON Resume omits some fields; `resumes import` converts it back. PDFs use the resume's own
+    layout; a single PDF can go to standard output if that is a pipe or a file.
     """
     if is_all == bool(resume_ids):
         raise click.UsageError("Give the IDs of the resumes to export, or use --all")
@@ -286,7 +286,7 @@ def export(
                 try:
                     view = exporter.export(resume)
                 except (TooLong, RenderingFailed) as error:
-                    say(safe_text(f"No PDF of resume {resume.entry.id}: {error}"))
+                    say(safe_text(f"Could not draw the PDF of resume {resume.entry.id}: {error}"))
                     failed += 1
                     continue
                 left_out |= dict.fromkeys(view.left_out)
@@ -304,7 +304,9 @@ def export(
     replaced = f" ({counted(existing, 'file')} overwritten)" if existing - kept else ""
     say(f"Exported {counted(count - kept, 'resume')}{where}{replaced}.")
     if kept:
-        say(f"Kept {counted(kept, 'file')} of an earlier export. To replace: --overwrite")
+        say(
+            f"Kept {counted(kept, 'file')} from an earlier export. Use --overwrite to replace existing files."
+        )
     boxes.tell(settings.home / "fonts")
     if left_out:
         say(safe_text(f"Not supported by JSON Resume, left out: {', '.join(left_out)}."))

@@ -25,7 +25,7 @@ FILE = click.Path(exists=True, dir_okay=False, readable=True, path_type=Path)
 @click.option(
     "--rate-limit/--no-rate-limit",
     default=None,
-    help="Limit requests per key. [default: unless the address is loopback]",
+    help="Limit requests per key. [default: on unless the address is loopback]",
 )
 @click.option("--tls-cert", type=FILE, metavar="FILE", help="Serve HTTPS with this certificate.")
 @click.option("--tls-key", type=FILE, metavar="FILE", help="The certificate's private key.")

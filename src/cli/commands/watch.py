@@ -90,7 +90,7 @@ def watch(
     """Run only the importer, until Ctrl-C.
 
     Imports files that are dropped into ROOT/ACCOUNT, then moves each to _done, _failed, _duplicate or
-    _held in ROOT, with a report if there is more to say. ROOT defaults to the home's inbox.
+    _held in ROOT, with a report if there is anything to report. ROOT defaults to the home's inbox.
     """
     if until_stdin_ends:
         end_with_standard_input()

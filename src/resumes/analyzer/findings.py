@@ -1,4 +1,4 @@
-"""What one pass over a document has to say: problems that refuse it, warnings that do not.
+"""The findings of one pass over a document: problems that reject it, warnings that do not.
 
 Saying nothing costs nothing: a path is put into words only when there is something to report.
 """
@@ -11,7 +11,7 @@ from resumes.text import counted, escaped
 MAX_REPORTED = 50
 MAX_NAME_CHARS = 60
 MAX_WARNINGS = 10_000
-"""A document with more is no resume, and to go through it takes long."""
+"""A document with more is not a resume, and checking it takes long."""
 
 TOO_MANY = f"The resume has more than {MAX_WARNINGS:,} unknown or odd fields"
 
@@ -52,7 +52,7 @@ class Findings:
 
     @property
     def are_full(self) -> bool:
-        """Whether a further problem would not be reported, so that it needs no words."""
+        """Whether another problem would not be reported, so that it needs no words."""
         return len(self.issues) == MAX_REPORTED
 
     def problem(self, where: str | int, expectation: str) -> None:

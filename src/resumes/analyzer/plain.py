@@ -1,4 +1,4 @@
-"""The quick way through the format, for documents about which there is nothing to say.
+"""The fast path, for documents without problems or warnings.
 
 msgspec decodes into structs that are made from the one table in `schema.py`. What it refuses,
 and whatever is not plain to see, goes the precise way through `resume.py`, which alone makes

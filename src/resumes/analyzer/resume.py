@@ -45,7 +45,7 @@ class Resume(NamedTuple):
     """Suggested for downloads; safe on every file system."""
 
     document: bytes
-    """JSON text in UTF-8: what was sent, but for white space between tokens; or what a JSON Resume
+    """JSON text in UTF-8: what was sent, except for white space between tokens; or what a JSON Resume
     was converted to. What the service sets is not in it: see `whole_view`."""
 
     warnings: tuple[Issue, ...]
@@ -93,7 +93,7 @@ def check_stored(document: bytes) -> Names:
 
 
 def stored_warnings(document: str | bytes) -> tuple[Issue, ...]:
-    """Return the warnings about a stored document, but for those about what the service sets itself.
+    """Return the warnings about a stored document, except those about what the service sets itself.
 
     At most 50, in document order, and then one that counts the rest. Section types that were
     admitted when it was stored are taken as admitted.
@@ -164,7 +164,7 @@ def _names(document: dict[str, Any]) -> Names:
 def _check_faithful(body: bytes, document: Any) -> None:
     if not is_faithful(document):
         refuse_unfaithful(body)
-        raise InvalidJson("Invalid JSON: a number or a nesting depth that cannot be kept")
+        raise InvalidJson("Invalid JSON: a number or a nesting depth that cannot be stored")
 
 
 def _unless_blank(text: str | None) -> str | None:
@@ -197,7 +197,7 @@ def is_cover_letter(document: dict[str, Any]) -> bool:
 
 
 def _names_cover_letter(name: str) -> bool:
-    # There may be as many names as a body holds, and nearly all are told by their length.
+    # There may be as many names as a body holds, and nearly all differ in length.
     return len(name) >= len("coverletter") and bool(_COVER_LETTER.fullmatch(name.lower()))
 
 
@@ -234,7 +234,7 @@ def _check_sections(sections: dict[str, Any], accepted: Format, findings: Findin
     findings.scope.append("sections")
     for name, section in sections.items():
         if findings.are_full:
-            break  # it is refused, and what is in the rest is not told
+            break  # it is refused, and what is in the rest is not reported
         section_type = SECTION_TYPES.get(name)
         if section_type is None and name not in accepted.extra_section_types:
             findings.problem(name, _unknown_section_type(name, accepted))

@@ -1,6 +1,6 @@
 """Bytes to a Python value, and only JSON that every store and every client keeps faithfully.
 
-The parser refuses most of what must not come in: other encodings, a byte order mark, NaN,
+The parser refuses most of what must be rejected: other encodings, a byte order mark, NaN,
 Infinity, lone surrogates, duplicate keys, control characters, trailing content. What it lets
 through is found in two steps. `is_faithful` looks at parsed values and only says yes or no, as
 it runs for every unknown field; `refuse_unfaithful` then reads the bytes again to say what and
@@ -22,7 +22,7 @@ from resumes.errors import InvalidJson
 MAX_DEPTH = 32
 MAX_VALUES = 120_000
 """A resume has some hundreds, and one section of nothing but tags 100,000. What holds more takes
-far longer to read than its size lets expect, and all others wait meanwhile."""
+far longer to read than its size lets expect, and all others have to wait."""
 
 MAX_FIELDS = 50_000
 """The same for fields, which cost more."""
@@ -33,7 +33,7 @@ MAX_TOKENS = 20_000
 MIN_INTEGER = -(2**63)
 MAX_INTEGER = 2**63 - 1
 
-# What files that are no JSON at all begin with, and what people call it.
+# What files that are not JSON at all begin with, and what people call it.
 _FOREIGN = {
     b"\xef\xbb\xbf": "a byte order mark",
     b"\xff\xfe": "UTF-16, not UTF-8",

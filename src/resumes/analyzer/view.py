@@ -1,4 +1,4 @@
-"""What is seen of a stored resume: by a client that asks for it, by people, and by who owns it all.
+"""Views of a stored resume: for API clients, for people, and complete for its owner.
 
 `isImported`, `record` and `show*` are set here, where somebody reads a resume whole, and count for
 nothing where they are stored: an earlier version wrote them into the document, and a client may
@@ -227,7 +227,7 @@ def is_filename(text: str) -> bool:
 
 
 def _without(unwanted: re.Pattern[str], text: str) -> str:
-    # Leaving characters out can bring a letter and its accent together, hence NFC once more.
+    # Leaving characters out can bring a letter and its accent together, hence NFC again.
     return normalize("NFC", unwanted.sub("", normalize("NFC", text))).strip(" ").lstrip(". ")
 
 

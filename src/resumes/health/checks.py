@@ -82,7 +82,7 @@ def iter_font_findings(names: Iterable[str], home: Path) -> Iterator[Finding]:
         )
         return
     if not missing:
-        yield Finding(SUBJECT, "the newest resumes have fonts")
+        yield Finding(SUBJECT, "fonts for the newest resumes are installed")
         return
     *others, last = sorted(script.name for script in missing)
     named = f"{', '.join(others)} and {last}" if others else last

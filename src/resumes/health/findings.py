@@ -1,4 +1,4 @@
-"""What a check finds, whom a path belongs to, and how an installation's commands are typed."""
+"""Findings of checks, owners of paths, and an installation's commands as a user types them."""
 
 import os
 import pwd

@@ -1,4 +1,4 @@
-"""Accounts: tenants with a plan, their counters, and what they hold.
+"""Accounts: tenants with a plan, their counters, and their contents.
 
 An account's id is random and never reused; its name can be. Its row in `account_usage` is its lock:
 each write to an account takes it first (`lock_account`).
@@ -211,14 +211,14 @@ def add_account(
 
 
 def check_plan(connection: Connection, name: str, *, hint: str = "Plans") -> None:
-    """Raise NotFound, with the names of all plans behind the hint, unless the plan exists."""
+    """Raise NotFound, with the names of all plans after the hint, unless the plan exists."""
     known = connection.execute(select(plans.c.name).order_by(*PLANS_BY_SIZE)).scalars().all()
     if name not in known:
         raise NotFound(f'Plan not found: "{name[:80]}". {hint}: {", ".join(known)}')
 
 
 def set_plan(store: Store, name: str, plan: str) -> None:
-    """Put the account on the plan, at once. Raises NotFound for either."""
+    """Move the account to the plan, immediately. Raises NotFound for either."""
 
     def change(connection: Connection) -> None:
         check_plan(connection, plan)
@@ -235,7 +235,7 @@ def lock_open_account(connection: Connection, name: str) -> str:
     if account_id is None:
         raise unknown_account(name)
     lock_account(connection, account_id)
-    # Once more: it may have been closed while its row was waited for.
+    # Again: it may have been closed while its row was waited for.
     if connection.execute(this).scalar() != account_id:
         raise unknown_account(name)
     return account_id
@@ -261,7 +261,7 @@ def delete_account(
 
     Raises NotFound, and Conflict when it holds resumes and `with_resumes` is False. It is closed
     first, so that nothing is stored in it while its resumes are deleted, slice by slice. After each
-    slice `goes_on` is called with the number so far, and returns whether to go on; a deletion that
+    slice `goes_on` is called with the number so far, and returns whether to continue; a deletion that
     was interrupted, here or by the end of the process, is finished by calling it again.
     """
     account_id = get_account(store, name, closed_too=True).id

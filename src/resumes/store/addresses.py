@@ -70,7 +70,9 @@ def parse_address(url: str) -> Address:
     engine = scheme.partition("+")[0]
     if separator and engine == "sqlite" and rest.startswith("/") and len(rest) > 1:
         if "\0" in rest:
-            raise InvalidArgument(f"Invalid database {rest[1:]!a}: no path holds a NUL byte")
+            raise InvalidArgument(
+                f"Invalid database {rest[1:]!a}: a path cannot contain a NUL byte"
+            )
         # Not Path.resolve, which fails for a loop of links; no file is opened here.
         return SqliteAddress(Path(os.path.realpath(rest[1:])))
     if separator and engine in POSTGRES:
@@ -129,5 +131,5 @@ def _postgres_address(url: str) -> PostgresAddress:
         )
     address = PostgresAddress(url)
     if not place.partition("/")[2] and "dbname=" not in query:
-        raise InvalidArgument(f'Invalid database "{address.label}": name one, as in {FORMS}')
+        raise InvalidArgument(f'Invalid database "{address.label}": the name is missing; {FORMS}')
     return address

@@ -63,7 +63,7 @@ None: as the settings say; 0: unlimited.
 
 
 class KeyHolder(NamedTuple):
-    """Who sends a request: the account and its plan, by the key."""
+    """The sender of a request: the account and its plan, by the key."""
 
     account_id: str
     key_id: str
@@ -259,7 +259,7 @@ def rotate_key(store: Store, key_id: str, *, grace: timedelta = DEFAULT_GRACE) -
     has a valid successor already.
     """
     if not timedelta(0) <= grace <= MAX_GRACE:
-        raise InvalidArgument("Invalid grace: use 0 to 7 days")
+        raise InvalidArgument("Invalid grace period: use 0 to 7 days")
     old = get_key(store, key_id)
     if old.state is not KeyState.ACTIVE:
         raise Conflict(f"The key {key_id} is {old.state}; create a new one instead")
@@ -409,7 +409,7 @@ def mark_shown(store: Store, key_id: str) -> None:
 
 
 def revoke_key(store: Store, key_id: str) -> None:
-    """Revoke the key, in every process at once. Revoking twice is no error. Raises NotFound."""
+    """Revoke the key, in every process immediately. Revoking twice is not an error. Raises NotFound."""
     owner = _find_owner(store, key_id)
     if owner is None:
         get_key(store, key_id)  # revoked before, or never there

@@ -90,7 +90,7 @@ class Duplicate:
 
 
 Outcome = Created | Duplicate | QuotaReached | IdempotencyMismatch
-"""What became of a resume. The two errors are values here: they do not stop the rest of its batch."""
+"""The outcome of a create. The two errors are values here: they do not stop the rest of its batch."""
 
 
 class Creation(NamedTuple):

@@ -1,4 +1,4 @@
-"""Idempotency-Keys in the store: which resume each made, for 24 hours.
+"""Idempotency-Keys in the store: which resume each created, for 24 hours.
 
 A key's row is written in its resume's transaction (resumes.store.creation). Reading skips rows that
 are too old, whether they are removed yet or not; `prune_async` removes them, outside of anybody's

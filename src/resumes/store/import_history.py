@@ -77,7 +77,7 @@ def get_file(store: Store, claim_id: str, *, account_id: str | None = None) -> F
         )
     if len(files) > 1:
         names = ", ".join(sorted(file.account for file in files))
-        raise Conflict(f"{claim_id} is a file of several accounts, {names}: add --account NAME")
+        raise Conflict(f"{claim_id} exists in several accounts, {names}: add --account NAME")
     return files[0]
 
 
@@ -181,8 +181,7 @@ def parse_place(text: str) -> Position:
     outcome, _, claim_id = text.partition(":")
     if outcome not in set(FileOutcome) or not RESUME_ID.fullmatch(claim_id):
         raise InvalidArgument(
-            f'Invalid place "{text[:80]}": use what the list ended with, an outcome and the id '
-            "of a file with a colon between them"
+            f'Invalid position "{text[:80]}": use OUTCOME:ID, as printed at the end of the list'
         )
     return Position(FileOutcome(outcome), claim_id)
 

@@ -1,4 +1,4 @@
-"""The ledger: the outcome of each file that an importer took, and of the resumes in it.
+"""The ledger: the outcome of each file that an importer processed, and of the resumes in it.
 
 Two questions, two tables (pitfalls I1). "Was this claim's item imported?" is asked by recovery
 and release, and its answer is never deleted. "Is this content stored?" is asked of new files, and
@@ -27,7 +27,7 @@ SOURCE_BYTES = 64 * 1024
 
 
 class FileOutcome(StrEnum):
-    """What became of a claimed file. Of a file with several items, the first of these that any has."""
+    """The outcome of a claimed file. Of a file with several items, the first of these that any has."""
 
     HELD = "held"
     FAILED = "failed"
@@ -49,7 +49,7 @@ class ClaimedFile(NamedTuple):
     """The watched folder, absolute and escaped."""
 
     items: str | None = None
-    """Of a file of several resumes, what became of them: the JSON text of `Items`."""
+    """For a file of several resumes, their outcomes: the JSON text of `Items`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +111,7 @@ def file_values(
 
 
 def add_files(connection: Connection, rows: Sequence[Mapping[str, object]]) -> None:
-    """Add the rows of `file_values`, in place of earlier ones of the same claims."""
+    """Add the rows of `file_values`, replacing earlier ones of the same claims."""
     done = [row for row in rows if row["outcome"] == "done" and row["items"] is None]
     ADD_DONE_FILE.run_many(connection, done)
     if len(done) < len(rows):
@@ -127,7 +127,7 @@ def record(
     *,
     deadline_s: float = WRITE_DEADLINE_S,
 ) -> None:
-    """Record the outcome of a file without resumes, in place of an earlier one of the same claim.
+    """Record the outcome of a file without resumes, replacing an earlier one of the same claim.
 
     Do nothing if the account does not exist.
     """

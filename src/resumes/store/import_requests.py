@@ -1,5 +1,5 @@
-"""What people decide about files that an importer put away: retry a failed one or release a held one,
-which is requested from the importer; or dismiss a failed one.
+"""Requests about filed files: the importer is asked to retry a failed one or release a held one; or a
+failed one is dismissed.
 
 A request is a row. The importer of the file's folder takes it up, wherever the request was made; if
 no importer watches that folder, any importer that finds the file in its own folder does, because the
@@ -126,7 +126,7 @@ SLICE_REQUESTS = 500
 """Requests made in one transaction, so that others can write."""
 
 _FITTING = (*THIS_FILE, imported_files.c.outcome == bindparam("outcome"))
-# Selects nothing for a file that has another outcome meanwhile.
+# Selects nothing for a file that has another outcome by now.
 WANTED = select(
     imported_files.c.account_id,
     imported_files.c.claim_id,
@@ -170,7 +170,7 @@ def _fitting(file: FileRow, action: RequestKind) -> RequestKind:
     if file.outcome is FITS[action]:
         return action
     way = (
-        f"Try it again with `resumes imports retry {file.claim_id}`"
+        f"Retry it with `resumes imports retry {file.claim_id}`"
         if file.outcome is FileOutcome.FAILED
         else f"Only failed or held files can be {PAST[action]}"
     )
@@ -348,7 +348,7 @@ def drop_requests(store: Store, requests: Sequence[RequestedFile]) -> None:
 def refuse_request(store: Store, account_id: str, claim_id: str, message: str) -> None:
     """Remove the request about the file, and write into the file's row why, and when.
 
-    The row of a file that is done, or a duplicate, meanwhile stays as it is.
+    The row of a file that is done or a duplicate by now stays as it is.
     """
     now = timestamp(store.clock())
 

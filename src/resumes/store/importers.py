@@ -1,4 +1,4 @@
-"""The importers that are running, as each reports itself every few seconds."""
+"""Running importers, each of which reports every few seconds."""
 
 import json
 from collections.abc import Iterable
@@ -13,7 +13,7 @@ from resumes.store.schema import importers
 from resumes.store.store import WRITE_DEADLINE_S, Store
 
 LIVE_S = 60
-"""An importer that has not reported for so long has stopped, or cannot write to the store."""
+"""An importer that has not reported for this long has stopped, or cannot write to the store."""
 
 REMEMBERED = timedelta(hours=24)
 """How long an importer that stopped reporting is listed. One that reported by a clock that was ahead
@@ -31,7 +31,7 @@ class ImporterState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ImporterFinding:
-    """A problem of an importer. `key` tells it from its other findings."""
+    """A problem of an importer. `key` identifies it among its findings."""
 
     key: str
     state: ImporterState

@@ -1,4 +1,4 @@
-"""`db check`: whether all that a store holds fits together, after a bug, a bad disk or an edit by hand.
+"""`db check`: whether a store is consistent, after a bug, a bad disk or an edit by hand.
 
 Each question is one statement about all accounts, so that its answer holds while others write. What
 documents and histories say is read account by account.
@@ -112,7 +112,7 @@ STOPPED: Final = "Stop all programs, make a backup (`resumes db backup`), then i
 
 
 def iter_damage(store: Store) -> Iterator[Flaw]:
-    """Yield what is wrong with the store, but for what documents and histories say.
+    """Yield what is wrong with the store, except in documents and histories.
 
     On SQLite the file is read from end to end, and nothing more is asked of one that is damaged.
     """
@@ -127,7 +127,7 @@ def iter_damage(store: Store) -> Iterator[Flaw]:
     for ask in (*(question.ask for question in QUESTIONS), _iter_wrong_last_ids):
         try:
             yield from ask(store)
-        except StoreIncompatible:  # an answer has text that is no UTF-8
+        except StoreIncompatible:  # an answer has text that is not UTF-8
             if Defect.DAMAGED_TEXT not in found:
                 raise
 
@@ -166,7 +166,7 @@ def _iter_sqlite(store: Store) -> Iterator[Flaw]:
 
 
 def _count_damaged_texts(connection: Connection) -> dict[str, int]:
-    """Return, by table, how many rows have text that is no UTF-8, which SQLite's check lets pass."""
+    """Return, by table, how many rows have text that is not UTF-8, which SQLite's check lets pass."""
     driver(connection).create_function("is_utf8", 1, _is_utf8, deterministic=True)
     counts: dict[str, int] = {}
     for table in schema.metadata.sorted_tables:
@@ -260,7 +260,7 @@ def _outcomes(table: Table, known: Sequence[FileOutcome]) -> Question:
     return Question(
         Defect.BAD_OUTCOME,
         _count(table.c.claim_id, table.c.outcome.not_in(known)),
-        f"Rows of {table.name} have an outcome that there is not: lists that they are in fail",
+        f"Rows of {table.name} have an unknown outcome: lists that include them fail",
         STOPPED + f"DELETE FROM {table.name} WHERE account_id = '{{account_id}}' "
         f"AND outcome NOT IN ({words})",
     )
@@ -332,7 +332,7 @@ QUESTIONS: Final = (
     _strays(
         Defect.STRAY_DIGEST,
         imported_digests.c.resume_id,
-        "Contents are recorded as stored, but their resumes are deleted: such files become duplicates",
+        "Contents are recorded as stored, but their resumes were deleted: such files become duplicates",
         _IS_OPEN,
     ),
     _strays(
@@ -413,7 +413,7 @@ def iter_accounts(store: Store, *, at_once: int = ACCOUNTS_AT_ONCE) -> Iterator[
 def _check_contents(store: Store, account_id: str, name: str) -> Checked:
     bad: defaultdict[Defect, list[str]] = defaultdict(list)
     documents_read = 0
-    # Text that is no UTF-8 ends it: iter_damage says so.
+    # Text that is not UTF-8 ends it: iter_damage says so.
     with contextlib.suppress(StoreIncompatible):
         rows = _iter_rows(
             store, account_id, documents.c.id, documents.c.document, documents.c.crc32

@@ -21,10 +21,10 @@ def retry(
     timeout_s: float,
     delays_s: Sequence[float],
 ) -> R:
-    """Return what the action returns, after further tries within `timeout_s` seconds; 0 tries once.
+    """Return what the action returns, after retries within `timeout_s` seconds; 0 tries once.
 
-    Each further try comes after the next of the delays, the last of which repeats. Raises what the
-    action raises: a retryable error when the time is over, any other at once.
+    Each retry comes after the next of the delays, the last of which repeats. Raises what the
+    action raises: a retryable error when the time is over, any other immediately.
     """
     ends_at = time.monotonic() + timeout_s
     tries = 0
@@ -39,7 +39,7 @@ def retry(
 
 
 LOCK_DELAYS_S = (0.000_05, 0.000_1, 0.000_2, 0.000_4, 0.000_8, 0.001_6, 0.002)
-"""Before each further try: usually the lock is free within microseconds, or not for long."""
+"""Before each retry: usually the lock is free within microseconds, or not for long."""
 
 
 class FileLock:
@@ -54,7 +54,7 @@ class FileLock:
 
         Waits by trying again, never in the kernel: a stopped process may hold it (pitfalls S9).
         Held shared, it can be acquired exclusively, and the other way round; the change is not
-        atomic, another process may come in between.
+        atomic, another process may get it in between.
         """
         operation = (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB
         try:
@@ -77,7 +77,7 @@ class FileLock:
         os.close(self._descriptor)
 
     def holders(self) -> list[int]:
-        """Return the ids of the other processes that hold the file's lock, as far as the system tells."""
+        """Return the ids of the other processes that hold the file's lock, as far as the system knows."""
         return sorted(find_holders(self.path) - {os.getpid()})
 
 

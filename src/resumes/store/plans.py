@@ -1,5 +1,5 @@
-"""Plans: how many resumes an account may hold, what its keys may do over the API, and whom a change
-affects."""
+"""Plans: how many resumes an account may have, what its keys may do over the API, and which accounts a
+change affects."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -157,10 +157,10 @@ def get_plan(store: Store, name: str) -> PlanInfo:
 
 
 def set_plan_limits(store: Store, change: PlanChange) -> None:
-    """Create the plan, or change its limits, at once and for every account on it.
+    """Create the plan, or change its limits, immediately and for every account on it.
 
     Deletes nothing: an account that holds more than its plan now allows keeps it, and creates
-    are refused until it fits, but for those that are being committed. Raises InvalidArgument for a
+    are refused until it fits, except those that are being committed. Raises InvalidArgument for a
     bad name or number, and Conflict when the plan is not the one that was expected.
     """
     check_change(change)

@@ -17,7 +17,7 @@ from sqlmodel import Field, SQLModel
 
 class BinaryText(TypeDecorator[str]):
     """Text that is compared by its bytes, as on SQLite. Ids are cursors and have to sort in the order
-    of commits; PostgreSQL by itself sorts by the locale of its database."""
+    of commits; PostgreSQL's default sorts by the locale of its database."""
 
     impl = sqlalchemy.Text
     cache_ok = True
@@ -284,7 +284,7 @@ class SearchEntry(OfAccount, table=True):
 
 
 class StoreFact(SQLModel, table=True):
-    """What the store says of itself as a whole.
+    """Facts about the store as a whole.
 
     `oldest_program`: the revision that a program has to know; `moving_to`: where it is being
     copied, empty where it is not; `copy_id`: random, the copy that closed it; `probe`: written to

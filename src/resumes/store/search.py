@@ -1,10 +1,10 @@
-"""Search of an account's resumes by the words of their title, name and e-mail address.
+"""Search of an account's resumes by the words of their title, name and email address.
 
-A resume's words are its title as a list shows it, its name and its e-mail address, without case
+A resume's words are its title as a list shows it, its name and its email address, without case
 and accents. A term of a search is found in them anywhere if it has three characters or more, and
 where a word begins if it has fewer.
 
-Most answers come from the index, which is written behind the creates (resumes.store.search_index).
+Most answers come from the index, which is written after the creates (resumes.store.search_index).
 Resumes that are not indexed yet have the last ids, so they are looked through one by one after that.
 Both are compared by one rule (`holds`), so an answer does not depend on how far the index reaches.
 """
@@ -37,11 +37,11 @@ PAGE_ROWS: Final = 200
 """Resumes that are looked through at once: no statement reads for long."""
 
 CANDIDATES: Final = 5_000
-"""Of what the index gives, so many are compared before the clock is looked at: they are few unless
+"""This many results of the index are compared before the clock is checked: they are few unless
 many have all the trigrams of a term, and not the term."""
 
 MAX_UNINDEXED: Final = 100_000
-"""So many at most are counted of those that were not looked through."""
+"""At most this many of those that were not searched are counted."""
 
 
 def parse_terms(text: str) -> list[str]:
@@ -120,7 +120,7 @@ def find_page(
         scan = _Scan(
             connection, account_id, terms, is_newest_first, lambda: monotonic() >= deadline
         )
-        # Closed at once: a statement that is not at its end holds back the log.
+        # Closed immediately: a statement that is not at its end holds back the log.
         with contextlib.closing(scan.iter_found(cursor)) as found:
             entries = list(islice(found, limit + 1))
         if len(entries) > limit:

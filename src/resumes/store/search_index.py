@@ -2,7 +2,7 @@
 
 Entries are numbered as ids rise. Trigrams are in an FTS5 table on SQLite, and in an array with a GIN
 index on PostgreSQL, which needs no extension. Whoever searches compares what the index gives with the
-terms once more, so the index may give too much, but never too little.
+terms again, so the index may give too much, but never too little.
 """
 
 import logging
@@ -120,7 +120,7 @@ CANDIDATES_SQLITE: Final = (
 # accounts have in common is not common in the index. Two trigrams may have the same hash.
 
 CANDIDATE_ROWS: Final = 500
-"""Entries that one statement gives: the reader may want no more."""
+"""Entries that one statement gives: the reader may not need more."""
 
 ADD_POSTGRESQL: Final = (
     "INSERT INTO search_trigrams (account_id, seq, trigrams) VALUES (%s, %s, %s)"
@@ -174,7 +174,7 @@ PROGRESS = Prepared(
     ).where(search_progress.c.account_id == bindparam("account_id"))
 )
 NEXT_NUMBER = Prepared(select(func.coalesce(func.max(search_progress.c.number), 0) + 1))
-# Without effect where somebody else has taken the number meanwhile.
+# Without effect where somebody else has taken the number.
 ADD_PROGRESS = Prepared(
     lambda insert: (
         insert(search_progress)
@@ -272,7 +272,7 @@ def remove(connection: Connection, account_id: str, resume_id: str) -> None:
 
 
 def remove_oldest(connection: Connection, account_id: str, count: int) -> None:
-    """Take out so many of the account's entries, oldest first; part of deleting the account."""
+    """Remove this many of the account's entries, oldest first; part of deleting the account."""
     entries = OLDEST_ENTRIES.run(connection, account_id=account_id, rows=count)
     _remove(connection, account_id, entries.fetchall())
 
@@ -300,7 +300,7 @@ class _Slice(NamedTuple):
 
 
 def _add_slice(some: _Slice, connection: Connection) -> float | None:
-    """Index the slice, but for what was deleted since it was read; return the seconds that it took.
+    """Index the slice, except what was deleted since it was read; return the seconds that it took.
 
     Do nothing and return None if another indexer has added it or the account is gone.
     """
@@ -367,7 +367,7 @@ IDLE_SHARE: Final = 0.5
 """The part of the time that indexing takes while much is to be indexed,"""
 
 BUSY_SHARE: Final = 0.04
-"""and while resumes come in faster than they are indexed, or the process has requests to answer."""
+"""and while resumes arrive faster than they are indexed, or the process has requests to answer."""
 
 YIELD_S: Final = 2.0
 """The pause after another indexer was faster."""
@@ -428,7 +428,7 @@ def _read_slices(store: Store, behind: Iterable[tuple[str, int, int]]) -> list[_
 
 
 class Indexer:
-    """A thread that indexes resumes behind their creates; it runs while the context is entered.
+    """A thread that indexes resumes after their creates; it runs while the context is entered.
 
     A resume is indexed within a second of its create, or later while creates keep the store busy or,
     as `is_busy` says, requests keep the process busy. A failure is logged once and retried. A store

@@ -192,7 +192,7 @@ rows_as_json = _by_engine(
 document_email = _by_engine(
     sqlite="json_extract({}, '$.header.email')", postgresql="({}::json #>> '{{header,email}}')"
 )
-"""The e-mail address of a document; None where it has none."""
+"""The email address of a document; None where it has none."""
 
 
 def text_of(name: str) -> ColumnElement[str]:

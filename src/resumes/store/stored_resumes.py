@@ -2,7 +2,7 @@
 
 A page of a list begins after an id and is one range of the primary key: no offset, no count. Any id
 that a client has seen is a valid cursor, also that of a deleted resume: it is a position, and reveals
-nothing (pitfalls R1). Ids rise in commit order, so a client that goes on after the last id it saw
+nothing (pitfalls R1). Ids rise in commit order, so a client that continues after the last id it saw
 misses nothing and sees nothing twice.
 """
 
@@ -186,7 +186,7 @@ def list_sorted(
                 ).scalar()
                 if name is None:
                     raise InvalidArgument(
-                        f"Invalid cursor: no resume of this account has the id {after}"
+                        f"Invalid cursor: no resume of this account has the ID {after}"
                     )
                 page = page.where(tuple_(_FOLDED_NAME, resumes.c.id) > tuple_(name, after))
         rows = connection.execute(page).all()

@@ -411,7 +411,7 @@ class AccountsScreen(SplitScreen[AccountRow]):
             return
         if lost := losses(account, plan):
             dialog = ConfirmDialog(
-                f"Change {account.name} to plan {plan.name}?",
+                f"Move {account.name} to plan {plan.name}?",
                 lost,
                 consequence="Takes effect immediately. Nothing is deleted.",
                 verb="Change plan",
@@ -419,19 +419,19 @@ class AccountsScreen(SplitScreen[AccountRow]):
             if not await self.app.push_screen_wait(dialog):
                 return
         await call(self.session.store, accounts.set_plan, name=account.name, plan=plan.name)
-        tell(self, f"Changed {account.name} to plan {plan.name}.")
+        tell(self, f"Moved {account.name} to plan {plan.name}.")
         self.action_reload()
 
     @store_work(exclusive=True)
     async def action_delete_account(self) -> None:
-        """Ask whether to delete the account, or to go on with one that is half deleted."""
+        """Ask whether to delete the account, or to continue with one that is half deleted."""
         if (row := self.current_row("delete")) is None:
             return
         if row.account.name in self._going:
             tell(self, f"{row.account.name} is being deleted.")
             return
         account, lost = await call(self.session.store, read_losses, row.account)
-        if not self.is_active:  # counting takes a while, and the reader went elsewhere
+        if not self.is_active:  # counting takes time, and the user went elsewhere
             return
         dialog = ConfirmDialog(
             f"Permanently delete account {account.name}?",

@@ -206,7 +206,7 @@ class ListScreen(ModeScreen, Generic[T]):
         return self.account or self.OF_ALL or self.session.accounts.get("resumes") or ""
 
     def labels(self) -> Mapping[str, str]:
-        """Return labels of keys in place of the table's, by Textual's action; empty hides one."""
+        """Return labels of keys instead of the table's, by Textual's action; empty hides one."""
         return {}
 
     def page_arrived(self, read: PageRead[T]) -> None:

@@ -138,7 +138,7 @@ def gauge_texts(gauges: InstallationMetrics) -> list[tuple[str, str]]:
         ("Disk", free),
         (
             "Importers",
-            f"{gauges.live_importers} live, {counted(gauges.waiting_files, 'file')} waiting",
+            f"{gauges.live_importers} running, {counted(gauges.waiting_files, 'file')} waiting",
         ),
         (
             "Files",

@@ -94,7 +94,7 @@ def folders_of(file: FileRow) -> Sequence[str]:
         case FileOutcome.DUPLICATE:
             return ["_duplicate"]
         case FileOutcome.DONE:
-            # Before accounts had folders of their own their files lay in the day's.
+            # Before accounts had folders of their own their files were in the day's.
             day = f"_done/{file.claimed_at[:10]}"
             return [f"{day}/{file.account}", day]
 
@@ -111,7 +111,7 @@ def _iter_named(folder: Path, file: FileRow) -> Iterator[Path]:
 def find_issues(file: FileRow, source: bytes) -> Sequence[Issue]:
     """Return all issues of a file that is not a valid resume; the ledger keeps only the first.
 
-    Empty when the source is not whole, or does not say now what it said to the importer.
+    Empty when the source is incomplete, or no longer has the problems that the importer found.
     """
     if file.reason != Reason.INVALID_RESUME or len(source) != file.size_bytes:
         return ()
@@ -275,7 +275,7 @@ def why_not(file: FileRow, action: RequestKind) -> str | None:
 
 
 class FileView(Container):
-    """What became of a file, and below it its source at the fault."""
+    """A file's outcome, and below it its source at the error."""
 
     DEFAULT_CSS = """
     FileView { width: 1fr; height: 1fr; layout: vertical; }

@@ -97,7 +97,7 @@ TALLY_TIMES: Final = 50
 
 
 class Overview(Static):
-    """Who watches, how many files came to which end, and how far those are that wait."""
+    """Which importers are watching, how many files had which outcome, and the progress of those waiting."""
 
     DEFAULT_CSS = """
     Overview { height: auto; max-height: 9; text-wrap: nowrap; text-overflow: ellipsis; }
@@ -171,6 +171,6 @@ def read_watching(store: Store, *, session: UiSession) -> tuple[Sequence[SeenImp
 
 
 def read_tallies(store: Store, *, account: str | None) -> Sequence[FileCount]:
-    """Count the files of the account, or of all, by what became of them."""
+    """Count the files of the account, or of all, by outcome."""
     account_id = None if account is None else accounts.get_account(store, account).id
     return import_history.count_files(store, account_id=account_id)

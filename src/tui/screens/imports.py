@@ -615,7 +615,7 @@ class ImportsScreen(SplitScreen[ImportRow], FileActions):
     async def _count(self, action: RequestKind) -> None:
         account = self.account
         found = await call(self.session.store, count_fitting, account=account, action=action)
-        if not self.is_active:  # counting takes a while, and the reader went elsewhere
+        if not self.is_active:  # counting takes time, and the user went elsewhere
             return
         if not found:
             where = "" if account is None else f" in {account}"
@@ -632,7 +632,7 @@ class ImportsScreen(SplitScreen[ImportRow], FileActions):
 
     @store_work()
     async def _ask_all(self, account: str | None, action: RequestKind) -> None:
-        tell(self, "Queuing…")  # many files take a while
+        tell(self, "Queuing…")  # many files take time
         session = self.session
         files, start = await call(
             session.store, ask_for_all, session=session, account=account, action=action

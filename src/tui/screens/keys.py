@@ -30,9 +30,9 @@ from tui.widgets.forms import TextButton
 from tui.widgets.paged_list import ListColumn, PagedList, age_column, text_cell
 
 WHAT_TO_DO = (
-    "Copy it now. It will not be shown again and cannot be recovered. Press {copy} to copy (needs "
-    "OSC 52 support in your terminal, so check), or select it with the mouse (in most terminals "
-    "with shift held down)."
+    "Copy it now. It will not be shown again and cannot be recovered. Press {copy} to copy it, then check "
+    "the clipboard (your terminal must support OSC 52), or select it with the mouse (in most terminals "
+    "while holding shift)."
 )
 
 
@@ -213,7 +213,7 @@ class KeysScreen(ListScreen[KeyInfo]):
     def action_open_account(self) -> None:
         key = self.list.current
         if key is None:
-            tell(self, "No key, and so no account.")
+            tell(self, "No key selected.")
         else:
             self.follow_link(Target("accounts", row=key.account), label(key))
 
@@ -278,7 +278,7 @@ class KeysScreen(ListScreen[KeyInfo]):
     async def _ask_for(self, form: Callable[[list[str], str], KeyForm]) -> KeyWish | None:
         """Return what is wished for; None if it was canceled, or no key can be made now."""
         known = await call(self.session.store, accounts.list_accounts)
-        # Reading may take a while; the reader may be elsewhere by now.
+        # Reading takes time; the user may be elsewhere by now.
         if not self.is_active:
             return None
         names = [account.name for account in known]

@@ -223,7 +223,7 @@ class PlanForm(Dialog[PlanInfo]):
         """Show the plan as someone else saved it."""
         others = ", ".join(f"{what} {how}" for what, how in differences(shown, plan))
         self._shown, self.is_saving = plan, False
-        # Whoever sets a line is told that it changed, and would take the problem away.
+        # Setting a line sends Changed, which would clear the problem.
         with self.prevent(SafeInput.Changed):
             self._fill(plan)
         self._maximum.focus()

@@ -30,7 +30,7 @@ from tui.web.driver import is_behind_a_page
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of it, in a sentence.
+    """The result, in a sentence.
 
     `download` is still to be sent to the browser. `viewer` may fail yet, which `where` is for.
     """
@@ -88,7 +88,7 @@ def _open(
     session: UiSession,
     copy_key: str,
 ) -> Outcome | None:
-    """Return what became of it; None while another thread does the same. Raises NotFound."""
+    """Return the result; None while another thread does the same. Raises NotFound."""
     with session.pdfs.turn(resume_id) as is_first:
         if not is_first:
             return None

@@ -140,7 +140,7 @@ def read_copyables(
     found = [
         Copyable("ID", resume_id),
         Copyable("name", header.get("name") or ""),
-        Copyable("e-mail", header.get("email") or ""),
+        Copyable("email", header.get("email") or ""),
         Copyable("phone", header.get("phone") or ""),
         Copyable("file name", stored.entry.filename),
         Copyable("PDF", "" if pdf is None else str(pdf)),
@@ -170,7 +170,7 @@ class ResumePane(TextPane):
         self.border_title = view_tabs(self.view)
 
     def turn(self, views: int) -> None:
-        """Switch that many views further; what is shown stays until the new view is read."""
+        """Switch by that many views; what is shown stays until the new view is read."""
         known = list(View)
         self.view = known[(known.index(self.view) + views) % len(known)]
         self.border_title = view_tabs(self.view)

@@ -1,4 +1,4 @@
-"""The terminal UI in a browser: who may come in, the page, its socket, and a process for each page."""
+"""The terminal UI in a browser: who has access, the page, its socket, and a process for each page."""
 
 import asyncio
 import contextlib
@@ -179,7 +179,7 @@ def entry() -> web.Response:
 def refusal(line: str) -> web.Response:
     """Return 403, with one line that says what to do.
 
-    The connection is closed behind it: whoever is refused cannot leave answers unread.
+    The connection is closed after it: whoever is refused cannot leave answers unread.
     """
     response = web.Response(status=403, text=line)
     response.force_close()
@@ -218,7 +218,7 @@ HEARTBEAT_S = 15.0
 """How often a page is asked whether it is still there."""
 
 FAREWELL_S = 2.0
-"""How long a page has to say goodbye."""
+"""How long a page has to close its connection."""
 
 MAX_CELLS = 1_000
 
@@ -267,7 +267,7 @@ class PageServer(Server):
         if not self._gate.knows_host(host):
             return refusal(REFUSAL)
         token = request.query.get("token") if request.path == "/" else None
-        # A look at the address is no visit: it would spend the token.
+        # A HEAD request is not a visit: it would spend the token.
         is_visit = request.method == "GET"
         if token is not None and is_visit and (cookie := self._gate.find_cookie(token)) is not None:
             response = entry()
@@ -369,7 +369,7 @@ Too many connections; close pages that are open, or try again.
 
 
 class PortUnavailable(StoreError):
-    """The port cannot be had; a later start may work."""
+    """The port is unavailable; a later start may work."""
 
     code = ErrorCode.STORE_UNAVAILABLE
 
@@ -386,7 +386,7 @@ def run(
 
     `command` draws it, started for each page. Port 0 takes a free one. At most
     `max_connections` are open at once, or fewer if the process may open fewer files. A connection
-    has `client_timeout_s` for the whole head of its next request. `ready` is told the address to
+    has `client_timeout_s` for the whole head of its next request. `ready` gets the address to
     open, which works once. Raises PortUnavailable.
     """
     output = sys.stdout
@@ -395,7 +395,7 @@ def run(
         with contextlib.redirect_stdout(output):
             ready(address)
 
-    # The library prints what its processes complain of, which is no data.
+    # The library prints its processes' error output, which is not data.
     with contextlib.closing(listen(port)) as listener, contextlib.redirect_stdout(sys.stderr):
         asyncio.run(
             _serve(
@@ -434,7 +434,7 @@ def _refusal(error: OSError, port: int) -> str:
         case OSError(errno=errno.EADDRINUSE):
             return f"Port {port} on {HOST} is in use; choose another with --web"
         case PermissionError():
-            return f"Port {port} on {HOST} needs more rights; choose one above 1023 with --web"
+            return f"Port {port} on {HOST} needs more privileges; choose one above 1023 with --web"
         case _:
             return f"Cannot listen on {HOST}, port {port}: {error.strerror}"
 

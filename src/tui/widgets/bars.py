@@ -174,7 +174,7 @@ class KeyLine(Widget):
     KeyLine.-telling { height: auto; max-height: 4; text-wrap: wrap; }
     """
     labels: reactive[Mapping[str, str]] = reactive(dict)
-    """What is shown in place of the table's labels, by Textual's action; empty: nothing."""
+    """What is shown instead of the table's labels, by Textual's action; empty: nothing."""
 
     told: reactive[Told | None] = reactive(None)
     """The message."""

@@ -1,4 +1,4 @@
-"""The line that a list is filtered with, as one types."""
+"""The line that filters a list as you type."""
 
 from typing import ClassVar, Final
 

@@ -1,4 +1,4 @@
-"""A list with a cursor that draws only the lines that are seen.
+"""A list with a cursor that draws only the visible lines.
 
 Textual's DataTable measures every cell of every row: 12 s for 100,000. This one draws lines of
 a page cache, so its cost depends on the screen's height alone.
@@ -120,7 +120,7 @@ SCREENS_AHEAD = 2
 """The next page is asked for when fewer than these many screens of rows are left."""
 
 PAGES_READ_ANEW = 10
-"""A list of more pages than these, into which rows are inserted, is not read anew."""
+"""A list of more pages than these, into which rows are inserted, is not read again."""
 
 
 class PagedList(ScrollView, Generic[T], can_focus=True):
@@ -148,7 +148,7 @@ class PagedList(ScrollView, Generic[T], can_focus=True):
     """The number of the row that keys act on."""
 
     is_stale: reactive[bool] = reactive(False)
-    """Whether the rows are those of a while ago, since the newest cannot be had."""
+    """Whether the rows are old, because the newest are unavailable."""
 
     class PageWanted(Message):
         """Somebody fill this page: `fill` with the rows after `cursor`, or `fail`."""
@@ -187,7 +187,7 @@ class PagedList(ScrollView, Generic[T], can_focus=True):
 
         self._fitted: list[tuple[ListColumn[T], int]] = []
         self._fresh: Pages[T] | None = None
-        """The list being read anew, which will take the place of the one that is shown."""
+        """The list being read again, which will take the place of the one that is shown."""
         self._begins_anew = False
         """Whether that is another list than the one that is shown."""
         self._asked: tuple[Pages[T], int] | None = None
@@ -341,7 +341,7 @@ class PagedList(ScrollView, Generic[T], can_focus=True):
         moved = 0 if number is None else number - self.cursor
         self._resize_list()
         self.set_reactive(PagedList.cursor, max(0, min(self.cursor + moved, fresh.count - 1)))
-        # At the top the reader watches what comes in; elsewhere no line moves.
+        # At the top the user watches what arrives; elsewhere no line moves.
         self.scroll_to(y=top + moved if top else 0, animate=False, force=True)
         self._scroll_to_cursor()
 
@@ -460,7 +460,7 @@ class PagedList(ScrollView, Generic[T], can_focus=True):
                 (highlighted(safe(content.plain), self.terms), width) for content, width in cells
             ]
         if component == "paged-list--cursor" and self.app.no_color:
-            # Without colors nothing else tells the row; and a visual style drops a reverse of CSS.
+            # Without colors nothing else shows the row; and a visual style drops a reverse of CSS.
             style += Style(reverse=True)
         if self.is_stale and component != "paged-list--heading":
             style += Style(dim=True)

@@ -25,7 +25,7 @@ from tests.support.resumes import a_document
 
 RESUMES = {
     "ana": [
-        *("g1", "g2", "held before 1", "held before 2", "mended", "n1", "n2", "plain", "warned"),
+        *("fixed", "g1", "g2", "held before 1", "held before 2", "n1", "n2", "plain", "warned"),
         "z1",
     ],
     "bo": ["bo 0"],
@@ -64,7 +64,7 @@ def fresh(tmp_path_factory: pytest.TempPathFactory) -> Fresh:
 def furnish(home: Path) -> None:
     """A home with files of every kind and for every outcome, and some that were put away: two
     that are held and have room now, one that is held and has none, one that failed and was
-    mended. For the last two somebody asked."""
+    fixed. For the last two somebody asked."""
     root = home / "inbox"
     root.mkdir(parents=True)
     with open_store(f"sqlite:///{home / 'resumes.db'}") as store:
@@ -78,7 +78,7 @@ def furnish(home: Path) -> None:
         drop(root, "cy/0.json")
         put_away(store, root)
         (broken,) = filed(root, "_failed")
-        broken.write_bytes(a_document("mended"))
+        broken.write_bytes(a_document("fixed"))
         for row in list_files(store):
             if row.outcome is FileOutcome.FAILED:
                 import_requests.request_files(store, [row], RequestKind.RETRY)

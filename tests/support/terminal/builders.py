@@ -156,7 +156,7 @@ class AnImporter:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
 
-    def mend(self, content: bytes) -> None:
+    def fix(self, content: bytes) -> None:
         """The one file that failed holds this now, where it lies."""
         (report,) = self._root.glob("_failed/*/*.report.json")
         name = report.name.replace(".report", "")

@@ -100,7 +100,7 @@ def standing_still(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Store, Sta
     size = Size(3 << 20, 40 << 10)
     monkeypatch.setattr(SqliteStore, "measure", lambda _: size)
     monkeypatch.setattr(checks, "check_sqlite", lambda path: Finding("SQLite", "version 3.99.0"))
-    fonts = Finding("fonts", "the newest resumes have fonts")
+    fonts = Finding("fonts", "fonts for the newest resumes are installed")
     monkeypatch.setattr(checks, "iter_font_findings", lambda names, home: [fonts])
     with open_store(url, clock=clock) as store:
         yield store, clock

@@ -1,4 +1,4 @@
-"""JSON Resume, the format of jsonresume.org, to the analyzer format and back.
+"""Conversion between JSON Resume, the format of jsonresume.org, and the analyzer format.
 
 What goes where is one table for both directions: `mapping.py`.
 """

@@ -2,7 +2,7 @@
 
 Reading never fails. What has no place, or is of a type that cannot be used, is left out with a
 warning; limits are for the analyzer format's own validation. Only what means the same is written, as
-version 1.0.0: a book somebody likes is no publication, and a strength no skill. `sections_left_out`
+version 1.0.0: a book somebody likes is not a publication, and a strength is not a skill. `sections_left_out`
 names what is left out.
 """
 
@@ -31,7 +31,7 @@ from resumes.errors import Issue
 MAX_TITLE_CHARS: Final = 200
 
 _CONTENT: Final = frozenset(KEYS) - {"$schema", "meta"}
-# Names that the analyzer format has nowhere, so that a list of this name is no slip of its writer.
+# Names that the analyzer format has nowhere, so that a list of this name is not a typo.
 _TELLING: Final = {row.key: row.names for row in LISTS if row.key in ("work", "education")}
 _LAST_STEP: Final = re.compile(r"(?:\[[0-9]+\]|\.?[^.\[\]]+)\Z")
 
@@ -40,7 +40,7 @@ def is_json_resume(document: Any) -> bool:
     """Return whether a JSON value is a JSON Resume and nothing else (docs/format.md, JSON Resume).
 
     What has `header` or `sections` is an analyzer document, however broken. Otherwise an object
-    `basics` tells, or `$schema`, or entries of `work` or `education` among nothing unknown.
+    It has `basics`, or `$schema`, or entries of `work` or `education` among nothing unknown.
     """
     if type(document) is not dict or "header" in document or "sections" in document:
         return False
@@ -58,7 +58,7 @@ def _names_the_schema(schema: Any) -> bool:
     if type(schema) is not str:
         return False
     address = schema.lower()
-    # Offers of jobs have a schema beside that of resumes.
+    # Job offers have a schema next to that of resumes.
     return ("jsonresume" in address or "resume-schema" in address) and "job" not in address
 
 

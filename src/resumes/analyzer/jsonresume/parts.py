@@ -58,7 +58,7 @@ def find_moment(text: str) -> Moment | None:
 def find_written_date(year: Any, month: Any) -> str | None:
     """Return the month as JSON Resume writes it, `2020-01`; None without a year that it can write.
 
-    Both are numbers or None; `month` counts from 0, and what is no month is left out.
+    Both are numbers or None; `month` counts from 0, and what is not a month is left out.
     """
     if year is None or year != int(year) or not 1000 <= year <= 2999:
         return None
@@ -339,9 +339,9 @@ class Home(Location):
 
 
 class DateSpan(PropertyMapping):
-    """From when to when. Without an end it goes on.
+    """A period. Without an end it is ongoing.
 
-    A span of the analyzer format that neither ends nor goes on reads as its beginning alone, so
+    A span of the analyzer format that neither ends nor is ongoing reads as its beginning alone, so
     it is written as one that ends where it begins.
     """
 
@@ -367,7 +367,7 @@ class DateSpan(PropertyMapping):
 
 
 class Release(PropertyMapping):
-    """A single date, which is where a date range begins; nothing goes on."""
+    """A single date, which is the beginning of a date range; it is never ongoing."""
 
     fields = ("dateRange",)
     names = ("releaseDate",)
@@ -437,7 +437,7 @@ class Network(PropertyMapping):
 class Link(PropertyMapping):
     """The address of a profile, or without one the user's name.
 
-    A name beside an address has no place; nothing is told when the address says it too. A link
+    A name next to an address has no place; nothing is reported if the address contains it. A link
     that can be no address is written as a name.
     """
 

@@ -1,6 +1,6 @@
 """Export of an account: all its rows as the lines of an archive.
 
-Nothing is locked meanwhile, and what comes in meanwhile is left out: the export ends with the newest
+Nothing is locked during the export, and what is added in the meantime is left out: the export ends with the newest
 resume of its beginning. Resumes are read first, and a deleted resume takes its digest along; so each
 digest that is read later is that of a resume in the file.
 """
@@ -104,7 +104,7 @@ def iter_lines(
 
     `on_progress` is called with the number of resumes so far. With `with_keys` its keys follow, as
     their SHA-256: they are valid wherever the archive is imported. Raises Conflict, before the last
-    line, for an account that was deleted meanwhile.
+    line, for an account that was deleted in the meantime.
     """
     writer = ArchiveWriter()
     yield writer.header(

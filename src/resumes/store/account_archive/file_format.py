@@ -92,7 +92,7 @@ def _instant(value: str) -> str:
 
 def _filename(value: str) -> str:
     if not is_filename(value):
-        raise ValueError("it is no name such as AdaResume.pdf that is safe in any folder")
+        raise ValueError("it is not a safe file name such as AdaResume.pdf")
     return value
 
 
@@ -152,7 +152,7 @@ class Header(_Line):
 
 
 class ResumeLine(_Line):
-    """A resume, but for its document."""
+    """A resume without its document."""
 
     kind: Literal[RowKind.RESUME]
     id: Id
@@ -248,7 +248,7 @@ KEYS: Final[Mapping[RowKind, tuple[str, ...]]] = {
     kind: tuple(key.name for key in table.primary_key if key.name != "account_id")
     for kind, table in TABLES.items()
 }
-"""What tells the rows of a kind apart, and orders them."""
+"""What identifies the rows of a kind, and orders them."""
 
 Line = Annotated[
     ResumeLine | FileLine | ItemLine | DigestLine | ApiKeyLine | EndLine,
@@ -262,7 +262,7 @@ _LINE: Final[TypeAdapter[Line]] = TypeAdapter(Line)
 
 
 def is_account_file(file: BinaryIO) -> bool:
-    """Return whether the first line is that of an account archive, of any version, whole or not."""
+    """Return whether the first line is that of an account archive, of any version, complete or not."""
     try:
         header = json.loads(file.readline(MAX_HEADER_BYTES))
     except (ValueError, RecursionError):
@@ -369,14 +369,14 @@ class ArchiveReader:
         if not isinstance(fields, dict):
             self._refuse("a line is not a JSON object")
         if len(fields) > MAX_FIELDS:
-            self._refuse(f"a line has {len(fields):,} fields, and none has more than {MAX_FIELDS}")
+            self._refuse(f"a line has {len(fields):,} fields; the maximum is {MAX_FIELDS}")
         try:
             return line.validate_python(fields, by_alias=True, by_name=False)
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
         given, why = first["input"], first["msg"].removeprefix("Value error, ")
         if not first["loc"]:
-            self._refuse(f"there are no rows of the kind {_shown(fields.get('kind'))}")
+            self._refuse(f"unknown kind of row {_shown(fields.get('kind'))}")
         name = f'"{_shown(first["loc"][-1])[1:-1]}"'  # of a stranger, perhaps
         if first["type"] == "missing":
             self._refuse(f"{name} is missing")
@@ -384,7 +384,7 @@ class ArchiveReader:
 
     def _check_document(self, row: ArchiveRow) -> None:
         if bool(row.document) is not (row.kind is RowKind.RESUME):
-            self._refuse("only a resume's line ends with a document, and each of them does")
+            self._refuse("only a resume's line ends with a document, and every one must")
         if row.kind is not RowKind.RESUME:
             return
         values = row.values
@@ -393,23 +393,23 @@ class ArchiveReader:
         try:
             known = check_stored(row.document)
         except InvalidInput as error:
-            self._refuse(f'"document" is none that a store has: {error}')
+            self._refuse(f'"document" cannot be stored: {error}')
         for column, said in (("title", known.title), ("name", known.name)):
             if values[column] != said:
-                self._refuse(f'"{column}" is {_shown(values[column])}, its document says otherwise')
+                self._refuse(f'"{column}" is {_shown(values[column])}, but its document differs')
 
     def _check_order(self, row: ArchiveRow) -> None:
         # Which also says that no row comes twice.
         place = (list(RowKind).index(row.kind), tuple(row.values[key] for key in KEYS[row.kind]))
         if place <= self._last:
-            self._refuse(f"its {row.kind} rows are not in order, or one comes twice")
+            self._refuse(f"its {row.kind} rows are not in order, or one is repeated")
         self._last = place
 
     def _check_end(self, end: EndLine, sha256: str) -> None:
         if end.sha256 != sha256 or end.counts != self.counts:
             self._refuse("it was changed: its SHA-256 or its counts differ")
         if self._file.read(1):
-            self._refuse("something follows its last line")
+            self._refuse("there is data after its last line")
 
     def _refuse(self, why: str) -> NoReturn:
         raise InvalidJson(

@@ -1,4 +1,4 @@
-"""Import of an account from an archive, whole or not at all.
+"""Import of an account from an archive, all or nothing.
 
 The file is read to its end and checked before anything is stored. Then its rows go, slice by slice,
 into an account that is closed and has a name that nobody can choose; the last transaction opens it
@@ -48,7 +48,7 @@ from resumes.store.statements import Prepared
 from resumes.store.store import Store, change_count, lock_account
 
 MAX_LOG_BYTES: Final = 64 * 1024 * 1024
-"""What the log beside a store may grow to while much is written."""
+"""What the log next to a store may grow to while much is written."""
 
 MIN_ROOM_BYTES: Final = 256 * 1024
 """What a store needs for its tables and indexes, however little is imported."""
@@ -60,7 +60,7 @@ SLICE_ROWS: Final = 500
 """Rows of one transaction, so that others get their turn."""
 
 SLICE_BYTES: Final = 4 * 1024 * 1024
-"""A slice that has so many bytes ends before it has all its rows."""
+"""A slice with this many bytes ends before it has all its rows."""
 
 OnProgress = Callable[[str, int], None]
 """Is called with "checked" or "stored", and the number of rows so far."""
@@ -121,7 +121,7 @@ def import_account(
 
 
 def check_room(store: Store, size_bytes: int) -> None:
-    """Raise StoreUnavailable without room for an account whose file has so many bytes.
+    """Raise StoreUnavailable without room for an account whose file has this many bytes.
 
     Of a server's disk nothing is known.
     """
@@ -154,7 +154,7 @@ def _check(store: Store, reader: ArchiveReader, on_progress: OnProgress, slice_r
             for row in rows:
                 if row.values["key_hash"] in hashes:
                     raise InvalidJson(
-                        f"The file has the key {row.values['id']} under another id as well"
+                        f"The file has the key {row.values['id']} under another ID, too"
                     )
                 hashes.add(row.values["key_hash"])
         checked += len(rows)
@@ -222,7 +222,7 @@ def _begin(new: _NewAccount, connection: Connection) -> None:
     check_plan(connection, new.plan, hint="Choose one with --plan")
     taken = select(accounts.c.id).where(accounts.c.name == new.name + ARRIVING)
     if connection.execute(taken).first() is not None:
-        raise Conflict(f'Somebody else imports the account "{new.name}" at this moment')
+        raise Conflict(f'Another process is already importing the account "{new.name}"')
     add_account(
         connection,
         new.account_id,
@@ -277,7 +277,7 @@ def _lock(connection: Connection, new: _NewAccount) -> None:
     """Lock the row of the account for this transaction.
 
     Raises Conflict for one that is being deleted, or is gone: whoever deletes it, to begin again, has
-    closed it once more, and nothing may come in behind what they have removed.
+    closed it again, and nothing may be added after what they have removed.
     """
     lock_account(connection, new.account_id)
     is_arriving = (accounts.c.id == new.account_id, accounts.c.closed_at == new.now)
@@ -316,7 +316,7 @@ def _remove(store: Store, new: _NewAccount, why: ResumesError | OSError) -> None
     try:
         delete_by_id(store, new.account_id, arriving, with_resumes=True)
     except NotFound:
-        pass  # somebody else did, and may have begun to import it anew
+        pass  # somebody else did, and may have begun to import it again
     except ResumesError as error:
         raise StoreUnavailable(
             f"{str(why).rstrip('.')}. Part of the account is left in the store, but not visible. When "

@@ -7,7 +7,7 @@ A revision may name the oldest program that can use the store after it, by that 
 
     oldest_program = "0001"
 
-Nodes of that version then run beside those of the new one, while a server's nodes are replaced one
+Nodes of that version then run alongside those of the new one, while a server's nodes are replaced one
 by one. After a revision that names none, older programs cannot use the store.
 """
 
@@ -39,7 +39,7 @@ def find_state(connection: Connection, label: str) -> str:
     if revision in known:
         return "older"
     raise StoreIncompatible(
-        f"The store {label} was made by a newer version (schema {revision}, this program knows "
+        f"The store {label} was created by a newer version (schema {revision}, this program knows "
         f"{known[-1]}). Update resume-service"
     )
 

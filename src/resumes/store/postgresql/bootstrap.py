@@ -1,4 +1,4 @@
-"""Open a store in PostgreSQL; exactly one of those who want it creates or upgrades it."""
+"""Open a store in PostgreSQL; exactly one of the processes that need it creates or upgrades it."""
 
 import logging
 from typing import Final
@@ -52,7 +52,7 @@ CREATED_MEANWHILE: Final = ("23505", "42P07", "42710", "40001", "40P01", "XX000"
 
 LOCK_TIMEOUT_S: Final = 5.0
 LOCK_DELAYS_S: Final = (0.1,)
-"""How long creating the lock's table is tried again, and the delay before each further try."""
+"""How long creating the lock's table is retried, and the delay before each retry."""
 
 TIMEOUTS: Final = ("SET LOCAL lock_timeout = '60s'", "SET LOCAL statement_timeout = 0")
 """One of them migrates, the others wait for it that long."""
@@ -78,7 +78,7 @@ def find_state(connection: Connection, label: str) -> str:
     if "alembic_version" not in tables:
         if strangers := sorted(set(metadata.tables) & tables):
             raise StoreIncompatible(
-                f"{label} is a database of another program: it has a table {strangers[0]}. Choose "
+                f"{label} belongs to another program: it has a table {strangers[0]}. Choose "
                 "another database with --database"
             )
         return "empty"
@@ -94,16 +94,16 @@ def find_state(connection: Connection, label: str) -> str:
 
 
 def upgrade_database(plain: Engine, transactional: Engine, label: str) -> None:
-    """Bring the store to the newest revision, unless somebody else does meanwhile.
+    """Bring the store to the newest revision, unless another process does so first.
 
-    `plain` commits each statement by itself. On any error the store is as it was.
+    `plain` commits each statement on its own. On any error the store is as it was.
     """
     _create_lock(plain)
     with transactional.connect() as connection, connection.begin():
         for setting in TIMEOUTS:
             connection.execute(text(setting))
         connection.execute(text("SELECT id FROM schema_lock WHERE id = 1 FOR UPDATE")).one()
-        # Sees what others have committed meanwhile: each statement has a new snapshot.
+        # Sees what others have committed in the meantime: each statement has a new snapshot.
         if find_state(connection, label) != "current":
             connection.execute(text(DDL_TIMEOUT))
             migrations.run(connection)

@@ -1,6 +1,6 @@
 """psycopg's connections with a timeout on every call, and the classes of their errors.
 
-A call fails at once when the server is gone. It never ends when the server is frozen, or behind a
+A call fails immediately when the server is gone. It never ends when the server is frozen, or behind a
 network that swallows packets: its kernel still answers, keepalives included (pitfalls S17). So
 whoever waits for the socket looks at the clock, and closes the connection after the timeout.
 """
@@ -30,7 +30,7 @@ from resumes.store.statements import driver
 from resumes.store.write_queue import LostRace
 
 DRIVER_ERRORS: Final = (DBAPIError, psycopg.Error)
-"""A driver's error as SQLAlchemy passes it on, and as it comes from statements run beside it."""
+"""A driver's error as SQLAlchemy passes it on, and as statements that bypass it raise it."""
 
 CONNECT_TIMEOUT_S: Final = 3
 """How long connecting to one server may take; the next of the address is tried then."""
@@ -130,7 +130,7 @@ class TimeoutConnection(psycopg.Connection[Any]):
         try:
             results = self._wait(_converse(self.pgconn, statements), self.timeout_s)
         except BaseException:
-            self.pgconn.finish()  # in the middle of an answer, it is of no further use
+            self.pgconn.finish()  # in the middle of an answer, it is of no more use
             raise
         for result in results:
             if result.status == ExecStatus.FATAL_ERROR:
@@ -165,7 +165,7 @@ class TimeoutConnection(psycopg.Connection[Any]):
 
     def abandon(self, timeout_s: float) -> ServerTimeout:
         """Close the connection to a server that does not answer, and return what to raise."""
-        # In the middle of an answer, it is of no further use.
+        # In the middle of an answer, it is of no more use.
         self.pgconn.finish()
         _timed_out_s[self.server] = time.monotonic()
         return ServerTimeout(f"the server did not answer within {timeout_s:g} seconds")
@@ -232,7 +232,7 @@ def is_usable(connection: TimeoutConnection) -> bool:
 
 
 def connect(address: PostgresAddress, *, timeout_s: float) -> TimeoutConnection:
-    """Return a connection on which each statement is committed by itself. Raises what psycopg raises."""
+    """Return a connection on which each statement is committed on its own. Raises what psycopg raises."""
     connection = TimeoutConnection.connect(
         address.url,
         # No session state: a pooler between us may give each transaction another server
@@ -253,7 +253,7 @@ def postgres_engine(
     address: PostgresAddress, *, timeout_s: float, begin: str | None = None
 ) -> Engine:
     """Return an engine without a pool. `begin` is what begins a transaction, statements with ";"
-    between them; None: each statement is committed by itself, as readers want it."""
+    between them; None: each statement is committed on its own, as readers need it."""
     engine = sqlalchemy.create_engine(
         "postgresql+psycopg://",
         creator=partial(connect, address, timeout_s=timeout_s),

@@ -41,7 +41,7 @@ DEADLINE_S: Final = 10.0
 """How long a query may take in all, as long as a write."""
 
 RETRY_DELAYS_S: Final = (0.02, 0.05, 0.1, 0.2)
-"""Before each further try; the last one repeats. Jitter is added."""
+"""Before each retry; the last one repeats. Jitter is added."""
 
 BUSY: Final = "The store's database does not answer; nothing was done, try again"
 CLOSED: Final = "The store is closed"
@@ -213,7 +213,7 @@ class LoopReader:
             self._fail(error)
 
     def _answer(self) -> None:
-        """Give each query its rows; the first that failed and those behind it are sent again."""
+        """Give each query its rows; the first that failed and those after it are sent again."""
         connection = self._connection
         assert connection is not None
         sent, results = self._sent, self._results

@@ -37,7 +37,7 @@ than the server itself allows, whose error says more."""
 LONG_TIMEOUT_S: Final = 60.0
 """How long each statement may take of a transaction that reads or fills a whole store."""
 
-# Said at each beginning, since a pooler keeps no settings (pitfalls S18). Whoever stops in the
+# Sent with each BEGIN, since a pooler keeps no settings (pitfalls S18). Whoever stops in the
 # middle of a transaction does not hold an account's row for long.
 BEGIN: Final = (
     "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE;"
@@ -162,7 +162,7 @@ def load_transaction(address: PostgresAddress) -> Iterator[Connection]:
         except DRIVER_ERRORS as error:
             connection.invalidate()
             raise OutcomeUnknown(
-                f"Outcome unknown: {address.label} may hold everything. Run the same command again "
+                f"Outcome unknown: {address.label} may contain everything. Run the same command again "
                 "to find out"
             ) from error
 

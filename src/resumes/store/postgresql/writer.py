@@ -45,7 +45,7 @@ THREADS: Final = 4
 """Writer threads of a process, each with its own connection."""
 
 RETRY_DELAYS_S: Final = (0.01, 0.05, 0.1, 0.2, 0.5)
-"""Before each further try; the last one repeats. Jitter is added, for races."""
+"""Before each retry; the last one repeats. Jitter is added, for races."""
 
 MAX_RACES: Final = 20
 """How often a lost race is tried again."""

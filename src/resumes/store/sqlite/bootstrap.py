@@ -1,4 +1,4 @@
-"""Open a store in a file; exactly one of those who want it creates or upgrades it."""
+"""Open a store in a file; exactly one of the processes that need it creates or upgrades it."""
 
 import contextlib
 import errno
@@ -40,7 +40,7 @@ def upgrade_file(engine: Engine, path: Path) -> None:
     """Bring the store to the newest revision; on any error it is as it was.
 
     The caller holds the store exclusively. A store that is not empty is backed up first, as
-    `<name>.before-<revision>`, beside it.
+    `<name>.before-<revision>`, next to it.
     """
     with engine.connect() as connection:
         older = migrations.find_state(connection, str(path)) == "older"
@@ -87,7 +87,7 @@ OPEN_TIMEOUT_S = 20.0
 """How long opening waits for another process that is creating or migrating the store."""
 
 RETRY_DELAY_S = 0.02
-"""The delay before each further try."""
+"""The delay before each retry."""
 
 
 def open_file(
@@ -164,7 +164,7 @@ def _refuse_shared(path: Path) -> None:
 
 
 def _refuse_strangers(path: Path) -> None:
-    """Raise StoreIncompatible for a file that is no store, before lock files are created beside it.
+    """Raise StoreIncompatible for a file that is not a store, before lock files are created next to it.
 
     Without the lock another process may be creating the store: other errors are left to the look
     inside the lock.
@@ -231,6 +231,6 @@ def _state(engine: Engine, path: Path) -> str:
             return "empty"
         if application_id != APPLICATION_ID:
             raise StoreIncompatible(
-                f"{path} is a database of another program; choose another file with --database"
+                f"{path} belongs to another program; choose another file with --database"
             )
         return migrations.find_state(connection, str(path))

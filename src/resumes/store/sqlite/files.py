@@ -1,4 +1,4 @@
-"""SQLite files as a whole: copy them from a store in use, examine them, put them into place at once.
+"""SQLite files as a whole: copy them from a store in use, examine them, put them into place atomically.
 
 None is opened as a file while this process has it open as a database: that would drop its locks
 (pitfalls S1). Nothing has its final name before it is complete and on the disk.
@@ -112,7 +112,7 @@ def draft(
 
 
 def refuse_stray_logs(path: Path) -> None:
-    """Raise Conflict if a log lies beside the path, which has no file: SQLite would apply it to the
+    """Raise Conflict if there is a log next to the path, which has no file: SQLite would apply it to the
     next one (pitfalls S22)."""
     for log in (path.with_name(path.name + ending) for ending in JOURNALS):
         if os.path.lexists(log):
@@ -125,7 +125,7 @@ def refuse_stray_logs(path: Path) -> None:
 def exclude_others(path: Path, purpose: str) -> Iterator[None]:
     """Keep everybody else from opening the store during the block.
 
-    Raises StoreUnavailable if somebody has it open, naming who has. `purpose` is the command that
+    Raises StoreUnavailable, with the process, if somebody has it open. `purpose` is the command that
     can be run again then.
     """
     try:
@@ -175,7 +175,7 @@ def check_room(folder: Path, needed_bytes: int) -> None:
 
 
 def vacuum_into(store_path: Path, copy: Path, on_progress: Callable[[int], None]) -> None:
-    """Write a compact copy of the store of one moment; others read and write meanwhile.
+    """Write a compact copy of the store of one moment; others can read and write during this.
 
     A backup page by page would begin again with each write (pitfalls S11). `on_progress` is called
     with the bytes that are written. Raises StoreUnavailable.
@@ -251,11 +251,11 @@ def is_closed(path: Path) -> bool:
 
 
 def exchange(new: Path, path: Path, kept: Path) -> bool:
-    """Put the new file in place of `path`, and rename what was there to `kept`, with its log if it had
+    """Put the new file at `path`, and rename what was there to `kept`, with its log if it had
     one. Return whether something was there.
 
     A process that dies on the way leaves the old file under the path,
-    its log perhaps beside `kept` already, or, on a disk without hard links, no file there. If it is
+    its log perhaps next to `kept` already, or, on a disk without hard links, no file there. If it is
     also still `kept`, it is not opened until one of the two names is gone; another exchange does that.
     """
     flush(new)

@@ -86,7 +86,7 @@ def refuse_second_name(path: Path) -> None:
     """Raise StoreUnavailable if a store's file, or its log, can be opened under another name too.
 
     That is a file with more than one hard link, as a snapshot by `cp -al` makes. A log counts like
-    the file: SQLite reads whatever lies beside a file under the log's name, and two files with one
+    the file: SQLite reads whatever is next to a file under the log's name, and two files with one
     log take each other's commits for their own.
     """
     for file in (path, *_logs_of(path)):
@@ -132,7 +132,7 @@ def _find_sibling(file: Path) -> str | None:
 class Identity:
     """The files of an open store, as they are when this is created. Any thread may check them.
 
-    A file that was removed or replaced once counts as lost for good: meanwhile another program may
+    A file that was removed or replaced once counts as lost for good: in the meantime another program may
     have created or changed what is there now.
     """
 
@@ -148,14 +148,14 @@ class Identity:
 
     def check_in_place(self) -> int:
         """Return how many hard links the file has. Raise StoreUnavailable unless the file that is
-        open lies under its name: nothing that is written to it stays, and until a restart no call
+        open has its name: nothing that is written to it stays, and until a restart no call
         succeeds."""
         return self._check(
             self._name, self._file_id, "put it back or restore a backup of the store, "
         )
 
     def check(self) -> None:
-        """Raise StoreUnavailable unless the file lies under its name, and under no other. A second
+        """Raise StoreUnavailable unless the file has its name, and no other. A second
         name is an error for as long as it is there."""
         if self.check_in_place() > 1 or self._doubled is not None:
             self.check_all()
@@ -200,7 +200,7 @@ class Identity:
         else:
             what = "replaced by another file"
         if name != self._name:
-            self.check_in_place()  # which says more, if it has gone meanwhile
+            self.check_in_place()  # which says more, if it is gone by now
         with self._noticing:
             if self._lost is None:  # the first error is given again and again
                 self._lost = (
@@ -259,7 +259,7 @@ class SqliteStore(Store):
         return self._reading
 
     async def fetch_async(self, statement: Prepared, /, **values: Any) -> Sequence[Row]:
-        # At once: the file is as near as the memory.
+        # Directly: the file is as near as the memory.
         with self._reading as connection:
             rows: Sequence[Row] = statement.run(connection, **values).fetchall()
         return rows
@@ -373,8 +373,8 @@ def sqlite_engine(
 ) -> Engine:
     """Return an engine for a file, which has to exist.
 
-    Without `transactions` each statement is one by itself, as readers want it. Unless it `waits`,
-    SQLite reports at once that somebody else is writing; only opening always waits.
+    Without `transactions` each statement is one of its own, as readers need it. Unless it `waits`,
+    SQLite reports immediately that somebody else is writing; only opening always waits.
     """
     pragmas = (
         "synchronous=FULL",

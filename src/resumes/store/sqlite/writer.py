@@ -49,25 +49,25 @@ BUSY_TIMEOUT_S = 2.0
 """How long the thread waits for a writer that does not use the file lock (a shell, a backup)."""
 
 BUSY_DELAYS_S = (0.002,)
-"""The delay before each further look whether such a writer has ended."""
+"""The delay before checking again whether such a writer has ended."""
 
 FILE_LOCK_TIMEOUT_S: Final = 0.05
 """How long the thread waits for the file lock before it looks for expired writes."""
 
 ERROR_DELAY_S: Final = 0.05
-"""The delay after an unexpected error, which may come again at once."""
+"""The delay after an unexpected error, which may come again immediately."""
 
 DRIVER_ERRORS: Final = (DBAPIError, dbapi.Error)
-"""A driver's error as SQLAlchemy passes it on, and as it comes from statements run beside it."""
+"""A driver's error as SQLAlchemy passes it on, and as statements that bypass it raise it."""
 
 FULL: Final = "The disk of the store is full; nothing was done, try again when there is room"
 READ_ONLY: Final = (
-    "The disk of the store is read-only; nothing was done, try again when it can be written"
+    "The disk of the store is read-only; nothing was done, try again when it is writable"
 )
 
 
 class LogOnce:
-    """Logs an error once for as long as it goes on. One thread at a time may use it."""
+    """Logs an error once for as long as it persists. One thread at a time may use it."""
 
     def __init__(self, recovered: str) -> None:
         self._recovered = recovered
@@ -136,7 +136,7 @@ class SqliteWriter(WriteQueue):
         self._begun: _Begun | None = None
         self._is_woken = False
         self._loop_writers: set[LoopWriter] = set()
-        """Those who want to begin the next turn."""
+        """Those waiting to begin the next turn."""
         self._is_in_doubt = False
         """Whether the outcome of a commit is unknown, and none has succeeded since."""
         for thread in self._threads:
@@ -401,7 +401,7 @@ class SqliteWriter(WriteQueue):
         self._log.recover()
 
     def _roll_back(self, transaction: RootTransaction) -> None:
-        with contextlib.suppress(*DRIVER_ERRORS):  # SQLite may have rolled back by itself
+        with contextlib.suppress(*DRIVER_ERRORS):  # SQLite may have rolled back already
             transaction.rollback()
         # After a COMMIT that failed SQLAlchemy takes the transaction for ended; SQLite may not.
         connection = driver(self._connection)
@@ -409,7 +409,7 @@ class SqliteWriter(WriteQueue):
             connection.rollback()
 
     def _commit_again(self, batch: list[Write], reason: BaseException) -> None:
-        """Apply and commit the batch once more after a COMMIT that failed.
+        """Apply and commit the batch again after a COMMIT that failed.
 
         The failed commit's pages may have reached the disk and would count after a crash. A
         commit that succeeds now takes their place in the log: it proves them gone.
@@ -437,7 +437,7 @@ def _settle_all(batch: list[Write], outcome: ResumesError) -> None:
 
 
 def message_of(error: BaseException) -> str:
-    """Return what the driver said, without the statement that SQLAlchemy adds."""
+    """Return the driver's message, without the statement that SQLAlchemy adds."""
     return str(getattr(error, "orig", error))
 
 

@@ -74,7 +74,7 @@ def back_up(
 ) -> Backup:
     """Copy the store of one moment to a new file; in a folder, it is named by the time.
 
-    `keep` so many of the folder's newest backups, this one included, when it is verified; None
+    `keep` this many of the folder's newest backups, this one included, when it is verified; None
     keeps all. Raises Conflict for a file that exists, and for an older one that cannot be removed;
     InvalidArgument for `keep` without a folder, and for a folder that is not there or cannot be
     written in; StoreIncompatible for a store that turns out to be damaged; StoreUnavailable.
@@ -118,7 +118,7 @@ def _take(store: Store, new: Path, path: Path, on_progress: OnProgress) -> None:
 
 
 def _prune(made: Path, keep: int) -> list[Path]:
-    """Remove older backups that are too many, with what lies beside them; return which those were.
+    """Remove older backups that are too many, with the files next to them; return which those were.
 
     What is named by a time to come, after a clock that was ahead, may be of any age: it is left, and
     takes no place.
@@ -163,7 +163,7 @@ LIFT: Final = Prepared(
 class Restored:
     """What was restored. `kept`: the store that was replaced; None where there was none.
 
-    `is_kept_readable`: whether its last ids could be read; if not, ids go on above the clock.
+    `is_kept_readable`: whether its last ids could be read; if not, ids continue above the clock.
     `store_id` is the backup's; `kept_id` that of the store that was replaced, empty if not known.
     """
 
@@ -181,8 +181,8 @@ def restore(
     """Replace the store at the address by what the backup holds.
 
     What was alive where the backup was made is not in it: its importers, and what was asked of
-    them. On an error all is as it was, and nothing new lies beside a file; only OutcomeUnknown says
-    that a database may have been filled. A file that is replaced is kept beside the new one. Raises
+    them. On an error all is as it was, and there is nothing new next to a file; only OutcomeUnknown says
+    that a database may have been filled. A file that is replaced is kept next to the new one. Raises
     InvalidArgument for a backup that is not there or cannot be read, StoreIncompatible for what is
     no backup, is damaged or newer than this program, StoreUnavailable when the store is in use, and
     Conflict for a database that is not empty.
@@ -271,7 +271,7 @@ def _read_replaced(path: Path) -> _Replaced | None:
     if not path.exists():
         return _Replaced({})
     if not is_database(path):
-        return None  # SQLite would clear away the log beside it
+        return None  # SQLite would remove the log next to it
     if not is_closed(path):
         try:
             refuse_second_name(path)

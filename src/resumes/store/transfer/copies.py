@@ -1,4 +1,4 @@
-"""Copying a store to another, of any engine: the copy is there whole and compared, or not at all.
+"""Copying a store to another, of any engine: the copy is complete and compared, or does not exist.
 
 The source takes no writes from the beginning on, and after a copy that ended well never again, so
 that nobody writes to the wrong one (pitfalls S13). A copy that failed reopens it. One that was killed
@@ -97,7 +97,7 @@ def _find_finished_copy(source: Store, url: str, label: str) -> list[TableDigest
 def empty_database(
     address: PostgresAddress, confirm: Callable[[], None] = lambda: None
 ) -> Iterator[Connection]:
-    """Yield a connection to a store that is empty but for plans, in one transaction that is
+    """Yield a connection to a store that is empty except for plans, in one transaction that is
     committed after the block, unless `confirm`, which is called last, raises. Others can read the
     store meanwhile, and do not write to it.
 

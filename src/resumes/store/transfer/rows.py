@@ -175,7 +175,7 @@ def _digest(connection: Connection, reader: Reader, on_rows: OnRows) -> TableDig
 
 def encode(row: Row) -> bytes:
     """Return the row as bytes that no other row has: its values with their types, each ended by NUL,
-    which stands in none of them."""
+    which is in none of them."""
     return "\0".join(map(_encode, row)).encode("utf-8", "surrogatepass") + b"\0\n"
 
 
@@ -198,7 +198,7 @@ class Occupied(Conflict):
 
 
 def refuse_content(target: Connection) -> None:
-    """Raise Occupied, naming what is there, unless the store is empty but for plans."""
+    """Raise Occupied, naming what is there, unless the store is empty except for plans."""
     for table in OCCUPYING:
         found = target.execute(select(*table.columns).limit(1)).first()
         if found is not None:
@@ -210,10 +210,10 @@ def refuse_content(target: Connection) -> None:
 
 
 def load(read: Read, target: Connection, label: str, on_progress: OnProgress) -> list[TableDigest]:
-    """Fill an empty store with all rows of another, read both once more, and return their digests.
+    """Fill an empty store with all rows of another, read both again, and return their digests.
 
     `target` is in a transaction, which the caller undoes after any error. `label` is its address for
-    people. Nobody may write to the other store meanwhile. Raises Conflict if both differ.
+    people. Nobody may write to the other store during this. Raises Conflict if both differ.
     """
     with read() as source:
         total = sum(reader.count(source) for reader in READERS.values())
@@ -222,7 +222,7 @@ def load(read: Read, target: Connection, label: str, on_progress: OnProgress) ->
         target.execute(delete(table))
     on_rows = _count(on_progress, Stage.COPYING, total)
     for reader in READERS.values():
-        # Closed at once, also after an error: a suspended one would keep its connection locked.
+        # Closed immediately, also after an error: a suspended one would keep its connection locked.
         with closing(_iter_rows(read, reader)) as rows:
             while count := _insert(target, reader.table, islice(rows, BATCH_ROWS)):
                 on_rows(reader.table.name, count)
