@@ -64,8 +64,8 @@ WHOLE: dict[RowKind, dict[str, Any]] = {
 }  # fmt: skip
 
 
-def read(export: bytes) -> list[ArchiveRow]:
-    return list(ArchiveReader(io.BytesIO(export)))
+def read(export: bytes, *, are_documents_known: bool = False) -> list[ArchiveRow]:
+    return list(ArchiveReader(io.BytesIO(export), are_documents_known=are_documents_known))
 
 
 def read_back(kind: RowKind, **values: Any) -> ArchiveRow:
@@ -171,10 +171,13 @@ def test_a_value_that_is_long_is_cut_in_the_message() -> None:
     assert len(refusal.value.message) < 400
 
 
-def test_what_a_document_says_is_looked_into() -> None:
-    for document, why in ((b"{}", "header"), (b'{"a":"\xff"}', '"document"')):
-        with pytest.raises(InvalidJson, match=why):
-            read(an_export(a_row(document=document)))
+def test_what_a_document_says_is_looked_into_unless_it_is_known() -> None:
+    empty = an_export(a_row(document=b"{}"))
+    assert [row.document for row in read(empty, are_documents_known=True)] == [b"{}"]
+    with pytest.raises(InvalidJson, match="header"):
+        read(empty)
+    with pytest.raises(InvalidJson, match='"document"'):
+        read(an_export(a_row(document=b'{"a":"\xff"}')), are_documents_known=True)
 
 
 # Fields

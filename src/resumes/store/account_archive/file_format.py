@@ -311,13 +311,14 @@ def _json(content: Mapping[str, Any]) -> bytes:
 class ArchiveReader:
     """Reads an archive once, from its first byte. Iterating gives its rows.
 
-    Each field of a row is one that a store may have written, and so is its document. Raises
-    InvalidJson for what is no archive, of another version, cut off or changed; the last two only
-    after the last row.
+    Each field of a row is one that a store may have written, and so is its document, unless these
+    are known from an earlier reading. Raises InvalidJson for what is no archive, of another version,
+    cut off or changed; the last two only after the last row.
     """
 
-    def __init__(self, file: BinaryIO) -> None:
+    def __init__(self, file: BinaryIO, *, are_documents_known: bool = False) -> None:
         self._file = file
+        self._are_documents_known = are_documents_known
         self._sha256 = hashlib.sha256()
         self._line = 0
         self._offset = self._next_offset = 0
@@ -391,8 +392,11 @@ class ArchiveReader:
         if int(values["id"][:POSITION_DIGITS], 16) > self.header.last_id_us:
             self._refuse(f'the resume {values["id"]} is newer than "lastIdUs" of the first line')
         try:
+            if self._are_documents_known:
+                row.document.decode()
+                return
             known = check_stored(row.document)
-        except InvalidInput as error:
+        except (InvalidInput, UnicodeDecodeError) as error:
             self._refuse(f'"document" cannot be stored: {error}')
         for column, said in (("title", known.title), ("name", known.name)):
             if values[column] != said:

@@ -107,7 +107,7 @@ def import_account(
     file.seek(began)
     store.write(partial(_begin, new))
     try:
-        again = ArchiveReader(file)
+        again = ArchiveReader(file, are_documents_known=True)
         _add_rows(store, new, again, on_progress, slice_rows)
         if again.sha256 != reader.sha256:
             raise InvalidJson("The file changed during the import. Import it again")
