@@ -16,7 +16,8 @@ from uvicorn import Config
 from uvicorn.server import ServerState
 
 from server.app import App
-from server.connections import STOP_S, Deadlines, Outgoing, Reading
+from server.connections import Outgoing
+from server.deadlines import STOP_S, Deadlines, Reading
 from server.request import (
     STATUS_LINES,
     UNAVAILABLE,
