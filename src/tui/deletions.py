@@ -16,7 +16,7 @@ from resumes.store.store import Store
 from resumes.store.stored_resumes import Entry
 from resumes.text import counted
 from tui.store_calls import Failure, call
-from tui.text import tell, toast
+from tui.text import safe, tell, toast
 from tui.widgets.paged_list import PagedList
 
 GRACE_S: Final = 10.0
@@ -35,10 +35,19 @@ class Deletion:
     """What was requested together is undone together."""
 
 
+TITLE_CELLS = 24
+"""With so much of a title, the key that undoes its deletion is still in a line of 80 cells."""
+
+
+def quoted(title: str) -> str:
+    """Return the title in quotation marks, as far as a message has room for it."""
+    return f'"{safe(title).truncate(TITLE_CELLS, ellipsis=True).plain}"'
+
+
 def named(deletions: Sequence[Deletion]) -> str:
     """Return the title of one, the number of several."""
     if len(deletions) == 1:
-        return f'"{deletions[0].title}"'
+        return quoted(deletions[0].title)
     return counted(len(deletions), "resume")
 
 

@@ -134,6 +134,16 @@ async def test_clearing_the_filter_leaves_the_cursor_on_what_was_found(store: St
     assert ids
 
 
+async def test_a_long_title_leaves_room_for_the_key_that_undoes(store: Store) -> None:
+    stored(store, a_document(title="Chief " * 40))
+    async with running(store) as pilot:
+        await shows(pilot.app, "1 of 1")
+        await presses(pilot, "d")
+        await shows(pilot.app, 'Deleting "Chief')
+        assert lines(pilot.app)[-1].strip().endswith("Press u to undo.")
+        assert 'Deleting "Chief' in lines(pilot.app)[-1]
+
+
 async def test_what_was_found_far_down_is_where_the_list_then_begins(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -22,7 +22,7 @@ from resumes.store.store import Store
 from resumes.store.stored_resumes import Entry, Sort
 from resumes.text import escaped_json
 from tui import clipboard
-from tui.deletions import GRACE_S, named
+from tui.deletions import GRACE_S, named, quoted
 from tui.keys import Place, Target, bindings, shown_key
 from tui.screens.base import NEWEST_FIRST, ModeScreen, Order, PageRead, RowScreen, SplitScreen
 from tui.screens.dialogs import Copyable, CopyDialog, no_accounts
@@ -92,7 +92,7 @@ class ResumeActions(ModeScreen):
             words = f"Deleting {named(added)} in {GRACE_S:.0f} s. Press {undo} to undo."
             tell(self, words, "warning")
         else:
-            tell(self, f'Already deleting "{entries[0].shown_title}". Press {undo} to undo.')
+            tell(self, f"Already deleting {quoted(entries[0].shown_title)}. Press {undo} to undo.")
 
     async def export(
         self,
