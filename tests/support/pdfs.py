@@ -23,8 +23,12 @@ ROOT: Final = Path(__file__).parents[2]
 SAMPLES: Final = {path.stem: path for path in sorted((ROOT / "sample_data").glob("*.json"))}
 CORPUS: Final = ROOT.parent / "shared" / "corpus" / "analyzer-fake.tar.gz"
 
-CJK: Final = frozenset(name for name in SAMPLES if name.endswith(("-ja", "-ko", "-zh")))
-"""The samples whose script the package has no font for."""
+CJK: Final = frozenset(
+    name
+    for name, path in SAMPLES.items()
+    if re.search(r"[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7a3]", path.read_text("utf-8"))
+)
+"""The samples with a character that the package has no font for."""
 
 
 def find_cjk_fonts() -> list[Path]:
