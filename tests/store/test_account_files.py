@@ -52,9 +52,9 @@ WHOLE: dict[RowKind, dict[str, Any]] = {
     RowKind.FILE: {
         "claim_id": ID, "name": "ana/a.json", "outcome": "failed", "reason": "invalid_json",
         "message": "why", "path": None, "byte_offset": 5, "size_bytes": 4, "claimed_at": NOW,
-        "finished_at": NOW, "source": b"{", "root": "/srv/inbox", "items": ITEMS % PROBLEM,
+        "finished_at": NOW, "resume_id": ID, "source": b"{", "root": "/srv/inbox", "items": ITEMS % PROBLEM,
     },
-    RowKind.ITEM: {"claim_id": ID, "item": 0, "outcome": "done", "resume_id": ID},
+    RowKind.ITEM: {"claim_id": ID, "item": 1, "outcome": "done", "resume_id": ID},
     RowKind.DIGEST: {"digest": b"\x00\xff" * 16, "resume_id": ID},
     RowKind.KEY: {
         "id": "key_0123456789ab", "name": "one", "masked": api_keys.mask(api_keys.new_secret()),
@@ -222,6 +222,7 @@ WRONG: dict[RowKind, dict[str, list[Any]]] = {
         "size_bytes": [2**63, 1.5],
         "claimed_at": ["2027-02-30T08:00:00.000Z"],
         "finished_at": ["2027-01-15T08:00:00.000+00:00"],
+        "resume_id": ["x"],
         "source": [b"x" * 65_537, "zz"],
         "items": [
             "not json", "[1,2]", "[" * 5_000, ITEMS % "{}",
@@ -314,7 +315,7 @@ def test_everything_of_the_account_is_in_its_export_and_nothing_of_others(
     for row in rows[RowKind.RESUME][:: count // 20]:
         stored = stored_resumes.get_resume(store, ana.id, row.values["id"])
         assert row.document == stored.document.encode()
-    assert [row.values["item"] for row in rows[RowKind.ITEM]] == list(range(count))
+    assert [row.values["item"] for row in rows[RowKind.ITEM]] == list(range(1, count + 1))
     assert {row.values["resume_id"] for row in rows[RowKind.DIGEST]} == set(ids)
     assert [row.values["claim_id"] for row in rows[RowKind.FILE]] == ["0" * 24, "9" * 24]
     assert rows[RowKind.FILE][1].values["source"] == b"{"
@@ -353,6 +354,7 @@ def test_what_comes_in_meanwhile_is_left_out_whole(store: Store, ana: AccountInf
     assert [row.values["id"] for row in rows[RowKind.RESUME]] == first
     for kind in (RowKind.DIGEST, RowKind.ITEM):
         assert {row.values["resume_id"] for row in rows[kind]} == set(first)
+    assert [row.values["claim_id"] for row in rows[RowKind.FILE]] == ["0" * 24]
 
 
 @pytest.mark.engines

@@ -112,7 +112,7 @@ def test_what_was_imported_once_is_known_after_the_move_and_the_rest_comes_after
 ) -> None:
     ids = import_resumes(store, ana, 3)
     back = take(store, exported(store), name="again", plan="free")
-    again = [a_resume("Ada 1", item=1, with_digest=True)]
+    again = [a_resume("Ada 2", item=2, with_digest=True)]
     (same_claim,) = creation.create(store, back.id, again, claim=a_claim())
     (same_content,) = creation.create(store, back.id, again, claim=a_claim("7" * 24))
     assert same_claim == creation.Created(ids[1], replayed=True)

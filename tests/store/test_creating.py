@@ -315,7 +315,7 @@ def test_a_file_of_several_items_is_held_else_failed_else_duplicate_else_done(
 ) -> None:
     create_one(store, ana, "stored")
     limit(store, 3)
-    batch = [a_resume(name, with_digest=True, item=n) for n, name in enumerate(names)]
+    batch = [a_resume(name, with_digest=True, item=n) for n, name in enumerate(names, 1)]
     create(store, ana.id, batch, claim=a_claim(), failed=failed)
     (row,) = import_history.list_files(store)
     assert row.outcome is expected

@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 from resumes.errors import InvalidArgument, NotFound
-from resumes.store import Store, accounts, creation, import_history, import_ledger
+from resumes.store import Store, accounts, creation, import_history, import_ledger, stored_resumes
 from resumes.store.accounts import AccountInfo
+from resumes.store.creation import Created, Duplicate
 from resumes.store.import_history import (
     FileCount,
     Position,
@@ -113,6 +114,23 @@ def test_the_items_of_a_claim_say_which_resumes_they_became(store: Store, ana: A
     assert import_ledger.find_items(store, ana.id, "1" * 24) == []
 
 
+def test_the_one_resume_of_a_file_has_no_number_and_is_remembered_when_it_is_deleted(
+    store: Store, ana: AccountInfo
+) -> None:
+    new = a_resume(with_digest=True)
+    (made,) = made_ids(creation.create(store, ana.id, [new], claim=a_claim()))
+    again = creation.create(store, ana.id, [new], claim=a_claim("1" * 24))
+    assert again == [Duplicate(made)]
+    stored_resumes.delete_resume(store, ana.id, made)
+    assert import_ledger.find_items(store, ana.id, "0" * 24) == [Item(0, DONE, made)]
+    duplicate = Item(0, DUPLICATE, made)
+    assert import_ledger.find_items(store, ana.id, "1" * 24) == [duplicate]
+    # Its claim is imported once, though its content is not stored any more.
+    replayed = creation.create(store, ana.id, [new], claim=a_claim())
+    assert replayed == [Created(made, replayed=True)]
+    assert stored_resumes.list_page(store, ana.id).entries == []
+
+
 def test_stored_content_is_found_by_its_digest(store: Store, ana: AccountInfo) -> None:
     new = a_resume(with_digest=True)
     assert new.digest is not None
@@ -132,6 +150,9 @@ def test_the_file_of_a_resume_is_found_also_when_it_was_held_for_long(
             creation.create(store, ana.id, [a_resume()], claim=a_claim(claim_id))
         )
         made[resume_id] = claim_id
+    of_several = [a_resume(f"P {item}", item=item) for item in (1, 2)]
+    for resume_id in made_ids(creation.create(store, ana.id, of_several, claim=a_claim())):
+        made[resume_id] = "0" * 24
     assert {one: import_ledger.find_claim(store, ana.id, one) for one in made} == made
     (other,) = made_ids(creation.create(store, ana.id, [a_resume()]))
     assert import_ledger.find_claim(store, ana.id, other) is None

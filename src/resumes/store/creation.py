@@ -24,6 +24,7 @@ from sqlalchemy import (
     func,
     insert,
     literal,
+    literal_column,
     select,
     update,
 )
@@ -39,6 +40,7 @@ from resumes.store.schema import (
     accounts,
     documents,
     imported_digests,
+    imported_files,
     imported_items,
     plans,
     resumes,
@@ -60,7 +62,7 @@ class NewResume(NamedTuple):
     """A parsed resume to store.
 
     `digest` is the SHA-256 of its JSON value's own bytes: with one, content that is stored
-    already is a duplicate. `item` is its number in the claimed file.
+    already is a duplicate. `item` is its number in the claimed file, 0 in a file of one resume.
     """
 
     resume: ParsedResume
@@ -256,11 +258,14 @@ def apply_creations(
 
 @dataclass(slots=True)
 class _Rows:
-    resumes: list[dict[str, Any]] = field(default_factory=list)
-    documents: list[dict[str, Any]] = field(default_factory=list)
+    """What is inserted; tuples are in the order of the table's columns."""
+
+    resumes: list[tuple[Any, ...]] = field(default_factory=list)
+    documents: list[tuple[Any, ...]] = field(default_factory=list)
     digests: dict[bytes, str] = field(default_factory=dict)
     idempotency: dict[str, dict[str, Any]] = field(default_factory=dict)
-    items: list[dict[str, Any]] = field(default_factory=list)
+    items: list[tuple[Any, ...]] = field(default_factory=list)
+    done_files: list[tuple[Any, ...]] = field(default_factory=list)
     files: list[dict[str, Any]] = field(default_factory=list)
 
 
@@ -317,6 +322,18 @@ WIDTH = 64
 _NAMES = tuple(f"v{number}" for number in range(WIDTH))
 _VALUES: list[BindParameter[Any]] = [bindparam(name) for name in _NAMES]
 
+RESUMES_OF_CLAIMS = Prepared(
+    select(
+        imported_files.c.claim_id,
+        literal_column("0"),
+        imported_files.c.outcome,
+        imported_files.c.resume_id,
+    ).where(
+        imported_files.c.account_id == bindparam("account_id"),
+        imported_files.c.claim_id.in_(_VALUES),
+        imported_files.c.resume_id.is_not(None),
+    )
+)
 ITEMS_OF_CLAIMS = Prepared(
     select(
         imported_items.c.claim_id,
@@ -351,13 +368,15 @@ class _Earlier:
         self, connection: Connection, account_id: str, creations: Sequence[Creation]
     ) -> None:
         self._items: dict[str, dict[int, Outcome]] = {}
-        for values in _chunks(one.claim.claim_id for one in creations if one.claim):
-            found = ITEMS_OF_CLAIMS.run(connection, account_id=account_id, **values).fetchall()
-            for claim_id, item, outcome, resume_id in found:
-                is_done = outcome == FileOutcome.DONE
-                self._items.setdefault(claim_id, {})[item] = (
-                    Created(resume_id, replayed=True) if is_done else Duplicate(resume_id)
-                )
+        single, several = _list_claims(creations)
+        for statement, claim_ids in ((RESUMES_OF_CLAIMS, single), (ITEMS_OF_CLAIMS, several)):
+            for values in _chunks(claim_ids):
+                found = statement.run(connection, account_id=account_id, **values).fetchall()
+                for claim_id, item, outcome, resume_id in found:
+                    is_done = outcome == FileOutcome.DONE
+                    self._items.setdefault(claim_id, {})[item] = (
+                        Created(resume_id, replayed=True) if is_done else Duplicate(resume_id)
+                    )
         digests = (new.digest for one in creations for new in one.resumes if new.digest)
         self._digests: dict[bytes, str] = {}
         for values in _chunks(map(blob, digests)):
@@ -386,6 +405,16 @@ class _Earlier:
         return None
 
 
+def _list_claims(creations: Sequence[Creation]) -> tuple[list[str], list[str]]:
+    """Return the claims of files of one resume, and of several."""
+    single: list[str] = []
+    several: list[str] = []
+    for one in creations:
+        if one.claim is not None and one.resumes:
+            (several if one.resumes[0].item else single).append(one.claim.claim_id)
+    return single, several
+
+
 def _find_keys(
     connection: Connection, account_id: str, creations: Sequence[Creation]
 ) -> dict[tuple[str, int], tuple[bytes, str] | None]:
@@ -406,19 +435,10 @@ def _find_keys(
 def _add_resume(rows: _Rows, account_id: str, resume_id: str, new: NewResume, now: str) -> None:
     parsed = new.resume
     rows.resumes.append(
-        {
-            "account_id": account_id,
-            "id": resume_id,
-            "title": parsed.title,
-            "name": parsed.name,
-            "filename": parsed.filename,
-            "created_at": now,
-            "updated_at": now,
-        }
+        (account_id, resume_id, parsed.title, parsed.name, parsed.filename, now, now)
     )
-    rows.documents.append(
-        {"account_id": account_id, "id": resume_id, **document_values(parsed.document)}
-    )
+    document = parsed.document
+    rows.documents.append((account_id, resume_id, crc32(document), blob(document)))
     if new.digest is not None:
         rows.digests[new.digest] = resume_id
     if new.idempotency is not None:
@@ -440,25 +460,38 @@ def _add_to_ledger(
     now: str,
 ) -> None:
     verdicts = [] if creation.failed is None else [creation.failed]
+    resume_id = None
     for new, outcome in zip(creation.resumes, outcomes, strict=True):
         verdict = _verdict(outcome)
         verdicts.append(verdict)
-        if isinstance(outcome, Created | Duplicate) and new.item not in done:
+        if not isinstance(outcome, Created | Duplicate):
+            continue
+        if new.item == 0:
+            resume_id = outcome.id
+        elif new.item not in done:
             rows.items.append(
-                {
-                    "account_id": creation.account_id,
-                    "claim_id": claim.claim_id,
-                    "item": new.item,
-                    "outcome": verdict.outcome.value,
-                    "resume_id": outcome.id,
-                }
+                (
+                    creation.account_id,
+                    claim.claim_id,
+                    new.item,
+                    verdict.outcome.value,
+                    outcome.id,
+                )
             )
     worst = min(verdicts, key=lambda verdict: _RANKS[verdict.outcome])
     if worst.outcome is FileOutcome.DUPLICATE and any(
         verdict.outcome is FileOutcome.DONE for verdict in verdicts
     ):
-        worst = Verdict(FileOutcome.DONE)  # a file is a duplicate only when all of it is
-    rows.files.append(import_ledger.file_values(creation.account_id, claim, worst, now=now))
+        worst = _DONE  # a file is a duplicate only when all of it is
+    if worst is _DONE and claim.items is None:
+        row = import_ledger.done_row(creation.account_id, claim, resume_id, now=now)
+        rows.done_files.append(row)
+    else:
+        rows.files.append(
+            import_ledger.file_values(
+                creation.account_id, claim, worst, now=now, resume_id=resume_id
+            )
+        )
 
 
 _DONE = Verdict(FileOutcome.DONE)
@@ -478,15 +511,11 @@ def _verdict(outcome: Outcome) -> Verdict:
 
 
 def _insert(connection: Connection, rows: _Rows, account_id: str) -> None:
-    ADD_RESUME.run_many(connection, rows.resumes)
-    ADD_DOCUMENT.run_many(connection, rows.documents)
-    import_ledger.ADD_DIGEST.run_many(
-        connection,
-        (
-            {"account_id": account_id, "digest": blob(digest), "resume_id": resume_id}
-            for digest, resume_id in rows.digests.items()
-        ),
-    )
+    ADD_RESUME.run_rows(connection, rows.resumes)
+    ADD_DOCUMENT.run_rows(connection, rows.documents)
+    digests = [(account_id, blob(digest), resume_id) for digest, resume_id in rows.digests.items()]
+    import_ledger.ADD_DIGEST.run_rows(connection, digests)
     ADD_KEY.run_many(connection, rows.idempotency.values())
-    import_ledger.ADD_ITEM.run_many(connection, rows.items)
-    import_ledger.add_files(connection, rows.files)
+    import_ledger.ADD_ITEM.run_rows(connection, rows.items)
+    import_ledger.ADD_DONE_FILE.run_rows(connection, rows.done_files)
+    import_ledger.ADD_FILE.run_many(connection, rows.files)

@@ -49,7 +49,8 @@ THIS_FILE = (
     imported_files.c.account_id == bindparam("account_id"),
     imported_files.c.claim_id == bindparam("claim_id"),
 )
-_SHOWN = [one for one in imported_files.columns if one.name not in ("account_id", "source")]
+_UNSEEN = ("account_id", "resume_id", "source")
+_SHOWN = [one for one in imported_files.columns if one.name not in _UNSEEN]
 FILE = Prepared(select(*_SHOWN).where(*THIS_FILE))
 SOURCE = Prepared(select(imported_files.c.source).where(*THIS_FILE))
 

@@ -1,19 +1,30 @@
 """The ledger: the outcome of each file that an importer processed, and of the resumes in it.
 
-Two questions, two tables (pitfalls I1). "Was this claim's item imported?" is asked by recovery
-and release, and its answer is never deleted. "Is this content stored?" is asked of new files, and
-is deleted with the resume. A third table has a row for each file, recorded with its resumes or
-without; `import_history` lists and counts them.
+A row for each file, recorded with its resumes or without; `import_history` lists and counts them.
+
+Two questions, two answers (pitfalls I1). "Was this claim's item imported?" is asked by recovery
+and release, and its answer is never deleted: it is in the file's row, and for files of several
+resumes in a table of items. "Is this content stored?" is asked of new files, and is deleted with
+the resume.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated, Any, ClassVar, Final, NamedTuple
 
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic.alias_generators import to_camel
-from sqlalchemy import Connection, bindparam, insert, literal, select
+from sqlalchemy import (
+    Connection,
+    Integer,
+    bindparam,
+    insert,
+    literal,
+    literal_column,
+    select,
+    union_all,
+)
 
 from resumes.clock import timestamp
 from resumes.import_reasons import Reason
@@ -69,7 +80,10 @@ SO_FAR = Verdict(FileOutcome.FAILED, Reason.INTERNAL_ERROR.value, "It is being i
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """An item of a claim that was imported: `done` or `duplicate`, and of which resume."""
+    """An item of a claim that was imported: `done` or `duplicate`, and of which resume.
+
+    `item` is its number in the file, from 1, and 0 for the one resume of a file.
+    """
 
     item: int
     outcome: FileOutcome
@@ -83,13 +97,29 @@ ADD_DIGEST = Prepared(insert(imported_digests))
 ADD_FILE = replacing(imported_files)
 # The driver takes long over each None, and of a file that is done most columns are.
 DONE_COLUMNS = (
-    "account_id", "claim_id", "name", "outcome", "size_bytes", "claimed_at", "finished_at", "root",
+    "account_id", "claim_id", "name", "outcome", "size_bytes", "claimed_at", "finished_at",
+    "resume_id", "root",
 )  # fmt: skip
 ADD_DONE_FILE = replacing(imported_files, DONE_COLUMNS)
 
 
+def done_row(
+    account_id: str, claim: ClaimedFile, resume_id: str | None, *, now: str
+) -> tuple[object, ...]:
+    """Return the row of a file that is done, in the order of DONE_COLUMNS."""
+    return (
+        account_id, claim.claim_id, claim.name, FileOutcome.DONE.value, claim.size_bytes,
+        claim.claimed_at, now, resume_id, claim.root,
+    )  # fmt: skip
+
+
 def file_values(
-    account_id: str, claim: ClaimedFile, verdict: Verdict, *, now: str
+    account_id: str,
+    claim: ClaimedFile,
+    verdict: Verdict,
+    *,
+    now: str,
+    resume_id: str | None = None,
 ) -> dict[str, object]:
     """Return the ledger row of a file, by column. Done files keep no source."""
     return {
@@ -104,19 +134,11 @@ def file_values(
         "size_bytes": claim.size_bytes,
         "claimed_at": claim.claimed_at,
         "finished_at": now,
+        "resume_id": resume_id,
         "source": None if verdict.outcome is FileOutcome.DONE else claim.source()[:SOURCE_BYTES],
         "root": claim.root,
         "items": claim.items,
     }
-
-
-def add_files(connection: Connection, rows: Sequence[Mapping[str, object]]) -> None:
-    """Add the rows of `file_values`, replacing earlier ones of the same claims."""
-    done = [row for row in rows if row["outcome"] == "done" and row["items"] is None]
-    ADD_DONE_FILE.run_many(connection, done)
-    if len(done) < len(rows):
-        rest = [row for row in rows if row["outcome"] != "done" or row["items"] is not None]
-        ADD_FILE.run_many(connection, rest)
 
 
 def record(
@@ -206,13 +228,21 @@ def parse_items(text: str) -> Items:
 
 # What was imported already
 
+_IS_SINGLE = imported_files.c.resume_id.is_not(None)
+_SINGLE = literal_column("0", Integer).label("item")
 ITEMS_OF_CLAIM = Prepared(
-    select(imported_items.c.item, imported_items.c.outcome, imported_items.c.resume_id)
-    .where(
-        imported_items.c.account_id == bindparam("account_id"),
-        imported_items.c.claim_id == bindparam("claim_id"),
+    union_all(
+        select(_SINGLE, imported_files.c.outcome, imported_files.c.resume_id).where(
+            imported_files.c.account_id == bindparam("account_id"),
+            imported_files.c.claim_id == bindparam("claim_id"),
+            _IS_SINGLE,
+        ),
+        select(imported_items.c.item, imported_items.c.outcome, imported_items.c.resume_id).where(
+            imported_items.c.account_id == bindparam("account_id"),
+            imported_items.c.claim_id == bindparam("claim_id"),
+        ),
     )
-    .order_by(imported_items.c.item)
+    .order_by("item")
     .limit(at_most("rows"))
 )
 ALL_ITEMS = 2**31 - 1
@@ -224,17 +254,20 @@ RESUME_OF_DIGEST = Prepared(
 )
 # A claim is mostly made just before its resumes are, and its id begins with its time: a search
 # backwards from the resume's own finds it early, without an index that imports pay for.
-CLAIM_OF_RESUME = Prepared(
-    select(imported_items.c.claim_id)
-    .where(
-        imported_items.c.account_id == bindparam("account_id"),
-        imported_items.c.claim_id <= bindparam("before"),
-        imported_items.c.resume_id == bindparam("resume_id"),
-        imported_items.c.outcome == bindparam("outcome"),
+CLAIMS_OF_RESUME = [
+    Prepared(
+        select(table.c.claim_id)
+        .where(
+            table.c.account_id == bindparam("account_id"),
+            table.c.claim_id <= bindparam("before"),
+            table.c.resume_id == bindparam("resume_id"),
+            table.c.outcome == bindparam("outcome"),
+        )
+        .order_by(table.c.claim_id.desc())
+        .limit(1)
     )
-    .order_by(imported_items.c.claim_id.desc())
-    .limit(1)
-)
+    for table in (imported_files, imported_items)
+]
 
 
 def find_items(
@@ -261,11 +294,14 @@ def find_claim(store: Store, account_id: str, resume_id: str) -> str | None:
     When there is none, this takes time that grows with the imports before it.
     """
     with store.read() as connection:
-        row = CLAIM_OF_RESUME.run(
-            connection,
-            account_id=account_id,
-            resume_id=resume_id,
-            before=resume_id[:POSITION_DIGITS] + AFTER_ALL,
-            outcome=FileOutcome.DONE.value,
-        ).fetchone()
-    return None if row is None else str(row[0])
+        for statement in CLAIMS_OF_RESUME:
+            row = statement.run(
+                connection,
+                account_id=account_id,
+                resume_id=resume_id,
+                before=resume_id[:POSITION_DIGITS] + AFTER_ALL,
+                outcome=FileOutcome.DONE.value,
+            ).fetchone()
+            if row is not None:
+                return str(row[0])
+    return None

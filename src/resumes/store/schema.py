@@ -161,8 +161,9 @@ class ImportedFile(OfAccount, table=True):
     """The outcome of a claimed file: one row for each claim that has one.
 
     `name` is the path below the watched folder, escaped for display, and `root` that folder,
-    None where it is not known. `source` is the first 64 KiB of what was read, and None for
-    files that are done. `items` is JSON (resumes.store.import_ledger.Items), None unless the file held
+    None where it is not known. `resume_id` is what a file of one resume became, or is a duplicate
+    of; it outlives its resume, as ImportedItem does. `source` is the first 64 KiB of what was read,
+    and None for files that are done. `items` is JSON (resumes.store.import_ledger.Items), None unless the file held
     several resumes.
     """
 
@@ -190,13 +191,15 @@ class ImportedFile(OfAccount, table=True):
     size_bytes: int = Field(sa_type=BigInteger)
     claimed_at: str = Field(sa_type=BinaryText)
     finished_at: str = Field(sa_type=BinaryText)
+    resume_id: str | None = Field(default=None, sa_type=BinaryText)
     source: bytes | None = Field(default=None, sa_type=LargeBinary)
     root: str | None = Field(default=None, sa_type=BinaryText)
     items: str | None = Field(default=None, sa_type=BinaryText)
 
 
 class ImportedItem(OfAccount, table=True):
-    """The outcome of each item of a claim. It outlives its resume: recovery and release rely on it.
+    """The outcome of each item of a file of several resumes. It outlives its resume: recovery and release
+    rely on it.
 
     Its key is the fence between importers: an item of a claim is imported once, whoever has the claim.
     """

@@ -102,8 +102,13 @@ class Prepared:
         sql, names, _ = self._for(connection.dialect)
         run_many(connection, sql, [[row[name] for name in names] for row in rows])
 
+    def run_rows(self, connection: Connection, rows: Sequence[Sequence[Any]]) -> None:
+        """`run_many` of an insert, with rows in the order of the table's columns: a tuple costs less
+        than a mapping."""
+        run_many(connection, self._for(connection.dialect)[0], rows)
 
-def run_many(connection: Connection, sql: str, rows: list[list[Any]]) -> None:
+
+def run_many(connection: Connection, sql: str, rows: Sequence[Sequence[Any]]) -> None:
     """Run a statement in the engine's own SQL for each row of values, as `Prepared.run_many`."""
     if connection.dialect.name != "sqlite":
         driver(connection).run_later(sql, rows)

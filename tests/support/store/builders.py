@@ -81,7 +81,9 @@ def add_resumes(store: Store, account: AccountInfo, count: int) -> list[str]:
 
 def import_resumes(store: Store, account: AccountInfo, count: int) -> list[str]:
     """The ids of so many resumes that an importer brought in from one file."""
-    new = [a_resume(f"Ada {number}", item=number, with_digest=True) for number in range(count)]
+    new = [
+        a_resume(f"Ada {number}", item=number, with_digest=True) for number in range(1, count + 1)
+    ]
     return made_ids(creation.create(store, account.id, new, claim=a_claim()))
 
 
@@ -227,7 +229,7 @@ def fill_store(store: Store, *, resumes: int = 10, names: tuple[str, ...] = NAME
         batch = [
             a_resume(
                 f"{names[number % len(names)]} {number}",
-                item=number,
+                item=number + 1,
                 with_digest=True,
                 idempotency=f"key-{number}",
             )

@@ -30,6 +30,7 @@ from resumes.store.schema import (
     api_keys,
     documents,
     imported_digests,
+    imported_files,
     imported_items,
     key_directory,
     resumes,
@@ -69,7 +70,10 @@ _PAGES: Final = {
         _DOCUMENT.is_not(None),
         others=(_DOCUMENT.label("document"),),
     ),
-    RowKind.FILE: _page(RowKind.FILE),
+    RowKind.FILE: _page(
+        RowKind.FILE,
+        imported_files.c.resume_id.is_(None) | (imported_files.c.resume_id <= _LAST),
+    ),
     RowKind.ITEM: _page(RowKind.ITEM, imported_items.c.resume_id <= _LAST),
     RowKind.DIGEST: _page(
         RowKind.DIGEST,

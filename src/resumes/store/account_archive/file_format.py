@@ -177,6 +177,8 @@ class FileLine(_Line):
     size_bytes: BigNumber
     claimed_at: Instant
     finished_at: Instant
+    resume_id: Id | None = None
+    """None in archives of a store whose items had the resume of a file of one."""
     source: Annotated[Bytes, Field(max_length=SOURCE_BYTES)] | None
     root: Text | None
     items: Annotated[Text, AfterValidator(_items)] | None

@@ -133,6 +133,7 @@ def _create_imports() -> None:
         sa.Column("byte_offset", sa.BigInteger),
         sa.Column("size_bytes", sa.BigInteger, nullable=False),
         *_texts("claimed_at finished_at"),
+        *_texts("resume_id", nullable=True),
         sa.Column("source", sa.LargeBinary),
         *_texts("root items", nullable=True),
         sqlite_with_rowid=False,
