@@ -86,8 +86,18 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         limits = [limit for name, limit in LIMITS_S.items() if item.get_closest_marker(name)]
         if limits and item.get_closest_marker("timeout") is None:
             item.add_marker(pytest.mark.timeout(max(limits)))
-    # Whoever has nothing to do takes from the end, and what is begun last must not be long.
-    items.sort(key=_minutes_of, reverse=True)
+    for item in items:
+        item.add_marker(pytest.mark.xdist_group(_group_of(item)))
+    items.sort(key=_minutes_of, reverse=True)  # what is begun last must not be long
+
+
+def _group_of(item: pytest.Item) -> str:
+    """Return what `make campaign` gives to one worker: a module, whose tests share its fixtures, but
+    for each of its long forms."""
+    module = item.nodeid.partition("::")[0]
+    if _minutes_of(item) and isinstance(item, pytest.Function):
+        return f"{module} {item.callspec.id if hasattr(item, 'callspec') else item.name}"
+    return module
 
 
 def _minutes_of(item: pytest.Item) -> int:

@@ -138,9 +138,11 @@ AREAS: Final[Mapping[str, Area]] = {
 }
 
 PYTEST: Final = (
-    "--engine=sqlite", "-p", "no:cacheprovider", "-m", "not hypothesis and not campaign and not slow and not timing",
+    "--engine=sqlite", "-p", "no:cacheprovider", "--timeout=30",
+    "-m", "not hypothesis and not campaign and not slow and not timing",
 )  # fmt: skip
-"""What is noticed by chance is not always noticed, and takes longest to look for."""
+"""What is noticed by chance is not always noticed, and takes longest to look for. A test that hangs is
+noticed after half a minute: without a mutant each takes less than two seconds."""
 
 
 class NotTried(Exception):
