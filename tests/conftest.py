@@ -68,6 +68,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     metafunc.parametrize("engine", parameters, indirect=True, scope="module")
 
 
+@pytest.hookimpl(tryfirst=True)  # groups are read by xdist after this
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave the tests on the engines that were asked for, and those that need none; limit each.
 
