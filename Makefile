@@ -41,10 +41,10 @@ fix: .venv/dev  ## format, and fix what the linter can fix
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-# Many of these tests wait for processes, so there are more workers than processors. The longest begin
-# first, and groups (tests/conftest.py) are given out in that order.
+# Many of these tests wait for processes, so there are more workers than processors. Modules are given
+# out in the order of tests/conftest.py, the longest first.
 campaign: .venv/dev  ## run all tests: slow, on each engine, long forms; then alone those that assert on time
-	$(IN_MEMORY) $(BIN)/pytest -n 3 --dist loadgroup --no-loadscope-reorder --durations=20 -m "(slow or campaign) and not timing and not chaos" $(ARGS)
+	$(IN_MEMORY) $(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder --durations=20 -m "(slow or campaign) and not timing and not chaos" $(ARGS)
 	$(IN_MEMORY) $(BIN)/pytest --durations=20 -m "timing and not chaos" $(ARGS)
 
 # Hundreds of processes of this tree are started by tests: where no bytecode may be written, each of

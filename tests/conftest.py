@@ -7,6 +7,7 @@ import os
 import re
 import signal
 import tempfile
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -68,11 +69,11 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     metafunc.parametrize("engine", parameters, indirect=True, scope="module")
 
 
-@pytest.hookimpl(tryfirst=True)  # groups are read by xdist after this
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave the tests on the engines that were asked for, and those that need none; limit each.
 
-    The long form of a test is for the engines of the contract, unless another is asked for.
+    The long form of a test is for the engines of the contract, unless another is asked for. Modules
+    that take longest come first: what is begun last must not be long.
     """
     asked: list[str] = config.getoption("--engine") or [ALL]
     if ALL not in asked:
@@ -87,18 +88,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         limits = [limit for name, limit in LIMITS_S.items() if item.get_closest_marker(name)]
         if limits and item.get_closest_marker("timeout") is None:
             item.add_marker(pytest.mark.timeout(max(limits)))
+    minutes = Counter[str]()
     for item in items:
-        item.add_marker(pytest.mark.xdist_group(_group_of(item)))
-    items.sort(key=_minutes_of, reverse=True)  # what is begun last must not be long
+        minutes[_module_of(item)] += _minutes_of(item)
+    items.sort(key=lambda item: -minutes[_module_of(item)])
 
 
-def _group_of(item: pytest.Item) -> str:
-    """Return what `make campaign` gives to one worker: a module, whose tests share its fixtures, but
-    for each of its long forms."""
-    module = item.nodeid.partition("::")[0]
-    if _minutes_of(item) and isinstance(item, pytest.Function):
-        return f"{module} {item.callspec.id if hasattr(item, 'callspec') else item.name}"
-    return module
+def _module_of(item: pytest.Item) -> str:
+    return item.nodeid.partition("::")[0]
 
 
 def _minutes_of(item: pytest.Item) -> int:
