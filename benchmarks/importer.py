@@ -245,7 +245,7 @@ class Watch:
     def _show_remarks(self) -> None:
         """What it said beside that files are done explains figures that surprise."""
         with self._log.open(errors="replace") as log:
-            remarks = (line for line in log if not line.startswith(("done ", "Watching ")))
+            remarks = (line for line in log if " done " not in line and "Watching " not in line)
             for line in itertools.islice(remarks, MOST_REMARKS):
                 print(f"the importer said: {line}", end="")
 

@@ -59,6 +59,10 @@ class Imports:
             self._check_drained(store)
             self._check_order(queue, brought, patient, favoured)
 
+    def is_any_waiting(self, files: Iterable[File]) -> bool:
+        """Whether one of these lies where it was dropped, and is nobody's."""
+        return any(file.state is State.WAITING for file in files)
+
     def forget(self, items: Mapping[File, Mapping[int, Item]]) -> None:
         """The ledger is an older one. `items` are those of the files that it knew then."""
         for file in self.files:
