@@ -8,12 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from importer.failpoints import Observer, Step
+from importer.failpoints import Observer, Step, unobserved
+from importer.loop import Importer
+from importer.notices import Notices
+from importer.options import Options
 from resumes import analyzer
 from resumes.analyzer import Format
 from resumes.errors import InvalidArgument
 from resumes.store import Store, accounts, open_store, stored_resumes
 from resumes.store.accounts import AccountInfo
+from resumes.store.transfer import backups
 from tests.support.inbox import oracle
 from tests.support.inbox.builders import (
     FakeMonotonic,
@@ -94,6 +98,41 @@ def test_no_report_lies_alone_when_an_importer_is_killed_as_it_removes_several(
     die(an_importer(observe=killing_at_step(Step.REPORTS_TIDIED, 1)))
     an_importer().round()
     oracle.check_reports(root)
+
+
+def test_a_file_whose_deleted_account_is_restored_after_it_was_forgotten_is_stored_once(
+    root: Path, tmp_path: Path, monotonic: FakeMonotonic
+) -> None:
+    url, backup = f"sqlite:///{tmp_path / 'restored.db'}", tmp_path / "backup.db"
+
+    def work(store: Store, observe: Observer = unobserved) -> None:
+        importer = Importer(
+            store,
+            root,
+            Options(),
+            on_file=lambda report: None,
+            notices=Notices(lambda notice: None),
+            observe=observe,
+            monotonic=monotonic,
+        )
+        with contextlib.closing(importer):
+            importer.round()
+
+    drop(root, "ana/ada.json", a_document("Ada"))
+    with open_store(url) as store:
+        ana = an_account_with_room_for(store, None)
+        with pytest.raises(Killed):
+            work(store, killing_at(Moment.COMMITTED))
+        backups.back_up(store, backup)
+        accounts.delete_account(store, "ana", with_resumes=True)
+        work(store)
+        assert names_below(root / "ana") == ["ada.json"]
+    backups.restore(backup, url)
+    with open_store(url) as store:
+        work(store)
+        # What was under way is not known any more, and the content is.
+        assert counts(root, "done", "duplicate") == [0, 1]
+        assert resume_names(store, ana.id) == ["Ada"]
 
 
 # Processes that help
