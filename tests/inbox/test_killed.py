@@ -1,6 +1,7 @@
 """An importer killed at every step, and killed again while it recovers, loses and doubles nothing."""
 
 import contextlib
+import io
 import itertools
 import os
 import signal
@@ -16,6 +17,7 @@ from resumes import analyzer
 from resumes.analyzer import Format
 from resumes.errors import InvalidArgument
 from resumes.store import Store, accounts, open_store, stored_resumes
+from resumes.store.account_archive.restore import import_account
 from resumes.store.accounts import AccountInfo
 from resumes.store.transfer import backups
 from tests.support.inbox import oracle
@@ -43,6 +45,7 @@ from tests.support.inbox.builders import (
 from tests.support.inbox.homes import Drain, Fresh, check, drain, fresh, kill_at_every_step
 from tests.support.inbox.killed_importer import Task, Victim
 from tests.support.resumes import a_document
+from tests.support.store.builders import damage, exported
 
 __all__ = ["drain", "fresh"]  # fixtures
 
@@ -133,6 +136,56 @@ def test_a_file_whose_deleted_account_is_restored_after_it_was_forgotten_is_stor
         # What was under way is not known any more, and the content is.
         assert counts(root, "done", "duplicate") == [0, 1]
         assert resume_names(store, ana.id) == ["Ada"]
+
+
+def test_a_file_is_known_by_its_content_after_a_kill(
+    store: Store, root: Path, ana: AccountInfo, an_importer: MakeImporter
+) -> None:
+    path = drop(root, "ana/cv.json", a_document("First"))
+    status = path.stat()
+    die(an_importer(observe=killing_at(Moment.COMMITTED)))
+    path.write_bytes(a_document("Other"))  # as long, and as old
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+    an_importer().round()
+    assert resume_names(store, ana.id) == ["First", "Other"]
+    assert counts(root, "done", "duplicate") == [1, 0]
+
+
+def test_a_file_that_was_imported_is_done_whatever_is_thought_of_it_after_a_kill(
+    store: Store, root: Path, ana: AccountInfo, an_importer: MakeImporter
+) -> None:
+    drop(root, "ana/cv.json", a_document("Ada"))
+    die(an_importer(observe=killing_at(Moment.COMMITTED)))
+    an_importer(format=Format(max_bytes=10)).round()
+    assert resume_names(store, ana.id) == ["Ada"]
+    assert counts(root, "done", "failed") == [1, 0]
+
+
+def test_a_file_is_looked_up_in_its_own_account_after_a_kill(
+    store: Store, root: Path, ana: AccountInfo, an_importer: MakeImporter
+) -> None:
+    drop(root, "ana/cv.json", a_document("Ada"))
+    die(an_importer(observe=killing_at(Moment.COMMITTED)))
+    import_account(store, io.BytesIO(exported(store)), name="bo")  # and so its history
+    an_importer().round()
+    assert counts(root, "done", "duplicate") == [1, 0]
+
+
+def test_a_file_whose_account_the_store_has_never_had_stays_where_it_is(
+    store: Store, root: Path, ana: AccountInfo, an_importer: MakeImporter
+) -> None:
+    path = drop(root, "ana/cv.json", a_document("Ada"))
+
+    def lose_account() -> None:  # as when a server's database is restored
+        usage = "DELETE FROM account_usage WHERE account_id = :id"
+        damage(store, usage, "DELETE FROM accounts WHERE id = :id", id=ana.id)
+
+    importer = an_importer(observe=during(Moment.READ, lose_account))
+    importer.round()
+    assert path.exists()
+    assert counts(root, "done", "failed") == [0, 0]
+    importer.close()
+    assert is_tidy(root)
 
 
 # Processes that help

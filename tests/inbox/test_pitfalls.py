@@ -282,11 +282,11 @@ def test_i4_what_is_written_after_the_commit_is_a_file_of_its_own(
 def test_i4_another_version_goes_back_though_its_folder_is_gone(
     store: Store, root: Path, monotonic: FakeMonotonic, ana: AccountInfo, an_importer: MakeImporter
 ) -> None:
-    drop(root, "ana/cv.json", a_document("First"))
+    drop(root, "ana/2026/cv.json", a_document("First"))
     die(an_importer(observe=killing_at(Moment.MOVED)))
     (moved,) = filed(root, "_done")
     moved.write_bytes(a_document("Second"))
-    (root / "ana").rmdir()
+    shutil.rmtree(root / "ana")
     importer = an_importer()
     for _ in range(3):
         monotonic.advance(5)
@@ -294,6 +294,70 @@ def test_i4_another_version_goes_back_though_its_folder_is_gone(
     assert resume_names(store, ana.id) == ["First", "Second"]
     importer.close()
     assert is_tidy(root)
+
+
+@pytest.mark.parametrize("taken", [1, 3])
+def test_i4_another_version_goes_back_under_a_name_that_is_free(
+    store: Store,
+    root: Path,
+    told: Told,
+    monotonic: FakeMonotonic,
+    ana: AccountInfo,
+    an_importer: MakeImporter,
+    taken: int,
+) -> None:
+    os.link(drop(root, "ana/cv.json", a_document("First")), root.parent / "alias")
+    claim_ids: list[str] = []
+
+    def write_on_and_take_names() -> None:
+        if not claim_ids:
+            (row,) = import_history.list_files(store)
+            claim_ids.append(row.claim_id)
+            (root.parent / "alias").write_bytes(a_document("Second"))
+            names = ["cv", f"cv-{row.claim_id[-8:]}", row.claim_id]
+            for name in names[:taken]:
+                drop(root, f"ana/{name}.json", a_document(f"In {name}"))
+
+    importer = an_importer(observe=during(Moment.MOVED, write_on_and_take_names))
+    importer.round()
+    for _ in range(4):
+        monotonic.advance(5)
+        importer.round()
+    assert any("Every name is taken in" in notice for notice in told.notices) is (taken == 3)
+    assert {"First", "Second"} < set(resume_names(store, ana.id))
+    names = {row.name for row in import_history.list_files(store) if row.account == "ana"}
+    assert f"ana/cv-{claim_ids[0][-8:]}.json" in names
+    importer.close()
+    assert is_tidy(root)
+
+
+def test_i4_a_file_that_was_replaced_by_its_equal_is_done(
+    store: Store, root: Path, ana: AccountInfo, an_importer: MakeImporter
+) -> None:
+    path = drop(root, "ana/cv.json", a_document("1"))
+    other = drop(root.parent, "other.json", a_document("1"))
+    an_importer(
+        observe=during(Moment.COMMITTED, lambda: other.exists() and other.rename(path))
+    ).round()
+    assert resume_names(store, ana.id) == ["1"]
+    assert counts(root, "done", "duplicate") == [1, 0]
+
+
+def test_i4_a_file_that_was_replaced_by_its_equal_and_is_written_to_is_another(
+    store: Store, root: Path, monotonic: FakeMonotonic, ana: AccountInfo, an_importer: MakeImporter
+) -> None:
+    path = drop(root, "ana/cv.json", a_document("First"))
+    other = drop(root.parent, "other.json", a_document("First"))
+    with other.open("r+b") as writer:
+        replace = during(Moment.COMMITTED, lambda: other.exists() and other.rename(path))
+        importer = an_importer(observe=replace)
+        importer.round()
+        writer.write(a_document("Second"))
+        writer.truncate()
+    for _ in range(3):
+        monotonic.advance(5)
+        importer.round()
+    assert resume_names(store, ana.id) == ["First", "Second"]
 
 
 # I5: nothing goes back, nothing is replaced

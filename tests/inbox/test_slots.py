@@ -1,6 +1,7 @@
 """Slots: who works in a folder, and what a note says of a process that is gone."""
 
 import json
+import stat
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from resumes.store.accounts import AccountInfo
 from tests.support.inbox.builders import (
     MakeImporter,
     Told,
+    a_full_disk,
     drop,
     names_below,
     resume_names,
@@ -83,7 +85,7 @@ def test_a_line_that_was_cut_off_or_written_by_others_says_nothing(root: Path) -
     claim = [f"{2:024x}", OWNER, "a", "a", "78", 0, 0, 0, False]
     rest: list[object] = [None, None, False]
     wrong = [
-        [*claim[:4], "2e2e2f78", *claim[5:]],
+        *([*claim[:4], path.hex(), *claim[5:]] for path in (b"../x", b"a/./x", b"a//x", b"a\0x")),
         ["../../x", *claim[1:]],
         [claim[0], "../../x", *claim[2:]],
     ]
@@ -105,6 +107,37 @@ def test_a_line_that_was_cut_off_or_written_by_others_says_nothing(root: Path) -
     assert [entry.claim for entry in taken(root).load()] == [a_claim(1), a_claim(3)]
 
 
+def test_names_in_a_note_that_was_edited_are_harmless(root: Path) -> None:
+    slot = taken(root)
+    slot.note([a_claim(1)._replace(account="\x1b[31m", name="ana/\x1b[2J.json")])
+    (entry,) = slot.load()
+    assert (entry.claim.account, entry.claim.name) == ("\\x1b[31m", "ana/\\x1b[2J.json")
+
+
+def test_a_file_that_was_read_alone_is_not_suspected_any_more(root: Path) -> None:
+    slot = taken(root)
+    claim = a_claim(1)
+    slot.note([claim])
+    slot.begin_alone(claim)
+    slot.end_alone(claim._replace(attempt=1))
+    (entry,) = slot.load()
+    assert (entry.is_begun, entry.claim.attempt) == (False, 1)
+
+
+def test_what_need_not_last_is_no_error_on_a_full_disk(root: Path) -> None:
+    slot = taken(root)
+    claim = a_claim(1)
+    slot.note([claim])
+    slot.begin_alone(claim)
+    with a_full_disk():
+        slot.end_alone(claim)
+        slot.note_read([(claim.id, Signature(1, 2, 3), None)])
+        with pytest.raises(OSError, match="File too large"):
+            slot.begin_alone(claim)
+    (entry,) = slot.load()
+    assert (entry.is_begun, entry.signature) == (True, None)
+
+
 def test_a_long_note_is_written_anew_with_what_is_still_under_way(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -115,7 +148,9 @@ def test_a_long_note_is_written_anew_with_what_is_still_under_way(
     for number in range(1, 500):
         slot.note([a_claim(number)])
         slot.end([a_claim(number).id])
-    assert (root / ".importer" / "0.files").stat().st_size < 20_000
+    status = (root / ".importer" / "0.files").stat()
+    assert status.st_size < 20_000
+    assert stat.S_IMODE(status.st_mode) == 0o600
     slot.leave()
     (entry,) = taken(root).load()
     assert (entry.claim, entry.signature) == (a_claim(0), Signature(1, 2, 3))
