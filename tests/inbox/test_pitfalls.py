@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import BinaryIO
 
 import pytest
 
@@ -275,6 +276,30 @@ def test_i4_what_is_written_after_the_commit_is_a_file_of_its_own(
     assert resume_names(store, ana.id) == ["First", "Second"]
     assert [path.read_bytes() for path in filed(root, "_done")] == [a_document("Second")]
     assert [row.name for row in import_history.list_files(store)] == ["ana/cv.json"] * 2
+    importer.close()
+    assert is_tidy(root)
+
+
+def test_i4_a_file_that_is_open_where_it_was_moved_to_keeps_no_other_waiting(
+    store: Store, root: Path, monotonic: FakeMonotonic, ana: AccountInfo, an_importer: MakeImporter
+) -> None:
+    os.link(drop(root, "ana/1.json", a_document("1")), root.parent / "alias")
+    writers: list[BinaryIO] = []
+
+    def open_once() -> None:
+        if not writers:
+            writers.append((root.parent / "alias").open("r+b"))
+
+    importer = an_importer(observe=during(Moment.COMMITTED, open_once))
+    importer.round()
+    drop(root, "ana/2.json", a_document("2"))
+    importer.round()
+    assert resume_names(store, ana.id) == ["1", "2"]
+    assert importer.wait_s() > 0
+    writers[0].close()
+    monotonic.advance(5)
+    importer.round()
+    assert counts(root, "done") == [2]
     importer.close()
     assert is_tidy(root)
 

@@ -124,6 +124,14 @@ def test_a_file_that_was_read_alone_is_not_suspected_any_more(root: Path) -> Non
     assert (entry.is_begun, entry.claim.attempt) == (False, 1)
 
 
+def test_a_file_that_is_unpacked_is_noted_with_what_was_read(root: Path) -> None:
+    slot = taken(root)
+    slot.note([a_claim(1)])
+    slot.begin_alone(a_claim(1), Signature(1, 2, 3))
+    (entry,) = slot.load()
+    assert (entry.is_begun, entry.signature) == (True, Signature(1, 2, 3))
+
+
 def test_what_need_not_last_is_no_error_on_a_full_disk(root: Path) -> None:
     slot = taken(root)
     claim = a_claim(1)
