@@ -15,7 +15,7 @@ import pytest
 from importer import files, filing
 from importer.outcomes import REASONS
 from resumes.errors import ErrorCode
-from resumes.store import Store, import_history
+from resumes.store import Store, import_history, stored_resumes
 from resumes.store.accounts import AccountInfo
 from tests.support.inbox.builders import (
     FakeMonotonic,
@@ -133,8 +133,8 @@ def test_a_report_says_what_it_was_and_what_to_do(
     }
 
 
-def test_all_issues_and_warnings_are_listed(
-    root: Path, ana: AccountInfo, an_importer: MakeImporter
+def test_all_issues_and_warnings_are_listed_with_the_resume(
+    store: Store, root: Path, ana: AccountInfo, an_importer: MakeImporter
 ) -> None:
     put_away(root, an_importer, a_document(title=7, style=5))
     refused = the_report(root, "_failed")
@@ -145,6 +145,11 @@ def test_all_issues_and_warnings_are_listed(
     assert warned["message"] == "Imported, with 2 warnings"
     assert warned["hint"].startswith("The resume was stored")
     assert sorted(one["path"] for one in warned["warnings"]) == ["motto", "nickname"]
+    (entry,) = stored_resumes.list_page(store, ana.id).entries
+    assert (warned["resume_id"], warned["duplicate_of"]) == (entry.id, None)
+    put_away(root, an_importer, a_document(nickname="a", motto="b"))
+    doubled = the_report(root, "_duplicate")
+    assert (doubled["resume_id"], doubled["duplicate_of"]) == (None, entry.id)
 
 
 def test_no_control_character_and_no_surrogate_gets_into_a_report(
@@ -459,13 +464,18 @@ def test_only_what_concerns_the_store_is_asked_again() -> None:
     }
 
 
+BEYOND_S = 2**57
+"""A time whose year is more than the C library can say."""
+
+
 def test_a_file_from_beyond_the_calendar_is_put_away_like_any_other(
     root: Path, ana: AccountInfo, an_importer: MakeImporter
 ) -> None:
     for name in ("good", "bad"):
         path = drop(root, f"ana/{name}.json", b"" if name == "good" else b"{")
-        os.utime(path, (0, 2**40))
-    if path.stat().st_mtime < 2**40:
+        os.utime(path, (0, BEYOND_S))
+    if path.stat().st_mtime < BEYOND_S:
         pytest.skip("this file system keeps no such times")
     an_importer(settle_s=0).round()
     assert counts(root, "done", "failed") == [1, 1]
+    assert the_report(root, "_failed")["modified_at"] is None
