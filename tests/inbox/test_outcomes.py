@@ -104,17 +104,19 @@ def test_a_file_keeps_its_extension_and_has_its_report_under_the_same_name(
 def test_a_report_says_what_it_was_and_what_to_do(
     store: Store, root: Path, ana: AccountInfo, an_importer: MakeImporter
 ) -> None:
-    os.utime(drop(root, "ana/cv.json", b"[7"), (0, 1_700_000_000))
+    os.utime(drop(root, "ana/Zoë.json", b"[7"), (0, 1_700_000_000))
     an_importer(settle_s=0).round()
     report = the_report(root, "_failed")
+    (path,) = (root / "_failed").rglob("*.report.json")
+    assert path.read_text("utf-8") == json.dumps(report, indent=2, ensure_ascii=False) + "\n"
     (row,) = import_history.list_files(store)
-    assert report.pop("hint")
+    assert report.pop("hint").startswith("Have the analyzer write the file again")
     assert report.pop("message").startswith("Invalid JSON at byte ")
     for field in ("claimed_at", "finished_at"):
         assert report.pop(field).startswith("2027-01-15T")
     assert report == {
         "resumes_import_report": 1,
-        "file": "ana/cv.json",
+        "file": "ana/Zoë.json",
         "account": "ana",
         "account_id": ana.id,
         "claim_id": row.claim_id,
@@ -144,6 +146,7 @@ def test_all_issues_and_warnings_are_listed_with_the_resume(
     warned = the_report(root, "_done")
     assert warned["message"] == "Imported, with 2 warnings"
     assert warned["hint"].startswith("The resume was stored")
+    assert (warned["path"], warned["byte_offset"]) == (None, None)
     assert sorted(one["path"] for one in warned["warnings"]) == ["motto", "nickname"]
     (entry,) = stored_resumes.list_page(store, ana.id).entries
     assert (warned["resume_id"], warned["duplicate_of"]) == (entry.id, None)

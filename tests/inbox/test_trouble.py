@@ -34,6 +34,7 @@ from tests.support.inbox.builders import (
     is_tidy,
     lines,
     resume_names,
+    the_report,
     wait_until,
 )
 from tests.support.resumes import a_document
@@ -207,6 +208,7 @@ def test_a_file_that_may_not_be_read_fails_after_twelve_settling_times(
         "unreadable",
         "Cannot read it: Permission denied",
     )
+    assert f"resumes imports retry {told.files[0].claim_id}" in the_report(root, "_failed")["hint"]
 
 
 def test_a_file_that_cannot_be_taken_stays_and_is_told_of_once(
