@@ -22,16 +22,16 @@ from resumes.errors import ErrorCode, OutcomeUnknown, ResumesError, StoreError
 from resumes.log_writer import LogWriter
 from resumes.rendering import Renderer
 from resumes.rendering.fonts import font_folders
-from resumes.settings import Settings
+from resumes.settings import LogFormat, Settings
 from resumes.store import Store
 from resumes.store.api_keys import KeyHolder
 from resumes.store.search_index import Indexer
-from server.access_log import AccessLog, has_access_log
+from server.access_log import AccessLog
 from server.auth import Authenticator
 from server.connections import Connections
 from server.docs_page import description_files
 from server.health import HealthCheck, Room
-from server.idempotency import pruning
+from server.idempotency import prune_forever
 from server.metrics import Exposition, Metrics
 from server.pdf_route import PdfRoute
 from server.rate_limits import RateLimits, refuse_too_many
@@ -96,8 +96,9 @@ class App:
         store.write_queue.observe = self._metrics.observe_batch
         self._seen = (self._metrics.started, time.monotonic())
         self._access_log: AccessLog | None = None
-        if log is not None and has_access_log(settings):
-            self._access_log = AccessLog(log, log_format=settings.log_format)
+        is_json = settings.log_format is LogFormat.JSON
+        if log is not None and (is_json if settings.access_log is None else settings.access_log):
+            self._access_log = AccessLog(log, is_json=is_json)
         room = Room(store.path and store.path.parent, floor_bytes=settings.disk_floor_bytes)
         self._health = HealthCheck(store, room)
         self._exposition = Exposition(self._metrics, store, sample=self._sample)
@@ -137,15 +138,19 @@ class App:
 
         Behind it, do what was begun behind answers, and close the log and the store.
         """
-        sampling = asyncio.create_task(self._sample_for_ever())
-        async with pruning(self._store):
-            with (
-                Indexer(self._store, is_busy=self._is_busy)
-                if self._runs_indexer
-                else contextlib.nullcontext()
-            ):
-                yield
-        sampling.cancel()
+        tasks = [
+            asyncio.create_task(self._sample_forever()),
+            asyncio.create_task(prune_forever(self._store)),
+        ]
+        with (
+            Indexer(self._store, is_busy=self._is_busy)
+            if self._runs_indexer
+            else contextlib.nullcontext()
+        ):
+            yield
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
         await self._authenticator.finish()
         if self._rate_limits is not None:
             self._rate_limits.close()
@@ -156,7 +161,7 @@ class App:
         self._pdf.close()
         self._store.close()
 
-    async def _sample_for_ever(self) -> None:
+    async def _sample_forever(self) -> None:
         while True:
             self._sample()
             await asyncio.sleep(SAMPLE_EVERY_S)

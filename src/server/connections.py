@@ -4,6 +4,7 @@ One timer looks at all of them in turn: a timer for each request would cost more
 """
 
 import asyncio
+import contextlib
 import resource
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -221,17 +222,10 @@ def find_room(wanted: int) -> int:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     needed = wanted + RESERVED_FILES + REFUSED_AT_ONCE
     if soft != resource.RLIM_INFINITY and soft < needed:
-        soft = _raise_limit(soft, needed if hard == resource.RLIM_INFINITY else min(needed, hard))
+        higher = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
+        with contextlib.suppress(OSError, ValueError):  # a system may allow less than it says
+            resource.setrlimit(resource.RLIMIT_NOFILE, (higher, hard))
+            soft = higher
     if soft == resource.RLIM_INFINITY:
         return wanted
     return max(1, min(wanted, soft - RESERVED_FILES - REFUSED_AT_ONCE))
-
-
-def _raise_limit(soft: int, higher: int) -> int:
-    """Raise the limit of open files if the system lets us; return the one in force."""
-    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-    try:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (higher, hard))
-    except (OSError, ValueError):  # a system may allow less than it says
-        return soft
-    return higher

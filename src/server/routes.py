@@ -6,7 +6,7 @@ import hashlib
 import re
 from collections.abc import Callable, Coroutine, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Concatenate, Final, ParamSpec, TypeVar
+from typing import Any, Final, TypeVar
 from urllib.parse import parse_qsl
 
 import orjson
@@ -40,7 +40,6 @@ THREAD_BYTES: Final = 256 * 1024
 ASIDE: Final = ThreadPoolExecutor(max_workers=2, thread_name_prefix="aside")
 """Threads for work on large bodies. Few: they take turns with the event loop, which all wait for."""
 
-Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 
 
@@ -58,6 +57,7 @@ class Routes:
     ) -> None:
         self._store = store
         self._format = format
+        self._parse = functools.partial(analyzer.parse, format=format)
         self._room = room
         self._turns = Turns()
 
@@ -110,7 +110,7 @@ class Routes:
     async def _create(self, request: Request, holder: KeyHolder) -> None:
         body = await request.read_body(self._format.max_bytes)
         key = find_key(request.headers)
-        parsed = await _work_on(body, analyzer.parse, self._format)
+        parsed = await _work_on(body, self._parse)
         if key is None:
             created = await self._store_new(holder, NewResume(parsed))
         else:
@@ -178,22 +178,17 @@ def check_body_headers(headers: Iterable[tuple[bytes, bytes]], *, max_bytes: int
         raise HttpError(415, "Unsupported content encoding: send the JSON as it is")
 
 
-async def _work_on(
-    body: bytes,
-    work: Callable[Concatenate[bytes, Arguments], Result],
-    *arguments: Arguments.args,
-    **named: Arguments.kwargs,
-) -> Result:
+async def _work_on(body: bytes, work: Callable[[bytes], Result]) -> Result:
     """Return or raise what the work makes of the body; of a large one in a thread, two at once."""
     if len(body) <= THREAD_BYTES:
-        return work(body, *arguments, **named)
+        return work(body)
     # In no variable: with the error's traceback, it would keep the error, and all that is in it.
-    return await _begin_aside(functools.partial(work, body, *arguments, **named))
+    return await _begin_aside(body, work)
 
 
-def _begin_aside(work: Callable[[], Result]) -> asyncio.Future[Result]:
+def _begin_aside(body: bytes, work: Callable[[bytes], Result]) -> asyncio.Future[Result]:
     try:
-        return asyncio.get_running_loop().run_in_executor(ASIDE, work)
+        return asyncio.get_running_loop().run_in_executor(ASIDE, work, body)
     except RuntimeError as error:  # there is no room for a thread
         raise MemoryError from error
 
@@ -219,14 +214,6 @@ def parse_query(query: bytes) -> tuple[str, int]:
         raise InvalidArgument(f"Invalid limit: must be an integer from 1 to {MAX_LIMIT}")
     if len(cursors) > 1:
         raise InvalidArgument("Invalid cursor")
-    return cursors[0], _clamp(limits[0])
-
-
-def _clamp(digits: str) -> int:
-    """Bring an integer of any length into 1 to 100, without making it a number first."""
-    if digits.startswith("-"):
-        return 1
-    significant = digits.lstrip("0") or "0"
-    if len(significant) > len(str(MAX_LIMIT)):
-        return MAX_LIMIT
-    return max(1, min(int(significant), MAX_LIMIT))
+    # Of an integer of any length so many digits are enough.
+    limit = int(limits[0].lstrip("0")[: len(str(MAX_LIMIT)) + 1] or 0)
+    return cursors[0], max(1, min(limit, MAX_LIMIT))
