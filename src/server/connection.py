@@ -26,7 +26,7 @@ from server.request import (
     find_request_id,
     refusal,
 )
-from server.request_checks import check_head, check_part, check_size
+from server.request_checks import check_head, check_size, count_bytes
 
 BETWEEN, HEAD, BODY, OVER = Reading
 
@@ -198,7 +198,10 @@ class Connection(asyncio.Protocol):
             self._refuse(refused)
         except httptools.HttpParserError as error:
             # What a callback raised is the context of the parser's own error.
-            self._refuse(_refusal(error.__context__))
+            cause = error.__context__
+            if isinstance(cause, MemoryError):
+                cause = HttpError(503, UNAVAILABLE)
+            self._refuse(cause if isinstance(cause, HttpError) else HttpError(400, MALFORMED))
 
     def _feed(self, data: bytes) -> None:
         """Parse the data. Raises HttpError and HttpParserError.
@@ -240,7 +243,7 @@ class Connection(asyncio.Protocol):
                 self._head_bytes += size_bytes
             elif self._request is not None:  # the first head has had its time since the beginning
                 self._deadlines.begin(self._loop.time())
-            check_part(self._head_bytes, self._url)
+            check_size(self._head_bytes, self._url)
         elif is_new:
             self._deadlines.begin(self._loop.time())
         else:
@@ -278,8 +281,8 @@ class Connection(asyncio.Protocol):
     def on_headers_complete(self) -> None:
         """For the parser: the head is whole. Raises HttpError for one that is not served."""
         parser, headers = self._parser, self._headers
-        if not self._is_new:
-            check_size(self._url, headers)
+        # A head that came at once, in a slice, is small.
+        check_size(0 if self._is_new else count_bytes(self._url, headers), self._url)
         version = parser.get_http_version()
         check_head(version, self._url, headers)
         if parser.should_upgrade():
@@ -511,9 +514,3 @@ class Connection(asyncio.Protocol):
     def _write_refusal(self, refused: HttpError, request_id: str = "") -> None:
         answer = refusal(refused, request_id or find_request_id(()))
         self.transport.write(STATUS_LINES[refused.status] + self.common_headers + answer)
-
-
-def _refusal(cause: BaseException | None) -> HttpError:
-    if isinstance(cause, MemoryError):
-        return HttpError(503, UNAVAILABLE)
-    return cause if isinstance(cause, HttpError) else HttpError(400, MALFORMED)
