@@ -56,10 +56,6 @@ class Theme(StrEnum):
     TERMINAL_LIGHT = "terminal-light"
 
 
-def _zero_if_unlimited(value: Any) -> Any:
-    return 0 if value == "unlimited" else value
-
-
 def _without_nul(value: str) -> str:
     # A name is looked up and a command run as C strings, which would end there.
     if "\0" in value:
@@ -85,7 +81,11 @@ _SectionTypes = frozenset[
     ]
 ]
 
-_Rate = Annotated[int, Field(ge=0, le=1_000_000), BeforeValidator(_zero_if_unlimited)]
+_Rate = Annotated[
+    int,
+    Field(ge=0, le=1_000_000),
+    BeforeValidator(lambda value: 0 if value == "unlimited" else value),
+]
 """A number of requests; 0 is any number."""
 
 
