@@ -45,8 +45,6 @@ from resumes.store import accounts, import_history, plans, stored_resumes
 from resumes.store.addresses import Address, PostgresAddress, SqliteAddress, parse_address
 from resumes.store.store import Store
 
-SUBJECT: Final = "fonts"
-
 MAX_ACCOUNTS: Final = 50
 MAX_RESUMES: Final = 20
 """The names of the newest resumes of the largest accounts are looked at, this many of each."""
@@ -76,19 +74,19 @@ def iter_font_findings(names: Iterable[str], home: Path) -> Iterator[Finding]:
         missing = _find_missing(samples, folders, version(folders)) if samples else []
     except RenderingFailed as error:
         yield warning(
-            SUBJECT,
+            "fonts",
             f"PDFs cannot be drawn: {str(error).partition(chr(10))[0]}",
             "Reinstall the service; its package typst draws PDFs",
         )
         return
     if not missing:
-        yield Finding(SUBJECT, "fonts for the newest resumes are installed")
+        yield Finding("fonts", "fonts for the newest resumes are installed")
         return
     *others, last = sorted(script.name for script in missing)
     named = f"{', '.join(others)} and {last}" if others else last
     packages = " and ".join(sorted({script.package for script in missing}))
     yield warning(
-        SUBJECT,
+        "fonts",
         f"some resumes are in {named}, for which no font is installed: their PDFs show boxes",
         f"Install {packages}, or put a font into {home / 'fonts'}",
     )
@@ -133,10 +131,9 @@ def iter_findings(installation: Installation, cache: QueryCache | None = None) -
     `cache` keeps the answers of slow queries for the next call; without it each of them is run.
     Commands that are named lead to this installation.
     """
-    typeable = installation.typeable
     for finding in _iter_findings(installation, cache or QueryCache()):
-        remedy = None if finding.remedy is None else typeable(finding.remedy)
-        yield replace(finding, text=typeable(finding.text), remedy=remedy)
+        remedy = finding.remedy and installation.typeable(finding.remedy)
+        yield replace(finding, text=installation.typeable(finding.text), remedy=remedy)
 
 
 def _iter_findings(installation: Installation, cache: QueryCache) -> Iterator[Finding]:
