@@ -7,6 +7,7 @@ names what is left out.
 """
 
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
@@ -39,8 +40,8 @@ _LAST_STEP: Final = re.compile(r"(?:\[[0-9]+\]|\.?[^.\[\]]+)\Z")
 def is_json_resume(document: Any) -> bool:
     """Return whether a JSON value is a JSON Resume and nothing else (docs/format.md, JSON Resume).
 
-    What has `header` or `sections` is an analyzer document, however broken. Otherwise an object
-    It has `basics`, or `$schema`, or entries of `work` or `education` among nothing unknown.
+    What has `header` or `sections` is an analyzer document, however broken. Any other object is one
+    if it has `basics`, or `$schema`, or entries of `work` or `education` among nothing unknown.
     """
     if type(document) is not dict or "header" in document or "sections" in document:
         return False
@@ -79,7 +80,7 @@ class Conversion:
         self._origins: dict[str, str] = {}
         """Paths in the JSON Resume by paths in the document."""
 
-        self._items: dict[str, list[dict[str, Any]]] = {}
+        self._items: dict[str, list[dict[str, Any]]] = defaultdict(list)
         """By section type."""
 
         with opened(source, self.findings) as resume:
@@ -90,7 +91,15 @@ class Conversion:
                 self._read_list(basics, [PROFILES])
             for key in dict.fromkeys(row.key for row in LISTS):
                 self._read_list(resume, [row for row in LISTS if row.key == key])
-        self._add_sections()
+        sections = self.document["sections"]
+        for row in SECTIONS:
+            if items := self._items[row.section]:
+                sections[row.section] = {
+                    "name": row.heading,
+                    "column": row.column,
+                    "order": len(sections),
+                    "items": items,
+                }
 
     def traced(self, issue: Issue) -> Issue:
         """Return the findings about the document, with the path in the JSON Resume that it comes from."""
@@ -135,18 +144,15 @@ class Conversion:
             for row in rows
             if row.needs is None or (find_text(entry.get(row.needs)) or "").strip()
         )
-        if self._is_full(row):
+        if len(self._items[row.section]) >= MAX_ITEMS:
             for spare in _spare_rows(row.key):
-                if entry.has_only(spare.names) and not self._is_full(spare):
+                if entry.has_only(spare.names) and len(self._items[spare.section]) < MAX_ITEMS:
                     return spare
         return row
 
-    def _is_full(self, row: SectionMapping) -> bool:
-        return len(self._items.get(row.section, ())) >= MAX_ITEMS
-
     def _add_item(self, row: SectionMapping, item: dict[str, Any]) -> str:
         """Add the item; return its path in the document."""
-        items = self._items.setdefault(row.section, [])
+        items = self._items[row.section]
         items.append(item)
         return f"sections.{row.section}.items[{len(items) - 1}]"
 
@@ -158,17 +164,6 @@ class Conversion:
                 self._origins[f"{place}.{written}"] = (
                     origin if entry.is_mere_text else f"{origin}.{name}"
                 )
-
-    def _add_sections(self) -> None:
-        sections = self.document["sections"]
-        for row in SECTIONS:
-            if row.section in self._items:
-                sections[row.section] = {
-                    "name": row.heading,
-                    "column": row.column,
-                    "order": len(sections),
-                    "items": self._items[row.section],
-                }
 
 
 def _spare_rows(key: str) -> list[SectionMapping]:
