@@ -88,7 +88,12 @@ class PdfRoute:
                 stored.entry.id,
                 font_packages(rendered.missing),
             )
-        await request.respond_file(rendered.pdf, [*_headers(name), (b"etag", tag), *_CACHED])
+        headers = [
+            (b"content-type", b"application/pdf"),
+            (b"content-disposition", attachment(name).encode("ascii")),
+            (b"x-content-type-options", b"nosniff"),
+        ]
+        await request.respond_file(rendered.pdf, [*headers, (b"etag", tag), *_CACHED])
 
     def _draw(
         self, request: Request, stored: StoredResume, choice: PdfOptions, ends_at: float
@@ -114,14 +119,6 @@ class PdfRoute:
 
 
 _CACHED: Final[Headers] = [(b"cache-control", b"private, no-cache")]
-
-
-def _headers(name: str) -> Headers:
-    return [
-        (b"content-type", b"application/pdf"),
-        (b"content-disposition", attachment(name).encode("ascii")),
-        (b"x-content-type-options", b"nosniff"),
-    ]
 
 
 def _is_known(tag: bytes, headers: Sequence[tuple[bytes, bytes]]) -> bool:
