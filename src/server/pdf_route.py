@@ -42,9 +42,9 @@ BUSY: Final = "Too many PDFs are being drawn. Please try again in a moment."
 class PdfRoute:
     """Draws resumes, one at a time, in a process of the renderer's."""
 
-    def __init__(self, store: Store, format: Format, renderer: Renderer) -> None:  # noqa: A002
+    def __init__(self, store: Store, accepted: Format, renderer: Renderer) -> None:
         self._store = store
-        self._format = format
+        self._format = accepted
         self._renderer = renderer
         self._executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="pdf")
         self._waiting = 0

@@ -49,15 +49,10 @@ class Routes:
     Unknown and foreign ids are NotFound. What ends in `_async` is for a store that is waited for.
     """
 
-    def __init__(
-        self,
-        store: Store,
-        format: Format,  # noqa: A002  (as in the analyzer)
-        room: Room,
-    ) -> None:
+    def __init__(self, store: Store, accepted: Format, room: Room) -> None:
         self._store = store
-        self._format = format
-        self._parse = functools.partial(analyzer.parse, format=format)
+        self._format = accepted
+        self._parse = functools.partial(analyzer.parse, accepted=accepted)
         self._room = room
         self._turns = Turns()
 

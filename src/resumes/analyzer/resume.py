@@ -52,23 +52,23 @@ class Resume(NamedTuple):
     """At most 50, in document order, and then one that counts the rest."""
 
 
-def parse(body: bytes, format: Format = DEFAULT_FORMAT) -> Resume:  # noqa: A002  (reads best at the caller)
+def parse(body: bytes, accepted: Format = DEFAULT_FORMAT) -> Resume:
     """Return the resume that the bytes hold.
 
     Raises TooLarge, InvalidJson, CoverLetter or InvalidResume, in this order of precedence and
     nothing else for any bytes (docs/format.md).
     """
-    return _parse(body, format, converts=False)
+    return _parse(body, accepted, converts=False)
 
 
-def parse_imported(body: bytes, format: Format = DEFAULT_FORMAT) -> Resume:  # noqa: A002  (reads best at the caller)
+def parse_imported(body: bytes, accepted: Format = DEFAULT_FORMAT) -> Resume:
     """Return the resume that the bytes hold, be they an analyzer document or a JSON Resume.
 
     An analyzer document gives what `parse` gives. A JSON Resume is converted first: its warnings
     begin with those of the conversion, and paths are paths in the JSON Resume. Raises what
     `parse` raises (docs/format.md, JSON Resume).
     """
-    return _parse(body, format, converts=True)
+    return _parse(body, accepted, converts=True)
 
 
 def check_stored(document: bytes) -> Names:
