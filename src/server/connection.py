@@ -300,7 +300,7 @@ class Connection(asyncio.Protocol):
         path = target.path.decode("ascii")
         self._previous = self._request
         self._request = Request(
-            self,
+            carrier=self,
             method=parser.get_method().decode("ascii"),
             path=urllib.parse.unquote(path) if "%" in path else path,
             query=target.query or b"",
@@ -309,6 +309,7 @@ class Connection(asyncio.Protocol):
                 version != "1.0" and parser.should_keep_alive() and not self._deadlines.is_stopping
             ),
             expects_continue=self._expects_continue and version != "1.0",
+            id=find_request_id(headers),
         )
         self._waiting.append(self._request)
         self._reading = BODY

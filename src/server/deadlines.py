@@ -32,17 +32,6 @@ class Reading(Enum):
 class Deadlines:
     """What the one connection was granted, by the clock of the event loop, in seconds."""
 
-    __slots__ = (
-        "_client_s",
-        "_idle_s",
-        "_is_new",
-        "_progress_s",
-        "_reads",
-        "_seen_bytes",
-        "_since_s",
-        "_stop_s",
-    )
-
     def __init__(self, now_s: float, client_s: float, idle_s: float) -> None:
         self._client_s = client_s
         self._idle_s = idle_s
