@@ -1,6 +1,6 @@
 """The service over an open store: where a request goes, and every error in one shape.
 
-    /api/v1/**  ->  key, operation, rate limits, in this order  ->  Routes, PdfRoute
+    /api/v1/**  ->  key, operation, rate limits, plan, in this order  ->  Routes, PdfRoute
     /healthz …  ->  HealthCheck, Exposition
     /docs …     ->  the API described
 
@@ -18,7 +18,13 @@ import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from typing import Any, Final, NamedTuple
 
-from resumes.errors import ErrorCode, OutcomeUnknown, ResumesError, StoreError
+from resumes.errors import (
+    BusinessPlanRequired,
+    ErrorCode,
+    OutcomeUnknown,
+    ResumesError,
+    StoreError,
+)
 from resumes.log_writer import LogWriter
 from resumes.rendering import Renderer
 from resumes.rendering.fonts import font_folders
@@ -67,6 +73,8 @@ class Operation(NamedTuple):
 
     name: str
     run: Run
+    is_read: bool = True
+    """Whether it takes a plan that includes reading over the API."""
 
 
 class App:
@@ -113,11 +121,11 @@ class App:
         self._waits_for_store = is_remote
         self._of_all: Mapping[str, Operation] = {
             "GET": Operation("list", routes.list_async if is_remote else routes.list),
-            "POST": Operation("create", routes.create),
+            "POST": Operation("create", routes.create, is_read=False),
         }
         self._of_one: Mapping[str, Operation] = {
             "GET": Operation("get", routes.get_async if is_remote else routes.get),
-            "DELETE": Operation("delete", routes.delete),
+            "DELETE": Operation("delete", routes.delete, is_read=False),
         }
         self._of_pdf: Mapping[str, Operation] = (
             {"GET": Operation("pdf", self._pdf)} if settings.pdf else {}
@@ -232,6 +240,8 @@ class App:
             if wait_s:
                 refuse_too_many(request, wait_s)
                 return None
+        if operation.is_read and not holder.api_listing:
+            raise BusinessPlanRequired
         return operation.run(request, holder)
 
     def _operations_at(self, path: str) -> Mapping[str, Operation]:

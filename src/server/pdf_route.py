@@ -28,7 +28,6 @@ from resumes.store import Store, stored_resumes
 from resumes.store.api_keys import KeyHolder
 from resumes.store.stored_resumes import StoredResume
 from server.request import ClientGone, Headers, HttpError, Request
-from server.routes import check_plan
 
 logger = logging.getLogger("resumes.server")
 
@@ -50,11 +49,7 @@ class PdfRoute:
         self._waiting = 0
 
     def __call__(self, request: Request, holder: KeyHolder) -> Coroutine[Any, Any, None]:
-        """Return what answers with the PDF.
-
-        Raises BusinessPlanRequired, and InvalidArgument for the query, in this order.
-        """
-        check_plan(holder)
+        """Return what answers with the PDF. Raises InvalidArgument for the query."""
         return self._answer(request, holder, parse_choice(request.query))
 
     async def _answer(self, request: Request, holder: KeyHolder, choice: PdfOptions) -> None:

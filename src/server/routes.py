@@ -13,13 +13,7 @@ import orjson
 
 from resumes import analyzer
 from resumes.analyzer import Format, public_view
-from resumes.errors import (
-    BusinessPlanRequired,
-    InvalidArgument,
-    InvalidKey,
-    NotFound,
-    OutcomeUnknown,
-)
+from resumes.errors import InvalidArgument, InvalidKey, NotFound, OutcomeUnknown
 from resumes.store import Store, creation, stored_resumes
 from resumes.store.api_keys import KeyHolder
 from resumes.store.creation import Created, IdempotencyKey, NewResume
@@ -57,18 +51,13 @@ class Routes:
         self._turns = Turns()
 
     def list(self, request: Request, holder: KeyHolder) -> None:
-        """Answer with the page that the request's query asks for.
-
-        Raises BusinessPlanRequired, and InvalidArgument for the query, in this order.
-        """
-        check_plan(holder)
+        """Answer with the page that the request's query asks for. Raises InvalidArgument for that."""
         cursor, limit = parse_query(request.query)
         page = stored_resumes.list_page(self._store, holder.account_id, cursor=cursor, limit=limit)
         request.respond(200, orjson.dumps(page.as_json(limit=limit)))
 
     async def list_async(self, request: Request, holder: KeyHolder) -> None:
         """Answer as `list` does."""
-        check_plan(holder)
         cursor, limit = parse_query(request.query)
         page = await stored_resumes.list_page_async(
             self._store, holder.account_id, cursor=cursor, limit=limit
@@ -76,14 +65,12 @@ class Routes:
         request.respond(200, orjson.dumps(page.as_json(limit=limit)))
 
     def get(self, request: Request, holder: KeyHolder) -> None:
-        """Answer with the resume. Raises BusinessPlanRequired and NotFound, in this order."""
-        check_plan(holder)
+        """Answer with the resume. Raises NotFound."""
         stored = stored_resumes.get_resume(self._store, holder.account_id, _id(request))
         request.respond(200, orjson.dumps(public_view(stored.document, self._format)))
 
     async def get_async(self, request: Request, holder: KeyHolder) -> None:
         """Answer as `get` does."""
-        check_plan(holder)
         stored = await stored_resumes.get_resume_async(self._store, holder.account_id, _id(request))
         request.respond(200, orjson.dumps(public_view(stored.document, self._format)))
 
@@ -138,12 +125,6 @@ class Routes:
             raise
         except OutcomeUnknown:
             raise KeyedOutcomeUnknown from None
-
-
-def check_plan(holder: KeyHolder) -> None:
-    """Raise BusinessPlanRequired unless the account may read over the API."""
-    if not holder.api_listing:
-        raise BusinessPlanRequired
 
 
 def _id(request: Request) -> str:
