@@ -5,9 +5,9 @@ import functools
 import hashlib
 import logging
 import time
-from collections.abc import Coroutine, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Final
+from typing import Final
 from urllib.parse import parse_qsl
 
 from resumes.analyzer import Format, attachment
@@ -48,11 +48,9 @@ class PdfRoute:
         self._executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="pdf")
         self._waiting = 0
 
-    def __call__(self, request: Request, holder: KeyHolder) -> Coroutine[Any, Any, None]:
-        """Return what answers with the PDF. Raises InvalidArgument for the query."""
-        return self._answer(request, holder, parse_choice(request.query))
-
-    async def _answer(self, request: Request, holder: KeyHolder, choice: PdfOptions) -> None:
+    async def __call__(self, request: Request, holder: KeyHolder) -> None:
+        """Answer with the PDF. Raises InvalidArgument for the query."""
+        choice = parse_choice(request.query)
         resume_id = request.path.split("/")[-2]
         stored = await stored_resumes.get_resume_async(self._store, holder.account_id, resume_id)
         tag = self._tag(stored, choice)
