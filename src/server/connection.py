@@ -96,8 +96,6 @@ class Connection(asyncio.Protocol):
         # What is being answered
         self._request: Request | None = None
         """The request that is being received, or was last."""
-        self._previous: Request | None = None
-        """The one before it."""
         self._begun: Request | None = None
         """The request that is being answered, or was last."""
         self._waiting: deque[Request] = deque()
@@ -298,7 +296,6 @@ class Connection(asyncio.Protocol):
             return
         target = httptools.parse_url(self._url)
         path = target.path.decode("ascii")
-        self._previous = self._request
         self._request = Request(
             carrier=self,
             method=parser.get_method().decode("ascii"),
@@ -554,9 +551,12 @@ class Connection(asyncio.Protocol):
         request = self._request
         if self._reading is BODY and request is not None and not request.status:
             request.leave()
-            if self._waiting and self._waiting[-1] is request:
+            if request is self._begun:
+                request = None  # those before it are answered
+            else:
                 self._waiting.pop()
-            request = self._request = self._previous
+                request = self._waiting[-1] if self._waiting else self._begun
+            self._request = request
         # Complete requests were sent before.
         self._begin_waiting()
         if request is None or request.is_answered:
