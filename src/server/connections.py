@@ -25,7 +25,7 @@ does when 1,024 files have something, and the process has a few more."""
 MIB = 1024 * 1024
 
 
-class Member(Protocol):
+class Watched(Protocol):
     """A connection: looked at about once a second, and flushed at the end of a turn of the event loop."""
 
     def look(self, now_s: float) -> None:
@@ -45,12 +45,12 @@ class Connections:
         self.client_timeout_s = settings.client_timeout_s
         self.body_bytes = 0
         """How much they are."""
-        self._open: set[Member] = set()
-        self._refused: set[Member] = set()
+        self._open: set[Watched] = set()
+        self._refused: set[Watched] = set()
         self._interval_s = min(1.0, settings.client_timeout_s / 10)
         self._due_s = 0.0
         self._timer: asyncio.TimerHandle | None = None
-        self._unsent: deque[Member] = deque()
+        self._unsent: deque[Watched] = deque()
         self.look_number = 0
         """How often, at least, the event loop has looked for requests: see `end_look`."""
         self._common: tuple[Sequence[tuple[bytes, bytes]], bytes] = ((), b"")
@@ -80,18 +80,18 @@ class Connections:
         """Whether too many are being refused for each to get an answer."""
         return len(self._refused) >= REFUSED_AT_ONCE
 
-    def add(self, connection: Member, *, is_refused: bool = False) -> None:
+    def add(self, connection: Watched, *, is_refused: bool = False) -> None:
         """Count the connection, and look at it about once a second."""
         (self._refused if is_refused else self._open).add(connection)
         if self._timer is None:
             self._arm(asyncio.get_running_loop())
 
-    def discard(self, connection: Member) -> None:
+    def discard(self, connection: Watched) -> None:
         """Forget the connection, which is gone."""
         self._open.discard(connection)
         self._refused.discard(connection)
 
-    def schedule_flush(self, connection: Member) -> None:
+    def schedule_flush(self, connection: Watched) -> None:
         """Flush this connection, and all others that have something to send, after this turn."""
         if not self._unsent:
             asyncio.get_running_loop().call_soon(self._flush)
