@@ -103,7 +103,7 @@ _BUILT_AT_IMPORT: Final = (
     "resumes.analyzer.plain.x__*",
 )
 _CONVERTER_AT_IMPORT: Final = (
-    "resumes.analyzer.jsonresume.mapping.x__row__*",
+    "resumes.analyzer.jsonresume.mapping.*__init__*",
     "resumes.analyzer.jsonresume.parts.*__init__*",
 )
 

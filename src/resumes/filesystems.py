@@ -8,7 +8,6 @@ event nor an error. Source: proc(5) for mountinfo.
 import os
 import re
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -50,21 +49,13 @@ def free_bytes(path: Path) -> int:
     return shutil.disk_usage(path).free
 
 
-class _Mount(NamedTuple):
-    point: str
-    """The path at which this process sees it."""
-
-    kind: str
-
-
 def find_kind(path: Path, mountinfo: str | None = None) -> str | None:
     """Return the kind of file system that the path is on, such as "ext4".
 
     `mountinfo` is the text of the system's list of mounts, by default read here. None if it cannot
     be read, and on systems without it.
     """
-    mount = _find_mount(path, mountinfo)
-    return None if mount is None else mount.kind
+    return _find_mount(path, mountinfo)[1]
 
 
 def is_mount_point(path: Path, mountinfo: str | None = None) -> bool:
@@ -73,32 +64,25 @@ def is_mount_point(path: Path, mountinfo: str | None = None) -> bool:
     `os.path.ismount` does not see a file that is bound from the same file system. False if
     mountinfo cannot be read, and on systems without it.
     """
-    mount = _find_mount(path, mountinfo)
-    return mount is not None and mount.point == os.path.realpath(path)
+    return _find_mount(path, mountinfo)[0] == os.path.realpath(path)
 
 
-def _find_mount(path: Path, mountinfo: str | None) -> _Mount | None:
+def _find_mount(path: Path, mountinfo: str | None) -> tuple[str, str] | tuple[None, None]:
+    """Return the path at which this process sees the file system that the path is on, and its kind."""
     try:
         text = os.fsdecode(MOUNTINFO.read_bytes()) if mountinfo is None else mountinfo
     except OSError:
-        return None
+        return None, None
     place = os.path.realpath(path) + "/"
-    found = [
-        mount for mount in _iter_mounts(text) if place.startswith(mount.point.rstrip("/") + "/")
-    ]
-    # The last one made hides the others on the way. The root may be listed behind what an initramfs
-    # has moved below it.
-    return sorted(found, key=lambda mount: mount.point != "/")[-1] if found else None
-
-
-def _iter_mounts(mountinfo: str) -> Iterator[_Mount]:
-    for line in mountinfo.split("\n"):
+    found = []
+    for line in text.split("\n"):
         before, separator, after = line.partition(" - ")
         fields = before.split(" ")
         if separator and len(fields) >= 6:
-            yield _Mount(_unescaped(fields[4]), after.split(" ")[0])
-
-
-def _unescaped(field: str) -> str:
-    """Return the field with its blanks, line ends and backslashes, written as `\\040` and the like."""
-    return re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), field)
+            # Blanks, line ends and backslashes are written as `\040` and the like.
+            point = re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), fields[4])
+            if place.startswith(point.rstrip("/") + "/"):
+                found.append((point, after.split(" ")[0]))
+    # The last one made hides the others on the way. The root may be listed behind what an initramfs
+    # has moved below it.
+    return sorted(found, key=lambda mount: mount[0] != "/")[-1] if found else (None, None)

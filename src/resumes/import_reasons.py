@@ -87,16 +87,10 @@ _HINTS: Mapping[Reason, str] = {
 
 def plain_words(reason: str) -> str:
     """Return the reason as people say it; one that is not known here, as it is."""
-    known = _find(reason)
-    return reason if known is None else WORDS[known]
+    # A newer version may have written one that this one does not have.
+    return WORDS[Reason(reason)] if reason in set(Reason) else reason
 
 
 def find_hint(reason: str, claim_id: str = "ID") -> str | None:
     """Return what the owner of the file with this ID can do; None for a reason not known here."""
-    known = _find(reason)
-    return None if known is None else _HINTS[known].format(id=claim_id)
-
-
-def _find(reason: str) -> Reason | None:
-    # A newer version may have written one that this one does not have.
-    return Reason(reason) if reason in set(Reason) else None
+    return _HINTS[Reason(reason)].format(id=claim_id) if reason in set(Reason) else None

@@ -56,10 +56,6 @@ class Theme(StrEnum):
     TERMINAL_LIGHT = "terminal-light"
 
 
-def _zero_if_unlimited(value: Any) -> Any:
-    return 0 if value == "unlimited" else value
-
-
 def _without_nul(value: str) -> str:
     # A name is looked up and a command run as C strings, which would end there.
     if "\0" in value:
@@ -85,7 +81,11 @@ _SectionTypes = frozenset[
     ]
 ]
 
-_Rate = Annotated[int, Field(ge=0, le=1_000_000), BeforeValidator(_zero_if_unlimited)]
+_Rate = Annotated[
+    int,
+    Field(ge=0, le=1_000_000),
+    BeforeValidator(lambda value: 0 if value == "unlimited" else value),
+]
 """A number of requests; 0 is any number."""
 
 
@@ -249,7 +249,17 @@ def load_settings(**flags: Any) -> Settings:
     try:
         file = Settings(**given).home / CONFIG_NAME
         values = _load_file(file)
-        _check_names(values, file)
+        for name in values:
+            if name not in Settings.model_fields:
+                raise InvalidArgument(
+                    f'Unknown setting "{_shown(name)}" in {file}. '
+                    "docs/settings.md lists all settings"
+                )
+        if "home" in values:
+            raise InvalidArgument(
+                f'Invalid home "{_shown(values["home"])}" in {file}: the home is the folder of this '
+                f"file. Use --home or {ENV_PREFIX}HOME, and remove the line"
+            )
         # pydantic-settings reads the environment, and has it come after what it is given.
         from_file = {name: value for name, value in values.items() if not _find_variable(name)}
         return Settings(**from_file | given)
@@ -300,20 +310,6 @@ def _load_file(path: Path) -> dict[str, Any]:
     except RecursionError:
         why = "it is nested too deeply"
     raise InvalidArgument(f"Invalid configuration {path}: {why}")
-
-
-def _check_names(values: Mapping[str, Any], file: Path) -> None:
-    """Raise InvalidArgument if the file has an unknown setting, or sets the home that it is in."""
-    for name in values:
-        if name not in Settings.model_fields:
-            raise InvalidArgument(
-                f'Unknown setting "{_shown(name)}" in {file}. docs/settings.md lists all settings'
-            )
-    if "home" in values:
-        raise InvalidArgument(
-            f'Invalid home "{_shown(values["home"])}" in {file}: the home is the folder of this file. '
-            f"Use --home or {ENV_PREFIX}HOME, and remove the line"
-        )
 
 
 def _read_file(path: Path) -> bytes:

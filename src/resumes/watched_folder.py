@@ -183,16 +183,14 @@ def remedy_for_other(root: Path) -> str:
 
 def count_waiting(root: Path) -> Mapping[tuple[str, str], int]:
     """Count the held files by their folder below ROOT and their account's id."""
-    return Counter(_iter_waiting(root))
-
-
-def _iter_waiting(root: Path) -> Iterator[tuple[str, str]]:
+    counts: Counter[tuple[str, str]] = Counter()
     for folder in list_folders(root / HELD):
         with contextlib.suppress(OSError):
             for name in os.listdir(folder):  # noqa: PTH208  (names are all that is asked for)
                 held = HELD_NAME.fullmatch(name)
                 if held is not None and not name.endswith(REPORT):
-                    yield os.path.relpath(folder, root), held[2]
+                    counts[os.path.relpath(folder, root), held[2]] += 1
+    return counts
 
 
 def list_folders(folder: Path) -> list[str]:

@@ -4,9 +4,8 @@ It has the ids of the account and the key, and the operation's name:
 no path, no query, no body, no name, no key is ever in it.
 """
 
-from resumes.clock import Clock, system_clock, timestamp
+from resumes.clock import system_clock, timestamp
 from resumes.log_writer import LogWriter
-from resumes.settings import LogFormat, Settings
 from server.request import Request
 
 METHODS = frozenset(
@@ -26,20 +25,17 @@ TEXT_LINE = "%s INFO resumes.access: request %s: %s %s, status %d, %.2f ms, acco
 class AccessLog:
     """Writes the lines."""
 
-    def __init__(
-        self, writer: LogWriter, *, log_format: LogFormat, clock: Clock = system_clock
-    ) -> None:
+    def __init__(self, writer: LogWriter, *, is_json: bool) -> None:
         self._put = writer.put
-        self._is_json = log_format is LogFormat.JSON
-        self._line = JSON_LINE if self._is_json else TEXT_LINE
-        self._clock = clock
+        self._is_json = is_json
+        self._line = JSON_LINE if is_json else TEXT_LINE
 
     def observe(self, request: Request, took_s: float) -> None:
         """Log the request; its line is written after the answer."""
         holder = request.holder
         method = request.method
         line = self._line % (
-            timestamp(self._clock()),
+            timestamp(system_clock()),
             request.id,
             method if method in METHODS else "other",
             request.operation or "other",
@@ -54,10 +50,3 @@ class AccessLog:
         if not self._is_json:
             return value or "none"
         return "null" if value is None else f'"{value}"'
-
-
-def has_access_log(settings: Settings) -> bool:
-    """Return whether requests are logged: as set, else when logs are JSON."""
-    if settings.access_log is None:
-        return settings.log_format is LogFormat.JSON
-    return settings.access_log

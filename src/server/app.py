@@ -1,6 +1,6 @@
 """The service over an open store: where a request goes, and every error in one shape.
 
-    /api/v1/**  ->  key, operation, rate limits, in this order  ->  Routes, PdfRoute
+    /api/v1/**  ->  key, operation, rate limits, plan, in this order  ->  Routes, PdfRoute
     /healthz …  ->  HealthCheck, Exposition
     /docs …     ->  the API described
 
@@ -18,20 +18,26 @@ import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from typing import Any, Final, NamedTuple
 
-from resumes.errors import ErrorCode, OutcomeUnknown, ResumesError, StoreError
+from resumes.errors import (
+    BusinessPlanRequired,
+    ErrorCode,
+    OutcomeUnknown,
+    ResumesError,
+    StoreError,
+)
 from resumes.log_writer import LogWriter
 from resumes.rendering import Renderer
 from resumes.rendering.fonts import font_folders
-from resumes.settings import Settings
+from resumes.settings import LogFormat, Settings
 from resumes.store import Store
 from resumes.store.api_keys import KeyHolder
 from resumes.store.search_index import Indexer
-from server.access_log import AccessLog, has_access_log
+from server.access_log import AccessLog
 from server.auth import Authenticator
 from server.connections import Connections
 from server.docs_page import description_files
 from server.health import HealthCheck, Room
-from server.idempotency import pruning
+from server.idempotency import prune_forever
 from server.metrics import Exposition, Metrics
 from server.pdf_route import PdfRoute
 from server.rate_limits import RateLimits, refuse_too_many
@@ -67,6 +73,8 @@ class Operation(NamedTuple):
 
     name: str
     run: Run
+    is_read: bool = True
+    """Whether it takes a plan that includes reading over the API."""
 
 
 class App:
@@ -96,8 +104,9 @@ class App:
         store.write_queue.observe = self._metrics.observe_batch
         self._seen = (self._metrics.started, time.monotonic())
         self._access_log: AccessLog | None = None
-        if log is not None and has_access_log(settings):
-            self._access_log = AccessLog(log, log_format=settings.log_format)
+        is_json = settings.log_format is LogFormat.JSON
+        if log is not None and (is_json if settings.access_log is None else settings.access_log):
+            self._access_log = AccessLog(log, is_json=is_json)
         room = Room(store.path and store.path.parent, floor_bytes=settings.disk_floor_bytes)
         self._health = HealthCheck(store, room)
         self._exposition = Exposition(self._metrics, store, sample=self._sample)
@@ -112,11 +121,11 @@ class App:
         self._waits_for_store = is_remote
         self._of_all: Mapping[str, Operation] = {
             "GET": Operation("list", routes.list_async if is_remote else routes.list),
-            "POST": Operation("create", routes.create),
+            "POST": Operation("create", routes.create, is_read=False),
         }
         self._of_one: Mapping[str, Operation] = {
             "GET": Operation("get", routes.get_async if is_remote else routes.get),
-            "DELETE": Operation("delete", routes.delete),
+            "DELETE": Operation("delete", routes.delete, is_read=False),
         }
         self._of_pdf: Mapping[str, Operation] = (
             {"GET": Operation("pdf", self._pdf)} if settings.pdf else {}
@@ -137,15 +146,19 @@ class App:
 
         Behind it, do what was begun behind answers, and close the log and the store.
         """
-        sampling = asyncio.create_task(self._sample_for_ever())
-        async with pruning(self._store):
-            with (
-                Indexer(self._store, is_busy=self._is_busy)
-                if self._runs_indexer
-                else contextlib.nullcontext()
-            ):
-                yield
-        sampling.cancel()
+        tasks = [
+            asyncio.create_task(self._sample_forever()),
+            asyncio.create_task(prune_forever(self._store)),
+        ]
+        with (
+            Indexer(self._store, is_busy=self._is_busy)
+            if self._runs_indexer
+            else contextlib.nullcontext()
+        ):
+            yield
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
         await self._authenticator.finish()
         if self._rate_limits is not None:
             self._rate_limits.close()
@@ -156,7 +169,7 @@ class App:
         self._pdf.close()
         self._store.close()
 
-    async def _sample_for_ever(self) -> None:
+    async def _sample_forever(self) -> None:
         while True:
             self._sample()
             await asyncio.sleep(SAMPLE_EVERY_S)
@@ -227,6 +240,8 @@ class App:
             if wait_s:
                 refuse_too_many(request, wait_s)
                 return None
+        if operation.is_read and not holder.api_listing:
+            raise BusinessPlanRequired
         return operation.run(request, holder)
 
     def _operations_at(self, path: str) -> Mapping[str, Operation]:

@@ -49,7 +49,7 @@ class Authenticator:
         Only for the event loop. Raises InvalidKey, the same for a missing, malformed, unknown,
         revoked or expired key.
         """
-        secret = parse_secret(find_header(headers))
+        secret = parse_secret(headers)
         if self._look_number != self._connections.look_number:
             self._forget_what_changed()
         now_us = self._store.clock()
@@ -75,7 +75,7 @@ class Authenticator:
 
     async def authenticate_async(self, headers: Iterable[tuple[bytes, bytes]]) -> KeyHolder:
         """Return who holds the request's key, as the store has it now. Raises as `authenticate`."""
-        secret = parse_secret(find_header(headers))
+        secret = parse_secret(headers)
         holder, is_due, _ = await api_keys.authenticate_async(self._store, secret)
         if is_due:
             self._schedule_note_use(holder)
@@ -98,20 +98,15 @@ class Authenticator:
         await asyncio.gather(*self._notes.values())
 
 
-def find_header(headers: Iterable[tuple[bytes, bytes]]) -> bytes:
-    """Return the value of the Authorization header.
+def parse_secret(headers: Iterable[tuple[bytes, bytes]]) -> str:
+    """Return the key of `Authorization: Bearer KEY`, the scheme in any case.
 
-    Raises InvalidKey without such a header, and with two: which of them would count?
+    Raises InvalidKey without that header, for other forms, and for two: which of them would count?
     """
     values = [value for name, value in headers if name == b"authorization"]
     if len(values) != 1:
         raise InvalidKey
-    return values[0]
-
-
-def parse_secret(header: bytes) -> str:
-    """Return the key of `Bearer KEY`, the scheme in any case. Raises InvalidKey for other forms."""
-    scheme, _, secret = header.partition(b" ")
+    scheme, _, secret = values[0].partition(b" ")
     if scheme.lower() != b"bearer":
         raise InvalidKey
     # Any bytes survive this way, and are unknown to the store.

@@ -16,7 +16,6 @@ from uvicorn import Config
 from uvicorn.server import ServerState
 
 from server.app import App
-from server.connections import Outgoing
 from server.deadlines import STOP_S, Deadlines, Reading
 from server.request import (
     STATUS_LINES,
@@ -26,7 +25,7 @@ from server.request import (
     find_request_id,
     refusal,
 )
-from server.request_checks import check_head, check_part, check_size
+from server.request_checks import check_head, check_size, count_bytes
 
 BETWEEN, HEAD, BODY, OVER = Reading
 
@@ -61,7 +60,7 @@ MALFORMED: Final = "Invalid HTTP request received."
 class Connection(asyncio.Protocol):
     """One connection of a client, as uvicorn's server makes it."""
 
-    transport: Outgoing
+    _transport: asyncio.Transport
 
     def __init__(
         self,
@@ -97,12 +96,20 @@ class Connection(asyncio.Protocol):
         # What is being answered
         self._request: Request | None = None
         """The request that is being received, or was last."""
-        self._previous: Request | None = None
-        """The one before it."""
         self._begun: Request | None = None
         """The request that is being answered, or was last."""
         self._waiting: deque[Request] = deque()
         """Requests after it."""
+        self._unsent: list[bytes] = []
+        """What was written in this turn of the event loop."""
+        self._unsent_bytes = self._written_bytes = 0
+        self._is_closing = False
+        self._lingers = False
+        """Whether to close means to send nothing more, while what still comes is received.
+
+        To close with something unread would reset the connection, and the client lose the answer
+        that it has not read yet. Its deadline ends such a connection.
+        """
         self._writable: asyncio.Event | None = None
         """While the client does not read its answers: set when it does again."""
         self._had_its_turn = False
@@ -118,7 +125,7 @@ class Connection(asyncio.Protocol):
 
     def connection_made(self, transport: Any) -> None:
         """Receive requests; a connection over the limit gets a 503 and ends."""
-        self.transport = Outgoing(transport, self.all.schedule_flush)
+        self._transport = transport
         self._is_tls = transport.get_extra_info("sslcontext") is not None
         self.is_connected = True
         self.all.discard(self)  # over TLS it was counted during the handshake
@@ -131,10 +138,10 @@ class Connection(asyncio.Protocol):
     def _refuse_connection(self) -> None:
         if not self.all.is_overrun:
             self.all.add(self, is_refused=True)
-            self.transport.linger()
+            self._lingers = True
         self._reading = OVER
         self._write_refusal(HttpError(503, UNAVAILABLE))
-        self.transport.close()
+        self._close()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Let go of all that was kept for it."""
@@ -157,7 +164,7 @@ class Connection(asyncio.Protocol):
         if not self._give_up():
             if self._reading is OVER:
                 return None
-            self.transport.close()  # after the answer that is about to be sent
+            self._close()  # after the answer that is about to be sent
         self._reading = OVER
         return True
 
@@ -179,7 +186,7 @@ class Connection(asyncio.Protocol):
 
     def _close_if_idle(self) -> None:
         if self._reading is BETWEEN and self._is_idle():
-            self.transport.close()
+            self._close()
 
     def _is_idle(self) -> bool:
         return self._request is None or self._request.is_answered
@@ -198,7 +205,10 @@ class Connection(asyncio.Protocol):
             self._refuse(refused)
         except httptools.HttpParserError as error:
             # What a callback raised is the context of the parser's own error.
-            self._refuse(_refusal(error.__context__))
+            cause = error.__context__
+            if isinstance(cause, MemoryError):
+                cause = HttpError(503, UNAVAILABLE)
+            self._refuse(cause if isinstance(cause, HttpError) else HttpError(400, MALFORMED))
 
     def _feed(self, data: bytes) -> None:
         """Parse the data. Raises HttpError and HttpParserError.
@@ -240,7 +250,7 @@ class Connection(asyncio.Protocol):
                 self._head_bytes += size_bytes
             elif self._request is not None:  # the first head has had its time since the beginning
                 self._deadlines.begin(self._loop.time())
-            check_part(self._head_bytes, self._url)
+            check_size(self._head_bytes, self._url)
         elif is_new:
             self._deadlines.begin(self._loop.time())
         else:
@@ -251,7 +261,7 @@ class Connection(asyncio.Protocol):
     def _throw_away(self, data: bytes) -> None:
         self._body_bytes += len(data)
         if self._body_bytes > DRAIN_BYTES:
-            self.transport.abort()
+            self._abort()
 
     def on_message_begin(self) -> None:
         """For the parser: a request begins."""
@@ -278,17 +288,16 @@ class Connection(asyncio.Protocol):
     def on_headers_complete(self) -> None:
         """For the parser: the head is whole. Raises HttpError for one that is not served."""
         parser, headers = self._parser, self._headers
-        if not self._is_new:
-            check_size(self._url, headers)
+        # A head that came at once, in a slice, is small.
+        check_size(0 if self._is_new else count_bytes(self._url, headers), self._url)
         version = parser.get_http_version()
         check_head(version, self._url, headers)
         if parser.should_upgrade():
             return
         target = httptools.parse_url(self._url)
         path = target.path.decode("ascii")
-        self._previous = self._request
         self._request = Request(
-            self,
+            carrier=self,
             method=parser.get_method().decode("ascii"),
             path=urllib.parse.unquote(path) if "%" in path else path,
             query=target.query or b"",
@@ -297,6 +306,7 @@ class Connection(asyncio.Protocol):
                 version != "1.0" and parser.should_keep_alive() and not self._deadlines.is_stopping
             ),
             expects_continue=self._expects_continue and version != "1.0",
+            id=find_request_id(headers),
         )
         self._waiting.append(self._request)
         self._reading = BODY
@@ -339,13 +349,15 @@ class Connection(asyncio.Protocol):
     def _pause_reading(self) -> None:
         if not self._is_paused:
             self._is_paused = True
-            self.transport.pause_reading()
+            if not self._transport.is_closing():
+                self._transport.pause_reading()
 
     def resume_reading(self) -> None:
         """Read on from the client, unless it has requests waiting."""
         if self._is_paused and not self._waiting:
             self._is_paused = False
-            self.transport.resume_reading()
+            if not self._transport.is_closing():
+                self._transport.resume_reading()
 
     def _release(self) -> None:
         """Stop counting this connection's bodies among those in memory."""
@@ -362,9 +374,9 @@ class Connection(asyncio.Protocol):
             if is_answering or self._writable is not None or self._had_its_turn:
                 self._pause_reading()
                 return
-            if self.transport.is_closing():
+            if self._is_ending():
                 return
-            if self.transport.waiting_bytes > TURN_BYTES:
+            if self._unsent_bytes > TURN_BYTES:
                 self._had_its_turn = True
                 self._loop.call_soon(self._begin_turn)  # after what sends the answers
                 continue
@@ -390,8 +402,48 @@ class Connection(asyncio.Protocol):
         self._begin_later()
 
     def write(self, data: bytes) -> None:
-        """Send the data after what was written before, in this turn of the event loop."""
-        self.transport.write(data)
+        """Send the data, after what was written before, when this turn's work is done.
+
+        The loop would send each part immediately. Together, and after the other work of the turn,
+        they cost one system call, and a busy client is woken once for the answers of a turn.
+        """
+        if not self._unsent:
+            self.all.schedule_flush(self)
+        self._unsent.append(data)
+        self._unsent_bytes += len(data)
+
+    def flush(self) -> None:
+        """Send what was written in this turn."""
+        unsent = self._unsent
+        data = unsent[0] if len(unsent) == 1 else b"".join(unsent)
+        unsent.clear()
+        self._unsent_bytes = 0
+        if not self._transport.is_closing():  # else the client is gone by now
+            self._written_bytes += len(data)
+            self._transport.write(data)
+            if self._is_closing:
+                self._close_transport()
+
+    def _close(self) -> None:
+        """Close the connection after what was written."""
+        self._is_closing = True
+        if not self._unsent:
+            self._close_transport()
+
+    def _close_transport(self) -> None:
+        if not self._lingers or not self._transport.can_write_eof():
+            self._transport.close()
+        elif not self._transport.is_closing():
+            self._transport.write_eof()
+
+    def _abort(self) -> None:
+        """End the connection immediately; what was not sent is lost."""
+        self._is_closing = True
+        self._transport.abort()
+
+    def _is_ending(self) -> bool:
+        """Return whether nothing more can be written."""
+        return self._is_closing or self._transport.is_closing()
 
     @property
     def common_headers(self) -> bytes:
@@ -418,7 +470,7 @@ class Connection(asyncio.Protocol):
         self._waiting.clear()
         if self._reading is HEAD or self._reading is BODY:
             self._hear_out()
-        self.transport.close()
+        self._close()
 
     def pause_writing(self) -> None:
         """For the transport: the client does not take what it is sent."""
@@ -443,8 +495,9 @@ class Connection(asyncio.Protocol):
         """Refuse or cut off a client that has kept the connection waiting for too long."""
         if not self.is_connected:
             return  # the TLS handshake, which is not over, has a deadline of its own
-        if self._deadlines.is_stuck(now_s, self.transport):
-            self.transport.abort()
+        unsent_bytes = self._transport.get_write_buffer_size()
+        if self._deadlines.is_stuck(now_s, self._written_bytes - unsent_bytes, unsent_bytes):
+            self._abort()
         elif self._reading is not BODY and not self._is_idle():
             return  # it is the client that waits
         elif self._reading is not OVER and self._is_paused:
@@ -456,10 +509,10 @@ class Connection(asyncio.Protocol):
         if self._reading is HEAD or self._reading is BODY:
             has_stopped = self._deadlines.has_stopped(now_s)
             self._refuse(HttpError(503, STOPPING) if has_stopped else HttpError(408, LATE))
-        elif self._reading is BETWEEN and not self.transport.is_closing():
-            self.transport.close()
+        elif self._reading is BETWEEN and not self._is_ending():
+            self._close()
         else:
-            self.transport.abort()
+            self._abort()
 
     def _hear_out(self) -> None:
         """Discard what still arrives, for some time."""
@@ -467,7 +520,7 @@ class Connection(asyncio.Protocol):
         self._body_bytes = 0
         self._deadlines.begin(self._loop.time())
         if not self._deadlines.is_stopping:
-            self.transport.linger()
+            self._lingers = True
 
     def _refuse(self, refused: HttpError) -> None:
         """Tell the client, read nothing more, and end the connection.
@@ -483,14 +536,14 @@ class Connection(asyncio.Protocol):
             asked = list(self._request.headers)
             was_answered = self._request.is_answered
         is_answering = self._give_up()
-        if self.transport.is_closing():
+        if self._is_ending():
             return  # after an answer that ends the connection
         self._hear_out()
         if not is_answering:
             if not was_answered:
                 self._write_refusal(refused, find_request_id(asked))
             self._release()
-            self.transport.close()
+            self._close()
         self.resume_reading()
 
     def _give_up(self) -> bool:
@@ -498,9 +551,12 @@ class Connection(asyncio.Protocol):
         request = self._request
         if self._reading is BODY and request is not None and not request.status:
             request.leave()
-            if self._waiting and self._waiting[-1] is request:
+            if request is self._begun:
+                request = None  # those before it are answered
+            else:
                 self._waiting.pop()
-            request = self._request = self._previous
+                request = self._waiting[-1] if self._waiting else self._begun
+            self._request = request
         # Complete requests were sent before.
         self._begin_waiting()
         if request is None or request.is_answered:
@@ -510,10 +566,4 @@ class Connection(asyncio.Protocol):
 
     def _write_refusal(self, refused: HttpError, request_id: str = "") -> None:
         answer = refusal(refused, request_id or find_request_id(()))
-        self.transport.write(STATUS_LINES[refused.status] + self.common_headers + answer)
-
-
-def _refusal(cause: BaseException | None) -> HttpError:
-    if isinstance(cause, MemoryError):
-        return HttpError(503, UNAVAILABLE)
-    return cause if isinstance(cause, HttpError) else HttpError(400, MALFORMED)
+        self.write(STATUS_LINES[refused.status] + self.common_headers + answer)

@@ -4,101 +4,13 @@ One timer looks at all of them in turn: a timer for each request would cost more
 """
 
 import asyncio
+import contextlib
 import resource
 from collections import deque
-from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from collections.abc import Sequence
+from typing import Protocol
 
 from resumes.settings import Settings
-
-
-class Outgoing(asyncio.Transport):
-    """A connection's transport, which writes once in a turn of the event loop.
-
-    The loop would send each part immediately. Together, and after the other work of the turn, they
-    cost one system call, and a busy client is woken once for the answers of a turn. `schedule_flush` is
-    given what has something to send, to flush it at the end of the turn.
-    """
-
-    def __init__(self, transport: Any, schedule_flush: "Callable[[Outgoing], None]") -> None:
-        super().__init__()
-        self._transport = transport
-        self._schedule_flush = schedule_flush
-        self._waiting: list[bytes] = []
-        self.waiting_bytes = 0
-        """What was written in this turn."""
-        self._is_closing = False
-        self._is_left_open = False
-        self._written_bytes = 0
-
-    def write(self, data: Any) -> None:
-        """Send the data, after what was written before, when this turn's work is done."""
-        if not self._waiting:
-            self._schedule_flush(self)
-        self._waiting.append(data)
-        self.waiting_bytes += len(data)
-
-    def flush(self) -> None:
-        """Send what waits."""
-        waiting = self._waiting
-        data = waiting[0] if len(waiting) == 1 else b"".join(waiting)
-        waiting.clear()
-        self.waiting_bytes = 0
-        if not self._transport.is_closing():  # else the client is gone by now
-            self._written_bytes += len(data)
-            self._transport.write(data)
-            if self._is_closing:
-                self._close()
-
-    def pause_reading(self) -> None:
-        """Take nothing more from the client for now."""
-        if not self._transport.is_closing():
-            self._transport.pause_reading()
-
-    def resume_reading(self) -> None:
-        """Read on."""
-        if not self._transport.is_closing():
-            self._transport.resume_reading()
-
-    def close(self) -> None:
-        """Close the connection after what was written."""
-        self._is_closing = True
-        if not self._waiting:
-            self._close()
-
-    def linger(self) -> None:
-        """Let `close` mean from now on to send nothing more: what still comes is received.
-
-        To close with something unread would reset the connection, and the client lose the answer
-        that it has not read yet. Whoever calls this aborts the connection later.
-        """
-        self._is_left_open = True
-
-    def _close(self) -> None:
-        if not self._is_left_open or not self._transport.can_write_eof():
-            self._transport.close()
-        elif not self._transport.is_closing():
-            self._transport.write_eof()
-
-    def abort(self) -> None:
-        """End the connection immediately; what was not sent is lost."""
-        self._is_closing = True
-        self._transport.abort()
-
-    def is_closing(self) -> bool:
-        """Return whether nothing more can be written."""
-        return self._is_closing or bool(self._transport.is_closing())
-
-    @property
-    def unsent_bytes(self) -> int:
-        """Return what was written and the system has not taken yet, as the client reads too slowly."""
-        return int(self._transport.get_write_buffer_size())
-
-    @property
-    def sent_bytes(self) -> int:
-        """Return what the system has taken since the connection was made."""
-        return self._written_bytes - self.unsent_bytes
-
 
 RESERVED_FILES = 128
 """Open files that are not for connections: the store's, the listener, those of the loop."""
@@ -114,10 +26,13 @@ MIB = 1024 * 1024
 
 
 class Watched(Protocol):
-    """A connection that is looked at about once a second."""
+    """A connection: looked at about once a second, and flushed at the end of a turn of the event loop."""
 
     def look(self, now_s: float) -> None:
         """Refuse or cut off a client that has kept the connection waiting for too long."""
+
+    def flush(self) -> None:
+        """Send what was written in this turn."""
 
 
 class Connections:
@@ -135,7 +50,7 @@ class Connections:
         self._interval_s = min(1.0, settings.client_timeout_s / 10)
         self._due_s = 0.0
         self._timer: asyncio.TimerHandle | None = None
-        self._unsent: deque[Outgoing] = deque()
+        self._unsent: deque[Watched] = deque()
         self.look_number = 0
         """How often, at least, the event loop has looked for requests: see `end_look`."""
         self._common: tuple[Sequence[tuple[bytes, bytes]], bytes] = ((), b"")
@@ -176,11 +91,11 @@ class Connections:
         self._open.discard(connection)
         self._refused.discard(connection)
 
-    def schedule_flush(self, outgoing: Outgoing) -> None:
+    def schedule_flush(self, connection: Watched) -> None:
         """Flush this connection, and all others that have something to send, after this turn."""
         if not self._unsent:
             asyncio.get_running_loop().call_soon(self._flush)
-        self._unsent.append(outgoing)
+        self._unsent.append(connection)
 
     def _flush(self) -> None:
         unsent, self._unsent = self._unsent, deque()
@@ -221,17 +136,10 @@ def find_room(wanted: int) -> int:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     needed = wanted + RESERVED_FILES + REFUSED_AT_ONCE
     if soft != resource.RLIM_INFINITY and soft < needed:
-        soft = _raise_limit(soft, needed if hard == resource.RLIM_INFINITY else min(needed, hard))
+        higher = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
+        with contextlib.suppress(OSError, ValueError):  # a system may allow less than it says
+            resource.setrlimit(resource.RLIMIT_NOFILE, (higher, hard))
+            soft = higher
     if soft == resource.RLIM_INFINITY:
         return wanted
     return max(1, min(wanted, soft - RESERVED_FILES - REFUSED_AT_ONCE))
-
-
-def _raise_limit(soft: int, higher: int) -> int:
-    """Raise the limit of open files if the system lets us; return the one in force."""
-    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-    try:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (higher, hard))
-    except (OSError, ValueError):  # a system may allow less than it says
-        return soft
-    return higher

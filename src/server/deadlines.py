@@ -2,8 +2,6 @@
 
 from enum import Enum, auto
 
-from server.connections import Outgoing
-
 BODY_BYTES_PER_S = 40 * 1024
 """The speed that a body must have overall, after a free start: 2 MiB take 60 s at
 most, which a telephone manages."""
@@ -33,17 +31,6 @@ class Reading(Enum):
 
 class Deadlines:
     """What the one connection was granted, by the clock of the event loop, in seconds."""
-
-    __slots__ = (
-        "_client_s",
-        "_idle_s",
-        "_is_new",
-        "_progress_s",
-        "_reads",
-        "_seen_bytes",
-        "_since_s",
-        "_stop_s",
-    )
 
     def __init__(self, now_s: float, client_s: float, idle_s: float) -> None:
         self._client_s = client_s
@@ -96,12 +83,14 @@ class Deadlines:
             return True
         return now_s - self._since_s >= self._client_s + body_bytes / BODY_BYTES_PER_S
 
-    def is_stuck(self, now_s: float, outgoing: Outgoing) -> bool:
-        """Tell whether the client has read next to nothing for too long, though there is something."""
+    def is_stuck(self, now_s: float, sent_bytes: int, unsent_bytes: int) -> bool:
+        """Tell whether the client has read next to nothing for too long, though there is something.
+
+        Unsent is what the system has not taken yet, as the client reads too slowly.
+        """
         began_s, before_bytes = self._reads
-        sent_bytes = outgoing.sent_bytes
         enough_bytes = READ_BYTES_PER_S * self._client_s
-        if not outgoing.unsent_bytes or sent_bytes - before_bytes >= enough_bytes:
+        if not unsent_bytes or sent_bytes - before_bytes >= enough_bytes:
             self._reads = (now_s, sent_bytes)
             return False
         return now_s - began_s >= self._client_s

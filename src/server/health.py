@@ -43,32 +43,27 @@ class Room:
         `now_s` is on the clock of `time.perf_counter`. A disk that does not say counts as having
         room: what is wrong with it, its writes will tell.
         """
-        if now_s >= self._look_at_s:
+        if self._folder is not None and now_s >= self._look_at_s:
             self._look_at_s = now_s + LOOK_EVERY_S
-            self._look()
+            was_low, self._is_low = self._is_low, False
+            with contextlib.suppress(OSError):
+                self._is_low = free_bytes(self._folder) < self._floor_bytes
+            if self._is_low and not was_low:
+                logger.warning(
+                    "Less than %d MiB is free on the store's disk: creates are refused until there "
+                    "is more space",
+                    self._floor_bytes // 1024**2,
+                )
+            elif was_low and not self._is_low:
+                logger.warning(
+                    "There is enough space on the store's disk again: creates are accepted"
+                )
         return self._is_low
 
     def check(self, now_s: float) -> None:
         """Refuse to store anything while the disk is low: raises HttpError 503."""
         if self.is_low(now_s):
             raise HttpError(503, LOW, [RETRY_WHEN_THERE_IS_ROOM])
-
-    def _look(self) -> None:
-        if self._folder is None:
-            return
-        was_low = self._is_low
-        try:
-            self._is_low = free_bytes(self._folder) < self._floor_bytes
-        except OSError:
-            self._is_low = False
-        if self._is_low and not was_low:
-            logger.warning(
-                "Less than %d MiB is free on the store's disk: creates are refused until there is "
-                "more space",
-                self._floor_bytes // 1024**2,
-            )
-        elif was_low and not self._is_low:
-            logger.warning("There is enough space on the store's disk again: creates are accepted")
 
 
 ALIVE = b'{"status":"ok"}'

@@ -11,7 +11,7 @@ import time
 import weakref
 from collections.abc import AsyncIterator, Iterable
 
-from resumes.errors import Conflict, InvalidArgument, OutcomeUnknown, ResumesError, StoreError
+from resumes.errors import Conflict, InvalidArgument, OutcomeUnknown, StoreError
 from resumes.store import Store
 from resumes.store.idempotency import prune_async
 from resumes.store.store import WRITE_DEADLINE_S
@@ -29,21 +29,16 @@ PRUNE_EVERY_S = 600
 class InFlight(Conflict):
     """An earlier request with the key has no outcome yet."""
 
-    def __init__(self) -> None:
-        super().__init__(
-            "An earlier request with this Idempotency-Key is still being processed; "
-            "send this one again later"
-        )
+    default = (
+        "An earlier request with this Idempotency-Key is still being processed; "
+        "send this one again later"
+    )
 
 
 class KeyedOutcomeUnknown(OutcomeUnknown):
     """Whether it was done is not known, but the key makes it safe to ask."""
 
-    def __init__(self) -> None:
-        ResumesError.__init__(
-            self,
-            "Outcome unknown: it may have succeeded. Send it again with the same Idempotency-Key",
-        )
+    default = "Outcome unknown: it may have succeeded. Send it again with the same Idempotency-Key"
 
 
 def find_key(headers: Iterable[tuple[bytes, bytes]]) -> str | None:
@@ -94,18 +89,8 @@ class Turns:
             lock.release()
 
 
-@contextlib.asynccontextmanager
-async def pruning(store: Store, *, every_s: float = PRUNE_EVERY_S) -> AsyncIterator[None]:
-    """During the block keys that are too old are removed from the store, now and again."""
-    task = asyncio.create_task(_prune(store, every_s))
-    try:
-        yield
-    finally:
-        task.cancel()
-        await asyncio.wait([task])
-
-
-async def _prune(store: Store, every_s: float) -> None:
+async def prune_forever(store: Store, *, every_s: float = PRUNE_EVERY_S) -> None:
+    """Remove keys that are too old from the store, now and again."""
     while True:
         try:
             await prune_async(store)

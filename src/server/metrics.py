@@ -13,7 +13,7 @@ import multiprocessing
 import platform
 import time
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple, TypeAlias
 
@@ -28,6 +28,7 @@ from prometheus_client.metrics_core import (
 )
 
 from resumes.errors import StoreError
+from resumes.health.metrics import QueryCache
 from resumes.store import Store
 from resumes.store.import_history import FileCount, count_files
 from resumes.store.importers import ImporterState, SeenImporter, count_waiting, list_importers
@@ -151,10 +152,10 @@ def _count_finished(places: Sequence[float]) -> float:
 
 
 KEEP_S = 10.0
-"""How long what the store knows is given again,"""
+"""How long what the store knows is given again at least."""
 
 KEEP_TIMES = 100
-"""and this many times as long as it took, so that counting a large ledger costs one part in 100."""
+"""It is kept this many times as long as it took: counting a large ledger costs one part in 100."""
 
 WITHIN_S = 5.0
 """How long an answer waits for the store; after that it goes without what the store knows."""
@@ -165,39 +166,37 @@ class StoreFigures:
 
     def __init__(self, store: Store, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._store = store
-        self._clock = clock
+        self._cache = QueryCache(clock, times=KEEP_TIMES, min_s=KEEP_S)
         self._thread = ThreadPoolExecutor(1, "figures")
         self._reading: asyncio.Future[None] | None = None
-        self._keep_until_s = 0.0
         self.tallies: Sequence[FileCount] = ()
         self.importers: Sequence[SeenImporter] = ()
 
     async def refresh(self) -> None:
         """Make them as new as they have to be, or as new as possible within a few seconds."""
-        if self._clock() >= self._keep_until_s and (self._reading is None or self._reading.done()):
+        if self._reading is None or self._reading.done():
             loop = asyncio.get_running_loop()
             self._reading = loop.run_in_executor(self._thread, self._read)
-        if self._reading is not None:
-            await asyncio.wait([self._reading], timeout=WITHIN_S)
-            if self._reading.done():
-                self._reading.result()
+        await asyncio.wait([self._reading], timeout=WITHIN_S)
+        if self._reading.done():
+            self._reading.result()
 
     def _read(self) -> None:
-        began_s = self._clock()
         try:
-            self.tallies = count_files(self._store)
-            self.importers = list_importers(self._store)
+            self.tallies, self.importers = self._cache.get(_read_figures, self._store)
         except StoreError:
             # What cannot be known is left out: a zero would look like an answer.
             self.tallies = self.importers = ()
-        now_s = self._clock()
-        self._keep_until_s = now_s + max(KEEP_S, (now_s - began_s) * KEEP_TIMES)
 
     async def close(self) -> None:
         """Nothing is read any more, so the store may be closed."""
         if self._reading is not None:
             await asyncio.wait([self._reading], timeout=WITHIN_S)
         self._thread.shutdown(wait=False, cancel_futures=True)
+
+
+def _read_figures(store: Store) -> tuple[Sequence[FileCount], Sequence[SeenImporter]]:
+    return count_files(store), list_importers(store)
 
 
 class Exposition:
@@ -228,30 +227,35 @@ class Exposition:
     def collect(self) -> Iterator[Metric]:
         """Yield every family of metrics; what the system knows of a process, if that is all."""
         sums = self._metrics.sums()
-        yield _build_info(self._engine)
+        versions = {
+            "version": importlib.metadata.version("resume-service"),
+            "python": platform.python_version(),
+            **self._engine,
+        }
+        yield InfoMetricFamily(
+            "resumes_build", "Versions of the program, Python and the engine.", value=versions
+        )
         yield from _iter_request_metrics(sums)
-        yield from _iter_write_metrics(sums)
+        yield HistogramMetricFamily(
+            "resumes_commit_duration_seconds",
+            "Time from the start of a batch to its commit.",
+            *COMMITS.read(sums),
+        )
+        yield HistogramMetricFamily(
+            "resumes_commit_writes", "Writes per commit.", *BATCHES.read(sums)
+        )
+        yield GaugeMetricFamily(
+            "resumes_writes_waiting", "Writes waiting in the queue.", sums[WAITING_WRITES]
+        )
         yield GaugeMetricFamily("resumes_connections", "Open connections.", sums[CONNECTIONS])
         yield CounterMetricFamily(
             "resumes_log_lines_dropped",
             "Log lines that could not be written.",
             sums[DROPPED_LINES],
         )
-        yield from _iter_file_metrics(self.figures.tallies)
-        yield from _iter_importer_metrics(self.figures.importers)
+        yield from _iter_import_metrics(self.figures.tallies, self.figures.importers)
         if self._metrics.is_alone:
             yield from self._process.collect()
-
-
-def _build_info(engine: Mapping[str, str]) -> Metric:
-    info = {
-        "version": importlib.metadata.version("resume-service"),
-        "python": platform.python_version(),
-        **engine,
-    }
-    return InfoMetricFamily(
-        "resumes_build", "Versions of the program, Python and the engine.", value=info
-    )
 
 
 ALWAYS_THERE = frozenset({500, 503})
@@ -294,19 +298,9 @@ def _iter_request_metrics(sums: Sequence[float]) -> Iterator[Metric]:
     )
 
 
-def _iter_write_metrics(sums: Sequence[float]) -> Iterator[Metric]:
-    yield HistogramMetricFamily(
-        "resumes_commit_duration_seconds",
-        "Time from the start of a batch to its commit.",
-        *COMMITS.read(sums),
-    )
-    yield HistogramMetricFamily("resumes_commit_writes", "Writes per commit.", *BATCHES.read(sums))
-    yield GaugeMetricFamily(
-        "resumes_writes_waiting", "Writes waiting in the queue.", sums[WAITING_WRITES]
-    )
-
-
-def _iter_file_metrics(tallies: Sequence[FileCount]) -> Iterator[Metric]:
+def _iter_import_metrics(
+    tallies: Sequence[FileCount], importers: Sequence[SeenImporter]
+) -> Iterator[Metric]:
     files = GaugeMetricFamily(
         "resumes_import_files",
         "Files that importers processed, by outcome and reason.",
@@ -315,9 +309,6 @@ def _iter_file_metrics(tallies: Sequence[FileCount]) -> Iterator[Metric]:
     for tally in tallies:
         files.add_metric([tally.outcome, tally.reason or ""], tally.files)
     yield files
-
-
-def _iter_importer_metrics(importers: Sequence[SeenImporter]) -> Iterator[Metric]:
     live = [seen.importer for seen in importers if seen.is_live]
     states = GaugeMetricFamily("resumes_importers", "Importers, by state.", labels=["state"])
     for state in ImporterState:

@@ -5,9 +5,9 @@ import functools
 import hashlib
 import logging
 import time
-from collections.abc import Coroutine, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Final
+from typing import Final
 from urllib.parse import parse_qsl
 
 from resumes.analyzer import Format, attachment
@@ -28,7 +28,6 @@ from resumes.store import Store, stored_resumes
 from resumes.store.api_keys import KeyHolder
 from resumes.store.stored_resumes import StoredResume
 from server.request import ClientGone, Headers, HttpError, Request
-from server.routes import check_plan
 
 logger = logging.getLogger("resumes.server")
 
@@ -42,22 +41,16 @@ BUSY: Final = "Too many PDFs are being drawn. Please try again in a moment."
 class PdfRoute:
     """Draws resumes, one at a time, in a process of the renderer's."""
 
-    def __init__(self, store: Store, format: Format, renderer: Renderer) -> None:  # noqa: A002
+    def __init__(self, store: Store, accepted: Format, renderer: Renderer) -> None:
         self._store = store
-        self._format = format
+        self._format = accepted
         self._renderer = renderer
         self._executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="pdf")
         self._waiting = 0
 
-    def __call__(self, request: Request, holder: KeyHolder) -> Coroutine[Any, Any, None]:
-        """Return what answers with the PDF.
-
-        Raises BusinessPlanRequired, and InvalidArgument for the query, in this order.
-        """
-        check_plan(holder)
-        return self._answer(request, holder, parse_choice(request.query))
-
-    async def _answer(self, request: Request, holder: KeyHolder, choice: PdfOptions) -> None:
+    async def __call__(self, request: Request, holder: KeyHolder) -> None:
+        """Answer with the PDF. Raises InvalidArgument for the query."""
+        choice = parse_choice(request.query)
         resume_id = request.path.split("/")[-2]
         stored = await stored_resumes.get_resume_async(self._store, holder.account_id, resume_id)
         tag = self._tag(stored, choice)
@@ -88,7 +81,12 @@ class PdfRoute:
                 stored.entry.id,
                 font_packages(rendered.missing),
             )
-        await request.respond_file(rendered.pdf, [*_headers(name), (b"etag", tag), *_CACHED])
+        headers = [
+            (b"content-type", b"application/pdf"),
+            (b"content-disposition", attachment(name).encode("ascii")),
+            (b"x-content-type-options", b"nosniff"),
+        ]
+        await request.respond_file(rendered.pdf, [*headers, (b"etag", tag), *_CACHED])
 
     def _draw(
         self, request: Request, stored: StoredResume, choice: PdfOptions, ends_at: float
@@ -114,14 +112,6 @@ class PdfRoute:
 
 
 _CACHED: Final[Headers] = [(b"cache-control", b"private, no-cache")]
-
-
-def _headers(name: str) -> Headers:
-    return [
-        (b"content-type", b"application/pdf"),
-        (b"content-disposition", attachment(name).encode("ascii")),
-        (b"x-content-type-options", b"nosniff"),
-    ]
 
 
 def _is_known(tag: bytes, headers: Sequence[tuple[bytes, bytes]]) -> bool:

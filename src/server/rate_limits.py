@@ -50,6 +50,7 @@ BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 # A call that keeps Python's own lock, and never waits: no thread of this process, which may
 # then run for long, comes between having the table and leaving it.
 _flock = ctypes.PyDLL(None).flock
+_LOCK = fcntl.LOCK_EX | fcntl.LOCK_NB
 
 
 def boot_clock_ns() -> int:
@@ -99,17 +100,12 @@ class Buckets:
             raise
         self.words = memoryview(self._map).cast("q")
         self._waits = True
-        self._begin(find_boot() if boot is None else boot)
-
-    def _begin(self, boot: int) -> None:
-        """Moments of an earlier start of the machine are forgotten: its clock started again."""
+        boot = find_boot() if boot is None else boot
         self.lock()
-        try:
-            if self.words[0] != boot:
-                self._map[:] = bytes(len(self._map))
-                self.words[0] = boot
-        finally:
-            self.unlock()
+        if self.words[0] != boot:  # moments of an earlier start: the machine's clock started again
+            self._map[:] = bytes(len(self._map))
+            self.words[0] = boot
+        self.unlock()
 
     def lock(self) -> None:
         """Nobody else changes the table until `unlock`; a process that ends leaves it unlocked.
@@ -117,18 +113,14 @@ class Buckets:
         A process that was stopped while it had the table is waited for once, and not by every
         request: counting wrongly by one is better than answering nobody.
         """
-        if _flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB):
-            self._waits = self._wait()
-        else:
-            self._waits = True
-
-    def _wait(self) -> bool:
-        deadline = time.monotonic() + (self._timeout_s if self._waits else 0)
-        while time.monotonic() < deadline:
+        give_up_s = 0.0
+        while _flock(self._descriptor, _LOCK):  # somebody else has it
+            give_up_s = give_up_s or time.monotonic() + self._timeout_s
+            if not self._waits or time.monotonic() >= give_up_s:
+                self._waits = False
+                return
             time.sleep(NAP_S)
-            if not _flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB):
-                return True
-        return False
+        self._waits = True
 
     def unlock(self) -> None:
         """Others may change the table."""
@@ -372,8 +364,9 @@ class RateLimits:
         slot = self._buckets.find_slot(holder.key_id, now_ns)
         debts_ns = [0] * len(windows)
         if slot is not None:
-            words = self._buckets.words
-            debts_ns = [_find_debt(window, words, slot, now_ns) for window in windows]
+            for at, window in enumerate(windows):
+                debt_ns = self._buckets.words[slot + window.word] - now_ns
+                debts_ns[at] = debt_ns if 0 < debt_ns <= window.length_ns else 0
         lines.append(self._line(*_find_tightest(windows, debts_ns, 0)))
 
     def _line(self, window: Window, debt_ns: int) -> bytes:
@@ -382,32 +375,24 @@ class RateLimits:
         return _LINES % (window.limit, left, full_s)
 
     def _make(self, rates: PlanRates) -> tuple[Window, ...]:
-        """Return the windows that count for a plan with these rates, and know them from now on."""
-        windows = self._windows[rates] = make_windows(rates, self._defaults)
-        return windows
+        """Return the windows that count for a plan with these rates, and know them from now on.
+
+        None in the rates is the default; 0 no limit.
+        """
+        windows = []
+        for at, (rate, default) in enumerate(zip(rates, self._defaults, strict=True)):
+            limit = default if rate is None else rate
+            if limit:
+                length_ns = LENGTHS_S[at] * SECOND_NS
+                interval_ns = length_ns // limit
+                windows.append(Window(at + 1, limit, length_ns, interval_ns, limit * interval_ns))
+        self._windows[rates] = tuple(windows)
+        return self._windows[rates]
 
     def close(self) -> None:
         """Count nothing more here; others continue."""
         self._give_back()
         self._buckets.close()
-
-
-def make_windows(rates: PlanRates, defaults: tuple[int, int, int]) -> tuple[Window, ...]:
-    """Return the windows in which a plan limits requests. None in `rates` is the default; 0 no limit."""
-    windows = []
-    for at, (rate, default) in enumerate(zip(rates, defaults, strict=True)):
-        limit = default if rate is None else rate
-        if limit:
-            length_ns = LENGTHS_S[at] * SECOND_NS
-            interval_ns = length_ns // limit
-            windows.append(Window(at + 1, limit, length_ns, interval_ns, limit * interval_ns))
-    return tuple(windows)
-
-
-def _find_debt(window: Window, words: memoryview, slot: int, now_ns: int) -> int:
-    """Return a bucket's debt. A time further off than the window is of another clock: none."""
-    debt_ns: int = words[slot + window.word] - now_ns
-    return debt_ns if 0 < debt_ns <= window.length_ns else 0
 
 
 def _find_tightest(

@@ -11,6 +11,7 @@ import random
 import re
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
 import orjson
@@ -117,76 +118,55 @@ class Carrier(Protocol):
         """Return the lines that every answer has."""
 
 
+@dataclass(slots=True, kw_only=True, eq=False)
 class Request:
     """A request, what became known of it on its way, and its answer.
 
     `path` is decoded, `query` is not; `headers` have their names in lower case.
     """
 
-    __slots__ = (
-        "_carrier",
-        "_chunks",
-        "_max_bytes",
-        "_waiter",
-        "began_s",
-        "body_bytes",
-        "expects_continue",
-        "headers",
-        "holder",
-        "id",
-        "is_answered",
-        "is_gone",
-        "is_whole",
-        "keep_alive",
-        "lines",
-        "method",
-        "operation",
-        "path",
-        "query",
-        "status",
-    )
+    carrier: Carrier
+    method: str
+    path: str
+    query: bytes
+    headers: Sequence[tuple[bytes, bytes]]
 
-    def __init__(
-        self,
-        carrier: Carrier,
-        *,
-        method: str,
-        path: str,
-        query: bytes,
-        headers: Sequence[tuple[bytes, bytes]],
-        keep_alive: bool,
-        expects_continue: bool,
-    ) -> None:
-        self._carrier = carrier
-        self.method = method
-        self.path = path
-        self.query = query
-        self.headers = headers
-        self.keep_alive = keep_alive
-        """Whether the connection stays open after the answer."""
-        self.expects_continue = expects_continue
-        """Whether the client asks before it sends the body, and has not been answered yet."""
-        self.began_s = time.perf_counter()
-        self.id = find_request_id(headers)
-        self.lines: list[bytes] = []
-        """Header lines of its answer, whatever the status."""
-        self.operation = ""
-        """What was asked for, by the name that logs and metrics know; empty for what is nothing."""
-        self.holder: KeyHolder | None = None
-        """Whose key it came with, once that is known."""
-        self.status = 0
-        """Of the answer; 0 until it has begun."""
-        self.is_answered = False
-        """Whether the answer is whole."""
-        self.is_whole = False
-        """Whether all of the body has come."""
-        self.is_gone = False
-        """Whether the client has left, or has been sent an error."""
-        self.body_bytes = 0
-        """How much of the body has come."""
-        self._chunks: list[bytes] = []
-        self._max_bytes: int | None = None
-        self._waiter: asyncio.Future[None] | None = None
+    keep_alive: bool
+    """Whether the connection stays open after the answer."""
+
+    expects_continue: bool
+    """Whether the client asks before it sends the body, and has not been answered yet."""
+
+    id: str
+    began_s: float = field(default_factory=time.perf_counter, init=False)
+
+    lines: list[bytes] = field(default_factory=list, init=False)
+    """Header lines of its answer, whatever the status."""
+
+    operation: str = field(default="", init=False)
+    """What was asked for, by the name that logs and metrics know; empty for what is nothing."""
+
+    holder: KeyHolder | None = field(default=None, init=False)
+    """Whose key it came with, once that is known."""
+
+    status: int = field(default=0, init=False)
+    """Of the answer; 0 until it has begun."""
+
+    is_answered: bool = field(default=False, init=False)
+    """Whether the answer is whole."""
+
+    is_whole: bool = field(default=False, init=False)
+    """Whether all of the body has come."""
+
+    is_gone: bool = field(default=False, init=False)
+    """Whether the client has left, or has been sent an error."""
+
+    body_bytes: int = field(default=0, init=False)
+    """How much of the body has come."""
+
+    _chunks: list[bytes] = field(default_factory=list, init=False)
+    _max_bytes: int | None = field(default=None, init=False)
+    _waiter: asyncio.Future[None] | None = field(default=None, init=False)
 
     # Its body
 
@@ -198,14 +178,14 @@ class Request:
         self._max_bytes = max_bytes
         if self.expects_continue and not self.is_gone:
             self.expects_continue = False
-            self._carrier.write(CONTINUE)
+            self.carrier.write(CONTINUE)
         while not self.is_gone:
             if self.body_bytes > max_bytes:
                 raise BodyTooLarge(limit_bytes=max_bytes)
             if self.is_whole:
                 chunks, self._chunks = self._chunks, []
                 return chunks[0] if len(chunks) == 1 else b"".join(chunks)
-            self._carrier.resume_reading()
+            self.carrier.resume_reading()
             self._waiter = asyncio.get_running_loop().create_future()
             await self._waiter
         raise ClientGone
@@ -282,10 +262,10 @@ class Request:
             # In slices, each after a turn of the loop in which the last can leave: a client that
             # does not read costs one of them, and not a copy of all.
             await asyncio.sleep(0)
-            await self._carrier.drain()
+            await self.carrier.drain()
             if self.is_gone:
                 return
-            self._carrier.write(body[start : start + FILE_SLICE_BYTES])
+            self.carrier.write(body[start : start + FILE_SLICE_BYTES])
         self._finish()
 
     def _begin(self, status: int, lines: list[bytes], body: bytes) -> None:
@@ -295,11 +275,11 @@ class Request:
             return
         close = b"" if self.keep_alive else CLOSE
         content = b"" if self.method == "HEAD" else body
-        self._carrier.write(
+        self.carrier.write(
             b"".join(
                 (
                     STATUS_LINES[status],
-                    self._carrier.common_headers,
+                    self.carrier.common_headers,
                     *lines,
                     close,
                     b"\r\n",
@@ -310,7 +290,7 @@ class Request:
 
     def _finish(self) -> None:
         self.is_answered = True
-        self._carrier.finish(self)
+        self.carrier.finish(self)
 
 
 def error_body(

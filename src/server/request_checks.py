@@ -26,12 +26,10 @@ ENCODED_STRUCTURE = re.compile(rb"%(?:2[ef]|5c|[01][0-9a-f]|7f)", re.IGNORECASE)
 
 
 def check_head(version: str, target: bytes, headers: Sequence[tuple[bytes, bytes]]) -> None:
-    """Check that a complete head, of few enough bytes, is one that is served. Raises HttpError.
+    """Check that a complete head, which is not too large, is one that is served. Raises HttpError.
 
     `headers` have names in lower case.
     """
-    if len(target) > TARGET_BYTES:
-        raise target_too_long()
     if len(headers) > MAX_FIELDS:
         raise HttpError(431, f"Too many header fields: at most {MAX_FIELDS}")
     if version not in ("1.1", "1.0"):
@@ -40,29 +38,18 @@ def check_head(version: str, target: bytes, headers: Sequence[tuple[bytes, bytes
     _check_fields(version, headers)
 
 
-def check_size(target: bytes, headers: Sequence[tuple[bytes, bytes]]) -> None:
-    """Check that the bytes of a complete head are few enough. Raises HttpError."""
+def count_bytes(target: bytes, headers: Sequence[tuple[bytes, bytes]]) -> int:
+    """Return the size of a complete head."""
     # With ": " and a line break for each field, and what a request line has around its target.
-    if len(target) + 16 + sum(len(name) + len(value) + 4 for name, value in headers) > HEAD_BYTES:
-        raise head_too_large()
+    return len(target) + 16 + sum(len(name) + len(value) + 4 for name, value in headers)
 
 
-def check_part(head_bytes: int, target: bytes) -> None:
-    """Check that what has come of a head may still become one that is served. Raises HttpError."""
+def check_size(head_bytes: int, target: bytes) -> None:
+    """Check that a head, or what has come of it, is not too large. Raises HttpError."""
     if len(target) > TARGET_BYTES:
-        raise target_too_long()
+        raise HttpError(414, f"Request line too long: the limit is {TARGET_BYTES + 16} bytes")
     if head_bytes > HEAD_BYTES:
-        raise head_too_large()
-
-
-def target_too_long() -> HttpError:
-    """Return the answer to a request line that is too long."""
-    return HttpError(414, f"Request line too long: the limit is {TARGET_BYTES + 16} bytes")
-
-
-def head_too_large() -> HttpError:
-    """Return the answer to a head that is too large in all."""
-    return HttpError(431, f"Request head too large: the limit is {HEAD_BYTES} bytes")
+        raise HttpError(431, f"Request head too large: the limit is {HEAD_BYTES} bytes")
 
 
 def _check_target(target: bytes) -> None:

@@ -6,20 +6,14 @@ import hashlib
 import re
 from collections.abc import Callable, Coroutine, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Concatenate, Final, ParamSpec, TypeVar
+from typing import Any, Final, TypeVar
 from urllib.parse import parse_qsl
 
 import orjson
 
 from resumes import analyzer
 from resumes.analyzer import Format, public_view
-from resumes.errors import (
-    BusinessPlanRequired,
-    InvalidArgument,
-    InvalidKey,
-    NotFound,
-    OutcomeUnknown,
-)
+from resumes.errors import InvalidArgument, InvalidKey, NotFound, OutcomeUnknown
 from resumes.store import Store, creation, stored_resumes
 from resumes.store.api_keys import KeyHolder
 from resumes.store.creation import Created, IdempotencyKey, NewResume
@@ -40,7 +34,6 @@ THREAD_BYTES: Final = 256 * 1024
 ASIDE: Final = ThreadPoolExecutor(max_workers=2, thread_name_prefix="aside")
 """Threads for work on large bodies. Few: they take turns with the event loop, which all wait for."""
 
-Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 
 
@@ -50,30 +43,21 @@ class Routes:
     Unknown and foreign ids are NotFound. What ends in `_async` is for a store that is waited for.
     """
 
-    def __init__(
-        self,
-        store: Store,
-        format: Format,  # noqa: A002  (as in the analyzer)
-        room: Room,
-    ) -> None:
+    def __init__(self, store: Store, accepted: Format, room: Room) -> None:
         self._store = store
-        self._format = format
+        self._format = accepted
+        self._parse = functools.partial(analyzer.parse, accepted=accepted)
         self._room = room
         self._turns = Turns()
 
     def list(self, request: Request, holder: KeyHolder) -> None:
-        """Answer with the page that the request's query asks for.
-
-        Raises BusinessPlanRequired, and InvalidArgument for the query, in this order.
-        """
-        check_plan(holder)
+        """Answer with the page that the request's query asks for. Raises InvalidArgument for that."""
         cursor, limit = parse_query(request.query)
         page = stored_resumes.list_page(self._store, holder.account_id, cursor=cursor, limit=limit)
         request.respond(200, orjson.dumps(page.as_json(limit=limit)))
 
     async def list_async(self, request: Request, holder: KeyHolder) -> None:
         """Answer as `list` does."""
-        check_plan(holder)
         cursor, limit = parse_query(request.query)
         page = await stored_resumes.list_page_async(
             self._store, holder.account_id, cursor=cursor, limit=limit
@@ -81,14 +65,12 @@ class Routes:
         request.respond(200, orjson.dumps(page.as_json(limit=limit)))
 
     def get(self, request: Request, holder: KeyHolder) -> None:
-        """Answer with the resume. Raises BusinessPlanRequired and NotFound, in this order."""
-        check_plan(holder)
+        """Answer with the resume. Raises NotFound."""
         stored = stored_resumes.get_resume(self._store, holder.account_id, _id(request))
         request.respond(200, orjson.dumps(public_view(stored.document, self._format)))
 
     async def get_async(self, request: Request, holder: KeyHolder) -> None:
         """Answer as `get` does."""
-        check_plan(holder)
         stored = await stored_resumes.get_resume_async(self._store, holder.account_id, _id(request))
         request.respond(200, orjson.dumps(public_view(stored.document, self._format)))
 
@@ -110,7 +92,7 @@ class Routes:
     async def _create(self, request: Request, holder: KeyHolder) -> None:
         body = await request.read_body(self._format.max_bytes)
         key = find_key(request.headers)
-        parsed = await _work_on(body, analyzer.parse, self._format)
+        parsed = await _work_on(body, self._parse)
         if key is None:
             created = await self._store_new(holder, NewResume(parsed))
         else:
@@ -145,12 +127,6 @@ class Routes:
             raise KeyedOutcomeUnknown from None
 
 
-def check_plan(holder: KeyHolder) -> None:
-    """Raise BusinessPlanRequired unless the account may read over the API."""
-    if not holder.api_listing:
-        raise BusinessPlanRequired
-
-
 def _id(request: Request) -> str:
     return request.path.rpartition("/")[2]
 
@@ -178,22 +154,17 @@ def check_body_headers(headers: Iterable[tuple[bytes, bytes]], *, max_bytes: int
         raise HttpError(415, "Unsupported content encoding: send the JSON as it is")
 
 
-async def _work_on(
-    body: bytes,
-    work: Callable[Concatenate[bytes, Arguments], Result],
-    *arguments: Arguments.args,
-    **named: Arguments.kwargs,
-) -> Result:
+async def _work_on(body: bytes, work: Callable[[bytes], Result]) -> Result:
     """Return or raise what the work makes of the body; of a large one in a thread, two at once."""
     if len(body) <= THREAD_BYTES:
-        return work(body, *arguments, **named)
+        return work(body)
     # In no variable: with the error's traceback, it would keep the error, and all that is in it.
-    return await _begin_aside(functools.partial(work, body, *arguments, **named))
+    return await _begin_aside(body, work)
 
 
-def _begin_aside(work: Callable[[], Result]) -> asyncio.Future[Result]:
+def _begin_aside(body: bytes, work: Callable[[bytes], Result]) -> asyncio.Future[Result]:
     try:
-        return asyncio.get_running_loop().run_in_executor(ASIDE, work)
+        return asyncio.get_running_loop().run_in_executor(ASIDE, work, body)
     except RuntimeError as error:  # there is no room for a thread
         raise MemoryError from error
 
@@ -219,14 +190,6 @@ def parse_query(query: bytes) -> tuple[str, int]:
         raise InvalidArgument(f"Invalid limit: must be an integer from 1 to {MAX_LIMIT}")
     if len(cursors) > 1:
         raise InvalidArgument("Invalid cursor")
-    return cursors[0], _clamp(limits[0])
-
-
-def _clamp(digits: str) -> int:
-    """Bring an integer of any length into 1 to 100, without making it a number first."""
-    if digits.startswith("-"):
-        return 1
-    significant = digits.lstrip("0") or "0"
-    if len(significant) > len(str(MAX_LIMIT)):
-        return MAX_LIMIT
-    return max(1, min(int(significant), MAX_LIMIT))
+    # Of an integer of any length so many digits are enough.
+    limit = int(limits[0].lstrip("0")[: len(str(MAX_LIMIT)) + 1] or 0)
+    return cursors[0], max(1, min(limit, MAX_LIMIT))

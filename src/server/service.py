@@ -59,18 +59,13 @@ def listen(settings: Settings) -> socket.socket:
         listener.listen(BACKLOG)
     except OSError as error:
         listener.close()
-        raise CannotListen(_refusal(error, host, port)) from None
+        why = f"Cannot listen on {host}, port {port}: {error.strerror}"
+        if error.errno == errno.EADDRINUSE:
+            why = f"Port {port} on {host} is in use; choose another with --port"
+        elif isinstance(error, PermissionError):
+            why = f"Port {port} on {host} needs more privileges; choose one above 1023 with --port"
+        raise CannotListen(why) from None
     return listener
-
-
-def _refusal(error: OSError, host: str, port: int) -> str:
-    match error:
-        case OSError(errno=errno.EADDRINUSE):
-            return f"Port {port} on {host} is in use; choose another with --port"
-        case PermissionError():
-            return f"Port {port} on {host} needs more privileges; choose one above 1023 with --port"
-        case _:
-            return f"Cannot listen on {host}, port {port}: {error.strerror}"
 
 
 def base_url(listener: socket.socket, *, has_tls: bool) -> str:
@@ -97,12 +92,8 @@ behind the event loop for 5 ms at each of its steps."""
 SHUTDOWN_S = 35
 """How long a stop waits for accepted requests: longer than a write waits for its outcome."""
 
-OpenLog = Callable[[], LogWriter | None]
-"""Sets up a process's log, and gives where lines of requests go; None: nowhere."""
-
-
-def no_log() -> None:
-    """Do nothing: the log is set up already, and requests have no lines in it."""
+OpenLog = Callable[[], LogWriter]
+"""Sets up a process's log, and gives where lines of requests go."""
 
 
 def run(
@@ -111,19 +102,19 @@ def run(
     tls_cert: Path | None = None,
     tls_key: Path | None = None,
     ready: Callable[[str], None] = lambda url: None,
-    open_log: OpenLog = no_log,
+    open_log: OpenLog | None = None,
 ) -> None:
     """Serve the API until SIGTERM or SIGINT; every accepted request is answered.
 
     `ready` is called once, with the base address, as soon as requests are answered; `open_log`
-    in each process, so it must be a function of a module if there are several. Without
-    `tls_key` the key is in the certificate's file. Raises CannotListen, what `open_store`
+    in each process, so it must be a function of a module if there are several; without it requests
+    have no lines in the log. Without `tls_key` the key is in the certificate's file. Raises CannotListen, what `open_store`
     raises, InvalidArgument for the certificate, and WorkersFailed.
     """
     _check_tls(tls_cert, tls_key)
-    log = open_log()
+    log = open_log() if open_log else None
     with (
-        contextlib.nullcontext() if log is None else contextlib.closing(log),
+        contextlib.closing(log) if log else contextlib.nullcontext(),
         # Before anything listens: a store that cannot be is one message, not one per worker.
         contextlib.closing(_open_store(settings)) as store,
     ):
@@ -165,9 +156,9 @@ def serve(
         has_tls = tls_cert is not None
         settings = _adapt(settings, listener, has_tls=has_tls)
         app = App(settings, store, log=log, runs_indexer=runs_indexer)
-        config = _config(
-            app, settings, tls_cert, tls_key, grace_s=grace_s, keep_alive_s=keep_alive_s
-        )
+        config = _config(app, settings, tls_cert, tls_key)
+        config.timeout_graceful_shutdown = grace_s  # type: ignore[assignment]  # as asyncio takes it
+        config.timeout_keep_alive = keep_alive_s  # type: ignore[assignment]
         announce = functools.partial(ready, base_url(listener, has_tls=has_tls))
         _Server(config, announce, stop).run([listener])
 
@@ -195,9 +186,6 @@ def _config(
     settings: Settings,
     tls_cert: Path | None,
     tls_key: Path | None,
-    *,
-    grace_s: float = SHUTDOWN_S,
-    keep_alive_s: float = KEEP_ALIVE_S,
 ) -> uvicorn.Config:
     return uvicorn.Config(
         app,  # type: ignore[arg-type]  # our connections know it, and it is not an ASGI application
@@ -215,8 +203,8 @@ def _config(
         proxy_headers=False,
         server_header=False,
         backlog=BACKLOG,
-        timeout_keep_alive=keep_alive_s,  # type: ignore[arg-type]
-        timeout_graceful_shutdown=grace_s,  # type: ignore[arg-type]  # given to asyncio as it is
+        timeout_keep_alive=KEEP_ALIVE_S,
+        timeout_graceful_shutdown=SHUTDOWN_S,
         ssl_certfile=tls_cert,
         ssl_keyfile=tls_key,
     )
@@ -260,12 +248,12 @@ class _Server(ApiServer):
             self._captured_signals.clear()
 
 
-def _worker_app(settings: Settings, memory: Memory, open_log: OpenLog, slot: int) -> App:
+def _worker_app(settings: Settings, memory: Memory, open_log: OpenLog | None, slot: int) -> App:
     """Return the application of a worker process, over a store of its own.
 
     It counts in its slot of the memory that all workers share.
     """
-    log = open_log()
+    log = open_log() if open_log else None
     threading.Thread(target=_end_with_parent, name="parent-watch", daemon=True).start()
     try:
         store = _open_store(settings)

@@ -77,29 +77,19 @@ class Worker(Process):
             self._server = ApiServer(self.config)
         return self._server
 
-    def look(self) -> None:
-        """Ask the worker, unless it still owes an answer, and note what it says."""
+    def find_fault(self) -> str | None:
+        """Ask the worker, unless it still owes an answer. Return why another has to take its place;
+        None: it is well, or is given more time."""
         self._silent_looks += 1
-        try:
+        with contextlib.suppress(OSError, EOFError):  # as good as silent
             if not self._is_asked:
                 self.parent_conn.send(b"ping")
                 self._is_asked = True
-            if not self.parent_conn.poll(ANSWER_S):
-                return
-            self._is_asked = False
-            self.has_started = bool(self.parent_conn.recv())
-        except (OSError, EOFError):
-            return  # as good as silent
-        if self.has_started:
-            self._silent_looks = 0
-
-    @property
-    def is_late(self) -> bool:
-        """Whether it has had all the time that there is for starting, and has not started."""
-        return not self.has_started and self._silent_looks > STARTING_LOOKS
-
-    def find_fault(self) -> str | None:
-        """Why another has to take its place; None: it is well, or is given more time."""
+            if self.parent_conn.poll(ANSWER_S):
+                self._is_asked = False
+                self.has_started = bool(self.parent_conn.recv())
+                if self.has_started:
+                    self._silent_looks = 0
         code = None if self.process.is_alive() else self.exitcode
         if code is not None:
             return f"killed by signal {-code}" if code < 0 else f"exit code {code}"
@@ -108,6 +98,11 @@ class Worker(Process):
         if self.has_started and self._silent_looks > SILENT_LOOKS:
             return f"no answer for {SILENT_LOOKS // LOOKS_A_SECOND} s"
         return None
+
+    @property
+    def is_late(self) -> bool:
+        """Whether it has had all the time that there is for starting, and has not started."""
+        return not self.has_started and self._silent_looks > STARTING_LOOKS
 
 
 class Workers(Multiprocess):
@@ -146,7 +141,6 @@ class Workers(Multiprocess):
         has_each_started = True
         for place, worker in enumerate(self.processes):
             assert isinstance(worker, Worker)
-            worker.look()
             fault = worker.find_fault()
             if fault is not None and not self.should_exit.is_set():
                 self._replace(place, worker, fault)

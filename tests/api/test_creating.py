@@ -18,7 +18,7 @@ from resumes.analyzer import whole_view
 from resumes.store import Store, accounts, api_keys, open_store, schema, stored_resumes
 from resumes.store.creation import create
 from server import routes
-from server.idempotency import Turns, pruning
+from server.idempotency import Turns, prune_forever
 from tests.support.api.builders import Client, a_body, a_resume, error_of, with_section
 from tests.support.api.serving import Place, serve_here
 from tests.support.clocks import SteppingClock
@@ -487,7 +487,8 @@ def test_keys_that_count_no_more_are_removed_while_it_runs(
         account = accounts.create_account(store, "ada")
 
         async def scenario() -> None:
-            async with pruning(store, every_s=0.001), asyncio.timeout(60):
+            async with asyncio.timeout(60):
+                pruning = asyncio.create_task(prune_forever(store, every_s=0.001))
                 for name in ("first", "second"):
                     create(store, account.id, [a_new_resume(idempotency=name)])
                     clock.advance(24 * 3_600)
@@ -498,6 +499,7 @@ def test_keys_that_count_no_more_are_removed_while_it_runs(
                 clock.advance(24 * 3_600)
                 while len(caplog.messages) < 3:
                     await asyncio.sleep(0.001)
+                pruning.cancel()
 
         asyncio.run(scenario())
 

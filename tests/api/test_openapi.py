@@ -24,7 +24,6 @@ from resumes.errors import (
 )
 from resumes.store.stored_resumes import DEFAULT_LIMIT, MAX_LIMIT
 from server.openapi import build_document, document_bytes
-from server.openapi.resume_schema import reference, resume_components
 from server.rate_limits import REFUSAL
 from server.request import STATUSES, UNAVAILABLE
 from tests.support.api.conforming import is_valid, resolved
@@ -185,8 +184,9 @@ SAMPLES = Path(__file__).parents[2] / "sample_data"
 
 def schema_of(accepted: Format, name: str = "Resume") -> jsonschema_rs.Draft202012Validator:
     """A validator of one of the components."""
-    components = {"schemas": resume_components(accepted, EXAMPLE)}
-    return jsonschema_rs.Draft202012Validator({**reference(name), "components": components})
+    components = build_document(accepted)["components"]
+    reference = {"$ref": f"#/components/schemas/{name}"}
+    return jsonschema_rs.Draft202012Validator({**reference, "components": components})
 
 
 SCHEMA = schema_of(FORMAT)

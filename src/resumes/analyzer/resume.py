@@ -52,28 +52,23 @@ class Resume(NamedTuple):
     """At most 50, in document order, and then one that counts the rest."""
 
 
-def parse(body: bytes, format: Format = DEFAULT_FORMAT) -> Resume:  # noqa: A002  (reads best at the caller)
+def parse(body: bytes, accepted: Format = DEFAULT_FORMAT) -> Resume:
     """Return the resume that the bytes hold.
 
     Raises TooLarge, InvalidJson, CoverLetter or InvalidResume, in this order of precedence and
     nothing else for any bytes (docs/format.md).
     """
-    return _plain(body, format) or _checked(body, _read(body, format), format)
+    return _parse(body, accepted, converts=False)
 
 
-def parse_imported(body: bytes, format: Format = DEFAULT_FORMAT) -> Resume:  # noqa: A002  (reads best at the caller)
+def parse_imported(body: bytes, accepted: Format = DEFAULT_FORMAT) -> Resume:
     """Return the resume that the bytes hold, be they an analyzer document or a JSON Resume.
 
     An analyzer document gives what `parse` gives. A JSON Resume is converted first: its warnings
     begin with those of the conversion, and paths are paths in the JSON Resume. Raises what
     `parse` raises (docs/format.md, JSON Resume).
     """
-    if plain := _plain(body, format):
-        return plain
-    document = _read(body, format)
-    if is_json_resume(document):
-        return _converted(body, document, format)
-    return _checked(body, document, format)
+    return _parse(body, accepted, converts=True)
 
 
 def check_stored(document: bytes) -> Names:
@@ -103,20 +98,14 @@ def stored_warnings(document: str | bytes) -> tuple[Issue, ...]:
     return validate(stored, accepted).all_warnings()
 
 
-def _plain(body: bytes, accepted: Format) -> Resume | None:
-    """Return the resume, if it is plain to see that there is nothing to say about it."""
-    if len(body) > accepted.max_bytes or (names := parse_plain(body)) is None:
-        return None
-    return _resume(names, without_line_breaks(body), ())
-
-
-def _read(body: bytes, accepted: Format) -> Any:
+def _parse(body: bytes, accepted: Format, *, converts: bool) -> Resume:
     if len(body) > accepted.max_bytes:
         raise TooLarge(limit_bytes=accepted.max_bytes)
-    return read_json(body)
-
-
-def _checked(body: bytes, document: Any, accepted: Format) -> Resume:
+    if names := parse_plain(body):
+        return _resume(names, without_line_breaks(body), ())
+    document = read_json(body)
+    if converts and is_json_resume(document):
+        return _converted(body, document, accepted)
     warnings = _check(body, document, accepted).all_warnings()
     return _resume(_names(document), without_line_breaks(body), warnings)
 

@@ -133,14 +133,22 @@ class SectionType:
     """
 
     def __init__(
-        self, name: str, heading: str, fields: Mapping[str, Kind], extras: Mapping[str, Kind]
+        self,
+        name: str,
+        heading: str,
+        fields: str,
+        *,
+        level: Kind | None = None,
+        extras: Mapping[str, Kind] | None = None,
     ) -> None:
         self.name = name
         self.heading = heading
-        self.fields = fields
-        self.own_fields: Mapping[str, Kind] = {**SECTION_FIELDS, **extras}
-        self.show_flags = {field: f"show{field[0].upper()}{field[1:]}" for field in fields}
-        self.item = Group(fields, set_by_service=frozenset({"record", *self.show_flags.values()}))
+        kinds = _NOT_TEXT if level is None else {**_NOT_TEXT, "level": level}
+        self.fields = {field: kinds.get(field, _TEXT) for field in fields.split()}
+        self.own_fields: Mapping[str, Kind] = {**SECTION_FIELDS, **(extras or {})}
+        self.show_flags = {field: f"show{field[0].upper()}{field[1:]}" for field in self.fields}
+        service = frozenset({"record", *self.show_flags.values()})
+        self.item = Group(self.fields, set_by_service=service)
 
 
 _NOT_TEXT: Final[Mapping[str, Kind]] = {
@@ -156,61 +164,53 @@ _NOT_TEXT: Final[Mapping[str, Kind]] = {
 _TAG_EXTRAS: Final[Mapping[str, Kind]] = {"layoutMode": OPAQUE, "showBulletMarker": OPAQUE}
 
 
-def _row(
-    name: str,
-    heading: str,
-    fields: str,
-    *,
-    level: Kind | None = None,
-    extras: Mapping[str, Kind] | None = None,
-) -> SectionType:
-    kinds = {field: _NOT_TEXT.get(field, _TEXT) for field in fields.split()}
-    if level is not None:
-        kinds["level"] = level
-    return SectionType(name, heading, kinds, extras or {})
-
-
 SECTION_TYPES: Final = {
     section_type.name: section_type
     for section_type in (
-        _row("summaries", "Summary", "text"),
-        _row(
+        SectionType("summaries", "Summary", "text"),
+        SectionType(
             "experiences",
             "Experience",
             "workplace position location link companyLogo dateRange description bullets",
         ),
-        _row(
+        SectionType(
             "educations",
             "Education",
             "institution degree location companyLogo dateRange gpa maxGpa gpaText bullets",
         ),
-        _row("industryExperiences", "Industry Expertise", "name level icon", level=Number(0, 10)),
-        _row(
+        SectionType(
+            "industryExperiences", "Industry Expertise", "name level icon", level=Number(0, 10)
+        ),
+        SectionType(
             "volunteering",
             "Volunteering",
             "institution role location companyLogo dateRange description bullets",
         ),
-        _row("publications", "Publications", "title author edition link dateRange description"),
-        _row("projects", "Projects", "title location link dateRange description bullets"),
-        _row("achievements", "Achievements", "title description icon"),
-        _row("awards", "Awards", "title description icon"),
-        _row("certificates", "Certificates", "title issuer"),
-        _row("courses", "Courses", "title description"),
-        _row("languages", "Languages", "name level levelText", level=Number(0, 5)),
-        _row("interests", "Interests", "title description icon"),
-        _row("books", "Books", "title author image"),
-        _row("quotes", "Quotes", "quote author"),
-        _row("references", "References", "name contact"),
-        _row("findMeOnline", "Find Me Online", "title link icon"),
-        _row("strengths", "Strengths", "title description icon"),
-        _row("skills", "Skills", "title description tags", extras=_TAG_EXTRAS),
-        _row("mytime", "My Time", "pieces data"),
-        _row("customs", "Custom", "title description icon dateRange"),
-        _row("customs2", "Custom 2", "title description"),
-        _row("customs3", "Custom 3", "title description"),
-        _row("additionalExperiences", "Additional Experience", "workplace position dateRange"),
-        _row("additionalPublications", "Additional Publications", "title author dateRange"),
-        _row("additionalTechnologies", "Technologies", "title tags", extras=_TAG_EXTRAS),
+        SectionType(
+            "publications", "Publications", "title author edition link dateRange description"
+        ),
+        SectionType("projects", "Projects", "title location link dateRange description bullets"),
+        SectionType("achievements", "Achievements", "title description icon"),
+        SectionType("awards", "Awards", "title description icon"),
+        SectionType("certificates", "Certificates", "title issuer"),
+        SectionType("courses", "Courses", "title description"),
+        SectionType("languages", "Languages", "name level levelText", level=Number(0, 5)),
+        SectionType("interests", "Interests", "title description icon"),
+        SectionType("books", "Books", "title author image"),
+        SectionType("quotes", "Quotes", "quote author"),
+        SectionType("references", "References", "name contact"),
+        SectionType("findMeOnline", "Find Me Online", "title link icon"),
+        SectionType("strengths", "Strengths", "title description icon"),
+        SectionType("skills", "Skills", "title description tags", extras=_TAG_EXTRAS),
+        SectionType("mytime", "My Time", "pieces data"),
+        SectionType("customs", "Custom", "title description icon dateRange"),
+        SectionType("customs2", "Custom 2", "title description"),
+        SectionType("customs3", "Custom 3", "title description"),
+        SectionType(
+            "additionalExperiences", "Additional Experience", "workplace position dateRange"
+        ),
+        SectionType("additionalPublications", "Additional Publications", "title author dateRange"),
+        SectionType("additionalTechnologies", "Technologies", "title tags", extras=_TAG_EXTRAS),
     )
 }
 """The 26 section types by name, in the order of docs/format.md."""

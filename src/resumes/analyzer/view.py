@@ -27,10 +27,7 @@ from resumes.analyzer.schema import (
 )
 
 
-def public_view(
-    document: str | bytes,
-    format: Format = DEFAULT_FORMAT,  # noqa: A002  (reads best at the caller)
-) -> dict[str, Any]:
+def public_view(document: str | bytes, accepted: Format = DEFAULT_FORMAT) -> dict[str, Any]:
     """Exactly `{header, sections, title?, style?}` of a stored document, in the shape that create
     takes: created again, it gives the same view.
 
@@ -43,7 +40,7 @@ def public_view(
         "header": shown_fields(stored["header"], HEADER.fields),
         "sections": {
             name: _public_section(section, section_type)
-            for name, section, section_type in _iter_admitted(stored, format)
+            for name, section, section_type in _iter_admitted(stored, accepted)
         },
     }
     title = stored.get("title")
@@ -90,8 +87,7 @@ class ShownSection:
 
 
 def iter_sections(
-    document: Mapping[str, Any],
-    format: Format = DEFAULT_FORMAT,  # noqa: A002  (reads best at the caller)
+    document: Mapping[str, Any], accepted: Format = DEFAULT_FORMAT
 ) -> Iterator[ShownSection]:
     """Yield the sections of a document, stored or public, in reading order.
 
@@ -99,7 +95,7 @@ def iter_sections(
     (docs/format.md, Sections).
     """
     admitted = sorted(
-        _iter_admitted(document, format),
+        _iter_admitted(document, accepted),
         key=lambda one: (one[1].get("order") is None, one[1].get("order") or 0),
     )
     for name, section, section_type in admitted:

@@ -13,39 +13,15 @@ from typing import Final
 
 from resumes.errors import InvalidArgument, ResumesError
 from resumes.filesystems import free_bytes
+from resumes.health import import_checks, store_checks
 from resumes.health.findings import Finding, Installation, remedy_for, warning
-from resumes.health.import_checks import (
-    check_inbox_owner,
-    check_requests,
-    iter_file_findings,
-    iter_importer_findings,
-    iter_inbox_findings,
-    iter_unknown_account_findings,
-    oldest_request_age_s,
-)
 from resumes.health.metrics import QueryCache
-from resumes.health.store_checks import (
-    check_closed,
-    check_counters,
-    check_error,
-    check_size,
-    check_sqlite,
-    find_old_files_in_use,
-    find_refusal,
-    find_unusable_file,
-    iter_key_findings,
-    iter_quota_findings,
-    iter_server_findings,
-    read_server_facts,
-)
 from resumes.rendering import Renderer, RenderingFailed, compose
 from resumes.rendering.fonts import HAN, JAPANESE, Script, find_scripts, font_folders, version
 from resumes.settings import Settings
 from resumes.store import accounts, import_history, plans, stored_resumes
 from resumes.store.addresses import Address, PostgresAddress, SqliteAddress, parse_address
 from resumes.store.store import Store
-
-SUBJECT: Final = "fonts"
 
 MAX_ACCOUNTS: Final = 50
 MAX_RESUMES: Final = 20
@@ -76,19 +52,19 @@ def iter_font_findings(names: Iterable[str], home: Path) -> Iterator[Finding]:
         missing = _find_missing(samples, folders, version(folders)) if samples else []
     except RenderingFailed as error:
         yield warning(
-            SUBJECT,
+            "fonts",
             f"PDFs cannot be drawn: {str(error).partition(chr(10))[0]}",
             "Reinstall the service; its package typst draws PDFs",
         )
         return
     if not missing:
-        yield Finding(SUBJECT, "fonts for the newest resumes are installed")
+        yield Finding("fonts", "fonts for the newest resumes are installed")
         return
     *others, last = sorted(script.name for script in missing)
     named = f"{', '.join(others)} and {last}" if others else last
     packages = " and ".join(sorted({script.package for script in missing}))
     yield warning(
-        SUBJECT,
+        "fonts",
         f"some resumes are in {named}, for which no font is installed: their PDFs show boxes",
         f"Install {packages}, or put a font into {home / 'fonts'}",
     )
@@ -133,10 +109,9 @@ def iter_findings(installation: Installation, cache: QueryCache | None = None) -
     `cache` keeps the answers of slow queries for the next call; without it each of them is run.
     Commands that are named lead to this installation.
     """
-    typeable = installation.typeable
     for finding in _iter_findings(installation, cache or QueryCache()):
-        remedy = None if finding.remedy is None else typeable(finding.remedy)
-        yield replace(finding, text=typeable(finding.text), remedy=remedy)
+        remedy = finding.remedy and installation.typeable(finding.remedy)
+        yield replace(finding, text=installation.typeable(finding.text), remedy=remedy)
 
 
 def _iter_findings(installation: Installation, cache: QueryCache) -> Iterator[Finding]:
@@ -153,47 +128,53 @@ def _iter_findings(installation: Installation, cache: QueryCache) -> Iterator[Fi
         address = parse_address(settings.database_url)
     path = address.path if isinstance(address, SqliteAddress) else None
     if path is not None:
-        yield check_sqlite(path)
-        old_files = find_old_files_in_use(path)
+        yield store_checks.check_sqlite(path)
+        old_files = store_checks.find_old_files_in_use(path)
         if old_files is not None:
             yield old_files
             if not path.exists():
                 return
-        unusable = find_unusable_file(path)
+        unusable = store_checks.find_unusable_file(path)
         if unusable is not None:
             yield unusable
             return
     has_server = isinstance(address, PostgresAddress)
     try:
         with installation.store() as store:
-            yield check_closed(settings, store)
+            yield store_checks.check_closed(settings, store)
             if has_server:
-                yield from iter_server_findings(read_server_facts(store), workers=settings.workers)
+                yield from store_checks.iter_server_findings(
+                    store_checks.read_server_facts(store), workers=settings.workers
+                )
             yield from _iter_store_findings(installation, settings, store, cache)
     except ResumesError as error:
-        refusal = None if path is None else find_refusal(path)
-        yield refusal or check_error(error, has_server=has_server)
+        refusal = None if path is None else store_checks.find_refusal(path)
+        yield refusal or store_checks.check_error(error, has_server=has_server)
 
 
 def _iter_store_findings(
     installation: Installation, settings: Settings, store: Store, cache: QueryCache
 ) -> Iterator[Finding]:
-    yield check_size(store.measure())
-    yield check_counters(cache.get(accounts.list_wrong, store))
+    yield store_checks.check_size(store.measure())
+    yield store_checks.check_counters(cache.get(accounts.list_wrong, store))
     known = accounts.list_accounts(store)
-    yield from iter_quota_findings(installation, known, plans.list_plans(store))
-    yield from iter_key_findings(installation, store)
-    other = check_inbox_owner(installation, store, settings.inbox)
+    yield from store_checks.iter_quota_findings(installation, known, plans.list_plans(store))
+    yield from store_checks.iter_key_findings(installation, store)
+    other = import_checks.check_inbox_owner(installation, store, settings.inbox)
     if other is not None:
         yield other
     else:
         names = {account.name for account in known}
-        yield from iter_inbox_findings(installation, settings.inbox, names)
+        yield from import_checks.iter_inbox_findings(installation, settings.inbox, names)
     account_ids = {account.id for account in known}
-    yield from iter_unknown_account_findings(store, settings.home, settings.inbox, account_ids)
-    yield from iter_file_findings(installation, cache.get(import_history.count_files, store))
-    yield check_requests(oldest_request_age_s(store))
-    yield from iter_importer_findings(installation, store)
+    yield from import_checks.iter_unknown_account_findings(
+        store, settings.home, settings.inbox, account_ids
+    )
+    yield from import_checks.iter_file_findings(
+        installation, cache.get(import_history.count_files, store)
+    )
+    yield import_checks.check_requests(import_checks.oldest_request_age_s(store))
+    yield from import_checks.iter_importer_findings(installation, store)
     yield from iter_font_findings(cache.get(read_names, store), settings.home)
 
 

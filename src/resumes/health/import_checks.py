@@ -135,10 +135,8 @@ def _iter_entries(inbox: Path, max_names: int) -> Iterator[tuple[str, str, os.Di
             name = f"{below}{entry.name}"
             if not folder and is_outcome(name):
                 continue
-            is_looked_into = (
-                not is_hidden_or_temporary(entry.name) and find_extension(entry.name) is None
-            )
-            if is_looked_into and entry.is_dir(follow_symlinks=False):
+            is_file_name = find_extension(name) is not None or is_hidden_or_temporary(entry.name)
+            if not is_file_name and entry.is_dir(follow_symlinks=False):
                 waiting.append((folder or name, f"{name}/" if folder else "", entry.path))
             else:
                 yield folder, name, entry
@@ -200,20 +198,16 @@ def iter_unknown_account_findings(
         with suppress(OSError):
             if escaped(str(root)) in reported or watched_folder.find_other(root, owner) is not None:
                 continue
-            yield from _iter_unknown_accounts(store, root, account_ids)
-
-
-def _iter_unknown_accounts(store: Store, root: Path, account_ids: Set[str]) -> Iterator[Finding]:
-    waiting = {
-        (str(root / folder), account_id): files
-        for (folder, account_id), files in watched_folder.count_waiting(root).items()
-    }
-    unknown = {account_id for _, account_id in waiting} - account_ids
-    unknown -= find_deleted(store, unknown) if unknown else set()
-    text = watched_folder.describe_unknown(waiting, unknown)
-    if text is not None:
-        about = f"{watched_folder.UNKNOWN_ACCOUNTS} in {root}"
-        yield Finding("inbox", text, watched_folder.UNKNOWN_REMEDY, about=about)
+            waiting = {
+                (str(root / folder), account_id): files
+                for (folder, account_id), files in watched_folder.count_waiting(root).items()
+            }
+            unknown = {account_id for _, account_id in waiting} - account_ids
+            unknown -= find_deleted(store, unknown) if unknown else set()
+            text = watched_folder.describe_unknown(waiting, unknown)
+            if text is not None:
+                about = f"{watched_folder.UNKNOWN_ACCOUNTS} in {root}"
+                yield Finding("inbox", text, watched_folder.UNKNOWN_REMEDY, about=about)
 
 
 # Files, and requests for them.

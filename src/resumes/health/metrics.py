@@ -20,22 +20,32 @@ CACHE_TIMES = 50
 class QueryCache:
     """Keeps the answers of queries that take time in proportion to what a store holds.
 
-    Threads may share it; at worst two of them run the same query.
+    One is kept `times` as long as its query took, and at least `min_s`. Threads may share it; at
+    worst two of them run the same query.
     """
 
-    def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        monotonic: Callable[[], float] = time.monotonic,
+        *,
+        times: int = CACHE_TIMES,
+        min_s: float = 0.0,
+    ) -> None:
         self._monotonic = monotonic
+        self._times = times
+        self._min_s = min_s
         self._answers: dict[Callable[[Store], Any], tuple[Any, float]] = {}
         """By query: the answer, and until when it is kept."""
 
     def get(self, query: Callable[[Store], T], store: Store) -> T:
-        """Return the answer, not older than `CACHE_TIMES` says. Raises what the query raises."""
+        """Return the answer, or the last one if that is kept. Raises what the query raises."""
         begin_s = self._monotonic()
         answer, until_s = self._answers.get(query, (None, begin_s))
         if begin_s >= until_s:
             answer = query(store)
             end_s = self._monotonic()
-            self._answers[query] = (answer, end_s + CACHE_TIMES * (end_s - begin_s))
+            keep_s = max(self._min_s, self._times * (end_s - begin_s))
+            self._answers[query] = (answer, end_s + keep_s)
         found: T = answer
         return found
 

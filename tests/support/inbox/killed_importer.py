@@ -179,11 +179,11 @@ def poison_parser() -> None:
     analyzer.parse_imported = deadly
 
 
-def deadly(body: bytes, format: Format = DEFAULT_FORMAT) -> Resume:  # noqa: A002  (as in the analyzer)
+def deadly(body: bytes, accepted: Format = DEFAULT_FORMAT) -> Resume:
     """Parses, and does not survive poison."""
     if POISON in body:
         os.kill(os.getpid(), signal.SIGKILL)
-    return parse_safely(body, format)
+    return parse_safely(body, accepted)
 
 
 def main() -> None:

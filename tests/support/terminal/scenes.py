@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 
 import pytest
 
-from resumes.health import checks
+from resumes.health import checks, store_checks
 from resumes.health.findings import Finding
 from resumes.settings import Settings, Theme
 from resumes.store import api_keys, import_requests, importers, open_store, plans
@@ -99,7 +99,9 @@ def standing_still(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Store, Sta
     monkeypatch.setattr(shutil, "disk_usage", lambda _: Disk(100 << 30, 60 << 30, 40 << 30))
     size = Size(3 << 20, 40 << 10)
     monkeypatch.setattr(SqliteStore, "measure", lambda _: size)
-    monkeypatch.setattr(checks, "check_sqlite", lambda path: Finding("SQLite", "version 3.99.0"))
+    monkeypatch.setattr(
+        store_checks, "check_sqlite", lambda path: Finding("SQLite", "version 3.99.0")
+    )
     fonts = Finding("fonts", "fonts for the newest resumes are installed")
     monkeypatch.setattr(checks, "iter_font_findings", lambda names, home: [fonts])
     with open_store(url, clock=clock) as store:

@@ -7,6 +7,7 @@ names what is left out.
 """
 
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
@@ -24,7 +25,7 @@ from resumes.analyzer.jsonresume.mapping import (
     SUMMARY,
     SectionMapping,
 )
-from resumes.analyzer.jsonresume.parts import PropertyMapping
+from resumes.analyzer.jsonresume.parts import Fields, PropertyMapping
 from resumes.analyzer.schema import MAX_ITEMS
 from resumes.errors import Issue
 
@@ -39,8 +40,8 @@ _LAST_STEP: Final = re.compile(r"(?:\[[0-9]+\]|\.?[^.\[\]]+)\Z")
 def is_json_resume(document: Any) -> bool:
     """Return whether a JSON value is a JSON Resume and nothing else (docs/format.md, JSON Resume).
 
-    What has `header` or `sections` is an analyzer document, however broken. Otherwise an object
-    It has `basics`, or `$schema`, or entries of `work` or `education` among nothing unknown.
+    What has `header` or `sections` is an analyzer document, however broken. Any other object is one
+    if it has `basics`, or `$schema`, or entries of `work` or `education` among nothing unknown.
     """
     if type(document) is not dict or "header" in document or "sections" in document:
         return False
@@ -79,18 +80,30 @@ class Conversion:
         self._origins: dict[str, str] = {}
         """Paths in the JSON Resume by paths in the document."""
 
-        self._items: dict[str, list[dict[str, Any]]] = {}
+        self._items: dict[str, list[Fields]] = defaultdict(list)
         """By section type."""
 
         with opened(source, self.findings) as resume:
             resume.pass_over("$schema", "meta")
             with resume.inner("basics") as basics:
-                self._read_header(basics)
-                self._read_summary(basics)
+                header = self._read(HEADER, basics, place="header", origin="basics")
+                self.document["header"] = header
+                self._items[SUMMARY.section] += SUMMARIES.divide(SUMMARIES.read(basics))
+                self._origins[f"sections.{SUMMARY.section}"] = "basics.summary"
                 self._read_list(basics, [PROFILES])
+            if title := " - ".join(header[name] for name in ("name", "title") if name in header):
+                self.document["title"] = title[:MAX_TITLE_CHARS].rstrip()
             for key in dict.fromkeys(row.key for row in LISTS):
                 self._read_list(resume, [row for row in LISTS if row.key == key])
-        self._add_sections()
+        sections = self.document["sections"]
+        for row in SECTIONS:
+            if items := self._items[row.section]:
+                sections[row.section] = {
+                    "name": row.heading,
+                    "column": row.column,
+                    "order": len(sections),
+                    "items": items,
+                }
 
     def traced(self, issue: Issue) -> Issue:
         """Return the findings about the document, with the path in the JSON Resume that it comes from."""
@@ -100,19 +113,17 @@ class Conversion:
         origin = self._origins.get(path)
         return issue if origin is None else Issue(origin, f"{origin}: {issue.message}")
 
-    def _read_header(self, basics: EntryReader) -> None:
-        header = self.document["header"]
-        for part in HEADER:
-            header.update(part.read(basics))
-            self._note_origins("header", "basics", part, basics)
-        title = " - ".join(header[name] for name in ("name", "title") if name in header)
-        if title:
-            self.document["title"] = title[:MAX_TITLE_CHARS].rstrip()
-
-    def _read_summary(self, basics: EntryReader) -> None:
-        for item in SUMMARIES.divide(SUMMARIES.read(basics)):
-            place = self._add_item(SUMMARY, dict(item))
-            self._note_origins(place, "basics", SUMMARIES, basics)
+    def _read(
+        self, parts: Iterable[PropertyMapping], entry: EntryReader, *, place: str, origin: str
+    ) -> dict[str, Any]:
+        """Return what the parts read of the entry; note where in it each field comes from."""
+        item: dict[str, Any] = {}
+        for part in parts:
+            item.update(part.read(entry))
+            if name := entry.find_name(*part.names):
+                source = origin if entry.is_mere_text else f"{origin}.{name}"
+                self._origins |= {f"{place}.{field}": source for field in part.fields}
+        return item
 
     def _read_list(self, parent: EntryReader, rows: Sequence[SectionMapping]) -> None:
         """Make the entries of a list items, each of the first row that takes it."""
@@ -122,11 +133,10 @@ class Conversion:
             self._origins[f"sections.{row.section}"] = origin
         for position, entry in parent.iter_objects(key, rows[0].sole_field):
             row = self._row_for(entry, rows)
-            item = {name: value for part in row.parts for name, value in part.read(entry).items()}
-            if item:
-                place = self._add_item(row, item)
-                for part in row.parts:
-                    self._note_origins(place, f"{origin}[{position}]", part, entry)
+            items = self._items[row.section]
+            place = f"sections.{row.section}.items[{len(items)}]"
+            if item := self._read(row.parts, entry, place=place, origin=f"{origin}[{position}]"):
+                items.append(item)
 
     def _row_for(self, entry: EntryReader, rows: Sequence[SectionMapping]) -> SectionMapping:
         """Return the first row that takes the entry, or a spare one when that is full."""
@@ -135,40 +145,11 @@ class Conversion:
             for row in rows
             if row.needs is None or (find_text(entry.get(row.needs)) or "").strip()
         )
-        if self._is_full(row):
+        if len(self._items[row.section]) >= MAX_ITEMS:
             for spare in _spare_rows(row.key):
-                if entry.has_only(spare.names) and not self._is_full(spare):
+                if entry.has_only(spare.names) and len(self._items[spare.section]) < MAX_ITEMS:
                     return spare
         return row
-
-    def _is_full(self, row: SectionMapping) -> bool:
-        return len(self._items.get(row.section, ())) >= MAX_ITEMS
-
-    def _add_item(self, row: SectionMapping, item: dict[str, Any]) -> str:
-        """Add the item; return its path in the document."""
-        items = self._items.setdefault(row.section, [])
-        items.append(item)
-        return f"sections.{row.section}.items[{len(items) - 1}]"
-
-    def _note_origins(
-        self, place: str, origin: str, part: PropertyMapping, entry: EntryReader
-    ) -> None:
-        if name := entry.find_name(*part.names):
-            for written in part.fields:
-                self._origins[f"{place}.{written}"] = (
-                    origin if entry.is_mere_text else f"{origin}.{name}"
-                )
-
-    def _add_sections(self) -> None:
-        sections = self.document["sections"]
-        for row in SECTIONS:
-            if row.section in self._items:
-                sections[row.section] = {
-                    "name": row.heading,
-                    "column": row.column,
-                    "order": len(sections),
-                    "items": self._items[row.section],
-                }
 
 
 def _spare_rows(key: str) -> list[SectionMapping]:

@@ -83,23 +83,10 @@ class EntryReader:
 
     def texts(self, name: str) -> list[str]:
         """Return the texts in the field: of a list, or a single one. A listed object counts by its name."""
+        if (single := find_text(self.get(name))) is not None:
+            return [single] if self._ask(name) else []
         found: list[str] = []
-        for _ in self._ask(name):
-            value = self._values[name]
-            if type(value) is list:
-                self._findings.scope.append(name)
-                found.extend(self._iter_texts(value))
-                self._findings.scope.pop()
-            elif (text := find_text(value)) is not None:
-                found.append(text)
-            else:
-                self._findings.warn(name, NO_LIST)
-        return found
-
-    def _iter_texts(self, listed: list[Any]) -> Iterator[str]:
-        for position, value in enumerate(listed):
-            if is_blank(value):
-                continue
+        for position, value in self._iter_listed(name):
             text = find_text(value)
             if type(value) is dict:
                 with opened(value, self._findings, position) as entry:
@@ -107,33 +94,34 @@ class EntryReader:
             elif text is None:
                 self._findings.warn(position, NO_TEXT)
             if text is not None:
-                yield text
+                found.append(text)
+        return found
+
+    def _iter_listed(self, name: str) -> Iterator[tuple[int, Any]]:
+        """Yield the values listed in the field, each with its position. To be read to its end."""
+        listed = self.get(name)
+        if not self._ask(name):
+            return
+        if type(listed) is not list:
+            self._findings.warn(name, NO_LIST)
+            return
+        self._findings.scope.append(name)
+        yield from ((at, value) for at, value in enumerate(listed) if not is_blank(value))
+        self._findings.scope.pop()
 
     def iter_objects(self, name: str, sole_field: str) -> Iterator[tuple[int, "EntryReader"]]:
         """Yield the objects listed in the field, each with its position; report what is not an object.
 
         A text counts as an object with nothing but `sole_field`. To be read to its end.
         """
-        for _ in self._ask(name):
-            listed = self._values[name]
-            if type(listed) is not list:
-                self._findings.warn(name, NO_LIST)
-                continue
-            self._findings.scope.append(name)
-            for position, value in enumerate(listed):
-                if is_blank(value):
-                    continue
-                if type(value) is dict:
-                    with opened(value, self._findings, position) as entry:
-                        yield position, entry
-                elif (text := find_text(value)) is not None:
-                    yield (
-                        position,
-                        EntryReader({sole_field: text}, self._findings, is_mere_text=True),
-                    )
-                else:
-                    self._findings.warn(position, NO_OBJECT)
-            self._findings.scope.pop()
+        for position, value in self._iter_listed(name):
+            if type(value) is dict:
+                with opened(value, self._findings, position) as entry:
+                    yield position, entry
+            elif (text := find_text(value)) is not None:
+                yield position, EntryReader({sole_field: text}, self._findings, is_mere_text=True)
+            else:
+                self._findings.warn(position, NO_OBJECT)
 
     @contextmanager
     def inner(self, name: str) -> Iterator["EntryReader"]:

@@ -5,7 +5,6 @@ find the table, and what does not come back, on a page (docs/format.md, JSON Res
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from resumes.analyzer.jsonresume.parts import (
@@ -30,46 +29,33 @@ from resumes.analyzer.jsonresume.parts import (
 from resumes.analyzer.schema import SECTION_TYPES
 
 
-@dataclass(frozen=True, slots=True)
 class SectionMapping:
-    """A list of a JSON Resume and the section that its entries are items of."""
+    """A list of a JSON Resume and the section that its entries are items of.
 
-    key: str
-    """The list's name, at the top of a JSON Resume or in its `basics`."""
+    `key` is the list's name, at the top of a JSON Resume or in its `basics`; `section` the section's
+    type, `heading` its name. An entry that is a mere text means `sole_field`. With `needs` only entries
+    with a text in this field are meant, and in return only a section with this heading.
+    """
 
-    section: str
-    """The section type."""
-
-    column: int
-
-    parts: Sequence[PropertyMapping]
-
-    sole_field: str
-    """What an entry that is a mere text means."""
-
-    heading: str
-    """The section's name."""
-
-    needs: str | None = None
-    """Only entries with a text in this field, and in return only a section with this heading."""
-
-    @property
-    def names(self) -> frozenset[str]:
+    def __init__(
+        self,
+        key: str,
+        section: str,
+        column: int,
+        *parts: PropertyMapping,
+        sole_field: str = "name",
+        heading: str | None = None,
+        needs: str | None = None,
+    ) -> None:
+        self.key = key
+        self.section = section
+        self.column = column
+        self.parts = parts
+        self.sole_field = sole_field
+        self.heading = heading or SECTION_TYPES[section].heading
+        self.needs = needs
+        self.names = frozenset(name for part in parts for name in part.names)
         """The fields of an entry that have a place here."""
-        return frozenset(name for part in self.parts for name in part.names)
-
-
-def _row(
-    key: str,
-    section: str,
-    column: int,
-    *parts: PropertyMapping,
-    sole_field: str = "name",
-    heading: str | None = None,
-    needs: str | None = None,
-) -> SectionMapping:
-    heading = heading or SECTION_TYPES[section].heading
-    return SectionMapping(key, section, column, parts, sole_field, heading, needs)
 
 
 HEADER: Final[Sequence[PropertyMapping]] = (
@@ -83,10 +69,10 @@ HEADER: Final[Sequence[PropertyMapping]] = (
 """The fields of `basics` that are fields of the header."""
 
 SUMMARIES: Final = Paragraphs("text", "summary")
-SUMMARY: Final = _row("summary", "summaries", 0, SUMMARIES, sole_field="summary")
+SUMMARY: Final = SectionMapping("summary", "summaries", 0, SUMMARIES, sole_field="summary")
 """The text in `basics`, which is a section of one item, or of several if it is long."""
 
-PROFILES: Final = _row("profiles", "findMeOnline", 1, Network(), Link(), sole_field="url")
+PROFILES: Final = SectionMapping("profiles", "findMeOnline", 1, Network(), Link(), sole_field="url")
 """The list in `basics`."""
 
 _WORKPLACE: Final = PlainText("workplace", "name", "company")
@@ -115,8 +101,8 @@ _SKILL: Final = (
 _TESTIMONIALS: Final = "References"
 
 LISTS: Final = (
-    _row("work", "experiences", 0, *_WORK),
-    _row(
+    SectionMapping("work", "experiences", 0, *_WORK),
+    SectionMapping(
         "education",
         "educations",
         0,
@@ -127,7 +113,7 @@ LISTS: Final = (
         Texts("bullets", "courses"),
         sole_field="institution",
     ),
-    _row(
+    SectionMapping(
         "projects",
         "projects",
         0,
@@ -137,7 +123,7 @@ LISTS: Final = (
         PlainText("description", "description", "summary"),
         Texts("bullets", "highlights"),
     ),
-    _row(
+    SectionMapping(
         "volunteer",
         "volunteering",
         0,
@@ -148,12 +134,12 @@ LISTS: Final = (
         Texts("bullets", "highlights"),
         sole_field="organization",
     ),
-    _row("publications", "publications", 0, *_PUBLICATION),
-    _row("skills", "skills", 1, *_SKILL),
-    _row(
+    SectionMapping("publications", "publications", 0, *_PUBLICATION),
+    SectionMapping("skills", "skills", 1, *_SKILL),
+    SectionMapping(
         "languages", "languages", 1, PlainText("name", "language"), Fluency(), sole_field="language"
     ),
-    _row(
+    SectionMapping(
         "awards",
         "awards",
         1,
@@ -161,14 +147,14 @@ LISTS: Final = (
         Joined("description", ("awarder", "date", "summary"), " - ", award_parts),
         sole_field="title",
     ),
-    _row(
+    SectionMapping(
         "certificates",
         "certificates",
         1,
         PlainText("title", "name"),
         Joined("issuer", ("issuer", "date"), ", ", issuer_and_date),
     ),
-    _row(
+    SectionMapping(
         "interests",
         "interests",
         1,
@@ -176,7 +162,7 @@ LISTS: Final = (
         Keywords("description", "keywords"),
     ),
     # A reference of JSON Resume is what somebody says; the section of that name holds contacts.
-    _row(
+    SectionMapping(
         "references",
         "quotes",
         1,
@@ -186,14 +172,16 @@ LISTS: Final = (
         heading=_TESTIMONIALS,
         needs="reference",
     ),
-    _row("references", "references", 1, PlainText("name", "name")),
+    SectionMapping("references", "references", 1, PlainText("name", "name")),
 )
 """The lists at the top, in the order of the sections made of them."""
 
 ALIKE: Final = (
-    _row("work", "additionalExperiences", 0, _WORKPLACE, _POSITION, DateSpan()),
-    _row("publications", "additionalPublications", 0, PlainText("title", "name"), Release()),
-    _row(
+    SectionMapping("work", "additionalExperiences", 0, _WORKPLACE, _POSITION, DateSpan()),
+    SectionMapping(
+        "publications", "additionalPublications", 0, PlainText("title", "name"), Release()
+    ),
+    SectionMapping(
         "skills", "additionalTechnologies", 1, PlainText("title", "name"), Texts("tags", "keywords")
     ),
 )
@@ -201,7 +189,7 @@ ALIKE: Final = (
 
 SPARE: Final = (
     *ALIKE,
-    _row("references", "quotes", 1, PlainText("author", "name"), heading=_TESTIMONIALS),
+    SectionMapping("references", "quotes", 1, PlainText("author", "name"), heading=_TESTIMONIALS),
 )
 """What entries are read as that have a place there and none any more in a section that is full."""
 

@@ -9,7 +9,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from resumes.analyzer.fields import MAX_LIST_ENTRIES, MAX_TEXT_CHARS
 from resumes.analyzer.findings import printable
@@ -30,28 +30,21 @@ WRITTEN_DATE: Final = re.compile(r"[12][0-9]{3}(?:-[01][0-9](?:-[0-3][0-9])?)?",
 """A date as JSON Resume writes it, and text that is nothing else."""
 
 
-class Moment(NamedTuple):
-    """A month of a year; `month` counts from 0, None when only the year is known."""
+def find_month(text: str) -> tuple[int, int | None] | None:
+    """Return the year that a text names and the month, if it names one; None when it cannot be read.
 
-    year: int
-    month: int | None
-
-
-def find_moment(text: str) -> Moment | None:
-    """Return the month that a text names; None when it cannot be read.
-
-    Read are `2020`, `2020-01`, `2020-01-31`, the same with `/` or `.`, a time of day after it,
+    Months count from 0. Read are `2020`, `2020-01`, `2020-01-31`, the same with `/` or `.`, a time of day after it,
     `01/2020` and `January 2020`.
     """
     text = text.strip()
     if dated := _YEAR_FIRST.fullmatch(text):
-        return Moment(int(dated[1]), int(dated[2]) - 1 if dated[2] else None)
+        return int(dated[1]), int(dated[2]) - 1 if dated[2] else None
     if dated := _MONTH_FIRST.fullmatch(text):
-        return Moment(int(dated[2]), int(dated[1]) - 1)
+        return int(dated[2]), int(dated[1]) - 1
     if dated := _MONTH_NAMED.fullmatch(text):
         month = _MONTHS_BY_BEGINNING.get(dated[1][:3].lower())
         if month is not None and MONTHS[month].lower().startswith(dated[1].lower()):
-            return Moment(int(dated[2]), month)
+            return int(dated[2]), month
     return None
 
 
@@ -349,15 +342,14 @@ class DateSpan(PropertyMapping):
     names = ("startDate", "endDate")
 
     def read(self, entry: EntryReader, /) -> Fields:
-        start = _read_moment(entry, "startDate")
-        span = _end_of_span("from", start)
+        span = _read_date(entry, "startDate", "from")
         end = entry.get("endDate")
         is_ongoing = type(end) is str and end.strip().lower() in _ONGOING
-        if is_ongoing or (start and not entry.has("endDate")):
+        if is_ongoing or (span and not entry.has("endDate")):
             entry.pass_over("endDate")
             span["isOngoing"] = True
         else:
-            span |= _end_of_span("to", _read_moment(entry, "endDate"))
+            span |= _read_date(entry, "endDate", "to")
         return present("dateRange", span)
 
     def write(self, item: Fields, /) -> Fields:
@@ -373,28 +365,27 @@ class Release(PropertyMapping):
     names = ("releaseDate",)
 
     def read(self, entry: EntryReader, /) -> Fields:
-        return present("dateRange", _end_of_span("from", _read_moment(entry, "releaseDate")))
+        return present("dateRange", _read_date(entry, "releaseDate", "from"))
 
     def write(self, item: Fields, /) -> Fields:
         start, end = _written_span(item)
         return present("releaseDate", start or end)
 
 
-def _read_moment(entry: EntryReader, name: str) -> Moment | None:
-    """Return the month in the field; report what cannot be read as one."""
+def _read_date(entry: EntryReader, name: str, end: str) -> dict[str, Any]:
+    """Return the fields of a `dateRange` that say when it begins ("from") or ends ("to").
+
+    What cannot be read as a date is reported.
+    """
     text = entry.find_text(name)
-    moment = None if text is None else find_moment(text)
-    if text is not None and moment is None:
-        entry.tell(name, f'"{printable(text)}" cannot be read as a date: left out')
-    return moment
-
-
-def _end_of_span(end: str, moment: Moment | None) -> dict[str, Any]:
-    """Return the fields of a `dateRange` that say when it begins ("from") or ends ("to")."""
-    if moment is None:
+    if text is None:
         return {}
-    month = {} if moment.month is None else {f"{end}Month": moment.month}
-    return {f"{end}Year": moment.year, **month}
+    found = find_month(text)
+    if found is None:
+        entry.tell(name, f'"{printable(text)}" cannot be read as a date: left out')
+        return {}
+    year, month = found
+    return {f"{end}Year": year, **({} if month is None else {f"{end}Month": month})}
 
 
 def _written_span(item: Fields) -> tuple[str | None, str | None]:

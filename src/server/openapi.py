@@ -1,0 +1,173 @@
+"""The API described as OpenAPI 3.1.
+
+`interface.json` is the description; what a resume holds is filled in from the analyzer's table of
+fields. `x == create accepts x` for every JSON value x that can be kept at all; what a schema cannot
+see (how the JSON is written, its depth and its size) is in the description. What is kept with a
+warning is accepted, and its usual range is in the description, too.
+
+`python -m server.openapi FILE` writes the document of a service with default settings.
+"""
+
+import functools
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import orjson
+
+from resumes.analyzer import DEFAULT_FORMAT, Format
+from resumes.analyzer.fields import (
+    MAX_LIST_ENTRIES,
+    MAX_TEXT_CHARS,
+    Choice,
+    Colour,
+    ColumnNumber,
+    Flag,
+    Group,
+    Kind,
+    KnownText,
+    Listing,
+    Number,
+    Text,
+)
+from resumes.analyzer.schema import (
+    COLUMNS,
+    DATE_RANGE,
+    HEADER,
+    LAYOUTS,
+    MAX_ITEMS,
+    SECTION_FIELDS,
+    SECTION_FIELDS_NOT_NULL,
+    SECTION_TYPES,
+    STYLE,
+    TITLE,
+)
+from resumes.analyzer.strict_json import MAX_DEPTH, MAX_FIELDS, MAX_VALUES, MIN_INTEGER
+
+Schema = dict[str, Any]
+
+INTERFACE: Final = Path(__file__).with_name("interface.json")
+COLOUR: Final = "^#([0-9A-Fa-f]{3}|[0-9A-Fa-f]{4}|[0-9A-Fa-f]{6}|[0-9A-Fa-f]{8})$"
+MAX_NAMES_IN_WORDS: Final = 30
+
+
+@functools.cache
+def document_bytes(accepted: Format = DEFAULT_FORMAT) -> bytes:
+    """Return the document as it is served: JSON that people can read."""
+    return orjson.dumps(build_document(accepted), option=orjson.OPT_INDENT_2) + b"\n"
+
+
+def build_document(accepted: Format = DEFAULT_FORMAT) -> dict[str, Any]:
+    """Return the OpenAPI document of a service that accepts this format."""
+    document: dict[str, Any] = orjson.loads(INTERFACE.read_bytes())
+    create = document["paths"]["/api/v1/resumes"]["post"]
+    example = create["requestBody"]["content"]["application/json"]["example"]
+    schemas = document["components"]["schemas"]
+    for name, group in (("Header", HEADER), ("Style", STYLE), ("DateRange", DATE_RANGE)):
+        schemas[name] |= fields_schema(group.fields)
+    references = {}
+    for name, section_type in SECTION_TYPES.items():
+        component = f"{name[0].upper()}{name[1:]}Section"
+        references[name] = _reference(component)
+        schemas[component] = _section(
+            f'Shown under "{section_type.heading}" unless it has a name.',
+            section_type.own_fields,
+            fields_schema(section_type.fields),
+        )
+    for name in sorted(accepted.extra_section_types):
+        about = "An additional type that this installation accepts; its items are stored unchanged."
+        references[name] = _section(about, SECTION_FIELDS, {})
+    resume = schemas["Resume"]
+    resume["description"] = resume["description"].format(
+        max_bytes=accepted.max_bytes,
+        max_depth=MAX_DEPTH,
+        max_values=MAX_VALUES,
+        max_fields=MAX_FIELDS,
+    )
+    resume["properties"]["title"] = or_null(value_schema(TITLE))
+    resume["properties"]["sections"]["properties"] = references
+    resume["examples"] = schemas["ShownResume"]["examples"] = [example]
+    return document
+
+
+def _section(about: str, fields: Mapping[str, Kind], item: Schema) -> Schema:
+    schema = fields_schema(fields)
+    for name in SECTION_FIELDS_NOT_NULL:
+        schema["properties"][name] = value_schema(fields[name])
+    schema["properties"]["items"] = {
+        "type": ["array", "null"],
+        "maxItems": MAX_ITEMS,
+        "items": item,
+    }
+    return {"description": about, **schema, "required": ["column"]}
+
+
+def _reference(component: str) -> Schema:
+    return {"$ref": f"#/components/schemas/{component}"}
+
+
+def fields_schema(fields: Mapping[str, Kind]) -> Schema:
+    """Return an object with these fields, each of which may be absent or null. It may have others."""
+    return {
+        "type": "object",
+        "properties": {name: or_null(value_schema(kind)) for name, kind in fields.items()},
+    }
+
+
+def or_null(schema: Schema) -> Schema:
+    """Return the schema with null added."""
+    if not schema:
+        return {}
+    if "$ref" in schema:
+        return {"anyOf": [schema, {"type": "null"}]}
+    widened = schema | {"type": [schema["type"], "null"]}
+    if "enum" in schema:
+        widened["enum"] = [*schema["enum"], None]
+    return widened
+
+
+def value_schema(kind: Kind) -> Schema:
+    """Return what a field of this kind may hold, null aside."""
+    text = {"type": "string", "maxLength": MAX_TEXT_CHARS}
+    match kind:
+        case ColumnNumber():
+            columns = ", ".join(f"{number} is the {name}" for number, name in COLUMNS.items())
+            about = f"The column: {columns}, which needs `style.layout` `multicolumn`."
+            return {"type": "number", "enum": list(COLUMNS), "description": about}
+        case Number(lowest=lowest) if lowest == MIN_INTEGER:
+            return {"type": "number"}
+        case Number():
+            usual = f"{kind.lowest} to {kind.highest}{f': {kind.hint}' if kind.hint else ''}"
+            about = f"Usually {usual}. Others are stored, with a warning."
+            return {"type": "number", "description": about, "examples": [kind.lowest]}
+        case KnownText():
+            about = f"A known {kind.known_as}; others are stored, with a warning."
+            if len(kind.known) <= MAX_NAMES_IN_WORDS:
+                about += f" Known: {', '.join(sorted(kind.known))}."
+            return {**text, "description": about, "examples": [min(kind.known)]}
+        case Text():
+            return text
+        case Choice():
+            layouts = ", ".join(f"`{value}` is {name}" for value, name in LAYOUTS.items())
+            about = f"The template: {layouts}."
+            return {"type": "string", "enum": list(kind.choices), "description": about}
+        case Colour():
+            return {"type": "string", "pattern": COLOUR, "examples": ["#1A2B3C"]}
+        case Flag():
+            return {"type": "boolean"}
+        case Listing():
+            entries = or_null(value_schema(kind.entry))
+            schema = {"type": "array", "maxItems": MAX_LIST_ENTRIES, "items": entries}
+            if kind.usual_entries < MAX_LIST_ENTRIES:
+                about = f"Usually up to {kind.usual_entries}; more are stored, with a warning."
+                schema["description"] = about
+            return schema
+        case Group():
+            return _reference("DateRange") if kind is DATE_RANGE else fields_schema(kind.fields)
+        case _:
+            return {}  # any value, kept as it is
+
+
+if __name__ == "__main__":
+    Path(sys.argv[1]).write_bytes(document_bytes())
