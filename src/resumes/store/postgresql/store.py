@@ -15,15 +15,15 @@ from resumes.store.addresses import PostgresAddress, parse_address
 from resumes.store.postgresql.connection import (
     DRIVER_ERRORS,
     ErrorClass,
+    Session,
     classify_error,
     connect,
     explain,
-    is_usable,
     postgres_engine,
 )
 from resumes.store.postgresql.loop_reader import LoopReader
-from resumes.store.postgresql.writer import AccountQueues
-from resumes.store.statements import Prepared, driver
+from resumes.store.postgresql.writer import PostgresWriter
+from resumes.store.statements import Prepared
 from resumes.store.store import PerLoop, Row, Size, Store
 from resumes.store.write_queue import not_text
 
@@ -72,11 +72,11 @@ class PostgresStore(Store):
         self, address: PostgresAddress, *, clock: Clock, read_timeout_s: float = READ_TIMEOUT_S
     ) -> None:
         writing = postgres_engine(address, timeout_s=WRITE_TIMEOUT_S, begin=BEGIN)
-        queue = AccountQueues(writing, address.label)
-        super().__init__(queue, url=address.url, label=address.label, clock=clock)
+        writer = PostgresWriter(writing, address.label)
+        super().__init__(writer, url=address.url, label=address.label, clock=clock)
         self._readers = threading.local()
         # Weak, so that the connection of a thread that ends is closed.
-        self._connections: weakref.WeakSet[Connection] = weakref.WeakSet()
+        self._sessions: weakref.WeakSet[Session] = weakref.WeakSet()
         self._read_engine = postgres_engine(address, timeout_s=read_timeout_s)
         connect_reader = partial(connect, address, timeout_s=read_timeout_s)
         self._loop_readers = PerLoop(
@@ -85,17 +85,15 @@ class PostgresStore(Store):
 
     @contextlib.contextmanager
     def read(self) -> Iterator[Connection]:
+        session: Session | None = getattr(self._readers, "session", None)
+        if session is None:
+            session = self._readers.session = Session(self._read_engine)
+            self._sessions.add(session)
         try:
-            connection = self._reader()
+            yield session.get()
         except DRIVER_ERRORS as error:
-            raise explain(error, self.label) from error
-        try:
-            yield connection
-        except DRIVER_ERRORS as error:
-            # Whatever error the server gave.
-            is_lost = connection.invalidated or driver(connection).closed
-            if is_lost or classify_error(error) is ErrorClass.UNAVAILABLE:
-                self._drop_reader()
+            if classify_error(error) is ErrorClass.UNAVAILABLE:
+                session.discard()
             raise explain(error, self.label) from error
         except UnicodeEncodeError as error:
             raise not_text(error) from error
@@ -103,26 +101,6 @@ class PostgresStore(Store):
     async def fetch_async(self, statement: Prepared, /, **values: Any) -> Sequence[Row]:
         reader = self._loop_readers.get()
         return await reader.fetch(*statement.bound(self._read_engine.dialect, values))
-
-    def _reader(self) -> Connection:
-        """Return this thread's reading connection, opened when first asked for or when it has ended."""
-        connection: Connection | None = getattr(self._readers, "connection", None)
-        if connection is not None and not is_usable(driver(connection)):
-            self._drop_reader()
-            connection = None
-        if connection is None:
-            connection = self._read_engine.connect()
-            self._readers.connection = connection
-            self._connections.add(connection)
-        return connection
-
-    def _drop_reader(self) -> None:
-        connection: Connection = self._readers.connection
-        self._readers.connection = None
-        self._connections.discard(connection)
-        with contextlib.suppress(*DRIVER_ERRORS):
-            connection.invalidate()
-            connection.close()
 
     def measure(self) -> Size:
         # The whole database; its log is the server's own.
@@ -132,9 +110,8 @@ class PostgresStore(Store):
 
     def _disconnect(self) -> None:
         self._loop_readers.discard_all()
-        for connection in [*self._connections]:
-            with contextlib.suppress(*DRIVER_ERRORS):
-                connection.close()
+        for session in [*self._sessions]:
+            session.discard()
 
 
 @contextlib.contextmanager

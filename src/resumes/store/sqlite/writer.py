@@ -21,7 +21,6 @@ import logging
 import os
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any, Final, NamedTuple
 
@@ -34,8 +33,6 @@ from resumes.store.locks import FileLock, retry
 from resumes.store.sqlite.driver import dbapi
 from resumes.store.statements import driver
 from resumes.store.write_queue import (
-    BATCH_LIMIT,
-    BUSY,
     LoopWriter,
     Write,
     WriteQueue,
@@ -129,7 +126,6 @@ class SqliteWriter(WriteQueue):
         self._check = check
         self._maintain = maintain
         self._log = LogOnce("Writes to the store succeed again")
-        self._waiting: deque[Write] = deque()
         self._turn = threading.Lock()
         """Whoever holds it has the connection. Release it with `_changed` held, or a waiter may miss
         the wake-up. What follows changes with `_changed` held."""
@@ -142,25 +138,10 @@ class SqliteWriter(WriteQueue):
         for thread in self._threads:
             thread.start()
 
-    @property
-    def waiting(self) -> int:
-        return len(self._waiting)
-
-    def _add(self, write: Write) -> None:
-        self._waiting.append(write)
-
     def wake(self) -> None:
         with self._changed:
             self._is_woken = True
             self._changed.notify_all()
-
-    def withdraw(self, write: Write) -> bool:
-        with self._changed:
-            try:
-                self._waiting.remove(write)
-            except ValueError:
-                return False
-            return True
 
     @contextlib.contextmanager
     def paused(self) -> Iterator[None]:
@@ -204,7 +185,7 @@ class SqliteWriter(WriteQueue):
         applied: _Applied | None = None
         is_begun = False
         try:
-            batch = self._take()
+            batch = self._take_batch()
             if batch:
                 began_s = time.monotonic()
                 # If that fails, it is rolled back; the thread does it again and says why.
@@ -266,7 +247,7 @@ class SqliteWriter(WriteQueue):
         if begun is None and not self._acquire_file_lock():
             return
         try:
-            batch, applied, began_s = begun or _Begun(self._take(), None, time.monotonic())
+            batch, applied, began_s = begun or _Begun(self._take_batch(), None, time.monotonic())
             if batch:
                 try:
                     self._commit(batch, applied)
@@ -280,26 +261,18 @@ class SqliteWriter(WriteQueue):
     def _acquire_file_lock(self) -> bool:
         """Return True once the file lock is acquired, False when nothing waits any more."""
         while not self._file_lock.acquire(timeout_s=FILE_LOCK_TIMEOUT_S):
-            self._expire()
-            if not self._waiting:
-                return False
+            with self._changed:
+                self._expire()
+                if not self._waiting:
+                    return False
         return True
 
-    def _expire(self) -> None:
-        now = time.monotonic()
+    def _take_batch(self) -> list[Write]:
         with self._changed:
-            overdue = [write for write in self._waiting if write.deadline <= now]
-            for write in overdue:
-                self._waiting.remove(write)
-        _settle_all(overdue, StoreUnavailable(BUSY))
-        deliver(overdue)
-
-    def _take(self) -> list[Write]:
-        self._expire()
-        with self._changed:
-            count = min(len(self._waiting), BATCH_LIMIT)
-            self._is_woken |= len(self._waiting) > count
-            return [self._waiting.popleft() for _ in range(count)]
+            self._expire()
+            batch = self._take(self._waiting)
+            self._is_woken |= bool(self._waiting)
+            return batch
 
     # One batch
 
