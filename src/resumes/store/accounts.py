@@ -5,6 +5,7 @@ each write to an account takes it first (`lock_account`).
 """
 
 import re
+from collections import Counter
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any, Final
@@ -26,7 +27,7 @@ from sqlalchemy import (
 from resumes.clock import timestamp
 from resumes.errors import Conflict, InvalidArgument, NotFound
 from resumes.store import identifiers, search_index
-from resumes.store.import_history import count_not_done
+from resumes.store.import_history import count_files
 from resumes.store.import_ledger import FileOutcome
 from resumes.store.schema import (
     ACCOUNT_TABLES,
@@ -39,7 +40,7 @@ from resumes.store.schema import (
     plans,
     resumes,
 )
-from resumes.store.statements import Prepared
+from resumes.store.statements import Prepared, of_key
 from resumes.store.store import Store, change_count, lock_account
 
 NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")
@@ -124,16 +125,14 @@ def check_name(name: str, kind: str = "account") -> str:
 
 def list_accounts(store: Store, *, closed_too: bool = False) -> list[AccountInfo]:
     """Return all accounts by name; closed ones only if asked for."""
-    with store.read() as connection:
-        rows = connection.execute(_selected(closed_too).order_by(accounts.c.name)).all()
+    rows = store.fetch(_selected(closed_too).order_by(accounts.c.name))
     return [AccountInfo(*row) for row in rows]
 
 
 def find_account(store: Store, name: str, *, closed_too: bool = False) -> AccountInfo | None:
     """Return the account of this name, if any; a closed one only if asked for."""
-    with store.read() as connection:
-        row = connection.execute(_selected(closed_too).where(accounts.c.name == name)).first()
-    return None if row is None else AccountInfo(*row)
+    rows = store.fetch(_selected(closed_too).where(accounts.c.name == name))
+    return AccountInfo(*rows[0]) if rows else None
 
 
 def get_account(store: Store, name: str, *, closed_too: bool = False) -> AccountInfo:
@@ -153,10 +152,8 @@ def unknown_account(name: str) -> NotFound:
     return NotFound(f'Account not found: "{name}". `resumes accounts list` shows all')
 
 
-_OPEN = Prepared(select(accounts.c.id).where(accounts.c.id == bindparam("account_id"), IS_OPEN))
-_DELETED = Prepared(
-    select(deleted_accounts.c.id).where(deleted_accounts.c.id == bindparam("account_id"))
-)
+_OPEN = Prepared(select(accounts.c.id).where(of_key(accounts), IS_OPEN))
+_DELETED = Prepared(select(deleted_accounts.c.id).where(of_key(deleted_accounts)))
 
 
 def find_open(store: Store, account_ids: Collection[str]) -> set[str]:
@@ -175,7 +172,7 @@ def find_deleted(store: Store, account_ids: Collection[str]) -> set[str]:
 
 def _find_each(store: Store, one: Prepared, account_ids: Collection[str]) -> set[str]:
     with store.read() as connection:
-        found = one.run_each(connection, ({"account_id": each} for each in account_ids))
+        found = one.run_each(connection, ({"id": each} for each in account_ids))
         return {row[0] for rows in found for row in rows.fetchall()}
 
 
@@ -380,9 +377,7 @@ WRONG_COUNTERS: Final = (
 
 def list_wrong(store: Store) -> list[ResumeCounter]:
     """Return the counters that are wrong, by the name of the account; none: each quota is exact."""
-    with store.read() as connection:
-        rows = connection.execute(WRONG_COUNTERS).all()
-    return [ResumeCounter(row.account, row.resume_count, row.rows) for row in rows]
+    return [ResumeCounter(*row[:3]) for row in store.fetch(WRONG_COUNTERS)]
 
 
 # Keys and files
@@ -409,10 +404,11 @@ def get_summary(store: Store, account_id: str) -> AccountSummary:
         func.count().filter(_is_active(store)),
         func.max(api_keys.c.last_used_at),
     ).where(api_keys.c.account_id == account_id)
-    with store.read() as connection:
-        keys, active_keys, last_used_at = connection.execute(of_keys).one()
-        files = count_not_done(connection, account_id)
-    held, failed = files.get(FileOutcome.HELD, 0), files.get(FileOutcome.FAILED, 0)
+    ((keys, active_keys, last_used_at),) = store.fetch(of_keys)
+    files: Counter[FileOutcome] = Counter()
+    for count in count_files(store, account_id=account_id, not_done_only=True):
+        files[count.outcome] += count.files
+    held, failed = files[FileOutcome.HELD], files[FileOutcome.FAILED]
     return AccountSummary(keys, active_keys, last_used_at, held, failed)
 
 
@@ -423,8 +419,7 @@ def count_active_keys(store: Store) -> dict[str, int]:
         .where(_is_active(store))
         .group_by(api_keys.c.account_id)
     )
-    with store.read() as connection:
-        return {account_id: count for account_id, count in connection.execute(statement)}  # noqa: C416 - rows are no tuples to mypy
+    return dict(store.fetch(statement))
 
 
 def _is_active(store: Store) -> ColumnElement[bool]:

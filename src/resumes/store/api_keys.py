@@ -21,7 +21,6 @@ from sqlalchemy import (
     ColumnElement,
     Connection,
     Select,
-    bindparam,
     case,
     delete,
     insert,
@@ -34,7 +33,7 @@ from resumes.errors import Conflict, InvalidArgument, InvalidKey, NotFound
 from resumes.store import identifiers
 from resumes.store.accounts import get_account, lock_open_account
 from resumes.store.schema import accounts, api_keys, key_directory, plans
-from resumes.store.statements import Prepared
+from resumes.store.statements import Prepared, of_key
 from resumes.store.store import Row, Store
 from resumes.text import is_harmless
 
@@ -150,7 +149,7 @@ HOLDER = Prepared(
     .join(accounts, accounts.c.id == api_keys.c.account_id)
     .join(plans, plans.c.name == accounts.c.plan)
     .where(
-        key_directory.c.key_hash == bindparam("key_hash"),
+        of_key(key_directory),
         api_keys.c.revoked_at.is_(None),
         accounts.c.closed_at.is_(None),
     )
@@ -172,9 +171,7 @@ def authenticate(store: Store, secret: str) -> Authenticated:
 
     Raises InvalidKey, the same for unknown, revoked and expired.
     """
-    with store.read() as connection:
-        rows = HOLDER.run(connection, key_hash=hash_key(secret)).fetchall()
-    return _holder(store, rows)
+    return _holder(store, store.fetch(HOLDER, key_hash=hash_key(secret)))
 
 
 async def authenticate_async(store: Store, secret: str) -> Authenticated:
@@ -379,9 +376,8 @@ def get_key(store: Store, key_id: str) -> KeyInfo:
 
 def _read_keys(store: Store, statement: Select[Any]) -> list[KeyInfo]:
     now = timestamp(store.clock())
-    with store.read() as connection:
-        rows = connection.execute(statement).mappings().all()
-    return [KeyInfo(**row, state=_state(row["revoked_at"], row["expires_at"], now)) for row in rows]
+    rows = store.fetch(statement)
+    return [KeyInfo(*row, _state(row.revoked_at, row.expires_at, now)) for row in rows]
 
 
 def _state(revoked_at: str | None, expires_at: str | None, now: str) -> KeyState:
@@ -433,7 +429,5 @@ def revoke_key(store: Store, key_id: str) -> None:
 
 def _find_owner(store: Store, key_id: str) -> str | None:
     """Return the id of the key's account, by the directory; None if it was revoked or never there."""
-    with store.read() as connection:
-        return connection.execute(
-            select(key_directory.c.account_id).where(key_directory.c.key_id == key_id)
-        ).scalar()
+    rows = store.fetch(select(key_directory.c.account_id).where(key_directory.c.key_id == key_id))
+    return rows[0][0] if rows else None

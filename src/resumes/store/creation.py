@@ -43,7 +43,7 @@ from resumes.store.schema import (
     plans,
     resumes,
 )
-from resumes.store.statements import Prepared, blob, text_of
+from resumes.store.statements import Prepared, blob, matching, of_key, text_of
 from resumes.store.store import WRITE_DEADLINE_S, Store
 from resumes.store.write_queue import LostRace, Write
 
@@ -170,7 +170,7 @@ LOCK_ACCOUNT = Prepared(
     .join(accounts, accounts.c.id == account_usage.c.account_id)
     .join(plans, plans.c.name == accounts.c.plan)
     .where(
-        account_usage.c.account_id == bindparam("account_id"),
+        of_key(account_usage),
         accounts.c.closed_at.is_(None),
     )
     .with_for_update(of=account_usage)
@@ -212,11 +212,7 @@ def document_values(document: bytes) -> dict[str, Any]:
     return {"crc32": crc32(document), "document": blob(document)}
 
 
-STORED = Prepared(
-    select(literal(1))
-    .select_from(resumes)
-    .where(resumes.c.account_id == bindparam("account_id"), resumes.c.id == bindparam("id"))
-)
+STORED = Prepared(select(literal(1)).select_from(resumes).where(of_key(resumes)))
 
 
 def was_stored(connection: Connection, creation: Creation, result: Any) -> bool | None:
@@ -323,15 +319,11 @@ ITEMS_OF_CLAIMS = Prepared(
         imported_items.c.item,
         imported_items.c.outcome,
         imported_items.c.resume_id,
-    ).where(
-        imported_items.c.account_id == bindparam("account_id"),
-        imported_items.c.claim_id.in_(_VALUES),
-    )
+    ).where(matching(imported_items.c.account_id), imported_items.c.claim_id.in_(_VALUES))
 )
 RESUMES_OF_DIGESTS = Prepared(
     select(imported_digests.c.digest, imported_digests.c.resume_id).where(
-        imported_digests.c.account_id == bindparam("account_id"),
-        imported_digests.c.digest.in_(_VALUES),
+        matching(imported_digests.c.account_id), imported_digests.c.digest.in_(_VALUES)
     )
 )
 

@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, Select, bindparam, func, literal_column, select
+from sqlalchemy import Connection, bindparam, func, literal_column, select
 
 from resumes.errors import Conflict, InvalidArgument, NotFound
 from resumes.store.identifiers import AFTER_ALL, RESUME_ID
 from resumes.store.import_ledger import SO_FAR, FileOutcome, Items, parse_items
 from resumes.store.schema import accounts, imported_files
-from resumes.store.statements import Prepared, first_page
+from resumes.store.statements import Prepared, first_page, matching, of_key
 from resumes.store.store import Store
 
 MAX_FILES = 1_000
@@ -45,13 +45,9 @@ class FileRow:
 
 # Files
 
-THIS_FILE = (
-    imported_files.c.account_id == bindparam("account_id"),
-    imported_files.c.claim_id == bindparam("claim_id"),
-)
 _SHOWN = [one for one in imported_files.columns if one.name not in ("account_id", "source")]
-FILE = Prepared(select(*_SHOWN).where(*THIS_FILE))
-SOURCE = Prepared(select(imported_files.c.source).where(*THIS_FILE))
+FILE = Prepared(select(*_SHOWN).where(of_key(imported_files)))
+SOURCE = Prepared(select(imported_files.c.source).where(of_key(imported_files)))
 
 
 def find_owners(connection: Connection, account_id: str | None = None) -> dict[str, str]:
@@ -83,9 +79,8 @@ def get_file(store: Store, claim_id: str, *, account_id: str | None = None) -> F
 
 def find_source(store: Store, file: FileRow) -> bytes | None:
     """Return the first 64 KiB of the file as it was read; None for files that are done."""
-    with store.read() as connection:
-        row = SOURCE.run(connection, account_id=file.account_id, claim_id=file.claim_id).fetchone()
-    return None if row is None else row[0]
+    rows = store.fetch(SOURCE, account_id=file.account_id, claim_id=file.claim_id)
+    return rows[0][0] if rows else None
 
 
 def _find_files(
@@ -118,16 +113,16 @@ NOT_DONE = imported_files.c.outcome != literal_column("'done'")
 def _newest_ids(outcome: FileOutcome | None, *, is_of_reason: bool) -> Prepared:
     """Select ids between two, the newest first, of one account; from an index alone."""
     statement = select(imported_files.c.claim_id).where(
-        imported_files.c.account_id == bindparam("account_id"),
+        matching(imported_files.c.account_id),
         imported_files.c.claim_id < bindparam("before"),
         imported_files.c.claim_id > bindparam("above"),
     )
     if outcome is not None:
-        statement = statement.where(imported_files.c.outcome == bindparam("outcome"))
+        statement = statement.where(matching(imported_files.c.outcome))
         if outcome is not FileOutcome.DONE:
             statement = statement.where(NOT_DONE)
     if is_of_reason:
-        statement = statement.where(imported_files.c.reason == bindparam("reason"))
+        statement = statement.where(matching(imported_files.c.reason))
     return Prepared(first_page(statement, imported_files.c.claim_id.desc()))
 
 
@@ -282,31 +277,19 @@ def count_files(
     Takes time that grows with the ledger (docs/operations.md, Metrics), or with `not_done_only`
     just with the files that are not done.
     """
+    counted = [] if account_id is None else [imported_files.c.account_id == account_id]
     columns = (imported_files.c.outcome, imported_files.c.reason)
-    with store.read() as connection:
-        rows = connection.execute(_count_not_done(account_id, *columns)).all()
-        counts = [FileCount(FileOutcome(outcome), reason, files) for outcome, reason, files in rows]
-        if not_done_only:
-            return counts
-        # Without a condition the engine counts the table's pages, without looking into rows.
-        statement = select(func.count()).select_from(imported_files)
-        if account_id is not None:
-            statement = statement.where(imported_files.c.account_id == account_id)
-        all_count = connection.execute(statement).scalar_one()
+    # From the index of those that are not done alone.
+    not_done = select(*columns, func.count()).where(NOT_DONE, *counted).group_by(*columns)
+    counts = [
+        FileCount(FileOutcome(outcome), reason, files)
+        for outcome, reason, files in store.fetch(not_done)
+    ]
+    if not_done_only:
+        return counts
+    # Without a condition the engine counts the table's pages, without looking into rows.
+    all_files = select(func.count()).select_from(imported_files).where(*counted)
+    ((all_count,),) = store.fetch(all_files)
     # Two statements: a file may have been recorded between them.
     done_count = max(0, all_count - sum(count.files for count in counts))
     return [FileCount(FileOutcome.DONE, None, done_count), *counts]
-
-
-def count_not_done(connection: Connection, account_id: str) -> dict[FileOutcome, int]:
-    """Return the number of the account's files that are not done by outcome; no zeros."""
-    rows = connection.execute(_count_not_done(account_id, imported_files.c.outcome)).all()
-    return {FileOutcome(outcome): files for outcome, files in rows}
-
-
-def _count_not_done(account_id: str | None, *columns: Any) -> Select[Any]:
-    """Select the number of files by the columns, from the index of those that are not done alone."""
-    statement = select(*columns, func.count()).where(NOT_DONE).group_by(*columns)
-    if account_id is not None:
-        statement = statement.where(imported_files.c.account_id == account_id)
-    return statement

@@ -19,7 +19,7 @@ from resumes.clock import timestamp
 from resumes.import_reasons import Reason
 from resumes.store.identifiers import AFTER_ALL, POSITION_DIGITS
 from resumes.store.schema import accounts, imported_digests, imported_files, imported_items
-from resumes.store.statements import Prepared, at_most, replacing
+from resumes.store.statements import Prepared, first_page, matching, of_key, replacing
 from resumes.store.store import WRITE_DEADLINE_S, Store
 
 SOURCE_BYTES = 64 * 1024
@@ -207,30 +207,22 @@ def parse_items(text: str) -> Items:
 # What was imported already
 
 ITEMS_OF_CLAIM = Prepared(
-    select(imported_items.c.item, imported_items.c.outcome, imported_items.c.resume_id)
-    .where(
-        imported_items.c.account_id == bindparam("account_id"),
-        imported_items.c.claim_id == bindparam("claim_id"),
+    first_page(
+        select(imported_items.c.item, imported_items.c.outcome, imported_items.c.resume_id).where(
+            matching(imported_items.c.account_id, imported_items.c.claim_id)
+        ),
+        imported_items.c.item,
     )
-    .order_by(imported_items.c.item)
-    .limit(at_most("rows"))
 )
 ALL_ITEMS = 2**31 - 1
-RESUME_OF_DIGEST = Prepared(
-    select(imported_digests.c.resume_id).where(
-        imported_digests.c.account_id == bindparam("account_id"),
-        imported_digests.c.digest == bindparam("digest"),
-    )
-)
+RESUME_OF_DIGEST = Prepared(select(imported_digests.c.resume_id).where(of_key(imported_digests)))
 # A claim is mostly made just before its resumes are, and its id begins with its time: a search
 # backwards from the resume's own finds it early, without an index that imports pay for.
 CLAIM_OF_RESUME = Prepared(
     select(imported_items.c.claim_id)
     .where(
-        imported_items.c.account_id == bindparam("account_id"),
+        matching(imported_items.c.account_id, imported_items.c.resume_id, imported_items.c.outcome),
         imported_items.c.claim_id <= bindparam("before"),
-        imported_items.c.resume_id == bindparam("resume_id"),
-        imported_items.c.outcome == bindparam("outcome"),
     )
     .order_by(imported_items.c.claim_id.desc())
     .limit(1)
@@ -241,18 +233,14 @@ def find_items(
     store: Store, account_id: str, claim_id: str, *, limit: int = ALL_ITEMS
 ) -> list[Item]:
     """Return the first items of a claim that were imported, by number."""
-    with store.read() as connection:
-        rows = ITEMS_OF_CLAIM.run(
-            connection, account_id=account_id, claim_id=claim_id, rows=limit
-        ).fetchall()
+    rows = store.fetch(ITEMS_OF_CLAIM, account_id=account_id, claim_id=claim_id, rows=limit)
     return [Item(item, FileOutcome(outcome), resume_id) for item, outcome, resume_id in rows]
 
 
 def find_stored(store: Store, account_id: str, digest: bytes) -> str | None:
     """Return the id of the stored resume that was imported from this content, if any."""
-    with store.read() as connection:
-        row = RESUME_OF_DIGEST.run(connection, account_id=account_id, digest=digest).fetchone()
-    return None if row is None else str(row[0])
+    rows = store.fetch(RESUME_OF_DIGEST, account_id=account_id, digest=digest)
+    return rows[0][0] if rows else None
 
 
 def find_claim(store: Store, account_id: str, resume_id: str) -> str | None:
@@ -260,12 +248,11 @@ def find_claim(store: Store, account_id: str, resume_id: str) -> str | None:
 
     When there is none, this takes time that grows with the imports before it.
     """
-    with store.read() as connection:
-        row = CLAIM_OF_RESUME.run(
-            connection,
-            account_id=account_id,
-            resume_id=resume_id,
-            before=resume_id[:POSITION_DIGITS] + AFTER_ALL,
-            outcome=FileOutcome.DONE.value,
-        ).fetchone()
-    return None if row is None else str(row[0])
+    rows = store.fetch(
+        CLAIM_OF_RESUME,
+        account_id=account_id,
+        resume_id=resume_id,
+        before=resume_id[:POSITION_DIGITS] + AFTER_ALL,
+        outcome=FileOutcome.DONE.value,
+    )
+    return rows[0][0] if rows else None

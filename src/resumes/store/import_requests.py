@@ -25,7 +25,7 @@ from sqlalchemy import (
 
 from resumes.clock import timestamp
 from resumes.errors import Conflict
-from resumes.store.import_history import NOT_DONE, THIS_FILE, FileRow, find_owners
+from resumes.store.import_history import NOT_DONE, FileRow, find_owners
 from resumes.store.import_ledger import FileOutcome
 from resumes.store.importers import list_importers
 from resumes.store.schema import BinaryText, import_requests, imported_files
@@ -34,7 +34,9 @@ from resumes.store.statements import (
     Prepared,
     first_page,
     iter_pages,
+    matching,
     next_page,
+    of_key,
     replace_on_conflict,
 )
 from resumes.store.store import Store
@@ -70,10 +72,6 @@ class RequestedFile:
     root: str | None
 
 
-_THIS_REQUEST = (
-    import_requests.c.account_id == bindparam("account_id"),
-    import_requests.c.claim_id == bindparam("claim_id"),
-)
 _ROOT: BindParameter[str] = bindparam("root", type_=BinaryText)
 REQUESTS = Prepared(
     first_page(
@@ -84,7 +82,7 @@ REQUESTS = Prepared(
         import_requests.c.claim_id,
     )
 )
-REQUEST = Prepared(select(import_requests).where(*_THIS_REQUEST))
+REQUEST = Prepared(select(import_requests).where(of_key(import_requests)))
 
 
 def list_requests(
@@ -94,25 +92,19 @@ def list_requests(
 
     With a `root`, only those about files of that watched folder, or of an unknown one.
     """
-    with store.read() as connection:
-        rows = REQUESTS.run(connection, root=root, rows=limit).fetchall()
-    return [_request(row) for row in rows]
+    return [_request(row) for row in store.fetch(REQUESTS, root=root, rows=limit)]
 
 
 def find_oldest(store: Store) -> str | None:
     """Return when the oldest request was made; None when there is none."""
-    with store.read() as connection:
-        oldest: str | None = connection.execute(
-            select(func.min(import_requests.c.requested_at))
-        ).scalar_one()
-    return oldest
+    ((oldest,),) = store.fetch(select(func.min(import_requests.c.requested_at)))
+    return str(oldest) if oldest else None
 
 
 def find_request(store: Store, account_id: str, claim_id: str) -> RequestedFile | None:
     """Return the request about this file, if any."""
-    with store.read() as connection:
-        row = REQUEST.run(connection, account_id=account_id, claim_id=claim_id).fetchone()
-    return None if row is None else _request(row)
+    rows = store.fetch(REQUEST, account_id=account_id, claim_id=claim_id)
+    return _request(rows[0]) if rows else None
 
 
 def _request(row: Sequence[Any]) -> RequestedFile:
@@ -125,7 +117,7 @@ def _request(row: Sequence[Any]) -> RequestedFile:
 SLICE_REQUESTS = 500
 """Requests made in one transaction, so that others can write."""
 
-_FITTING = (*THIS_FILE, imported_files.c.outcome == bindparam("outcome"))
+_FITTING = (of_key(imported_files), matching(imported_files.c.outcome))
 # Selects nothing for a file that has another outcome by now.
 WANTED = select(
     imported_files.c.account_id,
@@ -228,14 +220,12 @@ def _add(
 
 IDS_AFTER = next_page(
     select(imported_files.c.claim_id).where(
-        imported_files.c.account_id == bindparam("account_id"),
-        imported_files.c.outcome == bindparam("outcome"),
-        NOT_DONE,
+        matching(imported_files.c.account_id, imported_files.c.outcome), NOT_DONE
     ),
     imported_files.c.claim_id,
 )
 OF_ANY_REASON = Prepared(IDS_AFTER)
-OF_REASON = Prepared(IDS_AFTER.where(imported_files.c.reason == bindparam("reason")))
+OF_REASON = Prepared(IDS_AFTER.where(matching(imported_files.c.reason)))
 
 
 def iter_files_for(
@@ -252,11 +242,8 @@ def iter_files_for(
     for owner in owners:
         values = {"account_id": owner, "outcome": FITS[action].value, "reason": reason}
 
-        def read_page(after: str, values: dict[str, Any] = values) -> Any:
-            with store.read() as connection:
-                return statement.run(
-                    connection, **values, after_claim_id=after, rows=SLICE_REQUESTS
-                ).fetchall()
+        def read_page(after: str, values: dict[str, Any] = values) -> Sequence[Any]:
+            return store.fetch(statement, **values, after_claim_id=after, rows=SLICE_REQUESTS)
 
         for page in iter_pages(read_page, SLICE_REQUESTS, after=""):
             yield owner, [claim_id for (claim_id,) in page]
@@ -306,7 +293,7 @@ def _dismiss(connection: Connection, account_id: str, claim_id: str) -> int:
 # Taking requests up
 
 ROOTS = Prepared(select(import_requests.c.root).distinct())
-DROP = Prepared(delete(import_requests).where(*_THIS_REQUEST))
+DROP = Prepared(delete(import_requests).where(of_key(import_requests)))
 
 
 def list_unwatched_roots(store: Store) -> list[str | None]:
@@ -314,8 +301,7 @@ def list_unwatched_roots(store: Store) -> list[str | None]:
 
     None stands for files of an unknown folder, which any live importer looks for.
     """
-    with store.read() as connection:
-        roots = [root for (root,) in ROOTS.run(connection).fetchall()]
+    roots = [root for (root,) in store.fetch(ROOTS)]
     if not roots:
         return []
     watched = {seen.importer.root for seen in list_importers(store) if seen.is_live}

@@ -202,11 +202,10 @@ class Question(NamedTuple):
 
     def ask(self, store: Store) -> Iterator[Flaw]:
         """Yield what is wrong, at most one flaw an account."""
-        with store.read() as connection:
-            rows = connection.execute(self.statement).mappings().all()
-        for row in rows:
-            what, remedy = self.what.format(**row), self.remedy.format(**row)
-            yield Flaw(self.defect, row["count"], what, remedy, row["account"])
+        for row in store.fetch(self.statement):
+            found = row._mapping
+            what, remedy = self.what.format(**found), self.remedy.format(**found)
+            yield Flaw(self.defect, found["count"], what, remedy, found["account"])
 
 
 def _count(key: Column[str], *conditions: Any, rows: FromClause | None = None) -> Select[Any]:
@@ -359,9 +358,7 @@ LAST_IDS: Final = (
 
 
 def _iter_wrong_last_ids(store: Store) -> Iterator[Flaw]:
-    with store.read() as connection:
-        rows = connection.execute(LAST_IDS).all()
-    for name, account_id, last_id_us, newest in rows:
+    for name, account_id, last_id_us, newest in store.fetch(LAST_IDS):
         try:
             newest_us = int(newest[:POSITION_DIGITS], 16) if newest else 0
         except ValueError:
@@ -402,8 +399,7 @@ def iter_accounts(store: Store, *, at_once: int = ACCOUNTS_AT_ONCE) -> Iterator[
     """Yield each account by name; its contents are read when it is asked for."""
 
     def read_page(after: str) -> Sequence[Any]:
-        with store.read() as connection:
-            return connection.execute(ACCOUNTS, {"after_name": after, "rows": at_once}).all()
+        return store.fetch(ACCOUNTS, after_name=after, rows=at_once)
 
     for page in iter_pages(read_page, at_once, after="", key=itemgetter(1)):
         for account_id, name in page:
@@ -453,9 +449,7 @@ def _iter_rows(
     statement = next_page(select(key, content, *others).where(*is_whole), key)
 
     def read_page(after: str) -> Sequence[Any]:
-        given = {f"after_{key.name}": after, "rows": ROWS_AT_ONCE}
-        with store.read() as connection:
-            return connection.execute(statement, given).all()
+        return store.fetch(statement, rows=ROWS_AT_ONCE, **{f"after_{key.name}": after})
 
     for page in iter_pages(read_page, ROWS_AT_ONCE, after=""):
         yield from page

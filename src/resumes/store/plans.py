@@ -140,8 +140,7 @@ def list_plans(store: Store) -> list[PlanInfo]:
         .group_by(plans.c.name, plans.c.max_resumes, plans.c.api_listing, *REQUESTS)
         .order_by(*PLANS_BY_SIZE)
     )
-    with store.read() as connection:
-        return [PlanInfo(*row) for row in connection.execute(statement)]
+    return [PlanInfo(*row) for row in store.fetch(statement)]
 
 
 def find_plan(store: Store, name: str) -> PlanInfo | None:
@@ -269,7 +268,6 @@ def _affected(store: Store, plan: str, *conditions: ColumnElement[bool]) -> Affe
         .order_by(account_usage.c.resume_count.desc(), accounts.c.name)
         .limit(MAX_NAMED)
     )
-    with store.read() as connection:
-        rows = connection.execute(statement).all()
+    rows = store.fetch(statement)
     count = rows[0][2] if rows else 0
     return AffectedAccounts(count, [(name, holds) for name, holds, _ in rows])

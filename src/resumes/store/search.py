@@ -22,7 +22,7 @@ from resumes.errors import InvalidArgument
 from resumes.store.identifiers import AFTER_ALL
 from resumes.store.schema import resumes
 from resumes.store.search_index import EMAIL, TRIGRAM_CHARS, find_candidates, searched_words
-from resumes.store.statements import Prepared, at_most, first_page, iter_pages
+from resumes.store.statements import Prepared, at_most, first_page, iter_pages, matching
 from resumes.store.store import Store
 from resumes.store.stored_resumes import COLUMNS, MAX_LIMIT, Entry, Page, check_cursor
 from resumes.text import folded
@@ -78,7 +78,7 @@ class SearchResult(NamedTuple):
 
 
 _BETWEEN = (
-    resumes.c.account_id == bindparam("account_id"),
+    matching(resumes.c.account_id),
     resumes.c.id > bindparam("after"),
     resumes.c.id < bindparam("before"),
 )

@@ -35,6 +35,8 @@ from resumes.store.statements import (
     first_page,
     iter_pages,
     looked_up,
+    matching,
+    of_key,
     run_many,
 )
 from resumes.store.store import Store, lock_account
@@ -167,11 +169,11 @@ def _hash(text: str) -> str:
 
 # The index
 
-_OF_ACCOUNT = search_entries.c.account_id == bindparam("account_id")
+_OF_ACCOUNT = matching(search_entries.c.account_id)
 PROGRESS = Prepared(
     select(
         search_progress.c.number, search_progress.c.last_seq, search_progress.c.indexed_us
-    ).where(search_progress.c.account_id == bindparam("account_id"))
+    ).where(of_key(search_progress))
 )
 NEXT_NUMBER = Prepared(select(func.coalesce(func.max(search_progress.c.number), 0) + 1))
 # Without effect where somebody else has taken the number.
@@ -188,23 +190,18 @@ MOVE_PROGRESS = Prepared(
     .values(last_seq=bindparam("last_seq"), indexed_us=bindparam("indexed_us"))
 )
 OPEN_ACCOUNT = Prepared(
-    select(accounts.c.id).where(
-        accounts.c.id == bindparam("account_id"), accounts.c.closed_at.is_(None)
-    )
+    select(accounts.c.id).where(of_key(accounts), accounts.c.closed_at.is_(None))
 )
 STORED_BETWEEN = Prepared(
     select(resumes.c.id).where(
-        resumes.c.account_id == bindparam("account_id"),
-        resumes.c.id.between(bindparam("first"), bindparam("last")),
+        matching(resumes.c.account_id), resumes.c.id.between(bindparam("first"), bindparam("last"))
     )
 )
 ADD_ENTRY = Prepared(insert(search_entries))
 _ENTRIES = select(search_entries.c.seq, search_entries.c.words).where(_OF_ACCOUNT)
-ENTRY = Prepared(_ENTRIES.where(search_entries.c.id == bindparam("resume_id")))
+ENTRY = Prepared(_ENTRIES.where(matching(search_entries.c.id)))
 OLDEST_ENTRIES = Prepared(first_page(_ENTRIES, search_entries.c.seq))
-REMOVE_ENTRY = Prepared(
-    delete(search_entries).where(_OF_ACCOUNT, search_entries.c.seq == bindparam("seq"))
-)
+REMOVE_ENTRY = Prepared(delete(search_entries).where(of_key(search_entries)))
 _SEQ = select(search_entries.c.seq).where(_OF_ACCOUNT).limit(1)
 SEQ_AFTER = Prepared(
     _SEQ.where(search_entries.c.id > bindparam("cursor")).order_by(search_entries.c.id)
@@ -267,7 +264,7 @@ def find_candidates(
 
 def remove(connection: Connection, account_id: str, resume_id: str) -> None:
     """Take the resume out of the index; part of the transaction that deletes it."""
-    entries = ENTRY.run(connection, account_id=account_id, resume_id=resume_id)
+    entries = ENTRY.run(connection, account_id=account_id, id=resume_id)
     _remove(connection, account_id, entries.fetchall())
 
 
@@ -308,7 +305,7 @@ def _add_slice(some: _Slice, connection: Connection) -> float | None:
     account_id = some.account_id
     lock_account(connection, account_id)
     # By a statement of its own, which sees what was committed while that one waited.
-    if OPEN_ACCOUNT.run(connection, account_id=account_id).fetchone() is None:
+    if OPEN_ACCOUNT.run(connection, id=account_id).fetchone() is None:
         return None
     progress = PROGRESS.run(connection, account_id=account_id).fetchone()
     if some.after_us != (0 if progress is None else progress[2]):
@@ -389,7 +386,7 @@ BEHIND = Prepared(
 NEXT = Prepared(
     first_page(
         select(resumes.c.id, resumes.c.title, resumes.c.name, EMAIL).where(
-            resumes.c.account_id == bindparam("account_id"),
+            matching(resumes.c.account_id),
             resumes.c.id > bindparam("after"),
             resumes.c.id <= bindparam("last"),
         ),
@@ -400,8 +397,7 @@ NEXT = Prepared(
 
 def list_behind(store: Store) -> Sequence[tuple[str, int, int]]:
     """Return id, newest position and indexed position of accounts not fully indexed, 50 at most."""
-    with store.read() as connection:
-        return list(BEHIND.run(connection, accounts=SLICE_ACCOUNTS).fetchall())
+    return store.fetch(BEHIND, accounts=SLICE_ACCOUNTS)
 
 
 def _read_slices(store: Store, behind: Iterable[tuple[str, int, int]]) -> list[_Slice]:

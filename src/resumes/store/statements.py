@@ -18,6 +18,7 @@ from sqlalchemy import (
     LargeBinary,
     Select,
     Table,
+    and_,
     bindparam,
     select,
     tuple_,
@@ -120,6 +121,16 @@ def at_most(name: str) -> ColumnElement[int]:
     """
     limit: ColumnElement[int] = bindparam(name, type_=Integer) + 0
     return limit
+
+
+def matching(*columns: ColumnElement[Any]) -> ColumnElement[bool]:
+    """Return the condition that each column equals the parameter of its name."""
+    return and_(*(column == bindparam(column.name) for column in columns))
+
+
+def of_key(table: Table) -> ColumnElement[bool]:
+    """Return the condition for the row whose primary key the parameters are."""
+    return matching(*table.primary_key)
 
 
 def looked_up(

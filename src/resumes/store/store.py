@@ -10,11 +10,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from sqlalchemy import Connection, bindparam, literal, select, update
+from sqlalchemy import Connection, Select, literal, select, update
 
 from resumes.clock import Clock
 from resumes.store.schema import account_usage, plans, store_facts
-from resumes.store.statements import Prepared
+from resumes.store.statements import Prepared, of_key
 from resumes.store.write_queue import LoopWriter, Write, WriteQueue, apply_changes
 
 Row = tuple[Any, ...]
@@ -98,6 +98,14 @@ class Store(ABC):
         becomes InvalidArgument.
         """
 
+    def fetch(self, statement: Prepared | Select[Any], /, **values: Any) -> Sequence[Any]:
+        """Return a statement's rows. Raises what `read` raises."""
+        with self.read() as connection:
+            if isinstance(statement, Prepared):
+                rows: Sequence[Any] = statement.run(connection, **values).fetchall()
+                return rows
+            return connection.execute(statement, values).all()
+
     @abstractmethod
     async def fetch_async(self, statement: Prepared, /, **values: Any) -> Sequence[Row]:
         """Return a statement's rows without blocking the event loop.
@@ -180,8 +188,7 @@ class Store(ABC):
 
     def ping(self) -> None:
         """Read from the store. Raises StoreUnavailable and StoreIncompatible if that fails."""
-        with self.read() as connection:
-            connection.execute(ONE_PLAN).all()
+        self.fetch(ONE_PLAN)
 
     async def ping_write(self, *, deadline_s: float) -> None:
         """Change a fact that nobody reads, through the queue and to the disk. Raises what `write`
@@ -221,9 +228,7 @@ def change_count(connection: Connection, account_id: str, resumes: int) -> None:
 
 
 LOCK_ACCOUNT = Prepared(
-    select(account_usage.c.resume_count)
-    .where(account_usage.c.account_id == bindparam("account_id"))
-    .with_for_update()
+    select(account_usage.c.resume_count).where(of_key(account_usage)).with_for_update()
 )
 
 

@@ -139,9 +139,8 @@ def _iter_rows(store: Store, account_id: str, kind: RowKind, last: str) -> Itera
 
     def read_page(after: Mapping[str, Any]) -> list[ArchiveRow]:
         key = {f"after_{name}": after[name] for name in KEYS[kind]}
-        with store.read() as connection:
-            rows = _PAGES[kind].run(connection, account_id=account_id, last=last, rows=size, **key)
-            return [_row(kind, row) for row in rows.fetchall()]
+        rows = store.fetch(_PAGES[kind], account_id=account_id, last=last, rows=size, **key)
+        return [_row(kind, row) for row in rows]
 
     for page in iter_pages(read_page, size, after=_FIRST, key=attrgetter("values")):
         yield from page

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import BinaryIO, Final
 
-from sqlalchemy import Connection, bindparam, insert, select, update
+from sqlalchemy import Connection, insert, select, update
 
 from resumes.clock import timestamp
 from resumes.errors import (
@@ -44,7 +44,7 @@ from resumes.store.accounts import (
 )
 from resumes.store.creation import ADD_DOCUMENT, document_values
 from resumes.store.schema import accounts, key_directory, resumes
-from resumes.store.statements import Prepared
+from resumes.store.statements import Prepared, of_key
 from resumes.store.store import Store, change_count, lock_account
 
 MAX_LOG_BYTES: Final = 64 * 1024 * 1024
@@ -178,9 +178,7 @@ def iter_slices(
         yield some
 
 
-_OWNER: Final = Prepared(
-    select(key_directory.c.key_id).where(key_directory.c.key_hash == bindparam("key_hash"))
-)
+_OWNER: Final = Prepared(select(key_directory.c.key_id).where(of_key(key_directory)))
 
 
 def _refuse_known_keys(connection: Connection, rows: Sequence[ArchiveRow]) -> None:

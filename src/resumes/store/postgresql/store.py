@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any, Final
 
-from sqlalchemy import Connection, Engine, text
+from sqlalchemy import Connection, Engine, func, select
 
 from resumes.clock import Clock
 from resumes.errors import OutcomeUnknown
@@ -104,9 +104,8 @@ class PostgresStore(Store):
 
     def measure(self) -> Size:
         # The whole database; its log is the server's own.
-        with self.read() as connection:
-            size = connection.execute(text("SELECT pg_database_size(current_database())"))
-            return Size(size.scalar_one(), None)
+        ((size,),) = self.fetch(select(func.pg_database_size(func.current_database())))
+        return Size(size, None)
 
     def _disconnect(self) -> None:
         self._loop_readers.discard_all()
