@@ -19,7 +19,7 @@ from resumes.store.creation import Created, create
 from resumes.store.sqlite import files
 from resumes.store.sqlite.store import sqlite_engine
 from resumes.store.transfer import backups
-from resumes.store.transfer.rows import CopyProgress, Stage
+from resumes.store.transfer.copies import CopyProgress, Stage
 from tests.store.conftest import SteppingClock
 from tests.support.resumes import a_resume
 from tests.support.store.builders import (

@@ -19,7 +19,7 @@ from resumes.store import Store, accounts, closed, integrity, migrations, open_s
 from resumes.store.addresses import SqliteAddress, find_without_secrets, parse_address
 from resumes.store.integrity import Flaw
 from resumes.store.transfer import backups, copies
-from resumes.store.transfer.rows import TableDigest
+from resumes.store.transfer.copies import TableDigest
 from resumes.text import counted
 
 

@@ -38,7 +38,7 @@ from resumes.store.postgresql.connection import (
 )
 from resumes.store.postgresql.store import BEGIN, snapshot_of
 from resumes.store.statements import driver
-from resumes.store.transfer.rows import digest_tables
+from resumes.store.transfer.copies import digest_tables
 from tests.support.postgres import Server, free_port, frozen
 from tests.support.resumes import a_resume
 from tests.support.store.builders import fill_store, held_by, index_all, made_ids

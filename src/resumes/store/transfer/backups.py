@@ -24,7 +24,7 @@ from resumes.output_files import SIDE_FILES, check_free, place
 from resumes.store import open_store
 from resumes.store.addresses import PostgresAddress, SqliteAddress, parse_address
 from resumes.store.closed import read_facts, set_facts
-from resumes.store.schema import account_usage, import_requests, importers
+from resumes.store.schema import account_usage, import_requests, importers, resumes
 from resumes.store.sqlite.bootstrap import check_place, create_private
 from resumes.store.sqlite.files import (
     check_room,
@@ -43,8 +43,15 @@ from resumes.store.sqlite.store import refuse_second_name, sqlite_engine
 from resumes.store.sqlite.writer import DRIVER_ERRORS
 from resumes.store.statements import Prepared
 from resumes.store.store import Store
-from resumes.store.transfer.copies import empty_database
-from resumes.store.transfer.rows import READERS, CopyProgress, OnProgress, Stage, ignore, load
+from resumes.store.transfer.copies import (
+    CopyProgress,
+    OnProgress,
+    Stage,
+    count_rows,
+    empty_database,
+    ignore,
+    load,
+)
 
 OUR_NAME: Final = re.compile(r"resumes-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d\.\d{3}Z\.db")
 """How backups in a folder are called; in the order of their names they are in that of time."""
@@ -244,14 +251,14 @@ def _restore_file(backup: Path, address: SqliteAddress, clock: Clock) -> Restore
                 locks.enter_context(exclude_others(path, "restore"))
             replaced = _read_replaced(path)
             _lift(connection, clock(), replaced.last_ids if replaced else {})
-            resumes = READERS["resumes"].count(connection)
+            stored = count_rows(connection, resumes)
             store_id = read_facts(connection).store_id
         kept = path.with_name(f"{path.name}.before-restore-{stamp(clock())}")
         had_one = path.exists()
         exchange(folder / "resumes.db", path, kept)
     return Restored(
         address.label,
-        resumes,
+        stored,
         store_id,
         kept if had_one else None,
         replaced is not None,
@@ -304,6 +311,6 @@ def _restore_rows(
     ):
         load(lambda: contextlib.nullcontext(source), target, address.label, on_progress)
         _lift(target, clock(), {})
-        resumes = READERS["resumes"].count(target)
+        stored = count_rows(target, resumes)
         store_id = read_facts(target).store_id
-    return Restored(address.label, resumes, store_id, None)
+    return Restored(address.label, stored, store_id, None)
