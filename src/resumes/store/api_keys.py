@@ -21,7 +21,6 @@ from sqlalchemy import (
     ColumnElement,
     Connection,
     Select,
-    case,
     delete,
     insert,
     select,
@@ -272,16 +271,21 @@ def rotate_key(store: Store, key_id: str, *, grace: timedelta = DEFAULT_GRACE) -
 
     def change(connection: Connection) -> None:
         account_id = _add_key(old.account, new, old.name, timestamp(now_us), connection)
-        _check_unchanged(connection, account_id, old)
-        is_longer = api_keys.c.expires_at.is_(None) | (api_keys.c.expires_at > ends_at)
-        connection.execute(
+        changed = connection.execute(
             update(api_keys)
-            .where(*_this_key(account_id, key_id))
-            .values(
-                replaced_by=new.id,
-                expires_at=case((is_longer, ends_at), else_=api_keys.c.expires_at),
+            .where(
+                *_this_key(account_id, key_id),
+                api_keys.c.revoked_at.is_(None),
+                api_keys.c.expires_at.is_not_distinct_from(old.expires_at),
+                api_keys.c.replaced_by.is_not_distinct_from(old.replaced_by),
             )
+            .values(replaced_by=new.id, expires_at=min(old.expires_at or ends_at, ends_at))
         )
+        if not changed.rowcount:
+            raise Conflict(
+                f"The key {old.id} was changed by someone else in the meantime. "
+                "See its state with `resumes keys list`"
+            )
 
     store.write(change)
     return new
@@ -326,19 +330,6 @@ def _add_key(
         insert(key_directory).values(key_hash=key_hash, account_id=account_id, key_id=new.id)
     )
     return account_id
-
-
-def _check_unchanged(connection: Connection, account_id: str, old: KeyInfo) -> None:
-    row = connection.execute(
-        select(api_keys.c.revoked_at, api_keys.c.expires_at, api_keys.c.replaced_by).where(
-            *_this_key(account_id, old.id)
-        )
-    ).first()
-    if row is None or tuple(row) != (None, old.expires_at, old.replaced_by):
-        raise Conflict(
-            f"The key {old.id} was changed by someone else in the meantime. "
-            "See its state with `resumes keys list`"
-        )
 
 
 # Lists

@@ -7,7 +7,6 @@ None is opened as a file while this process has it open as a database: that woul
 import contextlib
 import os
 import shutil
-import stat
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -47,36 +46,21 @@ def scratch_in(
     Raises what `refused` makes of the sentence if no folder can be made.
     """
     _remove_abandoned(parent)
-    try:
-        folder, lock = _make_scratch(parent)
-    except OSError as error:
-        raise refused(
-            f"Cannot write to {parent}: {error.strerror}. Choose another folder"
-        ) from error
-    try:
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-        lock.close()  # only now: nobody else removes what is locked
-
-
-def _make_scratch(parent: Path) -> tuple[Path, FileLock]:
-    while True:
-        folder = Path(tempfile.mkdtemp(prefix=SCRATCH_PREFIX, suffix=SCRATCH_SUFFIX, dir=parent))
+    with contextlib.ExitStack() as made:
         try:
-            lock = FileLock(folder / IN_USE)
+            folder = Path(
+                tempfile.mkdtemp(prefix=SCRATCH_PREFIX, suffix=SCRATCH_SUFFIX, dir=parent)
+            )
+            made.callback(shutil.rmtree, folder, ignore_errors=True)
+            lock = made.enter_context(contextlib.closing(FileLock(folder / "new")))
             with contextlib.suppress(OSError):  # a disk without locks, where nothing is removed
-                if not lock.acquire(timeout_s=0):
-                    lock.close()
-                    continue
-            if lock.path.exists():
-                return folder, lock
-            lock.close()
-        except FileNotFoundError:
-            pass  # somebody removed it as abandoned
-        except BaseException:  # the program is being ended
-            shutil.rmtree(folder, ignore_errors=True)
-            raise
+                lock.acquire(timeout_s=0)
+                lock.path.rename(folder / IN_USE)  # locked before others can find it
+        except OSError as error:
+            raise refused(
+                f"Cannot write to {parent}: {error.strerror}. Choose another folder"
+            ) from error
+        yield folder
 
 
 def _remove_abandoned(parent: Path) -> None:
@@ -84,7 +68,7 @@ def _remove_abandoned(parent: Path) -> None:
     with contextlib.suppress(OSError):
         for one in parent.glob(f"{SCRATCH_PREFIX}*{SCRATCH_SUFFIX}"):
             found = one.lstat()
-            if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
+            if found.st_uid != os.geteuid() or not (one / IN_USE).is_file():
                 continue
             with contextlib.suppress(OSError), contextlib.closing(FileLock(one / IN_USE)) as lock:
                 if lock.acquire(timeout_s=0):
