@@ -152,12 +152,6 @@ def _token(trigram: str) -> str:
     return trigram.encode("utf-8", "surrogatepass").hex()
 
 
-def _array_rows(
-    account_id: str, number: int, entries: Iterable[tuple[int, str]]
-) -> list[list[Any]]:
-    return [[account_id, seq, _hashes(number, trigrams_of_words(words))] for seq, words in entries]
-
-
 def _hashes(number: int, trigrams: Iterable[str]) -> str:
     return f"{{{','.join(sorted(_hash(f'{number} {trigram}') for trigram in trigrams))}}}"
 
@@ -176,14 +170,7 @@ PROGRESS = Prepared(
     ).where(of_key(search_progress))
 )
 NEXT_NUMBER = Prepared(select(func.coalesce(func.max(search_progress.c.number), 0) + 1))
-# Without effect where somebody else has taken the number.
-ADD_PROGRESS = Prepared(
-    lambda insert: (
-        insert(search_progress)
-        .values({column.name: bindparam(column.name) for column in search_progress.columns})
-        .on_conflict_do_nothing(index_elements=["number"])
-    )
-)
+ADD_PROGRESS = Prepared(insert(search_progress))
 MOVE_PROGRESS = Prepared(
     update(search_progress)
     .where(search_progress.c.account_id == bindparam("account"))
@@ -310,7 +297,13 @@ def _add_slice(some: _Slice, connection: Connection) -> float | None:
     progress = PROGRESS.run(connection, account_id=account_id).fetchone()
     if some.after_us != (0 if progress is None else progress[2]):
         return None
-    number, last_seq, _ = progress or _begin_progress(connection, account_id)
+    if progress is None:
+        (number,) = NEXT_NUMBER.run(connection).fetchone()
+        # If somebody else takes it at the same time, this is a lost race, which is tried again.
+        row = {"account_id": account_id, "number": number, "last_seq": 0, "indexed_us": 0}
+        ADD_PROGRESS.run(connection, **row)
+        progress = number, 0, 0
+    number, last_seq, _ = progress
     first, last = (some.words[0][0], some.words[-1][0]) if some.words else ("", "")
     found = STORED_BETWEEN.run(connection, account_id=account_id, first=first, last=last)
     stored = {resume_id for (resume_id,) in found.fetchall()}
@@ -320,28 +313,15 @@ def _add_slice(some: _Slice, connection: Connection) -> float | None:
         for seq, (resume_id, words) in entries
     )
     ADD_ENTRY.run_many(connection, rows)
-    words = [(seq, words) for seq, (_, words) in entries]
+    words = [(seq, text) for seq, (_, text) in entries]
     if connection.dialect.name == "sqlite":
         run_many(connection, ADD_SQLITE, _fts_rows(number, words))
     else:
-        run_many(connection, ADD_POSTGRESQL, _array_rows(account_id, number, words))
+        hashed = ((seq, _hashes(number, trigrams_of_words(text))) for seq, text in words)
+        run_many(connection, ADD_POSTGRESQL, [[account_id, *row] for row in hashed])
     last_seq += len(entries)
     MOVE_PROGRESS.run(connection, account=account_id, last_seq=last_seq, indexed_us=some.up_to_us)
     return time.perf_counter() - began_s
-
-
-def _write(some: _Slice) -> Write:
-    deadline = time.monotonic() + DEADLINE_S
-    change = partial(_add_slice, some)
-    return Write(apply_changes, change, deadline=deadline, account_id=some.account_id)
-
-
-def _begin_progress(connection: Connection, account_id: str) -> tuple[int, int, int]:
-    while True:
-        (number,) = NEXT_NUMBER.run(connection).fetchone()
-        row = {"account_id": account_id, "number": number, "last_seq": 0, "indexed_us": 0}
-        if ADD_PROGRESS.run(connection, **row).rowcount:
-            return number, 0, 0
 
 
 def _last_id(position_us: int) -> str:
@@ -488,7 +468,16 @@ class Indexer:
         slices = _read_slices(self._store, behind)
         took_s = self._clock() - began_s
         is_added = False
-        writes = [_write(some) for some in slices]
+        deadline = time.monotonic() + DEADLINE_S
+        writes = [
+            Write(
+                apply_changes,
+                partial(_add_slice, some),
+                deadline=deadline,
+                account_id=some.account_id,
+            )
+            for some in slices
+        ]
         for outcome in self._store.commit(writes):
             if isinstance(outcome, BaseException):
                 raise outcome
