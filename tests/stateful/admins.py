@@ -10,8 +10,8 @@ from hypothesis.stateful import MultipleResults, multiple, rule
 
 from resumes.errors import Conflict, NotFound
 from resumes.store import accounts, api_keys
+from resumes.store.account_archive.archive import import_account
 from resumes.store.account_archive.file_format import RowKind
-from resumes.store.account_archive.restore import import_account
 from resumes.store.identifiers import POSITION_DIGITS
 from tests.stateful.model import Account, Chain, Export, Key, Plan
 from tests.stateful.world import (

@@ -28,8 +28,7 @@ from resumes.store import (
     open_store,
     stored_resumes,
 )
-from resumes.store.account_archive.file_format import ArchiveRow, RowKind
-from resumes.store.account_archive.restore import (
+from resumes.store.account_archive.archive import (
     MAX_LOG_BYTES,
     MIN_ROOM_BYTES,
     SLICE_BYTES,
@@ -37,6 +36,7 @@ from resumes.store.account_archive.restore import (
     import_account,
     iter_slices,
 )
+from resumes.store.account_archive.file_format import ArchiveRow, RowKind
 from resumes.store.accounts import AccountInfo
 from tests.store.conftest import SteppingClock
 from tests.support.resumes import a_claim, a_resume

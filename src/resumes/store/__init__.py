@@ -31,6 +31,6 @@ def open_store(
         from resumes.store.postgresql.store import open_server
 
         return open_server(address, clock=clock, upgrade=upgrade, read_timeout_s=read_timeout_s)
-    from resumes.store.sqlite.bootstrap import open_file
+    from resumes.store.sqlite.files import open_file
 
     return open_file(address.path, clock=clock, upgrade=upgrade, read_cache_bytes=read_cache_bytes)

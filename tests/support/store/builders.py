@@ -30,7 +30,7 @@ from resumes.store import (
     plans,
     stored_resumes,
 )
-from resumes.store.account_archive.export import iter_lines
+from resumes.store.account_archive.archive import iter_lines
 from resumes.store.account_archive.file_format import (
     FORMAT,
     VERSION,

@@ -2,7 +2,7 @@
 
 A new store is made with the tables of `resumes.store.schema`. Revisions bring an older one to the same
 tables; they live in `versions/`, one series for all engines. What each engine does before and after
-them is in `resumes.store.sqlite.bootstrap` and `resumes.store.postgresql.store`.
+them is in `resumes.store.sqlite.files` and `resumes.store.postgresql.store`.
 
 A revision may name the oldest program that can use the store after it, by that program's revision:
 

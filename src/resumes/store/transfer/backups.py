@@ -25,9 +25,10 @@ from resumes.store import open_store
 from resumes.store.addresses import PostgresAddress, SqliteAddress, parse_address
 from resumes.store.closed import read_facts, set_facts
 from resumes.store.schema import account_usage, import_requests, importers, resumes
-from resumes.store.sqlite.bootstrap import check_place, create_private
 from resumes.store.sqlite.files import (
+    check_place,
     check_room,
+    create_private,
     draft,
     examine,
     exchange,

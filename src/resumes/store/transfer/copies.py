@@ -40,8 +40,8 @@ from resumes.store.schema import (
     search_progress,
     store_facts,
 )
-from resumes.store.sqlite.bootstrap import check_place
 from resumes.store.sqlite.files import (
+    check_place,
     check_room,
     draft,
     exchange,
