@@ -15,7 +15,6 @@ from typing import Any
 from sqlalchemy import (
     BindParameter,
     Connection,
-    Executable,
     bindparam,
     delete,
     func,
@@ -30,7 +29,6 @@ from resumes.store.import_ledger import FileOutcome
 from resumes.store.importers import list_importers
 from resumes.store.schema import BinaryText, import_requests, imported_files
 from resumes.store.statements import (
-    Insert,
     Prepared,
     first_page,
     iter_pages,
@@ -128,12 +126,13 @@ WANTED = select(
 ).where(*_FITTING)
 
 
-def _add_request(insert: Insert) -> Executable:
-    statement = insert(import_requests).from_select(import_requests.columns.keys(), WANTED)
-    return replace_on_conflict(statement, import_requests, ["account_id", "claim_id"])
-
-
-ADD_REQUEST = Prepared(_add_request)
+ADD_REQUEST = Prepared(
+    lambda insert: replace_on_conflict(
+        insert(import_requests).from_select(import_requests.columns.keys(), WANTED),
+        import_requests,
+        ["account_id", "claim_id"],
+    )
+)
 
 
 def request_files(store: Store, files: Sequence[FileRow], action: RequestKind) -> None:

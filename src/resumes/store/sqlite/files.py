@@ -224,7 +224,14 @@ def upgrade_file(engine: Engine, path: Path) -> None:
         with connection.begin():
             before = _row_counts(connection)
             migrations.run(connection)
-            _check(connection, before, path)
+            after = _row_counts(connection)
+            lost = [name for name, count in before.items() if after.get(name, count) < count]
+            broken = connection.execute(text("PRAGMA foreign_key_check")).first()
+            if broken or lost:
+                raise StoreIncompatible(
+                    f"The upgrade of {path} was undone: it would have lost rows of "
+                    f"{', '.join(lost) or broken}. Please report this"
+                )
 
 
 def _row_counts(connection: Connection) -> dict[str, int]:
@@ -240,17 +247,6 @@ def _row_counts(connection: Connection) -> dict[str, int]:
         for name in list(tables)
         if name != "alembic_version"
     }
-
-
-def _check(connection: Connection, before: dict[str, int], path: Path) -> None:
-    broken = connection.execute(text("PRAGMA foreign_key_check")).first()
-    after = _row_counts(connection)
-    lost = [name for name, count in before.items() if after.get(name, count) < count]
-    if broken or lost:
-        raise StoreIncompatible(
-            f"The upgrade of {path} was undone: it would have lost rows of "
-            f"{', '.join(lost) or broken}. Please report this"
-        )
 
 
 # Copying and examining

@@ -244,8 +244,11 @@ class SqliteWriter(WriteQueue):
 
     def _run_turn(self, begun: _Begun | None) -> None:
         """Commit the batch that an event loop has begun, else one of what waits."""
-        if begun is None and not self._acquire_file_lock():
-            return
+        while begun is None and not self._file_lock.acquire(timeout_s=FILE_LOCK_TIMEOUT_S):
+            with self._changed:
+                self._expire()
+                if not self._waiting:
+                    return
         try:
             batch, applied, began_s = begun or _Begun(self._take_batch(), None, time.monotonic())
             if batch:
@@ -257,15 +260,6 @@ class SqliteWriter(WriteQueue):
                 self._maintain()
         finally:
             self._file_lock.release()
-
-    def _acquire_file_lock(self) -> bool:
-        """Return True once the file lock is acquired, False when nothing waits any more."""
-        while not self._file_lock.acquire(timeout_s=FILE_LOCK_TIMEOUT_S):
-            with self._changed:
-                self._expire()
-                if not self._waiting:
-                    return False
-        return True
 
     def _take_batch(self) -> list[Write]:
         with self._changed:

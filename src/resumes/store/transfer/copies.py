@@ -12,7 +12,7 @@ what one store alone can say: its facts, and the importers that are running on i
 import contextlib
 import hashlib
 import secrets
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass
 from enum import StrEnum
@@ -237,7 +237,13 @@ def load(read: Read, target: Connection, label: str, on_progress: OnProgress) ->
     with read() as source:
         ours = digest_tables(source, on_rows)
     theirs = digest_tables(target, on_rows)
-    _check_same(ours, theirs, label)
+    for one, other in zip(ours, theirs, strict=True):
+        if one != other:
+            raise Conflict(
+                f'The copy differs in table "{one.name}": {one.rows:,} rows with digest '
+                f"{one.sha256[:12]}, and {other.rows:,} with {other.sha256[:12]} in {label}. "
+                "It was not kept; copy again"
+            )
     return theirs
 
 
@@ -259,16 +265,6 @@ def _insert(target: Connection, table: Table, rows: Iterable[Row]) -> int:
             copy.write_row(row)
             count += 1
     return count
-
-
-def _check_same(ours: Sequence[TableDigest], theirs: Sequence[TableDigest], label: str) -> None:
-    for one, other in zip(ours, theirs, strict=True):
-        if one != other:
-            raise Conflict(
-                f'The copy differs in table "{one.name}": {one.rows:,} rows with digest '
-                f"{one.sha256[:12]}, and {other.rows:,} with {other.sha256[:12]} in {label}. "
-                "It was not kept; copy again"
-            )
 
 
 # Copying
