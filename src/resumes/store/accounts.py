@@ -40,7 +40,7 @@ from resumes.store.schema import (
     plans,
     resumes,
 )
-from resumes.store.statements import Prepared, of_key
+from resumes.store.statements import Prepared
 from resumes.store.store import Store, change_count, lock_account
 
 NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")
@@ -152,13 +152,10 @@ def unknown_account(name: str) -> NotFound:
     return NotFound(f'Account not found: "{name}". `resumes accounts list` shows all')
 
 
-_OPEN = Prepared(select(accounts.c.id).where(of_key(accounts), IS_OPEN))
-_DELETED = Prepared(select(deleted_accounts.c.id).where(of_key(deleted_accounts)))
-
-
 def find_open(store: Store, account_ids: Collection[str]) -> set[str]:
     """Return those of the ids whose accounts exist and are not closed."""
-    return _find_each(store, _OPEN, account_ids)
+    statement = select(accounts.c.id).where(accounts.c.id.in_(account_ids), IS_OPEN)
+    return {account_id for (account_id,) in store.fetch(statement)}
 
 
 def find_deleted(store: Store, account_ids: Collection[str]) -> set[str]:
@@ -167,13 +164,8 @@ def find_deleted(store: Store, account_ids: Collection[str]) -> set[str]:
     An account that is neither open nor deleted may be of another store, or newer than a backup that
     was restored.
     """
-    return _find_each(store, _DELETED, account_ids)
-
-
-def _find_each(store: Store, one: Prepared, account_ids: Collection[str]) -> set[str]:
-    with store.read() as connection:
-        found = one.run_each(connection, ({"id": each} for each in account_ids))
-        return {row[0] for rows in found for row in rows.fetchall()}
+    statement = select(deleted_accounts.c.id).where(deleted_accounts.c.id.in_(account_ids))
+    return {account_id for (account_id,) in store.fetch(statement)}
 
 
 # Creating and changing

@@ -17,15 +17,7 @@ from enum import StrEnum
 from functools import partial
 from typing import Any, NamedTuple
 
-from sqlalchemy import (
-    ColumnElement,
-    Connection,
-    Select,
-    delete,
-    insert,
-    select,
-    update,
-)
+from sqlalchemy import Connection, Select, delete, insert, select, update
 
 from resumes.clock import later, timestamp
 from resumes.errors import Conflict, InvalidArgument, InvalidKey, NotFound
@@ -199,7 +191,7 @@ async def mark_used_async(store: Store, holder: KeyHolder) -> None:
     statement = (
         update(api_keys)
         .where(
-            *_this_key(holder.account_id, holder.key_id),
+            of_key(api_keys, holder.account_id, holder.key_id),
             api_keys.c.last_used_at.is_(None) | ~is_recent,
         )
         .values(last_used_at=timestamp(now_us))
@@ -207,10 +199,6 @@ async def mark_used_async(store: Store, holder: KeyHolder) -> None:
     await store.write_async(
         lambda connection: connection.execute(statement), account_id=holder.account_id
     )
-
-
-def _this_key(account_id: str, key_id: str) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
-    return api_keys.c.account_id == account_id, api_keys.c.id == key_id
 
 
 # Creating
@@ -274,7 +262,7 @@ def rotate_key(store: Store, key_id: str, *, grace: timedelta = DEFAULT_GRACE) -
         changed = connection.execute(
             update(api_keys)
             .where(
-                *_this_key(account_id, key_id),
+                of_key(api_keys, account_id, key_id),
                 api_keys.c.revoked_at.is_(None),
                 api_keys.c.expires_at.is_not_distinct_from(old.expires_at),
                 api_keys.c.replaced_by.is_not_distinct_from(old.replaced_by),
@@ -391,7 +379,7 @@ def mark_shown(store: Store, key_id: str) -> None:
     if owner is None:
         return
     shown_at = timestamp(store.clock())
-    statement = update(api_keys).where(*_this_key(owner, key_id)).values(shown_at=shown_at)
+    statement = update(api_keys).where(of_key(api_keys, owner, key_id)).values(shown_at=shown_at)
     store.write(lambda connection: connection.execute(statement), account_id=owner)
 
 
@@ -406,7 +394,7 @@ def revoke_key(store: Store, key_id: str) -> None:
     def change(connection: Connection) -> None:
         connection.execute(
             update(api_keys)
-            .where(*_this_key(owner, key_id), api_keys.c.revoked_at.is_(None))
+            .where(of_key(api_keys, owner, key_id), api_keys.c.revoked_at.is_(None))
             .values(revoked_at=now)
         )
         connection.execute(

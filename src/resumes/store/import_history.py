@@ -47,7 +47,6 @@ class FileRow:
 
 _SHOWN = [one for one in imported_files.columns if one.name not in ("account_id", "source")]
 FILE = Prepared(select(*_SHOWN).where(of_key(imported_files)))
-SOURCE = Prepared(select(imported_files.c.source).where(of_key(imported_files)))
 
 
 def find_owners(connection: Connection, account_id: str | None = None) -> dict[str, str]:
@@ -79,7 +78,8 @@ def get_file(store: Store, claim_id: str, *, account_id: str | None = None) -> F
 
 def find_source(store: Store, file: FileRow) -> bytes | None:
     """Return the first 64 KiB of the file as it was read; None for files that are done."""
-    rows = store.fetch(SOURCE, account_id=file.account_id, claim_id=file.claim_id)
+    this = of_key(imported_files, file.account_id, file.claim_id)
+    rows = store.fetch(select(imported_files.c.source).where(this))
     return rows[0][0] if rows else None
 
 

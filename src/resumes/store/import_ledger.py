@@ -13,13 +13,13 @@ from typing import Annotated, Any, ClassVar, Final, NamedTuple
 
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic.alias_generators import to_camel
-from sqlalchemy import Connection, bindparam, insert, literal, select
+from sqlalchemy import Connection, insert, literal, select
 
 from resumes.clock import timestamp
 from resumes.import_reasons import Reason
 from resumes.store.identifiers import AFTER_ALL, POSITION_DIGITS
 from resumes.store.schema import accounts, imported_digests, imported_files, imported_items
-from resumes.store.statements import Prepared, first_page, matching, of_key, replacing
+from resumes.store.statements import Prepared, of_key, replacing
 from resumes.store.store import WRITE_DEADLINE_S, Store
 
 SOURCE_BYTES = 64 * 1024
@@ -206,35 +206,20 @@ def parse_items(text: str) -> Items:
 
 # What was imported already
 
-ITEMS_OF_CLAIM = Prepared(
-    first_page(
-        select(imported_items.c.item, imported_items.c.outcome, imported_items.c.resume_id).where(
-            matching(imported_items.c.account_id, imported_items.c.claim_id)
-        ),
-        imported_items.c.item,
-    )
-)
-ALL_ITEMS = 2**31 - 1
 RESUME_OF_DIGEST = Prepared(select(imported_digests.c.resume_id).where(of_key(imported_digests)))
-# A claim is mostly made just before its resumes are, and its id begins with its time: a search
-# backwards from the resume's own finds it early, without an index that imports pay for.
-CLAIM_OF_RESUME = Prepared(
-    select(imported_items.c.claim_id)
-    .where(
-        matching(imported_items.c.account_id, imported_items.c.resume_id, imported_items.c.outcome),
-        imported_items.c.claim_id <= bindparam("before"),
-    )
-    .order_by(imported_items.c.claim_id.desc())
-    .limit(1)
-)
 
 
 def find_items(
-    store: Store, account_id: str, claim_id: str, *, limit: int = ALL_ITEMS
+    store: Store, account_id: str, claim_id: str, *, limit: int | None = None
 ) -> list[Item]:
     """Return the first items of a claim that were imported, by number."""
-    rows = store.fetch(ITEMS_OF_CLAIM, account_id=account_id, claim_id=claim_id, rows=limit)
-    return [Item(item, FileOutcome(outcome), resume_id) for item, outcome, resume_id in rows]
+    statement = (
+        select(imported_items.c.item, imported_items.c.outcome, imported_items.c.resume_id)
+        .where(imported_items.c.account_id == account_id, imported_items.c.claim_id == claim_id)
+        .order_by(imported_items.c.item)
+        .limit(limit)
+    )
+    return [Item(item, FileOutcome(outcome), id_) for item, outcome, id_ in store.fetch(statement)]
 
 
 def find_stored(store: Store, account_id: str, digest: bytes) -> str | None:
@@ -248,11 +233,18 @@ def find_claim(store: Store, account_id: str, resume_id: str) -> str | None:
 
     When there is none, this takes time that grows with the imports before it.
     """
-    rows = store.fetch(
-        CLAIM_OF_RESUME,
-        account_id=account_id,
-        resume_id=resume_id,
-        before=resume_id[:POSITION_DIGITS] + AFTER_ALL,
-        outcome=FileOutcome.DONE.value,
+    # A claim is mostly made just before its resumes are, and its id begins with its time: a search
+    # backwards from the resume's own finds it early, without an index that imports pay for.
+    statement = (
+        select(imported_items.c.claim_id)
+        .where(
+            imported_items.c.account_id == account_id,
+            imported_items.c.claim_id <= resume_id[:POSITION_DIGITS] + AFTER_ALL,
+            imported_items.c.resume_id == resume_id,
+            imported_items.c.outcome == FileOutcome.DONE.value,
+        )
+        .order_by(imported_items.c.claim_id.desc())
+        .limit(1)
     )
+    rows = store.fetch(statement)
     return rows[0][0] if rows else None

@@ -12,15 +12,7 @@ from enum import StrEnum
 from functools import partial
 from typing import Any
 
-from sqlalchemy import (
-    BindParameter,
-    Connection,
-    bindparam,
-    delete,
-    func,
-    select,
-    update,
-)
+from sqlalchemy import Connection, Select, bindparam, delete, func, select, update
 
 from resumes.clock import timestamp
 from resumes.errors import Conflict
@@ -30,7 +22,6 @@ from resumes.store.importers import list_importers
 from resumes.store.schema import BinaryText, import_requests, imported_files
 from resumes.store.statements import (
     Prepared,
-    first_page,
     iter_pages,
     matching,
     next_page,
@@ -70,19 +61,6 @@ class RequestedFile:
     root: str | None
 
 
-_ROOT: BindParameter[str] = bindparam("root", type_=BinaryText)
-REQUESTS = Prepared(
-    first_page(
-        select(import_requests).where(
-            _ROOT.is_(None) | import_requests.c.root.is_(None) | (import_requests.c.root == _ROOT)
-        ),
-        import_requests.c.account_id,
-        import_requests.c.claim_id,
-    )
-)
-REQUEST = Prepared(select(import_requests).where(of_key(import_requests)))
-
-
 def list_requests(
     store: Store, *, root: str | None = None, limit: int = 1_000
 ) -> list[RequestedFile]:
@@ -90,7 +68,11 @@ def list_requests(
 
     With a `root`, only those about files of that watched folder, or of an unknown one.
     """
-    return [_request(row) for row in store.fetch(REQUESTS, root=root, rows=limit)]
+    statement = select(import_requests).order_by(*import_requests.primary_key).limit(limit)
+    if root is not None:
+        of_root = import_requests.c.root
+        statement = statement.where(of_root.is_(None) | (of_root == root))
+    return [_request(row) for row in store.fetch(statement)]
 
 
 def find_oldest(store: Store) -> str | None:
@@ -101,7 +83,8 @@ def find_oldest(store: Store) -> str | None:
 
 def find_request(store: Store, account_id: str, claim_id: str) -> RequestedFile | None:
     """Return the request about this file, if any."""
-    rows = store.fetch(REQUEST, account_id=account_id, claim_id=claim_id)
+    this = of_key(import_requests, account_id, claim_id)
+    rows = store.fetch(select(import_requests).where(this))
     return _request(rows[0]) if rows else None
 
 
@@ -130,7 +113,6 @@ ADD_REQUEST = Prepared(
     lambda insert: replace_on_conflict(
         insert(import_requests).from_select(import_requests.columns.keys(), WANTED),
         import_requests,
-        ["account_id", "claim_id"],
     )
 )
 
@@ -217,16 +199,6 @@ def _add(
     return int(added.rowcount)
 
 
-IDS_AFTER = next_page(
-    select(imported_files.c.claim_id).where(
-        matching(imported_files.c.account_id, imported_files.c.outcome), NOT_DONE
-    ),
-    imported_files.c.claim_id,
-)
-OF_ANY_REASON = Prepared(IDS_AFTER)
-OF_REASON = Prepared(IDS_AFTER.where(matching(imported_files.c.reason)))
-
-
 def iter_files_for(
     store: Store,
     action: RequestKind,
@@ -235,14 +207,19 @@ def iter_files_for(
 ) -> Iterator[tuple[str, list[str]]]:
     """Yield ids of accounts, each with claims of its files that the action is for, in the order of
     arrival."""
-    statement = OF_ANY_REASON if reason is None else OF_REASON
+    statement = select(imported_files.c.claim_id).where(
+        imported_files.c.outcome == FITS[action].value, NOT_DONE
+    )
+    if reason is not None:
+        statement = statement.where(imported_files.c.reason == reason)
     with store.read() as connection:
         owners = list(find_owners(connection, account_id))
     for owner in owners:
-        values = {"account_id": owner, "outcome": FITS[action].value, "reason": reason}
+        of_owner = statement.where(imported_files.c.account_id == owner)
+        next_ids = next_page(of_owner, imported_files.c.claim_id)
 
-        def read_page(after: str, values: dict[str, Any] = values) -> Sequence[Any]:
-            return store.fetch(statement, **values, after_claim_id=after, rows=SLICE_REQUESTS)
+        def read_page(after: str, next_ids: Select[Any] = next_ids) -> Sequence[Any]:
+            return store.fetch(next_ids, after_claim_id=after, rows=SLICE_REQUESTS)
 
         for page in iter_pages(read_page, SLICE_REQUESTS, after=""):
             yield owner, [claim_id for (claim_id,) in page]
@@ -291,7 +268,6 @@ def _dismiss(connection: Connection, account_id: str, claim_id: str) -> int:
 
 # Taking requests up
 
-ROOTS = Prepared(select(import_requests.c.root).distinct())
 DROP = Prepared(delete(import_requests).where(of_key(import_requests)))
 
 
@@ -300,7 +276,7 @@ def list_unwatched_roots(store: Store) -> list[str | None]:
 
     None stands for files of an unknown folder, which any live importer looks for.
     """
-    roots = [root for (root,) in store.fetch(ROOTS)]
+    roots = [root for (root,) in store.fetch(select(import_requests.c.root).distinct())]
     if not roots:
         return []
     watched = {seen.importer.root for seen in list_importers(store) if seen.is_live}
@@ -342,8 +318,7 @@ def refuse_request(store: Store, account_id: str, claim_id: str, message: str) -
         connection.execute(
             update(imported_files)
             .where(
-                imported_files.c.account_id == account_id,
-                imported_files.c.claim_id == claim_id,
+                of_key(imported_files, account_id, claim_id),
                 imported_files.c.outcome.in_([FileOutcome.FAILED.value, FileOutcome.HELD.value]),
             )
             .values(message=message, finished_at=now)

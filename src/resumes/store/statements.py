@@ -128,9 +128,11 @@ def matching(*columns: ColumnElement[Any]) -> ColumnElement[bool]:
     return and_(*(column == bindparam(column.name) for column in columns))
 
 
-def of_key(table: Table) -> ColumnElement[bool]:
-    """Return the condition for the row whose primary key the parameters are."""
-    return matching(*table.primary_key)
+def of_key(table: Table, *key: Any) -> ColumnElement[bool]:
+    """Return the condition for the row of a primary key; without one, the parameters are the key."""
+    if not key:
+        return matching(*table.primary_key)
+    return and_(*(column == part for column, part in zip(table.primary_key, key, strict=True)))
 
 
 def looked_up(
@@ -154,17 +156,13 @@ def replacing(table: Table, names: Collection[str] | None = None) -> Prepared:
     Columns that are not among `names` become NULL; None: all columns are given.
     """
     given = [column.name for column in table.columns] if names is None else names
+    values = {name: bindparam(name) for name in given}
+    return Prepared(lambda insert: replace_on_conflict(insert(table).values(values), table))
+
+
+def replace_on_conflict(statement: Any, table: Table) -> Executable:
+    """Return the insert such that it replaces a row with the same primary key."""
     keys = [column.name for column in table.primary_key]
-
-    def build(insert: Insert) -> Executable:
-        statement = insert(table).values({name: bindparam(name) for name in given})
-        return replace_on_conflict(statement, table, keys)
-
-    return Prepared(build)
-
-
-def replace_on_conflict(statement: Any, table: Table, keys: Collection[str]) -> Executable:
-    """Return the insert such that it replaces a row with the same key."""
     replaced = {
         column.name: statement.excluded[column.name]
         for column in table.columns

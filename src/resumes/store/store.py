@@ -23,8 +23,6 @@ R = TypeVar("R")
 WRITE_DEADLINE_S = 10.0
 """How long a write waits for its turn when nobody says otherwise."""
 
-ONE_PLAN = select(literal(1)).select_from(plans).limit(1)
-
 
 class Size(NamedTuple):
     """The bytes of a store's data, and of a log that is still to be copied into it; None where the
@@ -188,7 +186,7 @@ class Store(ABC):
 
     def ping(self) -> None:
         """Read from the store. Raises StoreUnavailable and StoreIncompatible if that fails."""
-        self.fetch(ONE_PLAN)
+        self.fetch(select(literal(1)).select_from(plans).limit(1))
 
     async def ping_write(self, *, deadline_s: float) -> None:
         """Change a fact that nobody reads, through the queue and to the disk. Raises what `write`

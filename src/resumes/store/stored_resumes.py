@@ -231,14 +231,10 @@ async def delete_resume_async(store: Store, account_id: str, resume_id: str) -> 
 
 def _delete(account_id: str, resume_id: str, connection: Connection) -> None:
     lock_account(connection, account_id)
-    gone = connection.execute(
-        delete(resumes).where(resumes.c.account_id == account_id, resumes.c.id == resume_id)
-    )
+    gone = connection.execute(delete(resumes).where(of_key(resumes, account_id, resume_id)))
     if gone.rowcount != 1:
         raise NotFound("Resume not found")
-    connection.execute(
-        delete(documents).where(documents.c.account_id == account_id, documents.c.id == resume_id)
-    )
+    connection.execute(delete(documents).where(of_key(documents, account_id, resume_id)))
     change_count(connection, account_id, -1)
     connection.execute(
         delete(imported_digests).where(

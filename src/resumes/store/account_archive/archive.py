@@ -62,7 +62,7 @@ from resumes.store.schema import (
     key_directory,
     resumes,
 )
-from resumes.store.statements import Prepared, iter_pages, looked_up, matching, next_page, of_key
+from resumes.store.statements import Prepared, iter_pages, looked_up, matching, next_page
 from resumes.store.store import Store, change_count, lock_account
 
 # Export
@@ -313,20 +313,12 @@ def iter_slices(
         yield some
 
 
-_OWNER: Final = Prepared(select(key_directory.c.key_id).where(of_key(key_directory)))
-
-
 def _refuse_known_keys(connection: Connection, rows: Sequence[ArchiveRow]) -> None:
     """Raise Conflict for a key that is valid in this store, or whose id another key here has."""
-    ids = [row.values["id"] for row in rows]
+    ids, hashes = [[row.values[name] for row in rows] for name in ("id", "key_hash")]
     # By its id a key is revoked, whoever's it is.
-    known = select(key_directory.c.key_id).where(key_directory.c.key_id.in_(ids)).limit(1)
-    known_ids = [
-        row.values["id"]
-        for row in rows
-        if _OWNER.run(connection, key_hash=row.values["key_hash"]).fetchone() is not None
-    ]
-    for key_id in known_ids or connection.execute(known).scalars():
+    known = key_directory.c.key_id.in_(ids) | key_directory.c.key_hash.in_(hashes)
+    for key_id in connection.execute(select(key_directory.c.key_id).where(known)).scalars():
         raise Conflict(
             f"The key {key_id} is already in use in this store. Revoke it here, or export the account "
             "without --with-keys"

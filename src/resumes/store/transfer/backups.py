@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from sqlalchemy import Connection, bindparam, delete, select, update
+from sqlalchemy import Connection, delete, select, update
 
 from resumes.clock import Clock, system_clock, timestamp
 from resumes.errors import Conflict, InvalidArgument, StoreIncompatible, StoreUnavailable
@@ -42,7 +42,7 @@ from resumes.store.sqlite.files import (
 )
 from resumes.store.sqlite.store import refuse_second_name, sqlite_engine
 from resumes.store.sqlite.writer import DRIVER_ERRORS
-from resumes.store.statements import Prepared
+from resumes.store.statements import of_key
 from resumes.store.store import Store
 from resumes.store.transfer.copies import (
     CopyProgress,
@@ -155,16 +155,6 @@ def _is_ours(path: Path) -> bool:
 
 
 # Restoring
-
-LAST_IDS: Final = Prepared(select(account_usage.c.account_id, account_usage.c.last_id_us))
-LIFT: Final = Prepared(
-    update(account_usage)
-    .where(
-        account_usage.c.account_id == bindparam("account"),
-        account_usage.c.last_id_us < bindparam("least_us"),
-    )
-    .values(last_id_us=bindparam("least_us"))
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,7 +277,10 @@ def _read_replaced(path: Path) -> _Replaced | None:
             return None  # SQLite would apply the log, which may be older than the file
     try:
         with sqlite_engine(path, transactions=False).connect() as connection:
-            last_ids = dict(LAST_IDS.run(connection).fetchall())
+            rows = connection.execute(
+                select(account_usage.c.account_id, account_usage.c.last_id_us)
+            )
+            last_ids = {row.account_id: row.last_id_us for row in rows}
             store_id = read_facts(connection).store_id
             connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)").all()
             return _Replaced(last_ids, store_id)
@@ -297,9 +290,13 @@ def _read_replaced(path: Path) -> _Replaced | None:
 
 def _lift(connection: Connection, now_us: int, last_ids: Mapping[str, int]) -> None:
     """Have ids of each account begin above the clock, and above its own among `last_ids`."""
-    for account_id, _ in LAST_IDS.run(connection).fetchall():
-        least_us = max(now_us, last_ids.get(account_id, 0))
-        LIFT.run(connection, account=account_id, least_us=least_us)
+    last_id = account_usage.c.last_id_us
+    lift = update(account_usage)
+    connection.execute(lift.where(last_id < now_us).values(last_id_us=now_us))
+    for account_id, last_us in last_ids.items():
+        if last_us > now_us:
+            behind = of_key(account_usage, account_id), last_id < last_us
+            connection.execute(lift.where(*behind).values(last_id_us=last_us))
 
 
 def _restore_rows(
