@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from sqlalchemy import Connection, bindparam, func, literal_column, select
+from sqlalchemy import bindparam, func, literal_column, select
 
 from resumes.errors import Conflict, InvalidArgument, NotFound
 from resumes.store.identifiers import AFTER_ALL, RESUME_ID
@@ -49,12 +49,12 @@ _SHOWN = [one for one in imported_files.columns if one.name not in ("account_id"
 FILE = Prepared(select(*_SHOWN).where(of_key(imported_files)))
 
 
-def find_owners(connection: Connection, account_id: str | None = None) -> dict[str, str]:
+def find_owners(store: Store, account_id: str | None = None) -> dict[str, str]:
     """Return ids and names of all accounts, closed ones too, or of the one of this id."""
     statement = select(accounts.c.id, accounts.c.name).order_by(accounts.c.id)
     if account_id is not None:
         statement = statement.where(accounts.c.id == account_id)
-    return {row.id: row.name for row in connection.execute(statement)}
+    return {row.id: row.name for row in store.fetch(statement)}
 
 
 def get_file(store: Store, claim_id: str, *, account_id: str | None = None) -> FileRow:
@@ -63,9 +63,8 @@ def get_file(store: Store, claim_id: str, *, account_id: str | None = None) -> F
     Raises NotFound, and Conflict if several accounts have it: an account that was imported has the
     history of another.
     """
-    with store.read() as connection:
-        owners = find_owners(connection, account_id)
-        files = _find_files(connection, owners, [(claim_id, owner) for owner in owners])
+    owners = find_owners(store, account_id)
+    files = _find_files(store, owners, [(claim_id, owner) for owner in owners])
     if not files:
         raise NotFound(
             f'File not found: "{claim_id[:80]}". `resumes imports list` shows the newest'
@@ -84,7 +83,7 @@ def find_source(store: Store, file: FileRow) -> bytes | None:
 
 
 def _find_files(
-    connection: Connection, owners: Mapping[str, str], ids: Iterable[tuple[str, str]]
+    store: Store, owners: Mapping[str, str], ids: Iterable[tuple[str, str]]
 ) -> list[FileRow]:
     """Return the files of these ids and accounts' ids, in their order, without those gone since.
 
@@ -92,8 +91,7 @@ def _find_files(
     """
     files: list[FileRow] = []
     for claim_id, owner in ids:
-        row: Any = FILE.run(connection, account_id=owner, claim_id=claim_id).fetchone()
-        if row is not None:
+        for row in store.fetch(FILE, account_id=owner, claim_id=claim_id):
             items = None if row[-1] is None else parse_items(row[-1])
             values = (owners[owner], *row[:2], FileOutcome(row[2]), *row[3:-1], items, owner)
             files.append(FileRow(*values))
@@ -140,16 +138,15 @@ def list_files(
     `before` is the id after which the page begins: any id, also one that is gone.
     """
     outcomes = [outcome] if reason is None else _outcomes(outcome, reason)
-    with store.read() as connection:
-        owners = find_owners(connection, account_id)
-        found = _find_newest(
-            connection,
-            [(owner, one) for owner in owners for one in outcomes],
-            reason=reason,
-            before=AFTER_ALL if before is None else before,
-            limit=max(1, min(limit, MAX_FILES)),
-        )
-        return _find_files(connection, owners, found)
+    owners = find_owners(store, account_id)
+    found = _find_newest(
+        store,
+        [(owner, one) for owner in owners for one in outcomes],
+        reason=reason,
+        before=AFTER_ALL if before is None else before,
+        limit=max(1, min(limit, MAX_FILES)),
+    )
+    return _find_files(store, owners, found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,19 +194,18 @@ def list_by_outcome(
     """
     size = max(1, min(limit, MAX_FILES))
     ids: list[tuple[str, str]] = []
-    with store.read() as connection:
-        owners = find_owners(connection, account_id)
-        for one in _outcomes(outcome, reason, after):
-            ids += _find_newest(
-                connection,
-                [(owner, one) for owner in owners],
-                reason=reason,
-                before=AFTER_ALL if after is None or after.outcome is not one else after.claim_id,
-                limit=size + 1 - len(ids),
-            )
-            if len(ids) > size:
-                break
-        files = _find_files(connection, owners, ids[:size])
+    owners = find_owners(store, account_id)
+    for one in _outcomes(outcome, reason, after):
+        ids += _find_newest(
+            store,
+            [(owner, one) for owner in owners],
+            reason=reason,
+            before=AFTER_ALL if after is None or after.outcome is not one else after.claim_id,
+            limit=size + 1 - len(ids),
+        )
+        if len(ids) > size:
+            break
+    files = _find_files(store, owners, ids[:size])
     if not files or len(ids) <= size:
         return FilePage(files, None)
     return FilePage(files, Position(files[-1].outcome, files[-1].claim_id))
@@ -228,7 +224,7 @@ def _outcomes(
 
 
 def _find_newest(
-    connection: Connection,
+    store: Store,
     ranges: Iterable[tuple[str, FileOutcome | None]],
     *,
     reason: str | None,
@@ -243,8 +239,8 @@ def _find_newest(
     """
     newest: list[tuple[str, str]] = []
     for account_id, outcome in ranges:
-        rows = _newest_ids(outcome, is_of_reason=reason is not None).run(
-            connection,
+        rows = store.fetch(
+            _newest_ids(outcome, is_of_reason=reason is not None),
             account_id=account_id,
             outcome=outcome,
             reason=reason,
@@ -252,7 +248,7 @@ def _find_newest(
             above=newest[-1][0] if len(newest) == limit else "",
             rows=limit,
         )
-        more = [(claim_id, account_id) for (claim_id,) in rows.fetchall()]
+        more = [(claim_id, account_id) for (claim_id,) in rows]
         if more:
             newest = sorted([*newest, *more], reverse=True)[:limit]
     return newest

@@ -212,9 +212,7 @@ def iter_files_for(
     )
     if reason is not None:
         statement = statement.where(imported_files.c.reason == reason)
-    with store.read() as connection:
-        owners = list(find_owners(connection, account_id))
-    for owner in owners:
+    for owner in find_owners(store, account_id):
         of_owner = statement.where(imported_files.c.account_id == owner)
         next_ids = next_page(of_owner, imported_files.c.claim_id)
 

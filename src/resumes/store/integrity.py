@@ -117,9 +117,7 @@ def iter_damage(store: Store) -> Iterator[Flaw]:
     On SQLite the file is read from end to end, and nothing more is asked of one that is damaged.
     """
     found = set()
-    with store.read() as connection:
-        is_sqlite = connection.dialect.name == "sqlite"
-    for flaw in _iter_sqlite(store) if is_sqlite else ():
+    for flaw in () if store.is_remote else _iter_sqlite(store):
         found.add(flaw.defect)
         yield flaw
     if Defect.DAMAGED in found:

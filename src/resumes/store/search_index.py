@@ -383,23 +383,22 @@ def list_behind(store: Store) -> Sequence[tuple[str, int, int]]:
 def _read_slices(store: Store, behind: Iterable[tuple[str, int, int]]) -> list[_Slice]:
     slices: list[_Slice] = []
     room = SLICE_RESUMES
-    with store.read() as connection:
-        for account_id, newest_us, indexed_us in behind:
-            rows = NEXT.run(
-                connection,
-                account_id=account_id,
-                after=_last_id(indexed_us),
-                # What comes later is read another time: its ids may still be between these.
-                last=_last_id(newest_us),
-                rows=room,
-            ).fetchall()
-            is_all = len(rows) < room
-            up_to_us = newest_us if is_all else int(rows[-1][0][:POSITION_DIGITS], 16)
-            words = [(resume_id, searched_words(*fields)) for resume_id, *fields in rows]
-            slices.append(_Slice(account_id, indexed_us, up_to_us, words))
-            room -= len(rows)
-            if room == 0:
-                break
+    for account_id, newest_us, indexed_us in behind:
+        rows = store.fetch(
+            NEXT,
+            account_id=account_id,
+            after=_last_id(indexed_us),
+            # What comes later is read another time: its ids may still be between these.
+            last=_last_id(newest_us),
+            rows=room,
+        )
+        is_all = len(rows) < room
+        up_to_us = newest_us if is_all else int(rows[-1][0][:POSITION_DIGITS], 16)
+        words = [(resume_id, searched_words(*fields)) for resume_id, *fields in rows]
+        slices.append(_Slice(account_id, indexed_us, up_to_us, words))
+        room -= len(rows)
+        if room == 0:
+            break
     return slices
 
 
