@@ -50,7 +50,7 @@ def check_account_file(lines: bytes) -> None:
 def _import(store: Store, export: bytes) -> AccountInfo | ResumesError:
     try:
         with bounded(len(export)):
-            return import_account(store, io.BytesIO(export), name=NAME).account
+            return import_account(store, io.BytesIO(export), name=NAME)[0]
     except (InvalidJson, InvalidArgument, NotFound, Conflict) as error:
         return error
 

@@ -208,10 +208,9 @@ def import_(session: Session, file: Path, name: str | None, plan: str | None) ->
     again.
     """
     with _opened(file) as source, session.store() as store, counting("rows") as count:
-        imported = import_account(store, source, name=name, plan=plan, on_progress=count)
-    account = imported.account
+        account, counts = import_account(store, source, name=name, plan=plan, on_progress=count)
     if session.as_json:
-        rows = {kind.value: count for kind, count in imported.counts.items()}
+        rows = {kind.value: count for kind, count in counts.items()}
         put_json(as_json(account) | {"rows": rows})
         return
     held = counted(account.resume_count, "resume")
@@ -220,7 +219,7 @@ def import_(session: Session, file: Path, name: str | None, plan: str | None) ->
         say(
             f"Its plan allows {maximum_text(account.max_resumes)}: it keeps all, but cannot add more."
         )
-    if not imported.counts[RowKind.KEY]:
+    if not counts[RowKind.KEY]:
         say(f"Create an API key: {session.command_line('keys', 'create', account.name)}")
 
 

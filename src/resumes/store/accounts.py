@@ -243,35 +243,23 @@ def delete_account(
     store: Store,
     name: str,
     *,
+    account_id: str | None = None,
     with_resumes: bool = False,
     goes_on: Callable[[int], bool] = lambda _: True,
 ) -> int:
     """Delete the account with its keys, resumes and ledger; return the number of resumes deleted.
 
-    Raises NotFound, and Conflict when it holds resumes and `with_resumes` is False. It is closed
-    first, so that nothing is stored in it while its resumes are deleted, slice by slice. After each
-    slice `goes_on` is called with the number so far, and returns whether to continue; a deletion that
-    was interrupted, here or by the end of the process, is finished by calling it again.
+    With an `account_id`, only if the account of this name has it. Raises NotFound, and Conflict when it
+    holds resumes and `with_resumes` is False. It is closed first, so that nothing is stored in it while
+    its resumes are deleted, slice by slice. After each slice `goes_on` is called with the number so
+    far, and returns whether to continue; a deletion that was interrupted, here or by the end of the
+    process, is finished by calling it again.
     """
-    account_id = get_account(store, name, closed_too=True).id
-    return delete_by_id(store, account_id, name, with_resumes=with_resumes, goes_on=goes_on)
-
-
-def delete_by_id(
-    store: Store,
-    account_id: str,
-    name: str,
-    *,
-    with_resumes: bool = False,
-    goes_on: Callable[[int], bool] = lambda _: True,
-) -> int:
-    """Delete as `delete_account` does, the account of this id, if it still has the name."""
+    owner = account_id or get_account(store, name, closed_too=True).id
     now = timestamp(store.clock())
 
     def write(change: Callable[..., int], *values: Any) -> int:
-        return store.write(
-            lambda connection: change(connection, account_id, *values), account_id=account_id
-        )
+        return store.write(lambda connection: change(connection, owner, *values), account_id=owner)
 
     write(_close, name, with_resumes, now)
     deleted = 0

@@ -355,7 +355,21 @@ class _Earlier:
         for values in _chunks(map(blob, digests)):
             found = RESUMES_OF_DIGESTS.run(connection, account_id=account_id, **values).fetchall()
             self._digests.update(found)
-        self._keys = _find_keys(connection, account_id, creations)
+        used = [
+            (new.idempotency.key, one.now_us)
+            for one in creations
+            for new in one.resumes
+            if new.idempotency is not None
+        ]
+        found = FIND_KEY.run_each(
+            connection,
+            (
+                {"account_id": account_id, "key": key, "since": kept_since(now_us)}
+                for key, now_us in used
+            ),
+        )
+        self._keys = {name: rows.fetchone() for name, rows in zip(used, found, strict=True)}
+        """What is stored of each Idempotency-Key, by key and the time of its request."""
 
     def items_of(self, claim: ClaimedFile | None) -> dict[int, Outcome]:
         """Return the outcomes that items of this claim had before: a claim is imported once."""
@@ -376,23 +390,6 @@ class _Earlier:
             if stored is not None:
                 return Duplicate(stored)
         return None
-
-
-def _find_keys(
-    connection: Connection, account_id: str, creations: Sequence[Creation]
-) -> dict[tuple[str, int], tuple[bytes, str] | None]:
-    """Return what is stored of each Idempotency-Key, by key and the time of its request."""
-    used = [
-        (new.idempotency.key, one.now_us)
-        for one in creations
-        for new in one.resumes
-        if new.idempotency is not None
-    ]
-    values = (
-        {"account_id": account_id, "key": key, "since": kept_since(now_us)} for key, now_us in used
-    )
-    found = FIND_KEY.run_each(connection, values)
-    return {name: rows.fetchone() for name, rows in zip(used, found, strict=True)}
 
 
 def _add_resume(rows: _Rows, account_id: str, resume_id: str, new: NewResume, now: str) -> None:
@@ -449,7 +446,7 @@ def _add_to_ledger(
     if worst.outcome is FileOutcome.DUPLICATE and any(
         verdict.outcome is FileOutcome.DONE for verdict in verdicts
     ):
-        worst = Verdict(FileOutcome.DONE)  # a file is a duplicate only when all of it is
+        worst = _DONE  # a file is a duplicate only when all of it is
     rows.files.append(import_ledger.file_values(creation.account_id, claim, worst, now=now))
 
 

@@ -48,7 +48,6 @@ from resumes.store.accounts import (
     check_name,
     check_plan,
     delete_account,
-    delete_by_id,
     find_account,
     get_account,
 )
@@ -201,14 +200,6 @@ OnProgress = Callable[[str, int], None]
 """Is called with "checked" or "stored", and the number of rows so far."""
 
 
-@dataclass(frozen=True, slots=True)
-class ImportedAccount:
-    """An account that was imported, and its rows by kind."""
-
-    account: AccountInfo
-    counts: dict[RowKind, int]
-
-
 def import_account(
     store: Store,
     file: BinaryIO,
@@ -217,8 +208,10 @@ def import_account(
     plan: str | None = None,
     on_progress: OnProgress = lambda step, rows: None,
     slice_rows: int = SLICE_ROWS,
-) -> ImportedAccount:
+) -> tuple[AccountInfo, dict[RowKind, int]]:
     """Import the account of the archive, with its ids and times, under its name or `name`.
+
+    Return the account, and how many rows it has of each kind.
 
     `file` is read twice, from where it stands; `slice_rows` go in one transaction. All its resumes
     are imported even where its plan allows fewer. Raises InvalidJson for a file that is not whole,
@@ -252,7 +245,7 @@ def import_account(
     except (ResumesError, OSError) as error:
         _remove(store, new, error)
         raise
-    return ImportedAccount(get_account(store, chosen), again.counts)
+    return get_account(store, chosen), again.counts
 
 
 def check_room(store: Store, size_bytes: int) -> None:
@@ -439,7 +432,7 @@ def _remove(store: Store, new: _NewAccount, why: ResumesError | OSError) -> None
     """Delete what there is of the account. Raises StoreUnavailable where something stays."""
     arriving = new.name + ARRIVING
     try:
-        delete_by_id(store, new.account_id, arriving, with_resumes=True)
+        delete_account(store, arriving, account_id=new.account_id, with_resumes=True)
     except NotFound:
         pass  # somebody else did, and may have begun to import it again
     except ResumesError as error:
