@@ -172,10 +172,10 @@ class Admins(World):
             with pytest.raises(Conflict):
                 import_account(self.reach.store, file, name=name)
             return
-        account, counts = import_account(self.reach.store, file, name=name)
+        imported, counts = import_account(self.reach.store, file, name=name)
         assert counts[RowKind.KEY] == len(export.keys)
         (self.reach.root / name).mkdir(exist_ok=True)
-        account = export.as_account(name, account.id)
+        account = export.as_account(name, imported.id)
         rows = oracle.iter_rows(self.reach.store)
         account.history = {row.claim_id for row in rows if row.account_id == account.id}
         self.model.accounts[name] = account
