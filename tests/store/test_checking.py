@@ -35,12 +35,6 @@ def test_a_store_that_was_used_is_well(store: Store, used: AccountInfo) -> None:
     assert looked_at == [("ana", 3), ("bo", 4)]
 
 
-def test_every_account_is_looked_at(store: Store, an_account: MakeAccount) -> None:
-    for number in range(5):
-        an_account(f"a{number}")
-    assert len(list(integrity.iter_accounts(store, at_once=2))) == 5
-
-
 FIRST = "SELECT min(id) FROM resumes WHERE account_id = :id"
 NEWEST = "= (SELECT max(id) FROM resumes WHERE account_id = :id)"
 

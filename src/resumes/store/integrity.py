@@ -9,7 +9,6 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from operator import itemgetter
 from typing import Any, Final, NamedTuple
 from zlib import crc32
 
@@ -57,8 +56,6 @@ MAX_REPORT_LINES: Final = 20
 
 ROWS_AT_ONCE: Final = 25
 """Each may have megabytes."""
-
-ACCOUNTS_AT_ONCE: Final = 200
 
 
 class Defect(StrEnum):
@@ -390,18 +387,13 @@ CONTENTS: Final = {
 """What to say of contents, and what to do, with places for the account's name and id, and for the
 first key of these."""
 
-ACCOUNTS: Final = next_page(select(accounts.c.id, accounts.c.name), accounts.c.name)
 
-
-def iter_accounts(store: Store, *, at_once: int = ACCOUNTS_AT_ONCE) -> Iterator[Checked]:
+def iter_accounts(store: Store) -> Iterator[Checked]:
     """Yield each account by name; its contents are read when it is asked for."""
-
-    def read_page(after: str) -> Sequence[Any]:
-        return store.fetch(ACCOUNTS, after_name=after, rows=at_once)
-
-    for page in iter_pages(read_page, at_once, after="", key=itemgetter(1)):
-        for account_id, name in page:
-            yield _check_contents(store, account_id, name)
+    for account_id, name in store.fetch(
+        select(accounts.c.id, accounts.c.name).order_by(accounts.c.name)
+    ):
+        yield _check_contents(store, account_id, name)
 
 
 def _check_contents(store: Store, account_id: str, name: str) -> Checked:
