@@ -12,7 +12,6 @@ from resumes.store.integrity import STOPPED, Defect
 from resumes.store.sqlite.store import sqlite_engine
 from tests.support.resumes import a_claim, a_resume
 from tests.support.store.builders import (
-    MakeAccount,
     a_file,
     add_resumes,
     damage,

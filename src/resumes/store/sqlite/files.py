@@ -139,8 +139,23 @@ def _refuse_strangers(path: Path) -> None:
 
 
 def _prepare(path: Path, life: FileLock, *, upgrade: bool, timeout_s: float) -> None:
+    """Bring the file up to date, if nobody else does, and hold `life` shared then."""
     ends_at = time.monotonic() + timeout_s
-    while not _is_prepared(path, life, upgrade=upgrade, timeout_s=timeout_s):
+    engine = sqlite_engine(path, transactions=False)
+    while True:
+        if not life.acquire(shared=True, timeout_s=timeout_s):
+            raise StoreUnavailable(
+                f"The store {path} is being migrated or restored; try again later"
+            )
+        is_file = path.exists() and path.stat().st_size > 0
+        state = _state(engine, path) if is_file else "empty"
+        if state == "current":
+            return
+        if not upgrade:
+            what = "empty" if state == "empty" else "older than this program"
+            raise StoreIncompatible(f"The store {path} is {what}. Run `resumes db upgrade`")
+        if life.acquire(timeout_s=0):
+            break
         # Someone else holds it: perhaps another new process that wants the same. Let go, so
         # that one of us gets it.
         holders = life.holders()
@@ -151,23 +166,6 @@ def _prepare(path: Path, life: FileLock, *, upgrade: bool, timeout_s: float) -> 
                 f"The store {path} must be upgraded, but is in use by process {pids}. Stop it first"
             )
         time.sleep(RETRY_DELAY_S)
-
-
-def _is_prepared(path: Path, life: FileLock, *, upgrade: bool, timeout_s: float) -> bool:
-    """Return True once the file is current, by this call if need be, and `life` held shared; False if
-    somebody else has the store open."""
-    if not life.acquire(shared=True, timeout_s=timeout_s):
-        raise StoreUnavailable(f"The store {path} is being migrated or restored; try again later")
-    engine = sqlite_engine(path, transactions=False)
-    is_file = path.exists() and path.stat().st_size > 0
-    state = _state(engine, path) if is_file else "empty"
-    if state == "current":
-        return True
-    if not upgrade:
-        what = "empty" if state == "empty" else "older than this program"
-        raise StoreIncompatible(f"The store {path} is {what}. Run `resumes db upgrade`")
-    if not life.acquire(timeout_s=0):
-        return False
     if state == "empty":
         with contextlib.suppress(FileExistsError):
             create_private(path)
@@ -178,7 +176,6 @@ def _is_prepared(path: Path, life: FileLock, *, upgrade: bool, timeout_s: float)
             connection.exec_driver_sql("PRAGMA journal_mode=WAL").fetchall()
         upgrade_file(sqlite_engine(path, transactions=True), path)
     life.acquire(shared=True, timeout_s=0)
-    return True
 
 
 def _state(engine: Engine, path: Path) -> str:
