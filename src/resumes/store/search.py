@@ -125,7 +125,12 @@ def find_page(
             entries = list(islice(found, limit + 1))
         if len(entries) > limit:
             return SearchResult(Page(entries[:limit], entries[limit - 1].id), 0)
-        return SearchResult(Page(entries, scan.goes_on_at), scan.count_rest())
+        unindexed = 0
+        if scan.rest is not None:
+            after, before = scan.rest
+            rest = {"after": after, "before": before, "rows": MAX_UNINDEXED}
+            (unindexed,) = COUNT_REST.run(connection, account_id=account_id, **rest).fetchone()
+        return SearchResult(Page(entries, scan.goes_on_at), unindexed)
 
 
 @dataclass(slots=True)
@@ -200,17 +205,3 @@ class _Scan:
                 last = page[-1][0]
                 self.rest = (after, last) if is_newest_first else (last, before)
                 return
-
-    def count_rest(self) -> int:
-        """Return how many were not compared, as `SearchResult` says it."""
-        if self.rest is None:
-            return 0
-        after, before = self.rest
-        (count,) = COUNT_REST.run(
-            self.connection,
-            account_id=self.account_id,
-            after=after,
-            before=before,
-            rows=MAX_UNINDEXED,
-        ).fetchone()
-        return int(count)

@@ -153,12 +153,9 @@ def _token(trigram: str) -> str:
 
 
 def _hashes(number: int, trigrams: Iterable[str]) -> str:
-    return f"{{{','.join(sorted(_hash(f'{number} {trigram}') for trigram in trigrams))}}}"
-
-
-def _hash(text: str) -> str:
-    digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
-    return str(int.from_bytes(digest, signed=True))
+    texts = (f"{number} {trigram}".encode("utf-8", "surrogatepass") for trigram in trigrams)
+    digests = (blake2b(text, digest_size=8).digest() for text in texts)
+    return f"{{{','.join(sorted(str(int.from_bytes(one, signed=True)) for one in digests))}}}"
 
 
 # The index
@@ -251,17 +248,18 @@ def find_candidates(
 
 def remove(connection: Connection, account_id: str, resume_id: str) -> None:
     """Take the resume out of the index; part of the transaction that deletes it."""
-    entries = ENTRY.run(connection, account_id=account_id, id=resume_id)
-    _remove(connection, account_id, entries.fetchall())
+    _remove(connection, account_id, ENTRY.run(connection, account_id=account_id, id=resume_id))
 
 
 def remove_oldest(connection: Connection, account_id: str, count: int) -> None:
     """Remove this many of the account's entries, oldest first; part of deleting the account."""
-    entries = OLDEST_ENTRIES.run(connection, account_id=account_id, rows=count)
-    _remove(connection, account_id, entries.fetchall())
+    _remove(
+        connection, account_id, OLDEST_ENTRIES.run(connection, account_id=account_id, rows=count)
+    )
 
 
-def _remove(connection: Connection, account_id: str, entries: Sequence[tuple[int, str]]) -> None:
+def _remove(connection: Connection, account_id: str, found: Any) -> None:
+    entries: Sequence[tuple[int, str]] = found.fetchall()
     if not entries:
         return
     number, *_ = PROGRESS.run(connection, account_id=account_id).fetchone()
