@@ -166,11 +166,6 @@ class Problem:
     path: str | None = None
     byte_offset: Count | None = None
 
-    def as_json(self) -> dict[str, Any]:
-        """Return the problem as the ledger stores it."""
-        fields: dict[str, Any] = PROBLEM.dump_python(self, mode="json", by_alias=True)
-        return fields
-
 
 @dataclass(frozen=True, slots=True)
 class Items:
@@ -190,7 +185,6 @@ class Items:
         return fields | {"problems": fields["problems"][:MAX_PROBLEMS]}
 
 
-PROBLEM: Final = TypeAdapter(Problem)
 ITEMS: Final = TypeAdapter(Items)
 
 

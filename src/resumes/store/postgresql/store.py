@@ -123,15 +123,14 @@ class PostgresStore(Store):
             session.discard()
 
 
-@contextlib.contextmanager
-def snapshot_of(url: str) -> Iterator[Connection]:
-    """Yield a connection whose statements all see the same moment, and write nothing. Raises
-    StoreUnavailable."""
+def snapshot_of(url: str) -> contextlib.AbstractContextManager[Connection]:
+    """Return a block with a connection whose statements all see the same moment, and write nothing.
+
+    Raises StoreUnavailable.
+    """
     address = parse_address(url)
     assert isinstance(address, PostgresAddress)
-    engine = postgres_engine(address, timeout_s=LONG_TIMEOUT_S, begin=BEGIN_SNAPSHOT)
-    with _transaction(engine, address.label) as connection:
-        yield connection
+    return _transaction(address, BEGIN_SNAPSHOT)
 
 
 @contextlib.contextmanager
@@ -140,8 +139,7 @@ def load_transaction(address: PostgresAddress) -> Iterator[Connection]:
 
     Raises StoreUnavailable when nothing was done, and OutcomeUnknown when COMMIT had no answer.
     """
-    engine = postgres_engine(address, timeout_s=LONG_TIMEOUT_S, begin=BEGIN_LOADING)
-    with _transaction(engine, address.label) as connection:
+    with _transaction(address, BEGIN_LOADING) as connection:
         yield connection
         try:
             connection.commit()
@@ -154,12 +152,13 @@ def load_transaction(address: PostgresAddress) -> Iterator[Connection]:
 
 
 @contextlib.contextmanager
-def _transaction(engine: Engine, label: str) -> Iterator[Connection]:
+def _transaction(address: PostgresAddress, begin: str) -> Iterator[Connection]:
+    engine = postgres_engine(address, timeout_s=LONG_TIMEOUT_S, begin=begin)
     try:
         with engine.connect() as connection, connection.begin():
             yield connection
     except DRIVER_ERRORS as error:
-        raise explain(error, label) from error
+        raise explain(error, address.label) from error
 
 
 # Opening
