@@ -187,9 +187,6 @@ MAX_LOG_BYTES: Final = 64 * 1024 * 1024
 MIN_ROOM_BYTES: Final = 256 * 1024
 """What a store needs for its tables and indexes, however little is imported."""
 
-SLICE_TIMES: Final = 3
-"""A slice is written to the log, copied into the store, and perhaps deleted again."""
-
 SLICE_ROWS: Final = 500
 """Rows of one transaction, so that others get their turn."""
 
@@ -236,7 +233,13 @@ def import_account(
     store.write(partial(_begin, new))
     try:
         again = ArchiveReader(file, are_documents_known=True)
-        _add_rows(store, new, again, on_progress, slice_rows)
+        stored = 0
+        for some in iter_slices(again, slice_rows):
+            # It is written to the log, copied into the store, and perhaps deleted again.
+            _require_room(store, 3 * sum(row.size_bytes for row in some))
+            store.write(partial(_add, new, some), account_id=new.account_id)
+            stored += len(some)
+            on_progress("stored", stored)
         if again.sha256 != reader.sha256:
             raise InvalidJson("The file changed during the import. Import it again")
         store.write(partial(_open, new), account_id=new.account_id)
@@ -350,21 +353,6 @@ def _begin(new: _NewAccount, connection: Connection) -> None:
         closed_at=new.now,
         last_id_us=new.header.last_id_us,
     )
-
-
-def _add_rows(
-    store: Store,
-    new: _NewAccount,
-    rows: Iterable[ArchiveRow],
-    on_progress: OnProgress,
-    slice_rows: int,
-) -> None:
-    stored = 0
-    for some in iter_slices(rows, slice_rows):
-        _require_room(store, SLICE_TIMES * sum(row.size_bytes for row in some))
-        store.write(partial(_add, new, some), account_id=new.account_id)
-        stored += len(some)
-        on_progress("stored", stored)
 
 
 _ADD: Final = {kind: Prepared(insert(table)) for kind, table in TABLES.items()}
