@@ -298,26 +298,6 @@ def _remove_abandoned(parent: Path) -> None:
                     shutil.rmtree(one, ignore_errors=True)
 
 
-@contextlib.contextmanager
-def draft(
-    path: Path,
-    finish: Callable[[Path, Path], object],
-    *,
-    refused: Callable[[str], ResumesError] = StoreUnavailable,
-) -> Iterator[Path]:
-    """Yield the path of a new store in a scratch folder; after the block `finish(draft, path)` puts it
-    in place.
-
-    The draft is examined first. If the block, the examination or `finish` fails, nothing of it is
-    left. Raises what `scratch_in` and `examine` raise.
-    """
-    with scratch_in(path.parent, refused=refused) as folder:
-        new = folder / "resumes.db"
-        yield new
-        examine(new, path)
-        finish(new, path)
-
-
 def refuse_stray_logs(path: Path) -> None:
     """Raise Conflict if there is a log next to the path, which has no file: SQLite would apply it to the
     next one (pitfalls S22)."""

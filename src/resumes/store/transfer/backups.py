@@ -29,7 +29,6 @@ from resumes.store.sqlite.files import (
     check_place,
     check_room,
     create_private,
-    draft,
     examine,
     exchange,
     exclude_others,
@@ -96,8 +95,11 @@ def back_up(
     refuse_stray_logs(path)
     if not path.parent.is_dir():
         raise InvalidArgument(f"Folder not found: {path.parent}. Create it, or choose another")
-    with draft(path, place, refused=InvalidArgument) as new:
+    with scratch_in(path.parent, refused=InvalidArgument) as folder:
+        new = folder / "resumes.db"
         _take(store, new, path, on_progress)
+        examine(new, path)
+        place(new, path)
     size_bytes = path.stat().st_size
     removed = [] if keep is None else _prune(path, keep)
     return Backup(path, size_bytes, removed)

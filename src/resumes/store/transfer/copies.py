@@ -43,10 +43,11 @@ from resumes.store.schema import (
 from resumes.store.sqlite.files import (
     check_place,
     check_room,
-    draft,
+    examine,
     exchange,
     exclude_others,
     refuse_stray_logs,
+    scratch_in,
     transaction_in,
 )
 from resumes.store.statements import Prepared, driver, first_page, next_page
@@ -356,14 +357,8 @@ def _empty_file(path: Path, source: Store, confirm: Callable[[], None]) -> Itera
         size = source.measure()
         check_room(path.parent, size.data_bytes + (size.log_bytes or 0))
 
-    def finish(new: Path, path: Path) -> None:
-        confirm()
-        if path.exists():
-            exchange(new, path, new.with_name("replaced.db"))
-        else:
-            place(new, path)
-
-    with contextlib.ExitStack() as locks, draft(path, finish) as new:
+    with contextlib.ExitStack() as locks, scratch_in(path.parent) as folder:
+        new = folder / "resumes.db"
         if path.exists():
             open_store(f"sqlite:///{path}").close()  # it is a store, of this version
         else:
@@ -375,3 +370,9 @@ def _empty_file(path: Path, source: Store, confirm: Callable[[], None]) -> Itera
         open_store(f"sqlite:///{new}").close()
         with transaction_in(new, shown=path, is_draft=True) as connection:
             yield connection
+        examine(new, path)
+        confirm()
+        if path.exists():
+            exchange(new, path, folder / "replaced.db")
+        else:
+            place(new, path)
