@@ -198,6 +198,34 @@ class WriteQueue(ABC):
             waiter.wait(COMMIT_GRACE_S)
         return [OutcomeUnknown() if one.outcome is PENDING else one.outcome for one in writes]
 
+    def _commit_batch(self, batch: list[Write], commit: Callable[[list[Write]], list[Any]]) -> None:
+        """Give each write its outcome: `commit` returns them, committed, or has rolled all back.
+
+        What was rolled back is committed again, write by write, so that one of them cannot fail the
+        others (pitfalls S7).
+        """
+        try:
+            outcomes = commit(batch)
+        except ResumesError as error:
+            outcomes = [error] * len(batch)
+        except Exception as error:  # noqa: BLE001 - rolled back, whatever it is, and handed on
+            if len(batch) > 1:
+                self._warn("A batch of writes was rolled back; retrying them one by one", error)
+                for write in batch:
+                    self._commit_batch([write], commit)
+                return
+            outcomes = [self._explain(error)]
+        for write, outcome in zip(batch, outcomes, strict=True):
+            write.outcome = outcome
+
+    def _warn(self, what: str, error: BaseException) -> None:
+        """Log what happened; the error as far as it holds nothing of what was to be written."""
+        logger.warning("%s", what)
+
+    @abstractmethod
+    def _explain(self, error: Exception) -> Exception:
+        """Return what to raise for an error of a write."""
+
     def close(self) -> None:
         """Write what waits and end the threads. Safe to call twice."""
         with self._changed:

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from sqlalchemy import Engine
 
-from resumes.errors import OutcomeUnknown, ResumesError, StoreUnavailable
+from resumes.errors import OutcomeUnknown, StoreUnavailable
 from resumes.store.closed import refuse_if_closed
 from resumes.store.locks import retry
 from resumes.store.postgresql.connection import (
@@ -69,26 +69,7 @@ class Writer:
         self._session = session
         self._label = label
 
-    def write(self, batch: list[Write]) -> None:
-        """Commit the batch, or find out why not; each of the writes has its outcome then."""
-        try:
-            outcomes = self._commit(batch)
-        except ResumesError as error:
-            outcomes = [error] * len(batch)
-        except Exception as error:  # noqa: BLE001 - rolled back, whatever it is, and handed on
-            if len(batch) > 1:
-                logger.warning(
-                    "A batch of %d writes was rolled back; retrying them one by one", len(batch)
-                )
-                for write in batch:
-                    self.write([write])
-                return
-            is_driver = isinstance(error, DRIVER_ERRORS)
-            outcomes = [explain(error, self._label) if is_driver else error]
-        for write, outcome in zip(batch, outcomes, strict=True):
-            write.outcome = outcome
-
-    def _commit(self, batch: list[Write]) -> list[Any]:
+    def commit(self, batch: list[Write]) -> list[Any]:
         """Return the outcomes, committed. Raises what the batch is refused with, or its own error:
         then it is rolled back."""
         ends_at = max(write.deadline for write in batch)
@@ -217,7 +198,7 @@ class PostgresWriter(WriteQueue):
         while batch := self._take_batch():
             began_s = time.monotonic()
             try:
-                writer.write(batch)
+                self._commit_batch(batch, writer.commit)
                 self.observe(len(batch), time.monotonic() - began_s)
             except BaseException:
                 # The thread outlives any error (pitfalls S7).
@@ -226,6 +207,9 @@ class PostgresWriter(WriteQueue):
                 self._end_batch(batch)
                 deliver(batch)
         session.discard()
+
+    def _explain(self, error: Exception) -> Exception:
+        return explain(error, self._label) if isinstance(error, DRIVER_ERRORS) else error
 
     def _take_batch(self) -> list[Write]:
         """Wait for writes of an account that no thread writes for, and return them; none when the queue

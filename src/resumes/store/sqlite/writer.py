@@ -27,7 +27,7 @@ from typing import Any, Final, NamedTuple
 from sqlalchemy import Connection, RootTransaction
 from sqlalchemy.exc import DBAPIError
 
-from resumes.errors import OutcomeUnknown, ResumesError, StoreUnavailable
+from resumes.errors import OutcomeUnknown, StoreUnavailable
 from resumes.store.closed import refuse_if_closed
 from resumes.store.locks import FileLock, retry
 from resumes.store.sqlite.driver import dbapi
@@ -247,7 +247,9 @@ class SqliteWriter(WriteQueue):
             batch, applied, began_s = begun or _Begun(self._take_batch(), None, time.monotonic())
             if batch:
                 try:
-                    self._commit(batch, applied)
+                    self._commit_batch(
+                        batch, lambda some: self._commit(some, applied if some is batch else None)
+                    )
                 finally:
                     deliver(batch)
                 self.observe(len(batch), time.monotonic() - began_s)
@@ -264,33 +266,25 @@ class SqliteWriter(WriteQueue):
 
     # One batch
 
-    def _commit(self, batch: list[Write], applied: _Applied | None = None) -> None:
-        """Apply the batch, unless that is done, and commit it; each write has its outcome then."""
-        if applied is None:
-            try:
-                applied = self._apply(batch, timeout_s=BUSY_TIMEOUT_S)
-            except StoreUnavailable as error:
-                _settle_all(batch, error)
-                return
-            except Exception as error:  # noqa: BLE001 - rolled back, whatever it is, and handed on
-                if len(batch) == 1:
-                    batch[0].outcome = error
-                    if isinstance(error, DRIVER_ERRORS):
-                        batch[0].outcome = StoreUnavailable(
-                            f"The store could not write ({message_of(error)}); nothing was done, "
-                            "try again"
-                        )
-                    return
-                self._warn("A batch of writes was rolled back; retrying them one by one", error)
-                for write in batch:
-                    self._commit([write])
-                return
+    def _commit(self, batch: list[Write], applied: _Applied | None = None) -> list[Any]:
+        """Apply the batch, unless that is done, and return its outcomes, committed.
+
+        Raises what the batch is refused with, or its own error: then it is rolled back.
+        """
+        applied = applied or self._apply(batch, timeout_s=BUSY_TIMEOUT_S)
         try:
-            self._settle(batch, applied)
-        except StoreUnavailable as error:
-            _settle_all(batch, error)
+            return self._settle(applied)
         except _CommitFailed as failed:
-            self._commit_again(batch, failed.__cause__ or failed)
+            self._warn("A commit failed and is retried", failed.__cause__ or failed)
+        # The failed commit's pages may have reached the disk and would count after a crash. A
+        # commit that succeeds now takes their place in the log: it proves them gone.
+        try:
+            return self._settle(self._apply(batch, timeout_s=BUSY_TIMEOUT_S))
+        except Exception as error:  # whatever it is, it proves nothing
+            self._is_in_doubt = True
+            cause = error.__cause__ if isinstance(error, _CommitFailed) else None
+            self._warn("The outcome of a batch of writes is unknown", cause or error)
+            raise OutcomeUnknown from error
 
     def _apply(self, batch: list[Write], *, timeout_s: float) -> _Applied:
         """Apply the batch in a transaction that waits for its commit; roll it back on any error.
@@ -333,8 +327,8 @@ class SqliteWriter(WriteQueue):
                 self._log.warn("Writes to the store are refused", refusal)
                 raise refusal from error
 
-    def _settle(self, batch: list[Write], applied: _Applied) -> None:
-        """Commit the transaction, and only then give the writes their outcomes.
+    def _settle(self, applied: _Applied) -> list[Any]:
+        """Commit the transaction and return its outcomes.
 
         Otherwise it is rolled back: raises StoreUnavailable when that is certain, _CommitFailed
         when it is not.
@@ -352,14 +346,12 @@ class SqliteWriter(WriteQueue):
             raise _CommitFailed from error
         try:
             self._check()
-        except StoreUnavailable:
+        except StoreUnavailable as error:
             # It went to a file that is not the store's: nobody knows who will see it.
-            _settle_all(batch, OutcomeUnknown())
-            return
-        for write, outcome in zip(batch, applied.outcomes, strict=True):
-            write.outcome = outcome
+            raise OutcomeUnknown from error
         self._is_in_doubt = False
         self._log.recover()
+        return applied.outcomes
 
     def _roll_back(self, transaction: RootTransaction) -> None:
         with contextlib.suppress(*DRIVER_ERRORS):  # SQLite may have rolled back already
@@ -369,20 +361,12 @@ class SqliteWriter(WriteQueue):
         if connection.in_transaction:
             connection.rollback()
 
-    def _commit_again(self, batch: list[Write], reason: BaseException) -> None:
-        """Apply and commit the batch again after a COMMIT that failed.
-
-        The failed commit's pages may have reached the disk and would count after a crash. A
-        commit that succeeds now takes their place in the log: it proves them gone.
-        """
-        self._warn("A commit failed and is retried", reason)
-        try:
-            self._settle(batch, self._apply(batch, timeout_s=BUSY_TIMEOUT_S))
-        except Exception as error:  # noqa: BLE001  (whatever it is, it proves nothing)
-            _settle_all(batch, OutcomeUnknown())
-            self._is_in_doubt = True
-            cause = error.__cause__ if isinstance(error, _CommitFailed) else None
-            self._warn("The outcome of a batch of writes is unknown", cause or error)
+    def _explain(self, error: Exception) -> Exception:
+        if not isinstance(error, DRIVER_ERRORS):
+            return error
+        return StoreUnavailable(
+            f"The store could not write ({message_of(error)}); nothing was done, try again"
+        )
 
     def _warn(self, what: str, error: BaseException) -> None:
         """Log the error: in one line where its message says everything."""
@@ -390,11 +374,6 @@ class SqliteWriter(WriteQueue):
             self._log.warn(what, error)
         else:
             logger.warning("%s", what, exc_info=error)
-
-
-def _settle_all(batch: list[Write], outcome: ResumesError) -> None:
-    for write in batch:
-        write.outcome = outcome
 
 
 def message_of(error: BaseException) -> str:
