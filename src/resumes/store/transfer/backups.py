@@ -133,7 +133,15 @@ def _prune(made: Path, keep: int) -> list[Path]:
     What is named by a time to come, after a clock that was ahead, may be of any age: it is left, and
     takes no place.
     """
-    older = sorted(path for path in made.parent.iterdir() if path < made and _is_ours(path))
+    older = sorted(
+        path
+        for path in made.parent.iterdir()
+        if path < made
+        and OUR_NAME.fullmatch(path.name)
+        # A folder or a link of such a name is no backup, nor is an empty file.
+        and stat.S_ISREG(path.lstat().st_mode)
+        and path.lstat().st_size > 0
+    )
     old = older[: max(0, len(older) - keep + 1)]
     for path in old:
         try:
@@ -146,14 +154,6 @@ def _prune(made: Path, keep: int) -> list[Path]:
                 "Remove it yourself"
             ) from error
     return old
-
-
-def _is_ours(path: Path) -> bool:
-    """Return whether it is a file that a backup can be: neither a folder or a link of such a name, nor empty."""
-    if OUR_NAME.fullmatch(path.name) is None:
-        return False
-    status = path.lstat()
-    return stat.S_ISREG(status.st_mode) and status.st_size > 0
 
 
 # Restoring
