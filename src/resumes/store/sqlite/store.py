@@ -254,9 +254,7 @@ class SqliteStore(Store):
 
     async def fetch_async(self, statement: Prepared, /, **values: Any) -> Sequence[Row]:
         # Directly: the file is as near as the memory.
-        with self._reading as connection:
-            rows: Sequence[Row] = statement.run(connection, **values).fetchall()
-        return rows
+        return self.fetch(statement, **values)
 
     def read_version(self) -> int:
         with self._reading as connection:
