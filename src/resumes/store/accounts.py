@@ -5,7 +5,6 @@ each write to an account takes it first (`lock_account`).
 """
 
 import re
-from collections import Counter
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any, Final
@@ -27,7 +26,7 @@ from sqlalchemy import (
 from resumes.clock import timestamp
 from resumes.errors import Conflict, InvalidArgument, NotFound
 from resumes.store import identifiers, search_index
-from resumes.store.import_history import count_files
+from resumes.store.import_history import NOT_DONE
 from resumes.store.import_ledger import FileOutcome
 from resumes.store.schema import (
     ACCOUNT_TABLES,
@@ -36,6 +35,7 @@ from resumes.store.schema import (
     api_keys,
     deleted_accounts,
     documents,
+    imported_files,
     key_directory,
     plans,
     resumes,
@@ -385,10 +385,10 @@ def get_summary(store: Store, account_id: str) -> AccountSummary:
         func.max(api_keys.c.last_used_at),
     ).where(api_keys.c.account_id == account_id)
     ((keys, active_keys, last_used_at),) = store.fetch(of_keys)
-    files: Counter[FileOutcome] = Counter()
-    for count in count_files(store, account_id=account_id, not_done_only=True):
-        files[count.outcome] += count.files
-    held, failed = files[FileOutcome.HELD], files[FileOutcome.FAILED]
+    outcome = imported_files.c.outcome
+    of_account = NOT_DONE, imported_files.c.account_id == account_id
+    files = dict(store.fetch(select(outcome, func.count()).where(*of_account).group_by(outcome)))
+    held, failed = files.get(FileOutcome.HELD, 0), files.get(FileOutcome.FAILED, 0)
     return AccountSummary(keys, active_keys, last_used_at, held, failed)
 
 

@@ -356,7 +356,9 @@ def get_key(store: Store, key_id: str) -> KeyInfo:
 def _read_keys(store: Store, statement: Select[Any]) -> list[KeyInfo]:
     now = timestamp(store.clock())
     rows = store.fetch(statement)
-    return [KeyInfo(*row, _state(row.revoked_at, row.expires_at, now)) for row in rows]
+    return [
+        KeyInfo(**row._mapping, state=_state(row.revoked_at, row.expires_at, now)) for row in rows
+    ]
 
 
 def _state(revoked_at: str | None, expires_at: str | None, now: str) -> KeyState:

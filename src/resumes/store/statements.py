@@ -156,7 +156,7 @@ def replacing(table: Table, names: Collection[str] | None = None) -> Prepared:
     Columns that are not among `names` become NULL; None: all columns are given.
     """
     given = [column.name for column in table.columns] if names is None else names
-    values = {name: bindparam(name) for name in given}
+    values: dict[str, Any] = {name: bindparam(name) for name in given}
     return Prepared(lambda insert: replace_on_conflict(insert(table).values(values), table))
 
 

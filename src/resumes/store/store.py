@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from sqlalchemy import Connection, Select, literal, select, update
+from sqlalchemy import Connection, Executable, literal, select, update
 
 from resumes.clock import Clock
 from resumes.store.schema import account_usage, plans, store_facts
@@ -96,7 +96,7 @@ class Store(ABC):
         becomes InvalidArgument.
         """
 
-    def fetch(self, statement: Prepared | Select[Any], /, **values: Any) -> Sequence[Any]:
+    def fetch(self, statement: Prepared | Executable, /, **values: Any) -> Sequence[Any]:
         """Return a statement's rows. Raises what `read` raises."""
         with self.read() as connection:
             if isinstance(statement, Prepared):

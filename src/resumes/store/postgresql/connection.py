@@ -274,7 +274,7 @@ def postgres_engine(
     return engine
 
 
-class Session:
+class ThreadConnection:
     """A thread's connection: opened when first asked for, and again after it has ended."""
 
     def __init__(self, engine: Engine) -> None:

@@ -22,7 +22,7 @@ from resumes.store.locks import retry
 from resumes.store.postgresql.connection import (
     DRIVER_ERRORS,
     ErrorClass,
-    Session,
+    ThreadConnection,
     classify_error,
     connect,
     explain,
@@ -86,7 +86,7 @@ class PostgresStore(Store):
         super().__init__(writer, url=address.url, label=address.label, clock=clock)
         self._readers = threading.local()
         # Weak, so that the connection of a thread that ends is closed.
-        self._sessions: weakref.WeakSet[Session] = weakref.WeakSet()
+        self._connections: weakref.WeakSet[ThreadConnection] = weakref.WeakSet()
         self._read_engine = postgres_engine(address, timeout_s=read_timeout_s)
         connect_reader = partial(connect, address, timeout_s=read_timeout_s)
         self._loop_readers = PerLoop(
@@ -95,15 +95,15 @@ class PostgresStore(Store):
 
     @contextlib.contextmanager
     def read(self) -> Iterator[Connection]:
-        session: Session | None = getattr(self._readers, "session", None)
-        if session is None:
-            session = self._readers.session = Session(self._read_engine)
-            self._sessions.add(session)
+        own: ThreadConnection | None = getattr(self._readers, "own", None)
+        if own is None:
+            own = self._readers.own = ThreadConnection(self._read_engine)
+            self._connections.add(own)
         try:
-            yield session.get()
+            yield own.get()
         except DRIVER_ERRORS as error:
             if classify_error(error) is ErrorClass.UNAVAILABLE:
-                session.discard()
+                own.discard()
             raise explain(error, self.label) from error
         except UnicodeEncodeError as error:
             raise not_text(error) from error
@@ -119,8 +119,8 @@ class PostgresStore(Store):
 
     def _disconnect(self) -> None:
         self._loop_readers.discard_all()
-        for session in [*self._sessions]:
-            session.discard()
+        for own in [*self._connections]:
+            own.discard()
 
 
 def snapshot_of(url: str) -> contextlib.AbstractContextManager[Connection]:

@@ -21,7 +21,7 @@ from resumes.store.locks import retry
 from resumes.store.postgresql.connection import (
     DRIVER_ERRORS,
     ErrorClass,
-    Session,
+    ThreadConnection,
     classify_error,
     explain,
     jittered,
@@ -65,8 +65,8 @@ class _Unanswered(Exception):
 class Writer:
     """How one thread commits a batch."""
 
-    def __init__(self, session: Session, label: str) -> None:
-        self._session = session
+    def __init__(self, own: ThreadConnection, label: str) -> None:
+        self._own = own
         self._label = label
 
     def commit(self, batch: list[Write]) -> list[Any]:
@@ -103,7 +103,7 @@ class Writer:
         """Return the outcomes, committed. Raises _Unanswered, and any other error once the transaction
         is rolled back."""
         try:
-            connection = self._session.get()
+            connection = self._own.get()
             transaction = connection.begin()
             outcomes = apply_all(connection, batch)
             refuse_if_closed(connection, batch)
@@ -114,7 +114,7 @@ class Writer:
             transaction.commit()
         except Exception as error:
             # Whatever it was: what may still be open must not be committed with the next.
-            self._session.discard()
+            self._own.discard()
             if classify_error(error) is ErrorClass.RACE:
                 raise
             raise _Unanswered(outcomes) from error
@@ -140,7 +140,7 @@ class Writer:
     def _prove(self, batch: list[Write], outcomes: list[Any]) -> bool | None:
         """Return whether the COMMIT was done; None if what it would have left behind cannot tell."""
         try:
-            connection = self._session.get()
+            connection = self._own.get()
             with connection.begin():
                 return was_committed(connection, batch, outcomes)
         except DRIVER_ERRORS as error:
@@ -149,15 +149,15 @@ class Writer:
 
     def _roll_back(self, error: BaseException) -> None:
         """Roll back the transaction; a connection that failed is not used again."""
-        connection = self._session.connection
+        connection = self._own.connection
         if connection is None or classify_error(error) is ErrorClass.UNAVAILABLE:
-            self._session.discard()
+            self._own.discard()
             return
         driver(connection).forget()
         try:
             connection.rollback()
         except DRIVER_ERRORS:
-            self._session.discard()
+            self._own.discard()
 
 
 class PostgresWriter(WriteQueue):
@@ -193,8 +193,8 @@ class PostgresWriter(WriteQueue):
                 self._changed.notify_all()
 
     def _run(self) -> None:
-        session = Session(self._engine)
-        writer = Writer(session, self._label)
+        own = ThreadConnection(self._engine)
+        writer = Writer(own, self._label)
         while batch := self._take_batch():
             began_s = time.monotonic()
             try:
@@ -206,7 +206,7 @@ class PostgresWriter(WriteQueue):
             finally:
                 self._end_batch(batch)
                 deliver(batch)
-        session.discard()
+        own.discard()
 
     def _explain(self, error: Exception) -> Exception:
         return explain(error, self._label) if isinstance(error, DRIVER_ERRORS) else error
