@@ -162,7 +162,9 @@ def authenticate(store: Store, secret: str) -> Authenticated:
 
     Raises InvalidKey, the same for unknown, revoked and expired.
     """
-    return _holder(store, store.fetch(HOLDER, key_hash=hash_key(secret)))
+    with store.read() as connection:  # not through `fetch`: every request comes here
+        rows = HOLDER.run(connection, key_hash=hash_key(secret)).fetchall()
+    return _holder(store, rows)
 
 
 async def authenticate_async(store: Store, secret: str) -> Authenticated:
