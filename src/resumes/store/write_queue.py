@@ -77,7 +77,7 @@ class Write:
     """A request in the queue. `deadline` is on the monotonic clock.
 
     `account_id` is the account that it concerns; None for several, or none. With `ignores_closed` it
-    is done whatever the marks of a copy say (`resumes.store.closed`). Whoever submits it sets the
+    is done whatever the marks of a copy say (`resumes.store.store`). Whoever submits it sets the
     waiter: a `ThreadWaiter`, or a future of the event loop that `loop_writer` writes for.
     """
 

@@ -16,7 +16,6 @@ from typing import Any, Final
 from sqlalchemy import Engine
 
 from resumes.errors import OutcomeUnknown, StoreUnavailable
-from resumes.store.closed import refuse_if_closed
 from resumes.store.locks import retry
 from resumes.store.postgresql.connection import (
     DRIVER_ERRORS,
@@ -27,6 +26,7 @@ from resumes.store.postgresql.connection import (
     jittered,
 )
 from resumes.store.statements import driver
+from resumes.store.store import refuse_if_closed
 from resumes.store.write_queue import (
     BUSY,
     EXPIRY_INTERVAL_S,

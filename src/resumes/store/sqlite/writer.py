@@ -28,10 +28,10 @@ from sqlalchemy import Connection, RootTransaction
 from sqlalchemy.exc import DBAPIError
 
 from resumes.errors import OutcomeUnknown, StoreUnavailable
-from resumes.store.closed import refuse_if_closed
 from resumes.store.locks import FileLock, retry
 from resumes.store.sqlite.driver import dbapi
 from resumes.store.statements import driver
+from resumes.store.store import refuse_if_closed
 from resumes.store.write_queue import LoopWriter, Write, WriteQueue, apply_all, deliver
 
 logger = logging.getLogger("resumes.store")

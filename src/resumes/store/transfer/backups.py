@@ -23,7 +23,6 @@ from resumes.errors import Conflict, InvalidArgument, StoreIncompatible, StoreUn
 from resumes.output_files import SIDE_FILES, check_free, place
 from resumes.store import open_store
 from resumes.store.addresses import PostgresAddress, SqliteAddress, parse_address
-from resumes.store.closed import read_facts, set_facts
 from resumes.store.schema import account_usage, import_requests, importers, resumes
 from resumes.store.sqlite.files import (
     check_place,
@@ -42,7 +41,7 @@ from resumes.store.sqlite.files import (
 from resumes.store.sqlite.store import refuse_second_name, sqlite_engine
 from resumes.store.sqlite.writer import DRIVER_ERRORS
 from resumes.store.statements import of_key
-from resumes.store.store import Store
+from resumes.store.store import Store, read_facts, set_facts
 from resumes.store.transfer.copies import (
     CopyProgress,
     OnProgress,

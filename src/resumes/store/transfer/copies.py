@@ -26,7 +26,6 @@ from resumes.errors import Conflict, InvalidArgument, ResumesError
 from resumes.output_files import place
 from resumes.store import open_store
 from resumes.store.addresses import PostgresAddress, parse_address
-from resumes.store.closed import check_closed, close_store, read_facts, reopen, set_facts
 from resumes.store.schema import (
     accounts,
     deleted_accounts,
@@ -51,7 +50,15 @@ from resumes.store.sqlite.files import (
     transaction_in,
 )
 from resumes.store.statements import Prepared, driver, first_page, next_page
-from resumes.store.store import Row, Store
+from resumes.store.store import (
+    Row,
+    Store,
+    check_closed,
+    close_store,
+    read_facts,
+    reopen_store,
+    set_facts,
+)
 
 LEFT_OUT: Final = (store_facts, importers, search_progress, search_entries)
 
@@ -311,7 +318,7 @@ def copy(source: Store, url: str, *, on_progress: OnProgress = ignore) -> list[T
     except BaseException:
         if not may_be_there:
             with contextlib.suppress(ResumesError):
-                reopen(source, copy_id)
+                reopen_store(source, copy_id)
         raise
     return digests
 
