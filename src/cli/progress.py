@@ -17,7 +17,7 @@ from resumes.text import counted
 
 if TYPE_CHECKING:
     from importer.notices import Progress
-    from resumes.store.transfer.rows import CopyProgress
+    from resumes.store.transfer.copies import CopyProgress
 
 Show = Callable[[str, int, int | None], None]
 """Shows what is being done, how much of it is done, and of how much; None: not known."""

@@ -21,8 +21,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from resumes.errors import InvalidArgument
-from resumes.store.closed import read_facts
-from resumes.store.store import Store
+from resumes.store.store import Store, read_facts
 from resumes.text import counted, escaped
 from resumes.watched_names import OWN, REPORT
 

@@ -12,8 +12,8 @@ import pytest
 
 from cli.progress import FEW, describe, describe_copy, metered
 from importer.notices import Progress
-from resumes.store.transfer import rows
-from resumes.store.transfer.rows import Stage
+from resumes.store.transfer import copies
+from resumes.store.transfer.copies import Stage
 from tests.command.conftest import screen
 
 MANY = Progress(
@@ -87,18 +87,20 @@ def test_it_says_what_became_of_files_and_how_many_wait(fields: dict[str, Any], 
     ("progress", "text"),
     [
         (
-            rows.CopyProgress(Stage.COPYING, "documents", 120_000, 1_000_000),
+            copies.CopyProgress(Stage.COPYING, "documents", 120_000, 1_000_000),
             "Copying: 120,000 of 1,000,000 rows",
         ),
         (
-            rows.CopyProgress(Stage.PROVING, "documents", 1_000_000, 1_000_000),
+            copies.CopyProgress(Stage.PROVING, "documents", 1_000_000, 1_000_000),
             "Comparing: 1,000,000 of 1,000,000 rows",
         ),
         (
-            rows.CopyProgress(Stage.BACKING_UP, "store", 120_000_000, 350_400_000),
+            copies.CopyProgress(Stage.BACKING_UP, "store", 120_000_000, 350_400_000),
             "Backing up: 120 of about 350 MB",
         ),
     ],
 )
-def test_a_copy_says_what_it_does_and_how_far_it_is(progress: rows.CopyProgress, text: str) -> None:
+def test_a_copy_says_what_it_does_and_how_far_it_is(
+    progress: copies.CopyProgress, text: str
+) -> None:
     assert describe_copy(progress) == text

@@ -13,7 +13,8 @@ from urllib.request import urlopen
 
 import pytest
 
-from resumes.store import accounts, api_keys, closed
+from resumes.store import accounts, api_keys
+from resumes.store.store import reopen_store
 from tests.support.pages import blocks, steps
 from tests.support.programs import call, running, serving, succeed, wait_until, walk
 from tests.support.reading import make_world, play
@@ -140,7 +141,7 @@ def test_a_create_is_sent_again_until_the_store_takes_it(home: Path, url: str, k
 
     # As `resumes db reopen` does, which may take longer to start than the example tries for.
     with open_home(home) as store:
-        closed.reopen(store)
+        reopen_store(store)
 
     code, printed, told = finish(program)
     assert (code, told) == (0, "")

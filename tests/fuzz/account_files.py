@@ -19,9 +19,8 @@ import orjson
 from resumes.analyzer import public_view, stored_warnings, to_jsonresume
 from resumes.errors import Conflict, InvalidArgument, InvalidJson, NotFound, ResumesError
 from resumes.store import Store, accounts, import_history, integrity, open_store, stored_resumes
-from resumes.store.account_archive.export import iter_lines
+from resumes.store.account_archive.archive import import_account, iter_lines
 from resumes.store.account_archive.file_format import DOCUMENT, ArchiveReader, ArchiveRow, RowKind
-from resumes.store.account_archive.restore import import_account
 from resumes.store.accounts import AccountInfo
 from resumes.text import is_harmless
 from tests.fuzz.bounds import bounded
@@ -51,7 +50,7 @@ def check_account_file(lines: bytes) -> None:
 def _import(store: Store, export: bytes) -> AccountInfo | ResumesError:
     try:
         with bounded(len(export)):
-            return import_account(store, io.BytesIO(export), name=NAME).account
+            return import_account(store, io.BytesIO(export), name=NAME)[0]
     except (InvalidJson, InvalidArgument, NotFound, Conflict) as error:
         return error
 

@@ -25,14 +25,14 @@ from resumes.health.store_checks import (
     read_server_facts,
 )
 from resumes.settings import Settings
-from resumes.store import Store, accounts, closed, import_requests, importers, open_store
+from resumes.store import Store, accounts, import_requests, importers, open_store
 from resumes.store.accounts import AccountInfo
 from resumes.store.creation import create
 from resumes.store.import_ledger import FileOutcome
 from resumes.store.import_requests import RequestKind
 from resumes.store.postgresql.writer import THREADS
 from resumes.store.schema import account_usage
-from resumes.store.store import Size
+from resumes.store.store import Size, close_store, reopen_store
 from resumes.text import in_bytes
 from tests.health.conftest import MY_NAME, command_line, find, opening, write
 from tests.support import postgres
@@ -56,7 +56,7 @@ def test_a_store_that_was_copied_elsewhere_is_wrong_until_it_is_reopened(
     settings: Settings, store: Store
 ) -> None:
     installation = installation_of(store, settings, "resumes --home moved")
-    closed.close_store(store, "postgresql://db/resumes", "0123")
+    close_store(store, "postgresql://db/resumes", "0123")
 
     [finding] = find(installation, "store")
 
@@ -66,7 +66,7 @@ def test_a_store_that_was_copied_elsewhere_is_wrong_until_it_is_reopened(
         in finding.text
     )
     assert (finding.remedy or "").endswith("`resumes --home moved db reopen`")
-    closed.reopen(store)
+    reopen_store(store)
     assert [one.severity for one in find(installation, "store")] == [Severity.OK]
 
 

@@ -10,8 +10,8 @@ from hypothesis.stateful import MultipleResults, multiple, rule
 
 from resumes.errors import Conflict, NotFound
 from resumes.store import accounts, api_keys
+from resumes.store.account_archive.archive import import_account
 from resumes.store.account_archive.file_format import RowKind
-from resumes.store.account_archive.restore import import_account
 from resumes.store.identifiers import POSITION_DIGITS
 from tests.stateful.model import Account, Chain, Export, Key, Plan
 from tests.stateful.world import (
@@ -172,10 +172,10 @@ class Admins(World):
             with pytest.raises(Conflict):
                 import_account(self.reach.store, file, name=name)
             return
-        imported = import_account(self.reach.store, file, name=name)
-        assert imported.counts[RowKind.KEY] == len(export.keys)
+        imported, counts = import_account(self.reach.store, file, name=name)
+        assert counts[RowKind.KEY] == len(export.keys)
         (self.reach.root / name).mkdir(exist_ok=True)
-        account = export.as_account(name, imported.account.id)
+        account = export.as_account(name, imported.id)
         rows = oracle.iter_rows(self.reach.store)
         account.history = {row.claim_id for row in rows if row.account_id == account.id}
         self.model.accounts[name] = account

@@ -11,7 +11,7 @@ from pydantic.alias_generators import to_camel
 from resumes.analyzer import parse
 from resumes.errors import Conflict, InvalidJson
 from resumes.store import Store, accounts, api_keys, creation, identifiers, stored_resumes
-from resumes.store.account_archive.export import iter_lines
+from resumes.store.account_archive.archive import iter_lines
 from resumes.store.account_archive.file_format import (
     COLUMNS,
     ArchiveReader,

@@ -28,8 +28,7 @@ from resumes.store import (
     open_store,
     stored_resumes,
 )
-from resumes.store.account_archive.file_format import ArchiveRow, RowKind
-from resumes.store.account_archive.restore import (
+from resumes.store.account_archive.archive import (
     MAX_LOG_BYTES,
     MIN_ROOM_BYTES,
     SLICE_BYTES,
@@ -37,6 +36,7 @@ from resumes.store.account_archive.restore import (
     import_account,
     iter_slices,
 )
+from resumes.store.account_archive.file_format import ArchiveRow, RowKind
 from resumes.store.accounts import AccountInfo
 from tests.store.conftest import SteppingClock
 from tests.support.resumes import a_claim, a_resume
@@ -56,7 +56,7 @@ pytestmark = pytest.mark.engines
 
 
 def take(store: Store, export: bytes, **options: Any) -> AccountInfo:
-    return import_account(store, io.BytesIO(export), **options).account
+    return import_account(store, io.BytesIO(export), **options)[0]
 
 
 def names(store: Store) -> list[str]:
@@ -374,7 +374,7 @@ def test_an_account_that_has_arrived_is_not_taken_for_what_was_left_of_it(
     store: Store, ana: AccountInfo
 ) -> None:
     with pytest.raises(NotFound):
-        accounts.delete_by_id(store, ana.id, "ana~import", with_resumes=True)
+        accounts.delete_account(store, "ana~import", account_id=ana.id, with_resumes=True)
     assert not accounts.get_account(store, "ana").is_closed
 
 

@@ -14,12 +14,13 @@ from resumes.errors import (
     StoreIncompatible,
     StoreUnavailable,
 )
-from resumes.store import Store, accounts, closed, import_requests, importers, open_store
+from resumes.store import Store, accounts, import_requests, importers, open_store
 from resumes.store.creation import Created, create
 from resumes.store.sqlite import files
 from resumes.store.sqlite.store import sqlite_engine
+from resumes.store.store import close_store
 from resumes.store.transfer import backups
-from resumes.store.transfer.rows import CopyProgress, Stage
+from resumes.store.transfer.copies import CopyProgress, Stage
 from tests.store.conftest import SteppingClock
 from tests.support.resumes import a_resume
 from tests.support.store.builders import (
@@ -428,7 +429,7 @@ def test_a_database_is_restored_whole_or_not_at_all(backup: Path, store: Store, 
 
 
 def test_what_was_being_moved_is_not_once_it_is_restored(source: Store, tmp_path: Path) -> None:
-    closed.close_store(source, "sqlite:////there.db", "0123")
+    close_store(source, "sqlite:////there.db", "0123")
     made = backups.back_up(source, tmp_path / "backup.db")
     backups.restore(made.path, f"sqlite:///{tmp_path / 'new.db'}")
     with open_store(f"sqlite:///{tmp_path / 'new.db'}") as store:

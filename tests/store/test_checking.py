@@ -12,7 +12,6 @@ from resumes.store.integrity import STOPPED, Defect
 from resumes.store.sqlite.store import sqlite_engine
 from tests.support.resumes import a_claim, a_resume
 from tests.support.store.builders import (
-    MakeAccount,
     a_file,
     add_resumes,
     damage,
@@ -33,12 +32,6 @@ def test_a_store_that_was_used_is_well(store: Store, used: AccountInfo) -> None:
     assert find_flaws(store) == []
     looked_at = [(one.account, one.resumes) for one in integrity.iter_accounts(store)]
     assert looked_at == [("ana", 3), ("bo", 4)]
-
-
-def test_every_account_is_looked_at(store: Store, an_account: MakeAccount) -> None:
-    for number in range(5):
-        an_account(f"a{number}")
-    assert len(list(integrity.iter_accounts(store, at_once=2))) == 5
 
 
 FIRST = "SELECT min(id) FROM resumes WHERE account_id = :id"

@@ -73,7 +73,7 @@ def test_no_prepared_statement_reaches_into_other_accounts() -> None:
 
 
 def test_prepared_statements_are_found() -> None:
-    assert sum(1 for module in modules() for _ in statements_of(module)) > 100
+    assert sum(1 for module in modules() for _ in statements_of(module)) > 90
 
 
 def test_each_exception_is_there_and_has_its_reason() -> None:

@@ -46,9 +46,9 @@ ACROSS: Final = {
     "resumes.store.api_keys._read_keys": "the admin's list of keys, and a key by its id",
     "resumes.store.migrations.": "a migration changes whole tables",
     "resumes.store.transfer.": "a copy, a backup and a restore are of whole stores",
-    "resumes.store.import_requests.REQUESTS": "an importer takes up what is asked of its folder",
+    "resumes.store.import_requests.list_requests": "an importer takes up what is asked of its folder",
     "resumes.store.import_requests.find_oldest": "doctor: whether anybody waits for an importer",
-    "resumes.store.import_requests.ROOTS": "doctor and importers: folders that no importer watches",
+    "resumes.store.import_requests.list_unwatched_roots": "doctor and importers: folders that no importer watches",
     "resumes.store.search_index.BEHIND": "the indexer finds accounts to index, one by one then",
     "resumes.store.search_index.NEXT_NUMBER": "an account's number in SQLite's index is its own",
     "resumes.store.import_history.": "metrics and the admin's overview count all files",
@@ -174,7 +174,9 @@ def site_of(frame: FrameType | None) -> str | None:
             return None
         if file.is_relative_to(SRC):
             module = ".".join(file.relative_to(SRC).with_suffix("").parts)
-            return f"{module}.{frame.f_code.co_qualname}"
+            site = f"{module}.{frame.f_code.co_qualname}"
+            if site != "resumes.store.store.Store.fetch":  # which runs what others ask for
+                return site
         frame = frame.f_back
     return None
 

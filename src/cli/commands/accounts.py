@@ -19,9 +19,8 @@ from cli.signals import sigterm_as_interrupt
 from resumes.errors import Conflict, InvalidArgument
 from resumes.output_files import OutputFile
 from resumes.store import accounts as store_accounts
-from resumes.store.account_archive import export as account_export
+from resumes.store.account_archive.archive import import_account, iter_lines
 from resumes.store.account_archive.file_format import RowKind, is_account_file
-from resumes.store.account_archive.restore import import_account
 from resumes.store.accounts import AccountInfo, AccountSummary
 from resumes.store.plans import maximum_text
 from resumes.text import counted
@@ -180,7 +179,7 @@ def export(session: Session, name: str, file: Path, with_keys: bool, overwrite: 
         account = store_accounts.get_account(store, name)
         with counting("resumes", account.resume_count) as count, opened() as out:
             out.writelines(
-                account_export.iter_lines(
+                iter_lines(
                     store,
                     account,
                     with_keys=with_keys,
@@ -209,10 +208,9 @@ def import_(session: Session, file: Path, name: str | None, plan: str | None) ->
     again.
     """
     with _opened(file) as source, session.store() as store, counting("rows") as count:
-        imported = import_account(store, source, name=name, plan=plan, on_progress=count)
-    account = imported.account
+        account, counts = import_account(store, source, name=name, plan=plan, on_progress=count)
     if session.as_json:
-        rows = {kind.value: count for kind, count in imported.counts.items()}
+        rows = {kind.value: count for kind, count in counts.items()}
         put_json(as_json(account) | {"rows": rows})
         return
     held = counted(account.resume_count, "resume")
@@ -221,7 +219,7 @@ def import_(session: Session, file: Path, name: str | None, plan: str | None) ->
         say(
             f"Its plan allows {maximum_text(account.max_resumes)}: it keeps all, but cannot add more."
         )
-    if not imported.counts[RowKind.KEY]:
+    if not counts[RowKind.KEY]:
         say(f"Create an API key: {session.command_line('keys', 'create', account.name)}")
 
 

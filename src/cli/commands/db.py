@@ -15,11 +15,12 @@ from cli.session import Session, make_home, pass_session, program
 from cli.signals import sigterm_as_interrupt
 from resumes import watched_folder
 from resumes.errors import StoreUnavailable
-from resumes.store import Store, accounts, closed, integrity, migrations, open_store
+from resumes.store import Store, accounts, integrity, migrations, open_store
 from resumes.store.addresses import SqliteAddress, find_without_secrets, parse_address
 from resumes.store.integrity import Flaw
+from resumes.store.store import reopen_store
 from resumes.store.transfer import backups, copies
-from resumes.store.transfer.rows import TableDigest
+from resumes.store.transfer.copies import TableDigest
 from resumes.text import counted
 
 
@@ -111,7 +112,7 @@ def reopen(session: Session) -> None:
     It does not contain what was written to the other store in the meantime.
     """
     with open_store(session.settings().database_url, upgrade=False) as store:
-        target = closed.reopen(store)
+        target = reopen_store(store)
         label = safe_text(store.label)
     if session.as_json:
         put_json({"database": label, "movedTo": target})

@@ -26,12 +26,11 @@ from resumes.store import api_keys
 from resumes.store.accounts import AccountInfo, ResumeCounter
 from resumes.store.addresses import find_without_secrets
 from resumes.store.api_keys import KeyState
-from resumes.store.closed import read_facts
 from resumes.store.locks import PROC, find_holders, name_processes
 from resumes.store.plans import PlanInfo
 from resumes.store.sqlite.driver import dbapi
 from resumes.store.sqlite.store import refuse_mount_point, refuse_second_name, refuse_special_files
-from resumes.store.store import Size, Store
+from resumes.store.store import Size, Store, read_facts
 from resumes.text import counted, in_bytes
 
 # The store's file, before it is opened.

@@ -28,9 +28,9 @@ def open_store(
     address = parse_address(url)
     # Each engine's driver is loaded only where it is used.
     if isinstance(address, PostgresAddress):
-        from resumes.store.postgresql.bootstrap import open_server
+        from resumes.store.postgresql.store import open_server
 
         return open_server(address, clock=clock, upgrade=upgrade, read_timeout_s=read_timeout_s)
-    from resumes.store.sqlite.bootstrap import open_file
+    from resumes.store.sqlite.files import open_file
 
     return open_file(address.path, clock=clock, upgrade=upgrade, read_cache_bytes=read_cache_bytes)

@@ -26,7 +26,7 @@ from sqlalchemy import (
 from resumes.clock import timestamp
 from resumes.errors import Conflict, InvalidArgument, NotFound
 from resumes.store import identifiers, search_index
-from resumes.store.import_history import count_not_done
+from resumes.store.import_history import NOT_DONE
 from resumes.store.import_ledger import FileOutcome
 from resumes.store.schema import (
     ACCOUNT_TABLES,
@@ -35,6 +35,7 @@ from resumes.store.schema import (
     api_keys,
     deleted_accounts,
     documents,
+    imported_files,
     key_directory,
     plans,
     resumes,
@@ -124,16 +125,14 @@ def check_name(name: str, kind: str = "account") -> str:
 
 def list_accounts(store: Store, *, closed_too: bool = False) -> list[AccountInfo]:
     """Return all accounts by name; closed ones only if asked for."""
-    with store.read() as connection:
-        rows = connection.execute(_selected(closed_too).order_by(accounts.c.name)).all()
+    rows = store.fetch(_selected(closed_too).order_by(accounts.c.name))
     return [AccountInfo(*row) for row in rows]
 
 
 def find_account(store: Store, name: str, *, closed_too: bool = False) -> AccountInfo | None:
     """Return the account of this name, if any; a closed one only if asked for."""
-    with store.read() as connection:
-        row = connection.execute(_selected(closed_too).where(accounts.c.name == name)).first()
-    return None if row is None else AccountInfo(*row)
+    rows = store.fetch(_selected(closed_too).where(accounts.c.name == name))
+    return AccountInfo(*rows[0]) if rows else None
 
 
 def get_account(store: Store, name: str, *, closed_too: bool = False) -> AccountInfo:
@@ -153,15 +152,10 @@ def unknown_account(name: str) -> NotFound:
     return NotFound(f'Account not found: "{name}". `resumes accounts list` shows all')
 
 
-_OPEN = Prepared(select(accounts.c.id).where(accounts.c.id == bindparam("account_id"), IS_OPEN))
-_DELETED = Prepared(
-    select(deleted_accounts.c.id).where(deleted_accounts.c.id == bindparam("account_id"))
-)
-
-
 def find_open(store: Store, account_ids: Collection[str]) -> set[str]:
     """Return those of the ids whose accounts exist and are not closed."""
-    return _find_each(store, _OPEN, account_ids)
+    statement = select(accounts.c.id).where(accounts.c.id.in_(account_ids), IS_OPEN)
+    return {account_id for (account_id,) in store.fetch(statement)}
 
 
 def find_deleted(store: Store, account_ids: Collection[str]) -> set[str]:
@@ -170,13 +164,8 @@ def find_deleted(store: Store, account_ids: Collection[str]) -> set[str]:
     An account that is neither open nor deleted may be of another store, or newer than a backup that
     was restored.
     """
-    return _find_each(store, _DELETED, account_ids)
-
-
-def _find_each(store: Store, one: Prepared, account_ids: Collection[str]) -> set[str]:
-    with store.read() as connection:
-        found = one.run_each(connection, ({"account_id": each} for each in account_ids))
-        return {row[0] for rows in found for row in rows.fetchall()}
+    statement = select(deleted_accounts.c.id).where(deleted_accounts.c.id.in_(account_ids))
+    return {account_id for (account_id,) in store.fetch(statement)}
 
 
 # Creating and changing
@@ -254,35 +243,23 @@ def delete_account(
     store: Store,
     name: str,
     *,
+    account_id: str | None = None,
     with_resumes: bool = False,
     goes_on: Callable[[int], bool] = lambda _: True,
 ) -> int:
     """Delete the account with its keys, resumes and ledger; return the number of resumes deleted.
 
-    Raises NotFound, and Conflict when it holds resumes and `with_resumes` is False. It is closed
-    first, so that nothing is stored in it while its resumes are deleted, slice by slice. After each
-    slice `goes_on` is called with the number so far, and returns whether to continue; a deletion that
-    was interrupted, here or by the end of the process, is finished by calling it again.
+    With an `account_id`, only if the account of this name has it. Raises NotFound, and Conflict when it
+    holds resumes and `with_resumes` is False. It is closed first, so that nothing is stored in it while
+    its resumes are deleted, slice by slice. After each slice `goes_on` is called with the number so
+    far, and returns whether to continue; a deletion that was interrupted, here or by the end of the
+    process, is finished by calling it again.
     """
-    account_id = get_account(store, name, closed_too=True).id
-    return delete_by_id(store, account_id, name, with_resumes=with_resumes, goes_on=goes_on)
-
-
-def delete_by_id(
-    store: Store,
-    account_id: str,
-    name: str,
-    *,
-    with_resumes: bool = False,
-    goes_on: Callable[[int], bool] = lambda _: True,
-) -> int:
-    """Delete as `delete_account` does, the account of this id, if it still has the name."""
+    owner = account_id or get_account(store, name, closed_too=True).id
     now = timestamp(store.clock())
 
     def write(change: Callable[..., int], *values: Any) -> int:
-        return store.write(
-            lambda connection: change(connection, account_id, *values), account_id=account_id
-        )
+        return store.write(lambda connection: change(connection, owner, *values), account_id=owner)
 
     write(_close, name, with_resumes, now)
     deleted = 0
@@ -380,9 +357,7 @@ WRONG_COUNTERS: Final = (
 
 def list_wrong(store: Store) -> list[ResumeCounter]:
     """Return the counters that are wrong, by the name of the account; none: each quota is exact."""
-    with store.read() as connection:
-        rows = connection.execute(WRONG_COUNTERS).all()
-    return [ResumeCounter(row.account, row.resume_count, row.rows) for row in rows]
+    return [ResumeCounter(*row[:3]) for row in store.fetch(WRONG_COUNTERS)]
 
 
 # Keys and files
@@ -409,9 +384,10 @@ def get_summary(store: Store, account_id: str) -> AccountSummary:
         func.count().filter(_is_active(store)),
         func.max(api_keys.c.last_used_at),
     ).where(api_keys.c.account_id == account_id)
-    with store.read() as connection:
-        keys, active_keys, last_used_at = connection.execute(of_keys).one()
-        files = count_not_done(connection, account_id)
+    ((keys, active_keys, last_used_at),) = store.fetch(of_keys)
+    outcome = imported_files.c.outcome
+    of_account = NOT_DONE, imported_files.c.account_id == account_id
+    files = dict(store.fetch(select(outcome, func.count()).where(*of_account).group_by(outcome)))
     held, failed = files.get(FileOutcome.HELD, 0), files.get(FileOutcome.FAILED, 0)
     return AccountSummary(keys, active_keys, last_used_at, held, failed)
 
@@ -423,8 +399,7 @@ def count_active_keys(store: Store) -> dict[str, int]:
         .where(_is_active(store))
         .group_by(api_keys.c.account_id)
     )
-    with store.read() as connection:
-        return {account_id: count for account_id, count in connection.execute(statement)}  # noqa: C416 - rows are no tuples to mypy
+    return dict(store.fetch(statement))
 
 
 def _is_active(store: Store) -> ColumnElement[bool]:

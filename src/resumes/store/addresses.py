@@ -4,7 +4,7 @@ import os
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 from urllib.parse import unquote
 
 from resumes.errors import InvalidArgument
@@ -42,20 +42,20 @@ class PostgresAddress:
     @property
     def label(self) -> str:
         """Return the address without user, password and options, to show and to log."""
-        return f"postgresql://{_split(self.url).place}"
+        return f"postgresql://{_split(self.url)[1]}"
 
     @property
     def without_secrets(self) -> str:
         """Return the address as a person would type it, without secrets, which libpq can get elsewhere."""
-        credentials, place, query = _split(self.url)
+        credentials, place, options = _split(self.url)
         user = credentials.partition(":")[0]
-        options = [one for one in query.split("&") if one and not _SECRET.search(_name(one))]
-        return (
-            "postgresql://"
-            + (f"{user}@" if user else "")
-            + place
-            + (f"?{'&'.join(options)}" if options else "")
-        )
+        shown = [one for one in options.split("&") if one and not _is_secret(one)]
+        query = f"?{'&'.join(shown)}" if shown else ""
+        return f"postgresql://{user}{'@' if user else ''}{place}{query}"
+
+
+def _is_secret(option: str) -> bool:
+    return bool(_SECRET.search(unquote(option.partition("=")[0])))
 
 
 Address = SqliteAddress | PostgresAddress
@@ -97,24 +97,15 @@ def _harmless(url: str) -> str:
     return f"{scheme}://…" if separator and re.fullmatch("[A-Za-z0-9+.-]+", scheme) else "…"
 
 
-class _Parts(NamedTuple):
-    credentials: str
-    place: str
-    query: str
-
-
-def _split(url: str) -> _Parts:
-    """Split as libpq does: credentials are what precedes the first @, unless a / comes before it."""
+def _split(url: str) -> tuple[str, str, str]:
+    """Return credentials, place and options, split as libpq does: credentials are what precedes the
+    first @, unless a / comes before it."""
     rest = url.partition("://")[2]
     credentials, at, after = rest.partition("@")
     if not at or "/" in credentials:
         credentials, after = "", rest
-    place, _, query = after.partition("?")
-    return _Parts(credentials, place, query)
-
-
-def _name(option: str) -> str:
-    return unquote(option.partition("=")[0])
+    place, _, options = after.partition("?")
+    return credentials, place, options
 
 
 def _postgres_address(url: str) -> PostgresAddress:

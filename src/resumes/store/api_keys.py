@@ -17,24 +17,14 @@ from enum import StrEnum
 from functools import partial
 from typing import Any, NamedTuple
 
-from sqlalchemy import (
-    ColumnElement,
-    Connection,
-    Select,
-    bindparam,
-    case,
-    delete,
-    insert,
-    select,
-    update,
-)
+from sqlalchemy import Connection, Select, delete, insert, select, update
 
 from resumes.clock import later, timestamp
 from resumes.errors import Conflict, InvalidArgument, InvalidKey, NotFound
 from resumes.store import identifiers
 from resumes.store.accounts import get_account, lock_open_account
 from resumes.store.schema import accounts, api_keys, key_directory, plans
-from resumes.store.statements import Prepared
+from resumes.store.statements import Prepared, of_key
 from resumes.store.store import Row, Store
 from resumes.text import is_harmless
 
@@ -150,7 +140,7 @@ HOLDER = Prepared(
     .join(accounts, accounts.c.id == api_keys.c.account_id)
     .join(plans, plans.c.name == accounts.c.plan)
     .where(
-        key_directory.c.key_hash == bindparam("key_hash"),
+        of_key(key_directory),
         api_keys.c.revoked_at.is_(None),
         accounts.c.closed_at.is_(None),
     )
@@ -172,7 +162,7 @@ def authenticate(store: Store, secret: str) -> Authenticated:
 
     Raises InvalidKey, the same for unknown, revoked and expired.
     """
-    with store.read() as connection:
+    with store.read() as connection:  # not through `fetch`: every request comes here
         rows = HOLDER.run(connection, key_hash=hash_key(secret)).fetchall()
     return _holder(store, rows)
 
@@ -203,7 +193,7 @@ async def mark_used_async(store: Store, holder: KeyHolder) -> None:
     statement = (
         update(api_keys)
         .where(
-            *_this_key(holder.account_id, holder.key_id),
+            of_key(api_keys, holder.account_id, holder.key_id),
             api_keys.c.last_used_at.is_(None) | ~is_recent,
         )
         .values(last_used_at=timestamp(now_us))
@@ -211,10 +201,6 @@ async def mark_used_async(store: Store, holder: KeyHolder) -> None:
     await store.write_async(
         lambda connection: connection.execute(statement), account_id=holder.account_id
     )
-
-
-def _this_key(account_id: str, key_id: str) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
-    return api_keys.c.account_id == account_id, api_keys.c.id == key_id
 
 
 # Creating
@@ -275,16 +261,21 @@ def rotate_key(store: Store, key_id: str, *, grace: timedelta = DEFAULT_GRACE) -
 
     def change(connection: Connection) -> None:
         account_id = _add_key(old.account, new, old.name, timestamp(now_us), connection)
-        _check_unchanged(connection, account_id, old)
-        is_longer = api_keys.c.expires_at.is_(None) | (api_keys.c.expires_at > ends_at)
-        connection.execute(
+        changed = connection.execute(
             update(api_keys)
-            .where(*_this_key(account_id, key_id))
-            .values(
-                replaced_by=new.id,
-                expires_at=case((is_longer, ends_at), else_=api_keys.c.expires_at),
+            .where(
+                of_key(api_keys, account_id, key_id),
+                api_keys.c.revoked_at.is_(None),
+                api_keys.c.expires_at.is_not_distinct_from(old.expires_at),
+                api_keys.c.replaced_by.is_not_distinct_from(old.replaced_by),
             )
+            .values(replaced_by=new.id, expires_at=min(old.expires_at or ends_at, ends_at))
         )
+        if not changed.rowcount:
+            raise Conflict(
+                f"The key {old.id} was changed by someone else in the meantime. "
+                "See its state with `resumes keys list`"
+            )
 
     store.write(change)
     return new
@@ -331,19 +322,6 @@ def _add_key(
     return account_id
 
 
-def _check_unchanged(connection: Connection, account_id: str, old: KeyInfo) -> None:
-    row = connection.execute(
-        select(api_keys.c.revoked_at, api_keys.c.expires_at, api_keys.c.replaced_by).where(
-            *_this_key(account_id, old.id)
-        )
-    ).first()
-    if row is None or tuple(row) != (None, old.expires_at, old.replaced_by):
-        raise Conflict(
-            f"The key {old.id} was changed by someone else in the meantime. "
-            "See its state with `resumes keys list`"
-        )
-
-
 # Lists
 
 SELECT_KEYS = (
@@ -379,9 +357,10 @@ def get_key(store: Store, key_id: str) -> KeyInfo:
 
 def _read_keys(store: Store, statement: Select[Any]) -> list[KeyInfo]:
     now = timestamp(store.clock())
-    with store.read() as connection:
-        rows = connection.execute(statement).mappings().all()
-    return [KeyInfo(**row, state=_state(row["revoked_at"], row["expires_at"], now)) for row in rows]
+    rows = store.fetch(statement)
+    return [
+        KeyInfo(**row._mapping, state=_state(row.revoked_at, row.expires_at, now)) for row in rows
+    ]
 
 
 def _state(revoked_at: str | None, expires_at: str | None, now: str) -> KeyState:
@@ -404,7 +383,7 @@ def mark_shown(store: Store, key_id: str) -> None:
     if owner is None:
         return
     shown_at = timestamp(store.clock())
-    statement = update(api_keys).where(*_this_key(owner, key_id)).values(shown_at=shown_at)
+    statement = update(api_keys).where(of_key(api_keys, owner, key_id)).values(shown_at=shown_at)
     store.write(lambda connection: connection.execute(statement), account_id=owner)
 
 
@@ -419,7 +398,7 @@ def revoke_key(store: Store, key_id: str) -> None:
     def change(connection: Connection) -> None:
         connection.execute(
             update(api_keys)
-            .where(*_this_key(owner, key_id), api_keys.c.revoked_at.is_(None))
+            .where(of_key(api_keys, owner, key_id), api_keys.c.revoked_at.is_(None))
             .values(revoked_at=now)
         )
         connection.execute(
@@ -433,7 +412,5 @@ def revoke_key(store: Store, key_id: str) -> None:
 
 def _find_owner(store: Store, key_id: str) -> str | None:
     """Return the id of the key's account, by the directory; None if it was revoked or never there."""
-    with store.read() as connection:
-        return connection.execute(
-            select(key_directory.c.account_id).where(key_directory.c.key_id == key_id)
-        ).scalar()
+    rows = store.fetch(select(key_directory.c.account_id).where(key_directory.c.key_id == key_id))
+    return rows[0][0] if rows else None

@@ -45,7 +45,7 @@ from resumes.store.schema import (
     plans,
     resumes,
 )
-from resumes.store.statements import Prepared, blob, text_of
+from resumes.store.statements import Prepared, blob, matching, of_key, text_of
 from resumes.store.store import WRITE_DEADLINE_S, Store
 from resumes.store.write_queue import LostRace, Write
 
@@ -172,7 +172,7 @@ LOCK_ACCOUNT = Prepared(
     .join(accounts, accounts.c.id == account_usage.c.account_id)
     .join(plans, plans.c.name == accounts.c.plan)
     .where(
-        account_usage.c.account_id == bindparam("account_id"),
+        of_key(account_usage),
         accounts.c.closed_at.is_(None),
     )
     .with_for_update(of=account_usage)
@@ -214,11 +214,7 @@ def document_values(document: bytes) -> dict[str, Any]:
     return {"crc32": crc32(document), "document": blob(document)}
 
 
-STORED = Prepared(
-    select(literal(1))
-    .select_from(resumes)
-    .where(resumes.c.account_id == bindparam("account_id"), resumes.c.id == bindparam("id"))
-)
+STORED = Prepared(select(literal(1)).select_from(resumes).where(of_key(resumes)))
 
 
 def was_stored(connection: Connection, creation: Creation, result: Any) -> bool | None:
@@ -329,7 +325,7 @@ RESUMES_OF_CLAIMS = Prepared(
         imported_files.c.outcome,
         imported_files.c.resume_id,
     ).where(
-        imported_files.c.account_id == bindparam("account_id"),
+        matching(imported_files.c.account_id),
         imported_files.c.claim_id.in_(_VALUES),
         imported_files.c.resume_id.is_not(None),
     )
@@ -340,15 +336,11 @@ ITEMS_OF_CLAIMS = Prepared(
         imported_items.c.item,
         imported_items.c.outcome,
         imported_items.c.resume_id,
-    ).where(
-        imported_items.c.account_id == bindparam("account_id"),
-        imported_items.c.claim_id.in_(_VALUES),
-    )
+    ).where(matching(imported_items.c.account_id), imported_items.c.claim_id.in_(_VALUES))
 )
 RESUMES_OF_DIGESTS = Prepared(
     select(imported_digests.c.digest, imported_digests.c.resume_id).where(
-        imported_digests.c.account_id == bindparam("account_id"),
-        imported_digests.c.digest.in_(_VALUES),
+        matching(imported_digests.c.account_id), imported_digests.c.digest.in_(_VALUES)
     )
 )
 
@@ -382,7 +374,21 @@ class _Earlier:
         for values in _chunks(map(blob, digests)):
             found = RESUMES_OF_DIGESTS.run(connection, account_id=account_id, **values).fetchall()
             self._digests.update(found)
-        self._keys = _find_keys(connection, account_id, creations)
+        used = [
+            (new.idempotency.key, one.now_us)
+            for one in creations
+            for new in one.resumes
+            if new.idempotency is not None
+        ]
+        found = FIND_KEY.run_each(
+            connection,
+            (
+                {"account_id": account_id, "key": key, "since": kept_since(now_us)}
+                for key, now_us in used
+            ),
+        )
+        self._keys = {name: rows.fetchone() for name, rows in zip(used, found, strict=True)}
+        """What is stored of each Idempotency-Key, by key and the time of its request."""
 
     def items_of(self, claim: ClaimedFile | None) -> dict[int, Outcome]:
         """Return the outcomes that items of this claim had before: a claim is imported once."""
@@ -413,23 +419,6 @@ def _list_claims(creations: Sequence[Creation]) -> tuple[list[str], list[str]]:
         if one.claim is not None and one.resumes:
             (several if one.resumes[0].item else single).append(one.claim.claim_id)
     return single, several
-
-
-def _find_keys(
-    connection: Connection, account_id: str, creations: Sequence[Creation]
-) -> dict[tuple[str, int], tuple[bytes, str] | None]:
-    """Return what is stored of each Idempotency-Key, by key and the time of its request."""
-    used = [
-        (new.idempotency.key, one.now_us)
-        for one in creations
-        for new in one.resumes
-        if new.idempotency is not None
-    ]
-    values = (
-        {"account_id": account_id, "key": key, "since": kept_since(now_us)} for key, now_us in used
-    )
-    found = FIND_KEY.run_each(connection, values)
-    return {name: rows.fetchone() for name, rows in zip(used, found, strict=True)}
 
 
 def _add_resume(rows: _Rows, account_id: str, resume_id: str, new: NewResume, now: str) -> None:

@@ -14,7 +14,7 @@ from sqlalchemy import Connection, bindparam, delete, select
 
 from resumes.clock import later
 from resumes.store.schema import idempotency
-from resumes.store.statements import Prepared, at_most, replacing
+from resumes.store.statements import Prepared, first_page, of_key, replacing
 from resumes.store.store import Store
 
 KEPT = timedelta(hours=24)
@@ -27,26 +27,18 @@ SLICE_KEYS = 200
 ADD_KEY = replacing(idempotency)
 FIND_KEY = Prepared(
     select(idempotency.c.body_sha256, idempotency.c.resume_id).where(
-        idempotency.c.account_id == bindparam("account_id"),
-        idempotency.c.key == bindparam("key"),
-        idempotency.c.created_at > bindparam("since"),
+        of_key(idempotency), idempotency.c.created_at > bindparam("since")
     )
 )
 _TOO_OLD = idempotency.c.created_at <= bindparam("since")
 _OLDEST = Prepared(
-    select(idempotency.c.account_id, idempotency.c.key)
-    .where(_TOO_OLD)
-    .order_by(idempotency.c.created_at)
-    .limit(at_most("rows"))
-)
-# Not one that was used again since it was found.
-_PRUNE = Prepared(
-    delete(idempotency).where(
-        idempotency.c.account_id == bindparam("account_id"),
-        idempotency.c.key == bindparam("key"),
-        _TOO_OLD,
+    first_page(
+        select(idempotency.c.account_id, idempotency.c.key).where(_TOO_OLD),
+        idempotency.c.created_at,
     )
 )
+# Not one that was used again since it was found.
+_PRUNE = Prepared(delete(idempotency).where(of_key(idempotency), _TOO_OLD))
 
 
 def kept_since(now_us: int) -> str:

@@ -3,15 +3,15 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from sqlalchemy import Connection, Select, bindparam, func, literal_column, select
+from sqlalchemy import bindparam, func, literal_column, select
 
 from resumes.errors import Conflict, InvalidArgument, NotFound
 from resumes.store.identifiers import AFTER_ALL, RESUME_ID
 from resumes.store.import_ledger import SO_FAR, FileOutcome, Items, parse_items
 from resumes.store.schema import accounts, imported_files
-from resumes.store.statements import Prepared, first_page
+from resumes.store.statements import Prepared, first_page, matching, of_key
 from resumes.store.store import Store
 
 MAX_FILES = 1_000
@@ -45,22 +45,17 @@ class FileRow:
 
 # Files
 
-THIS_FILE = (
-    imported_files.c.account_id == bindparam("account_id"),
-    imported_files.c.claim_id == bindparam("claim_id"),
-)
 _UNSEEN = ("account_id", "resume_id", "source")
 _SHOWN = [one for one in imported_files.columns if one.name not in _UNSEEN]
-FILE = Prepared(select(*_SHOWN).where(*THIS_FILE))
-SOURCE = Prepared(select(imported_files.c.source).where(*THIS_FILE))
+FILE = Prepared(select(*_SHOWN).where(of_key(imported_files)))
 
 
-def find_owners(connection: Connection, account_id: str | None = None) -> dict[str, str]:
+def find_owners(store: Store, account_id: str | None = None) -> dict[str, str]:
     """Return ids and names of all accounts, closed ones too, or of the one of this id."""
     statement = select(accounts.c.id, accounts.c.name).order_by(accounts.c.id)
     if account_id is not None:
         statement = statement.where(accounts.c.id == account_id)
-    return {row.id: row.name for row in connection.execute(statement)}
+    return {row.id: row.name for row in store.fetch(statement)}
 
 
 def get_file(store: Store, claim_id: str, *, account_id: str | None = None) -> FileRow:
@@ -69,9 +64,8 @@ def get_file(store: Store, claim_id: str, *, account_id: str | None = None) -> F
     Raises NotFound, and Conflict if several accounts have it: an account that was imported has the
     history of another.
     """
-    with store.read() as connection:
-        owners = find_owners(connection, account_id)
-        files = _find_files(connection, owners, [(claim_id, owner) for owner in owners])
+    owners = find_owners(store, account_id)
+    files = _find_files(store, owners, [(claim_id, owner) for owner in owners])
     if not files:
         raise NotFound(
             f'File not found: "{claim_id[:80]}". `resumes imports list` shows the newest'
@@ -84,13 +78,13 @@ def get_file(store: Store, claim_id: str, *, account_id: str | None = None) -> F
 
 def find_source(store: Store, file: FileRow) -> bytes | None:
     """Return the first 64 KiB of the file as it was read; None for files that are done."""
-    with store.read() as connection:
-        row = SOURCE.run(connection, account_id=file.account_id, claim_id=file.claim_id).fetchone()
-    return None if row is None else row[0]
+    this = of_key(imported_files, file.account_id, file.claim_id)
+    rows = store.fetch(select(imported_files.c.source).where(this))
+    return rows[0][0] if rows else None
 
 
 def _find_files(
-    connection: Connection, owners: Mapping[str, str], ids: Iterable[tuple[str, str]]
+    store: Store, owners: Mapping[str, str], ids: Iterable[tuple[str, str]]
 ) -> list[FileRow]:
     """Return the files of these ids and accounts' ids, in their order, without those gone since.
 
@@ -98,8 +92,7 @@ def _find_files(
     """
     files: list[FileRow] = []
     for claim_id, owner in ids:
-        row: Any = FILE.run(connection, account_id=owner, claim_id=claim_id).fetchone()
-        if row is not None:
+        for row in store.fetch(FILE, account_id=owner, claim_id=claim_id):
             items = None if row[-1] is None else parse_items(row[-1])
             values = (owners[owner], *row[:2], FileOutcome(row[2]), *row[3:-1], items, owner)
             files.append(FileRow(*values))
@@ -119,16 +112,16 @@ NOT_DONE = imported_files.c.outcome != literal_column("'done'")
 def _newest_ids(outcome: FileOutcome | None, *, is_of_reason: bool) -> Prepared:
     """Select ids between two, the newest first, of one account; from an index alone."""
     statement = select(imported_files.c.claim_id).where(
-        imported_files.c.account_id == bindparam("account_id"),
+        matching(imported_files.c.account_id),
         imported_files.c.claim_id < bindparam("before"),
         imported_files.c.claim_id > bindparam("above"),
     )
     if outcome is not None:
-        statement = statement.where(imported_files.c.outcome == bindparam("outcome"))
+        statement = statement.where(matching(imported_files.c.outcome))
         if outcome is not FileOutcome.DONE:
             statement = statement.where(NOT_DONE)
     if is_of_reason:
-        statement = statement.where(imported_files.c.reason == bindparam("reason"))
+        statement = statement.where(matching(imported_files.c.reason))
     return Prepared(first_page(statement, imported_files.c.claim_id.desc()))
 
 
@@ -146,16 +139,15 @@ def list_files(
     `before` is the id after which the page begins: any id, also one that is gone.
     """
     outcomes = [outcome] if reason is None else _outcomes(outcome, reason)
-    with store.read() as connection:
-        owners = find_owners(connection, account_id)
-        found = _find_newest(
-            connection,
-            [(owner, one) for owner in owners for one in outcomes],
-            reason=reason,
-            before=AFTER_ALL if before is None else before,
-            limit=max(1, min(limit, MAX_FILES)),
-        )
-        return _find_files(connection, owners, found)
+    owners = find_owners(store, account_id)
+    found = _find_newest(
+        store,
+        [(owner, one) for owner in owners for one in outcomes],
+        reason=reason,
+        before=AFTER_ALL if before is None else before,
+        limit=max(1, min(limit, MAX_FILES)),
+    )
+    return _find_files(store, owners, found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,19 +195,18 @@ def list_by_outcome(
     """
     size = max(1, min(limit, MAX_FILES))
     ids: list[tuple[str, str]] = []
-    with store.read() as connection:
-        owners = find_owners(connection, account_id)
-        for one in _outcomes(outcome, reason, after):
-            ids += _find_newest(
-                connection,
-                [(owner, one) for owner in owners],
-                reason=reason,
-                before=AFTER_ALL if after is None or after.outcome is not one else after.claim_id,
-                limit=size + 1 - len(ids),
-            )
-            if len(ids) > size:
-                break
-        files = _find_files(connection, owners, ids[:size])
+    owners = find_owners(store, account_id)
+    for one in _outcomes(outcome, reason, after):
+        ids += _find_newest(
+            store,
+            [(owner, one) for owner in owners],
+            reason=reason,
+            before=AFTER_ALL if after is None or after.outcome is not one else after.claim_id,
+            limit=size + 1 - len(ids),
+        )
+        if len(ids) > size:
+            break
+    files = _find_files(store, owners, ids[:size])
     if not files or len(ids) <= size:
         return FilePage(files, None)
     return FilePage(files, Position(files[-1].outcome, files[-1].claim_id))
@@ -234,7 +225,7 @@ def _outcomes(
 
 
 def _find_newest(
-    connection: Connection,
+    store: Store,
     ranges: Iterable[tuple[str, FileOutcome | None]],
     *,
     reason: str | None,
@@ -249,8 +240,8 @@ def _find_newest(
     """
     newest: list[tuple[str, str]] = []
     for account_id, outcome in ranges:
-        rows = _newest_ids(outcome, is_of_reason=reason is not None).run(
-            connection,
+        rows = store.fetch(
+            _newest_ids(outcome, is_of_reason=reason is not None),
             account_id=account_id,
             outcome=outcome,
             reason=reason,
@@ -258,7 +249,7 @@ def _find_newest(
             above=newest[-1][0] if len(newest) == limit else "",
             rows=limit,
         )
-        more = [(claim_id, account_id) for (claim_id,) in rows.fetchall()]
+        more = [(claim_id, account_id) for (claim_id,) in rows]
         if more:
             newest = sorted([*newest, *more], reverse=True)[:limit]
     return newest
@@ -283,31 +274,19 @@ def count_files(
     Takes time that grows with the ledger (docs/operations.md, Metrics), or with `not_done_only`
     just with the files that are not done.
     """
+    counted = [] if account_id is None else [imported_files.c.account_id == account_id]
     columns = (imported_files.c.outcome, imported_files.c.reason)
-    with store.read() as connection:
-        rows = connection.execute(_count_not_done(account_id, *columns)).all()
-        counts = [FileCount(FileOutcome(outcome), reason, files) for outcome, reason, files in rows]
-        if not_done_only:
-            return counts
-        # Without a condition the engine counts the table's pages, without looking into rows.
-        statement = select(func.count()).select_from(imported_files)
-        if account_id is not None:
-            statement = statement.where(imported_files.c.account_id == account_id)
-        all_count = connection.execute(statement).scalar_one()
+    # From the index of those that are not done alone.
+    not_done = select(*columns, func.count()).where(NOT_DONE, *counted).group_by(*columns)
+    counts = [
+        FileCount(FileOutcome(outcome), reason, files)
+        for outcome, reason, files in store.fetch(not_done)
+    ]
+    if not_done_only:
+        return counts
+    # Without a condition the engine counts the table's pages, without looking into rows.
+    all_files = select(func.count()).select_from(imported_files).where(*counted)
+    ((all_count,),) = store.fetch(all_files)
     # Two statements: a file may have been recorded between them.
     done_count = max(0, all_count - sum(count.files for count in counts))
     return [FileCount(FileOutcome.DONE, None, done_count), *counts]
-
-
-def count_not_done(connection: Connection, account_id: str) -> dict[FileOutcome, int]:
-    """Return the number of the account's files that are not done by outcome; no zeros."""
-    rows = connection.execute(_count_not_done(account_id, imported_files.c.outcome)).all()
-    return {FileOutcome(outcome): files for outcome, files in rows}
-
-
-def _count_not_done(account_id: str | None, *columns: Any) -> Select[Any]:
-    """Select the number of files by the columns, from the index of those that are not done alone."""
-    statement = select(*columns, func.count()).where(NOT_DONE).group_by(*columns)
-    if account_id is not None:
-        statement = statement.where(imported_files.c.account_id == account_id)
-    return statement

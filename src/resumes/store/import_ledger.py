@@ -15,22 +15,13 @@ from typing import Annotated, Any, ClassVar, Final, NamedTuple
 
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic.alias_generators import to_camel
-from sqlalchemy import (
-    Connection,
-    Integer,
-    bindparam,
-    insert,
-    literal,
-    literal_column,
-    select,
-    union_all,
-)
+from sqlalchemy import Connection, Integer, insert, literal, literal_column, select, union_all
 
 from resumes.clock import timestamp
 from resumes.import_reasons import Reason
 from resumes.store.identifiers import AFTER_ALL, POSITION_DIGITS
 from resumes.store.schema import accounts, imported_digests, imported_files, imported_items
-from resumes.store.statements import Prepared, at_most, replacing
+from resumes.store.statements import Prepared, of_key, replacing
 from resumes.store.store import WRITE_DEADLINE_S, Store
 
 SOURCE_BYTES = 64 * 1024
@@ -188,11 +179,6 @@ class Problem:
     path: str | None = None
     byte_offset: Count | None = None
 
-    def as_json(self) -> dict[str, Any]:
-        """Return the problem as the ledger stores it."""
-        fields: dict[str, Any] = PROBLEM.dump_python(self, mode="json", by_alias=True)
-        return fields
-
 
 @dataclass(frozen=True, slots=True)
 class Items:
@@ -212,7 +198,6 @@ class Items:
         return fields | {"problems": fields["problems"][:MAX_PROBLEMS]}
 
 
-PROBLEM: Final = TypeAdapter(Problem)
 ITEMS: Final = TypeAdapter(Items)
 
 
@@ -228,64 +213,33 @@ def parse_items(text: str) -> Items:
 
 # What was imported already
 
-_IS_SINGLE = imported_files.c.resume_id.is_not(None)
-_SINGLE = literal_column("0", Integer).label("item")
-ITEMS_OF_CLAIM = Prepared(
-    union_all(
-        select(_SINGLE, imported_files.c.outcome, imported_files.c.resume_id).where(
-            imported_files.c.account_id == bindparam("account_id"),
-            imported_files.c.claim_id == bindparam("claim_id"),
-            _IS_SINGLE,
-        ),
-        select(imported_items.c.item, imported_items.c.outcome, imported_items.c.resume_id).where(
-            imported_items.c.account_id == bindparam("account_id"),
-            imported_items.c.claim_id == bindparam("claim_id"),
-        ),
-    )
-    .order_by("item")
-    .limit(at_most("rows"))
-)
-ALL_ITEMS = 2**31 - 1
-RESUME_OF_DIGEST = Prepared(
-    select(imported_digests.c.resume_id).where(
-        imported_digests.c.account_id == bindparam("account_id"),
-        imported_digests.c.digest == bindparam("digest"),
-    )
-)
-# A claim is mostly made just before its resumes are, and its id begins with its time: a search
-# backwards from the resume's own finds it early, without an index that imports pay for.
-CLAIMS_OF_RESUME = [
-    Prepared(
-        select(table.c.claim_id)
-        .where(
-            table.c.account_id == bindparam("account_id"),
-            table.c.claim_id <= bindparam("before"),
-            table.c.resume_id == bindparam("resume_id"),
-            table.c.outcome == bindparam("outcome"),
-        )
-        .order_by(table.c.claim_id.desc())
-        .limit(1)
-    )
-    for table in (imported_files, imported_items)
-]
+RESUME_OF_DIGEST = Prepared(select(imported_digests.c.resume_id).where(of_key(imported_digests)))
 
 
 def find_items(
-    store: Store, account_id: str, claim_id: str, *, limit: int = ALL_ITEMS
+    store: Store, account_id: str, claim_id: str, *, limit: int | None = None
 ) -> list[Item]:
     """Return the first items of a claim that were imported, by number."""
-    with store.read() as connection:
-        rows = ITEMS_OF_CLAIM.run(
-            connection, account_id=account_id, claim_id=claim_id, rows=limit
-        ).fetchall()
-    return [Item(item, FileOutcome(outcome), resume_id) for item, outcome, resume_id in rows]
+    numbers = (
+        (imported_files, literal_column("0", Integer).label("item")),
+        (imported_items, imported_items.c.item),
+    )
+    parts = (
+        select(number, table.c.outcome, table.c.resume_id).where(
+            table.c.account_id == account_id,
+            table.c.claim_id == claim_id,
+            table.c.resume_id.is_not(None),
+        )
+        for table, number in numbers
+    )
+    statement = union_all(*parts).order_by("item").limit(limit)
+    return [Item(item, FileOutcome(outcome), id_) for item, outcome, id_ in store.fetch(statement)]
 
 
 def find_stored(store: Store, account_id: str, digest: bytes) -> str | None:
     """Return the id of the stored resume that was imported from this content, if any."""
-    with store.read() as connection:
-        row = RESUME_OF_DIGEST.run(connection, account_id=account_id, digest=digest).fetchone()
-    return None if row is None else str(row[0])
+    rows = store.fetch(RESUME_OF_DIGEST, account_id=account_id, digest=digest)
+    return rows[0][0] if rows else None
 
 
 def find_claim(store: Store, account_id: str, resume_id: str) -> str | None:
@@ -293,15 +247,20 @@ def find_claim(store: Store, account_id: str, resume_id: str) -> str | None:
 
     When there is none, this takes time that grows with the imports before it.
     """
-    with store.read() as connection:
-        for statement in CLAIMS_OF_RESUME:
-            row = statement.run(
-                connection,
-                account_id=account_id,
-                resume_id=resume_id,
-                before=resume_id[:POSITION_DIGITS] + AFTER_ALL,
-                outcome=FileOutcome.DONE.value,
-            ).fetchone()
-            if row is not None:
-                return str(row[0])
+    # A claim is mostly made just before its resumes are, and its id begins with its time: a search
+    # backwards from the resume's own finds it early, without an index that imports pay for.
+    for table in (imported_files, imported_items):
+        statement = (
+            select(table.c.claim_id)
+            .where(
+                table.c.account_id == account_id,
+                table.c.claim_id <= resume_id[:POSITION_DIGITS] + AFTER_ALL,
+                table.c.resume_id == resume_id,
+                table.c.outcome == FileOutcome.DONE.value,
+            )
+            .order_by(table.c.claim_id.desc())
+            .limit(1)
+        )
+        if rows := store.fetch(statement):
+            return str(rows[0][0])
     return None

@@ -12,29 +12,20 @@ from enum import StrEnum
 from functools import partial
 from typing import Any
 
-from sqlalchemy import (
-    BindParameter,
-    Connection,
-    Executable,
-    bindparam,
-    delete,
-    func,
-    select,
-    update,
-)
+from sqlalchemy import Connection, Select, bindparam, delete, func, select, update
 
 from resumes.clock import timestamp
 from resumes.errors import Conflict
-from resumes.store.import_history import NOT_DONE, THIS_FILE, FileRow, find_owners
+from resumes.store.import_history import NOT_DONE, FileRow, find_owners
 from resumes.store.import_ledger import FileOutcome
 from resumes.store.importers import list_importers
 from resumes.store.schema import BinaryText, import_requests, imported_files
 from resumes.store.statements import (
-    Insert,
     Prepared,
-    first_page,
     iter_pages,
+    matching,
     next_page,
+    of_key,
     replace_on_conflict,
 )
 from resumes.store.store import Store
@@ -70,23 +61,6 @@ class RequestedFile:
     root: str | None
 
 
-_THIS_REQUEST = (
-    import_requests.c.account_id == bindparam("account_id"),
-    import_requests.c.claim_id == bindparam("claim_id"),
-)
-_ROOT: BindParameter[str] = bindparam("root", type_=BinaryText)
-REQUESTS = Prepared(
-    first_page(
-        select(import_requests).where(
-            _ROOT.is_(None) | import_requests.c.root.is_(None) | (import_requests.c.root == _ROOT)
-        ),
-        import_requests.c.account_id,
-        import_requests.c.claim_id,
-    )
-)
-REQUEST = Prepared(select(import_requests).where(*_THIS_REQUEST))
-
-
 def list_requests(
     store: Store, *, root: str | None = None, limit: int = 1_000
 ) -> list[RequestedFile]:
@@ -94,25 +68,24 @@ def list_requests(
 
     With a `root`, only those about files of that watched folder, or of an unknown one.
     """
-    with store.read() as connection:
-        rows = REQUESTS.run(connection, root=root, rows=limit).fetchall()
-    return [_request(row) for row in rows]
+    statement = select(import_requests).order_by(*import_requests.primary_key).limit(limit)
+    if root is not None:
+        of_root = import_requests.c.root
+        statement = statement.where(of_root.is_(None) | (of_root == root))
+    return [_request(row) for row in store.fetch(statement)]
 
 
 def find_oldest(store: Store) -> str | None:
     """Return when the oldest request was made; None when there is none."""
-    with store.read() as connection:
-        oldest: str | None = connection.execute(
-            select(func.min(import_requests.c.requested_at))
-        ).scalar_one()
-    return oldest
+    ((oldest,),) = store.fetch(select(func.min(import_requests.c.requested_at)))
+    return str(oldest) if oldest else None
 
 
 def find_request(store: Store, account_id: str, claim_id: str) -> RequestedFile | None:
     """Return the request about this file, if any."""
-    with store.read() as connection:
-        row = REQUEST.run(connection, account_id=account_id, claim_id=claim_id).fetchone()
-    return None if row is None else _request(row)
+    this = of_key(import_requests, account_id, claim_id)
+    rows = store.fetch(select(import_requests).where(this))
+    return _request(rows[0]) if rows else None
 
 
 def _request(row: Sequence[Any]) -> RequestedFile:
@@ -125,7 +98,7 @@ def _request(row: Sequence[Any]) -> RequestedFile:
 SLICE_REQUESTS = 500
 """Requests made in one transaction, so that others can write."""
 
-_FITTING = (*THIS_FILE, imported_files.c.outcome == bindparam("outcome"))
+_FITTING = (of_key(imported_files), matching(imported_files.c.outcome))
 # Selects nothing for a file that has another outcome by now.
 WANTED = select(
     imported_files.c.account_id,
@@ -136,12 +109,12 @@ WANTED = select(
 ).where(*_FITTING)
 
 
-def _add_request(insert: Insert) -> Executable:
-    statement = insert(import_requests).from_select(import_requests.columns.keys(), WANTED)
-    return replace_on_conflict(statement, import_requests, ["account_id", "claim_id"])
-
-
-ADD_REQUEST = Prepared(_add_request)
+ADD_REQUEST = Prepared(
+    lambda insert: replace_on_conflict(
+        insert(import_requests).from_select(import_requests.columns.keys(), WANTED),
+        import_requests,
+    )
+)
 
 
 def request_files(store: Store, files: Sequence[FileRow], action: RequestKind) -> None:
@@ -226,18 +199,6 @@ def _add(
     return int(added.rowcount)
 
 
-IDS_AFTER = next_page(
-    select(imported_files.c.claim_id).where(
-        imported_files.c.account_id == bindparam("account_id"),
-        imported_files.c.outcome == bindparam("outcome"),
-        NOT_DONE,
-    ),
-    imported_files.c.claim_id,
-)
-OF_ANY_REASON = Prepared(IDS_AFTER)
-OF_REASON = Prepared(IDS_AFTER.where(imported_files.c.reason == bindparam("reason")))
-
-
 def iter_files_for(
     store: Store,
     action: RequestKind,
@@ -246,17 +207,17 @@ def iter_files_for(
 ) -> Iterator[tuple[str, list[str]]]:
     """Yield ids of accounts, each with claims of its files that the action is for, in the order of
     arrival."""
-    statement = OF_ANY_REASON if reason is None else OF_REASON
-    with store.read() as connection:
-        owners = list(find_owners(connection, account_id))
-    for owner in owners:
-        values = {"account_id": owner, "outcome": FITS[action].value, "reason": reason}
+    statement = select(imported_files.c.claim_id).where(
+        imported_files.c.outcome == FITS[action].value, NOT_DONE
+    )
+    if reason is not None:
+        statement = statement.where(imported_files.c.reason == reason)
+    for owner in find_owners(store, account_id):
+        of_owner = statement.where(imported_files.c.account_id == owner)
+        next_ids = next_page(of_owner, imported_files.c.claim_id)
 
-        def read_page(after: str, values: dict[str, Any] = values) -> Any:
-            with store.read() as connection:
-                return statement.run(
-                    connection, **values, after_claim_id=after, rows=SLICE_REQUESTS
-                ).fetchall()
+        def read_page(after: str, next_ids: Select[Any] = next_ids) -> Sequence[Any]:
+            return store.fetch(next_ids, after_claim_id=after, rows=SLICE_REQUESTS)
 
         for page in iter_pages(read_page, SLICE_REQUESTS, after=""):
             yield owner, [claim_id for (claim_id,) in page]
@@ -305,8 +266,7 @@ def _dismiss(connection: Connection, account_id: str, claim_id: str) -> int:
 
 # Taking requests up
 
-ROOTS = Prepared(select(import_requests.c.root).distinct())
-DROP = Prepared(delete(import_requests).where(*_THIS_REQUEST))
+DROP = Prepared(delete(import_requests).where(of_key(import_requests)))
 
 
 def list_unwatched_roots(store: Store) -> list[str | None]:
@@ -314,8 +274,7 @@ def list_unwatched_roots(store: Store) -> list[str | None]:
 
     None stands for files of an unknown folder, which any live importer looks for.
     """
-    with store.read() as connection:
-        roots = [root for (root,) in ROOTS.run(connection).fetchall()]
+    roots = [root for (root,) in store.fetch(select(import_requests.c.root).distinct())]
     if not roots:
         return []
     watched = {seen.importer.root for seen in list_importers(store) if seen.is_live}
@@ -357,8 +316,7 @@ def refuse_request(store: Store, account_id: str, claim_id: str, message: str) -
         connection.execute(
             update(imported_files)
             .where(
-                imported_files.c.account_id == account_id,
-                imported_files.c.claim_id == claim_id,
+                of_key(imported_files, account_id, claim_id),
                 imported_files.c.outcome.in_([FileOutcome.FAILED.value, FileOutcome.HELD.value]),
             )
             .values(message=message, finished_at=now)

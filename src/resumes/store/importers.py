@@ -103,10 +103,9 @@ def list_importers(store: Store) -> list[SeenImporter]:
         .order_by(importers.c.root, importers.c.seen_at.desc(), importers.c.id)
     )
     now = datetime.fromisoformat(timestamp(now_us))
-    with store.read() as connection:
-        rows = connection.execute(statement).all()
     seen = []
-    for key, host, pid, root, state, found, waiting, started_at, seen_at in rows:
+    for row in store.fetch(statement):
+        key, host, pid, root, state, found, waiting, started_at, seen_at = row
         findings = tuple(
             ImporterFinding(one["key"], ImporterState(one["state"]), one["sentence"])
             for one in json.loads(found)

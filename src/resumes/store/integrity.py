@@ -9,7 +9,6 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from operator import itemgetter
 from typing import Any, Final, NamedTuple
 from zlib import crc32
 
@@ -57,8 +56,6 @@ MAX_REPORT_LINES: Final = 20
 
 ROWS_AT_ONCE: Final = 25
 """Each may have megabytes."""
-
-ACCOUNTS_AT_ONCE: Final = 200
 
 
 class Defect(StrEnum):
@@ -117,9 +114,7 @@ def iter_damage(store: Store) -> Iterator[Flaw]:
     On SQLite the file is read from end to end, and nothing more is asked of one that is damaged.
     """
     found = set()
-    with store.read() as connection:
-        is_sqlite = connection.dialect.name == "sqlite"
-    for flaw in _iter_sqlite(store) if is_sqlite else ():
+    for flaw in () if store.is_remote else _iter_sqlite(store):
         found.add(flaw.defect)
         yield flaw
     if Defect.DAMAGED in found:
@@ -202,11 +197,10 @@ class Question(NamedTuple):
 
     def ask(self, store: Store) -> Iterator[Flaw]:
         """Yield what is wrong, at most one flaw an account."""
-        with store.read() as connection:
-            rows = connection.execute(self.statement).mappings().all()
-        for row in rows:
-            what, remedy = self.what.format(**row), self.remedy.format(**row)
-            yield Flaw(self.defect, row["count"], what, remedy, row["account"])
+        for row in store.fetch(self.statement):
+            found = row._mapping
+            what, remedy = self.what.format(**found), self.remedy.format(**found)
+            yield Flaw(self.defect, found["count"], what, remedy, found["account"])
 
 
 def _count(key: Column[str], *conditions: Any, rows: FromClause | None = None) -> Select[Any]:
@@ -359,9 +353,7 @@ LAST_IDS: Final = (
 
 
 def _iter_wrong_last_ids(store: Store) -> Iterator[Flaw]:
-    with store.read() as connection:
-        rows = connection.execute(LAST_IDS).all()
-    for name, account_id, last_id_us, newest in rows:
+    for name, account_id, last_id_us, newest in store.fetch(LAST_IDS):
         try:
             newest_us = int(newest[:POSITION_DIGITS], 16) if newest else 0
         except ValueError:
@@ -395,19 +387,13 @@ CONTENTS: Final = {
 """What to say of contents, and what to do, with places for the account's name and id, and for the
 first key of these."""
 
-ACCOUNTS: Final = next_page(select(accounts.c.id, accounts.c.name), accounts.c.name)
 
-
-def iter_accounts(store: Store, *, at_once: int = ACCOUNTS_AT_ONCE) -> Iterator[Checked]:
+def iter_accounts(store: Store) -> Iterator[Checked]:
     """Yield each account by name; its contents are read when it is asked for."""
-
-    def read_page(after: str) -> Sequence[Any]:
-        with store.read() as connection:
-            return connection.execute(ACCOUNTS, {"after_name": after, "rows": at_once}).all()
-
-    for page in iter_pages(read_page, at_once, after="", key=itemgetter(1)):
-        for account_id, name in page:
-            yield _check_contents(store, account_id, name)
+    for account_id, name in store.fetch(
+        select(accounts.c.id, accounts.c.name).order_by(accounts.c.name)
+    ):
+        yield _check_contents(store, account_id, name)
 
 
 def _check_contents(store: Store, account_id: str, name: str) -> Checked:
@@ -453,9 +439,7 @@ def _iter_rows(
     statement = next_page(select(key, content, *others).where(*is_whole), key)
 
     def read_page(after: str) -> Sequence[Any]:
-        given = {f"after_{key.name}": after, "rows": ROWS_AT_ONCE}
-        with store.read() as connection:
-            return connection.execute(statement, given).all()
+        return store.fetch(statement, rows=ROWS_AT_ONCE, **{f"after_{key.name}": after})
 
     for page in iter_pages(read_page, ROWS_AT_ONCE, after=""):
         yield from page

@@ -106,7 +106,9 @@ PROC: Final = Path("/proc")
 def name_processes(pids: Iterable[int], *, proc: Path = PROC) -> str:
     """`2329 (resumes up), 6380 (resumes tui)`: whom to ask to end; `unknown` for no ids."""
     typed = sorted({_find_typed(pid, proc) for pid in pids})
-    return ", ".join(_name(pid, proc) for pid in typed) or "unknown"
+    commands = ((pid, _find_command(pid, proc)) for pid in typed)
+    names = (f"{pid} ({command})" if command else str(pid) for pid, command in commands)
+    return ", ".join(names) or "unknown"
 
 
 def _find_typed(pid: int, proc: Path) -> int:
@@ -115,11 +117,6 @@ def _find_typed(pid: int, proc: Path) -> int:
     while (parent := _find_parent(found, proc)) and _find_command(parent, proc):
         found = parent
     return found
-
-
-def _name(pid: int, proc: Path) -> str:
-    command = _find_command(pid, proc)
-    return str(pid) if command is None else f"{pid} ({command})"
 
 
 def _find_parent(pid: int, proc: Path) -> int | None:
@@ -140,29 +137,15 @@ def _find_command(pid: int, proc: Path) -> str | None:
         line = (proc / str(pid) / "cmdline").read_bytes()
     except OSError:
         return None
-    words = _after_program([os.fsdecode(word) for word in line.split(b"\0")])
-    if words is None:
+    words = [os.fsdecode(word) for word in line.split(b"\0")]
+    at = 0
+    if Path(words[0]).name.startswith("python"):
+        at = next((at for at, word in enumerate(words) if at and not word.startswith("-")), 0)
+    if Path(words[at]).name != PROGRAM and (words[at - 1], words[at]) != MODULE:
         return None
-    return f"{PROGRAM} {_first_command(words)}".rstrip()
-
-
-def _after_program(words: list[str]) -> list[str] | None:
-    """Return the words after those that call this program; None for another one."""
-    name = Path(words[0]).name
-    if name == PROGRAM:
-        return words[1:]
-    if not name.startswith("python"):
-        return None
-    at = next((at for at, word in enumerate(words) if at and not word.startswith("-")), 0)
-    if Path(words[at]).name == PROGRAM or (words[at - 1], words[at]) == MODULE:
-        return words[at + 1 :]
-    return None
-
-
-def _first_command(words: list[str]) -> str:
     is_value = False
-    for word in words:
+    for word in words[at + 1 :]:
         if not is_value and not word.startswith("-"):
-            return word
+            return f"{PROGRAM} {word}".rstrip()
         is_value = word in ("--home", "--database")
-    return ""
+    return PROGRAM

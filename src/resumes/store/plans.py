@@ -140,8 +140,7 @@ def list_plans(store: Store) -> list[PlanInfo]:
         .group_by(plans.c.name, plans.c.max_resumes, plans.c.api_listing, *REQUESTS)
         .order_by(*PLANS_BY_SIZE)
     )
-    with store.read() as connection:
-        return [PlanInfo(*row) for row in connection.execute(statement)]
+    return [PlanInfo(*row) for row in store.fetch(statement)]
 
 
 def find_plan(store: Store, name: str) -> PlanInfo | None:
@@ -164,7 +163,25 @@ def set_plan_limits(store: Store, change: PlanChange) -> None:
     bad name or number, and Conflict when the plan is not the one that was expected.
     """
     check_change(change)
-    store.write(lambda connection: _set_plan_limits(connection, change))
+    this = plans.c.name == change.name
+    values: dict[str, object] = {window.value: most for window, most in change.requests.items()}
+    values["max_resumes"] = change.max_resumes
+
+    def write(connection: Connection) -> None:
+        known = select(plans.c.max_resumes, plans.c.api_listing, *REQUESTS).where(this)
+        row = connection.execute(known.with_for_update()).first()
+        if change.is_new and row is not None:
+            raise Conflict(f'Plan "{change.name}" already exists')
+        if change.expected is not None and (row is None or tuple(row) != change.expected.limits):
+            raise Conflict(f'Plan "{change.name}" was changed by someone else in the meantime')
+        if row is None:
+            new = values | {"name": change.name, "api_listing": bool(change.api_listing)}
+            connection.execute(insert(plans).values(new))
+        else:
+            listing = {} if change.api_listing is None else {"api_listing": change.api_listing}
+            connection.execute(update(plans).where(this).values(values | listing))
+
+    store.write(write)
 
 
 def check_change(change: PlanChange) -> None:
@@ -177,38 +194,6 @@ def check_change(change: PlanChange) -> None:
             raise InvalidArgument(
                 f"Invalid number of requests {number}: use 1 to {MAX_REQUESTS}, 0 for unlimited"
             )
-
-
-def _set_plan_limits(connection: Connection, change: PlanChange) -> None:
-    _check_expected(connection, change)
-    listing = {} if change.api_listing is None else {"api_listing": change.api_listing}
-    requests = {window.value: number for window, number in change.requests.items()}
-    changed = connection.execute(
-        update(plans)
-        .where(plans.c.name == change.name)
-        .values(max_resumes=change.max_resumes, **listing, **requests)
-    )
-    if changed.rowcount == 0:
-        connection.execute(
-            insert(plans).values(
-                name=change.name,
-                max_resumes=change.max_resumes,
-                api_listing=bool(change.api_listing),
-                **requests,
-            )
-        )
-
-
-def _check_expected(connection: Connection, change: PlanChange) -> None:
-    row = connection.execute(
-        select(plans.c.max_resumes, plans.c.api_listing, *REQUESTS)
-        .where(plans.c.name == change.name)
-        .with_for_update()
-    ).first()
-    if change.is_new and row is not None:
-        raise Conflict(f'Plan "{change.name}" already exists')
-    if change.expected is not None and (row is None or tuple(row) != change.expected.limits):
-        raise Conflict(f'Plan "{change.name}" was changed by someone else in the meantime')
 
 
 MAX_NAMED = 10
@@ -269,7 +254,6 @@ def _affected(store: Store, plan: str, *conditions: ColumnElement[bool]) -> Affe
         .order_by(account_usage.c.resume_count.desc(), accounts.c.name)
         .limit(MAX_NAMED)
     )
-    with store.read() as connection:
-        rows = connection.execute(statement).all()
+    rows = store.fetch(statement)
     count = rows[0][2] if rows else 0
     return AffectedAccounts(count, [(name, holds) for name, holds, _ in rows])

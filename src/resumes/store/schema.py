@@ -6,10 +6,20 @@ engines distribute by; `plans`, `accounts`, `deleted_accounts`, `key_directory`,
 the table must not take resumes with it.
 """
 
-from typing import Any, ClassVar
+import secrets
+from typing import Any, ClassVar, Final
 
 import sqlalchemy
-from sqlalchemy import BigInteger, Index, LargeBinary, Table, TypeDecorator, text
+from sqlalchemy import (
+    BigInteger,
+    Connection,
+    Index,
+    LargeBinary,
+    Table,
+    TypeDecorator,
+    insert,
+    text,
+)
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import TypeCompiler
 from sqlmodel import Field, SQLModel
@@ -85,6 +95,8 @@ class AccountUsage(OfAccount, table=True):
     """
 
     __tablename__: ClassVar[str] = "account_usage"
+    # With room in the page for rewriting a row of it, no index is touched (pitfalls S18).
+    __table_args__: ClassVar[Any] = {"postgresql_with": {"fillfactor": 50}}
     resume_count: int = 0
     last_id_us: int = Field(default=0, sa_type=BigInteger)
 
@@ -326,3 +338,36 @@ metadata = SQLModel.metadata
 
 ACCOUNT_TABLES = tuple(table for table in metadata.sorted_tables if "account_id" in table.columns)
 """The tables whose rows belong to an account, which is in `accounts`."""
+
+_TRIGRAMS: Final = {
+    # Which entries have a trigram, and nothing else: neither text, nor positions, nor lengths.
+    "sqlite": (
+        "CREATE VIRTUAL TABLE search_trigrams USING fts5("
+        "trigrams, content='', detail=none, columnsize=0, tokenize='ascii')",
+    ),
+    "postgresql": (
+        'CREATE TABLE search_trigrams (account_id TEXT COLLATE "C" REFERENCES accounts (id),'
+        " seq BIGINT, trigrams BIGINT[] NOT NULL, PRIMARY KEY (account_id, seq))",
+        "CREATE INDEX ix_search_trigrams ON search_trigrams USING gin (trigrams)",
+    ),
+}
+"""The table of the search index that no model can describe (resumes.store.search_index)."""
+
+
+def create_tables(connection: Connection) -> None:
+    """Create the tables, the plans that a new store has (docs/accounts.md), and its facts."""
+    metadata.create_all(connection, checkfirst=False)
+    for statement in _TRIGRAMS[connection.dialect.name]:
+        connection.exec_driver_sql(statement)
+    sizes = {"free": 5, "pro": 50, "business": 1_000}
+    connection.execute(
+        insert(plans),
+        [
+            {"name": name, "max_resumes": size, "api_listing": name == "business"}
+            for name, size in sizes.items()
+        ],
+    )
+    facts = {"oldest_program": "", "moving_to": "", "probe": "", "store_id": secrets.token_hex(8)}
+    connection.execute(
+        insert(store_facts), [{"name": name, "value": value} for name, value in facts.items()]
+    )

@@ -22,7 +22,7 @@ from resumes.errors import InvalidArgument
 from resumes.store.identifiers import AFTER_ALL
 from resumes.store.schema import resumes
 from resumes.store.search_index import EMAIL, TRIGRAM_CHARS, find_candidates, searched_words
-from resumes.store.statements import Prepared, at_most, first_page, iter_pages
+from resumes.store.statements import Prepared, at_most, first_page, iter_pages, matching
 from resumes.store.store import Store
 from resumes.store.stored_resumes import COLUMNS, MAX_LIMIT, Entry, Page, check_cursor
 from resumes.text import folded
@@ -78,7 +78,7 @@ class SearchResult(NamedTuple):
 
 
 _BETWEEN = (
-    resumes.c.account_id == bindparam("account_id"),
+    matching(resumes.c.account_id),
     resumes.c.id > bindparam("after"),
     resumes.c.id < bindparam("before"),
 )
@@ -125,7 +125,12 @@ def find_page(
             entries = list(islice(found, limit + 1))
         if len(entries) > limit:
             return SearchResult(Page(entries[:limit], entries[limit - 1].id), 0)
-        return SearchResult(Page(entries, scan.goes_on_at), scan.count_rest())
+        unindexed = 0
+        if scan.rest is not None:
+            after, before = scan.rest
+            rest = {"after": after, "before": before, "rows": MAX_UNINDEXED}
+            (unindexed,) = COUNT_REST.run(connection, account_id=account_id, **rest).fetchone()
+        return SearchResult(Page(entries, scan.goes_on_at), unindexed)
 
 
 @dataclass(slots=True)
@@ -200,17 +205,3 @@ class _Scan:
                 last = page[-1][0]
                 self.rest = (after, last) if is_newest_first else (last, before)
                 return
-
-    def count_rest(self) -> int:
-        """Return how many were not compared, as `SearchResult` says it."""
-        if self.rest is None:
-            return 0
-        after, before = self.rest
-        (count,) = COUNT_REST.run(
-            self.connection,
-            account_id=self.account_id,
-            after=after,
-            before=before,
-            rows=MAX_UNINDEXED,
-        ).fetchone()
-        return int(count)

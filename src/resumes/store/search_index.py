@@ -35,6 +35,8 @@ from resumes.store.statements import (
     first_page,
     iter_pages,
     looked_up,
+    matching,
+    of_key,
     run_many,
 )
 from resumes.store.store import Store, lock_account
@@ -150,61 +152,40 @@ def _token(trigram: str) -> str:
     return trigram.encode("utf-8", "surrogatepass").hex()
 
 
-def _array_rows(
-    account_id: str, number: int, entries: Iterable[tuple[int, str]]
-) -> list[list[Any]]:
-    return [[account_id, seq, _hashes(number, trigrams_of_words(words))] for seq, words in entries]
-
-
 def _hashes(number: int, trigrams: Iterable[str]) -> str:
-    return f"{{{','.join(sorted(_hash(f'{number} {trigram}') for trigram in trigrams))}}}"
-
-
-def _hash(text: str) -> str:
-    digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
-    return str(int.from_bytes(digest, signed=True))
+    texts = (f"{number} {trigram}".encode("utf-8", "surrogatepass") for trigram in trigrams)
+    digests = (blake2b(text, digest_size=8).digest() for text in texts)
+    return f"{{{','.join(sorted(str(int.from_bytes(one, signed=True)) for one in digests))}}}"
 
 
 # The index
 
-_OF_ACCOUNT = search_entries.c.account_id == bindparam("account_id")
+_OF_ACCOUNT = matching(search_entries.c.account_id)
 PROGRESS = Prepared(
     select(
         search_progress.c.number, search_progress.c.last_seq, search_progress.c.indexed_us
-    ).where(search_progress.c.account_id == bindparam("account_id"))
+    ).where(of_key(search_progress))
 )
 NEXT_NUMBER = Prepared(select(func.coalesce(func.max(search_progress.c.number), 0) + 1))
-# Without effect where somebody else has taken the number.
-ADD_PROGRESS = Prepared(
-    lambda insert: (
-        insert(search_progress)
-        .values({column.name: bindparam(column.name) for column in search_progress.columns})
-        .on_conflict_do_nothing(index_elements=["number"])
-    )
-)
+ADD_PROGRESS = Prepared(insert(search_progress))
 MOVE_PROGRESS = Prepared(
     update(search_progress)
     .where(search_progress.c.account_id == bindparam("account"))
     .values(last_seq=bindparam("last_seq"), indexed_us=bindparam("indexed_us"))
 )
 OPEN_ACCOUNT = Prepared(
-    select(accounts.c.id).where(
-        accounts.c.id == bindparam("account_id"), accounts.c.closed_at.is_(None)
-    )
+    select(accounts.c.id).where(of_key(accounts), accounts.c.closed_at.is_(None))
 )
 STORED_BETWEEN = Prepared(
     select(resumes.c.id).where(
-        resumes.c.account_id == bindparam("account_id"),
-        resumes.c.id.between(bindparam("first"), bindparam("last")),
+        matching(resumes.c.account_id), resumes.c.id.between(bindparam("first"), bindparam("last"))
     )
 )
 ADD_ENTRY = Prepared(insert(search_entries))
 _ENTRIES = select(search_entries.c.seq, search_entries.c.words).where(_OF_ACCOUNT)
-ENTRY = Prepared(_ENTRIES.where(search_entries.c.id == bindparam("resume_id")))
+ENTRY = Prepared(_ENTRIES.where(matching(search_entries.c.id)))
 OLDEST_ENTRIES = Prepared(first_page(_ENTRIES, search_entries.c.seq))
-REMOVE_ENTRY = Prepared(
-    delete(search_entries).where(_OF_ACCOUNT, search_entries.c.seq == bindparam("seq"))
-)
+REMOVE_ENTRY = Prepared(delete(search_entries).where(of_key(search_entries)))
 _SEQ = select(search_entries.c.seq).where(_OF_ACCOUNT).limit(1)
 SEQ_AFTER = Prepared(
     _SEQ.where(search_entries.c.id > bindparam("cursor")).order_by(search_entries.c.id)
@@ -267,17 +248,18 @@ def find_candidates(
 
 def remove(connection: Connection, account_id: str, resume_id: str) -> None:
     """Take the resume out of the index; part of the transaction that deletes it."""
-    entries = ENTRY.run(connection, account_id=account_id, resume_id=resume_id)
-    _remove(connection, account_id, entries.fetchall())
+    _remove(connection, account_id, ENTRY.run(connection, account_id=account_id, id=resume_id))
 
 
 def remove_oldest(connection: Connection, account_id: str, count: int) -> None:
     """Remove this many of the account's entries, oldest first; part of deleting the account."""
-    entries = OLDEST_ENTRIES.run(connection, account_id=account_id, rows=count)
-    _remove(connection, account_id, entries.fetchall())
+    _remove(
+        connection, account_id, OLDEST_ENTRIES.run(connection, account_id=account_id, rows=count)
+    )
 
 
-def _remove(connection: Connection, account_id: str, entries: Sequence[tuple[int, str]]) -> None:
+def _remove(connection: Connection, account_id: str, found: Any) -> None:
+    entries: Sequence[tuple[int, str]] = found.fetchall()
     if not entries:
         return
     number, *_ = PROGRESS.run(connection, account_id=account_id).fetchone()
@@ -308,12 +290,18 @@ def _add_slice(some: _Slice, connection: Connection) -> float | None:
     account_id = some.account_id
     lock_account(connection, account_id)
     # By a statement of its own, which sees what was committed while that one waited.
-    if OPEN_ACCOUNT.run(connection, account_id=account_id).fetchone() is None:
+    if OPEN_ACCOUNT.run(connection, id=account_id).fetchone() is None:
         return None
     progress = PROGRESS.run(connection, account_id=account_id).fetchone()
     if some.after_us != (0 if progress is None else progress[2]):
         return None
-    number, last_seq, _ = progress or _begin_progress(connection, account_id)
+    if progress is None:
+        (number,) = NEXT_NUMBER.run(connection).fetchone()
+        # If somebody else takes it at the same time, this is a lost race, which is tried again.
+        row = {"account_id": account_id, "number": number, "last_seq": 0, "indexed_us": 0}
+        ADD_PROGRESS.run(connection, **row)
+        progress = number, 0, 0
+    number, last_seq, _ = progress
     first, last = (some.words[0][0], some.words[-1][0]) if some.words else ("", "")
     found = STORED_BETWEEN.run(connection, account_id=account_id, first=first, last=last)
     stored = {resume_id for (resume_id,) in found.fetchall()}
@@ -323,28 +311,15 @@ def _add_slice(some: _Slice, connection: Connection) -> float | None:
         for seq, (resume_id, words) in entries
     )
     ADD_ENTRY.run_many(connection, rows)
-    words = [(seq, words) for seq, (_, words) in entries]
+    words = [(seq, text) for seq, (_, text) in entries]
     if connection.dialect.name == "sqlite":
         run_many(connection, ADD_SQLITE, _fts_rows(number, words))
     else:
-        run_many(connection, ADD_POSTGRESQL, _array_rows(account_id, number, words))
+        hashed = ((seq, _hashes(number, trigrams_of_words(text))) for seq, text in words)
+        run_many(connection, ADD_POSTGRESQL, [[account_id, *row] for row in hashed])
     last_seq += len(entries)
     MOVE_PROGRESS.run(connection, account=account_id, last_seq=last_seq, indexed_us=some.up_to_us)
     return time.perf_counter() - began_s
-
-
-def _write(some: _Slice) -> Write:
-    deadline = time.monotonic() + DEADLINE_S
-    change = partial(_add_slice, some)
-    return Write(apply_changes, change, deadline=deadline, account_id=some.account_id)
-
-
-def _begin_progress(connection: Connection, account_id: str) -> tuple[int, int, int]:
-    while True:
-        (number,) = NEXT_NUMBER.run(connection).fetchone()
-        row = {"account_id": account_id, "number": number, "last_seq": 0, "indexed_us": 0}
-        if ADD_PROGRESS.run(connection, **row).rowcount:
-            return number, 0, 0
 
 
 def _last_id(position_us: int) -> str:
@@ -389,7 +364,7 @@ BEHIND = Prepared(
 NEXT = Prepared(
     first_page(
         select(resumes.c.id, resumes.c.title, resumes.c.name, EMAIL).where(
-            resumes.c.account_id == bindparam("account_id"),
+            matching(resumes.c.account_id),
             resumes.c.id > bindparam("after"),
             resumes.c.id <= bindparam("last"),
         ),
@@ -400,30 +375,28 @@ NEXT = Prepared(
 
 def list_behind(store: Store) -> Sequence[tuple[str, int, int]]:
     """Return id, newest position and indexed position of accounts not fully indexed, 50 at most."""
-    with store.read() as connection:
-        return list(BEHIND.run(connection, accounts=SLICE_ACCOUNTS).fetchall())
+    return store.fetch(BEHIND, accounts=SLICE_ACCOUNTS)
 
 
 def _read_slices(store: Store, behind: Iterable[tuple[str, int, int]]) -> list[_Slice]:
     slices: list[_Slice] = []
     room = SLICE_RESUMES
-    with store.read() as connection:
-        for account_id, newest_us, indexed_us in behind:
-            rows = NEXT.run(
-                connection,
-                account_id=account_id,
-                after=_last_id(indexed_us),
-                # What comes later is read another time: its ids may still be between these.
-                last=_last_id(newest_us),
-                rows=room,
-            ).fetchall()
-            is_all = len(rows) < room
-            up_to_us = newest_us if is_all else int(rows[-1][0][:POSITION_DIGITS], 16)
-            words = [(resume_id, searched_words(*fields)) for resume_id, *fields in rows]
-            slices.append(_Slice(account_id, indexed_us, up_to_us, words))
-            room -= len(rows)
-            if room == 0:
-                break
+    for account_id, newest_us, indexed_us in behind:
+        rows = store.fetch(
+            NEXT,
+            account_id=account_id,
+            after=_last_id(indexed_us),
+            # What comes later is read another time: its ids may still be between these.
+            last=_last_id(newest_us),
+            rows=room,
+        )
+        is_all = len(rows) < room
+        up_to_us = newest_us if is_all else int(rows[-1][0][:POSITION_DIGITS], 16)
+        words = [(resume_id, searched_words(*fields)) for resume_id, *fields in rows]
+        slices.append(_Slice(account_id, indexed_us, up_to_us, words))
+        room -= len(rows)
+        if room == 0:
+            break
     return slices
 
 
@@ -492,7 +465,16 @@ class Indexer:
         slices = _read_slices(self._store, behind)
         took_s = self._clock() - began_s
         is_added = False
-        writes = [_write(some) for some in slices]
+        deadline = time.monotonic() + DEADLINE_S
+        writes = [
+            Write(
+                apply_changes,
+                partial(_add_slice, some),
+                deadline=deadline,
+                account_id=some.account_id,
+            )
+            for some in slices
+        ]
         for outcome in self._store.commit(writes):
             if isinstance(outcome, BaseException):
                 raise outcome

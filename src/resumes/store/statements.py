@@ -18,6 +18,7 @@ from sqlalchemy import (
     LargeBinary,
     Select,
     Table,
+    and_,
     bindparam,
     select,
     tuple_,
@@ -127,6 +128,18 @@ def at_most(name: str) -> ColumnElement[int]:
     return limit
 
 
+def matching(*columns: ColumnElement[Any]) -> ColumnElement[bool]:
+    """Return the condition that each column equals the parameter of its name."""
+    return and_(*(column == bindparam(column.name) for column in columns))
+
+
+def of_key(table: Table, *key: Any) -> ColumnElement[bool]:
+    """Return the condition for the row of a primary key; without one, the parameters are the key."""
+    if not key:
+        return matching(*table.primary_key)
+    return and_(*(column == part for column, part in zip(table.primary_key, key, strict=True)))
+
+
 def looked_up(
     column: ColumnElement[Any],
     table: Table,
@@ -148,17 +161,13 @@ def replacing(table: Table, names: Collection[str] | None = None) -> Prepared:
     Columns that are not among `names` become NULL; None: all columns are given.
     """
     given = [column.name for column in table.columns] if names is None else names
+    values: dict[str, Any] = {name: bindparam(name) for name in given}
+    return Prepared(lambda insert: replace_on_conflict(insert(table).values(values), table))
+
+
+def replace_on_conflict(statement: Any, table: Table) -> Executable:
+    """Return the insert such that it replaces a row with the same primary key."""
     keys = [column.name for column in table.primary_key]
-
-    def build(insert: Insert) -> Executable:
-        statement = insert(table).values({name: bindparam(name) for name in given})
-        return replace_on_conflict(statement, table, keys)
-
-    return Prepared(build)
-
-
-def replace_on_conflict(statement: Any, table: Table, keys: Collection[str]) -> Executable:
-    """Return the insert such that it replaces a row with the same key."""
     replaced = {
         column.name: statement.excluded[column.name]
         for column in table.columns

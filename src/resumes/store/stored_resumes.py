@@ -19,7 +19,7 @@ from resumes.errors import InvalidArgument, NotFound
 from resumes.store import search_index
 from resumes.store.identifiers import RESUME_ID
 from resumes.store.schema import documents, imported_digests, resumes
-from resumes.store.statements import Prepared, at_most, rows_as_json
+from resumes.store.statements import Prepared, first_page, matching, of_key, rows_as_json
 from resumes.store.store import Row, Store, change_count, lock_account
 
 DEFAULT_LIMIT = 20
@@ -98,13 +98,10 @@ COLUMNS = (
     resumes.c.created_at,
     resumes.c.updated_at,
 )
-_ROWS = (
-    select(*COLUMNS)
-    .where(resumes.c.account_id == bindparam("account_id"), resumes.c.id > bindparam("after"))
-    .order_by(resumes.c.id)
-    .limit(at_most("rows"))
-    .subquery()
-)
+_ROWS = first_page(
+    select(*COLUMNS).where(matching(resumes.c.account_id), resumes.c.id > bindparam("after")),
+    resumes.c.id,
+).subquery()
 PAGE = Prepared(select(rows_as_json(*_ROWS.c)))
 ONE = Prepared(
     select(*COLUMNS, documents.c.document)
@@ -112,7 +109,7 @@ ONE = Prepared(
         documents,
         (documents.c.account_id == resumes.c.account_id) & (documents.c.id == resumes.c.id),
     )
-    .where(resumes.c.account_id == bindparam("account_id"), resumes.c.id == bindparam("resume_id"))
+    .where(of_key(resumes))
 )
 
 
@@ -139,8 +136,7 @@ def list_page(
     """
     limit = max(1, min(limit, MAX_LIMIT))
     after = check_cursor(cursor)
-    with store.read() as connection:
-        found = PAGE.run(connection, account_id=account_id, after=after, rows=limit + 1).fetchall()
+    found = store.fetch(PAGE, account_id=account_id, after=after, rows=limit + 1)
     return _page(found, limit)
 
 
@@ -196,15 +192,13 @@ def list_sorted(
 def get_resume(store: Store, account_id: str, resume_id: str) -> StoredResume:
     """Return the stored resume. Raises NotFound, also for another account's id."""
     _check_id(resume_id)
-    with store.read() as connection:
-        rows = ONE.run(connection, account_id=account_id, resume_id=resume_id).fetchall()
-    return _stored(rows)
+    return _stored(store.fetch(ONE, account_id=account_id, id=resume_id))
 
 
 async def get_resume_async(store: Store, account_id: str, resume_id: str) -> StoredResume:
     """`get_resume` for coroutines."""
     _check_id(resume_id)
-    return _stored(await store.fetch_async(ONE, account_id=account_id, resume_id=resume_id))
+    return _stored(await store.fetch_async(ONE, account_id=account_id, id=resume_id))
 
 
 def _stored(rows: Sequence[Row]) -> StoredResume:
@@ -237,14 +231,10 @@ async def delete_resume_async(store: Store, account_id: str, resume_id: str) -> 
 
 def _delete(account_id: str, resume_id: str, connection: Connection) -> None:
     lock_account(connection, account_id)
-    gone = connection.execute(
-        delete(resumes).where(resumes.c.account_id == account_id, resumes.c.id == resume_id)
-    )
+    gone = connection.execute(delete(resumes).where(of_key(resumes, account_id, resume_id)))
     if gone.rowcount != 1:
         raise NotFound("Resume not found")
-    connection.execute(
-        delete(documents).where(documents.c.account_id == account_id, documents.c.id == resume_id)
-    )
+    connection.execute(delete(documents).where(of_key(documents, account_id, resume_id)))
     change_count(connection, account_id, -1)
     connection.execute(
         delete(imported_digests).where(

@@ -21,7 +21,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import KW_ONLY, dataclass
-from itertools import groupby
+from itertools import groupby, islice
 from typing import Any, Final
 
 from sqlalchemy import Connection
@@ -77,7 +77,7 @@ class Write:
     """A request in the queue. `deadline` is on the monotonic clock.
 
     `account_id` is the account that it concerns; None for several, or none. With `ignores_closed` it
-    is done whatever the marks of a copy say (`resumes.store.closed`). Whoever submits it sets the
+    is done whatever the marks of a copy say (`resumes.store.store`). Whoever submits it sets the
     waiter: a `ThreadWaiter`, or a future of the event loop that `loop_writer` writes for.
     """
 
@@ -122,14 +122,16 @@ class WriteQueue(ABC):
         from beginning to commit; must not raise or block."""
         self._changed = threading.Condition()
         self._is_closing = False
+        self._waiting: dict[Write, None] = {}
+        """What no thread has begun, in order. Changes with `_changed` held."""
         self._threads = [
             threading.Thread(target=self._run, name=name, daemon=True) for name in thread_names
         ]
 
     @property
-    @abstractmethod
     def waiting(self) -> int:
         """The number of writes that no thread has begun."""
+        return len(self._waiting)
 
     @property
     def is_alive(self) -> bool:
@@ -142,11 +144,7 @@ class WriteQueue(ABC):
         with self._changed:
             if not self.is_alive:
                 raise StoreUnavailable("The store is closed")
-            self._add(write)
-
-    @abstractmethod
-    def _add(self, write: Write) -> None:
-        """Add the write. Called with `_changed` held."""
+            self._waiting[write] = None
 
     @abstractmethod
     def wake(self) -> None:
@@ -157,9 +155,26 @@ class WriteQueue(ABC):
         it has to be tried again later."""
         self.wake()
 
-    @abstractmethod
     def withdraw(self, write: Write) -> bool:
         """Remove a write that nobody has begun; it will not happen. Return whether it was there."""
+        with self._changed:
+            return self._waiting.pop(write, PENDING) is not PENDING
+
+    def _expire(self) -> None:
+        """Withdraw the writes whose deadline has passed. Called with `_changed` held."""
+        now = time.monotonic()
+        overdue = [write for write in self._waiting if write.deadline <= now]
+        for write in overdue:
+            del self._waiting[write]
+            write.outcome = StoreUnavailable(BUSY)
+        deliver(overdue)
+
+    def _take(self, writes: Iterable[Write]) -> list[Write]:
+        """Return the first of these writes, a batch at most, as begun. Called with `_changed` held."""
+        batch = list(islice(writes, BATCH_LIMIT))
+        for write in batch:
+            del self._waiting[write]
+        return batch
 
     @abstractmethod
     def paused(self) -> AbstractContextManager[None]:
@@ -182,6 +197,34 @@ class WriteQueue(ABC):
                     waiter.count_down()
             waiter.wait(COMMIT_GRACE_S)
         return [OutcomeUnknown() if one.outcome is PENDING else one.outcome for one in writes]
+
+    def _commit_batch(self, batch: list[Write], commit: Callable[[list[Write]], list[Any]]) -> None:
+        """Give each write its outcome: `commit` returns them, committed, or has rolled all back.
+
+        What was rolled back is committed again, write by write, so that one of them cannot fail the
+        others (pitfalls S7).
+        """
+        try:
+            outcomes = commit(batch)
+        except ResumesError as error:
+            outcomes = [error] * len(batch)
+        except Exception as error:  # noqa: BLE001 - rolled back, whatever it is, and handed on
+            if len(batch) > 1:
+                self._warn("A batch of writes was rolled back; retrying them one by one", error)
+                for write in batch:
+                    self._commit_batch([write], commit)
+                return
+            outcomes = [self._explain(error)]
+        for write, outcome in zip(batch, outcomes, strict=True):
+            write.outcome = outcome
+
+    def _warn(self, what: str, error: BaseException) -> None:
+        """Log what happened; the error as far as it holds nothing of what was to be written."""
+        logger.warning("%s", what)
+
+    @abstractmethod
+    def _explain(self, error: Exception) -> Exception:
+        """Return what to raise for an error of a write."""
 
     def close(self) -> None:
         """Write what waits and end the threads. Safe to call twice."""

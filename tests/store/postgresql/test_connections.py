@@ -24,7 +24,6 @@ from resumes.store import (
 )
 from resumes.store.accounts import AccountInfo
 from resumes.store.addresses import PostgresAddress
-from resumes.store.postgresql.bootstrap import RANDOM_PAGE_COST
 from resumes.store.postgresql.connection import (
     ErrorClass,
     ServerTimeout,
@@ -36,9 +35,9 @@ from resumes.store.postgresql.connection import (
     is_usable,
     postgres_engine,
 )
-from resumes.store.postgresql.store import BEGIN, snapshot_of
+from resumes.store.postgresql.store import BEGIN, RANDOM_PAGE_COST, snapshot_of
 from resumes.store.statements import driver
-from resumes.store.transfer.rows import digest_tables
+from resumes.store.transfer.copies import digest_tables
 from tests.support.postgres import Server, free_port, frozen
 from tests.support.resumes import a_resume
 from tests.support.store.builders import fill_store, held_by, index_all, made_ids

@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy import text
 
 from resumes.store import Store, accounts, creation, integrity, open_store, search
-from resumes.store.account_archive import export
+from resumes.store.account_archive.archive import iter_lines
 from resumes.store.accounts import AccountInfo
 from tests.support.postgres import Server
 from tests.support.store.builders import a_person, count_rows, index_all
@@ -54,7 +54,7 @@ def _search(store: Store, account: AccountInfo) -> None:
 
 
 def _export(store: Store, account: AccountInfo) -> None:
-    assert sum(1 for _ in export.iter_lines(store, account)) > GROWN
+    assert sum(1 for _ in iter_lines(store, account)) > GROWN
 
 
 def _check(store: Store, account: AccountInfo) -> None:

@@ -1,3 +1,4 @@
+import contextlib
 import shutil
 import textwrap
 from collections.abc import Callable
@@ -9,14 +10,18 @@ from sqlalchemy.schema import CreateTable
 
 from resumes.clock import system_clock
 from resumes.errors import StoreIncompatible, StoreUnavailable
-from resumes.store import accounts, creation, migrations, open_store, schema
+from resumes.store import accounts, creation, migrations, open_store
 from resumes.store.locks import FileLock
-from resumes.store.sqlite.bootstrap import open_file
-from resumes.store.sqlite.store import sqlite_engine
+from resumes.store.sqlite.driver import dbapi
+from resumes.store.sqlite.files import open_file
+from resumes.store.sqlite.store import APPLICATION_ID, sqlite_engine
 from tests.support.resumes import a_resume
 from tests.support.store.builders import index_all, path_of
 
 pytestmark = pytest.mark.sqlite("migrations of a file, and what it is copied to before")
+
+FIRST_VERSION = Path(__file__).parents[2] / "data/store-0001.sql"
+"""The tables of version 0.1.0, which all later programs have to upgrade."""
 
 LAST = migrations.list_revisions()[-1]
 NEXT = f"{int(LAST) + 1:04}"
@@ -147,23 +152,20 @@ def test_s4_an_older_store_is_not_migrated_while_others_use_it_and_they_are_name
     open_file(path, clock=system_clock, upgrade=True, timeout_s=0.05).close()
 
 
-def test_the_migrations_make_the_tables_of_the_schema(url: str, tmp_path: Path) -> None:
+def test_the_migrations_make_the_tables_of_a_new_store(url: str, tmp_path: Path) -> None:
     with open_store(url) as store:
-        path = path_of(store)
-    migrated = MetaData()
-    # FTS5 makes tables of its own inside of the one that the schema names in no model.
-    migrated.reflect(
-        sqlite_engine(path, transactions=False),
-        only=lambda name, _: not name.startswith("search_trigrams") and name != "alembic_version",
-    )
-    declared = tmp_path / "declared.db"
-    declared.touch()
-    engine = sqlite_engine(declared, transactions=False)
-    schema.metadata.create_all(engine)
-    expected = MetaData()
-    expected.reflect(engine)
+        new = path_of(store)
+    migrated = tmp_path / "0001.db"
+    with contextlib.closing(dbapi.connect(migrated)) as connection:
+        connection.execute(f"PRAGMA application_id={APPLICATION_ID}")
+        connection.executescript(FIRST_VERSION.read_text())
+    open_store(f"sqlite:///{migrated}").close()
 
-    def described(metadata: MetaData) -> dict[str, object]:
+    def described(path: Path) -> dict[str, object]:
+        engine = sqlite_engine(path, transactions=False)
+        metadata = MetaData()
+        # FTS5 makes tables of its own inside of the one that the schema names in no model.
+        metadata.reflect(engine, only=lambda name, _: not name.startswith("search_trigrams"))
         return {
             table.name: (
                 str(CreateTable(table).compile(engine)),
@@ -173,9 +175,9 @@ def test_the_migrations_make_the_tables_of_the_schema(url: str, tmp_path: Path) 
             for table in metadata.tables.values()
         }
 
-    assert described(migrated) == described(expected)
-    assert clustered(path) == clustered(declared)
-    assert indexes(path) == indexes(declared)
+    assert described(migrated) == described(new)
+    assert clustered(migrated) == clustered(new)
+    assert indexes(migrated) == indexes(new)
 
 
 def indexes(path: Path) -> dict[str, str]:

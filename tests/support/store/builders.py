@@ -30,7 +30,7 @@ from resumes.store import (
     plans,
     stored_resumes,
 )
-from resumes.store.account_archive.export import iter_lines
+from resumes.store.account_archive.archive import iter_lines
 from resumes.store.account_archive.file_format import (
     FORMAT,
     VERSION,
@@ -55,7 +55,7 @@ from resumes.store.schema import metadata
 from resumes.store.search_index import Indexer, list_behind
 from resumes.store.sqlite.store import SqliteStore, sqlite_engine
 from resumes.store.store import WRITE_DEADLINE_S
-from resumes.store.transfer.rows import READERS, TableDigest, digest_tables
+from resumes.store.transfer.copies import TABLES, TableDigest, digest_tables
 from resumes.store.write_queue import Proof, Write
 from tests.support.resumes import a_claim, a_document, a_resume
 
@@ -259,7 +259,7 @@ def count_rows(store: Store, table: str) -> int:
 
 def count_all(store: Store) -> dict[str, int]:
     """How many rows each table has that is moved with a store."""
-    return {table: count_rows(store, table) for table in READERS}
+    return {table.name: count_rows(store, table.name) for table in TABLES}
 
 
 def names_in(folder: Path) -> list[str]:

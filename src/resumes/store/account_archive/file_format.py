@@ -33,13 +33,7 @@ from resumes.store.accounts import NAME
 from resumes.store.api_keys import MASKED, MAX_NAME_CHARS
 from resumes.store.identifiers import KEY_ID, LATEST_US, POSITION_DIGITS, RESUME_ID
 from resumes.store.import_ledger import SOURCE_BYTES, FileOutcome, parse_items
-from resumes.store.schema import (
-    api_keys,
-    imported_digests,
-    imported_files,
-    imported_items,
-    resumes,
-)
+from resumes.store.schema import api_keys, imported_digests, imported_files, imported_items, resumes
 
 T = TypeVar("T")
 

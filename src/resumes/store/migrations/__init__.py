@@ -1,7 +1,8 @@
 """Versions of the store's tables: Alembic, on the caller's connection.
 
-Revisions live in `versions/`, one series for all engines. What each engine does before and after them is
-in `resumes.store.sqlite.bootstrap` and `resumes.store.postgresql.bootstrap`.
+A new store is made with the tables of `resumes.store.schema`. Revisions bring an older one to the same
+tables; they live in `versions/`, one series for all engines. What each engine does before and after
+them is in `resumes.store.sqlite.files` and `resumes.store.postgresql.store`.
 
 A revision may name the oldest program that can use the store after it, by that program's revision:
 
@@ -16,6 +17,7 @@ from pathlib import Path
 from sqlalchemy import Connection, inspect, text
 
 from resumes.errors import StoreIncompatible
+from resumes.store import schema
 
 FOLDER = Path(__file__).parent
 
@@ -45,7 +47,10 @@ def find_state(connection: Connection, label: str) -> str:
 
 
 def run(connection: Connection) -> None:
-    """Bring the store to the newest revision, in the caller's transaction."""
+    """Make the tables of a new store, or bring those of an older one to the newest revision.
+
+    All of it is in the caller's transaction.
+    """
     # Alembic takes a tenth of a second to import, and a current store never needs it.
     from alembic import command
     from alembic.config import Config
@@ -54,7 +59,11 @@ def run(connection: Connection) -> None:
     config = Config()
     config.set_main_option("script_location", str(FOLDER).replace("%", "%%"))
     config.attributes["connection"] = connection
-    command.upgrade(config, "head")
+    if inspect(connection).has_table("alembic_version"):
+        command.upgrade(config, "head")
+    else:
+        schema.create_tables(connection)
+        command.stamp(config, "head")
     newest = ScriptDirectory.from_config(config).get_revision("head")
     connection.execute(
         text("UPDATE store_facts SET value = :value WHERE name = 'oldest_program'"),

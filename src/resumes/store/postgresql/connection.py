@@ -5,6 +5,7 @@ network that swallows packets: its kernel still answers, keepalives included (pi
 whoever waits for the socket looks at the clock, and closes the connection after the timeout.
 """
 
+import contextlib
 import random
 import select
 import time
@@ -271,6 +272,31 @@ def postgres_engine(
             driver(connection).run_later(statement, [()])
 
     return engine
+
+
+class ThreadConnection:
+    """A thread's connection: opened when first asked for, and again after it has ended."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self.connection: sqlalchemy.Connection | None = None
+
+    def get(self) -> sqlalchemy.Connection:
+        """Return the connection. Raises what opening one raises."""
+        found = self.connection
+        if found is not None and (found.invalidated or not is_usable(driver(found))):
+            self.discard()
+        if self.connection is None:
+            self.connection = self._engine.connect()
+        return self.connection
+
+    def discard(self) -> None:
+        """Close the connection, if there is one, and with it the transaction that was open."""
+        connection, self.connection = self.connection, None
+        if connection is not None:
+            with contextlib.suppress(*DRIVER_ERRORS):
+                connection.invalidate()
+                connection.close()
 
 
 class ErrorClass(Enum):

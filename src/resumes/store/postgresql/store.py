@@ -1,31 +1,41 @@
-"""A store in PostgreSQL: a connection for each thread that reads, one for each event loop."""
+"""A store in PostgreSQL: a connection for each thread that reads, one for each event loop.
+
+Exactly one of the processes that open it creates or upgrades it.
+"""
 
 import contextlib
+import logging
 import threading
 import weakref
 from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any, Final
 
-from sqlalchemy import Connection, Engine, text
+from sqlalchemy import Connection, Engine, func, inspect, select, text
+from sqlalchemy.exc import DBAPIError
 
 from resumes.clock import Clock
-from resumes.errors import OutcomeUnknown
+from resumes.errors import OutcomeUnknown, StoreIncompatible, StoreUnavailable
+from resumes.store import migrations
 from resumes.store.addresses import PostgresAddress, parse_address
+from resumes.store.locks import retry
 from resumes.store.postgresql.connection import (
     DRIVER_ERRORS,
     ErrorClass,
+    ThreadConnection,
     classify_error,
     connect,
     explain,
-    is_usable,
     postgres_engine,
 )
 from resumes.store.postgresql.loop_reader import LoopReader
-from resumes.store.postgresql.writer import AccountQueues
-from resumes.store.statements import Prepared, driver
+from resumes.store.postgresql.writer import PostgresWriter
+from resumes.store.schema import metadata
+from resumes.store.statements import Prepared
 from resumes.store.store import PerLoop, Row, Size, Store
 from resumes.store.write_queue import not_text
+
+logger = logging.getLogger("resumes.store")
 
 READ_TIMEOUT_S: Final = 30.0
 """How long a statement that reads may take: counting millions of rows takes some of it."""
@@ -72,11 +82,11 @@ class PostgresStore(Store):
         self, address: PostgresAddress, *, clock: Clock, read_timeout_s: float = READ_TIMEOUT_S
     ) -> None:
         writing = postgres_engine(address, timeout_s=WRITE_TIMEOUT_S, begin=BEGIN)
-        queue = AccountQueues(writing, address.label)
-        super().__init__(queue, url=address.url, label=address.label, clock=clock)
+        writer = PostgresWriter(writing, address.label)
+        super().__init__(writer, url=address.url, label=address.label, clock=clock)
         self._readers = threading.local()
         # Weak, so that the connection of a thread that ends is closed.
-        self._connections: weakref.WeakSet[Connection] = weakref.WeakSet()
+        self._connections: weakref.WeakSet[ThreadConnection] = weakref.WeakSet()
         self._read_engine = postgres_engine(address, timeout_s=read_timeout_s)
         connect_reader = partial(connect, address, timeout_s=read_timeout_s)
         self._loop_readers = PerLoop(
@@ -85,17 +95,15 @@ class PostgresStore(Store):
 
     @contextlib.contextmanager
     def read(self) -> Iterator[Connection]:
+        own: ThreadConnection | None = getattr(self._readers, "own", None)
+        if own is None:
+            own = self._readers.own = ThreadConnection(self._read_engine)
+            self._connections.add(own)
         try:
-            connection = self._reader()
+            yield own.get()
         except DRIVER_ERRORS as error:
-            raise explain(error, self.label) from error
-        try:
-            yield connection
-        except DRIVER_ERRORS as error:
-            # Whatever error the server gave.
-            is_lost = connection.invalidated or driver(connection).closed
-            if is_lost or classify_error(error) is ErrorClass.UNAVAILABLE:
-                self._drop_reader()
+            if classify_error(error) is ErrorClass.UNAVAILABLE:
+                own.discard()
             raise explain(error, self.label) from error
         except UnicodeEncodeError as error:
             raise not_text(error) from error
@@ -104,48 +112,25 @@ class PostgresStore(Store):
         reader = self._loop_readers.get()
         return await reader.fetch(*statement.bound(self._read_engine.dialect, values))
 
-    def _reader(self) -> Connection:
-        """Return this thread's reading connection, opened when first asked for or when it has ended."""
-        connection: Connection | None = getattr(self._readers, "connection", None)
-        if connection is not None and not is_usable(driver(connection)):
-            self._drop_reader()
-            connection = None
-        if connection is None:
-            connection = self._read_engine.connect()
-            self._readers.connection = connection
-            self._connections.add(connection)
-        return connection
-
-    def _drop_reader(self) -> None:
-        connection: Connection = self._readers.connection
-        self._readers.connection = None
-        self._connections.discard(connection)
-        with contextlib.suppress(*DRIVER_ERRORS):
-            connection.invalidate()
-            connection.close()
-
     def measure(self) -> Size:
         # The whole database; its log is the server's own.
-        with self.read() as connection:
-            size = connection.execute(text("SELECT pg_database_size(current_database())"))
-            return Size(size.scalar_one(), None)
+        ((size,),) = self.fetch(select(func.pg_database_size(func.current_database())))
+        return Size(size, None)
 
     def _disconnect(self) -> None:
         self._loop_readers.discard_all()
-        for connection in [*self._connections]:
-            with contextlib.suppress(*DRIVER_ERRORS):
-                connection.close()
+        for own in [*self._connections]:
+            own.discard()
 
 
-@contextlib.contextmanager
-def snapshot_of(url: str) -> Iterator[Connection]:
-    """Yield a connection whose statements all see the same moment, and write nothing. Raises
-    StoreUnavailable."""
+def snapshot_of(url: str) -> contextlib.AbstractContextManager[Connection]:
+    """Return a block with a connection whose statements all see the same moment, and write nothing.
+
+    Raises StoreUnavailable.
+    """
     address = parse_address(url)
     assert isinstance(address, PostgresAddress)
-    engine = postgres_engine(address, timeout_s=LONG_TIMEOUT_S, begin=BEGIN_SNAPSHOT)
-    with _transaction(engine, address.label) as connection:
-        yield connection
+    return _transaction(address, BEGIN_SNAPSHOT)
 
 
 @contextlib.contextmanager
@@ -154,8 +139,7 @@ def load_transaction(address: PostgresAddress) -> Iterator[Connection]:
 
     Raises StoreUnavailable when nothing was done, and OutcomeUnknown when COMMIT had no answer.
     """
-    engine = postgres_engine(address, timeout_s=LONG_TIMEOUT_S, begin=BEGIN_LOADING)
-    with _transaction(engine, address.label) as connection:
+    with _transaction(address, BEGIN_LOADING) as connection:
         yield connection
         try:
             connection.commit()
@@ -168,9 +152,153 @@ def load_transaction(address: PostgresAddress) -> Iterator[Connection]:
 
 
 @contextlib.contextmanager
-def _transaction(engine: Engine, label: str) -> Iterator[Connection]:
+def _transaction(address: PostgresAddress, begin: str) -> Iterator[Connection]:
+    engine = postgres_engine(address, timeout_s=LONG_TIMEOUT_S, begin=begin)
     try:
         with engine.connect() as connection, connection.begin():
             yield connection
     except DRIVER_ERRORS as error:
+        raise explain(error, address.label) from error
+
+
+# Opening
+
+RANDOM_PAGE_COST: Final = "1.1"
+"""The cost of a random page for solid state disks, where a sequential one costs 1."""
+
+
+def set_page_cost(connection: Connection) -> None:
+    """Lower the planner's cost of random pages for this role in this database, in the caller's
+    transaction.
+
+    Nothing changes where somebody has chosen a value, or where the role may not change it.
+    """
+    source = text("SELECT source FROM pg_settings WHERE name = 'random_page_cost'")
+    try:
+        with connection.begin_nested():
+            if connection.execute(source).scalar() != "default":
+                return
+            name = connection.execute(text("SELECT current_database()")).scalar_one()
+            quoted = connection.dialect.identifier_preparer.quote_identifier(name)
+            # As a default of the role: a pooler between us may not pass on settings of a session.
+            connection.exec_driver_sql(
+                f"ALTER ROLE CURRENT_USER IN DATABASE {quoted} "
+                f"SET random_page_cost = {RANDOM_PAGE_COST}"
+            )
+    except DBAPIError as error:
+        logger.info("Could not change the cost of random pages: %s", error.orig)
+
+
+CREATE_LOCK: Final = (
+    "CREATE TABLE IF NOT EXISTS schema_lock (id integer PRIMARY KEY)",
+    "INSERT INTO schema_lock (id) VALUES (1) ON CONFLICT DO NOTHING",
+)
+CREATED_MEANWHILE: Final = ("23505", "42P07", "42710", "40001", "40P01", "XX000")
+"""The errors of those who create the same table at the same time: at the next try it is there."""
+
+LOCK_TIMEOUT_S: Final = 5.0
+LOCK_DELAYS_S: Final = (0.1,)
+"""How long creating the lock's table is retried, and the delay before each retry."""
+
+BEGIN_UPGRADE: Final = (
+    # One of them migrates, the others wait for it that long.
+    "BEGIN;SET LOCAL lock_timeout = '60s';SET LOCAL statement_timeout = 0"
+)
+
+DDL_TIMEOUT: Final = "SET LOCAL lock_timeout = '5s'"
+"""How long a change of a table waits for those who use it: all others queue behind it."""
+
+CHECK_TIMEOUT_S: Final = 15.0
+"""How long each statement may take that only looks at the store, or creates the lock."""
+
+UPGRADE_TIMEOUT_S: Final = 3_600.0
+"""How long each statement of a migration may take."""
+
+
+def find_state(connection: Connection, label: str) -> str:
+    """Return what `migrations.find_state` does, but "current" for a newer store that says it can be used
+    by this program: its nodes are being replaced one by one.
+
+    Raises StoreIncompatible also for a database of another program.
+    """
+    # All tables at once: between two looks somebody else may create the store.
+    tables = set(inspect(connection).get_table_names())
+    if "alembic_version" not in tables:
+        if strangers := sorted(set(metadata.tables) & tables):
+            raise StoreIncompatible(
+                f"{label} belongs to another program: it has a table {strangers[0]}. Choose "
+                "another database with --database"
+            )
+        return "empty"
+    try:
+        return migrations.find_state(connection, label)
+    except StoreIncompatible:
+        oldest = text("SELECT value FROM store_facts WHERE name = 'oldest_program'")
+        if "store_facts" in tables and (
+            connection.execute(oldest).scalar() in migrations.list_revisions()
+        ):
+            return "current"
+        raise
+
+
+def upgrade_database(plain: Engine, transactional: Engine, label: str) -> None:
+    """Bring the store to the newest revision, unless another process does so first.
+
+    `plain` commits each statement on its own. On any error the store is as it was.
+    """
+    _create_lock(plain)
+    with transactional.connect() as connection, connection.begin():
+        connection.execute(text("SELECT id FROM schema_lock WHERE id = 1 FOR UPDATE")).one()
+        # Sees what others have committed in the meantime: each statement has a new snapshot.
+        if find_state(connection, label) != "current":
+            connection.execute(text(DDL_TIMEOUT))
+            migrations.run(connection)
+            set_page_cost(connection)
+
+
+def _create_lock(engine: Engine) -> None:
+    def create() -> None:
+        with engine.connect() as connection:
+            for statement in CREATE_LOCK:
+                connection.execute(text(statement))
+
+    try:
+        retry(
+            create,
+            is_retryable=_is_created_meanwhile,
+            timeout_s=LOCK_TIMEOUT_S,
+            delays_s=LOCK_DELAYS_S,
+        )
+    except DBAPIError as error:
+        if _is_created_meanwhile(error):
+            raise StoreUnavailable(
+                "Another process is creating this store; try again later"
+            ) from error
+        raise
+
+
+def _is_created_meanwhile(error: Exception) -> bool:
+    return getattr(getattr(error, "orig", None), "sqlstate", None) in CREATED_MEANWHILE
+
+
+def open_server(
+    address: PostgresAddress, *, clock: Clock, upgrade: bool, read_timeout_s: float | None = None
+) -> PostgresStore:
+    """Open the store in a database, created or upgraded first when `upgrade` allows.
+
+    Raises StoreIncompatible and StoreUnavailable.
+    """
+    label = address.label
+    plain = postgres_engine(address, timeout_s=CHECK_TIMEOUT_S)
+    try:
+        with plain.connect() as connection:
+            state = find_state(connection, label)
+        if state != "current" and not upgrade:
+            what = "empty" if state == "empty" else "older than this program"
+            raise StoreIncompatible(f"The store {label} is {what}. Run `resumes db upgrade`")
+        if state != "current":
+            engine = postgres_engine(address, timeout_s=UPGRADE_TIMEOUT_S, begin=BEGIN_UPGRADE)
+            upgrade_database(plain, engine, label)
+    except DRIVER_ERRORS as error:
         raise explain(error, label) from error
+    return PostgresStore(address, clock=clock, read_timeout_s=read_timeout_s or READ_TIMEOUT_S)

@@ -1,4 +1,4 @@
-"""Writer threads for PostgreSQL: a queue for each account, and how a batch is committed.
+"""Writer threads for PostgreSQL, each of which writes for one account at a time.
 
 What is promised to each caller:
 - Until its deadline, what is known to be rolled back is tried again: a lost server, a race. So is
@@ -10,26 +10,24 @@ What is promised to each caller:
 import contextlib
 import logging
 import time
-from collections import deque
-from collections.abc import Hashable, Iterator
+from collections.abc import Iterator
 from typing import Any, Final
 
-from sqlalchemy import Connection, Engine
+from sqlalchemy import Engine
 
-from resumes.errors import OutcomeUnknown, ResumesError, StoreUnavailable
-from resumes.store.closed import refuse_if_closed
+from resumes.errors import OutcomeUnknown, StoreUnavailable
 from resumes.store.locks import retry
 from resumes.store.postgresql.connection import (
     DRIVER_ERRORS,
     ErrorClass,
+    ThreadConnection,
     classify_error,
     explain,
-    is_usable,
     jittered,
 )
 from resumes.store.statements import driver
+from resumes.store.store import refuse_if_closed
 from resumes.store.write_queue import (
-    BATCH_LIMIT,
     BUSY,
     EXPIRY_INTERVAL_S,
     Write,
@@ -65,40 +63,13 @@ class _Unanswered(Exception):
 
 
 class Writer:
-    """One thread's connection, and how it commits a batch."""
+    """How one thread commits a batch."""
 
-    def __init__(self, engine: Engine, label: str) -> None:
-        self._engine = engine
+    def __init__(self, own: ThreadConnection, label: str) -> None:
+        self._own = own
         self._label = label
-        self._connection: Connection | None = None
 
-    def write(self, batch: list[Write]) -> None:
-        """Commit the batch, or find out why not; each of the writes has its outcome then."""
-        try:
-            outcomes = self._commit(batch)
-        except ResumesError as error:
-            outcomes = [error] * len(batch)
-        except Exception as error:  # noqa: BLE001 - rolled back, whatever it is, and handed on
-            if len(batch) > 1:
-                logger.warning(
-                    "A batch of %d writes was rolled back; retrying them one by one", len(batch)
-                )
-                for write in batch:
-                    self.write([write])
-                return
-            is_driver = isinstance(error, DRIVER_ERRORS)
-            outcomes = [explain(error, self._label) if is_driver else error]
-        for write, outcome in zip(batch, outcomes, strict=True):
-            write.outcome = outcome
-
-    def close(self) -> None:
-        """Close the connection."""
-        if self._connection is not None:
-            with contextlib.suppress(*DRIVER_ERRORS):
-                self._connection.close()
-            self._connection = None
-
-    def _commit(self, batch: list[Write]) -> list[Any]:
+    def commit(self, batch: list[Write]) -> list[Any]:
         """Return the outcomes, committed. Raises what the batch is refused with, or its own error:
         then it is rolled back."""
         ends_at = max(write.deadline for write in batch)
@@ -131,20 +102,19 @@ class Writer:
     def _try(self, batch: list[Write]) -> list[Any]:
         """Return the outcomes, committed. Raises _Unanswered, and any other error once the transaction
         is rolled back."""
-        connection: Connection | None = None
         try:
-            connection = self._usable_connection()
+            connection = self._own.get()
             transaction = connection.begin()
             outcomes = apply_all(connection, batch)
             refuse_if_closed(connection, batch)
         except BaseException as error:
-            self._drop(connection, error)
+            self._roll_back(error)
             raise
         try:
             transaction.commit()
         except Exception as error:
             # Whatever it was: what may still be open must not be committed with the next.
-            self._discard()
+            self._own.discard()
             if classify_error(error) is ErrorClass.RACE:
                 raise
             raise _Unanswered(outcomes) from error
@@ -169,94 +139,52 @@ class Writer:
 
     def _prove(self, batch: list[Write], outcomes: list[Any]) -> bool | None:
         """Return whether the COMMIT was done; None if what it would have left behind cannot tell."""
-        connection: Connection | None = None
         try:
-            connection = self._usable_connection()
+            connection = self._own.get()
             with connection.begin():
                 return was_committed(connection, batch, outcomes)
         except DRIVER_ERRORS as error:
-            self._drop(connection, error)
+            self._roll_back(error)
             raise
 
-    def _usable_connection(self) -> Connection:
-        if self._connection is not None and not is_usable(driver(self._connection)):
-            self.close()
-        if self._connection is None:
-            self._connection = self._engine.connect()
-        return self._connection
-
-    def _drop(self, connection: Connection | None, error: BaseException) -> None:
+    def _roll_back(self, error: BaseException) -> None:
         """Roll back the transaction; a connection that failed is not used again."""
-        if connection is None:
-            return
-        if classify_error(error) is ErrorClass.UNAVAILABLE:
-            self._discard()
+        connection = self._own.connection
+        if connection is None or classify_error(error) is ErrorClass.UNAVAILABLE:
+            self._own.discard()
             return
         driver(connection).forget()
         try:
             connection.rollback()
         except DRIVER_ERRORS:
-            self._discard()
-
-    def _discard(self) -> None:
-        """Close the connection, and with it the transaction that was open."""
-        if self._connection is not None:
-            with contextlib.suppress(*DRIVER_ERRORS):
-                self._connection.invalidate()
-        self.close()
+            self._own.discard()
 
 
-class AccountQueues(WriteQueue):
-    """A queue for each account, and threads that commit them. The transactions of `engine` wait for
-    locks a short while only."""
+class PostgresWriter(WriteQueue):
+    """The queue and its threads. No two of them write for one account at the same time. The transactions
+    of `engine` wait for locks a short while only."""
 
     def __init__(self, engine: Engine, label: str, *, threads: int = THREADS) -> None:
         super().__init__(*(f"store-writer-{number}" for number in range(1, threads + 1)))
         self._engine = engine
         self._label = label
-        self._queues: dict[Hashable, deque[Write]] = {}
-        """What waits, by account. A queue stays while a thread writes for its account."""
-        self._ready: deque[Hashable] = deque()
-        """The accounts that no thread writes for, in the order in which they came."""
-        self._waiting = 0
-        self._working = 0
+        self._busy: list[str | None] = []
+        """The accounts that threads write for; None for a write of no account."""
         self._is_paused = False
         for thread in self._threads:
             thread.start()
 
-    @property
-    def waiting(self) -> int:
-        return self._waiting
-
-    def _add(self, write: Write) -> None:
-        # No thread is woken yet: what is submitted together is written together.
-        account: Hashable = write.account_id or object()
-        queue = self._queues.get(account)
-        if queue is None:
-            queue = self._queues[account] = deque()
-            self._ready.append(account)
-        queue.append(write)
-        self._waiting += 1
-
     def wake(self) -> None:
         with self._changed:
             # No more than have something to do: a thread that wakes takes the interpreter from others.
-            self._changed.notify(len(self._ready))
-
-    def withdraw(self, write: Write) -> bool:
-        with self._changed:
-            for queue in self._queues.values():
-                if write in queue:
-                    queue.remove(write)
-                    self._waiting -= 1
-                    return True
-        return False
+            accounts = {write.account_id or write for write in self._waiting}
+            self._changed.notify(len(accounts.difference(self._busy)))
 
     @contextlib.contextmanager
     def paused(self) -> Iterator[None]:
         with self._changed:
             self._is_paused = True
-            self._changed.wait_for(lambda: self._working == 0)
+            self._changed.wait_for(lambda: not self._busy)
         try:
             yield
         finally:
@@ -265,60 +193,49 @@ class AccountQueues(WriteQueue):
                 self._changed.notify_all()
 
     def _run(self) -> None:
-        writer = Writer(self._engine, self._label)
-        while (taken := self._take()) is not None:
-            account, batch = taken
+        own = ThreadConnection(self._engine)
+        writer = Writer(own, self._label)
+        while batch := self._take_batch():
             began_s = time.monotonic()
             try:
-                writer.write(batch)
+                self._commit_batch(batch, writer.commit)
                 self.observe(len(batch), time.monotonic() - began_s)
             except BaseException:
                 # The thread outlives any error (pitfalls S7).
                 logger.exception("Unexpected error in a writer thread")
             finally:
-                self._leave(account)
+                self._end_batch(batch)
                 deliver(batch)
-        writer.close()
+        own.discard()
 
-    def _take(self) -> tuple[Hashable, list[Write]] | None:
-        """Wait for an account that no thread writes for, and return it with its writes; None when the
-        queue is closed and empty."""
+    def _explain(self, error: Exception) -> Exception:
+        return explain(error, self._label) if isinstance(error, DRIVER_ERRORS) else error
+
+    def _take_batch(self) -> list[Write]:
+        """Wait for writes of an account that no thread writes for, and return them; none when the queue
+        is closed and empty."""
         with self._changed:
             while True:
                 self._expire()
-                if self._ready and not self._is_paused:
-                    account = self._ready.popleft()
-                    queue = self._queues[account]
-                    batch = [queue.popleft() for _ in range(min(len(queue), BATCH_LIMIT))]
-                    if batch:
-                        self._waiting -= len(batch)
-                        self._working += 1
-                        return account, batch
-                    del self._queues[account]  # what waited was withdrawn, or has expired
-                elif self._is_closing and not self._waiting:
-                    return None
-                else:
-                    self._changed.wait(EXPIRY_INTERVAL_S if self._waiting else None)
+                if batch := [] if self._is_paused else self._take(self._iter_next()):
+                    self._busy.append(batch[0].account_id)
+                    return batch
+                if self._is_closing and not self._waiting:
+                    return []
+                self._changed.wait(EXPIRY_INTERVAL_S if self._waiting else None)
 
-    def _leave(self, account: Hashable) -> None:
+    def _iter_next(self) -> Iterator[Write]:
+        """Yield the writes of the account whose turn it is; one of no account alone."""
+        busy = set(self._busy) - {None}
+        first = next((write for write in self._waiting if write.account_id not in busy), None)
+        if first is not None and first.account_id is None:
+            yield first
+        elif first is not None:
+            yield from (one for one in self._waiting if one.account_id == first.account_id)
+
+    def _end_batch(self, batch: list[Write]) -> None:
         with self._changed:
-            self._working -= 1
-            if self._queues[account]:
-                self._ready.append(account)
-            else:
-                del self._queues[account]
+            self._busy.remove(batch[0].account_id)
             # Nobody else is woken: the thread that leaves takes the next account itself.
             if self._is_paused or self._is_closing:
                 self._changed.notify_all()
-
-    def _expire(self) -> None:
-        """Withdraw the writes whose deadline has passed. Called with `_changed` held."""
-        now = time.monotonic()
-        overdue: list[Write] = []
-        for queue in self._queues.values():
-            while queue and queue[0].deadline <= now:
-                overdue.append(queue.popleft())
-        for write in overdue:
-            write.outcome = StoreUnavailable(BUSY)
-        self._waiting -= len(overdue)
-        deliver(overdue)

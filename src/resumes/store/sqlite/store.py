@@ -112,21 +112,15 @@ def _logs_of(path: Path) -> list[Path]:
 
 def _describe_second_name(file: Path) -> str:
     what = "log" if file.name.endswith(LOGS) else "database"
-    other = _find_sibling(file)
+    others: list[str] = []
+    with contextlib.suppress(OSError), os.scandir(file.parent) as entries:
+        inode = file.stat().st_ino
+        others = [one.path for one in entries if one.inode() == inode and one.name != file.name]
     return (
-        f"The {what} {file} has another name{f', {other}' if other else ''}: programs that use "
+        f"The {what} {file} has another name{', '.join(['', *others[:1]])}: programs that use "
         "different names lose each other's commits. Stop those that use the other one and remove it, "
         f"with its -wal and -shm files (`find / -samefile {shlex.quote(str(file))}` lists all names)"
     )
-
-
-def _find_sibling(file: Path) -> str | None:
-    with contextlib.suppress(OSError), os.scandir(file.parent) as entries:
-        inode = file.stat().st_ino
-        for entry in entries:
-            if entry.inode() == inode and entry.name != file.name:
-                return entry.path
-    return None
 
 
 class Identity:
@@ -260,9 +254,7 @@ class SqliteStore(Store):
 
     async def fetch_async(self, statement: Prepared, /, **values: Any) -> Sequence[Row]:
         # Directly: the file is as near as the memory.
-        with self._reading as connection:
-            rows: Sequence[Row] = statement.run(connection, **values).fetchall()
-        return rows
+        return self.fetch(statement, **values)
 
     def read_version(self) -> int:
         with self._reading as connection:

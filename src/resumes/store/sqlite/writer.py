@@ -21,27 +21,18 @@ import logging
 import os
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Connection, RootTransaction
 from sqlalchemy.exc import DBAPIError
 
-from resumes.errors import OutcomeUnknown, ResumesError, StoreUnavailable
-from resumes.store.closed import refuse_if_closed
+from resumes.errors import OutcomeUnknown, StoreUnavailable
 from resumes.store.locks import FileLock, retry
 from resumes.store.sqlite.driver import dbapi
 from resumes.store.statements import driver
-from resumes.store.write_queue import (
-    BATCH_LIMIT,
-    BUSY,
-    LoopWriter,
-    Write,
-    WriteQueue,
-    apply_all,
-    deliver,
-)
+from resumes.store.store import refuse_if_closed
+from resumes.store.write_queue import LoopWriter, Write, WriteQueue, apply_all, deliver
 
 logger = logging.getLogger("resumes.store")
 
@@ -129,7 +120,6 @@ class SqliteWriter(WriteQueue):
         self._check = check
         self._maintain = maintain
         self._log = LogOnce("Writes to the store succeed again")
-        self._waiting: deque[Write] = deque()
         self._turn = threading.Lock()
         """Whoever holds it has the connection. Release it with `_changed` held, or a waiter may miss
         the wake-up. What follows changes with `_changed` held."""
@@ -142,25 +132,10 @@ class SqliteWriter(WriteQueue):
         for thread in self._threads:
             thread.start()
 
-    @property
-    def waiting(self) -> int:
-        return len(self._waiting)
-
-    def _add(self, write: Write) -> None:
-        self._waiting.append(write)
-
     def wake(self) -> None:
         with self._changed:
             self._is_woken = True
             self._changed.notify_all()
-
-    def withdraw(self, write: Write) -> bool:
-        with self._changed:
-            try:
-                self._waiting.remove(write)
-            except ValueError:
-                return False
-            return True
 
     @contextlib.contextmanager
     def paused(self) -> Iterator[None]:
@@ -204,7 +179,7 @@ class SqliteWriter(WriteQueue):
         applied: _Applied | None = None
         is_begun = False
         try:
-            batch = self._take()
+            batch = self._take_batch()
             if batch:
                 began_s = time.monotonic()
                 # If that fails, it is rolled back; the thread does it again and says why.
@@ -263,13 +238,18 @@ class SqliteWriter(WriteQueue):
 
     def _run_turn(self, begun: _Begun | None) -> None:
         """Commit the batch that an event loop has begun, else one of what waits."""
-        if begun is None and not self._acquire_file_lock():
-            return
+        while begun is None and not self._file_lock.acquire(timeout_s=FILE_LOCK_TIMEOUT_S):
+            with self._changed:
+                self._expire()
+                if not self._waiting:
+                    return
         try:
-            batch, applied, began_s = begun or _Begun(self._take(), None, time.monotonic())
+            batch, applied, began_s = begun or _Begun(self._take_batch(), None, time.monotonic())
             if batch:
                 try:
-                    self._commit(batch, applied)
+                    self._commit_batch(
+                        batch, lambda some: self._commit(some, applied if some is batch else None)
+                    )
                 finally:
                     deliver(batch)
                 self.observe(len(batch), time.monotonic() - began_s)
@@ -277,59 +257,34 @@ class SqliteWriter(WriteQueue):
         finally:
             self._file_lock.release()
 
-    def _acquire_file_lock(self) -> bool:
-        """Return True once the file lock is acquired, False when nothing waits any more."""
-        while not self._file_lock.acquire(timeout_s=FILE_LOCK_TIMEOUT_S):
+    def _take_batch(self) -> list[Write]:
+        with self._changed:
             self._expire()
-            if not self._waiting:
-                return False
-        return True
-
-    def _expire(self) -> None:
-        now = time.monotonic()
-        with self._changed:
-            overdue = [write for write in self._waiting if write.deadline <= now]
-            for write in overdue:
-                self._waiting.remove(write)
-        _settle_all(overdue, StoreUnavailable(BUSY))
-        deliver(overdue)
-
-    def _take(self) -> list[Write]:
-        self._expire()
-        with self._changed:
-            count = min(len(self._waiting), BATCH_LIMIT)
-            self._is_woken |= len(self._waiting) > count
-            return [self._waiting.popleft() for _ in range(count)]
+            batch = self._take(self._waiting)
+            self._is_woken |= bool(self._waiting)
+            return batch
 
     # One batch
 
-    def _commit(self, batch: list[Write], applied: _Applied | None = None) -> None:
-        """Apply the batch, unless that is done, and commit it; each write has its outcome then."""
-        if applied is None:
-            try:
-                applied = self._apply(batch, timeout_s=BUSY_TIMEOUT_S)
-            except StoreUnavailable as error:
-                _settle_all(batch, error)
-                return
-            except Exception as error:  # noqa: BLE001 - rolled back, whatever it is, and handed on
-                if len(batch) == 1:
-                    batch[0].outcome = error
-                    if isinstance(error, DRIVER_ERRORS):
-                        batch[0].outcome = StoreUnavailable(
-                            f"The store could not write ({message_of(error)}); nothing was done, "
-                            "try again"
-                        )
-                    return
-                self._warn("A batch of writes was rolled back; retrying them one by one", error)
-                for write in batch:
-                    self._commit([write])
-                return
+    def _commit(self, batch: list[Write], applied: _Applied | None = None) -> list[Any]:
+        """Apply the batch, unless that is done, and return its outcomes, committed.
+
+        Raises what the batch is refused with, or its own error: then it is rolled back.
+        """
+        applied = applied or self._apply(batch, timeout_s=BUSY_TIMEOUT_S)
         try:
-            self._settle(batch, applied)
-        except StoreUnavailable as error:
-            _settle_all(batch, error)
+            return self._settle(applied)
         except _CommitFailed as failed:
-            self._commit_again(batch, failed.__cause__ or failed)
+            self._warn("A commit failed and is retried", failed.__cause__ or failed)
+        # The failed commit's pages may have reached the disk and would count after a crash. A
+        # commit that succeeds now takes their place in the log: it proves them gone.
+        try:
+            return self._settle(self._apply(batch, timeout_s=BUSY_TIMEOUT_S))
+        except Exception as error:  # whatever it is, it proves nothing
+            self._is_in_doubt = True
+            cause = error.__cause__ if isinstance(error, _CommitFailed) else None
+            self._warn("The outcome of a batch of writes is unknown", cause or error)
+            raise OutcomeUnknown from error
 
     def _apply(self, batch: list[Write], *, timeout_s: float) -> _Applied:
         """Apply the batch in a transaction that waits for its commit; roll it back on any error.
@@ -372,8 +327,8 @@ class SqliteWriter(WriteQueue):
                 self._log.warn("Writes to the store are refused", refusal)
                 raise refusal from error
 
-    def _settle(self, batch: list[Write], applied: _Applied) -> None:
-        """Commit the transaction, and only then give the writes their outcomes.
+    def _settle(self, applied: _Applied) -> list[Any]:
+        """Commit the transaction and return its outcomes.
 
         Otherwise it is rolled back: raises StoreUnavailable when that is certain, _CommitFailed
         when it is not.
@@ -391,14 +346,12 @@ class SqliteWriter(WriteQueue):
             raise _CommitFailed from error
         try:
             self._check()
-        except StoreUnavailable:
+        except StoreUnavailable as error:
             # It went to a file that is not the store's: nobody knows who will see it.
-            _settle_all(batch, OutcomeUnknown())
-            return
-        for write, outcome in zip(batch, applied.outcomes, strict=True):
-            write.outcome = outcome
+            raise OutcomeUnknown from error
         self._is_in_doubt = False
         self._log.recover()
+        return applied.outcomes
 
     def _roll_back(self, transaction: RootTransaction) -> None:
         with contextlib.suppress(*DRIVER_ERRORS):  # SQLite may have rolled back already
@@ -408,20 +361,12 @@ class SqliteWriter(WriteQueue):
         if connection.in_transaction:
             connection.rollback()
 
-    def _commit_again(self, batch: list[Write], reason: BaseException) -> None:
-        """Apply and commit the batch again after a COMMIT that failed.
-
-        The failed commit's pages may have reached the disk and would count after a crash. A
-        commit that succeeds now takes their place in the log: it proves them gone.
-        """
-        self._warn("A commit failed and is retried", reason)
-        try:
-            self._settle(batch, self._apply(batch, timeout_s=BUSY_TIMEOUT_S))
-        except Exception as error:  # noqa: BLE001  (whatever it is, it proves nothing)
-            _settle_all(batch, OutcomeUnknown())
-            self._is_in_doubt = True
-            cause = error.__cause__ if isinstance(error, _CommitFailed) else None
-            self._warn("The outcome of a batch of writes is unknown", cause or error)
+    def _explain(self, error: Exception) -> Exception:
+        if not isinstance(error, DRIVER_ERRORS):
+            return error
+        return StoreUnavailable(
+            f"The store could not write ({message_of(error)}); nothing was done, try again"
+        )
 
     def _warn(self, what: str, error: BaseException) -> None:
         """Log the error: in one line where its message says everything."""
@@ -429,11 +374,6 @@ class SqliteWriter(WriteQueue):
             self._log.warn(what, error)
         else:
             logger.warning("%s", what, exc_info=error)
-
-
-def _settle_all(batch: list[Write], outcome: ResumesError) -> None:
-    for write in batch:
-        write.outcome = outcome
 
 
 def message_of(error: BaseException) -> str:

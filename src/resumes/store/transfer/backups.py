@@ -16,19 +16,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from sqlalchemy import Connection, bindparam, delete, select, update
+from sqlalchemy import Connection, delete, select, update
 
 from resumes.clock import Clock, system_clock, timestamp
 from resumes.errors import Conflict, InvalidArgument, StoreIncompatible, StoreUnavailable
 from resumes.output_files import SIDE_FILES, check_free, place
 from resumes.store import open_store
 from resumes.store.addresses import PostgresAddress, SqliteAddress, parse_address
-from resumes.store.closed import read_facts, set_facts
-from resumes.store.schema import account_usage, import_requests, importers
-from resumes.store.sqlite.bootstrap import check_place, create_private
+from resumes.store.schema import account_usage, import_requests, importers, resumes
 from resumes.store.sqlite.files import (
+    check_place,
     check_room,
-    draft,
+    create_private,
     examine,
     exchange,
     exclude_others,
@@ -41,10 +40,17 @@ from resumes.store.sqlite.files import (
 )
 from resumes.store.sqlite.store import refuse_second_name, sqlite_engine
 from resumes.store.sqlite.writer import DRIVER_ERRORS
-from resumes.store.statements import Prepared
-from resumes.store.store import Store
-from resumes.store.transfer.copies import empty_database
-from resumes.store.transfer.rows import READERS, CopyProgress, OnProgress, Stage, ignore, load
+from resumes.store.statements import of_key
+from resumes.store.store import Store, read_facts, set_facts
+from resumes.store.transfer.copies import (
+    CopyProgress,
+    OnProgress,
+    Stage,
+    count_rows,
+    empty_database,
+    ignore,
+    load,
+)
 
 OUR_NAME: Final = re.compile(r"resumes-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d\.\d{3}Z\.db")
 """How backups in a folder are called; in the order of their names they are in that of time."""
@@ -88,8 +94,11 @@ def back_up(
     refuse_stray_logs(path)
     if not path.parent.is_dir():
         raise InvalidArgument(f"Folder not found: {path.parent}. Create it, or choose another")
-    with draft(path, place, refused=InvalidArgument) as new:
+    with scratch_in(path.parent, refused=InvalidArgument) as folder:
+        new = folder / "resumes.db"
         _take(store, new, path, on_progress)
+        examine(new, path)
+        place(new, path)
     size_bytes = path.stat().st_size
     removed = [] if keep is None else _prune(path, keep)
     return Backup(path, size_bytes, removed)
@@ -123,7 +132,15 @@ def _prune(made: Path, keep: int) -> list[Path]:
     What is named by a time to come, after a clock that was ahead, may be of any age: it is left, and
     takes no place.
     """
-    older = sorted(path for path in made.parent.iterdir() if path < made and _is_ours(path))
+    older = sorted(
+        path
+        for path in made.parent.iterdir()
+        if path < made
+        and OUR_NAME.fullmatch(path.name)
+        # A folder or a link of such a name is no backup, nor is an empty file.
+        and stat.S_ISREG(path.lstat().st_mode)
+        and path.lstat().st_size > 0
+    )
     old = older[: max(0, len(older) - keep + 1)]
     for path in old:
         try:
@@ -138,25 +155,7 @@ def _prune(made: Path, keep: int) -> list[Path]:
     return old
 
 
-def _is_ours(path: Path) -> bool:
-    """Return whether it is a file that a backup can be: neither a folder or a link of such a name, nor empty."""
-    if OUR_NAME.fullmatch(path.name) is None:
-        return False
-    status = path.lstat()
-    return stat.S_ISREG(status.st_mode) and status.st_size > 0
-
-
 # Restoring
-
-LAST_IDS: Final = Prepared(select(account_usage.c.account_id, account_usage.c.last_id_us))
-LIFT: Final = Prepared(
-    update(account_usage)
-    .where(
-        account_usage.c.account_id == bindparam("account"),
-        account_usage.c.last_id_us < bindparam("least_us"),
-    )
-    .values(last_id_us=bindparam("least_us"))
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,14 +243,14 @@ def _restore_file(backup: Path, address: SqliteAddress, clock: Clock) -> Restore
                 locks.enter_context(exclude_others(path, "restore"))
             replaced = _read_replaced(path)
             _lift(connection, clock(), replaced.last_ids if replaced else {})
-            resumes = READERS["resumes"].count(connection)
+            stored = count_rows(connection, resumes)
             store_id = read_facts(connection).store_id
         kept = path.with_name(f"{path.name}.before-restore-{stamp(clock())}")
         had_one = path.exists()
         exchange(folder / "resumes.db", path, kept)
     return Restored(
         address.label,
-        resumes,
+        stored,
         store_id,
         kept if had_one else None,
         replaced is not None,
@@ -279,7 +278,10 @@ def _read_replaced(path: Path) -> _Replaced | None:
             return None  # SQLite would apply the log, which may be older than the file
     try:
         with sqlite_engine(path, transactions=False).connect() as connection:
-            last_ids = dict(LAST_IDS.run(connection).fetchall())
+            rows = connection.execute(
+                select(account_usage.c.account_id, account_usage.c.last_id_us)
+            )
+            last_ids = {row.account_id: row.last_id_us for row in rows}
             store_id = read_facts(connection).store_id
             connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)").all()
             return _Replaced(last_ids, store_id)
@@ -289,9 +291,13 @@ def _read_replaced(path: Path) -> _Replaced | None:
 
 def _lift(connection: Connection, now_us: int, last_ids: Mapping[str, int]) -> None:
     """Have ids of each account begin above the clock, and above its own among `last_ids`."""
-    for account_id, _ in LAST_IDS.run(connection).fetchall():
-        least_us = max(now_us, last_ids.get(account_id, 0))
-        LIFT.run(connection, account=account_id, least_us=least_us)
+    last_id = account_usage.c.last_id_us
+    lift = update(account_usage)
+    connection.execute(lift.where(last_id < now_us).values(last_id_us=now_us))
+    for account_id, last_us in last_ids.items():
+        if last_us > now_us:
+            behind = of_key(account_usage, account_id), last_id < last_us
+            connection.execute(lift.where(*behind).values(last_id_us=last_us))
 
 
 def _restore_rows(
@@ -304,6 +310,6 @@ def _restore_rows(
     ):
         load(lambda: contextlib.nullcontext(source), target, address.label, on_progress)
         _lift(target, clock(), {})
-        resumes = READERS["resumes"].count(target)
+        stored = count_rows(target, resumes)
         store_id = read_facts(target).store_id
-    return Restored(address.label, resumes, store_id, None)
+    return Restored(address.label, stored, store_id, None)

@@ -3,39 +3,279 @@
 The source takes no writes from the beginning on, and after a copy that ended well never again, so
 that nobody writes to the wrong one (pitfalls S13). A copy that failed reopens it. One that was killed
 leaves it closed, and is started again.
+
+Rows are read in the order of their keys, which are compared by their bytes on every engine, so the
+order is the same everywhere. What is made from other tables (the search index) is left out, and so is
+what one store alone can say: its facts, and the importers that are running on it.
 """
 
 import contextlib
+import hashlib
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import AbstractContextManager, closing
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import islice
 from pathlib import Path
+from typing import Any, Final
 
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection, Table, delete, func, select, text
 
-from resumes.errors import InvalidArgument, ResumesError
+from resumes.errors import Conflict, InvalidArgument, ResumesError
 from resumes.output_files import place
-from resumes.store import closed, open_store
+from resumes.store import open_store
 from resumes.store.addresses import PostgresAddress, parse_address
-from resumes.store.schema import metadata
-from resumes.store.sqlite.bootstrap import check_place
+from resumes.store.schema import (
+    accounts,
+    deleted_accounts,
+    documents,
+    imported_files,
+    importers,
+    key_directory,
+    metadata,
+    plans,
+    search_entries,
+    search_progress,
+    store_facts,
+)
 from resumes.store.sqlite.files import (
+    check_place,
     check_room,
-    draft,
+    examine,
     exchange,
     exclude_others,
     refuse_stray_logs,
+    scratch_in,
     transaction_in,
 )
-from resumes.store.store import Store
-from resumes.store.transfer.rows import (
-    Occupied,
-    OnProgress,
-    TableDigest,
-    digest_tables,
-    ignore,
-    load,
-    refuse_content,
+from resumes.store.statements import Prepared, driver, first_page, next_page
+from resumes.store.store import (
+    Row,
+    Store,
+    check_closed,
+    close_store,
+    read_facts,
+    reopen_store,
+    set_facts,
 )
+
+LEFT_OUT: Final = (store_facts, importers, search_progress, search_entries)
+
+TABLES: Final = tuple(table for table in metadata.sorted_tables if table not in LEFT_OUT)
+"""What is moved, in an order in which no row refers to one that is not there yet."""
+
+OCCUPYING: Final = (accounts, key_directory, importers)
+"""A store that has rows here is somebody's."""
+
+WIDE: Final = (documents, imported_files)
+"""Tables whose rows may hold megabytes."""
+
+PAGE_ROWS: Final = 50_000
+"""Rows that one statement reads, so that none runs for long. Not few: PostgreSQL may go through a
+whole table for each, if it has no statistics of it yet."""
+
+CHUNK_ROWS: Final = 100
+WIDE_CHUNK_ROWS: Final = 8
+"""Rows that PostgreSQL's library keeps at once."""
+
+BATCH_ROWS: Final = 2_000
+"""Rows that one statement inserts, so that a server answers in time."""
+
+PROGRESS_ROWS: Final = 1_000
+"""Rows between two reports of progress."""
+
+
+class Stage(StrEnum):
+    """What is being done."""
+
+    COPYING = "copying"
+    PROVING = "proving"
+    BACKING_UP = "backing up"
+
+
+@dataclass(frozen=True, slots=True)
+class CopyProgress:
+    """How far something is. Rows, or bytes for a backup of a file; `total` is about right."""
+
+    stage: Stage
+    what: str
+    done: int
+    total: int
+
+
+OnProgress = Callable[[CopyProgress], None]
+
+OnRows = Callable[[str, int], None]
+"""Called with a table's name, and how many of its rows were handled since the last call."""
+
+
+def ignore(progress: CopyProgress) -> None:
+    """Report progress to nobody."""
+
+
+def _count(on_progress: OnProgress, stage: Stage, total: int) -> OnRows:
+    done = 0
+
+    def count(table: str, rows: int) -> None:
+        nonlocal done
+        done += rows
+        on_progress(CopyProgress(stage, table, done, total))
+
+    return count
+
+
+def count_rows(connection: Connection, table: Table) -> int:
+    """Return how many rows the table has."""
+    return int(connection.execute(select(func.count()).select_from(table)).scalar_one())
+
+
+def iter_rows(connection: Connection, table: Table) -> Iterator[Row]:
+    """Yield all rows of the table in the order of their keys. The connection may be of any engine."""
+    keys = list(table.primary_key)
+    key_at = {f"after_{key.name}": list(table.columns).index(key) for key in keys}
+    page, after = first_page(select(table), *keys), dict[str, Any]()
+    while True:
+        read, last = 0, ()
+        for last in _iter_page(connection, table, Prepared(page), after):
+            read += 1
+            yield last
+        if read < PAGE_ROWS:
+            return
+        page = next_page(select(table), *keys)
+        after = {name: last[at] for name, at in key_at.items()}
+
+
+def _iter_page(
+    connection: Connection, table: Table, page: Prepared, after: dict[str, Any]
+) -> Iterator[Row]:
+    sql, values = page.bound(connection.dialect, {**after, "rows": PAGE_ROWS})
+    # Row by row: a page of documents does not fit into memory.
+    if connection.dialect.name == "sqlite":
+        rows: Iterator[Row] = driver(connection).execute(sql, values)
+        return rows
+    chunk_rows = WIDE_CHUNK_ROWS if table in WIDE else CHUNK_ROWS
+    streamed: Iterator[Row] = driver(connection).cursor().stream(sql, values, size=chunk_rows)
+    return streamed
+
+
+@dataclass(frozen=True, slots=True)
+class TableDigest:
+    """What a table holds. `sha256` is hexadecimal, over all rows in the order of their keys."""
+
+    name: str
+    rows: int
+    sha256: str
+
+
+def digest_tables(connection: Connection, on_rows: OnRows) -> list[TableDigest]:
+    """Return what each table holds, documents included: the same for two stores that hold the same."""
+    return [_digest(connection, table, on_rows) for table in TABLES]
+
+
+def _digest(connection: Connection, table: Table, on_rows: OnRows) -> TableDigest:
+    digest = hashlib.sha256()
+    count = 0
+    for row in iter_rows(connection, table):
+        digest.update(encode(row))
+        count += 1
+        if count % PROGRESS_ROWS == 0:
+            on_rows(table.name, PROGRESS_ROWS)
+    on_rows(table.name, count % PROGRESS_ROWS)
+    return TableDigest(table.name, count, digest.hexdigest())
+
+
+def encode(row: Row) -> bytes:
+    """Return the row as bytes that no other row has: its values with their types, each ended by NUL,
+    which is in none of them."""
+    return "\0".join(map(_encode, row)).encode("utf-8", "surrogatepass") + b"\0\n"
+
+
+def _encode(value: Any) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, str):
+        return "=" + value
+    if isinstance(value, int):
+        return f"#{value:d}"  # a boolean is 0 or 1 where an engine has none
+    return "x" + bytes(value).hex()
+
+
+Read = Callable[[], AbstractContextManager[Connection]]
+"""Opens a block to read a store by, from which errors of its driver come as a ResumesError."""
+
+
+class Occupied(Conflict):
+    """The target holds something already."""
+
+
+def refuse_content(target: Connection) -> None:
+    """Raise Occupied, naming what is there, unless the store is empty except for plans."""
+    for table in OCCUPYING:
+        found = target.execute(select(*table.columns).limit(1)).first()
+        if found is not None:
+            what = f'account "{found.name}"' if table is accounts else f"rows in {table.name}"
+            raise Occupied(
+                f"The target already has {what}. Choose an empty database, or a file that does not "
+                "exist yet"
+            )
+
+
+def load(read: Read, target: Connection, label: str, on_progress: OnProgress) -> list[TableDigest]:
+    """Fill an empty store with all rows of another, read both again, and return their digests.
+
+    `target` is in a transaction, which the caller undoes after any error. `label` is its address for
+    people. Nobody may write to the other store during this. Raises Conflict if both differ.
+    """
+    with read() as source:
+        total = sum(count_rows(source, table) for table in TABLES)
+        set_facts(target, store_id=read_facts(source).store_id)
+    for table in (plans, deleted_accounts):
+        target.execute(delete(table))
+    on_rows = _count(on_progress, Stage.COPYING, total)
+    for table in TABLES:
+        # Closed immediately, also after an error: a suspended one would keep its connection locked.
+        with closing(_iter_source(read, table)) as rows:
+            while count := _insert(target, table, islice(rows, BATCH_ROWS)):
+                on_rows(table.name, count)
+        if target.dialect.name == "postgresql":
+            # Without statistics it reads far too much, for foreign keys too.
+            target.execute(text(f"ANALYZE {table.name}"))
+    on_rows = _count(on_progress, Stage.PROVING, 2 * total)
+    with read() as source:
+        ours = digest_tables(source, on_rows)
+    theirs = digest_tables(target, on_rows)
+    for one, other in zip(ours, theirs, strict=True):
+        if one != other:
+            raise Conflict(
+                f'The copy differs in table "{one.name}": {one.rows:,} rows with digest '
+                f"{one.sha256[:12]}, and {other.rows:,} with {other.sha256[:12]} in {label}. "
+                "It was not kept; copy again"
+            )
+    return theirs
+
+
+def _iter_source(read: Read, table: Table) -> Generator[Row, None, None]:
+    with read() as source:
+        yield from iter_rows(source, table)
+
+
+def _insert(target: Connection, table: Table, rows: Iterable[Row]) -> int:
+    """Return how many rows there were."""
+    names = ", ".join(column.name for column in table.columns)
+    if target.dialect.name == "sqlite":
+        marks = ", ".join("?" * len(table.columns))
+        sql = f"INSERT INTO {table.name} ({names}) VALUES ({marks})"
+        return int(driver(target).executemany(sql, rows).rowcount)
+    count = 0
+    with driver(target).cursor().copy(f"COPY {table.name} ({names}) FROM STDIN") as copy:
+        for row in rows:
+            copy.write_row(row)
+            count += 1
+    return count
+
+
+# Copying
 
 
 def copy(source: Store, url: str, *, on_progress: OnProgress = ignore) -> list[TableDigest]:
@@ -59,7 +299,7 @@ def copy(source: Store, url: str, *, on_progress: OnProgress = ignore) -> list[T
 
     def confirm() -> None:
         nonlocal may_be_there
-        closed.check_closed(source, copy_id)
+        check_closed(source, copy_id)
         may_be_there = True
 
     try:
@@ -68,7 +308,7 @@ def copy(source: Store, url: str, *, on_progress: OnProgress = ignore) -> list[T
             if isinstance(address, PostgresAddress)
             else _empty_file(address.path, source, confirm)
         ) as target:
-            closed.close_store(source, label, copy_id)
+            close_store(source, label, copy_id)
             digests = load(source.read, target, label, on_progress)
     except Occupied:
         found = _find_finished_copy(source, url, label)
@@ -78,14 +318,14 @@ def copy(source: Store, url: str, *, on_progress: OnProgress = ignore) -> list[T
     except BaseException:
         if not may_be_there:
             with contextlib.suppress(ResumesError):
-                closed.reopen(source, copy_id)
+                reopen_store(source, copy_id)
         raise
     return digests
 
 
 def _find_finished_copy(source: Store, url: str, label: str) -> list[TableDigest] | None:
     with source.read() as connection:
-        if closed.read_facts(connection).moving_to != label:
+        if read_facts(connection).moving_to != label:
             return None
         ours = digest_tables(connection, lambda table, rows: None)
     with open_store(url) as target, target.read() as connection:
@@ -124,14 +364,8 @@ def _empty_file(path: Path, source: Store, confirm: Callable[[], None]) -> Itera
         size = source.measure()
         check_room(path.parent, size.data_bytes + (size.log_bytes or 0))
 
-    def finish(new: Path, path: Path) -> None:
-        confirm()
-        if path.exists():
-            exchange(new, path, new.with_name("replaced.db"))
-        else:
-            place(new, path)
-
-    with contextlib.ExitStack() as locks, draft(path, finish) as new:
+    with contextlib.ExitStack() as locks, scratch_in(path.parent) as folder:
+        new = folder / "resumes.db"
         if path.exists():
             open_store(f"sqlite:///{path}").close()  # it is a store, of this version
         else:
@@ -143,3 +377,9 @@ def _empty_file(path: Path, source: Store, confirm: Callable[[], None]) -> Itera
         open_store(f"sqlite:///{new}").close()
         with transaction_in(new, shown=path, is_draft=True) as connection:
             yield connection
+        examine(new, path)
+        confirm()
+        if path.exists():
+            exchange(new, path, folder / "replaced.db")
+        else:
+            place(new, path)

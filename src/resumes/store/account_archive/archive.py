@@ -1,17 +1,22 @@
-"""Import of an account from an archive, all or nothing.
+"""Export of an account to an archive, and import of one, all or nothing.
 
-The file is read to its end and checked before anything is stored. Then its rows go, slice by slice,
-into an account that is closed and has a name that nobody can choose; the last transaction opens it
-under its own name. An import that was cut off is removed by the next one.
+Nothing is locked during an export, and what is added in the meantime is left out: it ends with the
+newest resume of its beginning. Resumes are read first, and a deleted resume takes its digest along; so
+each digest that is read later is that of a resume in the file.
+
+An import reads the file to its end and checks it before anything is stored. Then its rows go, slice by
+slice, into an account that is closed and has a name that nobody can choose; the last transaction opens
+it under its own name. An import that was cut off is removed by the next one.
 """
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import BinaryIO, Final
+from operator import attrgetter
+from typing import Any, BinaryIO, Final
 
-from sqlalchemy import Connection, bindparam, insert, select, update
+from sqlalchemy import BindParameter, ColumnElement, Connection, bindparam, insert, select, update
 
 from resumes.clock import timestamp
 from resumes.errors import (
@@ -25,9 +30,14 @@ from resumes.errors import (
 from resumes.filesystems import free_bytes
 from resumes.store import identifiers
 from resumes.store.account_archive.file_format import (
+    COLUMNS,
+    FORMAT,
+    KEYS,
     TABLES,
+    VERSION,
     ArchiveReader,
     ArchiveRow,
+    ArchiveWriter,
     Header,
     RowKind,
 )
@@ -38,23 +48,148 @@ from resumes.store.accounts import (
     check_name,
     check_plan,
     delete_account,
-    delete_by_id,
     find_account,
     get_account,
 )
 from resumes.store.creation import ADD_DOCUMENT, document_values
-from resumes.store.schema import accounts, key_directory, resumes
-from resumes.store.statements import Prepared
+from resumes.store.schema import (
+    accounts,
+    api_keys,
+    documents,
+    imported_digests,
+    imported_files,
+    imported_items,
+    key_directory,
+    resumes,
+)
+from resumes.store.statements import Prepared, iter_pages, looked_up, matching, next_page
 from resumes.store.store import Store, change_count, lock_account
+
+# Export
+
+LARGE_ROWS: Final = 25
+"""Rows that are in memory at once of tables whose rows may have megabytes."""
+
+SMALL_ROWS: Final = 1_000
+"""Rows that are in memory at once of the other tables."""
+
+_LAST: BindParameter[Any] = bindparam("last")
+_DOCUMENT: Final = looked_up(documents.c.document, documents, resumes.c.account_id, resumes.c.id)
+
+
+def _page(
+    kind: RowKind, *conditions: ColumnElement[bool], others: tuple[ColumnElement[Any], ...] = ()
+) -> Prepared:
+    """Return the statement for the next rows of a kind, in the order of their keys.
+
+    It selects the table's columns that are in the archive, then `others`.
+    """
+    table = TABLES[kind]
+    columns = (table.c[column] for column in COLUMNS[kind] if column in table.c)
+    statement = select(*columns, *others).where(matching(table.c.account_id), *conditions)
+    return Prepared(next_page(statement, *(table.c[key] for key in KEYS[kind])))
+
+
+_PAGES: Final = {
+    RowKind.RESUME: _page(
+        RowKind.RESUME,
+        resumes.c.id <= _LAST,
+        # A store that lost a document may still have its resume (`db check` says so).
+        _DOCUMENT.is_not(None),
+        others=(_DOCUMENT.label("document"),),
+    ),
+    RowKind.FILE: _page(
+        RowKind.FILE,
+        imported_files.c.resume_id.is_(None) | (imported_files.c.resume_id <= _LAST),
+    ),
+    RowKind.ITEM: _page(RowKind.ITEM, imported_items.c.resume_id <= _LAST),
+    RowKind.DIGEST: _page(
+        RowKind.DIGEST,
+        imported_digests.c.resume_id <= _LAST,
+        # Or the digest of one that is lost.
+        *(
+            looked_up(
+                table.c.id, table, imported_digests.c.account_id, imported_digests.c.resume_id
+            ).is_not(None)
+            for table in (resumes, documents)
+        ),
+    ),
+    RowKind.KEY: _page(
+        RowKind.KEY,
+        key_directory.c.account_id == api_keys.c.account_id,
+        key_directory.c.key_id == api_keys.c.id,
+        others=(key_directory.c.key_hash,),
+    ),
+}
+_FIRST: Final = {"id": "", "claim_id": "", "item": 0, "digest": b""}
+"""A key before every other; a number is never the first part of one."""
+
+
+def iter_lines(
+    store: Store,
+    account: AccountInfo,
+    *,
+    with_keys: bool = False,
+    on_progress: Callable[[int], None] = lambda resumes: None,
+) -> Iterator[bytes]:
+    """Yield the lines of the account's archive.
+
+    `on_progress` is called with the number of resumes so far. With `with_keys` its keys follow, as
+    their SHA-256: they are valid wherever the archive is imported. Raises Conflict, before the last
+    line, for an account that was deleted in the meantime.
+    """
+    writer = ArchiveWriter()
+    yield writer.header(
+        Header(
+            format=FORMAT,
+            version=VERSION,
+            account=account.name,
+            plan=account.plan,
+            created_at=account.created_at,
+            exported_at=timestamp(store.clock()),
+            last_id_us=account.last_id_us,
+            resumes=account.resume_count,
+        )
+    )
+    last = identifiers.resume_id(account.last_id_us, "f" * 8)
+    for kind in RowKind:
+        if kind is RowKind.KEY and not with_keys:
+            continue
+        for row in _iter_rows(store, account.id, kind, last):
+            yield writer.row(row)
+            if kind is RowKind.RESUME:
+                on_progress(writer.counts[kind])
+    # An account that is being deleted has fewer and fewer rows, and would look whole.
+    found = find_account(store, account.name)
+    if found is None or found.id != account.id:
+        raise Conflict(f'The account "{account.name}" was deleted while it was exported')
+    yield writer.end()
+
+
+def _iter_rows(store: Store, account_id: str, kind: RowKind, last: str) -> Iterator[ArchiveRow]:
+    size = LARGE_ROWS if kind in (RowKind.RESUME, RowKind.FILE) else SMALL_ROWS
+
+    def read_page(after: Mapping[str, Any]) -> list[ArchiveRow]:
+        key = {f"after_{name}": after[name] for name in KEYS[kind]}
+        rows = store.fetch(_PAGES[kind], account_id=account_id, last=last, rows=size, **key)
+        return [_row(kind, row) for row in rows]
+
+    for page in iter_pages(read_page, size, after=_FIRST, key=attrgetter("values")):
+        yield from page
+
+
+def _row(kind: RowKind, row: Sequence[Any]) -> ArchiveRow:
+    values = dict(zip(COLUMNS[kind], row, strict=False))
+    return ArchiveRow(kind, values, row[-1].encode() if kind is RowKind.RESUME else b"")
+
+
+# Import
 
 MAX_LOG_BYTES: Final = 64 * 1024 * 1024
 """What the log next to a store may grow to while much is written."""
 
 MIN_ROOM_BYTES: Final = 256 * 1024
 """What a store needs for its tables and indexes, however little is imported."""
-
-SLICE_TIMES: Final = 3
-"""A slice is written to the log, copied into the store, and perhaps deleted again."""
 
 SLICE_ROWS: Final = 500
 """Rows of one transaction, so that others get their turn."""
@@ -66,14 +201,6 @@ OnProgress = Callable[[str, int], None]
 """Is called with "checked" or "stored", and the number of rows so far."""
 
 
-@dataclass(frozen=True, slots=True)
-class ImportedAccount:
-    """An account that was imported, and its rows by kind."""
-
-    account: AccountInfo
-    counts: dict[RowKind, int]
-
-
 def import_account(
     store: Store,
     file: BinaryIO,
@@ -82,8 +209,10 @@ def import_account(
     plan: str | None = None,
     on_progress: OnProgress = lambda step, rows: None,
     slice_rows: int = SLICE_ROWS,
-) -> ImportedAccount:
+) -> tuple[AccountInfo, dict[RowKind, int]]:
     """Import the account of the archive, with its ids and times, under its name or `name`.
+
+    Return the account, and how many rows it has of each kind.
 
     `file` is read twice, from where it stands; `slice_rows` go in one transaction. All its resumes
     are imported even where its plan allows fewer. Raises InvalidJson for a file that is not whole,
@@ -108,7 +237,13 @@ def import_account(
     store.write(partial(_begin, new))
     try:
         again = ArchiveReader(file, are_documents_known=True)
-        _add_rows(store, new, again, on_progress, slice_rows)
+        stored = 0
+        for some in iter_slices(again, slice_rows):
+            # It is written to the log, copied into the store, and perhaps deleted again.
+            _require_room(store, 3 * sum(row.size_bytes for row in some))
+            store.write(partial(_add, new, some), account_id=new.account_id)
+            stored += len(some)
+            on_progress("stored", stored)
         if again.sha256 != reader.sha256:
             raise InvalidJson("The file changed during the import. Import it again")
         store.write(partial(_open, new), account_id=new.account_id)
@@ -117,7 +252,7 @@ def import_account(
     except (ResumesError, OSError) as error:
         _remove(store, new, error)
         raise
-    return ImportedAccount(get_account(store, chosen), again.counts)
+    return get_account(store, chosen), again.counts
 
 
 def check_room(store: Store, size_bytes: int) -> None:
@@ -178,22 +313,12 @@ def iter_slices(
         yield some
 
 
-_OWNER: Final = Prepared(
-    select(key_directory.c.key_id).where(key_directory.c.key_hash == bindparam("key_hash"))
-)
-
-
 def _refuse_known_keys(connection: Connection, rows: Sequence[ArchiveRow]) -> None:
     """Raise Conflict for a key that is valid in this store, or whose id another key here has."""
-    ids = [row.values["id"] for row in rows]
+    ids, hashes = [[row.values[name] for row in rows] for name in ("id", "key_hash")]
     # By its id a key is revoked, whoever's it is.
-    known = select(key_directory.c.key_id).where(key_directory.c.key_id.in_(ids)).limit(1)
-    known_ids = [
-        row.values["id"]
-        for row in rows
-        if _OWNER.run(connection, key_hash=row.values["key_hash"]).fetchone() is not None
-    ]
-    for key_id in known_ids or connection.execute(known).scalars():
+    known = key_directory.c.key_id.in_(ids) | key_directory.c.key_hash.in_(hashes)
+    for key_id in connection.execute(select(key_directory.c.key_id).where(known)).scalars():
         raise Conflict(
             f"The key {key_id} is already in use in this store. Revoke it here, or export the account "
             "without --with-keys"
@@ -234,21 +359,6 @@ def _begin(new: _NewAccount, connection: Connection) -> None:
     )
 
 
-def _add_rows(
-    store: Store,
-    new: _NewAccount,
-    rows: Iterable[ArchiveRow],
-    on_progress: OnProgress,
-    slice_rows: int,
-) -> None:
-    stored = 0
-    for some in iter_slices(rows, slice_rows):
-        _require_room(store, SLICE_TIMES * sum(row.size_bytes for row in some))
-        store.write(partial(_add, new, some), account_id=new.account_id)
-        stored += len(some)
-        on_progress("stored", stored)
-
-
 _ADD: Final = {kind: Prepared(insert(table)) for kind, table in TABLES.items()}
 _ADD_TO_DIRECTORY: Final = Prepared(insert(key_directory))
 
@@ -265,10 +375,10 @@ def _add(new: _NewAccount, some: Sequence[ArchiveRow], connection: Connection) -
     if kind is RowKind.KEY:
         _ADD_TO_DIRECTORY.run_many(connection, ({**row, "key_id": row["id"]} for row in rows))
     elif kind is RowKind.RESUME:
-        documents = (document_values(row.document) for row in some)
+        contents = (document_values(row.document) for row in some)
         ADD_DOCUMENT.run_many(
             connection,
-            ({**row, **document} for row, document in zip(rows, documents, strict=True)),
+            ({**row, **content} for row, content in zip(rows, contents, strict=True)),
         )
         change_count(connection, account_id, len(rows))
 
@@ -314,7 +424,7 @@ def _remove(store: Store, new: _NewAccount, why: ResumesError | OSError) -> None
     """Delete what there is of the account. Raises StoreUnavailable where something stays."""
     arriving = new.name + ARRIVING
     try:
-        delete_by_id(store, new.account_id, arriving, with_resumes=True)
+        delete_account(store, arriving, account_id=new.account_id, with_resumes=True)
     except NotFound:
         pass  # somebody else did, and may have begun to import it again
     except ResumesError as error:
