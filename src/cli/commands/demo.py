@@ -35,17 +35,13 @@ from server.service import CannotListen, listen
 
 def find_samples() -> tuple[list[Traversable], list[Traversable]]:
     """Return good samples and bad ones, sorted by name. Raises Failed when this installation has none."""
-    folder = _find_folder()
-    return _files(folder), _files(folder / "bad")
-
-
-def _find_folder() -> Traversable:
-    """Return the folder of the samples: package data in a wheel, next to `src` in a checkout."""
-    packaged = resources.files("resumes") / "sample_data"
-    checkout = Path(__file__).parents[3] / "sample_data"
-    for folder in (packaged, checkout):
+    # Package data in a wheel, next to `src` in a checkout.
+    for folder in (
+        resources.files("resumes") / "sample_data",
+        Path(__file__).parents[3] / "sample_data",
+    ):
         if folder.is_dir():
-            return folder
+            return _files(folder), _files(folder / "bad")
     raise Failed("The sample files are missing from this installation. Reinstall it")
 
 

@@ -3,7 +3,6 @@
 import json
 import sys
 import textwrap
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -259,7 +258,7 @@ def export(
             )
 
     left_out: dict[str, None] = {}
-    boxes = _Boxes()
+    boxes: dict[str, list[tuple[str, str]]] = {}  # what no font has, of which resume; by package
     settings = session.settings()
     choice = PdfOptions(layout, None if paper is None else Paper(paper), anonymous)
     failed = 0
@@ -291,7 +290,8 @@ def export(
                     continue
                 left_out |= dict.fromkeys(view.left_out)
                 if view.missing is not None:
-                    boxes.note(resume.entry.id, view.missing)
+                    affected = boxes.setdefault(font_packages(view.missing), [])
+                    affected.append((view.missing, resume.entry.id))
                 if folder is not None:
                     existing += exports.write(folder, view, overwrite=overwrite)
                 elif view.content is None:
@@ -307,37 +307,24 @@ def export(
         say(
             f"Kept {counted(kept, 'file')} from an earlier export. Use --overwrite to replace existing files."
         )
-    boxes.tell(settings.home / "fonts")
+    _tell_boxes(boxes, settings.home / "fonts")
     if left_out:
         say(safe_text(f"Not supported by JSON Resume, left out: {', '.join(left_out)}."))
     return ExitCode.FAILED if failed or kept else ExitCode.DONE
 
 
-class _Boxes:
-    """Characters of PDFs that are drawn as boxes, by the packages whose fonts have them."""
-
-    def __init__(self) -> None:
-        self._first: dict[str, tuple[str, str]] = {}
-        self._resumes: Counter[str] = Counter()
-
-    def note(self, resume_id: str, missing: str) -> None:
-        """Record that no font has this text of the resume."""
-        packages = font_packages(missing)
-        self._first.setdefault(packages, (missing, resume_id))
-        self._resumes[packages] += 1
-
-    def tell(self, folder: Path) -> None:
-        """Say once per set of packages what to install, or which folder fonts can be put into."""
-        for packages, (missing, resume_id) in self._first.items():
-            more = self._resumes[packages] - 1
-            others = f" and {counted(more, 'other')}" if more else ""
-            say(
-                safe_text(
-                    f'No installed font has the character "{missing}" of resume {resume_id}{others}: '
-                    f"it is drawn as a box. Install {packages} (Debian, Ubuntu), or put a font that "
-                    f"has it into {folder}."
-                )
+def _tell_boxes(boxes: dict[str, list[tuple[str, str]]], folder: Path) -> None:
+    """Say once per set of packages what to install, or which folder fonts can be put into."""
+    for packages, affected in boxes.items():
+        missing, resume_id = affected[0]
+        others = f" and {counted(len(affected) - 1, 'other')}" if affected[1:] else ""
+        say(
+            safe_text(
+                f'No installed font has the character "{missing}" of resume {resume_id}{others}: '
+                f"it is drawn as a box. Install {packages} (Debian, Ubuntu), or put a font that "
+                f"has it into {folder}."
             )
+        )
 
 
 @command()
