@@ -7,6 +7,7 @@ import os
 import shutil
 import sys
 import time
+import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -30,18 +31,26 @@ def width(text: str) -> int:
     """Return how many cells the text takes in a terminal."""
     if text.isascii():
         return len(text)
-    from rich.cells import cell_len
+    return sum(map(_char_width, text))
 
-    return cell_len(text)
+
+def _char_width(char: str) -> int:
+    if unicodedata.category(char) in ("Mn", "Me", "Cf"):
+        return 0
+    return 2 if unicodedata.east_asian_width(char) in "WF" else 1
 
 
 def cut(text: str, cells: int) -> str:
     """Return the text in at most `cells` cells, its end replaced by an ellipsis where it is longer."""
     if width(text) <= cells:
         return text
-    from rich.cells import set_cell_size
-
-    return set_cell_size(text, cells - 1).rstrip() + ELLIPSIS
+    kept, used = "", 0
+    for char in text:
+        used += _char_width(char)
+        if used > cells - 1:
+            break
+        kept += char
+    return kept.rstrip() + ELLIPSIS
 
 
 def pad(text: str, cells: int, *, to_the_right: bool = False) -> str:
