@@ -14,7 +14,17 @@ from click.decorators import FC
 from cli.completion import account_option, file_ids
 from cli.errors import ExitCode
 from cli.groups import group
-from cli.output import Column, instant, put, put_fields, put_json, put_table, safe_text, say, summary
+from cli.output import (
+    Column,
+    instant,
+    put,
+    put_fields,
+    put_json,
+    put_table,
+    safe_text,
+    say,
+    summary,
+)
 from cli.session import Session, pass_session
 from importer.claims import Claim
 from importer.filing import iter_places, load_report, report_path
@@ -176,7 +186,9 @@ def put_file(
             [[str(one.item), one.place, one.reason or "-", one.message or "-"] for one in problems],
         )
         if len(problems) == MAX_PROBLEMS:
-            say(f"Only the first {MAX_PROBLEMS} are kept; the report next to the file may list more.")
+            say(
+                f"Only the first {MAX_PROBLEMS} are kept; the report next to the file may list more."
+            )
 
 
 def _counts(items: Items) -> str:

@@ -15,7 +15,6 @@ from cli.output import (
     Column,
     instant,
     put,
-    put_bytes,
     put_json,
     put_json_line,
     put_table,
@@ -34,9 +33,9 @@ from resumes.export import ExportFormat
 from resumes.rendering import PdfOptions, RenderingFailed, TooLong
 from resumes.rendering.fonts import font_packages
 from resumes.rendering.page import Paper
-from resumes.store import Store, search, stored_resumes
-from resumes.store.search import SearchResult
-from resumes.store.stored_resumes import Page, Sort, StoredResume
+from resumes.store import stored_resumes
+from resumes.store.search import SearchResult, find_page
+from resumes.store.stored_resumes import Page, Sort, StoredResume, list_sorted
 from resumes.text import counted
 
 WIDTH = 78
@@ -122,7 +121,13 @@ def list_(
     with session.store() as store:
         chosen = choose_account(session, store, account)
         _check(cursor)
-        found = _find(store, chosen.id, words, Sort(sort), cursor=cursor, limit=limit)
+        if words is None:
+            page = list_sorted(store, chosen.id, Sort(sort), cursor=cursor, limit=limit)
+            found = SearchResult(page, unindexed=0)
+        else:
+            found = find_page(
+                store, chosen.id, words, cursor=cursor, limit=limit, timeout_s=SEARCH_TIMEOUT_S
+            )
     if session.as_json:
         more = {} if words is None else {"unindexed": found.unindexed}
         put_json(found.page.as_json(limit=limit) | more)
@@ -130,17 +135,6 @@ def list_(
     _put_page(found.page, chosen.name, words, cursor)
     if found.unindexed:
         say(f"{counted(found.unindexed, 'resume')} could not be searched yet. Try again later.")
-
-
-def _find(
-    store: Store, account_id: str, words: str | None, sort: Sort, *, cursor: str, limit: int
-) -> SearchResult:
-    if words is None:
-        page = stored_resumes.list_sorted(store, account_id, sort, cursor=cursor, limit=limit)
-        return search.SearchResult(page, 0)
-    return search.find_page(
-        store, account_id, words, cursor=cursor, limit=limit, timeout_s=SEARCH_TIMEOUT_S
-    )
 
 
 def _put_page(page: Page, account: str, words: str | None, cursor: str) -> None:
@@ -295,7 +289,7 @@ def export(
                 if folder is not None:
                     existing += exports.write(folder, view, overwrite=overwrite)
                 elif view.content is None:
-                    put_bytes(view.body)
+                    sys.stdout.buffer.write(view.body)
                 else:
                     put_json_line(view.content)
                 count += 1

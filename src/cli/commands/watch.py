@@ -22,6 +22,7 @@ from importer.service import FileReport, Ignored
 from resumes import watched_folder
 from resumes.store.search_index import Indexer
 
+
 def _tell_ignored(session: Session, one: Ignored) -> None:
     if not session.as_json:
         say(line("ignored", one.name, one.why.sentence))
