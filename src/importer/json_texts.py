@@ -72,11 +72,6 @@ def invalid_archive(message: str) -> Refusal:
     return Refusal(Reason.INVALID_ARCHIVE, message)
 
 
-def holds_no_resume(why: str) -> Refusal:
-    """For white space alone, which is not JSON."""
-    return Refusal(Reason.INVALID_JSON, f"It contains no resume: {why}", byte_offset=0)
-
-
 MAX_DEPTH = 1_000
 """Levels of nesting in an item; a resume may have far fewer (docs/format.md, JSON)."""
 
@@ -170,7 +165,9 @@ def _find_end(text: Bytes, at: int) -> int:
     while True:
         bracket = bytes(text[at : at + 1])
         if not is_value_due or bracket not in _OPENED:
-            raise _not_json(text, _after_leaf(text, at))
+            # What is wrong with a value, or with a string where a key is due, is what comes after.
+            leaf = _PASSED.match(text, at)
+            raise _not_json(text, at if leaf is None else leaf.end())
         if len(opened) == MAX_DEPTH:
             raise _invalid(f"nested deeper than {MAX_DEPTH:,} levels", at)
         opened.append(bracket)
@@ -193,12 +190,6 @@ def _find_end(text: Bytes, at: int) -> int:
 def _after_space(text: Bytes, at: int) -> int:
     white = _WHITE.match(text, at)
     return at if white is None else white.end()
-
-
-def _after_leaf(text: Bytes, at: int) -> int:
-    # What is wrong with a value, or with a string where a key is due, is what comes after it.
-    leaf = _PASSED.match(text, at)
-    return at if leaf is None else leaf.end()
 
 
 def _not_json(text: Bytes, at: int) -> InvalidJson:
@@ -224,7 +215,8 @@ def unpack_lines(content: Bytes, limits: Limits) -> Iterator[Part]:
     if count > limits.max_parts:
         raise CannotUnpack(too_many_parts(limits))
     if not count:
-        raise CannotUnpack(holds_no_resume("every line is blank"))
+        message = "It contains no resume: every line is blank"
+        raise CannotUnpack(Refusal(Reason.INVALID_JSON, message, byte_offset=0))
     return _iter_lines(content, limits)
 
 
@@ -324,17 +316,13 @@ def _unpack_array(content: Bytes, limits: Limits) -> Iterator[Part]:
     if not spans:
         message = "It contains no resume: the array is empty"
         raise CannotUnpack(Refusal(Reason.INVALID_RESUME, message))
-    return _iter_items(content, spans, limits)
-
-
-def _iter_items(content: Bytes, spans: list[tuple[int, int]], limits: Limits) -> Iterator[Part]:
     too_large = resume_too_large(limits)
-    for number, (begin, end) in enumerate(spans, 1):
-        place = f"item {number}"
-        if end - begin > limits.max_bytes:
-            yield Part(number, place, begin, b"", too_large)
-        else:
-            yield Part(number, place, begin, bytes(content[begin:end]))
+    return (
+        Part(number, f"item {number}", begin, bytes(content[begin:end]))
+        if end - begin <= limits.max_bytes
+        else Part(number, f"item {number}", begin, b"", too_large)
+        for number, (begin, end) in enumerate(spans, 1)
+    )
 
 
 def _unpack_value(content: Bytes, limits: Limits) -> Iterator[Part]:
@@ -342,5 +330,6 @@ def _unpack_value(content: Bytes, limits: Limits) -> Iterator[Part]:
         raise CannotUnpack(resume_too_large(limits))
     body = bytes(content).strip(JSON_SPACE)
     if not body:
-        raise CannotUnpack(holds_no_resume("it is empty"))
+        message = "It contains no resume: it is empty"
+        raise CannotUnpack(Refusal(Reason.INVALID_JSON, message, byte_offset=0))
     return iter([Part(1, "", content.find(body[:1]), body)])
