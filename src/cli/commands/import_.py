@@ -174,10 +174,14 @@ def import_(
         chosen = choose_account(session, store, account)
         sources, ignored = find_sources(paths)
         documents = iter_documents(sources, settings)
-        iter_results = iter_rehearsed if dry_run else iter_imported
+        if dry_run:
+            rehearsed = RehearsedAccount(store, chosen)
+            results = ((one, rehearsed.conclude(one.verdict, one.digest)) for one in documents)
+        else:
+            results = iter_imported(store, chosen, documents)
         with status_line(is_wanted=len(sources) > 1 and not session.as_json) as show:
             number = 0
-            for document, conclusion in iter_results(store, chosen, documents):
+            for document, conclusion in results:
                 # A file in the inbox would be held: here nothing waits for a place.
                 is_full = conclusion.outcome is FileOutcome.HELD
                 outcome = FileOutcome.FAILED if is_full else conclusion.outcome
@@ -211,15 +215,6 @@ def iter_imported(
                 yield one, outcomes.failed(one.verdict)
             else:
                 yield one, outcomes.conclude_one(one.verdict, next(created))
-
-
-def iter_rehearsed(
-    store: Store, account: AccountInfo, documents: Iterator[Document]
-) -> Iterator[tuple[Document, Conclusion]]:
-    """Yield each document with the outcome that it would have if it were imported now."""
-    rehearsed = RehearsedAccount(store, account)
-    for document in documents:
-        yield document, rehearsed.conclude(document.verdict, document.digest)
 
 
 def _remark(conclusion: Conclusion) -> str | None:

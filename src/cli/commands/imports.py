@@ -346,7 +346,9 @@ def show(session: Session, claim_id: str, account: str | None, is_source: bool) 
         account_id = None if account is None else accounts.get_account(store, account).id
         row = import_history.get_file(store, claim_id, account_id=account_id)
         request = import_requests.find_request(store, row.account_id, row.claim_id)
-        source = _get_source(store, row) if is_source else None
+        source = import_history.find_source(store, row) if is_source else None
+        if is_source and source is None:
+            raise NotFound(f"No source is kept for {row.claim_id} (outcome: {row.outcome})")
         roots = find_roots(row, session.settings().inbox)
         place = find_place(row, roots)
         report = read_report(session, store, row, place)
@@ -364,13 +366,6 @@ def show(session: Session, claim_id: str, account: str | None, is_source: bool) 
         put_source(source)
     else:
         put_file(row, request, place, report, is_near=bool(roots))
-
-
-def _get_source(store: Store, row: FileRow) -> bytes:
-    source = import_history.find_source(store, row)
-    if source is None:
-        raise NotFound(f"No source is kept for {row.claim_id} (outcome: {row.outcome})")
-    return source
 
 
 LOOK_EVERY_S = 0.1
