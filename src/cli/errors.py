@@ -95,13 +95,6 @@ class Failed(click.ClickException):
     exit_code = ExitCode.FAILED
 
 
-class ReaderGone(Exception):
-    """Nobody reads standard output any more, `head` for instance, which has what it wanted.
-
-    Instead of BrokenPipeError, which click would end the process for in its own way.
-    """
-
-
 def run(call: Callable[[], object], session: Session) -> int:
     """Run the call, say how it failed, if it did, and return the exit code.
 
@@ -111,7 +104,7 @@ def run(call: Callable[[], object], session: Session) -> int:
     try:
         result = call()
         sys.stdout.flush()
-    except (ReaderGone, BrokenPipeError):
+    except BrokenPipeError:
         code: int = ExitCode.READER_GONE
     except click.Abort as error:
         code = _interrupted(error)

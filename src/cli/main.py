@@ -101,11 +101,12 @@ class Resumes(CommandGroup):
         sys.exit(errors.run(lambda: super(Resumes, self).main(*args, **kwargs), session))
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command that was given."""
+        """Run the command that was given; end it here if nobody reads its output, `head` for instance,
+        which has what it wanted: click would do that in its own way."""
         try:
             return super().invoke(ctx)
-        except BrokenPipeError as error:
-            raise errors.ReaderGone from error
+        except BrokenPipeError:
+            return ExitCode.READER_GONE
 
 
 @click.group(

@@ -14,7 +14,7 @@ import click
 import pytest
 
 from cli import errors
-from cli.errors import ExitCode, Failed, ReaderGone
+from cli.errors import ExitCode, Failed
 from cli.main import CHAPTERS, resumes
 from cli.session import Session
 from resumes.errors import InvalidArgument, NotFound, OutcomeUnknown, StoreUnavailable
@@ -317,9 +317,7 @@ def test_every_error_is_told_in_a_line(
     assert capsys.readouterr().err == f"Error: {line}\n"
 
 
-@pytest.mark.parametrize(
-    ("error", "code"), [(ReaderGone(), 141), (BrokenPipeError(), 141), (KeyboardInterrupt(), 130)]
-)
+@pytest.mark.parametrize(("error", "code"), [(BrokenPipeError(), 141), (KeyboardInterrupt(), 130)])
 def test_some_ends_need_no_words(
     error: BaseException, code: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
