@@ -211,24 +211,33 @@ _LINE = re.compile(rb"[^ \t\r\n][^\n]*+")
 
 def unpack_lines(content: Bytes, limits: Limits) -> Iterator[Part]:
     """Yield the lines, as they are: whether they are JSON is not looked at. Raises CannotUnpack."""
-    count = sum(1 for _ in itertools.islice(_LINE.finditer(content), limits.max_parts + 1))
-    if count > limits.max_parts:
-        raise CannotUnpack(too_many_parts(limits))
-    if not count:
+    spans = _take((found.span() for found in _LINE.finditer(content)), limits)
+    if not spans:
         message = "It contains no resume: every line is blank"
         raise CannotUnpack(Refusal(Reason.INVALID_JSON, message, byte_offset=0))
-    return _iter_lines(content, limits)
+    return _iter_parts(content, spans, limits, is_by_line=True)
 
 
-def _iter_lines(content: Bytes, limits: Limits) -> Iterator[Part]:
+def _take(spans: Iterator[tuple[int, int]], limits: Limits) -> list[tuple[int, int]]:
+    """Return where the parts are. Raises CannotUnpack for more than are taken from a file."""
+    taken = list(itertools.islice(spans, limits.max_parts + 1))
+    if len(taken) > limits.max_parts:
+        raise CannotUnpack(too_many_parts(limits))
+    return taken
+
+
+def _iter_parts(
+    content: Bytes, spans: list[tuple[int, int]], limits: Limits, *, is_by_line: bool
+) -> Iterator[Part]:
     too_large = resume_too_large(limits)
     line, counted_to = 1, 0
-    for number, found in enumerate(_LINE.finditer(content), 1):
-        begin, end = found.span()
-        line += content.count(b"\n", counted_to, begin)
-        counted_to = begin
-        place = f"line {line}"
-        # The line end may be two bytes, of which the carriage return is not part of the value.
+    for number, (begin, end) in enumerate(spans, 1):
+        place = f"item {number}"
+        if is_by_line:
+            line += content.count(b"\n", counted_to, begin)
+            counted_to = begin
+            place = f"line {line}"
+        # A line end may be two bytes, of which the carriage return is not part of the value.
         body = b"" if end - begin > limits.max_bytes + 1 else bytes(content[begin:end])
         body = body.rstrip(JSON_SPACE)
         if body and len(body) <= limits.max_bytes:
@@ -304,25 +313,15 @@ def _refuse_foreign(content: Bytes) -> None:
 
 
 def _unpack_array(content: Bytes, limits: Limits) -> Iterator[Part]:
-    spans: list[tuple[int, int]] = []
     try:
-        for span in iter_items(content):
-            if len(spans) == limits.max_parts:
-                raise CannotUnpack(too_many_parts(limits))
-            spans.append(span)
+        spans = _take(iter_items(content), limits)
     except InvalidJson as error:
         refusal = Refusal(Reason.INVALID_JSON, error.message, byte_offset=error.offset)
         raise CannotUnpack(refusal) from None
     if not spans:
         message = "It contains no resume: the array is empty"
         raise CannotUnpack(Refusal(Reason.INVALID_RESUME, message))
-    too_large = resume_too_large(limits)
-    return (
-        Part(number, f"item {number}", begin, bytes(content[begin:end]))
-        if end - begin <= limits.max_bytes
-        else Part(number, f"item {number}", begin, b"", too_large)
-        for number, (begin, end) in enumerate(spans, 1)
-    )
+    return _iter_parts(content, spans, limits, is_by_line=False)
 
 
 def _unpack_value(content: Bytes, limits: Limits) -> Iterator[Part]:
