@@ -44,7 +44,7 @@ PATHS = click.argument(
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
+class SourceDocument:
     """One value of a source, read as a resume. `item` and `place` are None when it is all of it."""
 
     path: str
@@ -61,14 +61,14 @@ class Document:
         return f"{source}, {self.place}" if self.place else source
 
 
-def iter_documents(paths: Iterable[str], settings: Settings) -> Iterator[Document]:
+def iter_documents(paths: Iterable[str], settings: Settings) -> Iterator[SourceDocument]:
     """Yield the documents of the sources in order, with one source at a time in memory."""
     limits = Limits(max_bytes=settings.max_body_bytes, max_file_bytes=settings.max_file_bytes)
     for path in paths:
         for part in _open(path, limits):
             verdict = part.refusal or outcomes.judge(part.body, settings.format)
             item, place = part.number or None, part.place or None
-            yield Document(path, item, place, verdict, files.digest(part.body))
+            yield SourceDocument(path, item, place, verdict, files.digest(part.body))
 
 
 def _open(path: str, limits: Limits) -> Iterator[Part]:
@@ -174,6 +174,7 @@ def import_(
         chosen = choose_account(session, store, account)
         sources, ignored = find_sources(paths)
         documents = iter_documents(sources, settings)
+        results: Iterator[tuple[SourceDocument, Conclusion]]
         if dry_run:
             rehearsed = RehearsedAccount(store, chosen)
             results = ((one, rehearsed.conclude(one.verdict, one.digest)) for one in documents)
@@ -200,8 +201,8 @@ def import_(
 
 
 def iter_imported(
-    store: Store, account: AccountInfo, documents: Iterator[Document]
-) -> Iterator[tuple[Document, Conclusion]]:
+    store: Store, account: AccountInfo, documents: Iterator[SourceDocument]
+) -> Iterator[tuple[SourceDocument, Conclusion]]:
     """Store the documents, and yield each with its outcome, in order."""
     while batch := list(itertools.islice(documents, BATCH)):
         new = [
@@ -223,7 +224,9 @@ def _remark(conclusion: Conclusion) -> str | None:
     return None if conclusion.refusal is None else conclusion.refusal.message
 
 
-def as_json(document: Document, outcome: FileOutcome, conclusion: Conclusion) -> dict[str, Any]:
+def as_json(
+    document: SourceDocument, outcome: FileOutcome, conclusion: Conclusion
+) -> dict[str, Any]:
     """Return a document's outcome as `--json` prints it, on a line of its own."""
     refusal = conclusion.refusal
     return {
