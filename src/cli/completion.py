@@ -115,15 +115,12 @@ def resume_ids(context: click.Context, store: "Store", incomplete: str) -> Itera
     from resumes.store import stored_resumes
 
     account = choose_account(_session(context), store, context.params.get("account"))
-    before = _just_before(incomplete) if incomplete else ""
+    before = ""  # the position before the smallest ID that begins so
+    if incomplete:
+        smallest = int(incomplete.ljust(ID_CHARACTERS, "0"), 16)
+        before = f"{max(0, smallest - 1):0{ID_CHARACTERS}x}"
     for entry in stored_resumes.list_page(store, account.id, cursor=before, limit=MOST).entries:
         yield CompletionItem(entry.id, help=cut(safe_text(entry.shown_title), HELP_CELLS))
-
-
-def _just_before(beginning: str) -> str:
-    """Return the position before the smallest ID with this beginning. Raises ValueError if none can."""
-    smallest = int(beginning.ljust(ID_CHARACTERS, "0"), 16)
-    return f"{max(0, smallest - 1):0{ID_CHARACTERS}x}"
 
 
 def file_ids(*outcomes: str) -> Complete:

@@ -16,6 +16,7 @@ import click
 from click.exceptions import NoSuchOption
 
 from cli.output import safe_text, say
+from cli.session import Session
 from resumes.errors import ErrorCode, ResumesError
 
 
@@ -94,28 +95,16 @@ class Failed(click.ClickException):
     exit_code = ExitCode.FAILED
 
 
-class ReaderGone(Exception):
-    """Nobody reads standard output any more, `head` for instance, which has what it wanted.
-
-    Instead of BrokenPipeError, which click would end the process for in its own way.
-    """
-
-
-def run(
-    call: Callable[[], object],
-    *,
-    typeable: Callable[[str], str],
-    log_folder: Callable[[], Path | None],
-) -> int:
+def run(call: Callable[[], object], session: Session) -> int:
     """Run the call, say how it failed, if it did, and return the exit code.
 
-    `typeable` makes the commands that a message names lead to this run's home and store. `log_folder`
-    is asked for a place for the traceback of an unexpected failure; None has none.
+    The commands that a message names lead to the session's home and store. The traceback of an
+    unexpected failure goes to a file in that home, if there is one.
     """
     try:
         result = call()
         sys.stdout.flush()
-    except (ReaderGone, BrokenPipeError):
+    except BrokenPipeError:
         code: int = ExitCode.READER_GONE
     except click.Abort as error:
         code = _interrupted(error)
@@ -129,11 +118,11 @@ def run(
     except click.ClickException as error:
         code = _tell(error.format_message(), error.exit_code)
     except ResumesError as error:
-        code = _tell(typeable(error.message), EXIT_CODES[error.code])
+        code = _tell(session.installation().typeable(error.message), EXIT_CODES[error.code])
     except OSError as error:
         code = _tell(_explain(error), ExitCode.FAILED)
     except Exception:  # noqa: BLE001 - the edge: whatever nobody foresaw must not reach the user as a traceback
-        code = _tell_internal(log_folder)
+        code = _tell_internal(session)
     else:
         code = result if isinstance(result, int) else ExitCode.DONE
     _drop_unwritten_output()
@@ -161,28 +150,27 @@ def _tell(message: str, code: int) -> int:
     return int(code)
 
 
-def _tell_internal(log_folder: Callable[[], Path | None]) -> int:
+def _tell_internal(session: Session) -> int:
     failure_id = secrets.token_hex(4)
     report = traceback.format_exc()
     if os.environ.get("RESUMES_DEBUG") == "1":
         say(report)
         return _tell(f"Internal error {failure_id}", ExitCode.FAILED)
-    written = _write_report(log_folder(), failure_id, report)
+    written = _write_report(session, failure_id, report)
     place = f"details are in {written}" if written else "set RESUMES_DEBUG=1 to see details"
     return _tell(f"Internal error {failure_id}: {place}. Please report it", ExitCode.FAILED)
 
 
-def _write_report(folder: Path | None, failure_id: str, report: str) -> Path | None:
-    if folder is None:
-        return None
-    path = folder / f"error-{failure_id}.txt"
+def _write_report(session: Session, failure_id: str, report: str) -> Path | None:
     try:
+        folder = session.settings().home / "logs"
         folder.mkdir(mode=0o700, exist_ok=True)
+        path = folder / f"error-{failure_id}.txt"
         # Values can stand in a traceback's last line: for the owner's eyes only.
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(descriptor, "w", encoding="utf-8", errors="backslashreplace") as file:
             file.write(report)
-    except OSError:
+    except (OSError, ResumesError):
         return None
     return path
 

@@ -81,14 +81,10 @@ class Command(click.Command):
         self.params.extend([*_iter_common(self.params)])
 
 
-class CommandGroup(click.Group):
+class CommandGroup(Command, click.Group):
     """A group of commands, which takes `--json`, `--home` and `--database` for them."""
 
     command_class = Command
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.params.extend([*_iter_common(self.params)])
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names in the order of definition, which is the order of use."""

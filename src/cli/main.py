@@ -5,7 +5,6 @@ a second to import. So the command knows its commands by name and summary, and i
 when it is needed. Those modules import what they use at their top.
 """
 
-import contextlib
 import os
 import pkgutil
 import signal
@@ -21,7 +20,6 @@ from cli import errors
 from cli.errors import ExitCode
 from cli.groups import CommandGroup
 from cli.session import Session
-from resumes.errors import ResumesError
 
 STREAMS = ("stdin", "stdout", "stderr")
 
@@ -100,26 +98,15 @@ class Resumes(CommandGroup):
         """Run, say what failed, and exit with the code of `cli.errors`."""
         session = Session()
         kwargs |= {"standalone_mode": False, "obj": session}
-        code = errors.run(
-            lambda: super(Resumes, self).main(*args, **kwargs),
-            typeable=lambda message: session.installation().typeable(message),
-            log_folder=lambda: _log_folder(session),
-        )
-        sys.exit(code)
+        sys.exit(errors.run(lambda: super(Resumes, self).main(*args, **kwargs), session))
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command that was given."""
+        """Run the command that was given; end it here if nobody reads its output, `head` for instance,
+        which has what it wanted: click would do that in its own way."""
         try:
             return super().invoke(ctx)
-        except BrokenPipeError as error:
-            raise errors.ReaderGone from error
-
-
-def _log_folder(session: Session) -> Path | None:
-    with contextlib.suppress(ResumesError):
-        home = session.settings().home
-        return home / "logs" if home.is_dir() else None
-    return None
+        except BrokenPipeError:
+            return ExitCode.READER_GONE
 
 
 @click.group(

@@ -127,11 +127,6 @@ def put_json_line(value: Any) -> None:
     put(safe_json(json.dumps(value, ensure_ascii=False, separators=(",", ":"))))
 
 
-def put_bytes(body: bytes) -> None:
-    """Write bytes that are not text to standard output."""
-    sys.stdout.buffer.write(body)
-
-
 @dataclass(frozen=True, slots=True)
 class Column:
     """A column of a table. A flexible one is cut where the terminal is too narrow."""

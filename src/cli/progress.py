@@ -169,11 +169,6 @@ def metered(*, is_wanted: bool) -> Iterator[Meter]:
 
 def describe(progress: "Progress") -> str:
     """Return `12,345 done, 3 failed; 88,000 waiting`."""
-    ends = {
-        "done": progress.done,
-        "failed": progress.failed,
-        "duplicate": progress.duplicate,
-        "held": progress.held,
-    }
+    ends = {end: getattr(progress, end) for end in ("done", "failed", "duplicate", "held")}
     more = "" if progress.is_complete else "+"
     return f"{summary(ends, always=('done',))}; {progress.waiting:,}{more} waiting"

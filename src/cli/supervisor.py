@@ -43,7 +43,7 @@ class Child:
         self.arguments = [*arguments, "--until-stdin-ends"]
         self._environment = environment
         self._first_lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()
-        self._process: subprocess.Popen[str]
+        self.process: subprocess.Popen[str]
         self._pause_s = FIRST_PAUSE_S
         self.start()
 
@@ -53,7 +53,7 @@ class Child:
         self._started_at_s = time.monotonic()
         # -P: a folder named cli in the working directory must not be imported instead of ours. A session of
         # its own: Ctrl-C reaches us alone, and we end the children, once, in order.
-        self._process = subprocess.Popen(
+        self.process = subprocess.Popen(
             [sys.executable, "-P", "-m", "cli", *self.arguments],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -61,7 +61,7 @@ class Child:
             start_new_session=True,
             env={**os.environ, **self._environment},
         )
-        threading.Thread(target=self._listen, args=[self._process], daemon=True).start()
+        threading.Thread(target=self._listen, args=[self.process], daemon=True).start()
 
     def _listen(self, process: subprocess.Popen[str]) -> None:
         assert process.stdout is not None
@@ -80,7 +80,7 @@ class Child:
 
     def tend(self) -> None:
         """Restart it if it has ended, after a pause that grows each time."""
-        code = self._process.poll()
+        code = self.process.poll()
         if code is None:
             return
         now_s = time.monotonic()
@@ -98,24 +98,20 @@ class Child:
             self._close_input()
             self.start()
 
-    def ask_to_end(self) -> None:
-        """Send it SIGTERM."""
-        self._process.terminate()
-
     def wait_for_end(self) -> None:
         """Wait until it has ended; kill it if that takes too long."""
         try:
-            self._process.wait(END_WITHIN_S)
+            self.process.wait(END_WITHIN_S)
         except subprocess.TimeoutExpired:
             say(f"{self._name} did not stop in time; killing it.")
-            self._process.kill()
-            self._process.wait()
+            self.process.kill()
+            self.process.wait()
         self._close_input()
 
     def _close_input(self) -> None:
-        assert self._process.stdin is not None
+        assert self.process.stdin is not None
         with contextlib.suppress(OSError):
-            self._process.stdin.close()
+            self.process.stdin.close()
 
 
 class Supervisor:
@@ -130,7 +126,7 @@ class Supervisor:
 
     def __exit__(self, *_: object) -> None:
         for child in self._children:
-            child.ask_to_end()
+            child.process.terminate()
         for child in self._children:
             child.wait_for_end()
 

@@ -78,10 +78,10 @@ def find_why(path: str) -> SkipReason | None:
     return None if Path(path).is_file() else SkipReason.NO_FILE
 
 
-class _Account:
+class RehearsedAccount:
     """An account as it would be after the files so far."""
 
-    def __init__(self, store: Store, info: AccountInfo, *, holds_files: bool) -> None:
+    def __init__(self, store: Store, info: AccountInfo, *, holds_files: bool = False) -> None:
         self._store = store
         self._info = info
         self._digests: set[bytes] = set()
@@ -144,7 +144,7 @@ def rehearse(
             if by_age:
                 remark(f"unowned {below}", unowned(below, options.account))
             continue
-        account = _Account(store, info, holds_files=info.id in held)
+        account = RehearsedAccount(store, info, holds_files=info.id in held)
         for _, seen in sorted(by_age):
             name = escaped(seen.name)
             claim = Claim("", info.id, info.name, name, seen.name, store.clock())
@@ -159,7 +159,7 @@ def rehearse(
 
 
 def _judge(
-    claim: Claim, path: str, account: _Account, options: Options
+    claim: Claim, path: str, account: RehearsedAccount, options: Options
 ) -> Conclusion | SkipReason | None:
     """Return what would become of the file, or why it would be left; None if it is gone, or is
     written to at this moment."""

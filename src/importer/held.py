@@ -99,8 +99,8 @@ class Returns:
         self._listings: dict[str, tuple[int | None, list[PutAway]]] = {}
         """Of folders of held files: when it had changed, None where it may have changed again, and
         its files."""
-        self._held: dict[str, list[PutAway]] = {}
-        """The files that wait, by account id, in the order of arrival."""
+        self.held: dict[str, list[PutAway]] = {}
+        """The files that wait for a place, by account id, in the order of arrival; at least one each."""
         self._failed_at: dict[str, int] = {}
         """When each folder of failed files had changed when all that was missing was dismissed."""
         self._under_way: dict[str, str] = {}
@@ -116,16 +116,6 @@ class Returns:
         """The claims that files had before they got new ones, by the new claim's id."""
         self.has_released = False
         """Whether held files were released last time, so that more may be waiting for that."""
-
-    @property
-    def holds_files(self) -> bool:
-        """Whether an account has files that wait for a place, as far as is known."""
-        return bool(self._held)
-
-    @property
-    def account_ids(self) -> Collection[str]:
-        """The ids of the accounts that have such files."""
-        return self._held.keys()
 
     @property
     def are_due(self) -> bool:
@@ -145,17 +135,13 @@ class Returns:
                     listing = (None if is_fresh else mtime_ns, sorted(_iter_held(folder)))
                 listings[folder] = listing
         self._listings = listings
-        self._held = {}
+        self.held = {}
         for _, files in listings.values():
             for one in files:
-                self._held.setdefault(one.account_id, []).append(one)
+                self.held.setdefault(one.account_id, []).append(one)
         if len(listings) > 1:  # an account renamed its folder, or somebody moved files
-            for files in self._held.values():
+            for files in self.held.values():
                 files.sort()
-
-    def last_ids(self) -> list[str]:
-        """Return the claim of each account's last held file: new ones come after it."""
-        return [files[-1].claim_id for files in self._held.values()]
 
     def release(
         self, accounts: Mapping[str, AccountInfo], *, busy: Collection[str] = ()
@@ -168,7 +154,7 @@ class Returns:
         busy = {*busy, *self._under_way.values()}
         self.has_released = False
         queues = {}
-        for account_id, files in self._held.items():
+        for account_id, files in self.held.items():
             account = accounts.get(account_id)
             later = files
             if self._under_way:
@@ -204,7 +190,7 @@ class Returns:
         new = [one for one in asked if one.claim_id not in self._under_way]
         for one in new:
             if one.action is RequestKind.RELEASE:
-                held = self._held.get(one.account_id, ())
+                held = self.held.get(one.account_id, ())
                 self._add(file for file in held if file.claim_id == one.claim_id)
         self._add(_iter_failed(self._root, (one for one in new if one.action is RequestKind.RETRY)))
         for one in asked:

@@ -49,12 +49,14 @@ class Intake:
         self._clock = clock
         self._monotonic = monotonic
         self._notices = notices
-        self._inboxes: dict[str, Inbox] = {}
+        self.inboxes: dict[str, Inbox] = {}
+        """The parts of ROOT, by name."""
         self._under_way: dict[str, _UnderWay] = {}
         """By claim."""
         self._names: set[str] = set()
         """Of the files that are under way."""
-        self._schedule = ScanSchedule(options.scan_s, monotonic)
+        self.schedule = ScanSchedule(options.scan_s, monotonic)
+        """When to find the inboxes again."""
         self._turn = 0
         self.suspects: dict[str, list[Claim]] = {}
         """By path below ROOT, the claims of files that may have ended a process (pitfalls I10)."""
@@ -62,83 +64,57 @@ class Intake:
         """How often ROOT was looked through, or tried to be."""
 
     @property
-    def inboxes(self) -> Iterable[Inbox]:
-        """The parts of ROOT."""
-        return self._inboxes.values()
-
-    @property
     def folders(self) -> list[str]:
         """The folders in ROOT that are worth watching: those without a backlog."""
-        return [name for name, inbox in self._inboxes.items() if name and not inbox.has_backlog]
+        return [name for name, inbox in self.inboxes.items() if name and not inbox.has_backlog]
 
     @property
     def has_work(self) -> bool:
         """Whether there is something to look at or to try now."""
-        return any(inbox.wait_s() == 0 for inbox in self.inboxes)
-
-    @property
-    def wants_owners(self) -> bool:
-        """Whether to find the inboxes and their owners again."""
-        return self._schedule.is_due
-
-    @property
-    def owner_ids(self) -> set[str]:
-        """The ids of the accounts whose files are known and to be tried."""
-        return {one.account.id for one in self.inboxes if one.queue and one.account is not None}
-
-    @property
-    def backlog(self) -> int:
-        """How many files are known that are to be tried."""
-        return sum(len(inbox.queue) + inbox.found for inbox in self.inboxes)
+        return any(inbox.wait_s() == 0 for inbox in self.inboxes.values())
 
     def wait_s(self) -> float:
         """Seconds until there is something to look at or to try."""
-        until_look_s = max(0.0, self._schedule.due - self._monotonic())
-        return min([until_look_s, *(inbox.wait_s() for inbox in self.inboxes)])
-
-    def list_awaited(self) -> list[tuple[float, str]]:
-        """Return when the files will have settled that somebody waits for, and their names."""
-        return [one for inbox in self.inboxes for one in inbox.settling.list_awaited()]
+        until_look_s = max(0.0, self.schedule.due - self._monotonic())
+        return min([until_look_s, *(inbox.wait_s() for inbox in self.inboxes.values())])
 
     def force(self) -> None:
         """Look through everything now."""
-        self._schedule.force()
-        for inbox in self.inboxes:
+        self.schedule.force()
+        for inbox in self.inboxes.values():
             inbox.schedule.force()
 
     def mark(self, names: set[str]) -> None:
         """Look through what changed soon (`watcher.Changes`)."""
-        if "" in names or names - self._inboxes.keys():
-            self._schedule.ask()
-        for inbox in self.inboxes if EVERYTHING in names else ():
+        if "" in names or names - self.inboxes.keys():
+            self.schedule.ask()
+        for inbox in self.inboxes.values() if EVERYTHING in names else ():
             inbox.schedule.ask()
-        for name in names & self._inboxes.keys():
-            self._inboxes[name].schedule.ask()
+        for name in names & self.inboxes.keys():
+            self.inboxes[name].schedule.ask()
 
     def find_owners(self, accounts: Mapping[str, AccountInfo]) -> None:
         """Find the inboxes, if that is due, and whose they are. Raises OSError.
 
         `accounts` are by name.
         """
-        if self._schedule.is_due:
+        if self.schedule.is_due:
             self.looks += 1
             started = self._monotonic()
             names = find_inboxes(self._root)
-            self._schedule.done(self._monotonic() - started)
-            known = self._inboxes
-            self._inboxes = {name: known.get(name) or self._make_inbox(name) for name in names}
-        for name, inbox in self._inboxes.items():
+            self.schedule.done(self._monotonic() - started)
+            known, self.inboxes = self.inboxes, {}
+            for name in names:
+                self.inboxes[name] = known.get(name) or Inbox(
+                    self._root,
+                    name,
+                    self._options,
+                    under_way=self._names,
+                    monotonic=self._monotonic,
+                    remark=self._notices,
+                )
+        for name, inbox in self.inboxes.items():
             self._set_owner(inbox, accounts.get(name or self._options.account or ""))
-
-    def _make_inbox(self, name: str) -> Inbox:
-        return Inbox(
-            self._root,
-            name,
-            self._options,
-            under_way=self._names,
-            monotonic=self._monotonic,
-            remark=self._notices,
-        )
 
     def _set_owner(self, inbox: Inbox, account: AccountInfo | None) -> None:
         """Give the inbox to the account. Files that nobody owns are reported once."""
@@ -155,7 +131,7 @@ class Intake:
 
     def look(self) -> None:
         """Look through the inboxes whose turn it is, a part at a time."""
-        for inbox in self.inboxes:
+        for inbox in self.inboxes.values():
             if inbox.look() and inbox.account is None:
                 self._set_owner(inbox, None)
 
@@ -168,7 +144,7 @@ class Intake:
         batch: list[Candidate] = []
         size_bytes = 0
         self._turn += 1
-        inboxes = deque(self.inboxes)
+        inboxes = deque(self.inboxes.values())
         inboxes.rotate(-self._turn)
         now_us = self._clock()
         tuning = self._options.tuning
@@ -227,7 +203,7 @@ class Intake:
 
     def look_again(self, claim: Claim) -> None:
         """Find a file that is where it was, and is a new one."""
-        inbox = self._inboxes.get(claim.source.partition("/")[0]) or self._inboxes.get("")
+        inbox = self.inboxes.get(claim.source.partition("/")[0]) or self.inboxes.get("")
         if inbox is not None:
             inbox.schedule.force()
 

@@ -72,11 +72,6 @@ def invalid_archive(message: str) -> Refusal:
     return Refusal(Reason.INVALID_ARCHIVE, message)
 
 
-def holds_no_resume(why: str) -> Refusal:
-    """For white space alone, which is not JSON."""
-    return Refusal(Reason.INVALID_JSON, f"It contains no resume: {why}", byte_offset=0)
-
-
 MAX_DEPTH = 1_000
 """Levels of nesting in an item; a resume may have far fewer (docs/format.md, JSON)."""
 
@@ -170,7 +165,9 @@ def _find_end(text: Bytes, at: int) -> int:
     while True:
         bracket = bytes(text[at : at + 1])
         if not is_value_due or bracket not in _OPENED:
-            raise _not_json(text, _after_leaf(text, at))
+            # What is wrong with a value, or with a string where a key is due, is what comes after.
+            leaf = _PASSED.match(text, at)
+            raise _not_json(text, at if leaf is None else leaf.end())
         if len(opened) == MAX_DEPTH:
             raise _invalid(f"nested deeper than {MAX_DEPTH:,} levels", at)
         opened.append(bracket)
@@ -195,12 +192,6 @@ def _after_space(text: Bytes, at: int) -> int:
     return at if white is None else white.end()
 
 
-def _after_leaf(text: Bytes, at: int) -> int:
-    # What is wrong with a value, or with a string where a key is due, is what comes after it.
-    leaf = _PASSED.match(text, at)
-    return at if leaf is None else leaf.end()
-
-
 def _not_json(text: Bytes, at: int) -> InvalidJson:
     """Return the error for what follows here, white space aside, and may not."""
     at = _after_space(text, at)
@@ -220,23 +211,33 @@ _LINE = re.compile(rb"[^ \t\r\n][^\n]*+")
 
 def unpack_lines(content: Bytes, limits: Limits) -> Iterator[Part]:
     """Yield the lines, as they are: whether they are JSON is not looked at. Raises CannotUnpack."""
-    count = sum(1 for _ in itertools.islice(_LINE.finditer(content), limits.max_parts + 1))
-    if count > limits.max_parts:
+    spans = _take((found.span() for found in _LINE.finditer(content)), limits)
+    if not spans:
+        message = "It contains no resume: every line is blank"
+        raise CannotUnpack(Refusal(Reason.INVALID_JSON, message, byte_offset=0))
+    return _iter_parts(content, spans, limits, is_by_line=True)
+
+
+def _take(spans: Iterator[tuple[int, int]], limits: Limits) -> list[tuple[int, int]]:
+    """Return where the parts are. Raises CannotUnpack for more than are taken from a file."""
+    taken = list(itertools.islice(spans, limits.max_parts + 1))
+    if len(taken) > limits.max_parts:
         raise CannotUnpack(too_many_parts(limits))
-    if not count:
-        raise CannotUnpack(holds_no_resume("every line is blank"))
-    return _iter_lines(content, limits)
+    return taken
 
 
-def _iter_lines(content: Bytes, limits: Limits) -> Iterator[Part]:
+def _iter_parts(
+    content: Bytes, spans: list[tuple[int, int]], limits: Limits, *, is_by_line: bool
+) -> Iterator[Part]:
     too_large = resume_too_large(limits)
     line, counted_to = 1, 0
-    for number, found in enumerate(_LINE.finditer(content), 1):
-        begin, end = found.span()
-        line += content.count(b"\n", counted_to, begin)
-        counted_to = begin
-        place = f"line {line}"
-        # The line end may be two bytes, of which the carriage return is not part of the value.
+    for number, (begin, end) in enumerate(spans, 1):
+        place = f"item {number}"
+        if is_by_line:
+            line += content.count(b"\n", counted_to, begin)
+            counted_to = begin
+            place = f"line {line}"
+        # A line end may be two bytes, of which the carriage return is not part of the value.
         body = b"" if end - begin > limits.max_bytes + 1 else bytes(content[begin:end])
         body = body.rstrip(JSON_SPACE)
         if body and len(body) <= limits.max_bytes:
@@ -312,29 +313,15 @@ def _refuse_foreign(content: Bytes) -> None:
 
 
 def _unpack_array(content: Bytes, limits: Limits) -> Iterator[Part]:
-    spans: list[tuple[int, int]] = []
     try:
-        for span in iter_items(content):
-            if len(spans) == limits.max_parts:
-                raise CannotUnpack(too_many_parts(limits))
-            spans.append(span)
+        spans = _take(iter_items(content), limits)
     except InvalidJson as error:
         refusal = Refusal(Reason.INVALID_JSON, error.message, byte_offset=error.offset)
         raise CannotUnpack(refusal) from None
     if not spans:
         message = "It contains no resume: the array is empty"
         raise CannotUnpack(Refusal(Reason.INVALID_RESUME, message))
-    return _iter_items(content, spans, limits)
-
-
-def _iter_items(content: Bytes, spans: list[tuple[int, int]], limits: Limits) -> Iterator[Part]:
-    too_large = resume_too_large(limits)
-    for number, (begin, end) in enumerate(spans, 1):
-        place = f"item {number}"
-        if end - begin > limits.max_bytes:
-            yield Part(number, place, begin, b"", too_large)
-        else:
-            yield Part(number, place, begin, bytes(content[begin:end]))
+    return _iter_parts(content, spans, limits, is_by_line=False)
 
 
 def _unpack_value(content: Bytes, limits: Limits) -> Iterator[Part]:
@@ -342,5 +329,6 @@ def _unpack_value(content: Bytes, limits: Limits) -> Iterator[Part]:
         raise CannotUnpack(resume_too_large(limits))
     body = bytes(content).strip(JSON_SPACE)
     if not body:
-        raise CannotUnpack(holds_no_resume("it is empty"))
+        message = "It contains no resume: it is empty"
+        raise CannotUnpack(Refusal(Reason.INVALID_JSON, message, byte_offset=0))
     return iter([Part(1, "", content.find(body[:1]), body)])

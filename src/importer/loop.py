@@ -166,8 +166,12 @@ class Importer:
         return sorted(name for _, name in self._list_awaited())
 
     def _list_awaited(self) -> list[tuple[float, str]]:
-        waiting = [(due, escaped(name)) for due, name in self.intake.list_awaited()]
-        return waiting + self._pipeline.list_awaited()
+        settling = [
+            (due, escaped(name))
+            for inbox in self.intake.inboxes.values()
+            for due, name in inbox.settling.list_awaited()
+        ]
+        return settling + self._pipeline.list_awaited()
 
     # Turns
 
@@ -194,7 +198,7 @@ class Importer:
         if self._monotonic() >= self._maintenance_due:
             self._maintain()
             self._maintenance_due = self._monotonic() + MAINTENANCE_INTERVAL_S
-        elif self.intake.wants_owners:
+        elif self.intake.schedule.is_due:
             self._find_owners()
         self._hear_helper()
         self._pipeline.commit()
@@ -251,10 +255,11 @@ class Importer:
         self._returns.look()
         self._find_accounts()
         self._recover()
-        for claim_id in self._returns.last_ids():
-            self.intake.ids.follow(claim_id)
+        held = self._returns.held
+        for files in held.values():
+            self.intake.ids.follow(files[-1].claim_id)
         by_id = {one.id: one for one in self._accounts}
-        unknown = self._find_unknown(self._returns.account_ids)
+        unknown = self._find_unknown(held.keys())
         resumed = {one.claim.account_id for one in self._resumed}
         busy = self._pipeline.unpacking_account_ids | resumed | unknown
         self._pipeline.queues = self._returns.release(by_id, busy=busy)
@@ -273,7 +278,8 @@ class Importer:
     def _check_account_owners(self) -> None:
         """Find owners again if an account is gone: a new file goes to whoever has its folder's name when
         it is taken (pitfalls S14)."""
-        owner_ids = self.intake.owner_ids
+        inboxes = self.intake.inboxes.values()
+        owner_ids = {one.account.id for one in inboxes if one.queue and one.account is not None}
         if owner_ids and accounts.find_open(self.store, owner_ids) != owner_ids:
             self._accounts_due = self._monotonic()
             self._find_accounts()
@@ -294,7 +300,7 @@ class Importer:
     def _find_accounts(self) -> None:
         """Read the accounts; often, while one may get room for what it holds."""
         now = self._monotonic()
-        if self._returns.holds_files or now >= self._accounts_due:
+        if self._returns.held or now >= self._accounts_due:
             self._accounts = accounts.list_accounts(self.store)
             self._accounts_due = now + min(ACCOUNTS_INTERVAL_S, self.options.scan_s)
 
@@ -382,8 +388,9 @@ class Importer:
 
     def _give_helper(self) -> None:
         """Have a helper if there is a backlog, and give it files."""
+        backlog = sum(len(inbox.queue) + inbox.found for inbox in self.intake.inboxes.values())
         is_working = self._pipeline.under_way > 0
-        self._helper.supervise(backlog=self.intake.backlog, is_working=is_working)
+        self._helper.supervise(backlog=backlog, is_working=is_working)
         while self._helper.is_free and (candidates := self.intake.next_batch(SLOT)):
             self._helper.give(Batch(candidates, self._pipeline.queues))
 
@@ -448,14 +455,14 @@ class Importer:
 
     def progress(self) -> Progress:
         """Return how far everything is."""
-        inboxes = list(self.intake.inboxes)
+        inboxes = self.intake.inboxes.values()
         waiting = sum(inbox.waiting for inbox in inboxes) + self._under_way
         is_complete = not any(inbox.is_looking for inbox in inboxes)
         return Progress(**vars(self._summary) | {"waiting": waiting}, is_complete=is_complete)
 
     def summary(self) -> Summary:
         """Return what this importer did so far, and what lay in the inbox at the last look."""
-        inboxes = list(self.intake.inboxes)
+        inboxes = self.intake.inboxes.values()
         resting = sum(inbox.settling.count_resting() for inbox in inboxes)
         stuck = sum(
             inbox.settling.count_left() + inbox.is_unlisted for inbox in inboxes if inbox.account

@@ -25,6 +25,7 @@ from resumes import process_memory, watched_folder
 from resumes.clock import timestamp
 from resumes.errors import InvalidArgument, StoreError
 from resumes.store import Store, importers
+from resumes.store.importers import ImporterFinding
 from resumes.watched_names import OWN
 
 __all__ = ["FileReport", "Ignored", "Options", "Progress", "Summary", "watch"]
@@ -254,7 +255,6 @@ class Maintenance:
         self._follow_due = self._heartbeat_due = self._prune_due = -math.inf
         self._followed: tuple[int, list[str]] | None = None
         self._announced: object = None
-        self._announce(time.monotonic())
 
     def __call__(self) -> None:
         """Do what is due."""
@@ -268,19 +268,18 @@ class Maintenance:
             self._watcher.follow(seen[1])
         if importer.stands_by:
             return  # nothing of the folder depends on this one
-        self._announce(now)
+        findings = importer.notices.findings()
+        if findings != self._announced or now >= self._heartbeat_due:
+            self._heartbeat_due = now + HEARTBEAT_INTERVAL_S
+            self._announced = findings
+            self._announce(findings)
         if keep_days is not None and now >= self._prune_due:
             prune(importer.root, keep_days, importer.store.clock(), remark=importer.notices)
             self._prune_due = now + PRUNE_INTERVAL_S
 
-    def _announce(self, now: float) -> None:
-        """Write the importer's row, if its findings have changed or it is time."""
+    def _announce(self, findings: tuple[ImporterFinding, ...]) -> None:
+        """Write the importer's row."""
         importer = self._importer
-        findings = importer.notices.findings()
-        if importer.stands_by or (findings == self._announced and now < self._heartbeat_due):
-            return
-        self._heartbeat_due = now + HEARTBEAT_INTERVAL_S
-        self._announced = findings
         row = importers.ImporterReport(
             id=importer.id,
             host=socket.gethostname(),

@@ -86,7 +86,7 @@ def test_a_page_is_the_terminal_ui_with_the_same_options(acme: CommandLine) -> N
     # Other users can read command lines, and a password may stand in an address.
     assert url not in command
     assert command[command.index("tui") :] == [
-        "tui", "resumes", "--account=acme", f"--open={resume}", "--read-only", "--theme=light", "",
+        "tui", "resumes", "--account=acme", f"--open={resume}", "--theme=light", "--read-only", "",
     ]  # fmt: skip
 
 

@@ -14,8 +14,9 @@ import click
 import pytest
 
 from cli import errors
-from cli.errors import ExitCode, Failed, ReaderGone
+from cli.errors import ExitCode, Failed
 from cli.main import CHAPTERS, resumes
+from cli.session import Session
 from resumes.errors import InvalidArgument, NotFound, OutcomeUnknown, StoreUnavailable
 from resumes.store.sqlite.driver import dbapi
 from tests.command.conftest import (
@@ -282,13 +283,13 @@ def test_every_command_and_option_says_what_it_is_for() -> None:
                 assert param.help, (words, param.name)
 
 
-def run_failing(error: BaseException, *, folder: Path | None = None) -> int:
+def run_failing(error: BaseException, *, home: Path | None = None) -> int:
     """The exit code after this error."""
 
     def call() -> None:
         raise error
 
-    return errors.run(call, typeable=str, log_folder=lambda: folder)
+    return errors.run(call, Session(home=home))
 
 
 @pytest.mark.parametrize(
@@ -316,9 +317,7 @@ def test_every_error_is_told_in_a_line(
     assert capsys.readouterr().err == f"Error: {line}\n"
 
 
-@pytest.mark.parametrize(
-    ("error", "code"), [(ReaderGone(), 141), (BrokenPipeError(), 141), (KeyboardInterrupt(), 130)]
-)
+@pytest.mark.parametrize(("error", "code"), [(BrokenPipeError(), 141), (KeyboardInterrupt(), 130)])
 def test_some_ends_need_no_words(
     error: BaseException, code: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -338,7 +337,7 @@ def test_ctrl_c_at_a_question_is_130_and_no_answer_1(capsys: pytest.CaptureFixtu
 def test_the_unforeseen_goes_to_a_file_for_the_owner_alone(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run_failing(RuntimeError("secret"), folder=tmp_path / "logs") == 1
+    assert run_failing(RuntimeError("secret"), home=tmp_path) == 1
 
     [report] = (tmp_path / "logs").iterdir()
     told = capsys.readouterr().err

@@ -17,7 +17,7 @@ from resumes import analyzer
 from resumes.analyzer import Format
 from resumes.errors import InvalidArgument
 from resumes.store import Store, accounts, open_store, stored_resumes
-from resumes.store.account_archive.restore import import_account
+from resumes.store.account_archive.archive import import_account
 from resumes.store.accounts import AccountInfo
 from resumes.store.transfer import backups
 from tests.support.inbox import oracle

@@ -21,7 +21,7 @@ from resumes.output_files import OutputFile
 from resumes.store import accounts as store_accounts
 from resumes.store.account_archive.archive import import_account, iter_lines
 from resumes.store.account_archive.file_format import RowKind, is_account_file
-from resumes.store.accounts import AccountInfo, AccountSummary
+from resumes.store.accounts import AccountInfo
 from resumes.store.plans import maximum_text
 from resumes.text import counted
 
@@ -94,7 +94,15 @@ def show(session: Session, name: str) -> None:
         account = store_accounts.get_account(store, name)
         has = store_accounts.get_summary(store, account.id)
     if session.as_json:
-        put_json(as_json(account) | _has_as_json(account, has))
+        more = {
+            "lastResumeAt": account.last_resume_at,
+            "keys": has.keys,
+            "activeKeys": has.active_keys,
+            "lastKeyUseAt": has.last_used_at,
+            "filesHeld": has.files_held,
+            "filesFailed": has.files_failed,
+        }
+        put_json(as_json(account) | more)
         return
     put_fields(
         [
@@ -291,15 +299,4 @@ def as_json(account: AccountInfo) -> dict[str, Any]:
         "maxResumes": account.max_resumes,
         "freePlaces": account.free_places,
         "apiListing": bool(account.api_listing),
-    }
-
-
-def _has_as_json(account: AccountInfo, has: AccountSummary) -> dict[str, Any]:
-    return {
-        "lastResumeAt": account.last_resume_at,
-        "keys": has.keys,
-        "activeKeys": has.active_keys,
-        "lastKeyUseAt": has.last_used_at,
-        "filesHeld": has.files_held,
-        "filesFailed": has.files_failed,
     }

@@ -15,12 +15,11 @@ from cli.session import Session, make_home, pass_session, program
 from cli.signals import sigterm_as_interrupt
 from resumes import watched_folder
 from resumes.errors import StoreUnavailable
-from resumes.store import Store, accounts, integrity, migrations, open_store
+from resumes.store import accounts, integrity, migrations, open_store
 from resumes.store.addresses import SqliteAddress, find_without_secrets, parse_address
 from resumes.store.integrity import Flaw
 from resumes.store.store import reopen_store
 from resumes.store.transfer import backups, copies
-from resumes.store.transfer.copies import TableDigest
 from resumes.text import counted
 
 
@@ -69,8 +68,18 @@ def copy(session: Session, source_url: str, target_url: str) -> None:
         copy_progress() as show,
     ):
         digests = copies.copy(source, target_url, on_progress=show)
-        labels = source.label, parse_address(target_url).label
-    _tell(session, labels, digests, way_back=reopening(source_url))
+        from_label, to_label = source.label, parse_address(target_url).label
+    if session.as_json:
+        tables = [{"name": one.name, "rows": one.rows, "sha256": one.sha256} for one in digests]
+        put_json({"from": from_label, "to": to_label, "tables": tables})
+    else:
+        put_table(COLUMNS, [(one.name, f"{one.rows:,}", one.sha256) for one in digests])
+    target = safe_text(to_label)
+    say(f"Both are equal. From now on use {target}, with --database or RESUMES_DATABASE.")
+    say(
+        f"{safe_text(from_label)} is now read-only. To go back to it, without anything written to the "
+        f"other store: {safe_text(reopening(source_url))}"
+    )
 
 
 def reopening(url: str) -> str:
@@ -79,29 +88,6 @@ def reopening(url: str) -> str:
     if parse_address(url) == parse_address(shown := find_without_secrets(url) or ""):
         return f"`{shlex.join([program(), '--database', shown, 'db', 'reopen'])}`"
     return f"`{program()} db reopen`, with RESUMES_DATABASE set to its address and password"
-
-
-def _tell(
-    session: Session, labels: tuple[str, str], digests: list[TableDigest], *, way_back: str
-) -> None:
-    source, target = map(safe_text, labels)
-    if session.as_json:
-        put_json(
-            {
-                "from": labels[0],
-                "to": labels[1],
-                "tables": [
-                    {"name": one.name, "rows": one.rows, "sha256": one.sha256} for one in digests
-                ],
-            }
-        )
-    else:
-        put_table(COLUMNS, [(one.name, f"{one.rows:,}", one.sha256) for one in digests])
-    say(f"Both are equal. From now on use {target}, with --database or RESUMES_DATABASE.")
-    say(
-        f"{source} is now read-only. To go back to it, without anything written to the other store: "
-        f"{safe_text(way_back)}"
-    )
 
 
 @database.command()
@@ -197,8 +183,26 @@ def check(session: Session) -> ExitCode:
     Checks the file itself, counters, documents, IDs, keys and the import history, account by account.
     Each problem comes with a fix. The store may be in use. Nothing is changed.
     """
+    flaws: list[Flaw] = []
+    account_count = resume_count = 0
+
+    def note(flaw: Flaw) -> None:
+        flaws.append(flaw)
+        if not session.as_json:
+            _put(flaw)
+
     with session.store() as store:
-        flaws, account_count, resume_count = _look(session, store)
+        for flaw in integrity.iter_damage(store):
+            note(flaw)
+        if not any(flaw.defect is integrity.Defect.DAMAGED for flaw in flaws):
+            total = len(accounts.list_accounts(store, closed_too=True))
+            with counting("accounts", total) as count:
+                for checked in integrity.iter_accounts(store):
+                    account_count += 1
+                    resume_count += checked.resumes
+                    for flaw in checked.flaws:
+                        note(flaw)
+                    count("checked", account_count)
     if session.as_json:
         put_json(
             {
@@ -213,31 +217,6 @@ def check(session: Session) -> ExitCode:
         end = f"{counted(len(flaws), 'problem')} found" if flaws else "no problems"
         say(f"Checked {looked_at}: {end}.")
     return ExitCode.FAILED if flaws else ExitCode.DONE
-
-
-def _look(session: Session, store: Store) -> tuple[list[Flaw], int, int]:
-    """Return what is wrong, and how many accounts and resumes were checked."""
-    flaws: list[Flaw] = []
-    account_count = resume_count = 0
-
-    def found(flaw: Flaw) -> None:
-        flaws.append(flaw)
-        if not session.as_json:
-            _put(flaw)
-
-    for flaw in integrity.iter_damage(store):
-        found(flaw)
-    if any(flaw.defect is integrity.Defect.DAMAGED for flaw in flaws):
-        return flaws, 0, 0
-    total = len(accounts.list_accounts(store, closed_too=True))
-    with counting("accounts", total) as count:
-        for checked in integrity.iter_accounts(store):
-            account_count += 1
-            resume_count += checked.resumes
-            for flaw in checked.flaws:
-                found(flaw)
-            count("checked", account_count)
-    return flaws, account_count, resume_count
 
 
 def _put(flaw: Flaw) -> None:

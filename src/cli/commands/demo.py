@@ -35,17 +35,13 @@ from server.service import CannotListen, listen
 
 def find_samples() -> tuple[list[Traversable], list[Traversable]]:
     """Return good samples and bad ones, sorted by name. Raises Failed when this installation has none."""
-    folder = _find_folder()
-    return _files(folder), _files(folder / "bad")
-
-
-def _find_folder() -> Traversable:
-    """Return the folder of the samples: package data in a wheel, next to `src` in a checkout."""
-    packaged = resources.files("resumes") / "sample_data"
-    checkout = Path(__file__).parents[3] / "sample_data"
-    for folder in (packaged, checkout):
+    # Package data in a wheel, next to `src` in a checkout.
+    for folder in (
+        resources.files("resumes") / "sample_data",
+        Path(__file__).parents[3] / "sample_data",
+    ):
         if folder.is_dir():
-            return folder
+            return _files(folder), _files(folder / "bad")
     raise Failed("The sample files are missing from this installation. Reinstall it")
 
 
@@ -69,7 +65,8 @@ SETTLE_S = 0.1
 
 COLUMNS = (Column("id"), Column("title", is_flexible=True), Column("created (UTC)"))
 LIMIT = 100
-WIDTH = 78
+MARGIN = "    "
+WIDTH = 78 - len(MARGIN)
 BODY = '{"header": {"name": "Ada Lovelace"}, "sections": {}}'
 
 
@@ -220,18 +217,29 @@ def _tell(demo: Demo, *, url: str | None, is_kept: bool) -> None:
             }
         )
         return
+    command_line = demo.session.command_line
     _put_import(demo, "the API" if url is None else f"GET {url}/api/v1/resumes")
     put()
     if url is not None:
         put(f"The API is running at {url}, and the importer is watching the inbox.")
         put("What to try next, in another terminal:")
         put()
-        _put_steps(demo, url)
+        put(f"   KEY={demo.secret}")
+        put(f"   API={url}/api/v1/resumes")
+        put()
+        bearer = '-H "Authorization: Bearer $KEY"'
+        put_step(1, "List the resumes", f"curl {bearer} $API")
+        put_step(
+            2,
+            "Create one",
+            f"curl {bearer} -H 'Content-Type: application/json' \\",
+            f"     -d {shlex.quote(BODY)} $API",
+        )
+        put_step(3, "Open the terminal UI", command_line("tui"))
         put("Press Ctrl-C to stop.")
     elif is_kept:
         put("What to try next:")
         put()
-        command_line = demo.session.command_line
         put_step(1, "Open the terminal UI", command_line("tui"))
         put_step(2, "See what happened to the files", command_line("imports", "list"))
         put_step(3, "Serve the API", command_line("serve"))
@@ -257,28 +265,8 @@ def _put_import(demo: Demo, lister: str) -> None:
     put()
     for report in sorted(failed, key=lambda report: report.name):
         put(safe_text(Path(report.name).name))
-        put(_indented(report.message or ""))
-
-
-def _indented(text: str) -> str:
-    return textwrap.fill(
-        safe_text(text), WIDTH, initial_indent="    ", subsequent_indent="    ",
-        break_on_hyphens=False,
-    )  # fmt: skip
-
-
-def _put_steps(demo: Demo, url: str) -> None:
-    put(f"   KEY={demo.secret}")
-    put(f"   API={url}/api/v1/resumes")
-    put()
-    put_step(1, "List the resumes", 'curl -H "Authorization: Bearer $KEY" $API')
-    put_step(
-        2,
-        "Create one",
-        """curl -H "Authorization: Bearer $KEY" -H 'Content-Type: application/json' \\""",
-        f"     -d {shlex.quote(BODY)} $API",
-    )
-    put_step(3, "Open the terminal UI", demo.session.command_line("tui"))
+        message = textwrap.fill(safe_text(report.message or ""), WIDTH, break_on_hyphens=False)
+        put(textwrap.indent(message, MARGIN))
 
 
 def put_step(number: int, what: str, *lines: str) -> None:

@@ -1,7 +1,5 @@
 """`resumes doctor`: what is wrong, and what to do about it."""
 
-from collections.abc import Sequence
-
 import click
 
 from cli.errors import ExitCode
@@ -36,7 +34,10 @@ def doctor(session: Session) -> ExitCode:
     if session.as_json:
         put_json({"ok": not is_wrong, "findings": [as_json(finding) for finding in findings]})
     else:
-        say(_summary(findings))
+        problems = sum(finding.severity is Severity.ERROR for finding in findings)
+        warnings = sum(finding.severity is Severity.WARNING for finding in findings)
+        found = counted(problems, "problem") if problems else "No problems"
+        say(f"{found}, {counted(warnings, 'warning')}." if warnings else f"{found}.")
     return ExitCode.FAILED if is_wrong else ExitCode.DONE
 
 
@@ -45,10 +46,3 @@ def _put(finding: Finding) -> None:
     put(f"{click.style(mark, fg=color)}  {finding.subject:<8}  {safe_text(finding.text)}")
     if finding.remedy is not None:
         put(f"{' ' * 16}{safe_text(finding.remedy)}")
-
-
-def _summary(findings: Sequence[Finding]) -> str:
-    problems = sum(finding.severity is Severity.ERROR for finding in findings)
-    warnings = sum(finding.severity is Severity.WARNING for finding in findings)
-    found = counted(problems, "problem") if problems else "No problems"
-    return f"{found}, {counted(warnings, 'warning')}." if warnings else f"{found}."

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import click
 
@@ -17,32 +17,21 @@ from cli.groups import command
 from cli.output import issues_as_json, line, put, put_json, put_json_line, safe_text, say, summary
 from cli.progress import status_line
 from cli.session import Session, choose_account, pass_session
-from importer import files, json_texts, unpack
-from importer.dry_run import ENDINGS, SkipReason, find_why
+from importer import files, json_texts, outcomes, unpack
+from importer.dry_run import ENDINGS, RehearsedAccount, SkipReason, find_why
+from importer.outcomes import Conclusion, Refusal
 from importer.unpack import Limits, Part
-from resumes.analyzer import Format, parse_imported
-from resumes.errors import (
-    InvalidArgument,
-    InvalidInput,
-    InvalidResume,
-    Issue,
-    QuotaReached,
-    TooLarge,
-)
+from resumes.analyzer import Resume
+from resumes.errors import InvalidArgument, Issue, TooLarge
+from resumes.import_reasons import Reason
 from resumes.settings import Settings
-from resumes.store import Store, creation, import_ledger
+from resumes.store import Store, creation
 from resumes.store.accounts import AccountInfo
-from resumes.store.creation import Created, Duplicate, NewResume, Outcome
+from resumes.store.creation import NewResume
 from resumes.store.import_ledger import FileOutcome
 from resumes.text import counted
 
-Read: TypeAlias = "tuple[Origin, NewResume | Result]"
-
 STANDARD_INPUT = "-"
-
-UNREADABLE = "unreadable"
-"""The reason for a file that cannot be read, as the importer gives it."""
-
 MOST_NAMED = 3
 
 PATHS = click.argument(
@@ -55,13 +44,15 @@ PATHS = click.argument(
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
-    """Where a document comes from. `item` and `place` are None when it is all of its source."""
+class SourceDocument:
+    """One value of a source, read as a resume. `item` and `place` are None when it is all of it."""
 
     path: str
     """Of a file, or a dash for standard input."""
-    item: int | None = None
-    place: str | None = None
+    item: int | None
+    place: str | None
+    verdict: Resume | Refusal
+    digest: bytes
 
     @property
     def name(self) -> str:
@@ -70,37 +61,30 @@ class Origin:
         return f"{source}, {self.place}" if self.place else source
 
 
-@dataclass(frozen=True, slots=True)
-class SourceDocument:
-    """One value of a source, to be read as a resume; or why there is none, by `code` and `message`."""
-
-    origin: Origin
-    body: bytes = b""
-    code: str | None = None
-    message: str = ""
-
-
 def iter_documents(paths: Iterable[str], settings: Settings) -> Iterator[SourceDocument]:
     """Yield the documents of the sources in order, with one source at a time in memory."""
     limits = Limits(max_bytes=settings.max_body_bytes, max_file_bytes=settings.max_file_bytes)
     for path in paths:
-        yield from _open(path, limits)
+        for part in _open(path, limits):
+            verdict = part.refusal or outcomes.judge(part.body, settings.format)
+            item, place = part.number or None, part.place or None
+            yield SourceDocument(path, item, place, verdict, files.digest(part.body))
 
 
-def _open(path: str, limits: Limits) -> Iterator[SourceDocument]:
-    origin = Origin(path)
+def _open(path: str, limits: Limits) -> Iterator[Part]:
+    """Return the source's parts; one with number 0 if that is all of it."""
     try:
         body = _read_bytes(path, max_bytes=max(limits.max_bytes, limits.max_file_bytes))
-        if not unpack.is_bundle(path, body):
-            return iter([SourceDocument(origin, body)])
-        return _iter_parts(path, unpack.unpack(path, body, limits))
+        if unpack.is_bundle(path, body):
+            return unpack.unpack(path, body, limits)
+        return iter([Part(0, "", 0, body)])
     except InvalidArgument as error:
-        code, message = UNREADABLE, error.message
-    except TooLarge as error:
-        code, message = error.code, json_texts.file_too_large(limits).message
+        refusal = Refusal(Reason.UNREADABLE, error.message)
+    except TooLarge:
+        refusal = json_texts.file_too_large(limits)
     except unpack.CannotUnpack as error:
-        code, message = error.refusal.reason, error.refusal.message
-    return iter([SourceDocument(origin, code=code, message=message)])
+        refusal = error.refusal
+    return iter([Part(0, "", None, b"", refusal)])
 
 
 def _read_bytes(path: str, *, max_bytes: int) -> bytes:
@@ -111,16 +95,6 @@ def _read_bytes(path: str, *, max_bytes: int) -> bytes:
     if len(content) > max_bytes:
         raise TooLarge(limit_bytes=max_bytes)
     return content
-
-
-def _iter_parts(path: str, parts: Iterator[Part]) -> Iterator[SourceDocument]:
-    for part in parts:
-        origin = Origin(path, part.number, part.place or None)
-        if part.refusal is None:
-            yield SourceDocument(origin, part.body)
-        else:
-            refusal = part.refusal
-            yield SourceDocument(origin, code=refusal.reason, message=refusal.message)
 
 
 def find_sources(paths: Sequence[str]) -> tuple[list[str], Counter[SkipReason]]:
@@ -180,18 +154,6 @@ BATCH = 100
 """Resumes in one transaction."""
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
-    """The outcome of a resume: done, duplicate or failed. `resume_id` None: nothing is stored."""
-
-    origin: Origin
-    outcome: FileOutcome
-    code: str | None = None
-    message: str | None = None
-    resume_id: str | None = None
-    warnings: tuple[Issue, ...] = ()
-
-
 @command("import")
 @PATHS
 @account_option("Account to import into. Optional if there is only one.")
@@ -212,10 +174,26 @@ def import_(
         chosen = choose_account(session, store, account)
         sources, ignored = find_sources(paths)
         documents = iter_documents(sources, settings)
-        iter_results = iter_judged if dry_run else iter_imported
-        results = iter_results(store, chosen, documents, settings.format)
-        for result in _told(session, results, total=len(sources)):
-            counts[result.outcome] += 1
+        results: Iterator[tuple[SourceDocument, Conclusion]]
+        if dry_run:
+            rehearsed = RehearsedAccount(store, chosen)
+            results = ((one, rehearsed.conclude(one.verdict, one.digest)) for one in documents)
+        else:
+            results = iter_imported(store, chosen, documents)
+        with status_line(is_wanted=len(sources) > 1 and not session.as_json) as show:
+            number = 0
+            for document, conclusion in results:
+                # A file in the inbox would be held: here nothing waits for a place.
+                is_full = conclusion.outcome is FileOutcome.HELD
+                outcome = FileOutcome.FAILED if is_full else conclusion.outcome
+                counts[outcome] += 1
+                if session.as_json:
+                    put_json_line(as_json(document, outcome, conclusion))
+                elif show is None or outcome is not FileOutcome.DONE:
+                    say(line(outcome, document.name, _remark(conclusion)))
+                if show is not None:
+                    number += document.item in (None, 1)  # of which each begins a source
+                    show(f"Importing file {number:,} of {len(sources):,}", number, len(sources))
     say(f"{summary(counts)}{' (nothing was stored)' if dry_run else ''}.")
     if ignored:
         say(describe(ignored))
@@ -223,108 +201,44 @@ def import_(
 
 
 def iter_imported(
-    store: Store, account: AccountInfo, documents: Iterable[SourceDocument], accepted: Format
-) -> Iterator[Result]:
-    """Store the documents, and yield the result of each, in order."""
-    read = (_read(document, accepted) for document in documents)
-    while batch := list(itertools.islice(read, BATCH)):
-        new = [one for _, one in batch if not isinstance(one, Result)]
-        outcomes = iter(creation.create(store, account.id, new) if new else [])
-        for origin, one in batch:
-            yield one if isinstance(one, Result) else _result(origin, one, next(outcomes))
+    store: Store, account: AccountInfo, documents: Iterator[SourceDocument]
+) -> Iterator[tuple[SourceDocument, Conclusion]]:
+    """Store the documents, and yield each with its outcome, in order."""
+    while batch := list(itertools.islice(documents, BATCH)):
+        new = [
+            NewResume(one.verdict, digest=one.digest)
+            for one in batch
+            if isinstance(one.verdict, Resume)
+        ]
+        created = iter(creation.create(store, account.id, new) if new else ())
+        for one in batch:
+            if isinstance(one.verdict, Refusal):
+                yield one, outcomes.failed(one.verdict)
+            else:
+                yield one, outcomes.conclude_one(one.verdict, next(created))
 
 
-def iter_judged(
-    store: Store, account: AccountInfo, documents: Iterable[SourceDocument], accepted: Format
-) -> Iterator[Result]:
-    """Yield the result that each document would have if it were imported now; store nothing."""
-    free = account.free_places
-    seen: set[bytes] = set()
-    for document in documents:
-        origin, one = _read(document, accepted)
-        if isinstance(one, Result):
-            yield one
-            continue
-        digest = one.digest or b""
-        stored = import_ledger.find_stored(store, account.id, digest)
-        if stored is not None or digest in seen:
-            yield _result(origin, one, Duplicate(stored or ""))
-        elif free is not None and len(seen) >= free:
-            yield _result(origin, one, QuotaReached(max_resumes=account.max_resumes or 0))
-        else:
-            seen.add(digest)
-            yield _result(origin, one, Created(""))
+def _remark(conclusion: Conclusion) -> str | None:
+    if conclusion.warnings:
+        return f"{counted(len(conclusion.warnings), 'warning')} (`resumes validate` shows them)"
+    return None if conclusion.refusal is None else conclusion.refusal.message
 
 
-def _read(document: SourceDocument, accepted: Format) -> Read:
-    """Return the document's resume, ready to be created, or why there is none."""
-    origin, body = document.origin, document.body
-    if document.code is not None:
-        return origin, Result(origin, FileOutcome.FAILED, document.code, document.message)
-    try:
-        return origin, NewResume(parse_imported(body, accepted), digest=files.digest(body))
-    except InvalidInput as error:
-        return origin, Result(origin, FileOutcome.FAILED, error.code, error.message)
-
-
-def _result(origin: Origin, new: NewResume, outcome: Outcome) -> Result:
-    match outcome:
-        case Created(id=resume_id):
-            warnings = new.resume.warnings
-            return Result(origin, FileOutcome.DONE, resume_id=resume_id or None, warnings=warnings)
-        case Duplicate(id=resume_id):
-            message = (
-                outcome.message if resume_id else "Another of these files has the same content"
-            )
-            return Result(origin, FileOutcome.DUPLICATE, "duplicate", message, resume_id or None)
-        case refused:
-            return Result(origin, FileOutcome.FAILED, refused.code, refused.message)
-
-
-def _told(session: Session, results: Iterator[Result], *, total: int) -> Iterator[Result]:
-    """Yield the results, and print each: as data, as a line or, if there is a status, in that."""
-    with status_line(is_wanted=total > 1 and not session.as_json) as show:
-        number = 0
-        for result in results:
-            number += result.origin.item in (None, 1)  # of which each begins a source
-            if session.as_json:
-                put_json_line(as_json(result))
-            elif show is None or result.outcome != "done":
-                say(line(result.outcome, result.origin.name, _remark(result)))
-            if show is not None:
-                show(f"Importing file {number:,} of {total:,}", number, total)
-            yield result
-
-
-def _remark(result: Result) -> str | None:
-    count = len(result.warnings)
-    if not count:
-        return result.message
-    return f"{counted(count, 'warning')} (`resumes validate` shows them)"
-
-
-def as_json(result: Result) -> dict[str, Any]:
-    """Return the result as `--json` prints it, on a line of its own."""
+def as_json(
+    document: SourceDocument, outcome: FileOutcome, conclusion: Conclusion
+) -> dict[str, Any]:
+    """Return a document's outcome as `--json` prints it, on a line of its own."""
+    refusal = conclusion.refusal
     return {
-        "name": result.origin.path,
-        "item": result.origin.item,
-        "place": result.origin.place,
-        "outcome": result.outcome,
-        "reason": result.code,
-        "message": result.message,
-        "resumeId": result.resume_id,
-        "warnings": issues_as_json(result.warnings),
+        "name": document.path,
+        "item": document.item,
+        "place": document.place,
+        "outcome": outcome,
+        "reason": refusal and refusal.reason,
+        "message": refusal and refusal.message,
+        "resumeId": conclusion.resume_id,
+        "warnings": issues_as_json(conclusion.warnings),
     }
-
-
-@dataclass(frozen=True, slots=True)
-class Validation:
-    """What a document is: valid, perhaps with warnings, or refused with all that is wrong."""
-
-    origin: Origin
-    code: str | None
-    issues: tuple[Issue, ...]
-    warnings: tuple[Issue, ...]
 
 
 @command()
@@ -337,60 +251,43 @@ def validate(session: Session, paths: tuple[str, ...]) -> ExitCode:
     or a zip archive. The importer accepts and rejects the same files. Other files in a folder are
     skipped and counted.
     """
-    settings = session.settings()
-    accepted = settings.format
     counts = Counter(valid=0, failed=0)
     verdicts = []
     sources, ignored = find_sources(paths)
-    for document in iter_documents(sources, settings):
-        verdict = judge(document, accepted)
-        counts["failed" if verdict.issues else "valid"] += 1
-        if session.as_json:
-            verdicts.append(_verdict_as_json(verdict))
+    for document in iter_documents(sources, session.settings()):
+        verdict = document.verdict
+        issues: tuple[Issue, ...] = ()
+        warnings: tuple[Issue, ...] = ()
+        if isinstance(verdict, Refusal):
+            issues = verdict.issues or (Issue("", verdict.message),)
         else:
-            _put(verdict)
+            warnings = verdict.warnings
+        counts["failed" if issues else "valid"] += 1
+        if session.as_json:
+            verdicts.append(
+                {
+                    "name": document.path,
+                    "item": document.item,
+                    "place": document.place,
+                    "valid": not issues,
+                    "code": verdict.reason if isinstance(verdict, Refusal) else None,
+                    "issues": issues_as_json(issues),
+                    "warnings": issues_as_json(warnings),
+                }
+            )
+        elif issues:
+            put(line("failed", document.name, issues[0].message))
+            for issue in issues[1:]:
+                put(f"           {safe_text(issue.message)}")
+        else:
+            count = counted(len(warnings), "warning") if warnings else None
+            put(line("valid", document.name, count))
+            for issue in warnings:
+                where = f"{issue.path}: " if issue.path else ""
+                put(f"           {safe_text(where + issue.message)}")
     if session.as_json:
         put_json({"files": verdicts})
     say(f"{summary(counts, always=tuple(counts))}.")
     if ignored:
         say(describe(ignored))
     return ExitCode.FAILED if counts["failed"] else ExitCode.DONE
-
-
-def judge(document: SourceDocument, accepted: Format) -> Validation:
-    """Return the verdict on a document; one that cannot be read is refused too."""
-    origin = document.origin
-    if document.code is not None:
-        return Validation(origin, document.code, (Issue("", document.message),), ())
-    try:
-        resume = parse_imported(document.body, accepted)
-    except InvalidResume as error:
-        return Validation(origin, error.code, error.issues, ())
-    except InvalidInput as error:
-        return Validation(origin, error.code, (Issue("", error.message),), ())
-    return Validation(origin, None, (), resume.warnings)
-
-
-def _put(verdict: Validation) -> None:
-    if verdict.issues:
-        first, *others = verdict.issues
-        put(line("failed", verdict.origin.name, first.message))
-    else:
-        others = list(verdict.warnings)
-        put(line("valid", verdict.origin.name, counted(len(others), "warning") if others else None))
-    for issue in others:
-        where = f"{issue.path}: " if issue.path and verdict.warnings else ""
-        put(f"           {safe_text(where + issue.message)}")
-
-
-def _verdict_as_json(verdict: Validation) -> dict[str, Any]:
-    """Return the verdict as `--json` prints it. `code` null: valid."""
-    return {
-        "name": verdict.origin.path,
-        "item": verdict.origin.item,
-        "place": verdict.origin.place,
-        "valid": not verdict.issues,
-        "code": verdict.code,
-        "issues": issues_as_json(verdict.issues),
-        "warnings": issues_as_json(verdict.warnings),
-    }

@@ -14,7 +14,17 @@ from click.decorators import FC
 from cli.completion import account_option, file_ids
 from cli.errors import ExitCode
 from cli.groups import group
-from cli.output import Column, instant, put, put_fields, put_json, put_table, safe_text, say
+from cli.output import (
+    Column,
+    instant,
+    put,
+    put_fields,
+    put_json,
+    put_table,
+    safe_text,
+    say,
+    summary,
+)
 from cli.session import Session, pass_session
 from importer.claims import Claim
 from importer.filing import iter_places, load_report, report_path
@@ -31,7 +41,15 @@ from resumes.text import counted
 
 def find_place(row: FileRow, roots: Iterable[Path]) -> Path | None:
     """Return where the file is below the folders; None if it is in none of them."""
-    belows = [*iter_places(_claim(row), conclusion_of(row))]
+    claimed_at = datetime.fromisoformat(row.claimed_at)
+    claim = Claim(
+        id=row.claim_id,
+        account_id=row.account_id,
+        account=row.account,
+        name=row.name,
+        claimed_at_us=int(claimed_at.timestamp() * 1_000_000),
+    )
+    belows = [*iter_places(claim, conclusion_of(row))]
     places = (root / below for root in roots for below in belows)
     return next((place for place in places if os.path.lexists(place)), None)
 
@@ -83,17 +101,6 @@ def find_roots(row: FileRow, inbox: Path) -> list[Path]:
     return [root for root in dict.fromkeys([*known, inbox.absolute()]) if root.is_dir()]
 
 
-def _claim(row: FileRow) -> Claim:
-    claimed_at = datetime.fromisoformat(row.claimed_at)
-    return Claim(
-        id=row.claim_id,
-        account_id=row.account_id,
-        account=row.account,
-        name=row.name,
-        claimed_at_us=int(claimed_at.timestamp() * 1_000_000),
-    )
-
-
 COLUMNS = (
     Column("id"),
     Column("outcome"),
@@ -136,11 +143,14 @@ def put_file(
 
     `is_near`: its folder is on this machine, so that without a `place` the file is not in it.
     """
-    missing = NOT_FOUND if is_near else ""
+    path = (NOT_FOUND if is_near else "") if place is None else str(place)
+    if place is not None and row.root and place.is_relative_to(row.root):
+        path = str(place.relative_to(row.root))
+    pending = request and f"{request.action}, since {instant(request.requested_at)} UTC"
     fields = [
         ("file", row.name),
         ("folder", row.root or ""),
-        ("path", missing if place is None else _shown(row, place)),
+        ("path", path),
         ("account", row.account),
         ("outcome", row.outcome),
         ("reason", _reason(row)),
@@ -151,7 +161,7 @@ def put_file(
         ("field", row.path or ""),
         ("byte offset", "" if row.byte_offset is None else str(row.byte_offset)),
         ("resumes", "" if row.items is None else _counts(row.items)),
-        ("pending", "" if request is None else _asked(request)),
+        ("pending", pending or ""),
         ("size", f"{row.size_bytes:,} bytes"),
         ("picked up", f"{instant(row.claimed_at)} UTC"),
         ("finished", f"{instant(row.finished_at)} UTC"),
@@ -169,14 +179,16 @@ def put_file(
             ],
         )
     if row.items is not None and row.items.problems:
+        problems = row.items.problems
         put()
-        _put_problems(row.items)
-
-
-def _shown(row: FileRow, place: Path) -> str:
-    return str(
-        place.relative_to(row.root) if row.root and place.is_relative_to(row.root) else place
-    )
+        put_table(
+            PROBLEM_COLUMNS,
+            [[str(one.item), one.place, one.reason or "-", one.message or "-"] for one in problems],
+        )
+        if len(problems) == MAX_PROBLEMS:
+            say(
+                f"Only the first {MAX_PROBLEMS} are kept; the report next to the file may list more."
+            )
 
 
 def _counts(items: Items) -> str:
@@ -186,24 +198,8 @@ def _counts(items: Items) -> str:
         "held": items.held,
         "failed": items.failed,
     }
-    parts = ", ".join(f"{count:,} {outcome}" for outcome, count in counts.items() if count)
+    parts = summary(counts, always=())
     return f"{items.total:,}: {parts}" if parts else f"{items.total:,}"
-
-
-def _asked(request: RequestedFile) -> str:
-    return f"{request.action}, since {instant(request.requested_at)} UTC"
-
-
-def _put_problems(items: Items) -> None:
-    put_table(
-        PROBLEM_COLUMNS,
-        (
-            [str(problem.item), problem.place, problem.reason or "-", problem.message or "-"]
-            for problem in items.problems
-        ),
-    )
-    if len(items.problems) == MAX_PROBLEMS:
-        say(f"Only the first {MAX_PROBLEMS} are kept; the report next to the file may list more.")
 
 
 def put_source(source: bytes) -> None:
@@ -299,16 +295,20 @@ def list_(
     --failed-first puts files that need attention first, as in the terminal UI. --before then takes
     OUTCOME:ID, as printed at the end of the list.
     """
-    read = _read_by_outcome if failed_first else _read_newest
     with session.store() as store:
-        files, last = read(
-            store,
-            before,
-            account_id=None if account is None else accounts.get_account(store, account).id,
-            outcome=None if outcome is None else import_ledger.FileOutcome(outcome),
-            reason=reason,
-            limit=limit,
-        )
+        filters: dict[str, Any] = {
+            "account_id": None if account is None else accounts.get_account(store, account).id,
+            "outcome": None if outcome is None else FileOutcome(outcome),
+            "reason": reason,
+            "limit": limit,
+        }
+        if failed_first:
+            after = None if before is None else import_history.parse_place(before)
+            page = import_history.list_by_outcome(store, after=after, **filters)
+            files, last = page.files, None if page.next is None else str(page.next)
+        else:
+            files = import_history.list_files(store, before=_check(before), **filters)
+            last = files[-1].claim_id if len(files) == limit else None
     if session.as_json:
         put_json({"files": [as_json(row) for row in files], "before": last})
         return
@@ -323,23 +323,6 @@ def list_(
         )
     if last is not None:
         say(f"More: add --before {last}")
-
-
-def _read_newest(
-    store: Store, before: str | None, *, limit: int, **filters: Any
-) -> tuple[Sequence[FileRow], str | None]:
-    """Return the page, and its last ID if more may follow."""
-    files = import_history.list_files(store, before=_check(before), limit=limit, **filters)
-    return files, files[-1].claim_id if len(files) == limit else None
-
-
-def _read_by_outcome(
-    store: Store, before: str | None, *, limit: int, **filters: Any
-) -> tuple[Sequence[FileRow], str | None]:
-    """Return the page, and the place of the next one if there is one."""
-    after = None if before is None else import_history.parse_place(before)
-    page = import_history.list_by_outcome(store, after=after, limit=limit, **filters)
-    return page.files, None if page.next is None else str(page.next)
 
 
 def _check(before: str | None) -> str | None:
@@ -363,7 +346,9 @@ def show(session: Session, claim_id: str, account: str | None, is_source: bool) 
         account_id = None if account is None else accounts.get_account(store, account).id
         row = import_history.get_file(store, claim_id, account_id=account_id)
         request = import_requests.find_request(store, row.account_id, row.claim_id)
-        source = _get_source(store, row) if is_source else None
+        source = import_history.find_source(store, row) if is_source else None
+        if is_source and source is None:
+            raise NotFound(f"No source is kept for {row.claim_id} (outcome: {row.outcome})")
         roots = find_roots(row, session.settings().inbox)
         place = find_place(row, roots)
         report = read_report(session, store, row, place)
@@ -381,13 +366,6 @@ def show(session: Session, claim_id: str, account: str | None, is_source: bool) 
         put_source(source)
     else:
         put_file(row, request, place, report, is_near=bool(roots))
-
-
-def _get_source(store: Store, row: FileRow) -> bytes:
-    source = import_history.find_source(store, row)
-    if source is None:
-        raise NotFound(f"No source is kept for {row.claim_id} (outcome: {row.outcome})")
-    return source
 
 
 LOOK_EVERY_S = 0.1
@@ -435,7 +413,7 @@ class FileSelection:
     is_all: bool
     reason: str | None = None
 
-    def check(self) -> None:
+    def __post_init__(self) -> None:
         """Raise UsageError unless the files were chosen in one way."""
         chooses_many = self.is_all or self.reason is not None
         if self.claim_ids and chooses_many:
@@ -493,7 +471,6 @@ def dismiss(session: Session, /, **chosen: Any) -> None:
     where they are.
     """
     choice = FileSelection(**chosen)
-    choice.check()
     with session.store() as store:
         if choice.claim_ids:
             files = choice.get_files(store)
@@ -527,7 +504,6 @@ def release(session: Session, /, wait_s: float | None, **chosen: Any) -> ExitCod
 def _run(
     session: Session, choice: FileSelection, action: RequestKind, wait_s: float | None
 ) -> ExitCode:
-    choice.check()
     if wait_s is not None and not choice.claim_ids:
         raise click.UsageError("--wait requires file IDs")
     with session.store() as store:

@@ -36,29 +36,23 @@ COLUMNS = (
 )
 
 
-class Limit(click.ParamType[int | None]):
-    """A limit of a plan, in the words that `parse` takes."""
+def limit(parse: Callable[[str], int | None]) -> Callable[[str], int | None]:
+    """Return `parse` as click wants the type of an option: with ValueError for what it refuses."""
 
-    name = "limit"
-
-    def __init__(self, parse: Callable[[str], int | None]) -> None:
-        self._parse = parse
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> int | None:
-        """Return the number or what a word stands for; fail with a usage error for anything else."""
+    def convert(text: str) -> int | None:
         try:
-            return self._parse(value)
+            return parse(text)
         except InvalidArgument as error:
-            self.fail(error.message, param, ctx)
+            raise ValueError(error.message) from None
+
+    return convert
 
 
 def rate_option(window: str) -> Callable[[FC], FC]:
     """Return the option that limits the requests of a key in a window: `minute`, `hour` or `day`."""
     return click.option(
         f"--per-{window}",
-        type=Limit(parse_rate),
+        type=limit(parse_rate),
         metavar="N|unlimited|default",
         help=f"Requests per {window} for each key; default: from the settings.",
     )
@@ -85,7 +79,7 @@ def list_(session: Session) -> None:
 @click.argument("name", shell_complete=plan_names)
 @click.option(
     "--max-resumes",
-    type=Limit(parse_maximum),
+    type=limit(parse_maximum),
     metavar="N|unlimited",
     help="Maximum number of resumes per account. Required for a new plan.",
 )
@@ -132,7 +126,11 @@ def set_(
             store_plans.set_plan_limits(store, change)
             plan = store_plans.get_plan(store, name)
     if session.as_json:
-        put_json(_effects_as_json(effects) if plan is None else as_json(plan))
+        put_json(
+            as_json(plan)
+            if plan
+            else {"over": _as_json(effects.over), "unlisted": _as_json(effects.unlisted)}
+        )
     else:
         say("Dry run: nothing was changed." if plan is None else _sentence(plan))
         if plan is None and not effects.over.count and not effects.unlisted.count:
@@ -176,11 +174,7 @@ def _say_effects(effects: PlanImpact, max_resumes: int | None) -> None:
         say(f"{counted(number, 'account')} {verb} API listing: {effects.unlisted.named()}.")
 
 
-def _effects_as_json(effects: PlanImpact) -> dict[str, Any]:
-    return {"over": _affected(effects.over), "unlisted": _affected(effects.unlisted)}
-
-
-def _affected(affected: AffectedAccounts) -> dict[str, Any]:
+def _as_json(affected: AffectedAccounts) -> dict[str, Any]:
     fullest = [{"account": name, "resumes": holds} for name, holds in affected.fullest]
     return {"count": affected.count, "fullest": fullest}
 

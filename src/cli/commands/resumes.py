@@ -3,7 +3,6 @@
 import json
 import sys
 import textwrap
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -16,7 +15,6 @@ from cli.output import (
     Column,
     instant,
     put,
-    put_bytes,
     put_json,
     put_json_line,
     put_table,
@@ -35,9 +33,9 @@ from resumes.export import ExportFormat
 from resumes.rendering import PdfOptions, RenderingFailed, TooLong
 from resumes.rendering.fonts import font_packages
 from resumes.rendering.page import Paper
-from resumes.store import Store, search, stored_resumes
-from resumes.store.search import SearchResult
-from resumes.store.stored_resumes import Page, Sort, StoredResume
+from resumes.store import stored_resumes
+from resumes.store.search import SearchResult, find_page
+from resumes.store.stored_resumes import Page, Sort, StoredResume, list_sorted
 from resumes.text import counted
 
 WIDTH = 78
@@ -123,7 +121,13 @@ def list_(
     with session.store() as store:
         chosen = choose_account(session, store, account)
         _check(cursor)
-        found = _find(store, chosen.id, words, Sort(sort), cursor=cursor, limit=limit)
+        if words is None:
+            page = list_sorted(store, chosen.id, Sort(sort), cursor=cursor, limit=limit)
+            found = SearchResult(page, unindexed=0)
+        else:
+            found = find_page(
+                store, chosen.id, words, cursor=cursor, limit=limit, timeout_s=SEARCH_TIMEOUT_S
+            )
     if session.as_json:
         more = {} if words is None else {"unindexed": found.unindexed}
         put_json(found.page.as_json(limit=limit) | more)
@@ -131,17 +135,6 @@ def list_(
     _put_page(found.page, chosen.name, words, cursor)
     if found.unindexed:
         say(f"{counted(found.unindexed, 'resume')} could not be searched yet. Try again later.")
-
-
-def _find(
-    store: Store, account_id: str, words: str | None, sort: Sort, *, cursor: str, limit: int
-) -> SearchResult:
-    if words is None:
-        page = stored_resumes.list_sorted(store, account_id, sort, cursor=cursor, limit=limit)
-        return search.SearchResult(page, 0)
-    return search.find_page(
-        store, account_id, words, cursor=cursor, limit=limit, timeout_s=SEARCH_TIMEOUT_S
-    )
 
 
 def _put_page(page: Page, account: str, words: str | None, cursor: str) -> None:
@@ -259,7 +252,7 @@ def export(
             )
 
     left_out: dict[str, None] = {}
-    boxes = _Boxes()
+    boxes: dict[str, list[tuple[str, str]]] = {}  # what no font has, of which resume; by package
     settings = session.settings()
     choice = PdfOptions(layout, None if paper is None else Paper(paper), anonymous)
     failed = 0
@@ -291,11 +284,12 @@ def export(
                     continue
                 left_out |= dict.fromkeys(view.left_out)
                 if view.missing is not None:
-                    boxes.note(resume.entry.id, view.missing)
+                    affected = boxes.setdefault(font_packages(view.missing), [])
+                    affected.append((view.missing, resume.entry.id))
                 if folder is not None:
                     existing += exports.write(folder, view, overwrite=overwrite)
                 elif view.content is None:
-                    put_bytes(view.body)
+                    sys.stdout.buffer.write(view.body)
                 else:
                     put_json_line(view.content)
                 count += 1
@@ -307,37 +301,24 @@ def export(
         say(
             f"Kept {counted(kept, 'file')} from an earlier export. Use --overwrite to replace existing files."
         )
-    boxes.tell(settings.home / "fonts")
+    _tell_boxes(boxes, settings.home / "fonts")
     if left_out:
         say(safe_text(f"Not supported by JSON Resume, left out: {', '.join(left_out)}."))
     return ExitCode.FAILED if failed or kept else ExitCode.DONE
 
 
-class _Boxes:
-    """Characters of PDFs that are drawn as boxes, by the packages whose fonts have them."""
-
-    def __init__(self) -> None:
-        self._first: dict[str, tuple[str, str]] = {}
-        self._resumes: Counter[str] = Counter()
-
-    def note(self, resume_id: str, missing: str) -> None:
-        """Record that no font has this text of the resume."""
-        packages = font_packages(missing)
-        self._first.setdefault(packages, (missing, resume_id))
-        self._resumes[packages] += 1
-
-    def tell(self, folder: Path) -> None:
-        """Say once per set of packages what to install, or which folder fonts can be put into."""
-        for packages, (missing, resume_id) in self._first.items():
-            more = self._resumes[packages] - 1
-            others = f" and {counted(more, 'other')}" if more else ""
-            say(
-                safe_text(
-                    f'No installed font has the character "{missing}" of resume {resume_id}{others}: '
-                    f"it is drawn as a box. Install {packages} (Debian, Ubuntu), or put a font that "
-                    f"has it into {folder}."
-                )
+def _tell_boxes(boxes: dict[str, list[tuple[str, str]]], folder: Path) -> None:
+    """Say once per set of packages what to install, or which folder fonts can be put into."""
+    for packages, affected in boxes.items():
+        missing, resume_id = affected[0]
+        others = f" and {counted(len(affected) - 1, 'other')}" if affected[1:] else ""
+        say(
+            safe_text(
+                f'No installed font has the character "{missing}" of resume {resume_id}{others}: '
+                f"it is drawn as a box. Install {packages} (Debian, Ubuntu), or put a font that "
+                f"has it into {folder}."
             )
+        )
 
 
 @command()

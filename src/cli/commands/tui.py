@@ -20,14 +20,7 @@ if TYPE_CHECKING:
 
 
 def serve_pages(
-    session: Session,
-    port: int,
-    *,
-    screen: str,
-    account: str | None,
-    open_id: str | None,
-    read_only: bool,
-    theme: str | None = None,
+    session: Session, port: int, screen: str, *, read_only: bool, **options: str | None
 ) -> None:
     """Serve the terminal UI until Ctrl-C, and print its address, which works once.
 
@@ -41,15 +34,13 @@ def serve_pages(
     check_screen(screen)
     settings = session.settings()
     with session.store(makes=not read_only) as store:
-        prepare(store, account=account, open_id=open_id, settings=settings)
+        prepare(store, account=options["account"], open_id=options["open"], settings=settings)
     # -P: a folder named cli in the working directory must not be imported instead of ours.
     words = [sys.executable, "-P", "-m", "cli"]
     words += [f"--home={session.home}"] if session.home is not None else []
     words += ["tui", screen]
-    words += [f"--account={account}"] if account is not None else []
-    words += [f"--open={open_id}"] if open_id is not None else []
+    words += [f"--{name}={value}" for name, value in options.items() if value is not None]
     words += ["--read-only"] if read_only else []
-    words += [f"--theme={theme}"] if theme is not None else []
     with _lent(store_environment(session.database)):
         server.run(
             words,
@@ -120,15 +111,8 @@ def tui(
     """
     first = screen if open_id is None else "resumes"
     if web is not None:
-        serve_pages(
-            session,
-            web,
-            screen=first,
-            account=account,
-            open_id=open_id,
-            read_only=read_only,
-            theme=theme,
-        )
+        options = {"account": account, "open": open_id, "theme": theme}
+        serve_pages(session, web, first, read_only=read_only, **options)
         return ExitCode.DONE
     # What is imported from here to the first row is kept: looking through it is a tenth of the start.
     gc.disable()

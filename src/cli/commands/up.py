@@ -19,7 +19,7 @@ from cli.supervisor import Supervisor
 from resumes import watched_folder
 from resumes.errors import Conflict, InvalidArgument, StoreUnavailable
 from resumes.settings import Settings
-from resumes.store import Store, accounts
+from resumes.store import accounts
 from resumes.store.locks import FileLock
 from resumes.watched_names import OWN
 from server.service import listen
@@ -91,7 +91,9 @@ def _prepare(session: Session, settings: Settings) -> Path | None:
         except OSError as error:
             where = settings.inbox / OWN
             raise InvalidArgument(f"Cannot use {where}: {error.strerror}") from None
-        _make_account(store)
+        if accounts.find_account(store, ACCOUNT) is None:
+            with contextlib.suppress(Conflict):  # another machine has made it just now
+                accounts.create_account(store, ACCOUNT, plan=PLAN)
         (settings.inbox / ACCOUNT).mkdir(exist_ok=True)
         path = settings.home / KEY_FILE
         new = make_first_key(store, ACCOUNT)
@@ -103,12 +105,6 @@ def _prepare(session: Session, settings: Settings) -> Path | None:
         # Where standard output is a journal, the key must not end up in it.
         hand_over(store, new, lambda secret: write_key(path, secret))
         return path
-
-
-def _make_account(store: Store) -> None:
-    if accounts.find_account(store, ACCOUNT) is None:
-        with contextlib.suppress(Conflict):  # another machine has made it just now
-            accounts.create_account(store, ACCOUNT, plan=PLAN)
 
 
 def _show(secret: str) -> None:

@@ -22,28 +22,23 @@ from importer.service import FileReport, Ignored
 from resumes import watched_folder
 from resumes.store.search_index import Indexer
 
-OUTCOME = "ignored"
-
 
 def _tell_ignored(session: Session, one: Ignored) -> None:
-    if session.as_json:
-        put_json_line(_as_json(one))
-    else:
-        say(line(OUTCOME, one.name, one.why.sentence))
-
-
-def _as_json(one: Ignored) -> dict[str, str | int | None]:
-    """Return it in the shape of a file that was processed."""
-    return {
-        "account": None,
-        "name": one.name,
-        "outcome": OUTCOME,
-        "reason": one.why.value,
-        "message": one.why.sentence,
-        "filedAs": None,
-        "resumeId": None,
-        "warnings": 0,
-    }
+    if not session.as_json:
+        say(line("ignored", one.name, one.why.sentence))
+        return
+    put_json_line(
+        {
+            "account": None,
+            "name": one.name,
+            "outcome": "ignored",
+            "reason": one.why.value,
+            "message": one.why.sentence,
+            "filedAs": None,
+            "resumeId": None,
+            "warnings": 0,
+        }
+    )
 
 
 @command()
