@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from resumes.store import Store, accounts, integrity, open_store, stored_resumes
+from tests.chaos.campaign import Figures
 from tests.support import programs
-from tests.support.api import full_disks
-from tests.support.api.load import Attempt
+from tests.support.api import full_disks, load
+from tests.support.api.load import Attempt, Client
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +68,19 @@ def check_attempts(database: Path | str, attempts: Sequence[Attempt]) -> Found:
     """As `check`, of what clients of the API sent to the account "ada"; and their ids ascend."""
     assert count_out_of_order(attempts) == 0
     return check(database, told_of(attempts), {one.title for one in attempts if is_unknown(one)})
+
+
+def note_recovery(
+    figures: Figures, database: Path, writers: Sequence[Client], recovery_s: float
+) -> None:
+    """As `check_attempts`, of clients that met a fault; what they saw is told."""
+    attempts = load.attempts_of(writers)
+    found = check_attempts(database, attempts)
+    figures["acknowledged"] = load.acknowledged(writers)
+    figures["answers_503"] = len(full_disks.refusals([*writers]))
+    figures["of_them_unknown"] = sum(map(is_unknown, attempts))
+    figures["recovery_s"] = recovery_s
+    figures["lost"], figures["refused_and_stored"] = found.lost, found.uninvited
 
 
 def told_of(attempts: Iterable[Attempt]) -> dict[str, str]:

@@ -14,7 +14,6 @@ import pytest
 
 from tests.chaos import checker, strace
 from tests.chaos.campaign import Figures
-from tests.chaos.recovery import Recovery, note
 from tests.support import programs
 from tests.support.api import full_disks, load
 from tests.support.api.scenes import Scene, Server
@@ -52,28 +51,11 @@ def test_a_full_disk_loses_nothing_and_heals(
     """Another program fills the tmpfs of 64 MiB that holds the store, to the last byte or to below
     `RESUMES_DISK_FLOOR_BYTES`, while four clients create; then space is freed."""
     scene = Scene(tmp_path / "home", tmp_path / "logs")
-    recovery = Recovery()
-    with a_disk(tmp_path / "disk", DISK_BYTES) as disk:
-        home, seen = tmp_path / "disk" / "home", disk.seen(tmp_path / "disk")
-
-        @contextlib.contextmanager
-        def fill(_: Server) -> Iterator[None]:
-            with full_disks.filled(seen, leave_bytes=floor_bytes * 3 // 4):
-                yield
-            recovery.began_s = time.monotonic()
-
-        shutil.copytree(scene.home, disk.seen(home))
-        scene.home = home
-        floor = {"RESUMES_DISK_FLOOR_BYTES": str(floor_bytes)}
-        with scene.served(within=tuple(disk.enter), **floor) as server:
-            writers = full_disks.make_writers(scene, server.url)
-            full_disks.live_through(server, writers, scene.key, fill)
-            listed = scene.walk(server.url)
-        scene.home = tmp_path / "after"
-        shutil.copytree(disk.seen(home), scene.home)
+    writers, listed, recovery_s = full_disks.live_through_a_full_disk(
+        scene, tmp_path, DISK_BYTES, floor_bytes
+    )
     full_disks.check(scene, load.attempts_of(writers), listed)
-    found = checker.check_attempts(scene.home / "resumes.db", load.attempts_of(writers))
-    note(figures, writers, recovery, found)
+    checker.note_recovery(figures, scene.home / "resumes.db", writers, recovery_s)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,23 +114,18 @@ def test_a_file_system_that_becomes_read_only_loses_nothing_and_heals(
     """strace: each write and sync of the store's log, and each opening of the lock next to it,
     returns returns EROFS, while four clients create; then they succeed again."""
     scene = Scene(tmp_path / "home", tmp_path / "logs")
-    recovery = Recovery()
     store = [scene.home / "resumes.db-wal", scene.home / "resumes.db.writer"]
 
-    @contextlib.contextmanager
-    def be_read_only(server: Server) -> Iterator[None]:
+    def be_read_only(server: Server) -> contextlib.AbstractContextManager[None]:
         calls = "pwrite64,fsync,fdatasync,ftruncate,openat"
-        with strace.failing(server.process.pid, calls, "EROFS", store, tmp_path / "calls"):
-            yield
-        recovery.began_s = time.monotonic()
+        return strace.failing(server.process.pid, calls, "EROFS", store, tmp_path / "calls")
 
     with scene.served() as server:
         writers = full_disks.make_writers(scene, server.url)
-        full_disks.live_through(server, writers, scene.key, be_read_only)
+        recovery_s = full_disks.live_through(server, writers, scene.key, be_read_only)
         listed = scene.walk(server.url)
     full_disks.check(scene, load.attempts_of(writers), listed)
-    found = checker.check_attempts(scene.home / "resumes.db", load.attempts_of(writers))
-    note(figures, writers, recovery, found)
+    checker.note_recovery(figures, scene.home / "resumes.db", writers, recovery_s)
     # What each was at, and once more: strace comes to the server's threads one by one.
     assert figures["of_them_unknown"] <= 2 * full_disks.WRITERS
 

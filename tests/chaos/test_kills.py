@@ -4,7 +4,6 @@ import contextlib
 import random
 import signal
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,9 +13,9 @@ from tests.chaos import checker, strace
 from tests.chaos.campaign import Figures
 from tests.chaos.strace import Injection
 from tests.support.api import killed_servers
-from tests.support.api.killed_servers import History
+from tests.support.api.killed_servers import KINDS, History, live_through
 from tests.support.api.load import Client
-from tests.support.api.scenes import Scene, Server
+from tests.support.api.scenes import Server
 from tests.support.api.serving import wait_until
 from tests.support.inbox import havoc, homes, oracle
 from tests.support.inbox.homes import RESUMES, Drain, Fresh, drain, fresh
@@ -34,27 +33,10 @@ HAVOC = 8
 BURST = 2_500
 """Files that wait for an importer before it is killed."""
 
-Kill = Callable[[Server, list[Client]], None]
-
-
-def through(folder: Path, kills: list[Kill], chance: random.Random) -> History:
-    """What is left of a store whose server was killed in each of these ways, one after the other."""
-    history = History(Scene(folder / "home", folder / "logs"))
-    for number, kill in enumerate(kills):
-        killed_servers.run_round(history, number, kill, chance)
-    with history.scene.served() as server:
-        killed_servers.send_again(history, server)
-        history.listed = history.scene.walk(server.url)
-    return history
-
 
 def check(history: History, figures: Figures) -> None:
     """Nothing is lost, doubled or out of order, and no client saw an error."""
-    killed_servers.check_acknowledged(history)
-    killed_servers.check_statuses(history)
-    killed_servers.check_pages(history)
-    killed_servers.check_reader(history)
-    killed_servers.check_repeats(history)
+    killed_servers.check(history)
     acknowledged = history.acknowledged
     told = {resume_id: attempt.title for resume_id, attempt in acknowledged.items()}
     told |= {resume_id: attempt.title for attempt, resume_id, _ in history.repeats}
@@ -79,13 +61,8 @@ def test_servers_killed_under_load_lose_nothing(
 ) -> None:
     """SIGKILL to the server, its supervisor or one of two workers, at random moments while four
     clients create and one follows the list."""
-    kinds: list[Kill] = [
-        killed_servers.kill_all,
-        killed_servers.kill_supervisor,
-        killed_servers.kill_all,
-        killed_servers.kill_worker,
-    ]
-    history = through(tmp_path, [kinds[n % 4] for n in range(UNDER_LOAD)], seed)
+    kills = [KINDS[n % len(KINDS)] for n in range(UNDER_LOAD)]
+    history = live_through(tmp_path, kills, seed)
     figures["kills"] = UNDER_LOAD
     check(history, figures)
 
@@ -117,7 +94,7 @@ def test_servers_killed_before_they_answer_do_nothing_twice(
             wait_until(lambda: not {*workers} <= {*server.workers}, within_s=30)
             server.kill()
 
-    history = through(tmp_path, [kill] * BEFORE_ANSWERS, seed)
+    history = live_through(tmp_path, [kill] * BEFORE_ANSWERS, seed)
     figures["kills"] = BEFORE_ANSWERS
     check(history, figures)
 

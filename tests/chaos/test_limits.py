@@ -13,7 +13,6 @@ import pytest
 from tests.chaos import checker
 from tests.chaos.campaign import Figures
 from tests.chaos.pauses import let_pass
-from tests.chaos.recovery import Recovery, note
 from tests.support.api import full_disks, load
 from tests.support.api.load import Attempt, Client, Wire
 from tests.support.api.scenes import Scene, Server
@@ -41,22 +40,13 @@ def test_files_that_may_not_grow_are_lived_through(tmp_path: Path, figures: Figu
     """prlimit: RLIMIT_FSIZE of 1 MiB for a server whose log is that long, while four clients
     create; then it is lifted."""
     scene = Scene(tmp_path / "home", tmp_path / "logs")
-    recovery = Recovery()
     with scene.served() as server:
         writers = full_disks.make_writers(scene, server.url)
-        with load.running(writers):
-            wait_until(lambda: load.acknowledged(writers) >= 50, within_s=30)
-            with full_disks.no_file_grows(server):
-                wait_until(lambda: len(full_disks.refusals(writers)) >= 50, within_s=30)
-                assert load.call(server.url, load.a_request(scene.key)).status == 200
-            recovery.began_s = time.monotonic()
-            before = load.acknowledged(writers)
-            wait_until(lambda: load.acknowledged(writers) >= before + 50, within_s=30)
-        assert server.process.poll() is None
+        no_file_grows = full_disks.no_file_grows
+        recovery_s = full_disks.live_through(server, writers, scene.key, no_file_grows)
         listed = scene.walk(server.url)
     full_disks.check(scene, load.attempts_of(writers), listed)
-    found = checker.check_attempts(scene.home / "resumes.db", load.attempts_of(writers))
-    note(figures, writers, recovery, found)
+    checker.note_recovery(figures, scene.home / "resumes.db", writers, recovery_s)
 
 
 @contextlib.contextmanager

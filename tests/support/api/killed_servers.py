@@ -3,13 +3,17 @@
 import os
 import random
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
 
 from tests.support.api import load
 from tests.support.api.load import Attempt, Client
 from tests.support.api.scenes import Scene, Server, page_of
 from tests.support.api.serving import wait_until
+
+Kill = Callable[[Server, list[Client]], None]
 
 WRITERS = 4
 SHORT = 6
@@ -58,7 +62,7 @@ def kill_worker(server: Server, clients: list[Client]) -> None:
 def run_round(
     history: History,
     number: int,
-    kill: Callable[[Server, list[Client]], None],
+    kill: Kill,
     chance: random.Random,
 ) -> None:
     """A server was killed while clients wrote and read; the history goes on with what they saw."""
@@ -115,46 +119,44 @@ def send_again(history: History, server: Server) -> None:
     history.unknown = []
 
 
-def check_acknowledged(history: History) -> None:
-    """What was acknowledged is there and whole."""
-    scene = history.scene
-    assert len(history.acknowledged) > SHORT * WRITERS
+KINDS: Final[tuple[Kill, ...]] = (kill_all, kill_supervisor, kill_all, kill_worker)
 
+
+def live_through(folder: Path, kills: Iterable[Kill], chance: random.Random) -> History:
+    """What is left of a store whose server was killed in each of these ways, one after the other."""
+    history = History(Scene(folder / "home", folder / "logs"))
+    for number, kill in enumerate(kills):
+        run_round(history, number, kill, chance)
+    with history.scene.served() as server:
+        send_again(history, server)
+        history.listed = history.scene.walk(server.url)
+    return history
+
+
+def check(history: History) -> None:
+    """What was acknowledged is there, whole and once, and no client was told of an error."""
+    scene, told = history.scene, history.acknowledged
+    assert len(told) > SHORT * WRITERS
+    assert history.statuses == {201}
     with scene.store() as store:
-        for resume_id, attempt in history.acknowledged.items():
+        for resume_id, attempt in told.items():
             assert scene.is_whole(store, resume_id, attempt.title)
 
-
-def check_statuses(history: History) -> None:
-    """No answer was an error."""
-    assert history.statuses == {201}
-
-
-def check_pages(history: History) -> None:
-    """The counter is the rows, and all pages show each once and in order."""
+    # The counter is the rows, and all pages show each once and in order.
     listed = [resume_id for resume_id, _ in history.listed]
-
-    assert len(listed) == history.scene.rows()
+    assert len(listed) == scene.rows()
     assert listed == sorted(set(listed))
-    assert set(history.acknowledged) <= set(listed)
+    assert set(told) <= set(listed)
 
-
-def check_reader(history: History) -> None:
-    """A reader that goes on with its last id has missed nothing."""
-    listed = [resume_id for resume_id, _ in history.listed]
-    rest = [resume_id for resume_id in listed if resume_id > history.seen[-1]]
-
+    # A reader that goes on with its last id has missed nothing.
     assert len(history.seen) > WRITERS
-    assert [*history.seen, *rest] == listed
+    assert [*history.seen, *(one for one in listed if one > history.seen[-1])] == listed
 
-
-def check_repeats(history: History) -> None:
-    """What was sent again was done once."""
-    told = {attempt.title: attempt.id for attempt in history.acknowledged.values()}
+    # What was sent again was done once.
+    ids = {attempt.title: attempt.id for attempt in told.values()}
     titles = [title for _, title in history.listed]
-
     assert len(titles) == len(set(titles))
     for attempt, resume_id, is_replay in history.repeats:
-        if attempt.title in told:
-            assert (resume_id, is_replay) == (told[attempt.title], True)
+        if attempt.title in ids:
+            assert (resume_id, is_replay) == (ids[attempt.title], True)
     assert any(is_replay for _, _, is_replay in history.repeats)

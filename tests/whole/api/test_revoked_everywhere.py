@@ -1,13 +1,10 @@
 """A key that no longer counts: from the moment the command ends, in every worker."""
 
-import time
 from collections.abc import Callable, Iterator
-from datetime import timedelta
 from typing import NamedTuple
 
 import pytest
 
-from resumes.store import api_keys
 from tests.support import programs
 from tests.support.api import load
 from tests.support.api.ended_keys import (
@@ -24,7 +21,6 @@ from tests.support.api.scenes import Scene, Server
 pytestmark = pytest.mark.slow
 
 INVALID = "Invalid API key"
-LIFETIME_S = 1.5
 
 
 class Place(NamedTuple):
@@ -67,22 +63,6 @@ def test_nothing_is_accepted_once_the_command_has_ended(
     if end is rotate:
         new = load.a_request(ended.printed.strip())
         assert load.call(server.url, new).status == 200
-
-
-@pytest.mark.timing
-def test_a_key_expires_in_every_worker_at_its_time(place: Place) -> None:
-    scene, server = place
-    scene.add_account("expiring")
-    with scene.store() as store:
-        lifetime = timedelta(seconds=LIFETIME_S)
-        key = api_keys.create_key(store, "expiring", lifetime=lifetime).secret
-    expired_s = time.monotonic() + LIFETIME_S
-    with sending(server, key) as clients:
-        wait_for_requests_after(clients, expired_s)
-    attempts = load.attempts_of(clients)
-
-    assert 201 in _statuses([one for one in attempts if one.ended_s < expired_s])
-    assert _statuses([one for one in attempts if one.began_s > expired_s]) == {401}
 
 
 def test_a_new_key_counts_in_every_worker_at_once(place: Place) -> None:
