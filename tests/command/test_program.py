@@ -395,12 +395,3 @@ def test_ctrl_c_is_not_lost_where_python_drops_exceptions() -> None:
     done = subprocess.run(command, check=True, timeout=60, capture_output=True, text=True)
 
     assert (done.stdout, done.stderr) == ("interrupted\n", "")
-
-
-OTHER_DROPPED = """
-from cli.main import keep_interrupts
-keep_interrupts()
-class Thing:
-    def __del__(self): raise ValueError("told as ever")
-Thing()
-"""
