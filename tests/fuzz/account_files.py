@@ -24,7 +24,7 @@ from resumes.store.account_archive.file_format import DOCUMENT, ArchiveReader, A
 from resumes.store.account_archive.restore import import_account
 from resumes.store.accounts import AccountInfo
 from resumes.text import is_harmless
-from tests.fuzz.bounds import bounded
+from tests.fuzz.declared import bounded
 
 NAME: Final = "fuzzed"
 

@@ -16,8 +16,7 @@ from resumes.settings import Settings
 from resumes.store import Store, open_store
 from resumes.store.transfer import backups, copies
 from resumes.store.transfer.backups import back_up
-from tests.stateful.bodies import MAX_BYTES
-from tests.stateful.requests import Answer, Request
+from tests.stateful.requests import MAX_BYTES, Answer, Request
 from tests.support.api.builders import Client, SteppingClock
 from tests.support.api.serving import serving
 from tests.support.inbox import oracle

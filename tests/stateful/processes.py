@@ -12,8 +12,7 @@ import httpx
 
 from resumes.clock import system_clock
 from resumes.store import Store, open_store
-from tests.stateful.bodies import MAX_BYTES
-from tests.stateful.requests import Answer, Request
+from tests.stateful.requests import MAX_BYTES, Answer, Request
 from tests.support import programs
 from tests.support.api.load import TIMEOUT_S, Wire, a_request
 from tests.support.inbox import oracle

@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 
+from resumes.store import accounts
 from tests.stateful import machine
-from tests.stateful.bodies import Body, Look
 from tests.stateful.in_process import in_process
 from tests.stateful.processes import processes
-from tests.stateful.reach import Reach
+from tests.stateful.requests import Body, Look, Reach
 from tests.support.engines import Engine
 
 pytestmark = pytest.mark.engines
@@ -28,6 +28,16 @@ FEWER_STEPS = 25
 """With processes, of which some steps take half a second."""
 FEWEST_STEPS = 15
 """For each change."""
+
+
+SLICE_RESUMES = 1
+"""Of a deletion: fewer than most accounts hold here, so that it may be cut off in the middle."""
+
+
+@pytest.fixture(autouse=True)
+def _small_slices(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Accounts are deleted in several slices."""
+    monkeypatch.setattr(accounts, "SLICE_RESUMES", SLICE_RESUMES)
 
 
 @pytest.fixture
@@ -154,3 +164,20 @@ def test_what_is_not_put_away_is_whose_the_account_s_name_is_next(
     service.everything_is_where_it_was_put()
     service.return_account(export=export)
     service.teardown()
+
+
+@pytest.mark.parametrize(
+    ("examples", "is_seeded", "is_always_the_same"),
+    [
+        (machine.FEW, False, True),
+        (machine.FEW, True, False),
+        (machine.FEW + 1, False, False),
+        (machine.FEW + 1, True, False),
+    ],
+)
+def test_a_seed_wins_over_the_sequences_that_are_always_the_same(
+    examples: int, is_seeded: bool, is_always_the_same: bool
+) -> None:
+    chosen = machine.how(examples=examples, steps=1, is_seeded=is_seeded)
+
+    assert chosen.derandomize is is_always_the_same
