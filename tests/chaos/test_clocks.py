@@ -21,7 +21,7 @@ from resumes.errors import InvalidKey
 from resumes.store import Store, accounts, api_keys, creation, open_store, stored_resumes
 from tests.chaos import checker, stores
 from tests.chaos.campaign import Figures
-from tests.chaos.pauses import let_pass
+from tests.chaos.spans import let_pass
 from tests.support import programs
 from tests.support.api import killed_servers, load
 from tests.support.api.load import Client

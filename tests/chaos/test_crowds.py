@@ -15,8 +15,7 @@ import pytest
 from resumes.store import open_store
 from tests.chaos import checker
 from tests.chaos.campaign import Figures
-from tests.chaos.latencies import between, p99_ms, took_ms
-from tests.chaos.pauses import let_pass
+from tests.chaos.spans import between, let_pass, p99_ms, took_ms
 from tests.support import programs
 from tests.support.api import full_disks, load
 from tests.support.api.load import Attempt, Client

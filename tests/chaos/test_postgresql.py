@@ -15,8 +15,8 @@ import pytest
 
 from tests.chaos import checker, stores
 from tests.chaos.campaign import Figures
-from tests.chaos.latencies import p99_ms
 from tests.chaos.proxy import Cut, Fault, Proxy
+from tests.chaos.spans import p99_ms
 from tests.support import postgres, programs
 from tests.support.api import load
 from tests.support.api.load import Attempt, Client

@@ -1,9 +1,15 @@
-"""How long clients waited for their answers."""
+"""Spans of time: those that are what a row is about, and how long clients waited for their answers."""
 
+import threading
 from collections.abc import Iterator, Sequence
 
 from tests.support.api import load
 from tests.support.api.load import Attempt, Client
+
+
+def let_pass(span_s: float) -> None:
+    """So much time has gone by, in which others work."""
+    threading.Event().wait(span_s)
 
 
 def lister(url: str, key: str) -> Client:
