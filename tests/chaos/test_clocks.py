@@ -23,7 +23,7 @@ from tests.chaos import checker, stores
 from tests.chaos.campaign import Figures
 from tests.chaos.spans import let_pass
 from tests.support import programs
-from tests.support.api import killed_servers, load
+from tests.support.api import ended_servers, load
 from tests.support.api.load import Client
 from tests.support.api.scenes import page_of
 from tests.support.inbox import oracle
@@ -224,7 +224,7 @@ def test_processes_whose_clocks_differ_lose_and_repeat_nothing(
     with programs_of(url, home, clocks) as running:
         urls = [json.loads(one.stdout.readline())["url"] for one in running if one.stdout]
         followers = [a_follower(key, urls[n], seen[n]) for n in range(2)]
-        writers = [killed_servers.a_writer(key, urls[n % 2], f"{n}") for n in range(WRITERS)]
+        writers = [ended_servers.a_writer(key, urls[n % 2], f"{n}") for n in range(WRITERS)]
         with load.running([*writers, *followers]):
             for number in range(SETS):
                 seed.choice(list(clocks.values())).put_ahead(seed.choice(choices))

@@ -16,11 +16,12 @@ from resumes.store import accounts, integrity, open_store, stored_resumes
 from resumes.store.integrity import Defect
 from tests.chaos import checker, stores
 from tests.chaos.campaign import Figures
-from tests.support import programs, versions
+from tests.support import programs
 from tests.support.api import full_disks, load
 from tests.support.api.load import Client
 from tests.support.api.scenes import Scene
 from tests.support.api.serving import wait_until
+from tests.support.stores import a_newer_store
 
 PAGE_BYTES: Final = 4096
 STORED: Final = 300
@@ -315,7 +316,7 @@ def test_a_newer_store_is_refused_by_every_program(tmp_path: Path, figures: Figu
     """The schema's number in the file is one that does not exist yet; ten commands try it."""
     home = tmp_path / "home"
     home.mkdir()
-    versions.a_newer_store(home)
+    a_newer_store(home)
     before = contents(home)
     refused = 0
     for arguments in COMMANDS:

@@ -13,12 +13,18 @@ from resumes.store import open_store
 from tests.chaos import checker, strace
 from tests.chaos.campaign import Figures
 from tests.chaos.strace import Injection
-from tests.support.api import ended_keys, killed_servers, load
-from tests.support.api.killed_servers import KINDS, History, live_through
+from tests.support.api import ended_keys, ended_servers, load
+from tests.support.api.ended_servers import (
+    GRACE_S,
+    KINDS,
+    History,
+    check_stops,
+    live_through,
+    stop_under_load,
+)
 from tests.support.api.load import Client
 from tests.support.api.scenes import Scene, Server
 from tests.support.api.serving import wait_until
-from tests.support.api.stopping import GRACE_S, check_stops, stop_under_load
 from tests.support.inbox import havoc, homes, oracle
 from tests.support.inbox.homes import RESUMES, Drain, Fresh, drain, fresh
 from tests.support.inbox.killed_importer import Task
@@ -38,7 +44,7 @@ BURST = 2_500
 
 def check(history: History, figures: Figures) -> None:
     """Nothing is lost, doubled or out of order, and no client saw an error."""
-    killed_servers.check(history)
+    ended_servers.check(history)
     acknowledged = history.acknowledged
     told = {resume_id: attempt.title for resume_id, attempt in acknowledged.items()}
     told |= {resume_id: attempt.title for attempt, resume_id, _ in history.repeats}

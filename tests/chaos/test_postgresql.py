@@ -21,8 +21,7 @@ from tests.support import postgres, programs
 from tests.support.api import load
 from tests.support.api.load import Attempt, Client
 from tests.support.api.serving import wait_until
-from tests.support.databases import server, url
-from tests.support.store.pooler import PGBOUNCER, pooled
+from tests.support.postgres import PGBOUNCER, pooled, server, url
 
 if TYPE_CHECKING:
     from tests.chaos.drilling import Drill

@@ -18,7 +18,7 @@ from resumes.store.store import Store
 from resumes.text import is_harmless
 from tests.support.stores import open_home
 from tests.support.terminal.builders import HOSTILE, a_document, a_hostile_document, stored
-from tests.support.terminal.console import PROGRAM, console
+from tests.support.terminal.console import PROGRAM, console, looked_at, taken_apart
 from tests.support.terminal.driving import LARGE, SMALL, at_rest, lines, presses, running, shows
 from tests.support.terminal.hostility import (
     CLICK,
@@ -32,7 +32,6 @@ from tests.support.terminal.hostility import (
     walk,
 )
 from tests.support.terminal.outages import UnsteadyStore
-from tests.support.terminal.wire import looked_at, taken_apart
 from tui.app import ResumesApp
 from tui.keys import MODES, Mode
 from tui.screens.base import ListScreen

@@ -14,7 +14,7 @@ from resumes.store.api_keys import NewKey
 from tests.support import programs
 from tests.support.api import load
 from tests.support.api.load import Client
-from tests.support.databases import server, url
+from tests.support.postgres import server, url
 from tests.support.stores import make_account, make_store_file
 
 pytestmark = pytest.mark.slow

@@ -13,7 +13,7 @@ import pytest
 
 from resumes.store import accounts, open_store
 from tests.support import postgres, programs
-from tests.support.databases import server, url
+from tests.support.postgres import server, url
 from tests.support.resumes import a_document
 from tests.support.stores import make_account
 

@@ -11,7 +11,7 @@ import pytest
 
 from resumes.store import accounts, open_store
 from tests.support import programs
-from tests.support.versions import a_newer_store, an_empty_store
+from tests.support.stores import a_newer_store, an_empty_store
 
 
 def on_a_terminal(home: Path, *arguments: str, until: bytes) -> int:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.api.killed_servers import KINDS, SHORT, check, live_through
+from tests.support.api.ended_servers import KINDS, SHORT, check, live_through
 
 LONG = 200
 

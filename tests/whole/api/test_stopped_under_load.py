@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from tests.support.api import load
+from tests.support.api.ended_servers import GRACE_S, check_stops, stop_under_load
 from tests.support.api.load import Answer, Wire
 from tests.support.api.scenes import Scene
-from tests.support.api.stopping import GRACE_S, check_stops, stop_under_load
 
 pytestmark = pytest.mark.slow
 
