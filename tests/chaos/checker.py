@@ -11,7 +11,6 @@ from pathlib import Path
 
 from resumes.store import Store, accounts, integrity, open_store, stored_resumes
 from tests.chaos.campaign import Figures
-from tests.support import programs
 from tests.support.api import full_disks, load
 from tests.support.api.load import Attempt, Client
 
@@ -129,11 +128,6 @@ def check_soundness(store: Store) -> None:
     assert list(integrity.iter_damage(store)) == []
     for checked in integrity.iter_accounts(store):
         assert list(checked.flaws) == []
-
-
-def check_by_program(home: Path) -> None:
-    """`resumes db check` itself ends with 0."""
-    programs.succeed(home, "db", "check")
 
 
 def iter_stored(store: Store, who: str = "ada") -> Iterator[tuple[str, str]]:

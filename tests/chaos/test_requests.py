@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 import pytest
 
 from tests.chaos.campaign import Figures
-from tests.chaos.spans import between, lister, p99_ms, took_ms
+from tests.chaos.spans import between, p99_ms, took_ms
 from tests.support.api import load
 from tests.support.api.bombs import BOMBS, BUSY, KEPT, MIB, OTHERS_WAIT_S, TARGETS_S, TRIES
 from tests.support.api.hostile_bytes import (
@@ -51,7 +51,7 @@ def test_json_bombs_are_refused_soon(tmp_path: Path, figures: Figures) -> None:
     bodies = {name: make(MIB) for name, make in BOMBS.items()}
     requests = {name: load.a_request(scene.key, "POST", body=body) for name, body in bodies.items()}
     with scene.served() as server, ThreadPoolExecutor(TOGETHER) as pool:
-        other = lister(server.url, scene.key)
+        other = load.lister(server.url, scene.key)
         with load.running([other]):
             tries_s = {name: send_bomb(server.url, requests[name], name) for name in requests}
         before = server.resident_bytes()
@@ -161,7 +161,7 @@ def test_a_thousand_silent_clients_are_let_go(tmp_path: Path, figures: Figures) 
         serve(tmp_path, max_connections=SILENT + 100) as served,
         contextlib.ExitStack() as stack,
     ):
-        other = lister(served.url, served.key)
+        other = load.lister(served.url, served.key)
         with load.running([other]):
             wait_until(lambda: len(other.attempts) >= LISTS, within_s=30)
             began_s = time.monotonic()

@@ -6,7 +6,6 @@ import os
 import pty
 import select
 import shlex
-import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -39,9 +38,6 @@ from resumes.store.transfer import rows
 from resumes.store.transfer.rows import Stage
 from tests.command.conftest import screen
 from tests.support import programs
-from tests.support.inbox.builders import filed, wait_until
-from tests.support.outputs import full_pipe
-from tests.support.resumes import a_document
 from tests.support.stores import open_home
 
 COLUMNS = (Column("id"), Column("title", is_flexible=True), Column("n", is_number=True))
@@ -288,28 +284,3 @@ def test_all_streams_closed_harm_nothing(tmp_path: Path) -> None:
     done = subprocess.run(["sh", "-c", f"{line} <&- >&- 2>&-"], timeout=60, check=False)
     assert done.returncode == 1
     assert "ana" in programs.succeed(tmp_path, "accounts", "list")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("flags", [[], ["--log-format", "json"]])
-def test_an_importer_whose_log_nobody_reads_goes_on_and_ends_when_told(
-    tmp_path: Path, flags: list[str]
-) -> None:
-    with open_home(tmp_path) as store:
-        accounts.create_account(store, "ana")
-    inbox = tmp_path / "inbox" / "ana"
-    inbox.mkdir(parents=True, exist_ok=True)
-    errors = full_pipe()
-    watching = subprocess.Popen(
-        programs.command(tmp_path, "watch", *flags),
-        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors,
-    )  # fmt: skip
-    try:
-        (inbox / "1.json").write_bytes(a_document())
-        wait_until(lambda: len(filed(tmp_path / "inbox", "_done")) == 1)
-        watching.send_signal(signal.SIGTERM)
-        assert watching.wait(60) == 0
-    finally:
-        watching.kill()
-        watching.wait()
-        os.close(errors)

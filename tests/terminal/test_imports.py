@@ -449,18 +449,6 @@ async def test_a_file_that_takes_long_to_read_appears_beside_the_list(store: Sto
         await shows(pilot.app, "as …-11111111")
 
 
-async def test_while_the_store_is_away_what_was_read_stays(store: Store) -> None:
-    a_file(store)
-    unsteady = UnsteadyStore(store)
-    async with running(unsteady, screen="imports", size=LARGE, refresh_s=SOON_S) as pilot:
-        await shows(pilot.app, "1 of 1", "invalid JSON")
-        unsteady.go_away("The store is away")
-        await shows(pilot.app, "! The store is away", "Retrying in", "✗ failed")
-        unsteady.come_back()
-        await shows_no(pilot.app, "away")
-        await shows(pilot.app, "✗ failed")
-
-
 async def test_pages_follow_one_another(store: Store) -> None:
     for number in range(120):
         outcome = FAILED if number % 2 else HELD

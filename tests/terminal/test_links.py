@@ -17,7 +17,7 @@ from tests.support.terminal.builders import (
     an_id,
     stored,
 )
-from tests.support.terminal.driving import at_rest, presses, running, shows, tells, toasts, types
+from tests.support.terminal.driving import at_rest, presses, running, shows, tells, types
 
 pytestmark = pytest.mark.anyio
 
@@ -46,14 +46,6 @@ async def test_esc_goes_up_the_way_that_links_led_down(store: Store) -> None:
         await shows(pilot.app, "Accounts · 2 accounts")
         await presses(pilot, "enter")
         await shows(pilot.app, "Accounts › zoe › Resumes")
-
-
-async def test_esc_does_nothing_at_the_top(store: Store) -> None:
-    async with running(store) as pilot:
-        await presses(pilot, "3", "escape")
-        await at_rest(pilot)
-        assert pilot.app.current_mode == "accounts"
-        assert toasts(pilot.app) == []
 
 
 async def test_a_digit_begins_at_the_top_again(store: Store) -> None:

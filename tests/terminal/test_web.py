@@ -152,13 +152,6 @@ def gate() -> Gate:
     return Gate(8_000, make_secret=lambda: f"secret {next(secrets)}")
 
 
-def test_the_token_gets_the_cookie_once(gate: Gate) -> None:
-    cookie = gate.find_cookie(gate.token)
-
-    assert gate.admits(cookie)
-    assert gate.find_cookie(gate.token) is None
-
-
 @pytest.mark.parametrize("token", ["", "secret", "secret 1", "sécret 0", "\udcff"])
 def test_another_token_gets_nothing_and_spends_nothing(gate: Gate, token: str) -> None:
     assert gate.find_cookie(token) is None

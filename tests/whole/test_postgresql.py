@@ -2,7 +2,6 @@
 
 import contextlib
 import json
-import threading
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
@@ -12,7 +11,7 @@ import psycopg
 import pytest
 
 from resumes.store import accounts, open_store
-from tests.support import postgres, programs
+from tests.support import programs
 from tests.support.postgres import server, url
 from tests.support.resumes import a_document
 from tests.support.stores import make_account
@@ -126,32 +125,3 @@ def _waits_for_a_lock(url: str) -> bool:
             " WHERE wait_event_type = 'Lock' AND datname = current_database()"
         ).fetchone()
     return found is not None and found[0] > 0
-
-
-def test_while_the_server_starts_anew_requests_are_slow_and_none_fails(
-    server: postgres.Server, url: str, key: str, tmp_path: Path
-) -> None:
-    stop = threading.Event()
-
-    def ask(api: str, n: int) -> Counter[int]:
-        statuses: Counter[int] = Counter()
-        while not stop.is_set():
-            statuses[programs.call(f"{api}/api/v1/resumes", key)[0]] += 1
-            statuses[post(api, key, f"Posted by {n}")] += 1
-        return statuses
-
-    with programs.serving(tmp_path) as api, ThreadPoolExecutor(4) as pool:
-        asking = [pool.submit(ask, api, n) for n in range(4)]
-        programs.wait_until(lambda: len(programs.walk(api, key, limit=100)) > 10)
-
-        server.stop()
-        server.start()
-
-        before = len(programs.walk(api, key, limit=100))
-        programs.wait_until(lambda: len(programs.walk(api, key, limit=100)) > before + 10)
-        stop.set()
-        statuses = sum((each.result(timeout=30) for each in asking), Counter())
-        created = len(programs.walk(api, key, limit=100))
-
-    assert set(statuses) == {200, 201}
-    assert statuses[201] == created

@@ -212,6 +212,12 @@ class Client:
         return wire
 
 
+def lister(url: str, key: str) -> Client:
+    """Somebody who lists, all the time."""
+    data = a_request(key, path=f"{RESUMES}?limit=1")
+    return Client(url, lambda number: ("", data), pause_s=0.001)
+
+
 @contextmanager
 def running(clients: Sequence[Client]) -> Iterator[None]:
     """The clients send, each in a thread, for the length of the block; then all have ended."""

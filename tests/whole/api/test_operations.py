@@ -7,7 +7,6 @@ import shutil
 import signal
 import ssl
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import httpx
@@ -15,7 +14,7 @@ import pytest
 
 from tests.support.api.builders import RESUMES, a_resume
 from tests.support.api.serving import Served, serve, wait_until
-from tests.support.outputs import closed_pipe, full_pipe, serving
+from tests.support.outputs import serving
 from tests.support.programs import command
 from tests.support.stores import make_account
 from tests.support.waiting import workers_of
@@ -97,26 +96,6 @@ def test_text_has_no_line_for_each_request_unless_asked_for(tmp_path: Path) -> N
 
     assert said["--no-access-log"] == ""
     assert "INFO resumes.access: request mine: GET other, status 401," in said["--access-log"]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "open_log", [closed_pipe, full_pipe, lambda: os.open("/dev/full", os.O_WRONLY)]
-)
-def test_a_log_that_cannot_be_written_stops_no_request(
-    tmp_path: Path, open_log: Callable[[], int]
-) -> None:
-    errors = open_log()
-    flags = ["--log-format", "json", "--host", "0.0.0.0"]  # which warns at the start
-    with serving(tmp_path, *flags, stderr=errors) as (url, program):
-        base_url = f"http://127.0.0.1:{httpx.URL(url).port}"
-        with httpx.Client(base_url=base_url, timeout=60) as client:
-            for _ in range(200):
-                assert client.get(RESUMES).status_code == 401
-            assert client.get("/readyz").status_code == 200
-        program.terminate()
-        assert program.wait(60) == 0
-    os.close(errors)
 
 
 @pytest.mark.slow
