@@ -21,8 +21,9 @@ from cli.main import resumes
 from resumes.analyzer import parse
 from resumes.store import Store, accounts, open_store
 from resumes.store.creation import Created, NewResume, create
-from resumes.store.import_ledger import ClaimedFile, FileOutcome, Items, Verdict, record
+from resumes.store.import_ledger import FileOutcome, Items
 from tests.support.stores import make_store_file
+from tests.support.terminal.builders import a_file
 
 
 @dataclass(frozen=True)
@@ -212,16 +213,16 @@ def record_file(
     items: Items | None = None,
 ) -> None:
     """A file that came to this outcome is in the ledger."""
-    claim = ClaimedFile(
-        claim_id,
-        f"{account}/x\x1b.json",
-        12,
-        "2026-01-31T09:00:00.000Z",
-        lambda: source,
-        root="/srv/inbox",
-        items=None if items is None else json.dumps(items.as_json()),
-    )
-    verdict = Verdict(outcome, reason, "Invalid JSON at byte 1: EOF", None, 1)
     with open_home(run.home) as store:
-        owner = accounts.get_account(store, account)
-        record(store, owner.id, claim, verdict)
+        a_file(
+            store,
+            claim_id,
+            outcome,
+            account=account,
+            name=f"{account}/x\x1b.json",
+            reason=reason,
+            message="Invalid JSON at byte 1: EOF",
+            byte_offset=1,
+            source=source,
+            items=items,
+        )
