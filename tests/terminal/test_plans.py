@@ -67,15 +67,6 @@ async def test_a_plan_is_edited_and_listed_as_it_is_now(store: Store, key: str) 
         await until(lambda: any(line.split()[:2] == ["pro", "77"] for line in lines(pilot.app)))
 
 
-async def test_a_plan_is_made(store: Store) -> None:
-    async with running(store, screen="plans") as pilot:
-        await shows(pilot.app, "3 plans")
-        await presses(pilot, "n")
-        await shows(pilot.app, "Per minute")
-        await presses(pilot, *"gold", "enter", "enter")
-        await shows(pilot.app, "4 plans", "Saved plan gold: 100 resumes")
-
-
 async def test_read_only_shows_the_plan_and_changes_nothing(store: Store) -> None:
     async with running(store, screen="plans", read_only=True) as pilot:
         await shows(pilot.app, "3 plans")
