@@ -21,6 +21,7 @@ from tests.support.terminal.driving import (
     SMALL,
     SOON_S,
     copied,
+    leads,
     lines,
     presses,
     running,
@@ -58,8 +59,7 @@ async def test_the_worst_comes_first_and_its_remedy_is_read_below(store: Store, 
             "✗  inbox     the folder",
             "→ resumes --home /srv accounts create nobody, or rename the folder",
         )
-        await presses(pilot, "j")
-        await shows(pilot.app, "→ See why: resumes --home /srv imports list --outcome failed")
+        await leads(pilot, "j", "→ See why: resumes --home /srv imports list --outcome failed")
         order = [line[1] for line in lines(pilot.app) if line[1:2] in "✗!✓" and line[2:4] == "  "]
         assert order[:3] == ["✗", "!", "✓"]
 
@@ -120,14 +120,10 @@ async def test_enter_shows_the_finding_in_full_and_escape_closes_it(
     )
     importers.announce(store, announced)
     async with health(store, home) as pilot:
-        await presses(pilot, "enter")
-        await shows(pilot.app, "importer: error")
-        await presses(pilot, "G")
-        await shows(pilot.app, "The end")
+        await leads(pilot, "enter", "importer: error")
+        await leads(pilot, "G", "The end")
 
-        await presses(pilot, "escape")
-
-        await shows(pilot.app, "Health · ")
+        await leads(pilot, "escape", "Health · ")
 
 
 @asynccontextmanager
@@ -152,21 +148,18 @@ async def test_what_is_new_arrives_while_the_cursor_stays_on_its_row(
 ) -> None:
     (home / "inbox" / "nobody").mkdir(parents=True)
     async with health(store, home, refresh_s=SOON_S) as pilot:
-        await presses(pilot, "j")
-        await shows(pilot.app, "✓ settings  valid")
+        await leads(pilot, "j", "✓ settings  valid")
         (home / "inbox" / "nobody else").mkdir()
 
         await shows(pilot.app, "✗ 2 errors", "✓ settings  valid")
-        await presses(pilot, "k")
-        await shows(pilot.app, "✗ inbox  the folder")
+        await leads(pilot, "k", "✗ inbox  the folder")
 
 
 async def test_r_looks_again_at_what_takes_long_too(store: Store, home: Path) -> None:
     async with health(store, home, refresh_s=NEVER_S) as pilot:
         await shows(pilot.app, "0 done, 0 failed, 0 held")
         a_file(store)
-        await presses(pilot, "r")
-        await shows(pilot.app, "1 failed file needs attention", "0 done, 1 failed, 0 held")
+        await leads(pilot, "r", "1 failed file needs attention", "0 done, 1 failed, 0 held")
 
 
 # The figures in as many columns as there is room for.
