@@ -20,7 +20,7 @@ from resumes.errors import InvalidArgument
 from resumes.settings import Settings, load_settings
 from resumes.store import api_keys
 from resumes.store.store import Store
-from tests.support.terminal.driving import footer, leads, lines, running, shows, types
+from tests.support.terminal.driving import footer, leads, lines, presses, running, shows, types
 from tui.keys import (
     ACTIONS,
     Place,
