@@ -122,7 +122,9 @@ def test_a_file_system_that_becomes_read_only_loses_nothing_and_heals(
 
     def be_read_only(server: Server) -> contextlib.AbstractContextManager[None]:
         calls = "pwrite64,fsync,fdatasync,ftruncate,openat"
-        return strace.failing(server.process.pid, calls, "EROFS", store, tmp_path / "calls")
+        return strace.traced(
+            server.process.pid, calls, tmp_path / "calls", effect="error=EROFS", paths=store
+        )
 
     with scene.served() as server:
         writers = full_disks.make_writers(scene, server.url)

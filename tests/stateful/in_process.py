@@ -4,7 +4,7 @@ import contextlib
 import gc
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 from importer.failpoints import Step
@@ -185,13 +185,3 @@ def _close_slots(root: Path) -> None:
         with contextlib.suppress(OSError):
             if os.readlink(f"/proc/self/fd/{name}").startswith(own):  # noqa: PTH115
                 os.close(int(name))
-
-
-@contextlib.contextmanager
-def in_process(home: Path, url: str, make_place: Callable[[], str]) -> Iterator[InProcess]:
-    """An installation for the length of a block."""
-    reach = InProcess(home, url, make_place)
-    try:
-        yield reach
-    finally:
-        reach.close()

@@ -5,7 +5,7 @@ import json
 import select
 import subprocess
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import httpx
@@ -137,13 +137,3 @@ class Processes:
         """Nothing of it runs any more."""
         self._server.close()
         self.store.close()
-
-
-@contextlib.contextmanager
-def processes(home: Path, url: str, make_place: Callable[[], str]) -> Iterator[Processes]:
-    """An installation for the length of a block."""
-    reach = Processes(home, url, make_place)
-    try:
-        yield reach
-    finally:
-        reach.close()

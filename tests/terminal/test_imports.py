@@ -5,7 +5,6 @@ import contextlib
 import dataclasses
 import functools
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -63,15 +62,6 @@ FAILED, HELD, DUPLICATE, DONE = (
 
 
 BROKEN = b'{"header": {"name": "Ada Example"}, "sections": [], "title": '
-
-
-@pytest.fixture
-def importer(store: Store, tmp_path: Path) -> Iterator[AnImporter]:
-    root = tmp_path / "inbox"
-    root.mkdir()
-    one = AnImporter(store, root)
-    yield one
-    one.close()
 
 
 def asked(store: Store) -> dict[str, str]:
@@ -348,16 +338,11 @@ async def test_files_counted_for_another_account_are_not_asked_about(store: Stor
     unsteady = UnsteadyStore(store)
     async with running(unsteady, screen="imports", refresh_s=NEVER_S) as pilot:
         await shows(pilot.app, "1 of 2", "✗ 2 failed")
-        counting = unsteady.hold("read")
-        await presses(pilot, "R")
-        await until(counting.begun.is_set)
-        unsteady.hold_no_more()
+        counting = await unsteady.holds_back(pilot, "R")
         await leads(pilot, "a", "(all accounts)", "zoe")
         await leads(pilot, "G enter", "zoe · failed first · 1 of 1")
 
-        counting.go.set()
-        await until(counting.ended.is_set)
-        await at_rest(pilot)
+        await counting.arrives(pilot)
         await leads(pilot, "R", "Files      1", "Account    zoe")
         await leads(pilot, "escape", "zoe · failed first · 1 of 1")
 
@@ -372,15 +357,10 @@ async def test_a_reader_who_went_elsewhere_is_not_asked(
     unsteady = UnsteadyStore(store)
     async with running(unsteady, screen="imports", refresh_s=NEVER_S) as pilot:
         await shows(pilot.app, "1 of 1", "✗ 1 failed")
-        counting = unsteady.hold("read")
-        await presses(pilot, "R")
-        await until(counting.begun.is_set)
-        unsteady.hold_no_more()
+        counting = await unsteady.holds_back(pilot, "R")
         await leads(pilot, away, there)
 
-        counting.go.set()
-        await until(counting.ended.is_set)
-        await at_rest(pilot)
+        await counting.arrives(pilot)
         await leads(pilot, "j", there)
 
         await leads(pilot, back, "OUTCOME")

@@ -1,8 +1,6 @@
 """Everything that is named leads to where it can be seen, and esc leads back."""
 
 import json
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -20,15 +18,6 @@ from tests.support.terminal.builders import (
 from tests.support.terminal.driving import at_rest, leads, presses, running, shows, tells, types
 
 pytestmark = pytest.mark.anyio
-
-
-@pytest.fixture
-def importer(store: Store, tmp_path: Path) -> Iterator[AnImporter]:
-    root = tmp_path / "inbox"
-    root.mkdir()
-    one = AnImporter(store, root)
-    yield one
-    one.close()
 
 
 async def test_esc_goes_up_the_way_that_links_led_down(store: Store) -> None:

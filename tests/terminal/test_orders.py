@@ -32,7 +32,6 @@ from tests.support.terminal.driving import (
     shows,
     shows_no,
     toasts,
-    types,
     until,
 )
 from tests.support.terminal.outages import AWAY, UnsteadyStore
@@ -160,17 +159,11 @@ async def test_what_was_looked_for_before_does_not_take_the_place_of_what_is_loo
     stored(store, a_document(name="Ada", title="Analyst"), a_document(name="Bo", title="Baker"))
     unsteady = UnsteadyStore(store)
     async with running(unsteady, "Baker", refresh_s=NEVER_S) as pilot:
-        late = unsteady.hold("read")
-        await types(pilot, "/ana")
-        await until(late.begun.is_set)
-        unsteady.hold_no_more()
+        late = await unsteady.holds_back(pilot, "slash", *"ana")
         await presses(pilot, *["backspace"] * 3, *"bak")
         await shows(pilot.app, '"bak" · 1 of 1', "Baker")
 
-        late.go.set()
-        await until(late.ended.is_set)
-        await at_rest(pilot)
-        await pilot.pause()
+        await late.arrives(pilot)
 
         await shows(pilot.app, '"bak" · 1 of 1', "Baker")
         await shows_no(pilot.app, "Analyst")
@@ -188,10 +181,7 @@ async def test_a_page_of_the_account_before_is_not_shown(store: Store) -> None:
         await leads(pilot, "3", "2 accounts")
         await leads(pilot, "j enter", "zoe › Resumes · 1 of 1", "Of zoe")
 
-        late.go.set()
-        await until(late.ended.is_set)
-        await at_rest(pilot)
-        await pilot.pause()
+        await late.arrives(pilot)
 
         await shows(pilot.app, "zoe › Resumes · 1 of 1", "Of zoe")
 
@@ -202,16 +192,10 @@ async def test_the_resume_beside_the_list_is_that_of_the_cursor_whichever_is_rea
     stored(store, *(a_document(name=name) for name in ("First", "Second", "Third")))
     unsteady = UnsteadyStore(store)
     async with running(unsteady, "││ First", size=LARGE, refresh_s=NEVER_S) as pilot:
-        late = unsteady.hold("read")
-        await presses(pilot, "j")
-        await until(late.begun.is_set)
-        unsteady.hold_no_more()
+        late = await unsteady.holds_back(pilot, "j")
         await leads(pilot, "j", "││ Third")
 
-        late.go.set()
-        await until(late.ended.is_set)
-        await at_rest(pilot)
-        await pilot.pause()
+        await late.arrives(pilot)
 
         await shows(pilot.app, "││ Third")
         await shows_no(pilot.app, "││ Second")

@@ -16,11 +16,20 @@ from aiohttp import ClientWebSocketResponse, WSMsgType, WSServerHandshakeError
 
 from resumes.errors import ErrorCode
 from tests.support.terminal.driving import LIMIT_S, until
-from tests.support.terminal.pages import BROKEN, DEAF, ECHO, drawn, is_running, process_of, serving
+from tests.support.terminal.pages import (
+    BROKEN,
+    DEAF,
+    ECHO,
+    drawn,
+    entered,
+    is_running,
+    process_of,
+    serving,
+)
 from tests.support.waiting import wait_until
 from tui.web import server
 from tui.web.driver import environment_of, is_behind_a_page
-from tui.web.server import Gate, PortUnavailable, listen
+from tui.web.server import END_WITHIN_S, Gate, PortUnavailable, listen
 
 pytestmark = pytest.mark.anyio
 
@@ -49,8 +58,7 @@ async def test_the_token_gives_a_cookie_that_scripts_and_other_sites_do_not_get(
 
 
 async def test_with_the_cookie_the_page_and_its_parts_are_there() -> None:
-    async with serving() as site:
-        await site.enter()
+    async with entered() as site:
         for path in ("/", "/page.js", "/static/js/textual.js", "/static/css/xterm.css"):
             async with site.browser.get(site.url + path) as answer:
                 assert answer.status == 200
@@ -58,8 +66,7 @@ async def test_with_the_cookie_the_page_and_its_parts_are_there() -> None:
 
 
 async def test_the_token_is_spent_by_its_first_visit() -> None:
-    async with serving() as site:
-        await site.enter()
+    async with entered() as site:
         site.browser.cookie_jar.clear()
 
         async with site.browser.get(f"{site.url}/?token={site.gate.token}") as answer:
@@ -93,24 +100,20 @@ async def test_no_socket_without_the_cookie() -> None:
 
 @pytest.mark.parametrize("origin", [None, "http://example.com", "http://127.0.0.1:1", "null"])
 async def test_no_socket_for_another_page(origin: str | None) -> None:
-    async with serving() as site:
-        await site.enter()
-
+    async with entered() as site:
         with pytest.raises(WSServerHandshakeError, match="403"):
             await site.browser.ws_connect(f"{site.url}/ws", origin=origin)
 
 
 async def test_a_screen_arrives_within_bounds() -> None:
-    async with serving() as site:
-        await site.enter()
+    async with entered() as site:
         page = await site.open_page(width="9999999", height="much")
 
         assert b"1000x24" in await drawn(page, b"x24")
 
 
 async def test_when_the_server_ends_so_do_its_processes() -> None:
-    async with serving() as site:
-        await site.enter()
+    async with entered() as site:
         pids = [await process_of(await site.open_page()) for _ in range(3)]
 
     assert not [pid for pid in pids if is_running(pid)]
@@ -206,8 +209,7 @@ async def hears_the_end(page: ClientWebSocketResponse) -> None:
 
 
 async def test_a_page_has_a_process_of_its_size_and_types_to_it() -> None:
-    async with serving() as site:
-        await site.enter()
+    async with entered() as site:
         page = await site.open_page(width="100", height="30")
 
         assert b"100x30" in await drawn(page, b"x30")
@@ -218,16 +220,19 @@ async def test_a_page_has_a_process_of_its_size_and_types_to_it() -> None:
 
 
 async def test_every_page_has_a_process_of_its_own() -> None:
-    async with serving() as site:
-        await site.enter()
+    async with entered() as site:
         first, second = await site.open_page(), await site.open_page()
 
         assert await process_of(first) != await process_of(second)
 
 
-async def test_a_process_ends_with_its_page() -> None:
-    async with serving() as site:
-        await site.enter()
+@pytest.mark.parametrize(
+    ("command", "end_within_s"), [(ECHO, END_WITHIN_S), (DEAF, 0.1)], ids=["ends", "is killed"]
+)
+async def test_a_process_ends_with_its_page_or_is_killed(
+    command: tuple[str, ...], end_within_s: float
+) -> None:
+    async with entered(command, end_within_s=end_within_s) as site:
         page = await site.open_page()
         pid = await process_of(page)
 
@@ -237,8 +242,7 @@ async def test_a_process_ends_with_its_page() -> None:
 
 
 async def test_a_page_hears_that_its_process_has_ended() -> None:
-    async with serving() as site:
-        await site.enter()
+    async with entered() as site:
         page = await site.open_page()
         await process_of(page)
 
@@ -250,21 +254,8 @@ async def test_a_page_hears_that_its_process_has_ended() -> None:
 async def test_a_process_that_cannot_start_ends_its_page(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    async with serving(BROKEN) as site:
-        await site.enter()
-
+    async with entered(BROKEN) as site:
         await hears_the_end(await site.open_page())
-
-
-async def test_a_process_that_does_not_end_is_killed() -> None:
-    async with serving(DEAF, end_within_s=0.1) as site:
-        await site.enter()
-        page = await site.open_page()
-        pid = await process_of(page)
-
-        await page.close()
-
-        await until(lambda: not is_running(pid))
 
 
 # The server as a program, and the processes that it starts: what they say, and how they end

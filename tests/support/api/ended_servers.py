@@ -71,8 +71,11 @@ def run_round(
     flags = () if kill is kill_all else ("--workers", "2")
     with scene.served(*flags) as server:
         send_again(history, server)
-        writers = [a_writer(scene.key, server.url, f"{number}-{n}") for n in range(WRITERS)]
-        reader = a_reader(history, server.url)
+        writers = [
+            load.writer(server.url, scene.key, f"{number}-{n}", is_safe=True)
+            for n in range(WRITERS)
+        ]
+        reader = a_reader(scene.key, server.url, history.seen)
         with load.running([*writers, reader]):
             enough = chance.randint(20, 200)
             wait_until(lambda: load.acknowledged(writers) >= enough, within_s=30)
@@ -83,29 +86,17 @@ def run_round(
     history.unknown = [one for one in attempts if one.answer is None]
 
 
-def a_writer(key: str, url: str, name: str) -> Client:
-    """Creates resumes with titles and keys of their own."""
-
-    def make(number: int) -> tuple[str, bytes]:
-        title = f"resume {name}-{number}"
-        headers = {"Idempotency_Key": title.replace(" ", "-")}
-        return title, load.a_request(key, "POST", body=load.a_body(title), **headers)
-
-    return Client(url, make)
-
-
-def a_reader(history: History, url: str) -> Client:
+def a_reader(key: str, url: str, seen: list[str], *, pause_s: float = 0) -> Client:
     """Goes on with the last id that it saw, and keeps what it sees."""
     client: Client
 
     def make(number: int) -> tuple[str, bytes]:
         last = client.attempts[-1].answer if client.attempts else None
         if last is not None:
-            history.seen += [entry["id"] for entry in last.json["resumes"]]
-        cursor = history.seen[-1] if history.seen else ""
-        return "", load.a_request(history.scene.key, path=page_of(cursor))
+            seen.extend(entry["id"] for entry in last.json["resumes"])
+        return "", load.a_request(key, path=page_of(seen[-1] if seen else ""))
 
-    client = Client(url, make)
+    client = Client(url, make, pause_s=pause_s)
     return client
 
 
@@ -173,16 +164,10 @@ GRACE_S = 6
 
 def make_clients(scene: Scene, url: str) -> list[Client]:
     """Some create and some list, as fast as they can."""
-
-    def write(number: int) -> tuple[str, bytes]:
-        title = f"resume {number}"
-        return title, load.a_request(scene.key, "POST", body=load.a_body(title))
-
-    def read(number: int) -> tuple[str, bytes]:
-        return "", load.a_request(scene.key)
-
-    return [Client(url, write) for _ in range(WRITERS)] + [
-        Client(url, read) for _ in range(READERS)
+    data = load.a_request(scene.key)
+    return [
+        *(load.writer(url, scene.key, "") for _ in range(WRITERS)),
+        *(Client(url, lambda number: ("", data)) for _ in range(READERS)),
     ]
 
 

@@ -54,19 +54,9 @@ def status_of(server: Server, path: str) -> int:
     return load.call(server.url, load.a_request("", path=path)).status
 
 
-def a_writer(scene: Scene, url: str, name: int) -> Client:
-    """Creates resumes with titles of its own."""
-
-    def make(number: int) -> tuple[str, bytes]:
-        title = f"resume {name}-{number}"
-        return title, load.a_request(scene.key, "POST", body=load.a_body(title))
-
-    return Client(url, make)
-
-
 def make_writers(scene: Scene, url: str) -> list[Client]:
     """As many as write at once."""
-    return [a_writer(scene, url, name) for name in range(WRITERS)]
+    return [load.writer(url, scene.key, f"{name}") for name in range(WRITERS)]
 
 
 def refusals(clients: list[Client]) -> list[Attempt]:

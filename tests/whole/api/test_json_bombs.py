@@ -33,17 +33,6 @@ NAMES = list(BOMBS)
 Say = Callable[[str], None]
 
 
-@pytest.fixture
-def say(capsys: pytest.CaptureFixture[str]) -> Say:
-    """Prints a figure that is seen also when all goes well."""
-
-    def write(line: str) -> None:
-        with capsys.disabled():
-            print(line, flush=True)  # noqa: T201  (a campaign's figures)
-
-    return write
-
-
 @pytest.fixture(scope="module")
 def scene(tmp_path_factory: pytest.TempPathFactory) -> Scene:
     folder = tmp_path_factory.mktemp("bombs")

@@ -1,5 +1,5 @@
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,17 +11,6 @@ from tests.support.inbox.scenes import Scene
 def scene(tmp_path: Path) -> Scene:
     """A home without accounts or importers."""
     return Scene(tmp_path)
-
-
-@pytest.fixture
-def say(capsys: pytest.CaptureFixture[str]) -> Callable[[str], None]:
-    """Prints a line that is seen also when all goes well."""
-
-    def write(line: str) -> None:
-        with capsys.disabled():
-            print(f"\n{line}", flush=True)  # noqa: T201  (a campaign's seed and figures)
-
-    return write
 
 
 @pytest.fixture(autouse=True)
