@@ -116,7 +116,7 @@ def test_a_file_system_that_becomes_read_only_loses_nothing_and_heals(
     tmp_path: Path, figures: Figures
 ) -> None:
     """strace: each write and sync of the store's log, and each opening of the lock next to it,
-    returns returns EROFS, while four clients create; then they succeed again."""
+    returns EROFS, while four clients create; then they succeed again."""
     scene = Scene(tmp_path / "home", tmp_path / "logs")
     store = [scene.home / "resumes.db-wal", scene.home / "resumes.db.writer"]
 

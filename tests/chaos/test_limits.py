@@ -150,7 +150,7 @@ def memory_bytes(pid: int) -> int:
 )
 def test_without_memory_nothing_acknowledged_is_lost(tmp_path: Path, figures: Figures) -> None:
     """prlimit: RLIMIT_AS of 4 MiB more than each of two workers has, while twelve clients create
-    with with bodies of 800 KB and two with small ones, for 5 s; then it is lifted."""
+    with bodies of 800 KB and two with small ones, for 5 s; then it is lifted."""
     scene = Scene(tmp_path / "home", tmp_path / "logs")
     with scene.served("--workers", "2") as server:
         writers = [a_writer(scene.key, server.url, name) for name in range(LARGE + SMALL)]

@@ -154,7 +154,7 @@ POURED_KIB: Final = 96 * 1024
 )
 def test_a_thousand_silent_clients_are_let_go(tmp_path: Path, figures: Figures) -> None:
     """1,000 connections that send nothing, half a head or half a body, while another client lists,
-    from from before the first to after the last."""
+    from before the first to after the last."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, FILES), hard))
     with (
