@@ -1,13 +1,9 @@
 """Where programs write to, and a server that writes there."""
 
-import contextlib
 import json
 import os
-import pty
-import select
 import subprocess
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -39,33 +35,6 @@ def closed_pipe() -> int:
     reading, writing = os.pipe()
     os.close(reading)
     return writing
-
-
-@contextmanager
-def a_stuck_terminal() -> Iterator[tuple[int, Callable[[], None]]]:
-    """A terminal that takes no more, as nobody reads it: a program that writes there waits. And what
-    has it read until the block ends."""
-    controller, terminal = pty.openpty()
-    filling = os.open(os.ttyname(terminal), os.O_WRONLY | os.O_NOCTTY | os.O_NONBLOCK)
-    # Full, it soon has room again: the kernel takes what was written to the other end.
-    while select.select([], [filling], [], 0.2)[1]:
-        with contextlib.suppress(BlockingIOError):
-            os.write(filling, b"x" * 1_024)
-    os.close(filling)
-
-    def read() -> None:
-        with contextlib.suppress(OSError):  # all have closed the terminal
-            while os.read(controller, 1_024):
-                pass
-
-    reader = threading.Thread(target=read)
-    try:
-        yield terminal, reader.start
-    finally:
-        os.close(terminal)
-        if reader.ident is not None:
-            reader.join(20)
-        os.close(controller)
 
 
 def full_pipe() -> int:

@@ -2,12 +2,8 @@
 
 import json
 import os
-import pty
-import select
 import shutil
-import subprocess
 import threading
-import time
 from pathlib import Path
 
 import pytest
@@ -18,6 +14,7 @@ from tests.support import programs
 from tests.support.programs import call, run, serving, succeed, wait_until, walk
 from tests.support.resumes import a_document
 from tests.support.stores import a_newer_store, an_empty_store, make_account
+from tests.support.terminal.console import console
 
 pytestmark = pytest.mark.slow
 
@@ -155,37 +152,6 @@ def test_a_log_that_may_be_older_than_a_file_with_two_names_is_not_applied_by_re
 # A store that is not of the program's own version
 
 
-def on_a_terminal(home: Path, *arguments: str, until: bytes) -> int:
-    """The exit code of a program on a terminal that is sent `q` when it has shown `until`."""
-    ours, theirs = pty.openpty()
-    program = subprocess.Popen(
-        programs.command(home, *arguments),
-        stdin=theirs,
-        stdout=theirs,
-        stderr=theirs,
-        start_new_session=True,
-        env={**os.environ, "TERM": "xterm-256color"},
-    )
-    os.close(theirs)
-    shown, deadline = b"", time.monotonic() + 30
-    try:
-        while program.poll() is None and time.monotonic() < deadline:
-            if select.select([ours], [], [], 0.1)[0]:
-                try:
-                    shown += os.read(ours, 65_536)
-                except OSError:  # the program has closed its side
-                    break
-                if until in shown:
-                    os.write(ours, b"q")
-                    until = b"\0never"
-        return program.wait(60)
-    finally:
-        program.kill()
-        program.wait()
-        os.close(ours)
-
-
-@pytest.mark.slow
 def test_serve_makes_an_empty_store_current(tmp_path: Path) -> None:
     an_empty_store(tmp_path)
     with programs.serving(tmp_path) as url:
@@ -193,22 +159,24 @@ def test_serve_makes_an_empty_store_current(tmp_path: Path) -> None:
     assert programs.succeed(tmp_path, "accounts", "list", "--json")
 
 
-@pytest.mark.slow
 def test_watch_makes_an_empty_store_current(tmp_path: Path) -> None:
     an_empty_store(tmp_path)
     programs.succeed(tmp_path, "watch", "--once")
     assert programs.succeed(tmp_path, "accounts", "list", "--json")
 
 
-@pytest.mark.slow
 def test_the_terminal_ui_makes_an_empty_store_current(tmp_path: Path) -> None:
     path = an_empty_store(tmp_path)
-    assert on_a_terminal(tmp_path, "tui", until=b"No accounts yet") == 0
+    with console(programs.command(tmp_path, "tui")) as screen:
+        screen.shows("No accounts yet")
+        screen.types(b"q")
+        assert screen.ends() == 0
     with open_store(f"sqlite:///{path}", upgrade=False) as store:
         assert accounts.list_accounts(store) == []
 
 
-@pytest.mark.slow
 def test_the_terminal_ui_refuses_a_newer_store(tmp_path: Path) -> None:
     a_newer_store(tmp_path)
-    assert on_a_terminal(tmp_path, "tui", until=b"newer version") == 3
+    with console(programs.command(tmp_path, "tui")) as screen:
+        assert screen.ends() == 3
+        assert b"newer version" in screen.wire

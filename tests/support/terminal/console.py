@@ -102,20 +102,34 @@ def terminal(
     store: Store, *arguments: str, kind: str = "xterm-256color", has_signals: bool = True
 ) -> Iterator[Terminal]:
     """Without `has_signals` the system tells the program nothing of what becomes of its terminal."""
+    command = [sys.executable, "-c", PROGRAM, store.url, *arguments]
+    with _started(command, {"TERM": kind}, has_signals=has_signals) as (program, side):
+        yield Terminal(program, side)
+
+
+@contextmanager
+def _started(
+    command: Sequence[str],
+    environment: Mapping[str, str],
+    *,
+    size: tuple[int, int] = (80, 24),
+    has_signals: bool = True,
+) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
+    """The program, which is killed at the end of the block, and our side of its terminal."""
     ours, theirs = pty.openpty()
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", size[1], size[0], 0, 0))
     program = subprocess.Popen(
-        [sys.executable, "-c", PROGRAM, store.url, *arguments],
+        command,
         stdin=theirs,
         stdout=theirs,
         stderr=theirs,
         start_new_session=True,
         preexec_fn=take_terminal if has_signals else None,
-        env=os.environ | {"TERM": kind},
+        env={**os.environ, **environment},
     )
     os.close(theirs)
     try:
-        yield Terminal(program, ours)
+        yield program, ours
     finally:
         program.kill()
         program.wait()
@@ -230,24 +244,9 @@ def console(
     environment: Mapping[str, str] | None = None,
 ) -> Iterator[Console]:
     """The program runs on a terminal of this size, and is killed at the end of the block."""
-    ours, theirs = pty.openpty()
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", size[1], size[0], 0, 0))
-    program = subprocess.Popen(
-        command,
-        stdin=theirs,
-        stdout=theirs,
-        stderr=theirs,
-        start_new_session=True,
-        preexec_fn=take_terminal,
-        env=os.environ | {"TERM": "xterm-256color"} | dict(environment or {}),
-    )
-    os.close(theirs)
-    try:
-        yield Console(program, ours, size)
-    finally:
-        program.kill()
-        program.wait()
-        os.close(ours)
+    chosen = {"TERM": "xterm-256color", **(environment or {})}
+    with _started(command, chosen, size=size) as (program, side):
+        yield Console(program, side, size)
 
 
 # What goes over the wire of a terminal while somebody looks at everything
