@@ -1,6 +1,7 @@
 """Limits of the system that a program runs into: sizes of files, open files, memory, a log that takes no more."""
 
 import contextlib
+import json
 import os
 import resource
 import subprocess
@@ -16,7 +17,7 @@ import pytest
 from tests.chaos import checker
 from tests.chaos.campaign import Figures
 from tests.chaos.spans import let_pass
-from tests.support import outputs, programs
+from tests.support import programs
 from tests.support.api import full_disks, load
 from tests.support.api.builders import RESUMES, a_resume
 from tests.support.api.load import Attempt, Client, Wire
@@ -193,9 +194,30 @@ def statuses_of(attempts: list[Attempt]) -> set[int]:
 CREATES: Final = 200
 FILES: Final = 50
 
+
+def closed_pipe() -> int:
+    """The writing end of a pipe whose other end is closed."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    return writing
+
+
+def full_pipe() -> int:
+    """The writing end of a pipe that is full and that nobody reads; its other end stays open."""
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+    try:
+        while True:
+            os.write(writing, b"x" * 65536)
+    except BlockingIOError:
+        os.set_blocking(writing, True)
+    os.set_inheritable(reading, False)
+    return writing
+
+
 LOGS: Final[dict[str, Callable[[], int]]] = {
-    "closed": outputs.closed_pipe,
-    "stuck": outputs.full_pipe,
+    "closed": closed_pipe,
+    "stuck": full_pipe,
     "full": lambda: os.open("/dev/full", os.O_WRONLY),
 }
 
@@ -212,8 +234,10 @@ def test_a_log_that_cannot_be_written_stops_no_create(
     """Standard error is /dev/full, a pipe without a reader, or a full one; a line for each request."""
     key = an_account(tmp_path)
     errors = LOGS[log]()
-    flags = ["--log-format", "json", "--access-log"]
-    with outputs.serving(tmp_path, *flags, stderr=errors) as (url, program):
+    flags = ["--json", "--port", "0", "--log-format", "json", "--access-log"]
+    with programs.running(tmp_path, "serve", *flags, stderr=errors) as program:
+        assert program.stdout is not None
+        url = json.loads(program.stdout.readline())["url"]
         with httpx.Client(headers={"Authorization": f"Bearer {key}"}, timeout=5) as client:
             names = [f"resume {number}" for number in range(CREATES)]
             created = [client.post(url + RESUMES, json=a_resume(name)) for name in names]

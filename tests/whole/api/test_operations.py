@@ -14,8 +14,7 @@ import pytest
 
 from tests.support.api.builders import RESUMES, a_resume
 from tests.support.api.serving import Served, serve, wait_until
-from tests.support.outputs import serving
-from tests.support.programs import command
+from tests.support.programs import command, serving
 from tests.support.stores import make_account
 from tests.support.waiting import workers_of
 
@@ -74,7 +73,7 @@ def test_with_json_every_line_of_the_log_is_json(tmp_path: Path, flags: list[str
     log = tmp_path / "log"
     with log.open("w") as errors:
         given = ["--log-format", "json", "--host", "0.0.0.0", *flags]
-        with serving(tmp_path / "home", *given, stderr=errors) as (url, _):
+        with serving(tmp_path / "home", *given, stderr=errors) as url:
             port = httpx.URL(url).port
             for _ in range(4):
                 httpx.get(f"http://127.0.0.1:{port}{RESUMES}")
@@ -90,7 +89,7 @@ def test_text_has_no_line_for_each_request_unless_asked_for(tmp_path: Path) -> N
     said = {}
     for flag in ("--no-access-log", "--access-log"):
         log = tmp_path / flag
-        with log.open("w") as errors, serving(tmp_path / "home", flag, stderr=errors) as (url, _):
+        with log.open("w") as errors, serving(tmp_path / "home", flag, stderr=errors) as url:
             httpx.get(url + RESUMES, headers={"X-Request-Id": "mine"})
         said[flag] = log.read_text()
 
@@ -113,7 +112,7 @@ def test_tls_is_served_with_a_certificate_and_a_key_in_files_of_their_own(tmp_pa
     log = tmp_path / "log"
 
     flags = ["--tls-cert", str(cert), "--tls-key", str(key), "--host", "0.0.0.0"]
-    with log.open("w") as errors, serving(home, *flags, stderr=errors) as (url, _):
+    with log.open("w") as errors, serving(home, *flags, stderr=errors) as url:
         assert url.startswith("https://")
         secure = f"https://127.0.0.1:{httpx.URL(url).port}"
         with httpx.Client(verify=context, headers={"Authorization": f"Bearer {secret}"}) as client:
