@@ -4,10 +4,8 @@ import contextlib
 import json
 import os
 import resource
-import subprocess
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -273,7 +271,8 @@ def test_a_log_that_cannot_be_written_stops_no_import(
     scene = Folder(tmp_path / "home")
     scene.account("ada")
     errors = LOGS[log]()
-    with watching(scene, errors) as program:
+    words = ("watch", str(scene.root), "--settle", "0.2", "--log-format", "json")
+    with programs.running(scene.home, *words, stderr=errors) as program:
         names = [f"{number}.json" for number in range(FILES)]
         for name in names:
             scene.drop(f"ada/{name}")
@@ -289,19 +288,3 @@ def test_a_log_that_cannot_be_written_stops_no_import(
     figures["not_imported"], figures["doubled"] = missing, doubled
     assert missing == doubled == 0
     assert code == 0
-
-
-@contextmanager
-def watching(scene: Folder, errors: int) -> Iterator["subprocess.Popen[bytes]"]:
-    """An importer whose standard error this is."""
-    words = ["watch", str(scene.root), "--settle", "0.2", "--log-format", "json"]
-    with subprocess.Popen(
-        programs.command(scene.home, *words),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=errors,
-    ) as program:
-        try:
-            yield program
-        finally:
-            program.terminate()

@@ -14,7 +14,7 @@ import pytest
 
 from tests.support.api.builders import RESUMES, a_resume
 from tests.support.api.serving import Served, serve, wait_until
-from tests.support.programs import command, serving
+from tests.support.programs import running, serving
 from tests.support.stores import make_account
 from tests.support.waiting import workers_of
 
@@ -134,11 +134,7 @@ def test_with_json_the_importer_and_up_say_everything_in_json(
     log = tmp_path / "log"
     with (
         log.open("w") as errors,
-        subprocess.Popen(
-            command(tmp_path, *words, "--log-format", "json"),
-            stdout=subprocess.DEVNULL,
-            stderr=errors,
-        ) as program,
+        running(tmp_path, *words, "--log-format", "json", stderr=errors) as program,
     ):
         (drop / "one.json").write_text(json.dumps(a_resume()))
         wait_until(lambda: "one.json" in log.read_text(), within_s=60)
