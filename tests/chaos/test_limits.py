@@ -24,6 +24,7 @@ from tests.support.api.serving import wait_until
 from tests.support.inbox.scenes import Scene as Folder
 from tests.support.resumes import a_document
 from tests.support.stores import make_account
+from tests.support.waiting import open_files
 
 MIB: Final = 1024 * 1024
 KNOCKING: Final = 20
@@ -69,10 +70,6 @@ def limited(pids: list[int], kind: int, most: dict[int, int]) -> Iterator[None]:
                 resource.prlimit(pid, kind, before)
 
 
-def open_files(pid: int) -> int:
-    return len(list(Path(f"/proc/{pid}/fd").iterdir()))
-
-
 @pytest.mark.chaos(
     6,
     fault="no file may be opened",
@@ -89,7 +86,7 @@ def test_a_process_without_a_file_to_open_goes_on_with_who_is_there(
         pid = server.process.pid
         with load.running(writers):
             wait_until(lambda: load.acknowledged(writers) >= 50, within_s=30)
-            with limited([pid], resource.RLIMIT_NOFILE, {pid: open_files(pid)}):
+            with limited([pid], resource.RLIMIT_NOFILE, {pid: len(open_files(pid))}):
                 before = load.acknowledged(writers)
                 with contextlib.ExitStack() as stack:
                     knocking = [stack.enter_context(Wire(server.url)) for _ in range(KNOCKING)]

@@ -22,10 +22,10 @@ from click.testing import CliRunner, Result
 
 from cli.main import resumes
 from resumes.analyzer import parse
-from resumes.store import Store, accounts, open_store
+from resumes.store import accounts
 from resumes.store.creation import Created, NewResume, create
 from resumes.store.import_ledger import FileOutcome, Items
-from tests.support.stores import make_store_file
+from tests.support.stores import make_store_file, open_home
 from tests.support.terminal.builders import a_file
 from tests.support.waiting import wait_until
 
@@ -79,11 +79,6 @@ def acme(run: CommandLine) -> CommandLine:
     make_store_file(run.home / "resumes.db")
     run.succeeds("accounts", "create", "acme")
     return run
-
-
-def open_home(home: Path) -> Store:
-    """The store in a home."""
-    return open_store(f"sqlite:///{home / 'resumes.db'}")
 
 
 def a_resume(name: str = "Ada Lovelace", **fields: Any) -> bytes:
@@ -233,15 +228,6 @@ def screen(written: str) -> list[str]:
             case _ if not part.startswith("\x1b"):
                 lines[at] += part
     return lines
-
-
-def is_alive(process_id: int) -> bool:
-    """Whether the process runs; one that has ended and was not waited for does not."""
-    try:
-        stat = Path(f"/proc/{process_id}/stat").read_text(encoding="ascii")
-    except OSError:
-        return False
-    return stat.rpartition(")")[2].split()[0] != "Z"
 
 
 def ledger_id(digit: str) -> str:

@@ -18,15 +18,12 @@ from tests.command.conftest import (
     a_resume,
     end_half_way,
     finish,
-    open_home,
     start,
     store_resumes,
 )
 from tests.support.inbox.builders import a_full_disk
-
-
-def names_in(folder: Path) -> list[str]:
-    return sorted(path.name for path in folder.iterdir())
+from tests.support.store.builders import names_in
+from tests.support.stores import open_home
 
 
 def store_long_resumes(home: Path) -> None:

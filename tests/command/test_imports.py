@@ -16,11 +16,11 @@ from tests.command.conftest import (
     a_resume,
     finish,
     ledger_id,
-    open_home,
     record_file,
     start,
 )
 from tests.support.store.builders import an_importer
+from tests.support.stores import open_home
 from tests.support.waiting import wait_until
 
 PENDING = re.compile(r"^pending +retry, since", re.MULTILINE)

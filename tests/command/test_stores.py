@@ -18,12 +18,12 @@ from tests.command.conftest import (
     a_resume,
     end_half_way,
     finish,
-    open_home,
     start,
     store_resumes,
 )
 from tests.support import postgres
 from tests.support.store.builders import a_file
+from tests.support.stores import open_home
 
 
 def test_a_backup_in_a_folder_prints_its_path(acme: CommandLine, tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ import pytest
 from aiohttp import ClientWebSocketResponse, WSMsgType, WSServerHandshakeError
 
 from resumes.errors import ErrorCode
+from tests.support import waiting
 from tests.support.terminal.driving import LIMIT_S, until
 from tests.support.terminal.pages import (
     BROKEN,
@@ -345,16 +346,7 @@ def test_killed_it_leaves_no_process_behind() -> None:
         server.kill()
         server.wait(LIMIT_S)
 
-        wait_until(lambda: not is_running(pid) or has_ended(pid))
-
-
-def has_ended(pid: int) -> bool:
-    """Whether it only waits for whoever inherited it to take note."""
-    try:
-        status = os.waitpid(pid, os.WNOHANG)
-    except ChildProcessError:
-        return False
-    return status[0] == pid
+        wait_until(lambda: not waiting.is_running(pid))
 
 
 def test_it_listens_on_loopback_alone() -> None:
