@@ -25,7 +25,6 @@ from typing import Any, Final
 import psycopg
 import pytest
 
-from tests.support import postgres
 from tests.support.waiting import children_of
 
 VERSIONS: Final = {"16": "pginstall", "18": "pginstall18"}
@@ -182,6 +181,20 @@ def running(version: str, *, settings: dict[str, str] | None = None) -> Iterator
         shutil.rmtree(folder, ignore_errors=True)
 
 
+OURS: Final = "application_name = 'resumes'"
+WAITS: Final = "wait_event_type = 'Lock'"
+"""A session of a store, and one that waits for a row that somebody has."""
+
+
+def count_sessions(url: str, condition: str) -> int:
+    """How many sessions of the database are so."""
+    with psycopg.connect(url, autocommit=True) as connection:
+        rows = connection.execute(
+            f"SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND {condition}"
+        )
+        return len(rows.fetchall())
+
+
 @contextlib.contextmanager
 def frozen(server: Server) -> Iterator[None]:
     """All processes of the server stand still; the system answers for them all the same."""
@@ -201,14 +214,14 @@ def frozen(server: Server) -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[postgres.Server]:
+def server() -> Iterator[Server]:
     """A server that these tests may stop, if they start it again."""
-    with postgres.running("18") as server:
+    with running("18") as server:
         yield server
 
 
 @pytest.fixture
-def url(server: postgres.Server, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+def url(server: Server, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """An empty database, which the environment names."""
     name = server.make_database()
     monkeypatch.setenv("RESUMES_DATABASE", server.url(name))

@@ -11,7 +11,7 @@ import psycopg
 import pytest
 
 from resumes.store import accounts, open_store
-from tests.support import programs
+from tests.support import postgres, programs
 from tests.support.postgres import server, url
 from tests.support.resumes import a_document
 from tests.support.stores import make_account
@@ -106,7 +106,7 @@ def test_who_waits_for_the_database_keeps_nobody_else_waiting(
         assert programs.walk(api, key, limit=10) == []
         other.execute("LOCK TABLE api_keys IN ACCESS EXCLUSIVE MODE")
         listing = pool.submit(programs.walk, api, key, limit=10)
-        programs.wait_until(lambda: _waits_for_a_lock(url))
+        programs.wait_until(lambda: postgres.count_sessions(url, postgres.WAITS))
 
         began_s = time.monotonic()
         assert programs.call(f"{api}/healthz", None)[0] == 200
@@ -116,12 +116,3 @@ def test_who_waits_for_the_database_keeps_nobody_else_waiting(
         other.rollback()
         assert listing.result(timeout=60) == []
         assert took_s < 1
-
-
-def _waits_for_a_lock(url: str) -> bool:
-    with psycopg.connect(url) as connection:
-        found = connection.execute(
-            "SELECT count(*) FROM pg_stat_activity"
-            " WHERE wait_event_type = 'Lock' AND datname = current_database()"
-        ).fetchone()
-    return found is not None and found[0] > 0
