@@ -7,12 +7,14 @@ acknowledged ⊆ stored ⊆ acknowledged or unknown      counter = rows      ids
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from resumes.store import Store, accounts, integrity, open_store, stored_resumes
 from tests.chaos.campaign import Figures
 from tests.support.api import full_disks, load
 from tests.support.api.load import Attempt, Client
+from tests.support.store.builders import entries_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,10 +135,5 @@ def check_soundness(store: Store) -> None:
 def iter_stored(store: Store, who: str = "ada") -> Iterator[tuple[str, str]]:
     """Ids and names of the account's resumes, as its pages show them."""
     account_id = accounts.get_account(store, who).id
-    cursor: str | None = ""
-    while cursor is not None:
-        page = stored_resumes.list_page(
-            store, account_id, limit=stored_resumes.MAX_LIMIT, cursor=cursor
-        )
-        yield from ((entry.id, entry.name or "") for entry in page.entries)
-        cursor = page.cursor
+    read = partial(stored_resumes.list_page, store, account_id, limit=stored_resumes.MAX_LIMIT)
+    yield from ((entry.id, entry.name or "") for entry in entries_of(read))

@@ -9,12 +9,14 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 
 from resumes.clock import timestamp
 from resumes.store import Store, stored_resumes
 from resumes.store.stored_resumes import Entry
 from tests.stateful.requests import Answer, Body, Refused
+from tests.support.store.builders import entries_of
 
 ONCE_FOR = timedelta(hours=24)
 """How long an Idempotency-Key is remembered."""
@@ -308,15 +310,8 @@ class Model:
 
 def list_entries(store: Store, account: Account) -> list[Entry]:
     """All resumes of the account, in the order of their ids."""
-    entries: list[Entry] = []
-    cursor: str | None = ""
-    while cursor is not None:
-        page = stored_resumes.list_page(
-            store, account.id, cursor=cursor, limit=stored_resumes.MAX_LIMIT
-        )
-        entries += page.entries
-        cursor = page.cursor
-    return entries
+    read = partial(stored_resumes.list_page, store, account.id, limit=stored_resumes.MAX_LIMIT)
+    return [*entries_of(read)]
 
 
 def check(answer: Answer, expected: Expected) -> None:
