@@ -3,9 +3,9 @@
 import re
 from pathlib import Path
 
-import httpx
 import pytest
 
+from tests.support import programs
 from tests.support.api.serving import Served, a_connection, read_all
 
 PATH = b"/api/v1/resumes"
@@ -32,14 +32,7 @@ def a_post(
 
 def created(served: Served) -> int:
     """How many resumes there are."""
-    headers = {"Authorization": f"Bearer {served.key}"}
-    count = 0
-    cursor: str | None = ""
-    while cursor is not None:
-        page = httpx.get(f"{served.url}/api/v1/resumes?limit=100&cursor={cursor}", headers=headers)
-        count += len(page.json()["resumes"])
-        cursor = page.json()["pagination"]["cursor"]
-    return count
+    return len(programs.walk(served.url, served.key, limit=100))
 
 
 def send(served: Served, data: bytes) -> bytes:
