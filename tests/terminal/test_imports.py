@@ -510,7 +510,7 @@ async def test_failed_files_are_dismissed_after_a_question(store: Store) -> None
     for digit in "12":
         a_file(store, an_id(digit))
     a_file(store, an_id("3"), DONE)
-    async with running(store, "1 of 3", "✗ 2 failed", screen="imports") as pilot:
+    async with running(store, "1 of 3", "✗ 2 failed", screen="imports", refresh_s=SOON_S) as pilot:
         await leads(pilot, "space down space D", "Dismiss ana/cv-2.json?", "stays where it is.")
         await leads(pilot, "tab enter", "2 of 2", "✗ 1 failed", "cv-1")
         await shows_no(pilot.app, "ana/cv-2.json  ")
