@@ -10,7 +10,7 @@ import pytest
 from resumes.store import open_store
 from tests.chaos import campaign, checker
 from tests.chaos.campaign import FAILED, Figures, Row
-from tests.whole.inbox.conftest import _unbroken as _unbroken
+from tests.whole.inbox.conftest import unbroken as unbroken
 
 ROW = pytest.StashKey[Row]()
 FIGURES = pytest.StashKey[Figures]()

@@ -14,7 +14,7 @@ def scene(tmp_path: Path) -> Scene:
 
 
 @pytest.fixture(autouse=True)
-def _unbroken() -> Iterator[None]:
+def unbroken() -> Iterator[None]:
     """Who opens a file while an importer in this process proves that it has no writer makes the
     system send a signal, which would end the tests."""
     before = signal.signal(signal.SIGIO, signal.SIG_IGN)
