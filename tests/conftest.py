@@ -8,7 +8,7 @@ import re
 import signal
 import tempfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
@@ -136,6 +136,17 @@ def _logs_hold_nothing_private(caplog: pytest.LogCaptureFixture) -> Iterator[Non
     yield
     lines = map(logging.Formatter().format, caplog.get_records("call"))
     assert not [line for line in lines if PRIVATE.search(line)]
+
+
+@pytest.fixture
+def say(capsys: pytest.CaptureFixture[str]) -> Callable[[str], None]:
+    """Prints a line that is seen also when all goes well."""
+
+    def write(line: str) -> None:
+        with capsys.disabled():
+            print(f"\n{line}", flush=True)  # noqa: T201  (a campaign's seed and figures)
+
+    return write
 
 
 @pytest.fixture(scope="session")

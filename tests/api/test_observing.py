@@ -45,11 +45,6 @@ def ask(client: Client, path: str) -> tuple[int, object]:
     return answer.status_code, answer.json()
 
 
-def test_a_server_that_works_is_alive_and_ready(client: Client) -> None:
-    assert ask(client, "/healthz") == (200, {"status": "ok"})
-    assert ask(client, "/readyz") == (200, {"status": "ready", "checks": WELL})
-
-
 def test_a_store_that_takes_no_writes_is_not_ready_and_the_process_alive(
     own: tuple[Place, Client],
 ) -> None:
@@ -61,14 +56,6 @@ def test_a_store_that_takes_no_writes_is_not_ready_and_the_process_alive(
     assert (answer.status_code, answer.headers["Retry-After"]) == (503, "1")
     assert answer.json() == {"status": "not ready", "checks": WELL | {"write": "failed"}}
     assert ask(client, "/healthz")[0] == 200
-
-
-def test_a_store_that_cannot_be_read_is_not_ready(own: tuple[Place, Client]) -> None:
-    place, client = own
-    lose_table(place.store, "plans")
-
-    expected = {"status": "not ready", "checks": WELL | {"read": "failed"}}
-    assert ask(client, "/readyz") == (503, expected)
 
 
 def test_a_writer_that_is_held_up_is_not_waited_for(

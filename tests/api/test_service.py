@@ -267,22 +267,6 @@ def alter(home: Path, statement: str) -> None:
 
 
 @pytest.mark.slow
-def test_two_workers_serve_one_store_and_stop_together(tmp_path: Path) -> None:
-    with serve(tmp_path, workers=2) as served:
-        headers = {"Authorization": f"Bearer {served.key}"}
-        for _ in range(10):  # each with a connection of its own, so both workers get some
-            created = httpx.post(served.url + RESUMES, json=a_resume(), headers=headers)
-            assert created.status_code == 201
-        listed = httpx.get(served.url + RESUMES, headers=headers).json()["resumes"]
-        assert (len(listed), len(workers_of(served.process.pid))) == (10, 2)
-
-        served.process.terminate()
-
-        assert served.process.wait(60) == 0
-        assert is_refused(served.url)
-
-
-@pytest.mark.slow
 @pytest.mark.engines
 @pytest.mark.parametrize("workers", [1, 2])
 def test_what_is_created_is_soon_in_the_search_index(
@@ -301,15 +285,6 @@ def test_what_is_created_is_soon_in_the_search_index(
     # Without a moment to look through what is not indexed.
     assert (len(page.entries), unindexed) == (1, 0)
     assert said == ""
-
-
-@pytest.mark.slow
-def test_workers_end_with_a_supervisor_that_is_killed(tmp_path: Path) -> None:
-    with serve(tmp_path, workers=2) as served:
-        served.process.kill()
-        served.process.wait(60)
-
-        wait_until(lambda: is_refused(served.url))
 
 
 @pytest.mark.slow

@@ -7,12 +7,14 @@ acknowledged ⊆ stored ⊆ acknowledged or unknown      counter = rows      ids
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from resumes.store import Store, accounts, integrity, open_store, stored_resumes
-from tests.support import programs
-from tests.support.api import full_disks
-from tests.support.api.load import Attempt
+from tests.chaos.campaign import Figures
+from tests.support.api import full_disks, load
+from tests.support.api.load import Attempt, Client
+from tests.support.store.builders import entries_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +71,19 @@ def check_attempts(database: Path | str, attempts: Sequence[Attempt]) -> Found:
     return check(database, told_of(attempts), {one.title for one in attempts if is_unknown(one)})
 
 
+def note_recovery(
+    figures: Figures, database: Path, writers: Sequence[Client], recovery_s: float
+) -> None:
+    """As `check_attempts`, of clients that met a fault; what they saw is told."""
+    attempts = load.attempts_of(writers)
+    found = check_attempts(database, attempts)
+    figures["acknowledged"] = load.acknowledged(writers)
+    figures["answers_503"] = len(full_disks.refusals([*writers]))
+    figures["of_them_unknown"] = sum(map(is_unknown, attempts))
+    figures["recovery_s"] = recovery_s
+    figures["lost"], figures["refused_and_stored"] = found.lost, found.uninvited
+
+
 def told_of(attempts: Iterable[Attempt]) -> dict[str, str]:
     """The titles of what was acknowledged, by ids. No two of them got the same id."""
     acknowledged = [one for one in attempts if one.id]
@@ -117,18 +132,8 @@ def check_soundness(store: Store) -> None:
         assert list(checked.flaws) == []
 
 
-def check_by_program(home: Path) -> None:
-    """`resumes db check` itself ends with 0."""
-    programs.succeed(home, "db", "check")
-
-
 def iter_stored(store: Store, who: str = "ada") -> Iterator[tuple[str, str]]:
     """Ids and names of the account's resumes, as its pages show them."""
     account_id = accounts.get_account(store, who).id
-    cursor: str | None = ""
-    while cursor is not None:
-        page = stored_resumes.list_page(
-            store, account_id, limit=stored_resumes.MAX_LIMIT, cursor=cursor
-        )
-        yield from ((entry.id, entry.name or "") for entry in page.entries)
-        cursor = page.cursor
+    read = partial(stored_resumes.list_page, store, account_id, limit=stored_resumes.MAX_LIMIT)
+    yield from ((entry.id, entry.name or "") for entry in entries_of(read))

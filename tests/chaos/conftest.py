@@ -1,7 +1,6 @@
 """What the rows of the fault campaign get, and what becomes of what they measured."""
 
 import random
-import signal
 from collections.abc import Generator, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +10,7 @@ import pytest
 from resumes.store import open_store
 from tests.chaos import campaign, checker
 from tests.chaos.campaign import FAILED, Figures, Row
+from tests.whole.inbox.conftest import unbroken as unbroken
 
 ROW = pytest.StashKey[Row]()
 FIGURES = pytest.StashKey[Figures]()
@@ -115,12 +115,3 @@ def _sound(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[None]:
     for url in urls | {checker.address_of(path) for path in tmp_path.rglob("resumes.db")}:
         with open_store(url, upgrade=False) as store:
             checker.check_soundness(store)
-
-
-@pytest.fixture(autouse=True)
-def _unbroken() -> Iterator[None]:
-    """Who opens a file while an importer in this process proves that it has no writer makes the
-    system send a signal, which would end the tests."""
-    before = signal.signal(signal.SIGIO, signal.SIG_IGN)
-    yield
-    signal.signal(signal.SIGIO, before)

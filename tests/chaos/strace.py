@@ -49,26 +49,15 @@ def injected(pid: int, fault: Injection, log: Path) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def failing(pid: int, calls: str, error: str, paths: Collection[Path], log: Path) -> Iterator[None]:
-    """Make each of these calls of the process on these files fail during the block.
+def traced(
+    pid: int, calls: str, log: Path, *, effect: str = "", paths: Collection[Path] = ()
+) -> Iterator[None]:
+    """Write down these calls of the process during the block, with the paths that they name, and have
+    the effect befall each.
 
-    Skips the test where nothing can be traced.
+    With `paths` only calls on these files count. Skips the test where nothing can be traced.
     """
-    with _attached(pid, calls, f"error={error}", paths, log) as tracer:
-        try:
-            yield
-        finally:
-            tracer.send_signal(signal.SIGINT)  # it lets go of the process
-            tracer.wait(20)
-
-
-@contextlib.contextmanager
-def traced(pid: int, calls: str, log: Path) -> Iterator[None]:
-    """Write down these calls of the process during the block, with the paths that they name.
-
-    Skips the test where nothing can be traced.
-    """
-    with _attached(pid, calls, "", (), log) as tracer:
+    with _attached(pid, calls, effect, paths, log) as tracer:
         try:
             yield
         finally:

@@ -21,11 +21,9 @@ from resumes.errors import InvalidKey
 from resumes.store import Store, accounts, api_keys, creation, open_store, stored_resumes
 from tests.chaos import checker, stores
 from tests.chaos.campaign import Figures
-from tests.chaos.pauses import let_pass
+from tests.chaos.spans import let_pass
 from tests.support import programs
-from tests.support.api import killed_servers, load
-from tests.support.api.load import Client
-from tests.support.api.scenes import page_of
+from tests.support.api import ended_servers, load
 from tests.support.inbox import oracle
 from tests.support.inbox.set_clocks import HOUR_US, JumpingClock
 from tests.support.resumes import a_document, a_resume
@@ -187,20 +185,6 @@ def programs_of(
         assert [program.wait(30) for program in running] == [0] * len(running)
 
 
-def a_follower(key: str, url: str, seen: list[str]) -> Client:
-    """Make a client that goes on with the last id that it saw."""
-    client: Client
-
-    def make(number: int) -> tuple[str, bytes]:
-        last = client.attempts[-1].answer if client.attempts else None
-        if last is not None:
-            seen.extend(entry["id"] for entry in last.json["resumes"])
-        return "", load.a_request(key, path=page_of(seen[-1] if seen else ""))
-
-    client = Client(url, make, pause_s=0.01)
-    return client
-
-
 @pytest.mark.chaos(
     12,
     fault="processes on one store have clocks of their own, which are set back and forth",
@@ -223,8 +207,8 @@ def test_processes_whose_clocks_differ_lose_and_repeat_nothing(
     seen: list[list[str]] = [[], []]
     with programs_of(url, home, clocks) as running:
         urls = [json.loads(one.stdout.readline())["url"] for one in running if one.stdout]
-        followers = [a_follower(key, urls[n], seen[n]) for n in range(2)]
-        writers = [killed_servers.a_writer(key, urls[n % 2], f"{n}") for n in range(WRITERS)]
+        followers = [ended_servers.a_reader(key, urls[n], seen[n], pause_s=0.01) for n in range(2)]
+        writers = [load.writer(urls[n % 2], key, f"{n}", is_safe=True) for n in range(WRITERS)]
         with load.running([*writers, *followers]):
             for number in range(SETS):
                 seed.choice(list(clocks.values())).put_ahead(seed.choice(choices))

@@ -1,6 +1,5 @@
 """Connections that break anywhere, or come on slowly: what was sent is done once, or not at all."""
 
-import contextlib
 import random
 import time
 from collections.abc import Iterator
@@ -16,8 +15,9 @@ from tests.chaos.proxy import Cut, Fault, Proxy
 from tests.support.api import load
 from tests.support.api.bombs import valid
 from tests.support.api.load import Answer, Lost, Wire
-from tests.support.api.scenes import Scene, Server
+from tests.support.api.scenes import Scene
 from tests.support.api.serving import wait_until
+from tests.support.waiting import sockets
 
 EVERY_BYTES: Final = 4
 """A connection is cut behind each so many bytes of a request,"""
@@ -53,7 +53,7 @@ def test_a_connection_may_break_at_any_byte(
     with scene.served() as server, Proxy(server.url) as proxy:
         request = a_create(scene, FIRST)
         answer_bytes = len_of(load.call(server.url, request))
-        before = sockets(server)
+        before = sockets(server.process.pid)
         told: dict[str, str] = {}
         told_otherwise = most = 0
         for number, fault in enumerate(faults(len(request), answer_bytes, seed), 1):
@@ -63,11 +63,11 @@ def test_a_connection_may_break_at_any_byte(
             assert again.status == 201, (fault, again)
             told_otherwise += first is not None and first.json["id"] != again.json["id"]
             told[again.json["id"]] = title
-            most = max(most, sockets(server))
+            most = max(most, sockets(server.process.pid))
         began_s = time.monotonic()
-        wait_until(lambda: sockets(server) <= before, within_s=GONE_WITHIN_S)
+        wait_until(lambda: sockets(server.process.pid) <= before, within_s=GONE_WITHIN_S)
         gone_s = time.monotonic() - began_s
-        left = sockets(server) - before
+        left = sockets(server.process.pid) - before
         listed = scene.walk(server.url)
     with scene.store() as store:
         partial = sum(not scene.is_whole(store, *entry) for entry in listed)
@@ -117,15 +117,6 @@ def send_through(proxy: Proxy, fault: Fault, request: bytes) -> Answer | None:
             return wire.call(request)
         except Lost:
             return None
-
-
-def sockets(server: Server) -> int:
-    """How many connections the server has open, with what it listens on."""
-    count = 0
-    for path in Path(f"/proc/{server.process.pid}/fd").iterdir():
-        with contextlib.suppress(FileNotFoundError):  # it has just been closed
-            count += str(path.readlink()).startswith("socket:")
-    return count
 
 
 @pytest.mark.chaos(

@@ -15,11 +15,10 @@ import pytest
 from resumes.store import open_store
 from tests.chaos import checker
 from tests.chaos.campaign import Figures
-from tests.chaos.latencies import between, p99_ms, took_ms
-from tests.chaos.pauses import let_pass
+from tests.chaos.spans import between, let_pass, p99_ms, took_ms
 from tests.support import programs
-from tests.support.api import full_disks, load
-from tests.support.api.load import Attempt, Client
+from tests.support.api import load
+from tests.support.api.load import Attempt
 from tests.support.api.scenes import Scene
 from tests.support.api.serving import wait_until
 from tests.support.engines import Engine
@@ -68,7 +67,7 @@ def test_many_writers_in_many_processes_wait_and_never_fail(
     with ExitStack() as stack:
         urls = [stack.enter_context(scene.served()).url for _ in range(SERVERS)]
         writers = [
-            full_disks.a_writer(scene, urls[number % SERVERS], number) for number in range(WRITERS)
+            load.writer(urls[number % SERVERS], scene.key, f"{number}") for number in range(WRITERS)
         ]
         with load.running(writers):
             let_pass(WRITING_S)
@@ -136,10 +135,7 @@ def test_a_long_reading_holds_nobody_up_and_the_log_is_cut_afterwards(
     scene = Scene(tmp_path / "home", tmp_path / "logs")
     log = scene.home / "resumes.db-wal"
     with scene.served() as server:
-        writers = [
-            Client(server.url, full_disks.a_writer(scene, server.url, n).make, pause_s=0.005)
-            for n in range(4)
-        ]
+        writers = [load.writer(server.url, scene.key, f"{n}", pause_s=0.005) for n in range(4)]
         with load.running(writers):
             let_pass(CALM_S)
             with reading(scene.home / "resumes.db") as span:

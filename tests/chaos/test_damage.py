@@ -1,4 +1,4 @@
-"""Files of a store that are damaged, and backups that are taken while it is written to."""
+"""Files of a store that are damaged or of a newer version, and backups that are taken while it is written to."""
 
 import json
 import random
@@ -21,6 +21,7 @@ from tests.support.api import full_disks, load
 from tests.support.api.load import Client
 from tests.support.api.scenes import Scene
 from tests.support.api.serving import wait_until
+from tests.support.stores import a_newer_store
 
 PAGE_BYTES: Final = 4096
 STORED: Final = 300
@@ -290,3 +291,47 @@ def test_backups_under_load_are_each_of_one_moment(tmp_path: Path, figures: Figu
     figures["restored_resumes"] = rows
     figures["lost"], figures["torn"] = lost, torn
     assert lost == torn == 0
+
+
+COMMANDS: Final = [
+    ["serve", "--port", "0"],
+    ["watch", "--once"],
+    ["list"],
+    ["db", "upgrade"],
+    ["db", "check"],
+    ["db", "backup", "elsewhere.db"],
+    ["accounts", "create", "ana"],
+    ["keys", "list"],
+    ["imports", "list"],
+    ["export", "ana"],
+]
+
+
+@pytest.mark.chaos(
+    20,
+    fault="the store was created by a newer version",
+    promise="server, importer and commands refuse it with exit code 3 and one line that names the version; no file of the home is changed",
+)
+def test_a_newer_store_is_refused_by_every_program(tmp_path: Path, figures: Figures) -> None:
+    """The schema's number in the file is one that does not exist yet; ten commands try it."""
+    home = tmp_path / "home"
+    home.mkdir()
+    a_newer_store(home)
+    before = contents(home)
+    refused = 0
+    for arguments in COMMANDS:
+        done = programs.run(home, *arguments)
+        assert done.returncode == 3, (arguments, done.stderr)
+        assert "was created by a newer version (schema 0917" in done.stderr
+        assert len(done.stderr.splitlines()) == 1
+        refused += 1
+    changed = {*before.items()} ^ {*contents(home).items()}
+    shutil.rmtree(home)
+    figures["commands"], figures["refused"] = len(COMMANDS), refused
+    figures["files_changed"] = len(changed)
+    assert not changed
+
+
+def contents(folder: Path) -> dict[Path, bytes]:
+    """All files below the folder."""
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}

@@ -1,20 +1,23 @@
-"""Disks that are full, read-only or another machine's, and files of somebody else."""
+"""Disks that are full, read-only or another machine's, files of somebody else, calls that fail, each in turn."""
 
 import contextlib
 import os
 import shutil
 import subprocess
 import time
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 import pytest
 
-from tests.chaos import checker, strace
+from tests.chaos import checker, stores, strace
 from tests.chaos.campaign import Figures
-from tests.chaos.recovery import Recovery, note
+from tests.chaos.creators import creators
+from tests.chaos.strace import Injection
 from tests.support import programs
 from tests.support.api import full_disks, load
 from tests.support.api.scenes import Scene, Server
@@ -52,28 +55,11 @@ def test_a_full_disk_loses_nothing_and_heals(
     """Another program fills the tmpfs of 64 MiB that holds the store, to the last byte or to below
     `RESUMES_DISK_FLOOR_BYTES`, while four clients create; then space is freed."""
     scene = Scene(tmp_path / "home", tmp_path / "logs")
-    recovery = Recovery()
-    with a_disk(tmp_path / "disk", DISK_BYTES) as disk:
-        home, seen = tmp_path / "disk" / "home", disk.seen(tmp_path / "disk")
-
-        @contextlib.contextmanager
-        def fill(_: Server) -> Iterator[None]:
-            with full_disks.filled(seen, leave_bytes=floor_bytes * 3 // 4):
-                yield
-            recovery.began_s = time.monotonic()
-
-        shutil.copytree(scene.home, disk.seen(home))
-        scene.home = home
-        floor = {"RESUMES_DISK_FLOOR_BYTES": str(floor_bytes)}
-        with scene.served(within=tuple(disk.enter), **floor) as server:
-            writers = full_disks.make_writers(scene, server.url)
-            full_disks.live_through(server, writers, scene.key, fill)
-            listed = scene.walk(server.url)
-        scene.home = tmp_path / "after"
-        shutil.copytree(disk.seen(home), scene.home)
+    writers, listed, recovery_s = full_disks.live_through_a_full_disk(
+        scene, tmp_path, DISK_BYTES, floor_bytes
+    )
     full_disks.check(scene, load.attempts_of(writers), listed)
-    found = checker.check_attempts(scene.home / "resumes.db", load.attempts_of(writers))
-    note(figures, writers, recovery, found)
+    checker.note_recovery(figures, scene.home / "resumes.db", writers, recovery_s)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,25 +116,22 @@ def test_a_file_system_that_becomes_read_only_loses_nothing_and_heals(
     tmp_path: Path, figures: Figures
 ) -> None:
     """strace: each write and sync of the store's log, and each opening of the lock next to it,
-    returns returns EROFS, while four clients create; then they succeed again."""
+    returns EROFS, while four clients create; then they succeed again."""
     scene = Scene(tmp_path / "home", tmp_path / "logs")
-    recovery = Recovery()
     store = [scene.home / "resumes.db-wal", scene.home / "resumes.db.writer"]
 
-    @contextlib.contextmanager
-    def be_read_only(server: Server) -> Iterator[None]:
+    def be_read_only(server: Server) -> contextlib.AbstractContextManager[None]:
         calls = "pwrite64,fsync,fdatasync,ftruncate,openat"
-        with strace.failing(server.process.pid, calls, "EROFS", store, tmp_path / "calls"):
-            yield
-        recovery.began_s = time.monotonic()
+        return strace.traced(
+            server.process.pid, calls, tmp_path / "calls", effect="error=EROFS", paths=store
+        )
 
     with scene.served() as server:
         writers = full_disks.make_writers(scene, server.url)
-        full_disks.live_through(server, writers, scene.key, be_read_only)
+        recovery_s = full_disks.live_through(server, writers, scene.key, be_read_only)
         listed = scene.walk(server.url)
     full_disks.check(scene, load.attempts_of(writers), listed)
-    found = checker.check_attempts(scene.home / "resumes.db", load.attempts_of(writers))
-    note(figures, writers, recovery, found)
+    checker.note_recovery(figures, scene.home / "resumes.db", writers, recovery_s)
     # What each was at, and once more: strace comes to the server's threads one by one.
     assert figures["of_them_unknown"] <= 2 * full_disks.WRITERS
 
@@ -303,3 +286,79 @@ def test_a_link_to_a_share_is_refused_in_one_line(tmp_path: Path, figures: Figur
         assert_share_is_named(refusal.line, "nfs4")
     figures["starts"], figures["refused"] = len(refusals), len(refusals)
     figures["slowest_s"] = max(one.took_s for one in refusals)
+
+
+CALLS = "write,pwrite64,fsync,fdatasync"
+MOST = 200
+"""So many calls of each kind are made to fail, one after the other, each in a process of its own."""
+IN_A_ROW = 20
+"""Calls that fail one after the other, where more than one does."""
+STRIDE = 8
+AT_ONCE = 2
+ENOUGH_WRITES = 24
+"""Creates that write more than MOST times; each syncs once."""
+
+
+def fail_each(
+    template: Path, scratch: Path, error: str, nths: Iterable[int], times: int
+) -> Counter[str]:
+    """Of each number one process has lived through the fault, and its store was checked."""
+    counts: Counter[str] = Counter()
+    with creators() as children:
+        for nth in nths:
+            folder = scratch / f"{nth}"
+            folder.mkdir(parents=True)
+            database = Path(shutil.copy(template, folder))
+            files = [database, folder / "resumes.db-wal", folder / "resumes.db-journal"]
+            fault = Injection(CALLS, f"error={error}", nth, times, files)
+            pid = children.start(folder, max(ENOUGH_WRITES, nth + 1))
+            with strace.injected(pid, fault, folder / "calls"):
+                told = children.finish(folder)
+            found = checker.check(database, told.stored, told.unknown)
+            counts += Counter(
+                processes=1,
+                failed_calls=strace.count_failures(folder / "calls"),
+                acknowledged=len(told.stored),
+                refused=len(told.refused),
+                unknown=len(told.unknown),
+                unopened=told.unopened,
+                lost=found.lost,
+                refused_and_stored=found.uninvited,
+            )
+            shutil.rmtree(folder)
+    return counts
+
+
+@pytest.mark.parametrize("error", ["EIO", "ENOSPC"])
+@pytest.mark.parametrize(
+    ("stride", "times"), [(1, 1), (STRIDE, IN_A_ROW)], ids=["once", "20 in a row"]
+)
+@pytest.mark.chaos(
+    5,
+    fault="a write or a sync fails",
+    promise="what is acknowledged is stored, what is refused is not, and what may be either is reported as unknown",
+)
+def test_whichever_call_fails_everything_that_was_said_is_true(
+    tmp_path: Path, figures: Figures, stride: int, times: int, error: str
+) -> None:
+    """strace: the k-th write and the k-th sync of the store's files return EIO or ENOSPC, for each
+    k from 1 to 200, in a process of its own that opens the store, creates and closes it, twice; and
+    the same for 20 calls in a row, for each eighth k."""
+    template = tmp_path / "resumes.db"
+    stores.make_account(f"sqlite:///{template}")
+    shares = [range(1 + share * stride, MOST + 1, AT_ONCE * stride) for share in range(AT_ONCE)]
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        runs = [
+            pool.submit(fail_each, template, tmp_path / f"{number}", error, share, times)
+            for number, share in enumerate(shares)
+        ]
+        counts = sum((run.result() for run in runs), Counter[str]())
+    assert counts["processes"] == MOST // stride
+    assert counts["failed_calls"] > counts["processes"]
+    for name in ("processes", "failed_calls", "acknowledged", "refused", "unknown", "unopened"):
+        figures[name] = counts[name]
+    figures["lost"], figures["refused_and_stored"] = counts["lost"], counts["refused_and_stored"]
+    # A call that fails is the matter of one create, and of none that comes later.
+    assert counts["refused"] + counts["unknown"] <= counts["failed_calls"]
+    assert counts["unopened"] == 0
+    assert counts["lost"] == counts["refused_and_stored"] == 0

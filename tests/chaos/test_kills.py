@@ -1,11 +1,11 @@
-"""Processes that are killed: under load, at each step of their work, before they could answer."""
+"""Processes that are killed or stopped: under load, at each step of their work, before they could answer."""
 
 import contextlib
 import random
 import signal
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
+from typing import Final
 
 import pytest
 
@@ -13,8 +13,15 @@ from resumes.store import open_store
 from tests.chaos import checker, strace
 from tests.chaos.campaign import Figures
 from tests.chaos.strace import Injection
-from tests.support.api import killed_servers
-from tests.support.api.killed_servers import History
+from tests.support.api import ended_keys, ended_servers, load
+from tests.support.api.ended_servers import (
+    GRACE_S,
+    KINDS,
+    History,
+    check_stops,
+    live_through,
+    stop_under_load,
+)
 from tests.support.api.load import Client
 from tests.support.api.scenes import Scene, Server
 from tests.support.api.serving import wait_until
@@ -34,27 +41,10 @@ HAVOC = 8
 BURST = 2_500
 """Files that wait for an importer before it is killed."""
 
-Kill = Callable[[Server, list[Client]], None]
-
-
-def through(folder: Path, kills: list[Kill], chance: random.Random) -> History:
-    """What is left of a store whose server was killed in each of these ways, one after the other."""
-    history = History(Scene(folder / "home", folder / "logs"))
-    for number, kill in enumerate(kills):
-        killed_servers.run_round(history, number, kill, chance)
-    with history.scene.served() as server:
-        killed_servers.send_again(history, server)
-        history.listed = history.scene.walk(server.url)
-    return history
-
 
 def check(history: History, figures: Figures) -> None:
     """Nothing is lost, doubled or out of order, and no client saw an error."""
-    killed_servers.check_acknowledged(history)
-    killed_servers.check_statuses(history)
-    killed_servers.check_pages(history)
-    killed_servers.check_reader(history)
-    killed_servers.check_repeats(history)
+    ended_servers.check(history)
     acknowledged = history.acknowledged
     told = {resume_id: attempt.title for resume_id, attempt in acknowledged.items()}
     told |= {resume_id: attempt.title for attempt, resume_id, _ in history.repeats}
@@ -79,13 +69,8 @@ def test_servers_killed_under_load_lose_nothing(
 ) -> None:
     """SIGKILL to the server, its supervisor or one of two workers, at random moments while four
     clients create and one follows the list."""
-    kinds: list[Kill] = [
-        killed_servers.kill_all,
-        killed_servers.kill_supervisor,
-        killed_servers.kill_all,
-        killed_servers.kill_worker,
-    ]
-    history = through(tmp_path, [kinds[n % 4] for n in range(UNDER_LOAD)], seed)
+    kills = [KINDS[n % len(KINDS)] for n in range(UNDER_LOAD)]
+    history = live_through(tmp_path, kills, seed)
     figures["kills"] = UNDER_LOAD
     check(history, figures)
 
@@ -117,7 +102,7 @@ def test_servers_killed_before_they_answer_do_nothing_twice(
             wait_until(lambda: not {*workers} <= {*server.workers}, within_s=30)
             server.kill()
 
-    history = through(tmp_path, [kill] * BEFORE_ANSWERS, seed)
+    history = live_through(tmp_path, [kill] * BEFORE_ANSWERS, seed)
     figures["kills"] = BEFORE_ANSWERS
     check(history, figures)
 
@@ -177,3 +162,64 @@ def test_importers_killed_at_random_moments_import_each_file_once(
     missing, doubled = checker.count_differences(supply.resumes, folder.names("ana"))
     figures["doubled"], figures["missing"] = doubled, missing + supply.files - folder.tally().files
     assert figures["doubled"] == figures["missing"] == 0
+
+
+REVOKED: Final = 4
+STOPS: Final = 5
+"""For one worker, and as often for two."""
+
+
+@pytest.mark.chaos(
+    29,
+    fault="a key is revoked or rotated, or its account closed, while it is used",
+    promise="from that moment on no process accepts it",
+)
+def test_a_key_that_ended_is_accepted_nowhere(tmp_path: Path, figures: Figures) -> None:
+    """Keys that several connections to each of two workers use, revoked by commands one by one."""
+    scene = Scene(tmp_path / "home", tmp_path / "logs")
+    ends = [ended_keys.revoke] * REVOKED + [ended_keys.rotate, ended_keys.close_account]
+    before = after = accepted = 0
+    with scene.served("--workers", "2") as server:
+        for number, end in enumerate(ends):
+            account = f"account-{number}"
+            _, key = scene.add_account(account)
+            with ended_keys.sending(server, key) as clients:
+                ended = end(scene, account)
+                ended_keys.wait_for_requests_after(clients, ended.at_s)
+            answered = [one for one in load.attempts_of(clients) if one.answer]
+            late = [one for one in answered if one.began_s > ended.at_s]
+            before += len(answered) - len(late)
+            after += len(late)
+            accepted += sum(one.answer is not None and one.answer.status != 401 for one in late)
+
+    figures["keys"] = len(ends)
+    figures["requests_before"] = before
+    figures["requests_after"] = after
+    figures["accepted_after"] = accepted
+    assert accepted == 0
+
+
+@pytest.mark.chaos(
+    33,
+    fault="SIGTERM under load",
+    promise="what was accepted is answered, without a 5xx, and the server ends in time",
+)
+def test_a_stop_answers_what_was_accepted(tmp_path: Path, figures: Figures) -> None:
+    """SIGTERM while 4 clients write and 2 read, 5 times to one worker and 5 times to two."""
+    scene = Scene(tmp_path / "home", tmp_path / "logs")
+    stops = [stop_under_load(scene, workers) for workers in ("1", "2") * STOPS]
+    attempts = [one for stop in stops for one in stop.attempts]
+    figures["stops"] = len(stops)
+    figures["requests"] = len(attempts)
+    figures["answers_5xx"] = sum(one.answer.status >= 500 for one in attempts if one.answer)
+    figures["accepted_and_unanswered"] = sum(
+        one.was_known and one.lost is not None for one in attempts
+    )
+    with scene.store() as store:
+        held = {resume_id for resume_id, _ in checker.iter_stored(store)}
+    figures["lost"] = len(checker.told_of(attempts).keys() - held)
+    figures["longest_stop_s"] = max(stop.took_s for stop in stops)
+    assert figures["longest_stop_s"] < GRACE_S
+    assert figures["accepted_and_unanswered"] == figures["lost"] == 0
+    assert checker.count_out_of_order(attempts) == 0
+    check_stops(scene, stops)

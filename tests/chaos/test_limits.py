@@ -1,24 +1,30 @@
-"""Limits of the system that a server runs into: sizes of files, open files, memory."""
+"""Limits of the system that a program runs into: sizes of files, open files, memory, a log that takes no more."""
 
 import contextlib
+import json
 import os
 import resource
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
+import httpx
 import pytest
 
 from tests.chaos import checker
 from tests.chaos.campaign import Figures
-from tests.chaos.pauses import let_pass
-from tests.chaos.recovery import Recovery, note
+from tests.chaos.spans import let_pass
+from tests.support import programs
 from tests.support.api import full_disks, load
+from tests.support.api.builders import RESUMES, a_resume
 from tests.support.api.load import Attempt, Client, Wire
 from tests.support.api.scenes import Scene, Server
 from tests.support.api.serving import wait_until
+from tests.support.inbox.scenes import Scene as Folder
 from tests.support.resumes import a_document
+from tests.support.stores import make_account
+from tests.support.waiting import open_files
 
 MIB: Final = 1024 * 1024
 KNOCKING: Final = 20
@@ -41,22 +47,13 @@ def test_files_that_may_not_grow_are_lived_through(tmp_path: Path, figures: Figu
     """prlimit: RLIMIT_FSIZE of 1 MiB for a server whose log is that long, while four clients
     create; then it is lifted."""
     scene = Scene(tmp_path / "home", tmp_path / "logs")
-    recovery = Recovery()
     with scene.served() as server:
         writers = full_disks.make_writers(scene, server.url)
-        with load.running(writers):
-            wait_until(lambda: load.acknowledged(writers) >= 50, within_s=30)
-            with full_disks.no_file_grows(server):
-                wait_until(lambda: len(full_disks.refusals(writers)) >= 50, within_s=30)
-                assert load.call(server.url, load.a_request(scene.key)).status == 200
-            recovery.began_s = time.monotonic()
-            before = load.acknowledged(writers)
-            wait_until(lambda: load.acknowledged(writers) >= before + 50, within_s=30)
-        assert server.process.poll() is None
+        no_file_grows = full_disks.no_file_grows
+        recovery_s = full_disks.live_through(server, writers, scene.key, no_file_grows)
         listed = scene.walk(server.url)
     full_disks.check(scene, load.attempts_of(writers), listed)
-    found = checker.check_attempts(scene.home / "resumes.db", load.attempts_of(writers))
-    note(figures, writers, recovery, found)
+    checker.note_recovery(figures, scene.home / "resumes.db", writers, recovery_s)
 
 
 @contextlib.contextmanager
@@ -71,10 +68,6 @@ def limited(pids: list[int], kind: int, most: dict[int, int]) -> Iterator[None]:
         for pid, before in limits.items():
             with contextlib.suppress(ProcessLookupError):
                 resource.prlimit(pid, kind, before)
-
-
-def open_files(pid: int) -> int:
-    return len(list(Path(f"/proc/{pid}/fd").iterdir()))
 
 
 @pytest.mark.chaos(
@@ -93,7 +86,7 @@ def test_a_process_without_a_file_to_open_goes_on_with_who_is_there(
         pid = server.process.pid
         with load.running(writers):
             wait_until(lambda: load.acknowledged(writers) >= 50, within_s=30)
-            with limited([pid], resource.RLIMIT_NOFILE, {pid: open_files(pid)}):
+            with limited([pid], resource.RLIMIT_NOFILE, {pid: len(open_files(pid))}):
                 before = load.acknowledged(writers)
                 with contextlib.ExitStack() as stack:
                     knocking = [stack.enter_context(Wire(server.url)) for _ in range(KNOCKING)]
@@ -153,7 +146,7 @@ def memory_bytes(pid: int) -> int:
 )
 def test_without_memory_nothing_acknowledged_is_lost(tmp_path: Path, figures: Figures) -> None:
     """prlimit: RLIMIT_AS of 4 MiB more than each of two workers has, while twelve clients create
-    with with bodies of 800 KB and two with small ones, for 5 s; then it is lifted."""
+    with bodies of 800 KB and two with small ones, for 5 s; then it is lifted."""
     scene = Scene(tmp_path / "home", tmp_path / "logs")
     with scene.served("--workers", "2") as server:
         writers = [a_writer(scene.key, server.url, name) for name in range(LARGE + SMALL)]
@@ -191,3 +184,104 @@ def a_writer(key: str, url: str, name: int) -> Client:
 def statuses_of(attempts: list[Attempt]) -> set[int]:
     """All that was answered."""
     return {one.answer.status for one in attempts if one.answer is not None}
+
+
+CREATES: Final = 200
+FILES: Final = 50
+
+
+def closed_pipe() -> int:
+    """The writing end of a pipe whose other end is closed."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    return writing
+
+
+def full_pipe() -> int:
+    """The writing end of a pipe that is full and that nobody reads; its other end stays open."""
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+    try:
+        while True:
+            os.write(writing, b"x" * 65536)
+    except BlockingIOError:
+        os.set_blocking(writing, True)
+    os.set_inheritable(reading, False)
+    return writing
+
+
+LOGS: Final[dict[str, Callable[[], int]]] = {
+    "closed": closed_pipe,
+    "stuck": full_pipe,
+    "full": lambda: os.open("/dev/full", os.O_WRONLY),
+}
+
+
+@pytest.mark.chaos(
+    34,
+    fault="a log that is a full disk, or a pipe that nobody reads",
+    promise="requests are answered as usual",
+)
+@pytest.mark.parametrize("log", LOGS)
+def test_a_log_that_cannot_be_written_stops_no_create(
+    log: str, tmp_path: Path, figures: Figures
+) -> None:
+    """Standard error is /dev/full, a pipe without a reader, or a full one; a line for each request."""
+    key = an_account(tmp_path)
+    errors = LOGS[log]()
+    flags = ["--json", "--port", "0", "--log-format", "json", "--access-log"]
+    with programs.running(tmp_path, "serve", *flags, stderr=errors) as program:
+        assert program.stdout is not None
+        url = json.loads(program.stdout.readline())["url"]
+        with httpx.Client(headers={"Authorization": f"Bearer {key}"}, timeout=5) as client:
+            names = [f"resume {number}" for number in range(CREATES)]
+            created = [client.post(url + RESUMES, json=a_resume(name)) for name in names]
+        program.terminate()
+        code = program.wait(20)
+    os.close(errors)
+
+    failed = sum(answer.status_code != 201 for answer in created)
+    figures["creates"] = len(created)
+    figures["failed"] = failed
+    assert failed == 0
+    told = {answer.json()["id"]: name for answer, name in zip(created, names, strict=True)}
+    figures["lost"] = checker.check(tmp_path / "resumes.db", told).lost
+    assert len(told) == CREATES
+    assert code == 0
+
+
+def an_account(home: Path) -> str:
+    """A key of the account "ada", on a plan for 1,000 resumes."""
+    return make_account(home, "ada")
+
+
+@pytest.mark.chaos(
+    34,
+    fault="an importer's log is a full disk, or a pipe that nobody reads",
+    promise="files are imported as usual",
+)
+@pytest.mark.parametrize("log", LOGS)
+def test_a_log_that_cannot_be_written_stops_no_import(
+    log: str, tmp_path: Path, figures: Figures
+) -> None:
+    """Standard error is /dev/full, a pipe without a reader, or a full one; a line for each file."""
+    scene = Folder(tmp_path / "home")
+    scene.account("ada")
+    errors = LOGS[log]()
+    words = ("watch", str(scene.root), "--settle", "0.2", "--log-format", "json")
+    with programs.running(scene.home, *words, stderr=errors) as program:
+        names = [f"{number}.json" for number in range(FILES)]
+        for name in names:
+            scene.drop(f"ada/{name}")
+        done = scene.root / "_done"
+        wait_until(lambda: len(programs.files_in(done)) == FILES, within_s=60)
+        program.terminate()
+        code = program.wait(20)
+    os.close(errors)
+
+    assert scene.check(files=FILES, resumes={"ada": names}).done == FILES
+    missing, doubled = checker.count_differences(names, scene.names("ada"))
+    figures["files"] = len(names)
+    figures["not_imported"], figures["doubled"] = missing, doubled
+    assert missing == doubled == 0
+    assert code == 0

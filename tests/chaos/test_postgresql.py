@@ -6,7 +6,7 @@ What several servers do that stand in for each other is shown by `make cluster`.
 import importlib
 import random
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -15,14 +15,13 @@ import pytest
 
 from tests.chaos import checker, stores
 from tests.chaos.campaign import Figures
-from tests.chaos.latencies import p99_ms
 from tests.chaos.proxy import Cut, Fault, Proxy
+from tests.chaos.spans import p99_ms
 from tests.support import postgres, programs
 from tests.support.api import load
 from tests.support.api.load import Attempt, Client
 from tests.support.api.serving import wait_until
-from tests.support.databases import server, url
-from tests.support.store.pooler import PGBOUNCER, pooled
+from tests.support.postgres import PGBOUNCER, pooled, server, url
 
 if TYPE_CHECKING:
     from tests.chaos.drilling import Drill
@@ -125,16 +124,7 @@ LOSE_RACES: Final = f"""
 
 def make_clients(url: str, key: str, name: str) -> list[Client]:
     """Several who create, each with titles and Idempotency-Keys of its own."""
-
-    def make(client: int) -> Callable[[int], tuple[str, bytes]]:
-        def create(number: int) -> tuple[str, bytes]:
-            title = f"{name} {client}-{number}"
-            headers = {"Idempotency_Key": title.replace(" ", "-")}
-            return title, load.a_request(key, "POST", body=load.a_body(title), **headers)
-
-        return create
-
-    return [Client(url, make(client)) for client in range(WRITERS)]
+    return [load.writer(url, key, f"{name}-{n}", is_safe=True) for n in range(WRITERS)]
 
 
 def write(url: str, key: str, name: str, count: int) -> list[Attempt]:

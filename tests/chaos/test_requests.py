@@ -1,33 +1,34 @@
-"""Requests that are made to cost much, or to be taken for two."""
+"""Clients that are silent or greedy, and requests that are made to cost much, or to be taken for two."""
 
 import contextlib
+import gzip
 import random
+import resource
 import select
 import socket
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 import pytest
 
 from tests.chaos.campaign import Figures
-from tests.chaos.latencies import lister, took_ms
+from tests.chaos.spans import between, p99_ms, took_ms
 from tests.support.api import load
 from tests.support.api.bombs import BOMBS, BUSY, KEPT, MIB, OTHERS_WAIT_S, TARGETS_S, TRIES
 from tests.support.api.hostile_bytes import (
-    FIELDS,
-    HOST,
-    LENGTH,
-    LINES,
+    CHUNKED,
+    REFUSED,
     a_post,
     created,
+    peak_kib,
     send,
     statuses,
 )
 from tests.support.api.scenes import Scene
-from tests.support.api.serving import Served, a_connection, read_all, serve
+from tests.support.api.serving import Served, a_connection, a_head, read_all, serve, wait_until
 
 TOGETHER: Final = 8
 """So many bombs come at the same time,"""
@@ -50,7 +51,7 @@ def test_json_bombs_are_refused_soon(tmp_path: Path, figures: Figures) -> None:
     bodies = {name: make(MIB) for name, make in BOMBS.items()}
     requests = {name: load.a_request(scene.key, "POST", body=body) for name, body in bodies.items()}
     with scene.served() as server, ThreadPoolExecutor(TOGETHER) as pool:
-        other = lister(server.url, scene.key)
+        other = load.lister(server.url, scene.key)
         with load.running([other]):
             tries_s = {name: send_bomb(server.url, requests[name], name) for name in requests}
         before = server.resident_bytes()
@@ -109,15 +110,11 @@ def test_no_second_request_is_smuggled_in(
 
 
 def devious(served: Served) -> Iterator[tuple[str, bytes]]:
-    """Requests by what is wrong with them."""
-    for name, (fields, body) in FIELDS.items():
-        yield name, a_post(served, fields, body)
-    for name, line in LINES.items():
-        yield name, a_post(served, line=line)
-    yield "no host", a_post(served, host=b"")
-    yield "two hosts", a_post(served, host=HOST + HOST)
+    """Requests that have the answer 400, by what is wrong with them."""
+    for name, (status, parts) in REFUSED.items():
+        if status == 400:
+            yield name, a_post(served, **parts)
     yield "line feeds", a_post(served).replace(b"\r\n", b"\n")
-    yield "two lengths, one behind", a_post(served, LENGTH + b"content-length: 1\r\n")
 
 
 def send_in_two(served: Served, data: bytes, at: int) -> bytes:
@@ -129,3 +126,134 @@ def send_in_two(served: Served, data: bytes, at: int) -> bytes:
         with contextlib.suppress(OSError):  # the verdict was there already
             connection.sendall(data[at:])
         return read_all(connection)
+
+
+SILENT: Final = 1_000
+FILES: Final = 3_000
+GONE_S: Final = 15.0
+SLACK_MS: Final = 25.0
+"""What a 99th percentile of a few milliseconds may be more by chance."""
+
+LISTS: Final = 300
+"""So many lists make a 99th percentile."""
+
+GREEDY: Final = 16
+POURED_BYTES: Final = 64 * MIB
+INFLATED_BYTES: Final = 256 * MIB
+POURED_KIB: Final = 96 * 1024
+"""More than this is not held for all the bodies that are poured in: they share 64 MiB."""
+
+
+@pytest.mark.skipif(
+    resource.getrlimit(resource.RLIMIT_NOFILE)[1] < FILES, reason=f"needs {FILES} open files"
+)
+@pytest.mark.chaos(
+    23,
+    fault="silent connections, half a head, half a body",
+    promise="closed within 15 s; others are answered in milliseconds all the time",
+)
+def test_a_thousand_silent_clients_are_let_go(tmp_path: Path, figures: Figures) -> None:
+    """1,000 connections that send nothing, half a head or half a body, while another client lists,
+    from before the first to after the last."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, FILES), hard))
+    with (
+        serve(tmp_path, max_connections=SILENT + 100) as served,
+        contextlib.ExitStack() as stack,
+    ):
+        other = load.lister(served.url, served.key)
+        with load.running([other]):
+            wait_until(lambda: len(other.attempts) >= LISTS, within_s=30)
+            began_s = time.monotonic()
+            silent = [stack.enter_context(a_connection(served.url)) for _ in range(SILENT)]
+            parts = (b"", a_head(served, 10)[:-2], a_head(served, 10) + b"{")
+            for number, connection in enumerate(silent):
+                connection.sendall(parts[number % len(parts)])
+            left = [one for one in silent if not is_let_go(one, began_s + GONE_S)]
+            ended_s = time.monotonic()
+    before_ms = p99_ms(between(other.attempts[LISTS // 10 :], 0, began_s))
+    during_ms = p99_ms(between(other.attempts, began_s, ended_s))
+
+    figures["silent"] = SILENT
+    figures["still_open"] = len(left)
+    figures["last_let_go_s"] = ended_s - began_s
+    figures["p99_before_ms"] = before_ms
+    figures["p99_during_ms"] = during_ms
+    assert not left
+    assert {one.answer.status for one in other.attempts if one.answer} == {200}
+    assert during_ms < 2 * before_ms + SLACK_MS
+
+
+def is_let_go(connection: socket.socket, until_s: float) -> bool:
+    """Whether the server has ended the connection by then, on the monotonic clock."""
+    connection.settimeout(max(0.001, until_s - time.monotonic()))
+    try:
+        read_all(connection)
+    except TimeoutError:
+        return False
+    return True
+
+
+class Poured(NamedTuple):
+    """What a client was told that sends without end, and how much it could send."""
+
+    statuses: list[int]
+    told_at_bytes: int | None
+    """How much it had sent when the answer was there; None: it saw none while it sent."""
+
+    sent_bytes: int
+
+
+def pour(served: Served, head: bytes, block: bytes, size_bytes: int) -> Poured:
+    """A client that sends to the end, whatever it is told, unless the connection ends."""
+    told_at_bytes, sent_bytes, answer = None, 0, b""
+    with a_connection(served.url) as connection:
+        with contextlib.suppress(OSError):
+            connection.sendall(head)
+            while sent_bytes < size_bytes:
+                if told_at_bytes is None and select.select([connection], [], [], 0)[0]:
+                    told_at_bytes = sent_bytes
+                connection.sendall(block)
+                sent_bytes += len(block)
+        with contextlib.suppress(OSError):  # reset, behind the answer
+            while chunk := connection.recv(65_536):
+                answer += chunk
+    return Poured(statuses(answer), told_at_bytes, sent_bytes)
+
+
+@pytest.mark.chaos(
+    25,
+    fault="bodies far over the limit, without a length, or inflating",
+    promise="413 before everything is read, 415 for compressed bodies; memory is bounded",
+)
+def test_bodies_over_the_limit_cost_little(tmp_path: Path, figures: Figures) -> None:
+    """16 clients at once send 64 MiB each, with and without a length; then one request with gzip
+    of 256 MiB."""
+    block = b" " * 65_536
+    chunk = b"%x\r\n%b\r\n" % (len(block), block)
+    zeros = gzip.compress(b" " * INFLATED_BYTES, 1)
+    with serve(tmp_path) as served, ThreadPoolExecutor(GREEDY) as pool:
+        before = peak_kib(served)
+        heads = [a_post(served, CHUNKED, b""), a_head(served, POURED_BYTES)]
+        calls = [
+            pool.submit(pour, served, heads[n % 2], (chunk, block)[n % 2], POURED_BYTES)
+            for n in range(GREEDY)
+        ]
+        poured = [call.result() for call in calls]
+        inflating = load.call(
+            served.url, load.a_request(served.key, "POST", body=zeros, Content_Encoding="gzip")
+        )
+        more_kib = peak_kib(served) - before
+        left = created(served)
+
+    told_at = [one.sent_bytes if one.told_at_bytes is None else one.told_at_bytes for one in poured]
+    figures["poured_in"] = len(poured)
+    figures["told_413"] = sum(one.statuses == [413] for one in poured)
+    figures["told_after_mb"] = max(told_at) / 1_000_000
+    figures["sent_at_most_mb"] = max(one.sent_bytes for one in poured) / 1_000_000
+    figures["memory_more_mb"] = more_kib * 1_024 / 1_000_000
+    assert figures["told_413"] == GREEDY
+    assert figures["sent_at_most_mb"] < POURED_BYTES / 1_000_000
+    assert inflating.status == 415
+    assert more_kib < POURED_KIB
+    assert left == 0

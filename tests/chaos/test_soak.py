@@ -13,8 +13,7 @@ from typing import Final
 import pytest
 
 from tests.chaos.campaign import Figures
-from tests.chaos.latencies import iter_windows, p99_ms
-from tests.chaos.pauses import let_pass
+from tests.chaos.spans import iter_windows, let_pass, p99_ms
 from tests.support import programs
 from tests.support.api import load
 from tests.support.api.load import RESUMES, Attempt, Client

@@ -9,8 +9,8 @@ import pytest
 from resumes.store import open_store
 from resumes.text import is_harmless
 from tests.chaos.campaign import Figures
+from tests.support.terminal.console import looked_at
 from tests.support.terminal.hostility import WORST, fill
-from tests.support.terminal.wire import looked_at
 
 HONEST: Final = ["Ada", "Bo"]
 ROUNDS: Final = 2

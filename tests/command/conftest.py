@@ -6,9 +6,12 @@ import os
 import pty
 import re
 import select
+import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,9 +22,12 @@ from click.testing import CliRunner, Result
 
 from cli.main import resumes
 from resumes.analyzer import parse
-from resumes.store import Store, accounts, open_store
+from resumes.store import accounts
 from resumes.store.creation import Created, NewResume, create
-from tests.support.stores import make_store_file
+from resumes.store.import_ledger import FileOutcome, Items
+from tests.support.stores import make_store_file, open_home
+from tests.support.terminal.builders import a_file
+from tests.support.waiting import wait_until
 
 
 @dataclass(frozen=True)
@@ -75,11 +81,6 @@ def acme(run: CommandLine) -> CommandLine:
     return run
 
 
-def open_home(home: Path) -> Store:
-    """The store in a home."""
-    return open_store(f"sqlite:///{home / 'resumes.db'}")
-
-
 def a_resume(name: str = "Ada Lovelace", **fields: Any) -> bytes:
     """A resume as the analyzer writes it."""
     sections = {"summaries": {"column": 0, "items": [{"text": "Analyst and metaphysician."}]}}
@@ -115,6 +116,49 @@ def finish(process: "subprocess.Popen[str]", *, within_s: float = 60) -> tuple[i
         stdout, stderr = process.communicate()
         pytest.fail(f"did not end: {stdout}{stderr}")
     return process.returncode, stdout, stderr
+
+
+@contextmanager
+def a_stuck_terminal() -> Iterator[tuple[int, Callable[[], None]]]:
+    """A terminal that takes no more, as nobody reads it: a program that writes there waits. And what
+    has it read until the block ends."""
+    controller, terminal = pty.openpty()
+    filling = os.open(os.ttyname(terminal), os.O_WRONLY | os.O_NOCTTY | os.O_NONBLOCK)
+    # Full, it soon has room again: the kernel takes what was written to the other end.
+    while select.select([], [filling], [], 0.2)[1]:
+        with contextlib.suppress(BlockingIOError):
+            os.write(filling, b"x" * 1_024)
+    os.close(filling)
+
+    def read() -> None:
+        with contextlib.suppress(OSError):  # all have closed the terminal
+            while os.read(controller, 1_024):
+                pass
+
+    reader = threading.Thread(target=read)
+    try:
+        yield terminal, reader.start
+    finally:
+        os.close(terminal)
+        if reader.ident is not None:
+            reader.join(20)
+        os.close(controller)
+
+
+def end_half_way(*words: str, has_begun: Callable[[], object], number: signal.Signals) -> int:
+    """The exit code of a program that is sent a signal once it has begun.
+
+    It is at work then, and does not come to its end: nobody reads how far it is.
+    """
+    with a_stuck_terminal() as (terminal, drain):
+        process = start(*words, stderr=terminal, env={**os.environ, "TERM": "xterm"})
+        try:
+            wait_until(has_begun)
+            process.send_signal(number)
+            drain()
+            return finish(process)[0]
+        finally:
+            process.kill()
 
 
 def on_terminal(
@@ -186,10 +230,32 @@ def screen(written: str) -> list[str]:
     return lines
 
 
-def is_alive(process_id: int) -> bool:
-    """Whether the process runs; one that has ended and was not waited for does not."""
-    try:
-        stat = Path(f"/proc/{process_id}/stat").read_text(encoding="ascii")
-    except OSError:
-        return False
-    return stat.rpartition(")")[2].split()[0] != "Z"
+def ledger_id(digit: str) -> str:
+    """A file's id."""
+    return digit * 24
+
+
+def record_file(
+    run: CommandLine,
+    claim_id: str,
+    outcome: FileOutcome = FileOutcome.FAILED,
+    *,
+    account: str = "acme",
+    reason: str | None = "invalid_json",
+    source: bytes = b"{",
+    items: Items | None = None,
+) -> None:
+    """A file that came to this outcome is in the ledger."""
+    with open_home(run.home) as store:
+        a_file(
+            store,
+            claim_id,
+            outcome,
+            account=account,
+            name=f"{account}/x\x1b.json",
+            reason=reason,
+            message="Invalid JSON at byte 1: EOF",
+            byte_offset=1,
+            source=source,
+            items=items,
+        )

@@ -13,14 +13,17 @@ import pytest
 from sqlalchemy import Connection, update
 
 from resumes.store import accounts, schema
-from tests.command.conftest import CommandLine, a_resume, finish, open_home, start, store_resumes
+from tests.command.conftest import (
+    CommandLine,
+    a_resume,
+    end_half_way,
+    finish,
+    start,
+    store_resumes,
+)
 from tests.support.inbox.builders import a_full_disk
-from tests.support.outputs import a_stuck_terminal
-from tests.support.waiting import wait_until
-
-
-def names_in(folder: Path) -> list[str]:
-    return sorted(path.name for path in folder.iterdir())
+from tests.support.store.builders import names_in
+from tests.support.stores import open_home
 
 
 def store_long_resumes(home: Path) -> None:
@@ -255,24 +258,8 @@ def test_an_export_that_is_ended_half_way_leaves_nothing_behind(
     store_resumes(acme.home, a_resume())
     folder = tmp_path / "exports"
     folder.mkdir()
-    with a_stuck_terminal() as (terminal, drain):
-        words = (
-            "--home",
-            str(acme.home),
-            "accounts",
-            "export",
-            "acme",
-            str(folder / "acme.ndjson"),
-        )
-        exporting = start(*words, stderr=terminal, env={**os.environ, "TERM": "xterm"})
-        try:
-            # It has a draft, and cannot go on: nobody reads how far it is.
-            wait_until(lambda: names_in(folder) != [])
-            exporting.send_signal(number)
-            drain()
-            code, _, _ = finish(exporting)
-        finally:
-            exporting.kill()
+    words = ("--home", str(acme.home), "accounts", "export", "acme", str(folder / "acme.ndjson"))
+    code = end_half_way(*words, has_begun=lambda: names_in(folder), number=number)  # with a draft
     assert code == (-number if number is signal.SIGTERM else 130)
     assert names_in(folder) == []
 

@@ -8,7 +8,8 @@ import pytest
 
 from resumes.errors import InvalidKey
 from resumes.store import accounts, api_keys
-from tests.command.conftest import CommandLine, a_resume, finish, open_home, start, store_resumes
+from tests.command.conftest import CommandLine, a_resume, finish, start, store_resumes
+from tests.support.stores import open_home
 from tests.support.waiting import wait_until
 
 

@@ -10,8 +10,7 @@ from click.testing import CliRunner
 
 from cli.main import resumes
 from resumes.store.import_ledger import FileOutcome
-from tests.command.conftest import CommandLine, a_resume, finish, start, store_resumes
-from tests.support.ledger import record_file
+from tests.command.conftest import CommandLine, a_resume, finish, record_file, start, store_resumes
 
 SHELLS = ["bash", "zsh", "fish"]
 

@@ -186,12 +186,6 @@ def test_warnings_are_shown_and_are_no_failure(run: CommandLine) -> None:
     assert "valid      standard input: 1 warning\n           hobby: " in result.stdout
 
 
-def _written(run: CommandLine, content: bytes) -> Path:
-    path = run.home.with_name("a.json")
-    path.write_bytes(content)
-    return path
-
-
 def test_every_good_sample_is_valid(run: CommandLine, repository: Path) -> None:
     for file in sorted((repository / "sample_data").glob("*.json")):
         run.succeeds("validate", str(file))

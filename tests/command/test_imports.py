@@ -11,9 +11,16 @@ from cli.commands.imports import find_roots
 from resumes.store import import_history, import_requests, importers
 from resumes.store.import_history import FileRow
 from resumes.store.import_ledger import FileOutcome, Items, Problem
-from tests.command.conftest import CommandLine, a_resume, finish, open_home, start
-from tests.support.ledger import ledger_id, record_file
+from tests.command.conftest import (
+    CommandLine,
+    a_resume,
+    finish,
+    ledger_id,
+    record_file,
+    start,
+)
 from tests.support.store.builders import an_importer
+from tests.support.stores import open_home
 from tests.support.waiting import wait_until
 
 PENDING = re.compile(r"^pending +retry, since", re.MULTILINE)

@@ -1,9 +1,17 @@
-"""What is printed: tables that fit, harmless text, logs of a line each."""
+"""What is printed: tables that fit, harmless text, logs of a line each, how far something long is."""
 
 import json
 import logging
+import os
+import pty
+import select
+import shlex
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TextIO
 
 import click
 import pytest
@@ -23,7 +31,14 @@ from cli.output import (
     say,
     width,
 )
-from resumes.text import is_harmless
+from cli.progress import FEW, describe, describe_copy, metered
+from importer.notices import Progress
+from resumes.store import accounts, api_keys, open_store
+from resumes.store.transfer import copies
+from resumes.store.transfer.copies import Stage
+from tests.command.conftest import screen
+from tests.support import programs
+from tests.support.stores import open_home
 
 COLUMNS = (Column("id"), Column("title", is_flexible=True), Column("n", is_number=True))
 
@@ -92,34 +107,6 @@ def test_a_narrator_gets_what_is_said_in_words_alone(capsys: pytest.CaptureFixtu
     assert capsys.readouterr().err == "to people again\n"
 
 
-HOSTILE = [
-    ("\x1b[31mred", "\\x1b[31mred"),
-    ("a\x9b2Jb", "a\\x9b2Jb"),
-    ("\x07\x7f", "\\x07\\x7f"),
-    ("two\nlines\r\t", "two\\nlines\\r\\t"),
-    ("evil\u202egnp.exe", "evil\\u202egnp.exe"),
-    ("\u2066\u200f\u061c", "\\u2066\\u200f\\u061c"),
-    ("\u2028\u2029", "\\u2028\\u2029"),
-    ("\udc80", "\\udc80"),
-    ("\U000e0041", "\\U000e0041"),
-]
-
-
-@pytest.mark.parametrize(("given_text", "shown"), HOSTILE)
-def test_what_could_drive_a_terminal_is_escaped(given_text: str, shown: str) -> None:
-    assert safe_text(given_text) == shown
-
-
-@pytest.mark.parametrize("text", ["Zoë", "李小龙", "क्‍ष", "Prix\u00a0: 5", "سلمى", "👩‍💻"])
-def test_every_script_stays_as_it_is(text: str) -> None:
-    assert safe_text(text) == text
-
-
-@given(st.text(st.characters(exclude_categories=[])))
-def test_whatever_the_text_what_is_shown_is_harmless(text: str) -> None:
-    assert is_harmless(safe_text(text))
-
-
 @given(st.text(), st.integers(1, 30))
 def test_cut_never_takes_more_cells_than_there_are(text: str, cells: int) -> None:
     assert width(cut(safe_text(text), cells)) <= cells
@@ -176,3 +163,126 @@ logging.getLogger("resumes.server").info("a %s", "\\u00fc\\udcff")
 writer.put(b"of other making\\n")
 writer.close()
 """
+
+
+# Progress
+
+
+MANY = Progress(
+    done=12_345,
+    failed=3,
+    duplicate=0,
+    held=0,
+    waiting=88_000,
+    is_complete=True,
+)
+
+
+@pytest.fixture
+def terminal(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[TextIO, Callable[[], str]]]:
+    """A stream to a terminal, and what gives all that was written there."""
+    ours, theirs = pty.openpty()
+    read = b""
+
+    def read_all() -> str:
+        nonlocal read
+        while select.select([ours], [], [], 0.1)[0]:
+            read += os.read(ours, 65_536)
+        return read.decode()
+
+    for name, value in {"TERM": "xterm", "COLUMNS": "100", "NO_COLOR": "1"}.items():
+        monkeypatch.setenv(name, value)
+    with os.fdopen(theirs, "w") as stream:
+        yield stream, read_all
+    os.close(ours)
+
+
+def test_the_files_of_a_backlog_are_counted_below_their_first_lines(
+    terminal: tuple[TextIO, Callable[[], str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stream, written = terminal
+    monkeypatch.setattr(sys, "stderr", stream)
+    with metered(is_wanted=True) as meter:
+        meter.put_progress(MANY)
+        for number in range(FEW + 30):
+            meter.put_file("done", f"{number}.json", None)
+        meter.put_file("failed", "bad.json", "Invalid JSON")
+        shown = screen(written())
+        meter.put_progress(replace(MANY, waiting=0))
+        meter.put_file("done", "next.json", None)
+
+    first = [f"done       {number}.json" for number in range(FEW)]
+    failed = "failed     bad.json: Invalid JSON"
+    assert shown[:-1] == [*first, failed]
+    assert shown[-1].startswith("12,345 done, 3 failed; 88,000 waiting ")
+    rest = ["done       30 more files", "done       next.json", ""]
+    assert screen(written()) == [*first, failed, *rest]
+
+
+@pytest.mark.parametrize(
+    ("fields", "text"),
+    [
+        ({}, "12,345 done, 3 failed; 88,000 waiting"),
+        ({"is_complete": False}, "12,345 done, 3 failed; 88,000+ waiting"),
+        ({"failed": 0}, "12,345 done; 88,000 waiting"),
+        (
+            {"duplicate": 4, "held": 5},
+            "12,345 done, 3 failed, 4 duplicate, 5 held; 88,000 waiting",
+        ),
+    ],
+)
+def test_it_says_what_became_of_files_and_how_many_wait(fields: dict[str, Any], text: str) -> None:
+    assert describe(replace(MANY, **fields)) == text
+
+
+@pytest.mark.parametrize(
+    ("progress", "text"),
+    [
+        (
+            copies.CopyProgress(Stage.COPYING, "documents", 120_000, 1_000_000),
+            "Copying: 120,000 of 1,000,000 rows",
+        ),
+        (
+            copies.CopyProgress(Stage.PROVING, "documents", 1_000_000, 1_000_000),
+            "Comparing: 1,000,000 of 1,000,000 rows",
+        ),
+        (
+            copies.CopyProgress(Stage.BACKING_UP, "store", 120_000_000, 350_400_000),
+            "Backing up: 120 of about 350 MB",
+        ),
+    ],
+)
+def test_a_copy_says_what_it_does_and_how_far_it_is(
+    progress: copies.CopyProgress, text: str
+) -> None:
+    assert describe_copy(progress) == text
+
+
+# Standard streams that are closed or stuck, as some supervisors have them
+
+
+@pytest.mark.parametrize("words", [["accounts", "list"], ["keys", "create", "ana"]])
+def test_a_closed_standard_output_is_refused_before_anything_is_done(
+    tmp_path: Path, words: list[str]
+) -> None:
+    with open_home(tmp_path) as store:
+        accounts.create_account(store, "ana")
+    line = shlex.join(programs.command(tmp_path, *words))
+    done = subprocess.run(
+        ["sh", "-c", f"{line} >&-"], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 1
+    assert done.stderr == (
+        "Error: Standard output is closed. Redirect it to /dev/null if it is not needed\n"
+    )
+    with open_store(f"sqlite:///{tmp_path}/resumes.db") as store:
+        assert api_keys.list_keys(store) == []
+
+
+def test_all_streams_closed_harm_nothing(tmp_path: Path) -> None:
+    with open_home(tmp_path) as store:
+        accounts.create_account(store, "ana")
+    line = shlex.join(programs.command(tmp_path, "accounts", "list"))
+    done = subprocess.run(["sh", "-c", f"{line} <&- >&- 2>&-"], timeout=60, check=False)
+    assert done.returncode == 1
+    assert "ana" in programs.succeed(tmp_path, "accounts", "list")

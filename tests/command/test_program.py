@@ -1,6 +1,5 @@
 """The command as a whole: what it lists, how early, and how whole programs end."""
 
-import contextlib
 import os
 import signal
 import stat
@@ -27,6 +26,7 @@ from tests.command.conftest import (
     start,
     store_resumes,
 )
+from tests.support.waiting import open_files
 
 HEAVY = (
     "sqlalchemy",
@@ -152,15 +152,6 @@ def wait_until_open(home: Path, process: "subprocess.Popen[str]") -> None:
         assert process.poll() is None
         time.sleep(0.005)
     pytest.fail("the store was not opened")
-
-
-def open_files(process_id: int) -> set[str]:
-    """What the process has open; a file that it closes meanwhile is left out."""
-    files = set()
-    for file in Path(f"/proc/{process_id}/fd").iterdir():
-        with contextlib.suppress(FileNotFoundError):
-            files.add(str(file.readlink()))
-    return files
 
 
 @pytest.mark.parametrize(
@@ -394,12 +385,3 @@ def test_ctrl_c_is_not_lost_where_python_drops_exceptions() -> None:
     done = subprocess.run(command, check=True, timeout=60, capture_output=True, text=True)
 
     assert (done.stdout, done.stderr) == ("interrupted\n", "")
-
-
-OTHER_DROPPED = """
-from cli.main import keep_interrupts
-keep_interrupts()
-class Thing:
-    def __del__(self): raise ValueError("told as ever")
-Thing()
-"""

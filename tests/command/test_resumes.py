@@ -381,18 +381,6 @@ def a_section(*items: Any, name: str = "") -> dict[str, Any]:
         {"educations": a_section({"gpa": "3" * 15_000, "maxGpa": "4" * 15_000})},
         {"interests": a_section(*[{"description": "a, " * 6_600}] * 60)},
         {
-            "experiences": a_section(*[{"workplace": "a", "bullets": ["b"]}] * 400),
-            "additionalExperiences": a_section(*[{"workplace": "c", "position": "d"}] * 400),
-        },
-        {
-            "publications": a_section(*[{"title": "a", "edition": "b"}] * 400),
-            "additionalPublications": a_section(*[{"title": "c"}] * 400),
-        },
-        {
-            "skills": a_section(*[{"title": "a", "description": "b"}] * 400),
-            "additionalTechnologies": a_section(*[{"title": "c", "tags": ["d"]}] * 400),
-        },
-        {
             "quotes": a_section(*[{"author": "a"}, {"quote": "b"}] * 200, name="References"),
             "references": a_section(*[{"name": "c"}] * 400),
         },
@@ -417,17 +405,6 @@ def test_what_was_exported_can_be_imported_whatever_was_joined(
     acme.succeeds("export", imported, "--to", str(tmp_path / "second"), "--format", kind)
     [first], [second] = ((tmp_path / name).iterdir() for name in ("first", "second"))
     assert characters(json.loads(second.read_bytes())) == characters(json.loads(first.read_bytes()))
-
-
-def test_a_location_whose_country_is_written_out_is_not_too_long(acme: CommandLine) -> None:
-    header = {"name": "Ada", "location": f"{'a' * 19_994}, , CA"}
-    store_resumes(acme.home, a_resume(header=header))
-
-    exported = acme.succeeds("export", "--all", "--format", "jsonresume")
-
-    acme.succeeds("import", "-", stdin=exported)
-    [first, second] = acme.succeeds("export", "--all").splitlines()
-    assert json.loads(first)["header"] == json.loads(second)["header"] == header
 
 
 @pytest.mark.parametrize(
@@ -477,20 +454,6 @@ def test_an_item_is_a_headline_and_its_details(acme: CommandLine) -> None:
         "  Notes.",
         "    • First program",
     ]
-
-
-@pytest.mark.parametrize(
-    ("dates", "text"),
-    [
-        ({"fromYear": 2020, "isOngoing": True}, f"2020{TO}present"),
-        ({"fromYear": 2015.0, "fromMonth": 1.0, "isOngoing": True}, f"Feb 2015{TO}present"),
-        ({"toYear": 2020, "toMonth": 1}, "until Feb 2020"),
-        ({"fromYear": 2020, "fromMonth": 12}, "month 12 2020"),
-        ({"fromYear": 2020, "toYear": 2020}, "2020"),
-    ],
-)
-def test_dates_are_as_full_as_they_are(acme: CommandLine, dates: dict[str, Any], text: str) -> None:
-    assert shown(acme, "customs", {"title": "T", "dateRange": dates})[-1] == f"  {text}"
 
 
 def test_what_fields_of_an_extra_section_type_mean_is_not_guessed(acme: CommandLine) -> None:

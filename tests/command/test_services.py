@@ -1,6 +1,5 @@
 """`resumes serve`, `up` and `demo`: programs that go on until they are asked to end."""
 
-import http.client
 import json
 import os
 import pty
@@ -12,14 +11,15 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import pytest
 
 from cli.commands.demo import find_samples
 from resumes.store import api_keys
-from tests.command.conftest import CommandLine, a_resume, finish, is_alive, open_home, start
-from tests.support.waiting import children_of, wait_until
+from tests.command.conftest import CommandLine, a_resume, finish, start
+from tests.support.programs import call
+from tests.support.stores import open_home
+from tests.support.waiting import children_of, is_running, wait_until
 
 REFUSED = (
     "The new key could not be written, so it was revoked: {} exists and is neither an earlier key "
@@ -62,17 +62,6 @@ def started(run: CommandLine) -> "tuple[subprocess.Popen[str], dict[str, Any]]":
     return process, json.loads(line)
 
 
-def ask(url: str, secret: str) -> tuple[int, Any]:
-    """The API's answer to a request for the list."""
-    address = urlsplit(url)
-    connection = http.client.HTTPConnection(address.hostname or "", address.port, timeout=60)
-    connection.request("GET", "/api/v1/resumes", headers={"Authorization": f"Bearer {secret}"})
-    answer = connection.getresponse()
-    body = json.loads(answer.read())
-    connection.close()
-    return answer.status, body
-
-
 @pytest.mark.slow
 def test_the_first_start_makes_all_and_a_dropped_file_is_listed(run: CommandLine) -> None:
     process, running = started(run)
@@ -82,7 +71,7 @@ def test_the_first_start_makes_all_and_a_dropped_file_is_listed(run: CommandLine
     assert stat.S_IMODE(key_file.stat().st_mode) == 0o600
     secret = key_file.read_text(encoding="ascii").strip()
     (Path(running["inbox"]) / "a.json").write_bytes(a_resume("Ada"))
-    wait_until(lambda: len(ask(running["url"], secret)[1]["resumes"]) == 1)
+    wait_until(lambda: len(call(f"{running['url']}/api/v1/resumes", secret)[1]["resumes"]) == 1)
 
     family = children_of(process.pid)
     assert len(family) == 2
@@ -90,7 +79,7 @@ def test_the_first_start_makes_all_and_a_dropped_file_is_listed(run: CommandLine
     code, stdout, stderr = finish(process, within_s=40)
     assert (code, stdout) == (0, "")
     assert secret not in stderr
-    assert not any(map(is_alive, family))
+    assert not any(map(is_running, family))
     with open_home(run.home) as store:
         [key] = api_keys.list_keys(store)
     assert key.shown_at is not None
@@ -113,7 +102,7 @@ def test_a_second_start_changes_nothing_and_a_killed_parent_takes_its_children_a
     family = children_of(second.pid)
     second.kill()
     finish(second)
-    wait_until(lambda: not any(map(is_alive, family)), within_s=40)
+    wait_until(lambda: not any(map(is_running, family)), within_s=40)
 
 
 @pytest.mark.slow
@@ -127,7 +116,7 @@ def test_a_child_that_dies_is_replaced(run: CommandLine) -> None:
 
     def answers() -> bool:
         try:
-            return ask(running["url"], "x")[0] == 401
+            return call(f"{running['url']}/api/v1/resumes", "x")[0] == 401
         except OSError:
             return False
 

@@ -1,13 +1,16 @@
-"""The flags before the command, the environment and `config.toml`."""
+"""Settings: from flags, the environment, `config.toml` and defaults, and what refuses them."""
 
 import contextlib
 import os
 import socket
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from cli.session import Session
+from resumes.errors import InvalidArgument
+from resumes.settings import Settings, Theme, load_settings
 from tests.command.conftest import CommandLine, finish, start
 
 
@@ -55,8 +58,6 @@ def refused_settings(run: CommandLine, content: str | bytes) -> str:
 
 
 WHOLE_PORT = "use a whole number from 0 to 65535"
-
-
 NAMES = "use a list of at most 100 names of 1 to 100 printable characters"
 
 
@@ -86,6 +87,8 @@ NAMES = "use a list of at most 100 names of 1 to 100 printable characters"
             'home = "/elsewhere"',
             'Invalid home "/elsewhere" in FILE: the home is the folder of this file',
         ),
+        ("prot = 1", 'Unknown setting "prot" in FILE'),
+        ("port = ", "Invalid configuration FILE"),
         (f"{'x' * 30_000} = 1", f'Unknown setting "{"x" * 80}" in FILE'),
         (f"port = {'9' * 5_000}", "Invalid configuration FILE: a number has too many digits"),
         (f"port = 0x{'f' * 5_000}", f'Invalid port "…" in FILE: {WHOLE_PORT}'),
@@ -161,3 +164,149 @@ def test_variables_that_cannot_be_used_are_a_line_and_exit_2(
     too_long = CommandLine(Path("x" * 30_000)).fails(2, "list")
     assert too_long == f'Invalid home "{"x" * 80}": File name too long. Use a shorter one'
     assert len(run.fails(2, "serve", "--port", "9" * 5_000)) < 300
+
+
+# Where they come from
+
+
+def given(folder: Path, content: str, **flags: Any) -> Settings:
+    (folder / "config.toml").write_text(content)
+    return load_settings(home=folder, **flags)
+
+
+def test_everything_has_a_default(tmp_path: Path) -> None:
+    settings = load_settings(home=tmp_path)
+    assert (settings.host, settings.port, settings.workers) == ("127.0.0.1", 8000, 1)
+    assert settings.database_url == f"sqlite:///{tmp_path}/resumes.db"
+    assert settings.inbox == tmp_path / "inbox"
+    assert settings.settle_s == 5
+    assert (settings.poll, settings.done_keep_days, settings.on_import) == (False, None, None)
+    assert settings.max_file_bytes == 64 * 1024**2 > settings.max_body_bytes
+
+
+def test_flag_before_environment_before_file_before_default(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    content = 'port = 1\nhost = "file"\nworkers = 2\n'
+    monkeypatch.setenv("RESUMES_PORT", "3")
+    monkeypatch.setenv("RESUMES_HOST", "environment")
+    settings = given(tmp_path, content, host="flag", port=None)
+    assert (settings.host, settings.port, settings.workers) == ("flag", 3, 2)
+    monkeypatch.setenv("RESUMES_PORT", "")
+    assert load_settings(home=tmp_path).port == 1
+    monkeypatch.setenv("RESUMES_HOME", str(tmp_path))
+    assert load_settings().home == tmp_path
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        ("max_file_bytes = 1073741824\n", {"max_file_bytes": 1024**3}),
+        ('poll = true\ndone_keep_days = 30\non_import = "a; b"\n',
+         {"poll": True, "done_keep_days": 30, "on_import": "a; b"}),
+        ('rate_per_minute = "unlimited"\nrate_per_hour = 7\n',
+         {"rate_per_minute": 0, "rate_per_hour": 7}),
+        ('theme = "light"\n[keymap]\n"resumes.delete" = "d,f8"\nkeys.create = "c"\n',
+         {"theme": Theme.LIGHT, "keymap": {"resumes.delete": "d,f8", "keys.create": "c"}}),
+    ],
+)  # fmt: skip
+def test_the_file_may_say(tmp_path: Path, content: str, expected: dict[str, Any]) -> None:
+    settings = given(tmp_path, content)
+    assert {name: getattr(settings, name) for name in expected} == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "expected"),
+    [
+        ("extra_section_types", "hobbies, , patents,", {"hobbies", "patents"}),
+        ("done_keep_days", "0", 0),
+        ("rate_per_day", "unlimited", 0),
+        ("keymap", '{"keys.create": "c"}', {"keys.create": "c"}),
+    ],
+)
+def test_the_environment_may_say(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, value: str, expected: Any
+) -> None:
+    content = 'done_keep_days = 30\n[keymap]\n"resumes.delete" = "d,f8"\n'
+    monkeypatch.setenv(f"RESUMES_{name.upper()}", value)
+    assert getattr(given(tmp_path, content), name) == expected
+
+
+def test_extra_section_types_reach_the_format(tmp_path: Path) -> None:
+    accepted = given(tmp_path, 'extra_section_types = ["hobbies"]\nmax_body_bytes = 5000\n').format
+    assert (accepted.extra_section_types, accepted.max_bytes) == (frozenset({"hobbies"}), 5000)
+
+
+@pytest.mark.parametrize(
+    ("line", "way_on"),
+    [
+        ('port = "x"', "a whole number from 0 to 65535"),
+        ("port = 70000", "a whole number from 0 to 65535"),
+        ("workers = 0", "a whole number from 1 to 64"),
+        ("max_file_bytes = 1023", "a whole number from 1024 to 1073741824"),
+        ("max_file_bytes = 1073741825", "a whole number from 1024 to 1073741824"),
+        ("done_keep_days = -1", "a whole number from 0 to 36500"),
+        ("done_keep_days = 40000", "a whole number from 0 to 36500"),
+        ('done_keep_days = "7d"', "a whole number from 0 to 36500"),
+        ("done_keep_days = 1.5", "a whole number from 0 to 36500"),
+        ('disk_floor_bytes = "1 GB"', "a whole number from 0 to 4611686018427387904"),
+        ("rate_per_day = -1", "a whole number from 0 to 1000000 or `unlimited`"),
+        ('settle_s = "soon"', "a number from 0 to 3600"),
+        ("scan_s = 0", "a number from 0.1 to 3600"),
+        ('poll = "often"', "true or false"),
+        ('rate_limit = "on?"', "true or false"),
+        ('log_format = "xml"', "one of text, json"),
+        ("host = 1", "a string"),
+        ('on_import = ["a", "b"]', "a string"),
+        ("extra_section_types = 7", "a list of at most 100 names of 1 to 100 printable characters"),
+        ('keymap = ["d"]', "a table of strings"),
+    ],
+)
+def test_what_a_setting_can_be_is_said_in_plain_words(
+    tmp_path: Path, line: str, way_on: str
+) -> None:
+    with pytest.raises(InvalidArgument) as refused:
+        given(tmp_path, f"{line}\n")
+    assert refused.value.message.startswith(f"Invalid {line.partition(' = ')[0]} ")
+    assert refused.value.message.endswith(f" in {tmp_path / 'config.toml'}: use {way_on}")
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("PORT", "many", 'Invalid port "many" in RESUMES_PORT: use a whole number from 0 to 65535'),
+        *(("RATE_PER_DAY", value, f'Invalid rate_per_day "{value}"')
+          for value in ("-1", "1000001", "many")),
+        *(("KEYMAP", value, "Invalid keymap")
+          for value in ("keys.create=c", '["c"]', '{"keys.create": 3}')),
+        ("ACESS_LOG", "1", "Unknown setting RESUMES_ACESS_LOG"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_in_the_environment_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, value: str, message: str
+) -> None:
+    monkeypatch.setenv(f"RESUMES_{name}", value)
+    with pytest.raises(InvalidArgument) as refused:
+        given(tmp_path, "port = 1\n")
+    assert refused.value.message.startswith(message)
+
+
+def test_variables_of_hooks_and_of_debugging_are_no_settings(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RESUMES_DEBUG", "1")
+    monkeypatch.setenv("RESUMES_IMPORT_DONE", "3")
+    assert load_settings(home=tmp_path).port == 8000
+
+
+def test_a_flag_that_cannot_be_used_is_no_fault_of_the_file(tmp_path: Path) -> None:
+    with pytest.raises(InvalidArgument) as refused:
+        given(tmp_path, "workers = 2\n", workers=65)
+    assert refused.value.message == 'Invalid workers "65": use a whole number from 1 to 64'
+
+
+def test_every_setting_has_a_sentence() -> None:
+    source = (Path(__file__).parents[2] / "src/resumes/settings.py").read_text()
+    for name in Settings.model_fields:
+        after = source.split(f"\n    {name}: ")[1].splitlines()[1]
+        assert after.strip().startswith('"""'), name

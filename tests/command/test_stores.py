@@ -13,11 +13,17 @@ from sqlalchemy import text
 from resumes.store import accounts, migrations, open_store
 from resumes.store.sqlite.driver import dbapi
 from resumes.store.sqlite.store import sqlite_engine
-from tests.command.conftest import CommandLine, a_resume, finish, open_home, start, store_resumes
+from tests.command.conftest import (
+    CommandLine,
+    a_resume,
+    end_half_way,
+    finish,
+    start,
+    store_resumes,
+)
 from tests.support import postgres
-from tests.support.outputs import a_stuck_terminal
 from tests.support.store.builders import a_file
-from tests.support.waiting import wait_until
+from tests.support.stores import open_home
 
 
 def test_a_backup_in_a_folder_prints_its_path(acme: CommandLine, tmp_path: Path) -> None:
@@ -81,19 +87,9 @@ def test_a_backup_that_is_ended_half_way_leaves_nothing_behind(
     store_resumes(acme.home, *[a_resume(f"Ada {number}") for number in range(500)])
     folder = tmp_path / "backups"
     folder.mkdir()
-    with a_stuck_terminal() as (terminal, drain):
-        words = ("--home", str(acme.home), "db", "backup", str(folder))
-        backing_up = start(*words, stderr=terminal, env={**os.environ, "TERM": "xterm"})
-        try:
-            # It is at work, and does not come to its end: nobody reads how far it is. A folder that
-            # is ended as it is made is removed by the next backup.
-            wait_until(lambda: list(folder.glob("*/resumes.db")))
-            backing_up.send_signal(number)
-            drain()
-            code, _, _ = finish(backing_up)
-        finally:
-            backing_up.kill()
-    assert code != 0
+    words = ("--home", str(acme.home), "db", "backup", str(folder))
+    # A folder that is ended as it is made is removed by the next backup.
+    assert end_half_way(*words, has_begun=lambda: list(folder.glob("*/resumes.db")), number=number)
     assert list(folder.iterdir()) == []
 
 

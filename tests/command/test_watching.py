@@ -15,11 +15,11 @@ from tests.command.conftest import (
     a_resume,
     finish,
     on_terminal,
-    open_home,
     screen,
     start,
 )
 from tests.support.inbox.builders import bound_by_permissions
+from tests.support.stores import open_home
 from tests.support.waiting import wait_until
 
 

@@ -3,8 +3,6 @@
 import json
 import random
 import re
-import tarfile
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -18,6 +16,7 @@ from resumes.analyzer.strict_json import read_json
 from resumes.analyzer.view import Names
 from resumes.errors import InvalidInput
 from tests.fuzz.changing import changed, changed_bytes
+from tests.support.documents import iter_files
 
 ROOT = Path(__file__).parents[2]
 CORPUS = ROOT.parent / "shared" / "corpus"
@@ -71,16 +70,8 @@ def check(body: bytes) -> bool:
 def documents() -> list[bytes]:
     """The samples, and the corpus where it is there."""
     samples = [path.read_bytes() for path in sorted((ROOT / "sample_data").rglob("*.json"))]
-    return [*samples, *_corpus()]
-
-
-def _corpus() -> Iterator[bytes]:
-    for path in sorted(CORPUS.glob("*.tar*")) if CORPUS.is_dir() else ():
-        with tarfile.open(path) as archive:
-            for member in filter(tarfile.TarInfo.isfile, archive):
-                content = archive.extractfile(member)
-                assert content is not None
-                yield content.read()
+    archives = sorted(CORPUS.glob("*.tar*"))
+    return [*samples, *(content for archive in archives for _, content in iter_files(archive))]
 
 
 def a_change(body: bytes, chosen: random.Random) -> bytes:

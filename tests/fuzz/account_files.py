@@ -23,7 +23,7 @@ from resumes.store.account_archive.archive import import_account, iter_lines
 from resumes.store.account_archive.file_format import DOCUMENT, ArchiveReader, ArchiveRow, RowKind
 from resumes.store.accounts import AccountInfo
 from resumes.text import is_harmless
-from tests.fuzz.bounds import bounded
+from tests.fuzz.declared import bounded
 
 NAME: Final = "fuzzed"
 

@@ -15,7 +15,7 @@ from resumes.store import Store, accounts, creation, open_store, search, stored_
 from resumes.store.creation import Created, NewResume
 from resumes.store.stored_resumes import Page
 from server.routes import parse_query
-from tests.fuzz.bounds import bounded
+from tests.fuzz.declared import bounded
 
 COUNT: Final = 7
 """Resumes in each of the two accounts."""

@@ -1,6 +1,8 @@
-"""The errors that reading may end in, and what must be true of each."""
+"""The errors that reading may end in, what must be true of each, and how long it may take."""
 
-from collections.abc import Callable, Collection, Sequence
+import time
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Final
 
 from resumes.analyzer import Format, Resume
@@ -14,7 +16,22 @@ from resumes.errors import (
 )
 from resumes.text import is_harmless
 from tests.fuzz import oracle
-from tests.fuzz.bounds import bounded
+
+BASE_S: Final = 2.0
+"""For any input, however short: what else runs on the machine slows the processor too."""
+
+PER_BYTE_S: Final = 50e-6
+
+
+@contextmanager
+def bounded(size_bytes: int) -> Iterator[None]:
+    """What is done within took no more processor time than its input of so many bytes may."""
+    began_s = time.thread_time()
+    yield
+    took_s = time.thread_time() - began_s
+    allowed_s = BASE_S + size_bytes * PER_BYTE_S
+    assert took_s <= allowed_s, f"{took_s:.2f} s for {size_bytes} bytes: {allowed_s:.2f} s allowed"
+
 
 FORMAT: Final = Format(extra_section_types=frozenset({"hobbies"}), max_bytes=64 * 1024)
 MOST_ISSUES: Final = 50

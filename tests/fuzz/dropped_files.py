@@ -28,8 +28,7 @@ from resumes.store.import_ledger import FileOutcome
 from resumes.text import is_harmless
 from resumes.watched_names import find_extension
 from tests.fuzz import oracle
-from tests.fuzz.bounds import bounded
-from tests.fuzz.declared import FORMAT
+from tests.fuzz.declared import FORMAT, bounded
 from tests.fuzz.parsing import check_stored
 
 LIMITS: Final = Limits(

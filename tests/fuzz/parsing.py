@@ -1,4 +1,4 @@
-"""Any bytes, parsed as the body of a create."""
+"""Any bytes, read as a resume, and as a file that may be a JSON Resume."""
 
 import json
 from typing import Any, Final
@@ -19,12 +19,13 @@ from resumes.analyzer import (
     to_jsonresume,
     whole_view,
 )
-from resumes.analyzer.fields import IS_SET_BY_SERVICE
+from resumes.analyzer.fields import IS_SET_BY_SERVICE, MAX_TEXT_CHARS
 from resumes.analyzer.jsonresume.conversion import is_json_resume
 from resumes.analyzer.plain import parse_plain
 from resumes.analyzer.resume import validate
 from resumes.analyzer.schema import SECTION_TYPES
 from resumes.analyzer.strict_json import read_json
+from resumes.errors import CoverLetter, InvalidResume
 from resumes.text import is_harmless
 from tests.fuzz import oracle
 from tests.fuzz.declared import FORMAT, MOST_ISSUES, check_issues, read
@@ -143,3 +144,38 @@ def _check_reading(resume: Resume, view: dict[str, Any]) -> None:
 
 def _dumped(value: Any) -> str:
     return json.dumps(value)
+
+
+MOST_WARNINGS = 102
+"""Those of the conversion and those of the document, and a count of the rest for each."""
+
+
+def check_converting(body: bytes) -> None:
+    """It is refused with a declared error, or makes a resume that can be stored and given back.
+
+    What is no JSON Resume is given back as one all the same, which can be imported.
+    """
+    resume = read(parse_imported, body)
+    value = oracle.find_value(body)
+    if value is None or not is_json_resume(value[0]):
+        if isinstance(resume, Resume):
+            check_stored(resume)
+        return
+    if not isinstance(resume, Resume):
+        assert isinstance(resume, InvalidResume | CoverLetter)
+        return
+    assert len(resume.warnings) <= MOST_WARNINGS
+    check_issues(resume.warnings, value[0])
+    check_stored(resume)
+    _check_given_back(resume)
+
+
+def _check_given_back(resume: Resume) -> None:
+    """Exported, imported and exported once more, it is as the first export was."""
+    first = to_jsonresume(public_view(resume.document, FORMAT))
+    again = parse_imported(orjson.dumps(first), LARGE)
+    second = to_jsonresume(public_view(again.document, FORMAT))
+    for exported in (first, second):
+        if len(summary := exported["basics"].get("summary", "")) > MAX_TEXT_CHARS:
+            exported["basics"]["summary"] = summary.split()  # blanks between long ones may go
+    assert second == first

@@ -9,7 +9,7 @@ from cli import output as cli_text
 from importer import files
 from resumes.analyzer.view import filename, list_title
 from resumes.text import escaped, escaped_json, is_harmless
-from tests.fuzz.bounds import bounded
+from tests.fuzz.declared import bounded
 from tui import text as tui_text
 
 MAX_STEM_BYTES: Final = 120

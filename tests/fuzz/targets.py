@@ -8,10 +8,9 @@ from typing import Final
 
 from tests.fuzz.account_files import check_account_file
 from tests.fuzz.changing import ChangeBytes, changed, changed_file, changed_line
-from tests.fuzz.converting import check_converting
 from tests.fuzz.cursors import check_cursors
 from tests.fuzz.dropped_files import check_dropped_file
-from tests.fuzz.parsing import check_parsing
+from tests.fuzz.parsing import check_converting, check_parsing
 from tests.fuzz.shown_text import check_shown_text
 
 CORPUS: Final = Path(__file__).parent / "corpus"

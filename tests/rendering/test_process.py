@@ -21,7 +21,7 @@ from resumes.rendering.child import FOLDER
 from resumes.rendering.fonts import font_folders, version
 from tests.support.documents import a_document, with_section
 from tests.support.pdfs import SAMPLES, find_cjk_fonts
-from tests.support.waiting import drawing_children, wait_until
+from tests.support.waiting import drawing_children, is_running, wait_until
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are found in /proc")
 
@@ -228,13 +228,6 @@ def test_the_child_ends_with_its_parent() -> None:
     )
     child = int(done.stdout)
     wait_until(lambda: not is_running(child))
-
-
-def is_running(process_id: int) -> bool:
-    try:
-        return ") Z " not in Path(f"/proc/{process_id}/stat").read_text()
-    except (FileNotFoundError, ProcessLookupError):
-        return False
 
 
 @pytest.mark.slow

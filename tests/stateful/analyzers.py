@@ -8,8 +8,8 @@ from hypothesis.stateful import rule
 
 from resumes.store import import_history, import_requests
 from resumes.store.import_requests import RequestKind
-from tests.stateful.bodies import Body, Look
 from tests.stateful.files import BAD, IGNORED, SEVERAL, Content, File, one
+from tests.stateful.requests import Body, Look
 from tests.stateful.world import BODIES, NAMES, PLACES, World
 
 FIRST_S = 1_700_000_000

@@ -4,11 +4,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import rule
 
 from resumes.store.identifiers import RESUME_ID
-from tests.stateful import checks, requests
-from tests.stateful.bodies import Body, Look
-from tests.stateful.model import ONCE_FOR, Chain, Key, Once, Stored
-from tests.stateful.reading import list_entries
-from tests.stateful.requests import REFUSED, Answer
+from tests.stateful import model, requests
+from tests.stateful.model import ONCE_FOR, Chain, Key, Once, Stored, list_entries
+from tests.stateful.requests import REFUSED, Answer, Body, Look
 from tests.stateful.world import BODIES, CHAINS, NAMES, NO_KEY, PLACES, World
 
 ONCE = st.sampled_from([None, "once-1", "once-2"])
@@ -65,7 +63,7 @@ class Clients(World):
         since_us = self.reach.now_us()
         expected = self.model.creates(key, body, once, since_us)
         answer = self.reach.ask(requests.creating(body.raw, once), key.secret)
-        checks.check(answer, expected)
+        model.check(answer, expected)
         is_replayed = answer.headers.get("idempotent-replayed") == "true"
         assert is_replayed == (expected.resume_id is not None)
         if expected.status != 201:
@@ -91,9 +89,9 @@ class Clients(World):
         answer = self.reach.ask(refused.request, key.secret)
         listing = self.model.lists(key, self.reach.now_us())
         if listing.status == 401 or (refused.needs_listing and listing.status == 403):
-            checks.check(answer, listing)
+            model.check(answer, listing)
         else:
-            checks.check_refused(answer, refused)
+            model.check_refused(answer, refused)
 
     @rule(name=NAMES, place=PLACES)
     def show(self, name: str, place: int) -> None:
@@ -115,13 +113,13 @@ class Clients(World):
     def _show(self, key: Key, resume_id: str) -> None:
         answer = self.reach.ask(requests.of_one("GET", resume_id), key.secret)
         expected = self.model.shows(key, resume_id, self.reach.now_us())
-        checks.check(answer, expected)
+        model.check(answer, expected)
         if expected.status == 200:
-            checks.check_view(answer.json, key.account, resume_id)
+            model.check_view(answer.json, key.account, resume_id)
 
     def _delete(self, key: Key, resume_id: str) -> None:
         expected = self.model.deletes(key, resume_id, self.reach.now_us())
-        checks.check(self.reach.ask(requests.of_one("DELETE", resume_id), key.secret), expected)
+        model.check(self.reach.ask(requests.of_one("DELETE", resume_id), key.secret), expected)
         if expected.status == 200:
             key.account.remove(resume_id)
 
@@ -144,7 +142,7 @@ class Clients(World):
         key = self.find_key(chain.account) or NO_KEY
         expected = self.model.lists(key, self.reach.now_us())
         answer = self.reach.ask(requests.listing(chain.cursor, chain.limit), key.secret)
-        checks.check(answer, expected)
+        model.check(answer, expected)
         if expected.status == 200:
             self._read(chain, answer)
 
@@ -153,7 +151,7 @@ class Clients(World):
         limit = chain.limit or USUAL_LIMIT
         ids, cursor = account.after(chain.cursor, limit)
         assert answer.json["pagination"]["limit"] == limit
-        checks.check_page(answer, account, ids, cursor)
+        model.check_page(answer, account, ids, cursor)
         chain.seen += ids
         assert chain.seen == sorted(set(chain.seen)), "a chain is in order and has nothing twice"
         if cursor is None:

@@ -14,11 +14,9 @@ from pathlib import Path
 from resumes.store import Store, import_requests
 from resumes.store.import_ledger import FileOutcome
 from resumes.store.stored_resumes import Entry
-from tests.stateful.bodies import Body
-from tests.stateful.ends import End, Ends
-from tests.stateful.files import File, Item, State
-from tests.stateful.model import Account, Model, Stored
-from tests.stateful.reading import list_entries
+from tests.stateful.files import End, Ends, File, Item, State
+from tests.stateful.model import Account, Model, Stored, list_entries
+from tests.stateful.requests import Body
 from tests.support.inbox import oracle
 
 ACCOUNT_DELETED = "account_deleted"

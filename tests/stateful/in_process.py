@@ -4,7 +4,7 @@ import contextlib
 import gc
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 from importer.failpoints import Step
@@ -16,8 +16,7 @@ from resumes.settings import Settings
 from resumes.store import Store, open_store
 from resumes.store.transfer import backups, copies
 from resumes.store.transfer.backups import back_up
-from tests.stateful.bodies import MAX_BYTES
-from tests.stateful.requests import Answer, Request
+from tests.stateful.requests import MAX_BYTES, Answer, Request
 from tests.support.api.builders import Client, SteppingClock
 from tests.support.api.serving import serving
 from tests.support.inbox import oracle
@@ -186,13 +185,3 @@ def _close_slots(root: Path) -> None:
         with contextlib.suppress(OSError):
             if os.readlink(f"/proc/self/fd/{name}").startswith(own):  # noqa: PTH115
                 os.close(int(name))
-
-
-@contextlib.contextmanager
-def in_process(home: Path, url: str, make_place: Callable[[], str]) -> Iterator[InProcess]:
-    """An installation for the length of a block."""
-    reach = InProcess(home, url, make_place)
-    try:
-        yield reach
-    finally:
-        reach.close()

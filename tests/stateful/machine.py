@@ -9,9 +9,8 @@ from hypothesis.stateful import rule, run_state_machine_as_test
 
 from tests.stateful.admins import Admins
 from tests.stateful.analyzers import Analyzers
-from tests.stateful.bodies import Look
 from tests.stateful.clients import Clients
-from tests.stateful.reach import Reach
+from tests.stateful.requests import Look, Reach
 from tests.stateful.world import NAMES
 
 

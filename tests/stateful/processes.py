@@ -5,15 +5,14 @@ import json
 import select
 import subprocess
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import httpx
 
 from resumes.clock import system_clock
 from resumes.store import Store, open_store
-from tests.stateful.bodies import MAX_BYTES
-from tests.stateful.requests import Answer, Request
+from tests.stateful.requests import MAX_BYTES, Answer, Request
 from tests.support import programs
 from tests.support.api.load import TIMEOUT_S, Wire, a_request
 from tests.support.inbox import oracle
@@ -138,13 +137,3 @@ class Processes:
         """Nothing of it runs any more."""
         self._server.close()
         self.store.close()
-
-
-@contextlib.contextmanager
-def processes(home: Path, url: str, make_place: Callable[[], str]) -> Iterator[Processes]:
-    """An installation for the length of a block."""
-    reach = Processes(home, url, make_place)
-    try:
-        yield reach
-    finally:
-        reach.close()

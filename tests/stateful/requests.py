@@ -1,11 +1,93 @@
-"""Requests of the API: those that create, list, show and delete, and those that are refused."""
+"""Resumes as clients write them, requests of the API with them, and what takes these, however it is run."""
 
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Final, Protocol
 
-from tests.stateful.bodies import MAX_BYTES
+from resumes.store import Store
+
+MAX_BYTES = 4_096
+"""The largest resume that the tested service accepts; the setting is its own."""
+
+
+class Look(StrEnum):
+    """What a resume has in it."""
+
+    PLAIN = "plain"
+    UNICODE = "unicode"
+    WITH_HIDDEN_FIELDS = "with hidden fields"
+    WITH_WARNINGS = "with warnings"
+    IN_THREE_COLUMNS = "in three columns"
+    AS_JSON_RESUME = "as JSON Resume"
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """A resume as it is sent. Its number is in its name, so that none has the name of another."""
+
+    number: int
+    raw: bytes
+    name: str
+    title: str
+    """What it is called in a list."""
+
+    view: dict[str, Any] | None
+    """What GET gives back; None for a JSON Resume, which only files may be."""
+
+    warns: bool = False
+
+    def __repr__(self) -> str:
+        return f"<{self.name}>"
+
+
+def a_body(number: int, look: Look) -> Body:
+    """The resume of this number; one of another look has other bytes."""
+    document, hidden = _document(number, look)
+    sent = _with(document, hidden)
+    raw = json.dumps(sent, ensure_ascii=False).encode()
+    if look is Look.AS_JSON_RESUME:
+        name = document["basics"]["name"]
+        return Body(number, raw, name, title=name, view=None)
+    name = document["header"]["name"]
+    title = document.get("title", f"{name} Resume")
+    return Body(number, raw, name, title, document, warns=look is Look.WITH_WARNINGS)
+
+
+def _document(number: int, look: Look) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What is shown of the resume, and what is sent besides."""
+    header: dict[str, Any] = {"name": f"Person {number}", "email": "person@example.org"}
+    text = {"column": 0, "items": [{"text": f"What {number} has done."}]}
+    shown: dict[str, Any] = {"header": header, "sections": {"summaries": text}}
+    match look:
+        case Look.PLAIN:
+            return shown, {}
+        case Look.UNICODE:
+            header["name"] = f"Zoë 李雷 عمر 🙂 {number}"
+            skills = {"column": 1, "order": 2.5, "items": [{"title": "Ω", "tags": ["ñ", "\\"]}]}
+            sections = {"skills": skills, "educations": {"column": 0, "items": []}}
+            return shown | {"sections": sections | {"summaries": text}, "title": "Ünï “cv”"}, {}
+        case Look.WITH_HIDDEN_FIELDS:
+            return shown, {"header": {"phone": "", "website": None}, "title": None}
+        case Look.WITH_WARNINGS:
+            return shown, {"header": {"hobby": "chess"}, "isImported": False, "nickname": "P"}
+        case Look.IN_THREE_COLUMNS:
+            style = {"layout": "multicolumn", "colors": ["#112233"], "fontSize": 1.5}
+            third = {"column": 2, "name": "Third", "items": [{"title": "Chess"}]}
+            sections = {"summaries": text, "interests": third}
+            return shown | {"sections": sections, "style": style, "title": f"CV {number}"}, {}
+        case Look.AS_JSON_RESUME:
+            return {"basics": {"name": header["name"], "summary": f"By {number}."}}, {}
+
+
+def _with(document: dict[str, Any], hidden: dict[str, Any]) -> dict[str, Any]:
+    merged = dict(document)
+    for name, value in hidden.items():
+        merged[name] = document[name] | value if isinstance(value, dict) else value
+    return merged
+
 
 RESUMES: Final = "/api/v1/resumes"
 
@@ -140,3 +222,48 @@ REFUSED: Final[Mapping[str, Refused]] = {
     "no such path": Refused(404, "", Request(path="/api/v1/letters")),
 }
 """By what is wrong with them."""
+
+
+class Reach(Protocol):
+    """One installation: a store, an API over it, and a watched folder."""
+
+    root: Path
+    """The watched folder."""
+
+    @property
+    def store(self) -> Store:
+        """The store as it is open now, for what people do at the command line."""
+
+    def now_us(self) -> int:
+        """The time as the product has it."""
+
+    def pass_s(self, seconds: float) -> None:
+        """So much later it is, or the clock was set back; where it is real, nothing is done."""
+
+    def ask(self, request: Request, secret: str) -> Answer:
+        """The answer of the API to the holder of this key."""
+
+    def lose(self, request: Request, secret: str, *, is_late: bool) -> None:
+        """The request was sent, and the server ended before anybody had its answer.
+
+        `is_late`: when there was an answer. Another server is there now.
+        """
+
+    def drain(self) -> None:
+        """An importer took all that it could, and ended."""
+
+    def drain_killed(self, at: int) -> None:
+        """An importer was killed on its way, later the larger `at` is; or had ended before."""
+
+    def copy_store(self) -> None:
+        """The store was copied to a new place, and all of the service uses that one."""
+
+    def back_up(self) -> Path:
+        """The store of this moment is in a file."""
+
+    def restore(self, backup: Path) -> bool:
+        """All of the service uses the store that is in the file; whether in its old place, so that
+        ids go on above those that were given there."""
+
+    def restart(self) -> None:
+        """The server ended in good order, and is there again."""

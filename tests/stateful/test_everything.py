@@ -13,21 +13,31 @@ from pathlib import Path
 
 import pytest
 
+from resumes.store import accounts
 from tests.stateful import machine
-from tests.stateful.bodies import Body, Look
-from tests.stateful.in_process import in_process
-from tests.stateful.processes import processes
-from tests.stateful.reach import Reach
+from tests.stateful.in_process import InProcess
+from tests.stateful.processes import Processes
+from tests.stateful.requests import Body, Look, Reach
 from tests.support.engines import Engine
 
 pytestmark = pytest.mark.engines
 
-Install = Callable[[Path, str, Callable[[], str]], AbstractContextManager[Reach]]
+Install = Callable[[Path, str, Callable[[], str]], InProcess | Processes]
 STEPS = 50
 FEWER_STEPS = 25
 """With processes, of which some steps take half a second."""
 FEWEST_STEPS = 15
 """For each change."""
+
+
+SLICE_RESUMES = 1
+"""Of a deletion: fewer than most accounts hold here, so that it may be cut off in the middle."""
+
+
+@pytest.fixture(autouse=True)
+def _small_slices(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Accounts are deleted in several slices."""
+    monkeypatch.setattr(accounts, "SLICE_RESUMES", SLICE_RESUMES)
 
 
 @pytest.fixture
@@ -51,7 +61,7 @@ def making(
 
             home = Path(places.enter_context(tempfile.TemporaryDirectory(dir=folder)))
             url = places.enter_context(engine.a_store(home))
-            with install(home, url, make_place) as reach:
+            with contextlib.closing(install(home, url, make_place)) as reach:
                 yield reach
 
     return make
@@ -68,7 +78,7 @@ def making(
 def test_everything_goes_as_the_model_says_in_process(
     engine: Engine, tmp_path: Path, examples: int, is_seeded: bool
 ) -> None:
-    make = making(in_process, engine, tmp_path)
+    make = making(InProcess, engine, tmp_path)
     steps = FEWEST_STEPS if examples == 1 else STEPS
     machine.run(make, examples=examples, steps=steps, is_seeded=is_seeded)
 
@@ -78,11 +88,11 @@ def test_everything_goes_as_the_model_says_in_process(
 def test_everything_goes_as_the_model_says_with_processes(
     engine: Engine, tmp_path: Path, examples: int, is_seeded: bool
 ) -> None:
-    make = making(processes, engine, tmp_path)
+    make = making(Processes, engine, tmp_path)
     machine.run(make, examples=examples, steps=FEWER_STEPS, is_seeded=is_seeded)
 
 
-@pytest.mark.parametrize("install", [in_process, pytest.param(processes, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("install", [InProcess, pytest.param(Processes, marks=pytest.mark.slow)])
 def test_whoever_goes_on_with_a_key_and_a_last_id_may_do_so_where_all_came_back(
     engine: Engine, tmp_path: Path, install: Install
 ) -> None:
@@ -125,7 +135,7 @@ def test_an_account_may_begin_to_go_at_each_step_of_an_import(
     engine: Engine, tmp_path: Path, at: int
 ) -> None:
     """Chance seldom comes to the one step between a commit and the filing of its file."""
-    service = machine.Service(making(in_process, engine, tmp_path))
+    service = machine.Service(making(InProcess, engine, tmp_path))
     service.begin()
     service.begin_with_bodies()
     service.delete_while_importing(name="ana", at=at)
@@ -139,7 +149,7 @@ def test_what_is_not_put_away_is_whose_the_account_s_name_is_next(
     engine: Engine, tmp_path: Path, at: int, exports_history: bool
 ) -> None:
     """Chance seldom kills an importer, and then replaces the account of what it had imported."""
-    service = machine.Service(making(in_process, engine, tmp_path))
+    service = machine.Service(making(InProcess, engine, tmp_path))
     service.begin()
     body = service.new_body(Look.PLAIN)
     export = service.export_account(name="bo", with_keys=True)
@@ -154,3 +164,20 @@ def test_what_is_not_put_away_is_whose_the_account_s_name_is_next(
     service.everything_is_where_it_was_put()
     service.return_account(export=export)
     service.teardown()
+
+
+@pytest.mark.parametrize(
+    ("examples", "is_seeded", "is_always_the_same"),
+    [
+        (machine.FEW, False, True),
+        (machine.FEW, True, False),
+        (machine.FEW + 1, False, False),
+        (machine.FEW + 1, True, False),
+    ],
+)
+def test_a_seed_wins_over_the_sequences_that_are_always_the_same(
+    examples: int, is_seeded: bool, is_always_the_same: bool
+) -> None:
+    chosen = machine.how(examples=examples, steps=1, is_seeded=is_seeded)
+
+    assert chosen.derandomize is is_always_the_same

@@ -21,13 +21,21 @@ from resumes.analyzer import public_view, whole_view
 from resumes.store import accounts, api_keys, plans, stored_resumes
 from resumes.store.plans import PlanChange
 from tests.stateful import requests
-from tests.stateful.bodies import Body, Look, a_body
-from tests.stateful.checks import check, check_view
 from tests.stateful.files import File, Item
 from tests.stateful.imports import Imports
-from tests.stateful.model import Account, Backup, Chain, Export, Key, Model, Plan
-from tests.stateful.reach import Reach
-from tests.stateful.reading import list_entries
+from tests.stateful.model import (
+    Account,
+    Backup,
+    Chain,
+    Export,
+    Key,
+    Model,
+    Plan,
+    check,
+    check_view,
+    list_entries,
+)
+from tests.stateful.requests import Body, Look, Reach, a_body
 
 KEYS: Final[Bundle[Key]] = Bundle("keys")
 BODIES: Final[Bundle[Body]] = Bundle("bodies")

@@ -1,6 +1,7 @@
 """Lists of resumes, page by page, and one resume."""
 
 import asyncio
+from functools import partial
 
 import pytest
 from sqlalchemy import text
@@ -14,6 +15,7 @@ from tests.support.store.builders import (
     MakeAccount,
     a_person,
     add_resumes,
+    entries_of,
     listed_ids,
     made_ids,
 )
@@ -22,13 +24,8 @@ pytestmark = pytest.mark.engines
 
 
 def walk(store: Store, account: AccountInfo, limit: int) -> list[str]:
-    seen: list[str] = []
-    cursor: str | None = ""
-    while cursor is not None:
-        page = stored_resumes.list_page(store, account.id, cursor=cursor, limit=limit)
-        seen += [entry.id for entry in page.entries]
-        cursor = page.cursor
-    return seen
+    read = partial(stored_resumes.list_page, store, account.id, limit=limit)
+    return [entry.id for entry in entries_of(read)]
 
 
 def after(store: Store, account: AccountInfo, cursor: str) -> list[str]:
@@ -77,13 +74,8 @@ def test_lists_in_other_orders_come_page_by_page(
     by_name = [made[at] for at in (2, 1, 4, 0, 5, 6, 3)]
 
     for sort, expected in ((Sort.OLDEST, made), (Sort.NEWEST, made[::-1]), (Sort.NAME, by_name)):
-        seen: list[str] = []
-        cursor: str | None = ""
-        while cursor is not None:
-            page = stored_resumes.list_sorted(store, ana.id, sort, cursor=cursor, limit=limit)
-            seen += [entry.id for entry in page.entries]
-            cursor = page.cursor
-        assert seen == expected, sort
+        read = partial(stored_resumes.list_sorted, store, ana.id, sort, limit=limit)
+        assert [entry.id for entry in entries_of(read)] == expected, sort
 
 
 def test_by_name_the_cursor_has_to_be_a_resume(store: Store, ana: AccountInfo) -> None:

@@ -26,13 +26,14 @@ from resumes.store.search_index import (
     trigrams_of_terms,
     trigrams_of_words,
 )
-from resumes.store.stored_resumes import Entry
+from resumes.store.stored_resumes import Entry, Page
 from resumes.text import folded
 from tests.support.engines import Engine
 from tests.support.store.builders import (
     MakeAccount,
     a_person,
     add_people,
+    entries_of,
     index_all,
     made_ids,
     sqlite_of,
@@ -48,17 +49,23 @@ def ids(found: SearchResult) -> list[str]:
     return [entry.id for entry in found.page.entries]
 
 
-def walk(store: Store, account: AccountInfo, words: str, *, limit: int) -> list[Entry]:
-    entries: list[Entry] = []
-    cursor: str | None = ""
-    while cursor is not None:
+def walk(
+    store: Store, account: AccountInfo, words: str, *, limit: int, is_newest_first: bool = False
+) -> list[Entry]:
+    def read(cursor: str) -> Page:
         page, unindexed = find_page(
-            store, account.id, words, cursor=cursor, limit=limit, timeout_s=60
+            store,
+            account.id,
+            words,
+            cursor=cursor,
+            limit=limit,
+            timeout_s=60,
+            is_newest_first=is_newest_first,
         )
         assert unindexed == 0
-        entries += page.entries
-        cursor = page.cursor
-    return entries
+        return page
+
+    return [*entries_of(read)]
 
 
 @pytest.mark.parametrize("is_indexed", [False, True])
@@ -185,15 +192,8 @@ def test_the_newest_first_is_the_same_the_other_way_round(
     stored_resumes.delete_resume(store, ana.id, made[2])
     for words in ("ada", "a", "nobody"):
         forwards = [entry.id for entry in walk(store, ana, words, limit=limit)]
-        found: list[str] = []
-        cursor: str | None = ""
-        while cursor is not None:
-            page, unindexed = find_page(
-                store, ana.id, words, cursor=cursor, limit=limit, is_newest_first=True
-            )
-            assert unindexed == 0
-            found += [entry.id for entry in page.entries]
-            cursor = page.cursor
+        newest_first = walk(store, ana, words, limit=limit, is_newest_first=True)
+        found = [entry.id for entry in newest_first]
         assert found == forwards[::-1]
 
 

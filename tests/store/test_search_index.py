@@ -21,11 +21,13 @@ from resumes.store.search_index import (
     Indexer,
     list_behind,
 )
+from resumes.store.stored_resumes import Page
 from tests.support.store.builders import (
     MakeAccount,
     add_people,
     add_resumes,
     count_rows,
+    entries_of,
     execute,
     index_all,
     indexed_trigrams,
@@ -44,13 +46,11 @@ def indexed(store: Store) -> int:
 
 def found(store: Store, account: AccountInfo, words: str, *, after: str = "") -> list[str]:
     """The resumes that the index finds, without a moment to look through what it lacks."""
-    ids: list[str] = []
-    cursor: str | None = after
-    while cursor is not None:
-        page, _ = search.find_page(store, account.id, words, cursor=cursor, timeout_s=0)
-        ids += [entry.id for entry in page.entries]
-        cursor = page.cursor
-    return ids
+
+    def read(cursor: str) -> Page:
+        return search.find_page(store, account.id, words, cursor=cursor, timeout_s=0)[0]
+
+    return [entry.id for entry in entries_of(read, after=after)]
 
 
 def test_entries_are_found_in_the_order_of_ids_after_any_id(store: Store, ana: AccountInfo) -> None:

@@ -2,6 +2,8 @@
 
 import json
 import re
+import tarfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -167,3 +169,12 @@ DOCUMENTS = st.fixed_dictionaries(
     },
     optional={"title": st.none() | TEXTS, "style": st.none() | objects_of(STYLE)},
 )
+
+
+def iter_files(archive: Path) -> Iterator[tuple[str, bytes]]:
+    """The name and content of each file of an archive."""
+    with tarfile.open(archive) as opened:
+        for member in filter(tarfile.TarInfo.isfile, opened):
+            content = opened.extractfile(member)
+            assert content is not None
+            yield Path(member.name).name, content.read()

@@ -4,7 +4,6 @@ import functools
 import re
 import shutil
 import subprocess
-import tarfile
 import unicodedata
 from collections.abc import Iterator, Mapping
 from io import BytesIO
@@ -18,6 +17,7 @@ from pypdf.generic import ContentStream, DictionaryObject
 
 from resumes.analyzer import parse, public_view
 from resumes.analyzer.schema import SECTION_TYPES
+from tests.support.documents import iter_files
 
 ROOT: Final = Path(__file__).parents[2]
 SAMPLES: Final = {path.stem: path for path in sorted((ROOT / "sample_data").glob("*.json"))}
@@ -56,11 +56,8 @@ def iter_corpus() -> Iterator[tuple[str, dict[str, Any]]]:
     """The resumes of `shared/corpus`. Skips the test where they are not."""
     if not CORPUS.exists():
         pytest.skip("the corpus is not part of the project")
-    with tarfile.open(CORPUS) as archive:
-        for member in filter(tarfile.TarInfo.isfile, archive):
-            content = archive.extractfile(member)
-            assert content is not None
-            yield Path(member.name).stem, as_stored(content.read())
+    for name, content in iter_files(CORPUS):
+        yield Path(name).stem, as_stored(content)
 
 
 # What is looked for

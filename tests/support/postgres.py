@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import psycopg
+import pytest
 
 from tests.support.waiting import children_of
 
@@ -180,6 +181,20 @@ def running(version: str, *, settings: dict[str, str] | None = None) -> Iterator
         shutil.rmtree(folder, ignore_errors=True)
 
 
+OURS: Final = "application_name = 'resumes'"
+WAITS: Final = "wait_event_type = 'Lock'"
+"""A session of a store, and one that waits for a row that somebody has."""
+
+
+def count_sessions(url: str, condition: str) -> int:
+    """How many sessions of the database are so."""
+    with psycopg.connect(url, autocommit=True) as connection:
+        rows = connection.execute(
+            f"SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND {condition}"
+        )
+        return len(rows.fetchall())
+
+
 @contextlib.contextmanager
 def frozen(server: Server) -> Iterator[None]:
     """All processes of the server stand still; the system answers for them all the same."""
@@ -193,3 +208,73 @@ def frozen(server: Server) -> Iterator[None]:
     finally:
         for process in processes:
             os.kill(process, signal.SIGCONT)
+
+
+# Fixtures
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    """A server that these tests may stop, if they start it again."""
+    with running("18") as server:
+        yield server
+
+
+@pytest.fixture
+def url(server: Server, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """An empty database, which the environment names."""
+    name = server.make_database()
+    monkeypatch.setenv("RESUMES_DATABASE", server.url(name))
+    yield server.url(name)
+    server.drop_database(name)
+
+
+# PgBouncer, which gives each transaction another session
+
+
+PGBOUNCER = shutil.which("pgbouncer")
+
+SESSIONS = 2
+"""Fewer than connections, so that each transaction really has another one."""
+
+
+@pytest.fixture
+def pooled(url: str, server: Server) -> Iterator[str]:
+    """The address of the database through a pooler in transaction mode."""
+    folder = Path(tempfile.mkdtemp(prefix="resumes-pgbouncer-"))
+    folder.chmod(0o755)
+    port = free_port()
+    users = folder / "users"
+    users.write_text('"resumes" ""\n')
+    config = folder / "config"
+    config.write_text(
+        f"[databases]\n* = host=127.0.0.1 port={server.port}\n"
+        f"[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {port}\nunix_socket_dir =\n"
+        f"auth_type = trust\nauth_file = {users}\npool_mode = transaction\n"
+        f"default_pool_size = {SESSIONS}\nmax_client_conn = 100\n"
+    )
+    assert PGBOUNCER is not None
+    user = {"user": UNPRIVILEGED, "group": "nogroup"} if os.geteuid() == 0 else {}
+    with (folder / "log").open("wb") as log:
+        process = subprocess.Popen([PGBOUNCER, config], stdout=log, stderr=log, **user)  # type: ignore[call-overload]  # typeshed: user by keyword alone
+    address = f"postgresql://resumes@127.0.0.1:{port}/{url.rpartition('/')[2]}"
+    try:
+        _wait(address, process, folder / "log")
+        yield address
+    finally:
+        process.terminate()
+        process.wait(60)
+        shutil.rmtree(folder)
+
+
+def _wait(address: str, process: "subprocess.Popen[bytes]", log: Path) -> None:
+    ends_at = time.monotonic() + 10
+    while True:
+        try:
+            psycopg.connect(address, connect_timeout=2).close()
+        except psycopg.OperationalError:
+            assert process.poll() is None, log.read_text()
+            assert time.monotonic() < ends_at, log.read_text()
+            time.sleep(0.05)
+        else:
+            return

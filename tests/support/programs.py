@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, Final
+from typing import IO, Any, Final
 
 from tests.support.resumes import a_document
 from tests.support.stores import make_account
@@ -46,12 +46,14 @@ def succeed(home: Path, *arguments: str) -> str:
 
 
 @contextlib.contextmanager
-def running(home: Path, *arguments: str) -> Iterator["subprocess.Popen[str]"]:
+def running(
+    home: Path, *arguments: str, stderr: IO[str] | int = subprocess.DEVNULL
+) -> Iterator["subprocess.Popen[str]"]:
     """`resumes` in the background, ended by SIGTERM when the block ends."""
     program = subprocess.Popen(
         command(home, *arguments),
         stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
+        stderr=stderr,
         text=True,
         env={**os.environ, "PYTHONUNBUFFERED": "1"},
     )
@@ -66,9 +68,12 @@ def running(home: Path, *arguments: str) -> Iterator["subprocess.Popen[str]"]:
 
 
 @contextlib.contextmanager
-def serving(home: Path, *arguments: str) -> Iterator[str]:
+def serving(
+    home: Path, *arguments: str, stderr: IO[str] | int = subprocess.DEVNULL
+) -> Iterator[str]:
     """The address of the API, served on a free port."""
-    with running(home, "serve", "--json", "--port", "0", *arguments) as program:
+    words = ("serve", "--json", "--port", "0", *arguments)
+    with running(home, *words, stderr=stderr) as program:
         assert program.stdout is not None
         yield str(json.loads(program.stdout.readline())["url"])
 

@@ -29,6 +29,29 @@ def children_of(process_id: int) -> list[int]:
     return [int(word) for word in listed.split()]
 
 
+def is_running(process_id: int) -> bool:
+    """Whether the process runs; one that has ended and was not waited for does not."""
+    try:
+        stat = Path(f"/proc/{process_id}/stat").read_text(encoding="ascii", errors="replace")
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return stat.rpartition(")")[2].split()[0] != "Z"
+
+
+def open_files(process_id: int) -> list[str]:
+    """What the process has open; a file that it closes meanwhile is left out."""
+    files = []
+    for file in Path(f"/proc/{process_id}/fd").iterdir():
+        with contextlib.suppress(FileNotFoundError):
+            files.append(str(file.readlink()))
+    return files
+
+
+def sockets(process_id: int) -> int:
+    """How many sockets the process has open."""
+    return sum(file.startswith("socket:") for file in open_files(process_id))
+
+
 def command_of(process_id: int) -> str:
     """The process's command line, its words parted by U+0000; nothing once it is gone."""
     try:

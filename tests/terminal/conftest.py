@@ -14,7 +14,7 @@ from textual.css.types import CSSLocation
 
 from resumes.store.store import Store
 from tests.support.stores import open_home
-from tests.support.terminal.builders import an_account
+from tests.support.terminal.builders import AnImporter, an_account
 from tui.widgets.bars import Glance
 
 
@@ -103,3 +103,13 @@ def store(empty_store: Store) -> Store:
     """A store with the account ana, on the business plan and without resumes."""
     an_account(empty_store, "ana")
     return empty_store
+
+
+@pytest.fixture
+def importer(store: Store, tmp_path: Path) -> Iterator[AnImporter]:
+    """An importer of the store, which does what it is told to."""
+    root = tmp_path / "inbox"
+    root.mkdir()
+    one = AnImporter(store, root)
+    yield one
+    one.close()

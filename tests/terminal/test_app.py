@@ -26,6 +26,7 @@ from tests.support.terminal.driving import (
     LARGE,
     SMALL,
     footer,
+    leads,
     lines,
     presses,
     running,
@@ -51,8 +52,7 @@ READ_ONLY = "Read-only mode. Restart without --read-only to make changes."
 
 async def test_escape_neither_quits_nor_leaves_a_screen_and_q_quits(store: Store) -> None:
     async with running(store) as pilot:
-        await presses(pilot, "3", "escape", "escape")
-        await shows(pilot.app, "1 account")
+        await leads(pilot, "3 escape escape", "1 account")
         assert (pilot.app.current_mode, toasts(pilot.app)) == ("accounts", [])
 
         await presses(pilot, "q")
@@ -86,22 +86,18 @@ async def test_a_message_stays_until_the_next_key(store: Store) -> None:
 
 
 async def test_the_last_line_offers_only_what_works_here(store: Store) -> None:
-    async with running(store) as pilot:
-        await shows(pilot.app, "no resumes", "a Account")
+    async with running(store, "no resumes", "a Account") as pilot:
         assert not any(key in footer(pilot.app) for key in ("Open", "View", "Export", "Delete"))
         stored(store, a_document())
-        await presses(pilot, "r")
-        await shows(pilot.app, "enter Open", "d Delete")
+        await leads(pilot, "r", "enter Open", "d Delete")
         assert "View" not in footer(pilot.app)  # there is no preview
         await pilot.resize_terminal(*LARGE)
         await shows(pilot.app, "tab View")
         a_file(store, outcome=FileOutcome.DONE)
-        await presses(pilot, "2")
-        await shows(pilot.app, "✓ done")
+        await leads(pilot, "2", "✓ done")
         await until(lambda: "enter Open" in footer(pilot.app))
         assert not any(key in footer(pilot.app) for key in ("Retry", "Release"))
-        await presses(pilot, "a")
-        await shows(pilot.app, "enter Choose", "esc Cancel")
+        await leads(pilot, "a", "enter Choose", "esc Cancel")
 
 
 @pytest.mark.parametrize("size", [SMALL, (120, 40), LARGE], ids=str)
@@ -109,8 +105,7 @@ async def test_whose_resume_it_is_comes_first_in_every_width(
     store: Store, size: tuple[int, int]
 ) -> None:
     stored(store, a_document(name="Ada Lovelace", title="Analyst"))
-    async with running(store, size=size) as pilot:
-        await shows(pilot.app, "Ada Lovelace", "Analyst")
+    async with running(store, "Ada Lovelace", "Analyst", size=size) as pilot:
         row = next(line for line in lines(pilot.app) if "Ada Lovelace" in line)
         assert row.strip("│ ").startswith("Ada Lovelace")
 
@@ -157,8 +152,7 @@ async def test_read_only_no_key_changes_anything(store: Store, place: Place) -> 
 
 async def test_the_question_mark_shows_all_keys(store: Store) -> None:
     async with running(store) as pilot:
-        await presses(pilot, "question_mark")
-        await shows(pilot.app, "Keyboard shortcuts", "Filter the list")
+        await leads(pilot, "question_mark", "Keyboard shortcuts", "Filter the list")
 
         await presses(pilot, "escape")
         await shows_no(pilot.app, "Keyboard shortcuts")
@@ -186,8 +180,7 @@ async def test_a_crash_ends_with_a_code_and_without_values(store: Store) -> None
 
 
 async def test_digits_lead_to_the_screens(store: Store) -> None:
-    async with running(store, screen="keys") as pilot:
-        await shows(pilot.app, "No keys yet.")
+    async with running(store, "No keys yet.", screen="keys") as pilot:
         for key, text in (
             ("1", "ana · no resumes"),
             ("2", "failed first"),
@@ -205,19 +198,14 @@ async def test_digits_lead_to_the_screens(store: Store) -> None:
 
 async def test_a_list_is_shown_over_whatever_was_open_there(store: Store) -> None:
     stored(store, a_document(title="Mine"))
-    async with running(store) as pilot:
-        await shows(pilot.app, "Mine")
-        await presses(pilot, "enter")
-        await shows(pilot.app, "ana › Mine")
-        await presses(pilot, "3")
-        await shows(pilot.app, "1 account")
-        await presses(pilot, "enter")
-        await shows(pilot.app, "ana › Resumes · 1 of 1")
+    async with running(store, "Mine") as pilot:
+        await leads(pilot, "enter", "ana › Mine")
+        await leads(pilot, "3", "1 account")
+        await leads(pilot, "enter", "ana › Resumes · 1 of 1")
 
 
 async def test_a_message_takes_the_place_of_the_one_before(store: Store) -> None:
-    async with running(store) as pilot:
-        await shows(pilot.app, "ana · no resumes")
+    async with running(store, "ana · no resumes") as pilot:
         for key in ("d", "x", "y"):
             await presses(pilot, key)
         await tells(pilot.app, "No resume to copy.")
@@ -285,9 +273,7 @@ async def opened(pilot: Pilot[int], key: str = "colon") -> None:
 @pytest.mark.parametrize("key", ["colon", "ctrl+p"])
 async def test_it_offers_what_works_here_and_the_screens(store: Store, key: str) -> None:
     api_keys.create_key(store, "ana", name="website")
-    async with running(store, screen="keys", size=TALL) as pilot:
-        await shows(pilot.app, "website")
-
+    async with running(store, "website", screen="keys", size=TALL) as pilot:
         await opened(pilot, key)
 
         here = [one for one in ACTIONS if one.place is Place.KEYS]
@@ -298,35 +284,29 @@ async def test_it_offers_what_works_here_and_the_screens(store: Store, key: str)
 
 
 async def test_the_name_of_a_screen_goes_there(store: Store) -> None:
-    async with running(store, screen="keys", size=TALL) as pilot:
-        await shows(pilot.app, "No keys yet.")
+    async with running(store, "No keys yet.", screen="keys", size=TALL) as pilot:
         await opened(pilot)
         await presses(pilot, *"accounts")
         await until(lambda: "Show Health" not in "\n".join(lines(pilot.app)))
-        await presses(pilot, "enter")
-        await shows(pilot.app, "1 account")
+        await leads(pilot, "enter", "1 account")
 
         await opened(pilot)
         await presses(pilot, *"keys")
         await until(lambda: "Show Health" not in "\n".join(lines(pilot.app)))
-        await presses(pilot, "enter")
-        await shows(pilot.app, "all accounts")
+        await leads(pilot, "enter", "all accounts")
 
 
 async def test_what_is_chosen_is_done(store: Store) -> None:
-    async with running(store, screen="keys", size=TALL) as pilot:
-        await shows(pilot.app, "No keys yet.")
+    async with running(store, "No keys yet.", screen="keys", size=TALL) as pilot:
         await opened(pilot)
         await presses(pilot, *"create key")
         await until(lambda: "Keyboard shortcuts" not in "\n".join(lines(pilot.app)))
-        await presses(pilot, "enter")
-        await shows(pilot.app, "Expires")
+        await leads(pilot, "enter", "Expires")
 
 
 async def test_read_only_it_offers_nothing_that_changes_something(store: Store) -> None:
     api_keys.create_key(store, "ana", name="website")
-    async with running(store, screen="keys", size=TALL, read_only=True) as pilot:
-        await shows(pilot.app, "website")
+    async with running(store, "website", screen="keys", size=TALL, read_only=True) as pilot:
         await opened(pilot)
 
         screen = "\n".join(lines(pilot.app))
@@ -335,14 +315,12 @@ async def test_read_only_it_offers_nothing_that_changes_something(store: Store) 
                 assert action.description not in screen
         await presses(pilot, *"create key")
         await shows(pilot.app, "No matches found")
-        await presses(pilot, "enter", "escape")
-        await shows(pilot.app, "all accounts")
+        await leads(pilot, "enter escape", "all accounts")
 
 
 @pytest.mark.parametrize("pasted", [HOSTILE, "x" * 20_000, "[/b][@click=app.quit]", "\x1b[2J"])
 async def test_what_is_pasted_into_it_does_nothing(store: Store, pasted: str) -> None:
-    async with running(store, screen="keys", size=TALL) as pilot:
-        await shows(pilot.app, "No keys yet.")
+    async with running(store, "No keys yet.", screen="keys", size=TALL) as pilot:
         await opened(pilot)
         line = pilot.app.screen.query_one(CommandInput)
 
@@ -354,8 +332,7 @@ async def test_what_is_pasted_into_it_does_nothing(store: Store, pasted: str) ->
         assert line.value.isprintable()
         assert len(line.value) <= MAX_TYPED
         await shows(pilot.app, "No matches found")
-        await presses(pilot, "escape")
-        await shows(pilot.app, "all accounts")
+        await leads(pilot, "escape", "all accounts")
 
 
 def test_moving_about_is_not_offered() -> None:
@@ -371,8 +348,7 @@ def test_moving_about_is_not_offered() -> None:
 @pytest.mark.parametrize("keys", ["/love", "/dad", "/quick"])
 async def test_what_follows_a_slash_is_the_filter(store: Store, keys: str) -> None:
     stored(store, a_document(title="Mine"))
-    async with running(store) as pilot:
-        await shows(pilot.app, "Mine")
+    async with running(store, "Mine") as pilot:
         for key in keys:
             pilot.app.simulate_key({"/": "slash"}.get(key, key))
 
@@ -382,8 +358,7 @@ async def test_what_follows_a_slash_is_the_filter(store: Store, keys: str) -> No
 
 async def test_a_held_key_moves_as_often_as_it_came(store: Store) -> None:
     stored(store, *(a_document(title=f"Number {n}") for n in range(60)))
-    async with running(store) as pilot:
-        await shows(pilot.app, "ana · 1 of 60")
+    async with running(store, "ana · 1 of 60") as pilot:
         for _ in range(50):
             pilot.app.simulate_key("down")
 
@@ -391,8 +366,7 @@ async def test_a_held_key_moves_as_often_as_it_came(store: Store) -> None:
 
 
 async def test_a_way_out_does_not_wait_for_the_keys_before_it(store: Store) -> None:
-    async with running(store) as pilot:
-        await shows(pilot.app, "ana has no resumes yet")
+    async with running(store, "ana has no resumes yet") as pilot:
         for key in ["question_mark"] + ["0"] * 500:
             pilot.app.simulate_key(key)
         pilot.app.simulate_key("ctrl+c")
@@ -401,8 +375,7 @@ async def test_a_way_out_does_not_wait_for_the_keys_before_it(store: Store) -> N
 
 
 async def test_what_is_typed_into_a_dialog_that_opens_reaches_it(store: Store) -> None:
-    async with running(store, screen="accounts") as pilot:
-        await shows(pilot.app, "1 account")
+    async with running(store, "1 account", screen="accounts") as pilot:
         sends(pilot.app, "nzoe")
         await shows(pilot.app, "Name          zoe")
 
@@ -411,21 +384,18 @@ async def test_what_is_typed_into_a_dialog_that_opens_reaches_it(store: Store) -
 
 
 async def test_it_names_the_keys_of_the_screen_and_then_those_of_all(store: Store) -> None:
-    async with running(store, size=LARGE) as pilot:
-        await shows(pilot.app, "/ Filter")
+    async with running(store, "/ Filter", size=LARGE) as pilot:
         assert lines(pilot.app)[-1].endswith("? Help  q Quit")
 
 
 @pytest.mark.parametrize("width", [20, 40, 60])
 async def test_in_a_narrow_terminal_help_and_quit_stay(store: Store, width: int) -> None:
-    async with running(store, size=(width, 24)) as pilot:
-        await shows(pilot.app, "? Help")
+    async with running(store, "? Help", size=(width, 24)) as pilot:
         assert len(lines(pilot.app)[-1]) <= width
 
 
 async def test_a_click_does_what_the_key_does(store: Store) -> None:
-    async with running(store, size=SMALL) as pilot:
-        await shows(pilot.app, "? Help")
+    async with running(store, "? Help", size=SMALL) as pilot:
         at = lines(pilot.app)[-1].index("? Help")
         await pilot.click(KeyLine, offset=(at + 2, 0))
         await presses(pilot, "escape")
@@ -444,8 +414,7 @@ async def test_changing_keys_leaves_nothing_behind(store: Store) -> None:
             await presses(pilot, "slash", "escape")
             await pilot.pause()
 
-    async with running(store) as pilot:
-        await shows(pilot.app, "/ Filter")
+    async with running(store, "/ Filter") as pilot:
         await turn(5)
         before = count()
         await turn(10)

@@ -6,7 +6,7 @@ import pytest
 
 from resumes.store.store import Store
 from tests.support.terminal.builders import a_document, stored
-from tests.support.terminal.driving import copied, presses, running, shows, tells, until
+from tests.support.terminal.driving import copied, leads, presses, running, tells, until
 from tui.clipboard import Way, request, way
 from tui.web.driver import environment_of
 
@@ -55,11 +55,9 @@ async def test_what_acts_when_it_is_pasted_is_not_sent(
     store: Store, monkeypatch: pytest.MonkeyPatch, text: str
 ) -> None:
     stored(store, a_document(name=text))
-    async with running(store) as pilot:
-        await shows(pilot.app, "1 of 1")
+    async with running(store, "1 of 1") as pilot:
         texts = copied(pilot.app, monkeypatch)
-        await presses(pilot, "y")
-        await shows(pilot.app, "─ Copy ─", "name")
+        await leads(pilot, "y", "─ Copy ─", "name")
         await presses(pilot, "j", "enter")
         await tells(pilot.app, "Not copied: the name contains control characters.")
         assert texts == []
@@ -70,11 +68,9 @@ async def test_what_was_copied_cannot_be_pasted_elsewhere_in_the_program(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stored(store, a_document(name="Ada"))
-    async with running(store) as pilot:
-        await shows(pilot.app, "1 of 1")
+    async with running(store, "1 of 1") as pilot:
         texts = copied(pilot.app, monkeypatch)
-        await presses(pilot, "y")
-        await shows(pilot.app, "─ Copy ─", "name")
+        await leads(pilot, "y", "─ Copy ─", "name")
         await presses(pilot, "j", "enter")
         await until(lambda: texts == ["Ada"])
         assert pilot.app.clipboard == ""

@@ -15,7 +15,7 @@ from resumes.store.search_index import Indexer
 from resumes.store.store import Store
 from tests.support.stores import open_home
 from tests.support.terminal.builders import an_account, stored_many
-from tests.support.terminal.driving import LARGE, LIMIT_S, SMALL, at_rest, presses, running, shows
+from tests.support.terminal.driving import LARGE, LIMIT_S, SMALL, at_rest, presses, running
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timing]
 
@@ -54,8 +54,7 @@ async def test_no_key_keeps_the_next_one_waiting(
 ) -> None:
     stalls_s: list[float] = []
     for _ in range(TRIES):
-        async with running(large_store, size=size) as pilot:
-            await shows(pilot.app, " loaded · more…")
+        async with running(large_store, " loaded · more…", size=size) as pilot:
             await at_rest(pilot)
             stalls_s.append(await longest_stall_s(partial(press_all, pilot, pressed)))
         if stalls_s[-1] < STALL_S:

@@ -10,27 +10,25 @@ from textual.pilot import Pilot
 
 from resumes.health.metrics import InstallationMetrics
 from resumes.settings import Settings
-from resumes.store import api_keys, importers
+from resumes.store import importers
 from resumes.store.import_ledger import FileOutcome
 from resumes.store.importers import ImporterFinding, ImporterState
 from resumes.store.store import Size, Store
-from tests.support.terminal.builders import HOSTILE, a_file, an_importer, stored_many
+from tests.support.terminal.builders import a_file, an_importer, stored_many
 from tests.support.terminal.driving import (
     LARGE,
     NEVER_S,
     SMALL,
     SOON_S,
     copied,
+    leads,
     lines,
     presses,
     running,
     shows,
-    shows_no,
     toasts,
     until,
 )
-from tests.support.terminal.hostility import assert_harmless
-from tests.support.terminal.outages import UnsteadyStore
 from tui.screens.health import GAUGE_CELLS, gauge_lines, gauge_texts
 
 pytestmark = pytest.mark.anyio
@@ -61,8 +59,7 @@ async def test_the_worst_comes_first_and_its_remedy_is_read_below(store: Store, 
             "✗  inbox     the folder",
             "→ resumes --home /srv accounts create nobody, or rename the folder",
         )
-        await presses(pilot, "j")
-        await shows(pilot.app, "→ See why: resumes --home /srv imports list --outcome failed")
+        await leads(pilot, "j", "→ See why: resumes --home /srv imports list --outcome failed")
         order = [line[1] for line in lines(pilot.app) if line[1:2] in "✗!✓" and line[2:4] == "  "]
         assert order[:3] == ["✗", "!", "✓"]
 
@@ -123,37 +120,10 @@ async def test_enter_shows_the_finding_in_full_and_escape_closes_it(
     )
     importers.announce(store, announced)
     async with health(store, home) as pilot:
-        await presses(pilot, "enter")
-        await shows(pilot.app, "importer: error")
-        await presses(pilot, "G")
-        await shows(pilot.app, "The end")
+        await leads(pilot, "enter", "importer: error")
+        await leads(pilot, "G", "The end")
 
-        await presses(pilot, "escape")
-
-        await shows(pilot.app, "Health · ")
-
-
-@pytest.mark.parametrize("size", [SMALL, LARGE], ids=str)
-async def test_hostile_names_draw_nothing_but_text(
-    store: Store, home: Path, size: tuple[int, int]
-) -> None:
-    (home / "inbox" / HOSTILE.replace("/", "_")).mkdir(parents=True)
-    name = "".join(filter(str.isprintable, HOSTILE))
-    api_keys.create_key(store, "ana", name=name)
-    hostile = an_importer(
-        root=HOSTILE,
-        state=ImporterState.DEGRADED,
-        findings=(ImporterFinding("a", ImporterState.DEGRADED, HOSTILE),),
-    )
-    importers.announce(store, hostile)
-    async with health(store, home, size=size) as pilot:
-        await shows(pilot.app, "✗ 2 errors")
-        for key in ("j", "k", "enter"):
-            assert_harmless(pilot)
-            await presses(pilot, key)
-        await shows(pilot.app, "[@click=app.quit]x[_]")
-        assert_harmless(pilot)
-        assert pilot.app.is_running
+        await leads(pilot, "escape", "Health · ")
 
 
 @asynccontextmanager
@@ -178,35 +148,18 @@ async def test_what_is_new_arrives_while_the_cursor_stays_on_its_row(
 ) -> None:
     (home / "inbox" / "nobody").mkdir(parents=True)
     async with health(store, home, refresh_s=SOON_S) as pilot:
-        await presses(pilot, "j")
-        await shows(pilot.app, "✓ settings  valid")
+        await leads(pilot, "j", "✓ settings  valid")
         (home / "inbox" / "nobody else").mkdir()
 
         await shows(pilot.app, "✗ 2 errors", "✓ settings  valid")
-        await presses(pilot, "k")
-        await shows(pilot.app, "✗ inbox  the folder")
+        await leads(pilot, "k", "✗ inbox  the folder")
 
 
 async def test_r_looks_again_at_what_takes_long_too(store: Store, home: Path) -> None:
     async with health(store, home, refresh_s=NEVER_S) as pilot:
         await shows(pilot.app, "0 done, 0 failed, 0 held")
         a_file(store)
-        await presses(pilot, "r")
-        await shows(pilot.app, "1 failed file needs attention", "0 done, 1 failed, 0 held")
-
-
-async def test_while_the_store_is_away_the_last_findings_stay(store: Store, home: Path) -> None:
-    unsteady = UnsteadyStore(store)
-    async with health(unsteady, home, refresh_s=SOON_S) as pilot:
-        await shows(pilot.app, "✓  settings  valid")
-        unsteady.go_away("The store is locked")
-        await shows(pilot.app, "! The store is locked.", "Retrying in", "✓  settings")
-        unsteady.come_back()
-
-        await presses(pilot, "r")
-
-        await shows_no(pilot.app, "The store is locked")
-        await shows(pilot.app, "Health · ✓ 14 ok")
+        await leads(pilot, "r", "1 failed file needs attention", "0 done, 1 failed, 0 held")
 
 
 # The figures in as many columns as there is room for.

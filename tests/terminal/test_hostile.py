@@ -18,8 +18,16 @@ from resumes.store.store import Store
 from resumes.text import is_harmless
 from tests.support.stores import open_home
 from tests.support.terminal.builders import HOSTILE, a_document, a_hostile_document, stored
-from tests.support.terminal.console import PROGRAM, console
-from tests.support.terminal.driving import LARGE, SMALL, at_rest, lines, presses, running, shows
+from tests.support.terminal.console import PROGRAM, console, looked_at, taken_apart
+from tests.support.terminal.driving import (
+    LARGE,
+    SMALL,
+    at_rest,
+    leads,
+    lines,
+    presses,
+    running,
+)
 from tests.support.terminal.hostility import (
     CLICK,
     TEXTS,
@@ -32,7 +40,6 @@ from tests.support.terminal.hostility import (
     walk,
 )
 from tests.support.terminal.outages import UnsteadyStore
-from tests.support.terminal.wire import looked_at, taken_apart
 from tui.app import ResumesApp
 from tui.keys import MODES, Mode
 from tui.screens.base import ListScreen
@@ -76,11 +83,9 @@ async def test_nothing_that_was_written_does_anything_when_it_is_clicked(
 @pytest.mark.parametrize("size", EACH_SIZE, ids=str)
 async def test_a_hostile_resume_draws_nothing_but_text(store: Store, size: tuple[int, int]) -> None:
     stored(store, a_hostile_document())
-    async with running(store, size=size) as pilot:
-        await shows(pilot.app, CLICK)
+    async with running(store, CLICK, size=size) as pilot:
         assert_harmless(pilot)
-        await presses(pilot, "enter")
-        await shows(pilot.app, "ana › a[/b]c")
+        await leads(pilot, "enter", "ana › a[/b]c")
         for key in ("J", "G", "J", "G"):
             await presses(pilot, key)
             assert_harmless(pilot)
@@ -93,8 +98,7 @@ async def test_a_hostile_error_does_neither(
 ) -> None:
     unsteady = UnsteadyStore(store)
     unsteady.go_away(HOSTILE, only="read")
-    async with running(unsteady, screen=screen, size=size) as pilot:
-        await shows(pilot.app, "! a[/b]c")
+    async with running(unsteady, "! a[/b]c", screen=screen, size=size) as pilot:
         assert_harmless(pilot)
         assert await click_on(pilot, CLICK)
         assert pilot.app.is_running
@@ -207,8 +211,6 @@ def test_whatever_is_written_draws_nothing_but_text_at_length(
 
 async def test_a_message_is_shown_as_text(store: Store) -> None:
     stored(store, a_document(title=f"{CLICK} {HOSTILE}"))
-    async with running(store) as pilot:
-        await shows(pilot.app, "1 of 1")
-        await presses(pilot, "d", "u")
-        await shows(pilot.app, "Undid the deletion")
+    async with running(store, "1 of 1") as pilot:
+        await leads(pilot, "d u", "Undid the deletion")
         assert_harmless(pilot)

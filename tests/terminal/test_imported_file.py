@@ -28,6 +28,7 @@ from tests.support.terminal.driving import (
     NEVER_S,
     SOON_S,
     at_rest,
+    leads,
     lines,
     presses,
     running,
@@ -74,11 +75,8 @@ async def test_the_source_stands_beside_the_reason_at_the_fault(
 
 async def test_a_retried_file_says_so_and_then_what_became_of_it(store: Store) -> None:
     a_refused_file(store)
-    async with running(store, screen="imports", refresh_s=SOON_S) as pilot:
-        await shows(pilot.app, "not a valid resume")
-        await presses(pilot, "enter", "t")
-
-        await shows(pilot.app, "↻ failed", "retry requested", "waiting: no importer")
+    async with running(store, "not a valid resume", screen="imports", refresh_s=SOON_S) as pilot:
+        await leads(pilot, "enter t", "↻ failed", "retry requested", "waiting: no importer")
         (request,) = import_requests.list_requests(store)
         assert request.action == "retry"
 
@@ -91,33 +89,24 @@ async def test_a_retried_file_says_so_and_then_what_became_of_it(store: Store) -
 
 async def test_what_is_read_stays_in_sight_while_the_file_changes(store: Store) -> None:
     a_file(store, message=" ".join(f"word{number}" for number in range(1_000)))
-    async with running(store, screen="imports", refresh_s=SOON_S) as pilot:
-        await shows(pilot.app, "1 of 1")
-        await presses(pilot, "enter")
-        await shows(pilot.app, "word0 word1 ")
+    async with running(store, "1 of 1", screen="imports", refresh_s=SOON_S) as pilot:
+        await leads(pilot, "enter", "word0 word1 ")
         await presses(pilot, "pagedown")
         await shows_no(pilot.app, "word0 word1 ")
         seen = re.findall("word[0-9]+ ", "\n".join(lines(pilot.app)))[0]
 
-        await presses(pilot, "t")
-
-        await shows(pilot.app, "↻ failed", seen)
+        await leads(pilot, "t", "↻ failed", seen)
         await shows_no(pilot.app, "word0 word1 ")
 
 
 async def test_n_and_p_go_through_the_list(store: Store) -> None:
     for digit in "123":
         a_file(store, an_id(digit))
-    async with running(store, screen="imports", refresh_s=SOON_S) as pilot:
-        await shows(pilot.app, "1 of 3")
-        await presses(pilot, "enter")
-        await shows(pilot.app, "ana/cv-3.json ·")
-        await presses(pilot, "n")
-        await shows(pilot.app, "ana/cv-2.json ·")
-        await presses(pilot, "n", "n")
-        await shows(pilot.app, "ana/cv-1.json ·", "Last file in the list.")
-        await presses(pilot, "p", "escape")
-        await shows(pilot.app, "OUTCOME")
+    async with running(store, "1 of 3", screen="imports", refresh_s=SOON_S) as pilot:
+        await leads(pilot, "enter", "ana/cv-3.json ·")
+        await leads(pilot, "n", "ana/cv-2.json ·")
+        await leads(pilot, "n n", "ana/cv-1.json ·", "Last file in the list.")
+        await leads(pilot, "p escape", "OUTCOME")
         await shows(pilot.app, "2 of 3")
 
 
@@ -130,10 +119,8 @@ async def test_the_title_of_the_part_with_the_keys_lights_up(
         return [bool(style_at(cells, title).bold) for title in ("ana/cv-", "Source ·")]
 
     a_refused_file(store)
-    async with running(store, screen="imports", refresh_s=SOON_S, size=size) as pilot:
-        await shows(pilot.app, "1 of 1")
-        await presses(pilot, "enter")
-        await shows(pilot.app, "Source ·", "ana/cv-")
+    async with running(store, "1 of 1", screen="imports", refresh_s=SOON_S, size=size) as pilot:
+        await leads(pilot, "enter", "Source ·", "ana/cv-")
         await until(lambda: lit(pilot.app) == [True, False])
         await presses(pilot, "tab")
         await until(lambda: lit(pilot.app) == [False, True])
@@ -143,18 +130,15 @@ async def test_the_title_of_the_part_with_the_keys_lights_up(
 
 async def test_what_cannot_be_done_says_why(store: Store) -> None:
     a_file(store, outcome=FileOutcome.DONE)
-    async with running(store, screen="imports", refresh_s=SOON_S) as pilot:
-        await shows(pilot.app, "✓ done")
-        await presses(pilot, "enter")
-        await shows(pilot.app, "_done/")
+    async with running(store, "✓ done", screen="imports", refresh_s=SOON_S) as pilot:
+        await leads(pilot, "enter", "_done/")
         for key, why in (
             ("t", "Already imported: nothing to retry."),
             ("l", "Already imported: nothing to release."),
             ("o", "No resume: this file is already imported."),
             ("tab", "The source of imported files is not kept."),
         ):
-            await presses(pilot, key)
-            await shows(pilot.app, why)
+            await leads(pilot, key, why)
     assert import_requests.list_requests(store) == []
 
 
@@ -162,10 +146,8 @@ async def test_a_file_that_is_gone_says_so_and_stays_readable(store: Store) -> N
     from resumes.store import accounts
 
     a_refused_file(store)
-    async with running(store, screen="imports", refresh_s=SOON_S) as pilot:
-        await shows(pilot.app, "not a valid resume")
-        await presses(pilot, "enter")
-        await shows(pilot.app, "Fix the fields")
+    async with running(store, "not a valid resume", screen="imports", refresh_s=SOON_S) as pilot:
+        await leads(pilot, "enter", "Fix the fields")
 
         accounts.delete_account(store, "ana")
 
@@ -176,20 +158,16 @@ async def test_what_is_done_is_done_with_the_file_that_is_seen(store: Store) -> 
     for digit in "12":
         a_file(store, an_id(digit))
     unsteady = UnsteadyStore(store)
-    async with running(unsteady, screen="imports", refresh_s=NEVER_S) as pilot:
-        await shows(pilot.app, "1 of 2")
-        await presses(pilot, "enter")
-        await shows(pilot.app, "ana/cv-2.json ·")
+    async with running(unsteady, "1 of 2", screen="imports", refresh_s=NEVER_S) as pilot:
+        await leads(pilot, "enter", "ana/cv-2.json ·")
         with unsteady.held_reads():
             await presses(pilot, "n")
             for key in ("t", "l", "y", "o"):
-                await presses(pilot, key)
-                await shows(pilot.app, "Loading the next file…", "ana/cv-2.json ·")
+                await leads(pilot, key, "Loading the next file…", "ana/cv-2.json ·")
             assert import_requests.list_requests(store) == []
 
         await shows(pilot.app, "ana/cv-1.json ·")
-        await presses(pilot, "t")
-        await shows(pilot.app, "Queued 1 file")
+        await leads(pilot, "t", "Queued 1 file")
         assert [one.claim_id for one in import_requests.list_requests(store)] == [an_id("1")]
 
 
@@ -197,28 +175,23 @@ async def test_a_file_that_cannot_be_read_is_not_acted_upon(store: Store) -> Non
     for digit in "12":
         a_file(store, an_id(digit))
     unsteady = UnsteadyStore(store)
-    async with running(unsteady, screen="imports", refresh_s=NEVER_S) as pilot:
-        await shows(pilot.app, "1 of 2")
-        await presses(pilot, "enter")
-        await shows(pilot.app, "ana/cv-2.json ·")
+    async with running(unsteady, "1 of 2", screen="imports", refresh_s=NEVER_S) as pilot:
+        await leads(pilot, "enter", "ana/cv-2.json ·")
         unsteady.go_away("It is away")
-        await presses(pilot, "n")
-        await shows(pilot.app, "! It is away", "ana/cv-2.json ·")
+        await leads(pilot, "n", "! It is away", "ana/cv-2.json ·")
         # Pressed while it is just being tried again, the key is answered otherwise.
         while "Could not load the next file. Press r to retry." not in toasts(pilot.app):
             await presses(pilot, "t")
         unsteady.come_back()
 
-        await presses(pilot, "r")
-        await shows(pilot.app, "ana/cv-1.json ·")
+        await leads(pilot, "r", "ana/cv-1.json ·")
         assert import_requests.list_requests(store) == []
 
 
 async def test_a_file_that_takes_long_to_read_appears_all_the_same(store: Store) -> None:
     a_refused_file(store)
     unsteady = UnsteadyStore(store)
-    async with running(unsteady, screen="imports", refresh_s=SOON_S) as pilot:
-        await shows(pilot.app, "1 of 1")
+    async with running(unsteady, "1 of 1", screen="imports", refresh_s=SOON_S) as pilot:
         with unsteady.held_reads() as reading:
             await presses(pilot, "enter")
             await until(reading.begun.is_set)
@@ -232,28 +205,19 @@ async def test_a_file_that_takes_long_to_read_appears_all_the_same(store: Store)
 
 async def test_the_one_resume_of_a_file_is_opened_at_once(store: Store) -> None:
     imported(store, "Ada Example")
-    async with running(store, screen="imports", refresh_s=SOON_S) as pilot:
-        await shows(pilot.app, "✓ done")
-        await presses(pilot, "enter")
-        await shows(pilot.app, "Resume     ")
+    async with running(store, "✓ done", screen="imports", refresh_s=SOON_S) as pilot:
+        await leads(pilot, "enter", "Resume     ")
 
-        await presses(pilot, "o")
-
-        await shows(pilot.app, "› Title of Ada")
+        await leads(pilot, "o", "› Title of Ada")
 
 
 async def test_of_several_one_is_chosen(store: Store) -> None:
     imported(store, "Ada Example", "Bea Example")
-    async with running(store, screen="imports", refresh_s=SOON_S) as pilot:
-        await shows(pilot.app, "✓ done")
-        await presses(pilot, "enter")
-        await shows(pilot.app, "Resume     ")
+    async with running(store, "✓ done", screen="imports", refresh_s=SOON_S) as pilot:
+        await leads(pilot, "enter", "Resume     ")
 
-        await presses(pilot, "enter")
-        await shows(pilot.app, "Choose resume", "1  done")
-        await presses(pilot, "j", "enter")
-
-        await shows(pilot.app, "› Title of Bea")
+        await leads(pilot, "enter", "Choose resume", "1  done")
+        await leads(pilot, "j enter", "› Title of Bea")
 
 
 def imported(store: Store, *names: str) -> list[str]:
@@ -272,10 +236,8 @@ def imported(store: Store, *names: str) -> list[str]:
 
 async def test_a_done_file_says_what_it_became(store: Store) -> None:
     first, second = imported(store, "Ada", "Bea")
-    async with running(store, screen="imports") as pilot:
-        await shows(pilot.app, "✓ done")
-        await presses(pilot, "enter")
-        await shows(pilot.app, f"Resume     {first}", f"           {second}")
+    async with running(store, "✓ done", screen="imports") as pilot:
+        await leads(pilot, "enter", f"Resume     {first}", f"           {second}")
 
 
 # What is said of it.
@@ -284,10 +246,8 @@ async def test_a_done_file_says_what_it_became(store: Store) -> None:
 async def page_of(store: Store, **fields: Any) -> str:
     """What the page of a file says."""
     a_file(store, **fields)
-    async with running(store, screen="imports", size=(140, 80)) as pilot:
-        await shows(pilot.app, "1 of 1")
-        await presses(pilot, "enter")
-        await shows(pilot.app, "esc Back", "Location")
+    async with running(store, "1 of 1", screen="imports", size=(140, 80)) as pilot:
+        await leads(pilot, "enter", "esc Back", "Location")
         await at_rest(pilot)
         await pilot.pause()
         return "\n".join(line.strip("│ ") for line in lines(pilot.app))
@@ -343,12 +303,9 @@ async def test_only_so_many_problems_are_known(store: Store) -> None:
 
 async def test_a_file_on_its_way_has_no_verdict_yet_and_cannot_be_asked_for(store: Store) -> None:
     a_file(store, reason=SO_FAR.reason, message=SO_FAR.message)
-    async with running(store, screen="imports") as pilot:
-        await shows(pilot.app, "… importing", "It is being imported")
-        await presses(pilot, "t")
-        await shows(pilot.app, "is being imported")
-        await presses(pilot, "enter")
-        await shows(pilot.app, "… importing", "Location   the inbox")
+    async with running(store, "… importing", "It is being imported", screen="imports") as pilot:
+        await leads(pilot, "t", "is being imported")
+        await leads(pilot, "enter", "… importing", "Location   the inbox")
     assert import_requests.list_requests(store) == []
 
 
@@ -359,10 +316,8 @@ async def test_a_reason_that_is_not_known_here_is_shown_as_it_is(store: Store) -
 async def test_what_is_asked_is_taken_up_where_an_importer_watches(store: Store) -> None:
     importers.announce(store, an_importer())
     a_refused_file(store)
-    async with running(store, screen="imports", refresh_s=SOON_S) as pilot:
-        await shows(pilot.app, "not a valid resume")
-        await presses(pilot, "enter", "t")
-        await shows(pilot.app, "↻ failed", "↻ retry requested at", "; the importer will")
+    async with running(store, "not a valid resume", screen="imports", refresh_s=SOON_S) as pilot:
+        await leads(pilot, "enter t", "↻ failed", "↻ retry requested at", "; the importer will")
 
 
 async def test_every_file_lies_where_it_is_said_to(store: Store, tmp_path: Path) -> None:
@@ -380,8 +335,7 @@ async def test_every_file_lies_where_it_is_said_to(store: Store, tmp_path: Path)
     importer.close()
 
     found = set()
-    async with running(store, screen="imports", size=(240, 60)) as pilot:
-        await shows(pilot.app, "1 of 4")
+    async with running(store, "1 of 4", screen="imports", size=(240, 60)) as pilot:
         await presses(pilot, "enter")
         for outcome in ("failed", "held", "duplicate", "done"):
             await shows(pilot.app, f"zoe/{outcome}.json ·", "Location ")

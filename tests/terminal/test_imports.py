@@ -5,7 +5,6 @@ import contextlib
 import dataclasses
 import functools
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -37,6 +36,7 @@ from tests.support.terminal.driving import (
     HandClock,
     at_rest,
     copied,
+    leads,
     lines,
     presses,
     running,
@@ -62,15 +62,6 @@ FAILED, HELD, DUPLICATE, DONE = (
 
 
 BROKEN = b'{"header": {"name": "Ada Example"}, "sections": [], "title": '
-
-
-@pytest.fixture
-def importer(store: Store, tmp_path: Path) -> Iterator[AnImporter]:
-    root = tmp_path / "inbox"
-    root.mkdir()
-    one = AnImporter(store, root)
-    yield one
-    one.close()
 
 
 def asked(store: Store) -> dict[str, str]:
@@ -107,29 +98,21 @@ async def test_what_failed_comes_first_then_held_duplicates_done(store: Store) -
 async def test_one_outcome_can_be_shown_alone_and_esc_shows_all(store: Store) -> None:
     a_file(store, an_id("1"))
     a_file(store, an_id("2"), DONE)
-    async with running(store, screen="imports", refresh_s=SOON_S) as pilot:
-        await shows(pilot.app, "1 of 2")
-        await presses(pilot, "o")
-        await shows(pilot.app, "only failed · 1 of 1", "cv-1")
+    async with running(store, "1 of 2", screen="imports", refresh_s=SOON_S) as pilot:
+        await leads(pilot, "o", "only failed · 1 of 1", "cv-1")
         await shows_no(pilot.app, "cv-2")
-        await presses(pilot, "o")
-        await shows(pilot.app, "No held files.")
-        await presses(pilot, "o", "o")
-        await shows(pilot.app, "only done", "cv-2")
-        await presses(pilot, "escape")
-        await shows(pilot.app, "failed first · 1 of 2")
+        await leads(pilot, "o", "No held files.")
+        await leads(pilot, "o o", "only done", "cv-2")
+        await leads(pilot, "escape", "failed first · 1 of 2")
 
 
 async def test_the_list_can_be_one_accounts(store: Store) -> None:
     an_account(store, "zoe")
     a_file(store, an_id("1"))
     a_file(store, an_id("2"), account="zoe")
-    async with running(store, screen="imports", refresh_s=SOON_S) as pilot:
-        await shows(pilot.app, "1 of 2", "✗ 2 failed")
-        await presses(pilot, "a")
-        await shows(pilot.app, "(all accounts)", "zoe")
-        await presses(pilot, "G", "enter")
-        await shows(pilot.app, "zoe · failed first · 1 of 1", "✗ 1 failed")
+    async with running(store, "1 of 2", "✗ 2 failed", screen="imports", refresh_s=SOON_S) as pilot:
+        await leads(pilot, "a", "(all accounts)", "zoe")
+        await leads(pilot, "G enter", "zoe · failed first · 1 of 1", "✗ 1 failed")
         await shows_no(pilot.app, "ana/cv-1")
 
 
@@ -138,33 +121,26 @@ async def test_beside_the_list_stands_the_file_at_the_cursor(store: Store) -> No
     a_file(store, an_id("2"), source=b'{"two": x}', byte_offset=8)
     async with running(store, screen="imports", refresh_s=SOON_S, size=LARGE) as pilot:
         await shows(pilot.app, '▶ {"two": x}')
-        await presses(pilot, "j")
-        await shows(pilot.app, '▶ {"one": x}', "_failed/invalid_json, as …-11111111")
+        await leads(pilot, "j", '▶ {"one": x}', "_failed/invalid_json, as …-11111111")
         await presses(pilot, "v")
         await shows_no(pilot.app, "▶")
-        await presses(pilot, "v")
-        await shows(pilot.app, '▶ {"one": x}')
+        await leads(pilot, "v", '▶ {"one": x}')
 
 
 async def test_a_failed_file_is_tried_again(store: Store) -> None:
     a_file(store)
-    async with running(store, screen="imports", refresh_s=SOON_S) as pilot:
-        await shows(pilot.app, "✗ failed")
-        await presses(pilot, "t")
-        await shows(pilot.app, "retry requested", "Queued 1 file for retry, but no importer is")
+    async with running(store, "✗ failed", screen="imports", refresh_s=SOON_S) as pilot:
+        await leads(pilot, "t", "retry requested", "Queued 1 file for retry, but no importer is")
         await until(lambda: asked(store) == {"1": "retry"})
 
 
 async def test_a_held_file_is_released(store: Store) -> None:
     importers.announce(store, an_importer(root=ROOT))
     a_file(store, outcome=HELD)
-    async with running(store, screen="imports", refresh_s=SOON_S) as pilot:
-        await shows(pilot.app, "‖ held")
-        await presses(pilot, "t")
-        await shows(pilot.app, "Press l to release this one.")
+    async with running(store, "‖ held", screen="imports", refresh_s=SOON_S) as pilot:
+        await leads(pilot, "t", "Press l to release this one.")
         assert asked(store) == {}
-        await presses(pilot, "l")
-        await shows(pilot.app, "release requested", "Queued 1 file for release; the importer")
+        await leads(pilot, "l", "release requested", "Queued 1 file for release; the importer")
         await until(lambda: asked(store) == {"1": "release"})
 
 
@@ -174,18 +150,13 @@ async def test_all_that_failed_are_tried_again_after_an_explicit_yes(store: Stor
     a_file(store, an_id("2"), reason="too_large")
     a_file(store, an_id("3"), HELD)
     a_file(store, an_id("4"), account="zoe")
-    async with running(store, screen="imports", refresh_s=SOON_S) as pilot:
-        await shows(pilot.app, "1 of 4")
-        await presses(pilot, "R")
-        await shows(pilot.app, "Files      3", "all accounts", "too large (1)")
-        await presses(pilot, "enter")
-        await shows(pilot.app, "OUTCOME")
+    async with running(store, "1 of 4", screen="imports", refresh_s=SOON_S) as pilot:
+        await leads(pilot, "R", "Files      3", "all accounts", "too large (1)")
+        await leads(pilot, "enter", "OUTCOME")
         assert asked(store) == {}
 
-        await presses(pilot, "R")
-        await shows(pilot.app, "Cancel")
-        await presses(pilot, "tab", "enter")
-        await shows(pilot.app, "Queued 3 files")
+        await leads(pilot, "R", "Cancel")
+        await leads(pilot, "tab enter", "Queued 3 files")
         await until(lambda: asked(store) == {"1": "retry", "2": "retry", "4": "retry"})
 
 
@@ -193,33 +164,24 @@ async def test_all_held_files_of_the_account_shown_are_released(store: Store) ->
     an_account(store, "zoe")
     a_file(store, an_id("1"), HELD)
     a_file(store, an_id("2"), HELD, account="zoe")
-    async with running(store, screen="imports", refresh_s=SOON_S) as pilot:
-        await shows(pilot.app, "1 of 2")
-        await presses(pilot, "a")
-        await shows(pilot.app, "(all accounts)", "zoe")
-        await presses(pilot, "G", "enter")
-        await shows(pilot.app, "zoe · failed first · 1 of 1")
-        await presses(pilot, "R")
-        await shows(pilot.app, "No failed files in zoe: nothing to retry.")
+    async with running(store, "1 of 2", screen="imports", refresh_s=SOON_S) as pilot:
+        await leads(pilot, "a", "(all accounts)", "zoe")
+        await leads(pilot, "G enter", "zoe · failed first · 1 of 1")
+        await leads(pilot, "R", "No failed files in zoe: nothing to retry.")
 
-        await presses(pilot, "L")
-        await shows(pilot.app, "Cancel")
-        await presses(pilot, "tab", "enter")
-
-        await shows(pilot.app, "Queued 1 file")
+        await leads(pilot, "L", "Cancel")
+        await leads(pilot, "tab enter", "Queued 1 file")
         await until(lambda: asked(store) == {"2": "release"})
 
 
 async def test_a_broken_file_is_fixed_and_retried(store: Store, importer: AnImporter) -> None:
-    async with running(store, screen="imports", refresh_s=SOON_S) as pilot:
-        await shows(pilot.app, "No files imported")
+    async with running(store, "No files imported", screen="imports", refresh_s=SOON_S) as pilot:
         importer.drop("ana/ada.json", BROKEN)
         await importer.round()
         await shows(pilot.app, "✗ failed", "invalid JSON", "ana/ada.json")
 
         importer.fix(json.dumps(a_document()).encode())
-        await presses(pilot, "t")
-        await shows(pilot.app, "retry requested")
+        await leads(pilot, "t", "retry requested")
         await importer.round()
 
         await shows(pilot.app, "✓ done", "Done: ana/ada.json", "✗ 0 failed", "✓ 1 done")
@@ -231,8 +193,7 @@ async def test_what_became_of_a_file_is_told_once(store: Store, importer: AnImpo
         await importer.round()
         await shows(pilot.app, "✗ failed")
         importer.fix(json.dumps(a_document()).encode())
-        await presses(pilot, "t")
-        await shows(pilot.app, "retry requested")
+        await leads(pilot, "t", "retry requested")
         await importer.round()
         await shows(pilot.app, "Done: ana/ada.json", "✓ 1 done")
 
@@ -253,13 +214,10 @@ async def test_what_became_of_a_file_is_told_once(store: Store, importer: AnImpo
 
 async def test_the_reason_is_copied(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     a_file(store, message="Invalid JSON at byte 1: cut short")
-    async with running(store, screen="imports", refresh_s=SOON_S) as pilot:
-        await shows(pilot.app, "1 of 1")
+    async with running(store, "1 of 1", screen="imports", refresh_s=SOON_S) as pilot:
         texts = copied(pilot.app, monkeypatch)
-        await presses(pilot, "y")
-        await shows(pilot.app, "invalid_json: Invalid JSON", an_id("1"))
-        await presses(pilot, "enter")
-        await shows(pilot.app, "Sent the reason to the clipboard (OSC 52).")
+        await leads(pilot, "y", "invalid_json: Invalid JSON", an_id("1"))
+        await leads(pilot, "enter", "Sent the reason to the clipboard (OSC 52).")
         await until(lambda: texts == ["invalid_json: Invalid JSON at byte 1: cut short"])
 
 
@@ -274,17 +232,13 @@ async def test_a_hostile_file_draws_nothing_but_text(store: Store, size: tuple[i
         byte_offset=20,
         root=HOSTILE,
     )
-    async with running(store, screen="imports", refresh_s=SOON_S, size=size) as pilot:
-        await shows(pilot.app, "ana/a[/b]c")
+    async with running(store, "ana/a[/b]c", screen="imports", refresh_s=SOON_S, size=size) as pilot:
         assert_harmless(pilot)
-        await presses(pilot, "t")
-        await shows(pilot.app, "retry requested", "Queued 1 file")
+        await leads(pilot, "t", "retry requested", "Queued 1 file")
         assert_harmless(pilot)
-        await presses(pilot, "enter")
-        await shows(pilot.app, "[@click=app.quit]x[/]", "▶")
+        await leads(pilot, "enter", "[@click=app.quit]x[/]", "▶")
         assert_harmless(pilot)
-        await presses(pilot, "tab", "G", "l")
-        await shows(pilot.app, "Only held files can be released.")
+        await leads(pilot, "tab G l", "Only held files can be released.")
         assert_harmless(pilot)
         assert pilot.app.is_running
 
@@ -299,8 +253,7 @@ async def test_an_empty_ledger_says_where_to_drop_files(store: Store) -> None:
         await shows(pilot.app, "No files imported from the inbox yet.", "h/inbox/ACCOUNT/")
         await shows(pilot.app, "Importer not running. Start it with `res --home 'a b' up`.")
         for key, what in ("t", "file to retry"), ("l", "file to release"), ("y", "file to copy"):
-            await presses(pilot, key)
-            await shows(pilot.app, f"No {what}.")
+            await leads(pilot, key, f"No {what}.")
 
 
 async def test_who_watches_is_said_and_what_waits(store: Store) -> None:
@@ -332,8 +285,7 @@ async def test_of_many_importers_the_first_are_told_one_by_one(store: Store) -> 
     for number in range(5):
         one = an_importer(root=f"/srv/{number}")
         importers.announce(store, dataclasses.replace(one, id=f"{number:024x}"))
-    async with running(store, screen="imports") as pilot:
-        await shows(pilot.app, "● watching", "and 2 more importers")
+    async with running(store, "● watching", "and 2 more importers", screen="imports") as pilot:
         assert len([line for line in lines(pilot.app) if "● watching" in line]) == 3
 
 
@@ -366,8 +318,7 @@ async def numbers_at_rest(pilot: Pilot[int]) -> list[str]:
 async def test_new_failures_arrive_and_what_is_seen_stays(store: Store) -> None:
     for number in range(3, 60):
         a_file(store, f"{number:024x}", name=f"ana/old-{number:02}.json")
-    async with running(store, screen="imports", refresh_s=SOON_S) as pilot:
-        await shows(pilot.app, "1 of 57")
+    async with running(store, "1 of 57", screen="imports", refresh_s=SOON_S) as pilot:
         await presses(pilot, *["pagedown"] * 2)
         await shows(pilot.app, "old-30")
         seen = await numbers_at_rest(pilot)
@@ -387,23 +338,13 @@ async def test_files_counted_for_another_account_are_not_asked_about(store: Stor
     unsteady = UnsteadyStore(store)
     async with running(unsteady, screen="imports", refresh_s=NEVER_S) as pilot:
         await shows(pilot.app, "1 of 2", "✗ 2 failed")
-        counting = unsteady.hold("read")
-        await presses(pilot, "R")
-        await until(counting.begun.is_set)
-        unsteady.hold_no_more()
-        await presses(pilot, "a")
-        await shows(pilot.app, "(all accounts)", "zoe")
-        await presses(pilot, "G", "enter")
-        await shows(pilot.app, "zoe · failed first · 1 of 1")
+        counting = await unsteady.holds_back(pilot, "R")
+        await leads(pilot, "a", "(all accounts)", "zoe")
+        await leads(pilot, "G enter", "zoe · failed first · 1 of 1")
 
-        counting.go.set()
-        await until(counting.ended.is_set)
-        await at_rest(pilot)
-        await presses(pilot, "R")
-
-        await shows(pilot.app, "Files      1", "Account    zoe")
-        await presses(pilot, "escape")
-        await shows(pilot.app, "zoe · failed first · 1 of 1")
+        await counting.arrives(pilot)
+        await leads(pilot, "R", "Files      1", "Account    zoe")
+        await leads(pilot, "escape", "zoe · failed first · 1 of 1")
 
 
 @pytest.mark.parametrize(
@@ -416,23 +357,14 @@ async def test_a_reader_who_went_elsewhere_is_not_asked(
     unsteady = UnsteadyStore(store)
     async with running(unsteady, screen="imports", refresh_s=NEVER_S) as pilot:
         await shows(pilot.app, "1 of 1", "✗ 1 failed")
-        counting = unsteady.hold("read")
-        await presses(pilot, "R")
-        await until(counting.begun.is_set)
-        unsteady.hold_no_more()
-        await presses(pilot, away)
-        await shows(pilot.app, there)
+        counting = await unsteady.holds_back(pilot, "R")
+        await leads(pilot, away, there)
 
-        counting.go.set()
-        await until(counting.ended.is_set)
-        await at_rest(pilot)
-        await presses(pilot, "j")
-        await shows(pilot.app, there)
+        await counting.arrives(pilot)
+        await leads(pilot, "j", there)
 
-        await presses(pilot, back)
-        await shows(pilot.app, "OUTCOME")
-        await presses(pilot, "R")
-        await shows(pilot.app, "Files      1")
+        await leads(pilot, back, "OUTCOME")
+        await leads(pilot, "R", "Files      1")
 
 
 async def test_a_file_that_takes_long_to_read_appears_beside_the_list(store: Store) -> None:
@@ -447,18 +379,6 @@ async def test_a_file_that_takes_long_to_read_appears_beside_the_list(store: Sto
             await asyncio.sleep(3 * SOON_S)  # it is time to read it again, again and again
 
         await shows(pilot.app, "as …-11111111")
-
-
-async def test_while_the_store_is_away_what_was_read_stays(store: Store) -> None:
-    a_file(store)
-    unsteady = UnsteadyStore(store)
-    async with running(unsteady, screen="imports", size=LARGE, refresh_s=SOON_S) as pilot:
-        await shows(pilot.app, "1 of 1", "invalid JSON")
-        unsteady.go_away("The store is away")
-        await shows(pilot.app, "! The store is away", "Retrying in", "✗ failed")
-        unsteady.come_back()
-        await shows_no(pilot.app, "away")
-        await shows(pilot.app, "✗ failed")
 
 
 async def test_pages_follow_one_another(store: Store) -> None:
@@ -547,8 +467,7 @@ async def test_an_editor_that_fails_retries_nothing(
     importer.drop("ana/cv.json", BROKEN)
     await importer.round()
     (editor / "code").write_text("1")
-    async with running(store, screen="imports", refresh_s=SOON_S) as pilot:
-        await shows(pilot.app, "1 of 1")
+    async with running(store, "1 of 1", screen="imports", refresh_s=SOON_S) as pilot:
         await presses(pilot, "e")
         await until(lambda: "vim failed (exit code 1)." in "".join(toasts(pilot.app)))
         monkeypatch.setenv("VISUAL", str(editor / "nowhere"))
@@ -563,8 +482,7 @@ async def test_an_editor_that_fails_retries_nothing(
 async def test_only_failed_files_that_are_there_are_edited(store: Store, editor: Path) -> None:
     a_file(store, an_id("1"), DONE)
     a_file(store, an_id("2"))
-    async with running(store, screen="imports", refresh_s=SOON_S) as pilot:
-        await shows(pilot.app, "1 of 2")
+    async with running(store, "1 of 2", screen="imports", refresh_s=SOON_S) as pilot:
         await presses(pilot, "e")
         await tells(pilot.app, f"The file is not in _failed/invalid_json of {ROOT} any more.")
         await presses(pilot, "down", "e")
@@ -580,8 +498,7 @@ async def test_no_editor_is_offered_in_a_browser_or_read_only(
         await shows(pilot.app, "1 of 1")
         await presses(pilot, "e")
         await tells(pilot.app, "Read-only mode. Restart without --read-only to make changes.")
-        await presses(pilot, "question_mark")
-        await shows(pilot.app, "Keyboard shortcuts")
+        await leads(pilot, "question_mark", "Keyboard shortcuts")
         await shows_no(pilot.app, "Retry failed file", "Edit failed file")
     monkeypatch.setattr("tui.screens.base.is_behind_a_page", lambda: True)
     async with running(store, screen="imports", refresh_s=SOON_S, size=LARGE) as pilot:
@@ -593,16 +510,10 @@ async def test_failed_files_are_dismissed_after_a_question(store: Store) -> None
     for digit in "12":
         a_file(store, an_id(digit))
     a_file(store, an_id("3"), DONE)
-    async with running(store, screen="imports") as pilot:
-        await shows(pilot.app, "1 of 3", "✗ 2 failed")
-        await presses(pilot, "space", "down", "space", "D")
-        await shows(pilot.app, "Dismiss ana/cv-2.json?", "stays where it is.")
-        await presses(pilot, "tab", "enter")
-        await shows(pilot.app, "2 of 2", "✗ 1 failed", "cv-1")
+    async with running(store, "1 of 3", "✗ 2 failed", screen="imports", refresh_s=SOON_S) as pilot:
+        await leads(pilot, "space down space D", "Dismiss ana/cv-2.json?", "stays where it is.")
+        await leads(pilot, "tab enter", "2 of 2", "✗ 1 failed", "cv-1")
         await shows_no(pilot.app, "ana/cv-2.json  ")
-        await presses(pilot, "g", "enter", "D")
-        await shows(pilot.app, "Dismiss ana/cv-1.json?")
-        await presses(pilot, "tab", "enter")
-        await shows(pilot.app, "1 of 1", "✗ 0 failed")
-        await presses(pilot, "D")
-        await shows(pilot.app, "Only failed files can be dismissed.")
+        await leads(pilot, "g enter D", "Dismiss ana/cv-1.json?")
+        await leads(pilot, "tab enter", "1 of 1", "✗ 0 failed")
+        await leads(pilot, "D", "Only failed files can be dismissed.")

@@ -20,7 +20,7 @@ from resumes.errors import InvalidArgument
 from resumes.settings import Settings, load_settings
 from resumes.store import api_keys
 from resumes.store.store import Store
-from tests.support.terminal.driving import footer, lines, presses, running, shows
+from tests.support.terminal.driving import footer, leads, lines, presses, running, shows, types
 from tui.keys import (
     ACTIONS,
     Place,
@@ -220,14 +220,11 @@ async def test_the_users_keys_work_and_are_shown(store: Store) -> None:
         await shows(pilot.app, "website", "c New key", "n Revoke")
         assert "D Revoke" not in footer(pilot.app)
 
-        await presses(pilot, "question_mark")
-        await shows(pilot.app, "c f2          Create key")
-        await presses(pilot, "escape", "colon", *"create")
-        await shows(pilot.app, "Create key  (c)")
-        await presses(pilot, "escape", "f2")
-        await shows(pilot.app, "Expires")
-        await presses(pilot, "escape", "n")
-        await shows(pilot.app, 'Type "website" to confirm:')
+        await leads(pilot, "question_mark", "c f2          Create key")
+        await presses(pilot, "escape")
+        await types(pilot, ":create", "Create key  (c)")
+        await leads(pilot, "escape f2", "Expires")
+        await leads(pilot, "escape n", 'Type "website" to confirm:')
 
 
 def test_the_help_explains_every_action_with_what_works_here_first() -> None:
@@ -242,8 +239,7 @@ def test_the_help_explains_every_action_with_what_works_here_first() -> None:
 @pytest.mark.anyio
 async def test_the_help_begins_with_what_works_here(store: Store) -> None:
     async with running(store, screen="keys", size=(120, 50)) as pilot:
-        await presses(pilot, "question_mark")
-        await shows(pilot.app, "Keyboard shortcuts", "Create key", "Create plan")
+        await leads(pilot, "question_mark", "Keyboard shortcuts", "Create key", "Create plan")
         text = "\n".join(lines(pilot.app))
         places = ("│ Keys ", "│ Lists ", "│ Everywhere ")
         assert sorted(map(text.index, places)) == list(map(text.index, places))

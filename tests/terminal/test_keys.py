@@ -19,6 +19,7 @@ from tests.support.terminal.driving import (
     SOON_S,
     at_rest,
     copied,
+    leads,
     lines,
     presses,
     running,
@@ -45,20 +46,15 @@ def a_key(store: Store, name: str = "website", *, account: str = "ana") -> api_k
 
 
 async def test_a_new_key_is_shown_once_and_then_masked(store: Store) -> None:
-    async with running(store, screen="keys") as pilot:
-        await shows(pilot.app, "No keys yet.", "Press n to create one.")
-
-        await presses(pilot, "n")
-        await shows(pilot.app, "Expires")
-        await presses(pilot, *"web", "enter", "enter")
-        await shows(pilot.app, "I've saved it")
+    async with running(store, "No keys yet.", "Press n to create one.", screen="keys") as pilot:
+        await leads(pilot, "n", "Expires")
+        await types(pilot, "web\n\n", "I've saved it")
         await shows(pilot.app, "enh_live_")
         (secret,) = [line.strip() for line in lines(pilot.app) if api_keys.FORM.search(line)]
         holder, *_ = api_keys.authenticate(store, secret)
         assert api_keys.get_key(store, holder.key_id).shown_at is None
 
-        await presses(pilot, "escape", "q", "enter", "colon", "ctrl+p")
-        await shows(pilot.app, "I've saved it")
+        await leads(pilot, "escape q enter colon ctrl+p", "I've saved it")
         await presses(pilot, "s")
 
         await until(lambda: api_keys.get_key(store, holder.key_id).shown_at is not None)
@@ -71,20 +67,15 @@ async def test_a_new_key_is_nowhere_but_on_its_screen(
     store: Store, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
-    async with running(store, screen="keys") as pilot:
-        await shows(pilot.app, "No keys yet.")
-        await presses(pilot, "n")
-        await shows(pilot.app, "Expires")
-        await presses(pilot, "enter", "enter")
-        await shows(pilot.app, "I've saved it")
+    async with running(store, "No keys yet.", screen="keys") as pilot:
+        await leads(pilot, "n", "Expires")
+        await leads(pilot, "enter enter", "I've saved it")
         await shows(pilot.app, "enh_live_")
         (secret,) = [line.strip() for line in lines(pilot.app) if api_keys.FORM.search(line)]
-        await presses(pilot, "c", "colon", "ctrl+p", "question_mark", "5", "1", "T")
-        await shows(pilot.app, "I've saved it")
+        await leads(pilot, "c colon ctrl+p question_mark 5 1 T", "I've saved it")
         assert secret not in repr(pilot.app.screen) + repr(vars(pilot.app.screen))
 
-        await presses(pilot, "s")
-        await shows(pilot.app, "✓ active")
+        await leads(pilot, "s", "✓ active")
 
         picture = pilot.app.export_screenshot()
         told = "".join(toasts(pilot.app))
@@ -95,24 +86,17 @@ async def test_a_new_key_is_nowhere_but_on_its_screen(
 async def test_a_hostile_name_is_text_in_every_dialog(store: Store, key: str) -> None:
     # The store takes printable names only, which leaves markup.
     a_key(store, "".join(filter(str.isprintable, HOSTILE))[:100])
-    async with running(store, screen="keys") as pilot:
-        await shows(pilot.app, "a[/b]c")
-
-        await presses(pilot, key)
-
-        await shows(pilot.app, "Account    ana", "[@click=app.quit]x[/]")
+    async with running(store, "a[/b]c", screen="keys") as pilot:
+        await leads(pilot, key, "Account    ana", "[@click=app.quit]x[/]")
         for segment in segments(pilot.app):
             assert is_harmless(segment.text)
             assert segment.style is None or "@click" not in segment.style.meta
 
 
 async def test_leaving_the_app_leaves_the_key_not_shown(store: Store) -> None:
-    async with running(store, screen="keys") as pilot:
-        await shows(pilot.app, "No keys yet.")
-        await presses(pilot, "n")
-        await shows(pilot.app, "Expires")
-        await presses(pilot, "enter", "enter")
-        await shows(pilot.app, "I've saved it")
+    async with running(store, "No keys yet.", screen="keys") as pilot:
+        await leads(pilot, "n", "Expires")
+        await leads(pilot, "enter enter", "I've saved it")
         await presses(pilot, "ctrl+q")
 
     (key,) = api_keys.list_keys(store)
@@ -121,18 +105,12 @@ async def test_leaving_the_app_leaves_the_key_not_shown(store: Store) -> None:
 
 async def test_a_key_is_rotated_and_the_old_one_counts_a_while(store: Store) -> None:
     old = a_key(store)
-    async with running(store, screen="keys", size=SMALL) as pilot:
-        await shows(pilot.app, "website")
-
-        await presses(pilot, "R")
-        await shows(pilot.app, "24h")
-        await presses(pilot, "enter", "enter")
-        await shows(pilot.app, "I've saved it")
+    async with running(store, "website", screen="keys", size=SMALL) as pilot:
+        await leads(pilot, "R", "24h")
+        await leads(pilot, "enter enter", "I've saved it")
         await shows(pilot.app, f"The old key {old.id} expires ")
         (secret,) = [line.strip() for line in lines(pilot.app) if api_keys.FORM.search(line)]
-        await presses(pilot, "s")
-
-        await shows(pilot.app, "~ rotated, ends ", "✓ active")
+        await leads(pilot, "s", "~ rotated, ends ", "✓ active")
         assert api_keys.authenticate(store, secret)
         assert api_keys.authenticate(store, old.secret)
 
@@ -140,67 +118,45 @@ async def test_a_key_is_rotated_and_the_old_one_counts_a_while(store: Store) -> 
 async def test_a_key_that_is_replaced_still_ends_when_it_was_to_end(store: Store) -> None:
     old = api_keys.create_key(store, "ana", name="website", lifetime=timedelta(hours=1))
     ends = minute(api_keys.get_key(store, old.id).expires_at)
-    async with running(store, screen="keys") as pilot:
-        await shows(pilot.app, "website")
-
-        await presses(pilot, "R")
-        await shows(pilot.app, "24h")
-        await presses(pilot, "enter", "enter")
-
-        await shows(pilot.app, f"The old key {old.id} expires {ends} UTC.")
+    async with running(store, "website", screen="keys") as pilot:
+        await leads(pilot, "R", "24h")
+        await leads(pilot, "enter enter", f"The old key {old.id} expires {ends} UTC.")
         assert minute(api_keys.get_key(store, old.id).expires_at) == ends
 
 
 async def test_only_a_key_that_counts_is_rotated(store: Store) -> None:
     new = a_key(store)
-    async with running(store, screen="keys") as pilot:
-        await shows(pilot.app, "✓ active")
+    async with running(store, "✓ active", screen="keys") as pilot:
         api_keys.revoke_key(store, new.id)
-        await presses(pilot, "r")
-        await shows(pilot.app, "✗ revoked")
+        await leads(pilot, "r", "✗ revoked")
 
-        await presses(pilot, "R")
-
-        await shows(pilot.app, "website is revoked. Press n to create a new key.")
+        await leads(pilot, "R", "website is revoked. Press n to create a new key.")
 
 
 async def test_a_key_is_revoked_by_typing_its_name(store: Store) -> None:
     new = a_key(store, "my site")
-    async with running(store, screen="keys") as pilot:
-        await shows(pilot.app, "my site")
-
-        await presses(pilot, "D")
-        await shows(pilot.app, "Revoke this key?")
+    async with running(store, "my site", screen="keys") as pilot:
+        await leads(pilot, "D", "Revoke this key?")
         await shows(pilot.app, "Revoke this key?", new.id, "Last used  never", 'Type "my site"')
-        await presses(pilot, *"my", "enter")
-        await shows(pilot.app, "Revoke this key?")
+        await leads(pilot, "m y enter", "Revoke this key?")
         assert api_keys.get_key(store, new.id).state == "active"
-        await presses(pilot, "space", *"site", "enter")
-
-        await shows(pilot.app, "✗ revoked")
+        await types(pilot, " site\n", "✗ revoked")
         with pytest.raises(InvalidKey):
             api_keys.authenticate(store, new.secret)
 
 
 async def test_a_key_without_a_name_is_revoked_by_its_id(store: Store) -> None:
     new = a_key(store, "")
-    async with running(store, screen="keys") as pilot:
-        await shows(pilot.app, "✓ active")
-
-        await presses(pilot, "D")
-        await shows(pilot.app, f'Type "{new.id}" to confirm:')
-        await types(pilot, f"{new.id}\n")
-
-        await shows(pilot.app, "✗ revoked")
+    async with running(store, "✓ active", screen="keys") as pilot:
+        await leads(pilot, "D", f'Type "{new.id}" to confirm:')
+        await types(pilot, f"{new.id}\n", "✗ revoked")
 
 
 @pytest.mark.parametrize("answer", ["enter", "escape"])
 async def test_one_key_alone_does_not_revoke(store: Store, answer: str) -> None:
     new = a_key(store)
-    async with running(store, screen="keys") as pilot:
-        await shows(pilot.app, "website")
-        await presses(pilot, "D")
-        await shows(pilot.app, "Revoke this key?")
+    async with running(store, "website", screen="keys") as pilot:
+        await leads(pilot, "D", "Revoke this key?")
         await presses(pilot, answer)
 
     assert api_keys.get_key(store, new.id).state == "active"
@@ -208,9 +164,7 @@ async def test_one_key_alone_does_not_revoke(store: Store, answer: str) -> None:
 
 async def test_what_was_revoked_elsewhere_shows_by_itself(store: Store) -> None:
     new = a_key(store)
-    async with running(store, screen="keys", refresh_s=SOON_S) as pilot:
-        await shows(pilot.app, "✓ active")
-
+    async with running(store, "✓ active", screen="keys", refresh_s=SOON_S) as pilot:
         api_keys.revoke_key(store, new.id)
 
         await shows(pilot.app, "✗ revoked")
@@ -218,54 +172,38 @@ async def test_what_was_revoked_elsewhere_shows_by_itself(store: Store) -> None:
 
 async def test_what_was_revoked_elsewhere_meanwhile_is_said(store: Store) -> None:
     new = a_key(store)
-    async with running(store, screen="keys") as pilot:
-        await shows(pilot.app, "✓ active")
-        await presses(pilot, "D")
-        await shows(pilot.app, "Revoke this key?")
+    async with running(store, "✓ active", screen="keys") as pilot:
+        await leads(pilot, "D", "Revoke this key?")
         api_keys.revoke_key(store, new.id)
 
-        await presses(pilot, *"website", "enter")
-
-        await shows(pilot.app, '"website" was already revoked at', "✗ revoked")
+        await types(pilot, "website\n", '"website" was already revoked at', "✗ revoked")
 
 
 async def test_what_was_rotated_away_elsewhere_meanwhile_is_said(store: Store) -> None:
     new = a_key(store)
-    async with running(store, screen="keys") as pilot:
-        await shows(pilot.app, "✓ active")
-        await presses(pilot, "R")
-        await shows(pilot.app, "24h")
+    async with running(store, "✓ active", screen="keys") as pilot:
+        await leads(pilot, "R", "24h")
         api_keys.revoke_key(store, new.id)
 
-        await presses(pilot, "enter", "enter")
-
-        await shows(pilot.app, f"The key {new.id} is revoked;", "✗ revoked")
+        await leads(pilot, "enter enter", f"The key {new.id} is revoked;", "✗ revoked")
 
 
 async def test_a_key_whose_account_went_meanwhile_is_said_to_be_gone(store: Store) -> None:
     an_account(store, "zoe")
     new = a_key(store, account="zoe")
-    async with running(store, screen="keys") as pilot:
-        await shows(pilot.app, "✓ active")
-        await presses(pilot, "D")
-        await shows(pilot.app, "Revoke this key?")
+    async with running(store, "✓ active", screen="keys") as pilot:
+        await leads(pilot, "D", "Revoke this key?")
         accounts.delete_account(store, "zoe")
 
-        await presses(pilot, *"website", "enter")
-
-        await shows(pilot.app, f'Key not found: "{new.id}"', "No keys yet.")
+        await types(pilot, "website\n", f'Key not found: "{new.id}"', "No keys yet.")
 
 
 async def test_a_key_from_elsewhere_is_registered(store: Store) -> None:
     secret = api_keys.new_secret()
-    async with running(store, screen="keys") as pilot:
-        await shows(pilot.app, "No keys yet.")
-        await presses(pilot, "i")
-        await shows(pilot.app, "Cancel")
+    async with running(store, "No keys yet.", screen="keys") as pilot:
+        await leads(pilot, "i", "Cancel")
         sends(pilot.app, secret)
-        await presses(pilot, "enter", "enter")
-
-        await shows(pilot.app, "Imported key_")
+        await leads(pilot, "enter enter", "Imported key_")
         assert api_keys.authenticate(store, secret)
         await shows_no(pilot.app, secret)
         assert secret not in "".join(toasts(pilot.app))
@@ -273,28 +211,20 @@ async def test_a_key_from_elsewhere_is_registered(store: Store) -> None:
 
 @pytest.mark.parametrize(("key", "verb"), [("D", "revoke"), ("R", "rotate")])
 async def test_without_a_key_it_says_so(store: Store, key: str, verb: str) -> None:
-    async with running(store, screen="keys") as pilot:
-        await shows(pilot.app, "No keys yet.")
-        await presses(pilot, key)
-        await shows(pilot.app, f"No key to {verb}.")
+    async with running(store, "No keys yet.", screen="keys") as pilot:
+        await leads(pilot, key, f"No key to {verb}.")
 
 
 async def test_what_is_revoked_is_not_revoked_again(store: Store) -> None:
     new = a_key(store)
     api_keys.revoke_key(store, new.id)
-    async with running(store, screen="keys") as pilot:
-        await shows(pilot.app, "✗ revoked")
-        await presses(pilot, "D")
-        await shows(pilot.app, "website is already revoked.")
+    async with running(store, "✗ revoked", screen="keys") as pilot:
+        await leads(pilot, "D", "website is already revoked.")
 
 
 async def test_without_accounts_there_can_be_no_key(empty_store: Store) -> None:
-    async with running(empty_store, screen="keys") as pilot:
-        await shows(pilot.app, "No accounts yet.")
-
-        await presses(pilot, "n")
-
-        await shows(pilot.app, "No accounts yet. Create one with `resumes accounts create NAME`")
+    async with running(empty_store, "No accounts yet.", screen="keys") as pilot:
+        await leads(pilot, "n", "No accounts yet. Create one with `resumes accounts create NAME`")
 
 
 # The list.
@@ -313,12 +243,8 @@ async def test_keys_are_listed_masked_with_their_state(store: Store) -> None:
 
 async def test_enter_shows_what_is_known_of_a_key(store: Store) -> None:
     new = api_keys.create_key(store, "ana", name="website")
-    async with running(store, screen="keys") as pilot:
-        await shows(pilot.app, "website")
-
-        await presses(pilot, "enter")
-
-        await shows(pilot.app, new.id, "website")
+    async with running(store, "website", screen="keys") as pilot:
+        await leads(pilot, "enter", new.id, "website")
 
 
 async def test_the_keys_of_one_account_take_the_place_of_those_shown_before(store: Store) -> None:
@@ -326,22 +252,16 @@ async def test_the_keys_of_one_account_take_the_place_of_those_shown_before(stor
     api_keys.create_key(store, "ana", name="one of ana")
     api_keys.create_key(store, "zoe", name="one of zoe")
     unsteady = UnsteadyStore(store)
-    async with running(unsteady, screen="keys") as pilot:
-        await shows(pilot.app, "all accounts · 2 keys", "one of ana")
-        await presses(pilot, "a")
-        await shows(pilot.app, "(all accounts)", "zoe")
-        await presses(pilot, "G", "enter")
-        await shows(pilot.app, "zoe · 1 key", "one of zoe")
+    async with running(unsteady, "all accounts · 2 keys", "one of ana", screen="keys") as pilot:
+        await leads(pilot, "a", "(all accounts)", "zoe")
+        await leads(pilot, "G enter", "zoe · 1 key", "one of zoe")
         await shows_no(pilot.app, "one of ana")
 
-        await presses(pilot, "3")
-        await shows(pilot.app, "2 accounts")
+        await leads(pilot, "3", "2 accounts")
         with unsteady.held_reads():
-            await presses(pilot, "K")
-            await shows(pilot.app, "ana › Keys · ")
+            await leads(pilot, "K", "ana › Keys · ")
             await shows_no(pilot.app, "one of zoe")
-            await presses(pilot, "D")
-            await shows(pilot.app, "No key to revoke.")
+            await leads(pilot, "D", "No key to revoke.")
         await shows(pilot.app, "ana › Keys · 1 key", "one of ana")
 
 
@@ -368,13 +288,11 @@ async def test_no_form_opens_over_the_screen_that_the_reader_went_to(
     store: Store, key: str
 ) -> None:
     unsteady = UnsteadyStore(store)
-    async with running(unsteady, screen="keys", refresh_s=NEVER_S) as pilot:
-        await shows(pilot.app, "No keys yet.")
+    async with running(unsteady, "No keys yet.", screen="keys", refresh_s=NEVER_S) as pilot:
         with unsteady.held_reads() as asking:
             await presses(pilot, key)
             await until(asking.begun.is_set)
-            await presses(pilot, "3")
-            await shows(pilot.app, "by name")
+            await leads(pilot, "3", "by name")
         await until(asking.ended.is_set)
         await at_rest(pilot)
         await shows(pilot.app, "1 account")
@@ -386,19 +304,13 @@ async def test_no_form_opens_over_the_screen_that_the_reader_went_to(
 
 async def test_a_key_is_made_for_the_account_and_the_time_that_were_chosen(store: Store) -> None:
     an_account(store, "zoe")
-    async with running(store, screen="keys") as pilot:
-        await shows(pilot.app, "No keys yet.")
-        await presses(pilot, "n")
-        await shows(pilot.app, "Expires", "Never expires.")
+    async with running(store, "No keys yet.", screen="keys") as pilot:
+        await leads(pilot, "n", "Expires", "Never expires.")
         await presses(pilot, "shift+tab", "enter", "down", "enter", "tab", "tab")
-        await types(pilot, "3x\n")
-        await shows(pilot.app, '! "3x" is not a valid expiry')
-        await presses(pilot, "backspace", "d")
-        await shows(pilot.app, "Expires 2")
-        await presses(pilot, "enter", "enter")
-        await shows(pilot.app, "I've saved it")
-        await presses(pilot, "s")
-        await shows(pilot.app, "~ expires")
+        await types(pilot, "3x\n", '! "3x" is not a valid expiry')
+        await leads(pilot, "backspace d", "Expires 2")
+        await leads(pilot, "enter enter", "I've saved it")
+        await leads(pilot, "s", "~ expires")
     (key,) = api_keys.list_keys(store)
     assert (key.account, key.name) == ("zoe", "")
     assert key.expires_at is not None
@@ -408,10 +320,8 @@ async def test_a_key_is_made_for_the_account_and_the_time_that_were_chosen(store
 async def test_the_form_for_a_new_key_can_be_cancelled(
     store: Store, pressed: tuple[str, ...]
 ) -> None:
-    async with running(store, screen="keys") as pilot:
-        await shows(pilot.app, "No keys yet.")
-        await presses(pilot, "n")
-        await shows(pilot.app, "Expires")
+    async with running(store, "No keys yet.", screen="keys") as pilot:
+        await leads(pilot, "n", "Expires")
         await presses(pilot, *pressed)
         await shows_no(pilot.app, "Expires")
     assert api_keys.list_keys(store) == []
@@ -419,58 +329,44 @@ async def test_the_form_for_a_new_key_can_be_cancelled(
 
 async def test_a_grace_that_cannot_be_used_keeps_the_question_open(store: Store) -> None:
     old = a_key(store)
-    async with running(store, screen="keys") as pilot:
-        await shows(pilot.app, "website")
-        await presses(pilot, "R")
-        await shows(pilot.app, "24h", "expires ")
-        await presses(pilot, "end", "backspace")
-        await shows(pilot.app, '! "24" is not a valid duration')
-        await types(pilot, "d\n")
-        await shows(pilot.app, "! The maximum is 7d.")
+    async with running(store, "website", screen="keys") as pilot:
+        await leads(pilot, "R", "24h", "expires ")
+        await leads(pilot, "end backspace", '! "24" is not a valid duration')
+        await types(pilot, "d\n", "! The maximum is 7d.")
         await presses(pilot, *["backspace"] * 3, "0")
         await shows(pilot.app, "The old key stops working immediately.")
-        await presses(pilot, "enter", "enter")
-        await shows(pilot.app, f"The old key {old.id} no longer works.")
+        await leads(pilot, "enter enter", f"The old key {old.id} no longer works.")
         with pytest.raises(InvalidKey):
             api_keys.authenticate(store, old.secret)
 
 
 async def test_what_is_no_key_is_refused_and_none_is_ever_drawn(store: Store) -> None:
     secret = api_keys.new_secret()
-    async with running(store, screen="keys") as pilot:
-        await shows(pilot.app, "No keys yet.")
-        await presses(pilot, "i")
-        await shows(pilot.app, "Cancel")
+    async with running(store, "No keys yet.", screen="keys") as pilot:
+        await leads(pilot, "i", "Cancel")
         await types(pilot, secret[:20] + "\n")
         await until(lambda: toasts(pilot.app) == [NOT_A_KEY])
         await presses(pilot, "ctrl+u")
         sends(pilot.app, secret)
         await presses(pilot, "end")
         await shows_no(pilot.app, secret[:12])
-        await presses(pilot, "escape")
-        await shows(pilot.app, "No keys yet.")
+        await leads(pilot, "escape", "No keys yet.")
 
 
 async def test_a_key_that_counts_already_is_not_taken_over(store: Store) -> None:
     new = a_key(store)
-    async with running(store, screen="keys") as pilot:
-        await shows(pilot.app, "website")
-        await presses(pilot, "i")
-        await shows(pilot.app, "Cancel")
+    async with running(store, "website", screen="keys") as pilot:
+        await leads(pilot, "i", "Cancel")
         sends(pilot.app, new.secret)
-        await presses(pilot, "enter", "enter")
-        await shows(pilot.app, "✗ ", "1 key")
+        await leads(pilot, "enter enter", "✗ ", "1 key")
 
 
 async def test_the_key_has_a_line_of_its_own_and_is_copied_through_tmux(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with running(store, screen="keys") as pilot:
-        await shows(pilot.app, "No keys yet.")
-        await presses(pilot, "n")
-        await shows(pilot.app, "Expires")
-        await presses(pilot, "enter", "enter")
-        await shows(pilot.app, "I've saved it", "enh_live_")
+    async with running(store, "No keys yet.", screen="keys") as pilot:
+        await leads(pilot, "n", "Expires")
+        await leads(pilot, "enter enter", "I've saved it", "enh_live_")
         (secret,) = [line.strip() for line in lines(pilot.app) if api_keys.FORM.search(line)]
         texts = copied(pilot.app, monkeypatch)
         monkeypatch.setenv("TMUX", "/tmp/tmux-0/default,1,0")
@@ -481,14 +377,10 @@ async def test_the_key_has_a_line_of_its_own_and_is_copied_through_tmux(
 
 async def test_the_new_key_names_the_keys_that_the_user_has_for_it(store: Store) -> None:
     own = Settings(keymap={"new_key.copy": "f2", "new_key.stored": "f8"})
-    async with running(store, screen="keys", settings=own) as pilot:
-        await shows(pilot.app, "No keys yet.")
-        await presses(pilot, "n")
-        await shows(pilot.app, "Expires")
-        await presses(pilot, "enter", "enter")
-        await shows(pilot.app, "Press f2 to", "I've saved it (f8)")
-        await presses(pilot, "escape")
-        await shows(pilot.app, "Press f8 when")
+    async with running(store, "No keys yet.", screen="keys", settings=own) as pilot:
+        await leads(pilot, "n", "Expires")
+        await leads(pilot, "enter enter", "Press f2 to", "I've saved it (f8)")
+        await leads(pilot, "escape", "Press f8 when")
 
 
 # Spans of time as they are typed.

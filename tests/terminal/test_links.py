@@ -1,8 +1,6 @@
 """Everything that is named leads to where it can be seen, and esc leads back."""
 
 import json
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -17,53 +15,27 @@ from tests.support.terminal.builders import (
     an_id,
     stored,
 )
-from tests.support.terminal.driving import at_rest, presses, running, shows, tells, toasts, types
+from tests.support.terminal.driving import at_rest, leads, presses, running, shows, tells, types
 
 pytestmark = pytest.mark.anyio
-
-
-@pytest.fixture
-def importer(store: Store, tmp_path: Path) -> Iterator[AnImporter]:
-    root = tmp_path / "inbox"
-    root.mkdir()
-    one = AnImporter(store, root)
-    yield one
-    one.close()
 
 
 async def test_esc_goes_up_the_way_that_links_led_down(store: Store) -> None:
     an_account(store, "zoe")
     stored(store, a_document(title="Nurse"), account="zoe")
-    async with running(store, screen="accounts") as pilot:
-        await shows(pilot.app, "Accounts · 2 accounts")
-        await presses(pilot, "G", "enter")
-        await shows(pilot.app, "Accounts › zoe › Resumes · 1 of 1")
-        await presses(pilot, "enter")
-        await shows(pilot.app, "Accounts › zoe › Resumes › Nurse · ")
-        await presses(pilot, "escape")
-        await shows(pilot.app, "Accounts › zoe › Resumes · 1 of 1")
-        await presses(pilot, "escape")
-        await shows(pilot.app, "Accounts · 2 accounts")
-        await presses(pilot, "enter")
-        await shows(pilot.app, "Accounts › zoe › Resumes")
-
-
-async def test_esc_does_nothing_at_the_top(store: Store) -> None:
-    async with running(store) as pilot:
-        await presses(pilot, "3", "escape")
-        await at_rest(pilot)
-        assert pilot.app.current_mode == "accounts"
-        assert toasts(pilot.app) == []
+    async with running(store, "Accounts · 2 accounts", screen="accounts") as pilot:
+        await leads(pilot, "G enter", "Accounts › zoe › Resumes · 1 of 1")
+        await leads(pilot, "enter", "Accounts › zoe › Resumes › Nurse · ")
+        await leads(pilot, "escape", "Accounts › zoe › Resumes · 1 of 1")
+        await leads(pilot, "escape", "Accounts · 2 accounts")
+        await leads(pilot, "enter", "Accounts › zoe › Resumes")
 
 
 async def test_a_digit_begins_at_the_top_again(store: Store) -> None:
     stored(store, a_document(title="Nurse"))
-    async with running(store, screen="accounts") as pilot:
-        await shows(pilot.app, "1 account")
-        await presses(pilot, "enter")
-        await shows(pilot.app, "Accounts › ana › Resumes")
-        await presses(pilot, "4", "1")
-        await shows(pilot.app, "ana · 1 of 1")
+    async with running(store, "1 account", screen="accounts") as pilot:
+        await leads(pilot, "enter", "Accounts › ana › Resumes")
+        await leads(pilot, "4 1", "ana · 1 of 1")
         await presses(pilot, "escape")
         await at_rest(pilot)
         assert pilot.app.current_mode == "resumes"
@@ -72,39 +44,27 @@ async def test_a_digit_begins_at_the_top_again(store: Store) -> None:
 async def test_a_file_leads_to_its_resume_and_back(store: Store, importer: AnImporter) -> None:
     importer.drop("ana/nurse.json", json.dumps(a_document(title="Nurse")).encode())
     await importer.round()
-    async with running(store, screen="imports") as pilot:
-        await shows(pilot.app, "1 of 1", "nurse.json")
-        await presses(pilot, "enter")
-        await shows(pilot.app, "Imports › ana/nurse.json · ✓ done")
-        await presses(pilot, "o")
-        await shows(pilot.app, "Imports › ana/nurse.json › Nurse")
-        await presses(pilot, "escape")
-        await shows(pilot.app, "Imports › ana/nurse.json · ✓ done")
-        await presses(pilot, "escape")
-        await shows(pilot.app, "all accounts · failed first · 1 of 1")
+    async with running(store, "1 of 1", "nurse.json", screen="imports") as pilot:
+        await leads(pilot, "enter", "Imports › ana/nurse.json · ✓ done")
+        await leads(pilot, "o", "Imports › ana/nurse.json › Nurse")
+        await leads(pilot, "escape", "Imports › ana/nurse.json · ✓ done")
+        await leads(pilot, "escape", "all accounts · failed first · 1 of 1")
 
 
 async def test_a_resume_leads_to_its_file_and_back(store: Store, importer: AnImporter) -> None:
     importer.drop("ana/nurse.json", json.dumps(a_document(title="Nurse")).encode())
     await importer.round()
-    async with running(store) as pilot:
-        await shows(pilot.app, "ana · 1 of 1")
-        await presses(pilot, "enter")
-        await shows(pilot.app, "Resumes › ana › Nurse")
-        await presses(pilot, "f")
-        await shows(pilot.app, "Resumes › ana › Nurse › ana/nurse.json · ✓ done")
-        await presses(pilot, "escape")
-        await shows(pilot.app, "Resumes › ana › Nurse · ")
-        await presses(pilot, "escape", "f")
-        await shows(pilot.app, "ana/nurse.json · ✓ done")
-        await presses(pilot, "escape")
-        await shows(pilot.app, "ana · 1 of 1")
+    async with running(store, "ana · 1 of 1") as pilot:
+        await leads(pilot, "enter", "Resumes › ana › Nurse")
+        await leads(pilot, "f", "Resumes › ana › Nurse › ana/nurse.json · ✓ done")
+        await leads(pilot, "escape", "Resumes › ana › Nurse · ")
+        await leads(pilot, "escape f", "ana/nurse.json · ✓ done")
+        await leads(pilot, "escape", "ana · 1 of 1")
 
 
 async def test_a_resume_that_came_from_no_file_says_so(store: Store) -> None:
     stored(store, a_document())
-    async with running(store) as pilot:
-        await shows(pilot.app, "1 of 1")
+    async with running(store, "1 of 1") as pilot:
         await presses(pilot, "f")
         await tells(pilot.app, "No file: created through the API or `resumes import`.")
 
@@ -112,39 +72,27 @@ async def test_a_resume_that_came_from_no_file_says_so(store: Store) -> None:
 async def test_a_finding_leads_to_the_failed_files(store: Store) -> None:
     a_file(store, an_id("1"))
     a_file(store, an_id("2"), FileOutcome.DONE)
-    async with running(store, screen="health") as pilot:
-        await shows(pilot.app, "1 failed file")
-        await types(pilot, "/failed\n")
-        await shows(pilot.app, '"failed"')
+    async with running(store, "1 failed file", screen="health") as pilot:
+        await types(pilot, "/failed\n", '"failed"')
         await presses(pilot, "enter")
         await shows(pilot.app, "Health › Imports › all accounts · only failed", "1 of 1", "cv-1")
-        await presses(pilot, "escape")
-        await shows(pilot.app, "Health · ")
+        await leads(pilot, "escape", "Health · ")
 
 
 async def test_a_finding_leads_to_the_account_that_is_full(store: Store) -> None:
     an_account(store, "zoe", plan="free")
     stored(store, *[a_document() for _ in range(5)], account="zoe")
-    async with running(store, screen="health") as pilot:
-        await shows(pilot.app, "zoe is full (5 of 5")
-        await types(pilot, "/quota\n")
-        await shows(pilot.app, '"quota"')
-        await presses(pilot, "enter")
-        await shows(pilot.app, "Health › Accounts · 2 accounts")
-        await presses(pilot, "enter")
-        await shows(pilot.app, "Health › Accounts › zoe › Resumes · ")
-        await presses(pilot, "escape", "escape")
-        await shows(pilot.app, "Health · ")
+    async with running(store, "zoe is full (5 of 5", screen="health") as pilot:
+        await types(pilot, "/quota\n", '"quota"')
+        await leads(pilot, "enter", "Health › Accounts · 2 accounts")
+        await leads(pilot, "enter", "Health › Accounts › zoe › Resumes · ")
+        await leads(pilot, "escape escape", "Health · ")
 
 
 async def test_an_account_leads_to_its_keys_and_a_key_to_its_account(store: Store) -> None:
     an_account(store, "zoe")
     api_keys.create_key(store, "zoe", name="ats sync")
-    async with running(store, screen="keys") as pilot:
-        await shows(pilot.app, "1 key", "ats sync")
-        await presses(pilot, "o")
-        await shows(pilot.app, "Keys › ats sync › Accounts · 2 accounts")
-        await presses(pilot, "enter")
-        await shows(pilot.app, "› zoe › Resumes")
-        await presses(pilot, "escape", "K")
-        await shows(pilot.app, "Keys › zoe · 1 key")
+    async with running(store, "1 key", "ats sync", screen="keys") as pilot:
+        await leads(pilot, "o", "Keys › ats sync › Accounts · 2 accounts")
+        await leads(pilot, "enter", "› zoe › Resumes")
+        await leads(pilot, "escape K", "Keys › zoe · 1 key")

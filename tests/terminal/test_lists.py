@@ -20,6 +20,7 @@ from tests.support.terminal.builders import (
 from tests.support.terminal.driving import (
     HandClock,
     at_rest,
+    leads,
     lines,
     presses,
     running,
@@ -52,18 +53,13 @@ async def test_imports_are_filtered_by_name_account_and_reason(store: Store) -> 
     a_file(store, an_id("1"), name="ana/nurse.json")
     a_file(store, an_id("2"), FileOutcome.DONE, name="ana/nursery.json")
     a_file(store, an_id("3"), FileOutcome.HELD, account="zoe", reason="quota_reached")
-    async with running(store, screen="imports") as pilot:
-        await shows(pilot.app, "1 of 3")
-        await types(pilot, "/nurse")
-        await shows(pilot.app, "1 of 2", "ana/nurse.json", "ana/nursery.json")
+    async with running(store, "1 of 3", screen="imports") as pilot:
+        await types(pilot, "/nurse", "1 of 2", "ana/nurse.json", "ana/nursery.json")
         await types(pilot, "\n")
+        await leads(pilot, "escape", "1 of 3")
+        await types(pilot, "/zoe\n", '"zoe"', "1 of 1", "zoe/cv-3.json")
         await presses(pilot, "escape")
-        await shows(pilot.app, "1 of 3")
-        await types(pilot, "/zoe\n")
-        await shows(pilot.app, '"zoe"', "1 of 1", "zoe/cv-3.json")
-        await presses(pilot, "escape")
-        await types(pilot, "/plan full\n")
-        await shows(pilot.app, "1 of 1", "zoe/cv-3.json")
+        await types(pilot, "/plan full\n", "1 of 1", "zoe/cv-3.json")
 
 
 async def test_a_filter_looks_through_more_files_than_a_page_holds(
@@ -74,10 +70,8 @@ async def test_a_filter_looks_through_more_files_than_a_page_holds(
     for number in range(24):
         name = "ana/rare.json" if number in (0, 23) else f"ana/cv-{number}.json"
         a_file(store, f"{number:024x}", FileOutcome.DONE, name=name)
-    async with running(store, screen="imports") as pilot:
-        await shows(pilot.app, "1 of 24")
-        await types(pilot, "/rare\n")
-        await shows(pilot.app, "1 of 2")
+    async with running(store, "1 of 24", screen="imports") as pilot:
+        await types(pilot, "/rare\n", "1 of 2")
 
 
 @pytest.mark.parametrize(
@@ -95,23 +89,18 @@ async def test_every_other_list_is_filtered_alike(
     an_account(store, "zoe")
     api_keys.create_key(store, "ana", name="crm")
     api_keys.create_key(store, "zoe", name="ats sync")
-    async with running(store, screen=screen) as pilot:
-        await shows(pilot.app, found, other)
+    async with running(store, found, other, screen=screen) as pilot:
         await types(pilot, f"/{text}\n")
         await shows_no(pilot.app, f" {other}")
         await shows(pilot.app, f'"{text}"', found)
-        await presses(pilot, "escape")
-        await shows(pilot.app, other)
-        await types(pilot, "/nowhere")
-        await shows(pilot.app, 'No matches for "nowhere"')
+        await leads(pilot, "escape", other)
+        await types(pilot, "/nowhere", 'No matches for "nowhere"')
 
 
 async def test_what_matches_is_highlighted(store: Store) -> None:
     stored(store, a_document(title="Zoé Łódź"), a_document(title="Ada"))
-    async with running(store) as pilot:
-        await shows(pilot.app, "1 of 2")
-        await types(pilot, "/lodz\n")
-        await shows(pilot.app, "1 of 1")
+    async with running(store, "1 of 2") as pilot:
+        await types(pilot, "/lodz\n", "1 of 1")
 
         def marked() -> list[str]:
             return [one.text for one in segments(pilot.app) if one.style and one.style.underline]
@@ -123,12 +112,9 @@ async def test_what_matches_is_highlighted(store: Store) -> None:
 
 async def test_clearing_the_filter_leaves_the_cursor_on_what_was_found(store: Store) -> None:
     ids = stored_many(store, 30)
-    async with running(store) as pilot:
-        await shows(pilot.app, "1 of 30")
-        await types(pilot, "/Number 17\n")
-        await shows(pilot.app, "1 of 1")
-        await presses(pilot, "escape")
-        await shows(pilot.app, "18 of 30")
+    async with running(store, "1 of 30") as pilot:
+        await types(pilot, "/Number 17\n", "1 of 1")
+        await leads(pilot, "escape", "18 of 30")
         await presses(pilot, "d")
         await tells(pilot.app, 'Deleting "Number 17" in 10 s. Press u to undo.')
     assert ids
@@ -136,10 +122,8 @@ async def test_clearing_the_filter_leaves_the_cursor_on_what_was_found(store: St
 
 async def test_a_long_title_leaves_room_for_the_key_that_undoes(store: Store) -> None:
     stored(store, a_document(title="Chief " * 40))
-    async with running(store) as pilot:
-        await shows(pilot.app, "1 of 1")
-        await presses(pilot, "d")
-        await shows(pilot.app, 'Deleting "Chief')
+    async with running(store, "1 of 1") as pilot:
+        await leads(pilot, "d", 'Deleting "Chief')
         assert lines(pilot.app)[-1].strip().endswith("Press u to undo.")
         assert 'Deleting "Chief' in lines(pilot.app)[-1]
 
@@ -150,17 +134,13 @@ async def test_what_was_found_far_down_is_where_the_list_then_begins(
     monkeypatch.setattr("tui.widgets.paged_list.PAGES_READ_ANEW", 2)
     monkeypatch.setattr("tui.screens.resumes.PAGE_SIZE", 5)
     stored_many(store, 60)
-    async with running(store) as pilot:
-        await shows(pilot.app, "Number 0")
-        await types(pilot, "/Number 42\n")
-        await shows(pilot.app, "1 of 1")
-        await presses(pilot, "escape")
-        await shows(pilot.app, "Number 43")
+    async with running(store, "Number 0") as pilot:
+        await types(pilot, "/Number 42\n", "1 of 1")
+        await leads(pilot, "escape", "Number 43")
         assert titles(lines(pilot.app))[0] == "42"
         await presses(pilot, "d")
         await tells(pilot.app, 'Deleting "Number 42" in 10 s. Press u to undo.')
-        await presses(pilot, "g")
-        await shows(pilot.app, "Number 0")
+        await leads(pilot, "g", "Number 0")
 
 
 # Sorting
@@ -170,27 +150,21 @@ async def test_resumes_and_imports_can_be_listed_newest_first(store: Store) -> N
     stored_many(store, 250)
     a_file(store, an_id("1"))
     a_file(store, an_id("2"), FileOutcome.DONE)
-    async with running(store) as pilot:
-        await shows(pilot.app, "Number 0")
-        await presses(pilot, "s")
-        await shows(pilot.app, "newest first", "Number 249")
+    async with running(store, "Number 0") as pilot:
+        await leads(pilot, "s", "newest first", "Number 249")
         assert titles(lines(pilot.app))[:3] == ["249", "248", "247"]
         for _ in range(12):
             await presses(pilot, "G")
             await at_rest(pilot)
         await shows(pilot.app, "250 of 250", "Number 0")
         stored(store, a_document(title="Number 250"))
-        await presses(pilot, "g", "r")
-        await shows(pilot.app, "Number 250")
-        await presses(pilot, "2")
-        await shows(pilot.app, "failed first · 1 of 2")
-        await presses(pilot, "s")
-        await shows(pilot.app, "newest first · 1 of 2")
+        await leads(pilot, "g r", "Number 250")
+        await leads(pilot, "2", "failed first · 1 of 2")
+        await leads(pilot, "s", "newest first · 1 of 2")
         (first, second) = [line for line in lines(pilot.app) if "/cv-" in line]
         assert "cv-2" in first
         assert "cv-1" in second
-        await presses(pilot, "1")
-        await shows(pilot.app, "newest first", "Number 250")
+        await leads(pilot, "1", "newest first", "Number 250")
 
 
 @pytest.mark.parametrize("indexed", [0, 3, 6])
@@ -200,27 +174,21 @@ async def test_what_is_found_can_be_listed_newest_first(store: Store, indexed: i
         while indexer.step() < 0.2:
             await asyncio.sleep(0)
     stored_many(store, 6 - indexed)
-    async with running(store) as pilot:
-        await shows(pilot.app, "1 of 6")
-        await types(pilot, "/number\n")
-        await shows(pilot.app, '"number" · 1 of 6')
+    async with running(store, "1 of 6") as pilot:
+        await types(pilot, "/number\n", '"number" · 1 of 6')
         before = titles(lines(pilot.app))
-        await presses(pilot, "s")
-        await shows(pilot.app, "newest first")
+        await leads(pilot, "s", "newest first")
         await until(lambda: titles(lines(pilot.app)) == before[::-1])
 
 
 async def test_keys_can_be_listed_by_last_use(store: Store) -> None:
     for name in ("first", "second"):
         api_keys.create_key(store, "ana", name=name)
-    async with running(store, screen="keys") as pilot:
-        await shows(pilot.app, "2 keys", "first", "second")
-        await presses(pilot, "s")
-        await shows(pilot.app, "newest first")
+    async with running(store, "2 keys", "first", "second", screen="keys") as pilot:
+        await leads(pilot, "s", "newest first")
         rows = [line for line in lines(pilot.app) if "key_" in line]
         assert "second" in rows[0]
-        await presses(pilot, "s")
-        await shows(pilot.app, "last used first")
+        await leads(pilot, "s", "last used first")
 
 
 # Marks
@@ -229,10 +197,8 @@ async def test_keys_can_be_listed_by_last_use(store: Store) -> None:
 async def test_marked_resumes_are_deleted_together_and_come_back_together(store: Store) -> None:
     clock = HandClock()
     stored_many(store, 5)
-    async with running(store, clock=clock) as pilot:
-        await shows(pilot.app, "1 of 5")
-        await presses(pilot, "space", "down", "space")
-        await shows(pilot.app, "2 marked")
+    async with running(store, "1 of 5", clock=clock) as pilot:
+        await leads(pilot, "space down space", "2 marked")
         assert titles(lines(pilot.app)) == ["●0", "1", "●2", "3", "4"]
         await presses(pilot, "d")
         await tells(pilot.app, "Deleting 2 resumes in 10 s. Press u to undo.")
@@ -250,26 +216,19 @@ async def test_marked_resumes_are_deleted_together_and_come_back_together(store:
 
 async def test_marks_stay_while_the_filter_changes_and_esc_takes_them_away(store: Store) -> None:
     stored_many(store, 12)
-    async with running(store) as pilot:
-        await shows(pilot.app, "1 of 12")
-        await types(pilot, "/Number 3\n")
-        await shows(pilot.app, "1 of 1")
-        await presses(pilot, "space", "escape")
-        await shows(pilot.app, "of 12", "1 marked")
-        await types(pilot, "/Number 5\n")
-        await shows(pilot.app, "1 of 1")
-        await presses(pilot, "space", "escape")
-        await shows(pilot.app, "of 12", "2 marked")
+    async with running(store, "1 of 12") as pilot:
+        await types(pilot, "/Number 3\n", "1 of 1")
+        await leads(pilot, "space escape", "of 12", "1 marked")
+        await types(pilot, "/Number 5\n", "1 of 1")
+        await leads(pilot, "space escape", "of 12", "2 marked")
         await presses(pilot, "escape")
         await shows_no(pilot.app, "marked")
 
 
 async def test_only_marked_resumes_are_exported(store: Store, tmp_path: object) -> None:
     stored_many(store, 3)
-    async with running(store) as pilot:
-        await shows(pilot.app, "1 of 3")
-        await presses(pilot, "space", "space", "x")
-        await shows(pilot.app, "Resumes       2 marked")
+    async with running(store, "1 of 3") as pilot:
+        await leads(pilot, "space space x", "Resumes       2 marked")
         await presses(pilot, "ctrl+u")
         await types(pilot, f"{tmp_path}/out\n")
         await until(lambda: "Exported 2 resumes" in "".join(toasts(pilot.app)))
@@ -279,8 +238,7 @@ async def test_marked_files_are_retried_as_far_as_they_failed(store: Store) -> N
     for digit in "123":
         a_file(store, an_id(digit))
     a_file(store, an_id("4"), FileOutcome.HELD, reason="quota_reached")
-    async with running(store, screen="imports") as pilot:
-        await shows(pilot.app, "1 of 4")
+    async with running(store, "1 of 4", screen="imports") as pilot:
         await presses(pilot, "space", "space", "down", "space", "t")
         await until(lambda: "Queued 2 files for retry" in "".join(toasts(pilot.app)))
     requests = import_requests.list_requests(store)
@@ -292,21 +250,17 @@ async def test_marked_files_are_retried_as_far_as_they_failed(store: Store) -> N
 
 async def test_the_cursor_goes_to_what_was_created(store: Store) -> None:
     api_keys.create_key(store, "ana", name="old", lifetime=timedelta(days=1))
-    async with running(store, screen="accounts") as pilot:
-        await shows(pilot.app, "1 account")
+    async with running(store, "1 account", screen="accounts") as pilot:
         await types(pilot, "nzoe\n\n")
         await until(lambda: "Created zoe" in "".join(toasts(pilot.app)))
         await shows(pilot.app, "2 accounts")
         await at_rest(pilot)
-        await presses(pilot, "enter")
-        await shows(pilot.app, "Accounts › zoe › Resumes")
+        await leads(pilot, "enter", "Accounts › zoe › Resumes")
 
 
 async def test_a_stray_line_creates_no_key(store: Store) -> None:
-    async with running(store, screen="keys") as pilot:
-        await shows(pilot.app, "No keys yet")
+    async with running(store, "No keys yet", screen="keys") as pilot:
         await types(pilot, "wrong\n")
         await at_rest(pilot)
-        await presses(pilot, "escape")
-        await shows(pilot.app, "0 keys")
+        await leads(pilot, "escape", "0 keys")
     assert api_keys.list_keys(store) == []

@@ -25,13 +25,13 @@ from tests.support.terminal.driving import (
     SMALL,
     SOON_S,
     at_rest,
+    leads,
     lines,
     presses,
     running,
     shows,
     shows_no,
     toasts,
-    types,
     until,
 )
 from tests.support.terminal.outages import AWAY, UnsteadyStore
@@ -56,8 +56,7 @@ def rows_seen(pilot: Pilot[int]) -> list[str]:
 
 async def test_a_resume_that_was_deleted_under_the_cursor_leaves_its_line(store: Store) -> None:
     ids = stored_many(store, 60)
-    async with running(store, refresh_s=SOON_S) as pilot:
-        await shows(pilot.app, "1 of 60")
+    async with running(store, "1 of 60", refresh_s=SOON_S) as pilot:
         await still(pilot.app)
         await presses(pilot, *["pagedown"] * 2, *["up"] * 5)
         cursor, before = the_list(pilot).cursor, rows_seen(pilot)
@@ -71,8 +70,7 @@ async def test_a_resume_that_was_deleted_under_the_cursor_leaves_its_line(store:
         assert [new.strip() for _, new in changed] == ["(deleted)"]
         assert f"Number {cursor}" in changed[0][0]
         await until(lambda: the_list(pilot).cursor == cursor)
-        await presses(pilot, "d")
-        await shows(pilot.app, "No resume to delete.")
+        await leads(pilot, "d", "No resume to delete.")
 
 
 @pytest.mark.parametrize("screen", ["keys", "imports"])
@@ -84,17 +82,13 @@ async def test_an_account_that_was_deleted_while_what_it_has_is_shown(
     api_keys.create_key(store, "zoe", name="web")
     a_file(store, account="zoe")
     async with running(store, screen=screen, refresh_s=SOON_S) as pilot:
-        await presses(pilot, "a")
-        await shows(pilot.app, "(all accounts)", "gone")
-        await presses(pilot, "g", "j", "j", "enter")
-        await shows(pilot.app, "gone · ")
+        await leads(pilot, "a", "(all accounts)", "gone")
+        await leads(pilot, "g j j enter", "gone · ")
         accounts.delete_account(store, "gone")
 
         await shows(pilot.app, '! Account not found: "gone"')
-        await presses(pilot, "a")
-        await shows(pilot.app, "(all accounts)", "zoe")
-        await presses(pilot, "g", "enter")
-        await shows(pilot.app, "all accounts · ", "zoe")
+        await leads(pilot, "a", "(all accounts)", "zoe")
+        await leads(pilot, "g enter", "all accounts · ", "zoe")
         await until(lambda: "not found" not in "".join(lines(pilot.app)))
 
 
@@ -111,8 +105,7 @@ async def test_many_resumes_arrive_while_somebody_reads(
 ) -> None:
     plans.set_plan_limits(store, plans.PlanChange("business", None))
     stored_many(store, 90)
-    async with running(store, refresh_s=SOON_S) as pilot:
-        await shows(pilot.app, "1 of 90")
+    async with running(store, "1 of 90", refresh_s=SOON_S) as pilot:
         await still(pilot.app)
         await presses(pilot, *(("G",) if where == "end" else ("pagedown", "pagedown", "up")))
         shown = the_list(pilot)
@@ -136,8 +129,7 @@ async def test_reading_goes_on_while_the_importer_writes(
     root = tmp_path / "inbox"
     root.mkdir()
     importer = AnImporter(store, root)
-    async with running(store, refresh_s=SOON_S) as pilot:
-        await shows(pilot.app, "no resumes")
+    async with running(store, "no resumes", refresh_s=SOON_S) as pilot:
         for number in range(50):
             importer.drop(
                 f"ana/{number:03}.json", json.dumps(a_document(name=f"Person {number:03}")).encode()
@@ -166,19 +158,12 @@ async def test_what_was_looked_for_before_does_not_take_the_place_of_what_is_loo
 ) -> None:
     stored(store, a_document(name="Ada", title="Analyst"), a_document(name="Bo", title="Baker"))
     unsteady = UnsteadyStore(store)
-    async with running(unsteady, refresh_s=NEVER_S) as pilot:
-        await shows(pilot.app, "Baker")
-        late = unsteady.hold("read")
-        await types(pilot, "/ana")
-        await until(late.begun.is_set)
-        unsteady.hold_no_more()
+    async with running(unsteady, "Baker", refresh_s=NEVER_S) as pilot:
+        late = await unsteady.holds_back(pilot, "slash", *"ana")
         await presses(pilot, *["backspace"] * 3, *"bak")
         await shows(pilot.app, '"bak" · 1 of 1', "Baker")
 
-        late.go.set()
-        await until(late.ended.is_set)
-        await at_rest(pilot)
-        await pilot.pause()
+        await late.arrives(pilot)
 
         await shows(pilot.app, '"bak" · 1 of 1', "Baker")
         await shows_no(pilot.app, "Analyst")
@@ -193,15 +178,10 @@ async def test_a_page_of_the_account_before_is_not_shown(store: Store) -> None:
     async with running(unsteady, refresh_s=NEVER_S) as pilot:
         await until(late.begun.is_set)
         unsteady.hold_no_more()
-        await presses(pilot, "3")
-        await shows(pilot.app, "2 accounts")
-        await presses(pilot, "j", "enter")
-        await shows(pilot.app, "zoe › Resumes · 1 of 1", "Of zoe")
+        await leads(pilot, "3", "2 accounts")
+        await leads(pilot, "j enter", "zoe › Resumes · 1 of 1", "Of zoe")
 
-        late.go.set()
-        await until(late.ended.is_set)
-        await at_rest(pilot)
-        await pilot.pause()
+        await late.arrives(pilot)
 
         await shows(pilot.app, "zoe › Resumes · 1 of 1", "Of zoe")
 
@@ -211,19 +191,11 @@ async def test_the_resume_beside_the_list_is_that_of_the_cursor_whichever_is_rea
 ) -> None:
     stored(store, *(a_document(name=name) for name in ("First", "Second", "Third")))
     unsteady = UnsteadyStore(store)
-    async with running(unsteady, size=LARGE, refresh_s=NEVER_S) as pilot:
-        await shows(pilot.app, "││ First")
-        late = unsteady.hold("read")
-        await presses(pilot, "j")
-        await until(late.begun.is_set)
-        unsteady.hold_no_more()
-        await presses(pilot, "j")
-        await shows(pilot.app, "││ Third")
+    async with running(unsteady, "││ First", size=LARGE, refresh_s=NEVER_S) as pilot:
+        late = await unsteady.holds_back(pilot, "j")
+        await leads(pilot, "j", "││ Third")
 
-        late.go.set()
-        await until(late.ended.is_set)
-        await at_rest(pilot)
-        await pilot.pause()
+        await late.arrives(pilot)
 
         await shows(pilot.app, "││ Third")
         await shows_no(pilot.app, "││ Second")
@@ -252,8 +224,7 @@ async def test_a_screen_can_be_left_while_it_loads(store: Store, mode: Any) -> N
 async def test_a_page_and_its_dialogs_can_be_left_while_they_load(store: Store) -> None:
     unsteady = UnsteadyStore(store)
     stored(store, a_document(title="Mine"))
-    async with running(unsteady) as pilot:
-        await shows(pilot.app, "1 of 1", "Mine")
+    async with running(unsteady, "1 of 1", "Mine") as pilot:
         with unsteady.held_reads() as hold:
             for key in ("enter", "a"):
                 await presses(pilot, key)
@@ -264,8 +235,7 @@ async def test_a_page_and_its_dialogs_can_be_left_while_they_load(store: Store) 
             await at_rest(pilot)
             await pilot.pause()
 
-        await presses(pilot, "enter")
-        await shows(pilot.app, "ana › Mine")
+        await leads(pilot, "enter", "ana › Mine")
         assert isinstance(pilot.app.screen, DetailScreen)
         assert toasts(pilot.app) == []
 
@@ -295,8 +265,7 @@ async def test_while_the_store_is_gone_all_can_be_looked_at_and_afterwards_it_is
 
         unsteady.come_back()
         stored(store, a_document(title="After"))
-        await presses(pilot, "1")
-        await shows(pilot.app, "Before", "After", "1 of 2")
+        await leads(pilot, "1", "Before", "After", "1 of 2")
         await until(lambda: AWAY not in "".join(lines(pilot.app)))
         assert not the_list(pilot).is_stale
         assert toasts(pilot.app) == []

@@ -14,7 +14,7 @@ from tests.support.programs import command
 from tests.support.stores import open_home
 from tests.support.terminal.builders import a_document, an_account, stored, stored_many
 from tests.support.terminal.console import console
-from tests.support.terminal.driving import HandClock, presses, running, shows, until
+from tests.support.terminal.driving import HandClock, leads, presses, running, types, until
 
 pytestmark = pytest.mark.anyio
 
@@ -65,15 +65,12 @@ async def test_r4_until_its_ten_seconds_end_a_deletion_has_not_happened(store: S
     clock = HandClock()
     plans.set_plan_limits(store, plans.PlanChange("business", 1))
     stored(store, a_document(title="First"))
-    async with running(store, clock=clock) as pilot:
-        await shows(pilot.app, "First")
-        await presses(pilot, "d")
-        await shows(pilot.app, "Deleting in 10 s")
+    async with running(store, "First", clock=clock) as pilot:
+        await leads(pilot, "d", "Deleting in 10 s")
 
         assert listed(store) == ["First"]
         assert stored(store, a_document(title="Slips in")) == []
-        await presses(pilot, "u")
-        await shows(pilot.app, 'Undid the deletion of "First".')
+        await leads(pilot, "u", 'Undid the deletion of "First".')
 
         await presses(pilot, "d")
         clock.now_s += 10
@@ -86,15 +83,13 @@ async def test_r4_until_its_ten_seconds_end_a_deletion_has_not_happened(store: S
 async def test_r5_what_no_index_has_yet_is_found_and_what_is_deleted_is_not(store: Store) -> None:
     (first, _) = stored(store, a_document(title="Analyst"), a_document(title="Analyst too"))
     assert entries(store) == 0
-    async with running(store) as pilot:
-        await shows(pilot.app, "1 of 2")
-        await presses(pilot, "slash", *"nalys")
-        await shows(pilot.app, '"nalys" · 1 of 2', "Analyst too")
+    async with running(store, "1 of 2") as pilot:
+        await types(pilot, "/nalys", '"nalys" · 1 of 2', "Analyst too")
 
         with Indexer(store):
             await until(lambda: entries(store) == 2)
         stored_resumes.delete_resume(store, accounts.get_account(store, "ana").id, first)
         assert entries(store) == 1
 
-        await presses(pilot, "escape", "slash", *"nalys")
-        await shows(pilot.app, '"nalys" · 1 of 1', "Analyst too")
+        await presses(pilot, "escape")
+        await types(pilot, "/nalys", '"nalys" · 1 of 1', "Analyst too")

@@ -23,6 +23,7 @@ from tests.support.terminal.driving import (
     LARGE,
     NEVER_S,
     footer,
+    leads,
     lines,
     presses,
     running,
@@ -55,46 +56,28 @@ async def test_plans_are_listed_with_their_limits_and_accounts(
 
 @pytest.mark.parametrize("key", ["enter", "e"])
 async def test_a_plan_is_edited_and_listed_as_it_is_now(store: Store, key: str) -> None:
-    async with running(store, screen="plans") as pilot:
-        await shows(pilot.app, "3 plans")
+    async with running(store, "3 plans", screen="plans") as pilot:
         await presses(pilot, "j", key)
         await shows(pilot.app, "Per minute")
-        await presses(pilot, "end", "ctrl+u", *"77", "enter", "enter")
-        await shows(pilot.app, "Change plan")
-        await presses(pilot, "tab", "enter")
-
-        await shows(pilot.app, "Saved plan pro: 77 resumes, no API listing.")
+        await leads(pilot, "end ctrl+u 7 7 enter enter", "Change plan")
+        await leads(pilot, "tab enter", "Saved plan pro: 77 resumes, no API listing.")
         await until(lambda: any(line.split()[:2] == ["pro", "77"] for line in lines(pilot.app)))
 
 
-async def test_a_plan_is_made(store: Store) -> None:
-    async with running(store, screen="plans") as pilot:
-        await shows(pilot.app, "3 plans")
-        await presses(pilot, "n")
-        await shows(pilot.app, "Per minute")
-        await presses(pilot, *"gold", "enter", "enter")
-        await shows(pilot.app, "4 plans", "Saved plan gold: 100 resumes")
-
-
 async def test_read_only_shows_the_plan_and_changes_nothing(store: Store) -> None:
-    async with running(store, screen="plans", read_only=True) as pilot:
-        await shows(pilot.app, "3 plans")
+    async with running(store, "3 plans", screen="plans", read_only=True) as pilot:
         assert "New plan" not in footer(pilot.app)
         for key in ("n", "e"):
             await presses(pilot, key)
         await shows(pilot.app, "Read-only mode. Restart without --read-only")
 
-        await presses(pilot, "enter")
-
-        await shows(pilot.app, "Plan free", "Resumes    5", "Accounts   0")
+        await leads(pilot, "enter", "Plan free", "Resumes    5", "Accounts   0")
 
 
 async def test_a_plan_made_elsewhere_is_there_after_a_reload(store: Store) -> None:
-    async with running(store, screen="plans") as pilot:
-        await shows(pilot.app, "3 plans")
+    async with running(store, "3 plans", screen="plans") as pilot:
         plans.set_plan_limits(store, PlanChange("gold", 7))
-        await presses(pilot, "r")
-        await shows(pilot.app, "4 plans", "gold")
+        await leads(pilot, "r", "4 plans", "gold")
 
 
 async def test_default_rates_without_a_limit_are_told_so(store: Store) -> None:
@@ -109,8 +92,7 @@ async def test_default_rates_without_a_limit_are_told_so(store: Store) -> None:
 @asynccontextmanager
 async def editing(store: Store, name: str | None) -> AsyncIterator[Pilot[int]]:
     """The form of this plan is open, or of a new one."""
-    async with running(store, screen="plans", refresh_s=NEVER_S) as pilot:
-        await shows(pilot.app, "3 plans")
+    async with running(store, "3 plans", screen="plans", refresh_s=NEVER_S) as pilot:
         if name is None:
             await presses(pilot, "n")
         else:
@@ -193,8 +175,7 @@ async def test_a_bad_limit_is_said_as_it_is_typed_and_nothing_is_lost(
         await presses(pilot, *["tab"] * tabs)
         await writes(pilot, text)
         await shows(pilot.app, problem)
-        await presses(pilot, "enter")
-        await shows(pilot.app, problem, text)
+        await leads(pilot, "enter", problem, text)
         await writes(pilot, "7")
         await shows_no(pilot.app, "neither")
     assert plans.get_plan(store, "pro").limits == (50, False, None, None, None)
@@ -202,8 +183,7 @@ async def test_a_bad_limit_is_said_as_it_is_typed_and_nothing_is_lost(
 
 async def test_what_changes_nothing_is_not_saved(store: Store) -> None:
     async with editing(store, "pro") as pilot:
-        await presses(pilot, "enter", "enter")
-        await shows(pilot.app, "! No changes to save.")
+        await leads(pilot, "enter enter", "! No changes to save.")
 
 
 async def test_a_plan_changed_elsewhere_is_not_overwritten_unseen(store: Store) -> None:
@@ -271,8 +251,7 @@ async def test_what_is_being_saved_cannot_be_cancelled_and_is_told(
         if name:
             await saves(pilot)
         await until(saving.begun.is_set)
-        await presses(pilot, "escape")
-        await shows(pilot.app, "Saving…", "Per minute")
+        await leads(pilot, "escape", "Saving…", "Per minute")
         saving.go.set()
         await shows(pilot.app, "Saved plan ")
 

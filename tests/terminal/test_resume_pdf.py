@@ -15,11 +15,13 @@ from tests.support.terminal.builders import a_document, a_section, stored
 from tests.support.terminal.console import PROGRAM, console
 from tests.support.terminal.driving import (
     copied,
+    leads,
     presses,
     running,
     shows,
     tells,
     toasts,
+    types,
     until,
 )
 from tests.support.terminal.pages import drawn, serving
@@ -84,11 +86,9 @@ async def test_o_shows_the_resume_in_the_systems_viewer(
     store: Store, viewer: FakeViewer, opens: bool, read_only: bool
 ) -> None:
     (resume_id,) = stored(store, a_document(name="Zoë Ångström"))
-    async with running(store, read_only=read_only) as pilot:
-        await shows(pilot.app, "Zoë Ångström")
+    async with running(store, "Zoë Ångström", read_only=read_only) as pilot:
         if opens:
-            await presses(pilot, "enter")
-            await shows(pilot.app, "ana › Zoë Ångström Resume")
+            await leads(pilot, "enter", "ana › Zoë Ångström Resume")
         await shows(pilot.app, "o PDF")
 
         await presses(pilot, "o")
@@ -105,8 +105,7 @@ async def test_o_shows_the_resume_in_the_systems_viewer(
 
 async def test_two_people_of_one_name_have_a_file_each(store: Store, viewer: FakeViewer) -> None:
     stored(store, a_document(name="Ada", title="First"), a_document(name="Ada", title="Second"))
-    async with running(store) as pilot:
-        await shows(pilot.app, "Second")
+    async with running(store, "Second") as pilot:
         await presses(pilot, "o")
         await tells(pilot.app, "Opened AdaResume.pdf.")
         [first] = await viewer.is_given()
@@ -122,8 +121,7 @@ async def test_without_a_display_the_path_is_said_and_can_be_copied(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stored(store, a_document(name="Ada"))
-    async with running(store) as pilot:
-        await shows(pilot.app, "Ada Resume")
+    async with running(store, "Ada Resume") as pilot:
         texts = copied(pilot.app, monkeypatch)
 
         await presses(pilot, "o")
@@ -134,8 +132,7 @@ async def test_without_a_display_the_path_is_said_and_can_be_copied(
         )
         assert said is not None
         assert Path(said[1]).read_bytes().startswith(b"%PDF-")
-        await presses(pilot, "y")
-        await shows(pilot.app, "─ Copy ─", "PDF")
+        await leads(pilot, "y", "─ Copy ─", "PDF")
         await presses(pilot, "G", "k", "enter")
         await until(lambda: texts == [said[1]])
     assert not Path(said[1]).exists()
@@ -144,9 +141,7 @@ async def test_without_a_display_the_path_is_said_and_can_be_copied(
 async def test_a_viewer_that_fails_is_told_with_the_path(store: Store, viewer: FakeViewer) -> None:
     viewer.ends_with(3)
     stored(store, a_document(name="Ada"))
-    async with running(store) as pilot:
-        await shows(pilot.app, "Ada Resume")
-
+    async with running(store, "Ada Resume") as pilot:
         await presses(pilot, "o")
 
         [path] = await viewer.is_given()
@@ -162,9 +157,7 @@ async def test_a_viewer_that_is_not_there_is_told_with_the_path(
     monkeypatch.setenv("WAYLAND_DISPLAY", "wayland-0")
     monkeypatch.setenv("PATH", str(tmp_path))
     stored(store, a_document(name="Ada"))
-    async with running(store) as pilot:
-        await shows(pilot.app, "Ada Resume")
-
+    async with running(store, "Ada Resume") as pilot:
         await presses(pilot, "o")
 
         assert (await told(pilot.app)).startswith("xdg-open is not installed. The PDF is /")
@@ -179,9 +172,7 @@ def test_each_system_has_its_own_viewer() -> None:
 
 async def test_a_resume_that_is_too_long_says_how_long_it_may_be(store: Store) -> None:
     stored(store, a_document(sections=LONG))
-    async with running(store) as pilot:
-        await shows(pilot.app, "Ada Lovelace")
-
+    async with running(store, "Ada Lovelace") as pilot:
         await presses(pilot, "o")
 
         said = await told(pilot.app)
@@ -193,9 +184,7 @@ async def test_a_resume_that_cannot_be_drawn_says_why(
 ) -> None:
     monkeypatch.setattr("resumes.rendering.renderer._PROGRAM", "/nonexistent")
     stored(store, a_document(name="Ada"))
-    async with running(store) as pilot:
-        await shows(pilot.app, "Ada Resume")
-
+    async with running(store, "Ada Resume") as pilot:
         await presses(pilot, "o")
 
         assert await told(pilot.app) == "Could not draw the PDF: The process that draws PDFs ended."
@@ -206,9 +195,7 @@ async def test_a_text_that_no_font_has_is_named_with_the_package_to_install(
 ) -> None:
     monkeypatch.setattr("resumes.rendering.fonts.SYSTEM_FONTS", ())
     stored(store, a_document(name="山田"))
-    async with running(store, settings=Settings(home=tmp_path)) as pilot:
-        await shows(pilot.app, "山田 Resume")
-
+    async with running(store, "山田 Resume", settings=Settings(home=tmp_path)) as pilot:
         await presses(pilot, "o")
 
         said = await told(pilot.app)
@@ -217,32 +204,25 @@ async def test_a_text_that_no_font_has_is_named_with_the_package_to_install(
 
 
 async def test_where_there_is_no_resume_there_is_none_to_open(store: Store) -> None:
-    async with running(store) as pilot:
-        await shows(pilot.app, "ana has no resumes yet")
+    async with running(store, "ana has no resumes yet") as pilot:
         await presses(pilot, "o")
         await tells(pilot.app, "No resume to open.")
 
 
 async def test_the_palette_knows_it_by_name(store: Store, viewer: FakeViewer) -> None:
     stored(store, a_document(name="Ada"))
-    async with running(store) as pilot:
-        await shows(pilot.app, "Ada Resume")
-        await presses(pilot, "colon", "p", "d", "f")
-        await shows(pilot.app, "Open as PDF  (o)")
+    async with running(store, "Ada Resume") as pilot:
+        await types(pilot, ":pdf", "Open as PDF  (o)")
         await presses(pilot, "enter")
         await tells(pilot.app, "Opened AdaResume.pdf.")
 
 
 async def test_pdfs_are_exported_and_those_that_cannot_be_drawn_are_told(store: Store) -> None:
     stored(store, a_document(name="Ada"), a_document(name="Bo", sections=LONG))
-    async with running(store) as pilot:
-        await shows(pilot.app, "Bo Resume")
-        await presses(pilot, "x")
-        await shows(pilot.app, "Format", "can be imported again unchanged")
-        await presses(pilot, "shift+tab", "shift+tab", "enter", "down", "enter")
-        await shows(pilot.app, "all of ana")
-        await presses(pilot, "tab", "enter", "down", "down", "enter")
-        await shows(pilot.app, "pdf")
+    async with running(store, "Bo Resume") as pilot:
+        await leads(pilot, "x", "Format", "can be imported again unchanged")
+        await leads(pilot, "shift+tab shift+tab enter down enter", "all of ana")
+        await leads(pilot, "tab enter down down enter", "pdf")
         await presses(pilot, "tab", "enter")
 
         await until(lambda: set(toasts(pilot.app)) - {"Exporting…"})

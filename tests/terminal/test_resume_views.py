@@ -29,6 +29,7 @@ from tests.support.terminal.builders import (
 )
 from tests.support.terminal.driving import (
     LIMIT_S,
+    leads,
     lines,
     presses,
     running,
@@ -50,30 +51,21 @@ DOCUMENT = a_document(
 
 async def test_enter_opens_the_resume_and_escape_returns(store: Store) -> None:
     stored(store, DOCUMENT)
-    async with running(store) as pilot:
-        await shows(pilot.app, "Mine")
+    async with running(store, "Mine") as pilot:
+        await leads(pilot, "enter", "ana › Mine · ", "Ada Lovelace", "WHAT I CAN", "Labels")
 
-        await presses(pilot, "enter")
-        await shows(pilot.app, "ana › Mine · ", "Ada Lovelace", "WHAT I CAN", "Labels")
-
-        await presses(pilot, "escape")
-        await shows(pilot.app, "ana · 1 of 1")
+        await leads(pilot, "escape", "ana · 1 of 1")
 
 
 async def test_the_json_is_the_stored_resume_whole(store: Store) -> None:
     stored(store, DOCUMENT)
-    async with running(store) as pilot:
-        await shows(pilot.app, "Mine")
-        await presses(pilot, "enter")
-        await shows(pilot.app, "WHAT I CAN")
+    async with running(store, "Mine") as pilot:
+        await leads(pilot, "enter", "WHAT I CAN")
 
-        await presses(pilot, "tab")
-        await shows(pilot.app, '"name": "What I can",', '"showTags": true')
-        await presses(pilot, "G")
-        await shows(pilot.app, '"title": "Mine",', '"unknown": "kept"', '"isImported": true')
+        await leads(pilot, "tab", '"name": "What I can",', '"showTags": true')
+        await leads(pilot, "G", '"title": "Mine",', '"unknown": "kept"', '"isImported": true')
 
-        await presses(pilot, "shift+tab")
-        await shows(pilot.app, "WHAT I CAN")
+        await leads(pilot, "shift+tab", "WHAT I CAN")
 
 
 async def test_a_long_text_is_read_line_by_line_and_page_by_page(store: Store) -> None:
@@ -108,10 +100,8 @@ async def test_a_long_text_is_read_line_by_line_and_page_by_page(store: Store) -
 async def test_a_text_that_takes_long_to_wrap_is_there_whole(store: Store) -> None:
     words = [{"title": f"Word {number}", "tags": ["tag"] * 20} for number in range(500)]
     stored(store, a_document(title="Mine", sections=a_section("skills", *words), last="here"))
-    async with running(store) as pilot:
-        await shows(pilot.app, "Mine")
-        await presses(pilot, "enter", "tab")
-        await shows(pilot.app, '"skills"')
+    async with running(store, "Mine") as pilot:
+        await leads(pilot, "enter tab", '"skills"')
 
         async def has_come_to_the_end() -> bool:
             await presses(pilot, "G")
@@ -127,48 +117,34 @@ async def test_it_can_be_opened_at_once(store: Store) -> None:
     async with running(store, account="ana", open_id=second) as pilot:
         await shows(pilot.app, "ana › Mine · ", "WHAT I CAN")
 
-        await presses(pilot, "escape")
-        await shows(pilot.app, "ana · 1 of 2")
+        await leads(pilot, "escape", "ana · 1 of 2")
 
 
 async def test_a_resume_deleted_meanwhile_says_so(store: Store) -> None:
     (resume_id,) = stored(store, DOCUMENT)
-    async with running(store) as pilot:
-        await shows(pilot.app, "Mine")
+    async with running(store, "Mine") as pilot:
         stored_resumes.delete_resume(store, accounts.get_account(store, "ana").id, resume_id)
 
-        await presses(pilot, "enter")
-
-        await shows(pilot.app, "! Resume not found. It may have been deleted.")
+        await leads(pilot, "enter", "! Resume not found. It may have been deleted.")
 
 
 async def test_the_views_come_round_again(store: Store) -> None:
     stored(store, DOCUMENT)
-    async with running(store) as pilot:
-        await shows(pilot.app, "Mine")
-        await presses(pilot, "enter", "tab", "tab")
-        await shows(pilot.app, "No source file: created through")
-        await presses(pilot, "tab")
-        await shows(pilot.app, "Created in ana", "1 warning", "! unknown is")
-        await presses(pilot, "tab")
-        await shows(pilot.app, "WHAT I CAN")
+    async with running(store, "Mine") as pilot:
+        await leads(pilot, "enter tab tab", "No source file: created through")
+        await leads(pilot, "tab", "Created in ana", "1 warning", "! unknown is")
+        await leads(pilot, "tab", "WHAT I CAN")
 
 
 async def test_the_next_and_the_one_before_are_a_key_away(store: Store) -> None:
     stored(store, a_document(title="First"), a_document(title="Second"))
-    async with running(store) as pilot:
-        await shows(pilot.app, "Second")
-        await presses(pilot, "enter")
-        await shows(pilot.app, "ana › First")
-        await presses(pilot, "n")
-        await shows(pilot.app, "ana › Second")
-        await presses(pilot, "n")
-        await shows(pilot.app, "Last resume in the list.")
-        await presses(pilot, "p")
-        await shows(pilot.app, "ana › First")
+    async with running(store, "Second") as pilot:
+        await leads(pilot, "enter", "ana › First")
+        await leads(pilot, "n", "ana › Second")
+        await leads(pilot, "n", "Last resume in the list.")
+        await leads(pilot, "p", "ana › First")
 
-        await presses(pilot, "escape")
-        await shows(pilot.app, "ana · 1 of 2")
+        await leads(pilot, "escape", "ana · 1 of 2")
 
 
 # As text.
@@ -310,10 +286,8 @@ async def imported(store: Store, root: Path, content: bytes = FILE) -> AsyncIter
     importer.drop("ana/cv.json", content)
     await importer.round()
     importer.close()
-    async with running(store, size=(160, 40)) as pilot:
-        await shows(pilot.app, "1 of 1")
-        await presses(pilot, "enter")
-        await shows(pilot.app, "esc Back", "created 20")
+    async with running(store, "1 of 1", size=(160, 40)) as pilot:
+        await leads(pilot, "enter", "esc Back", "created 20")
         yield pilot
 
 
@@ -321,11 +295,9 @@ async def test_the_file_is_shown_as_it_was_written_and_history_tells_how_it_came
     store: Store, tmp_path: Path
 ) -> None:
     async with imported(store, tmp_path) as pilot:
-        await presses(pilot, "tab", "tab")
-        await shows(pilot.app, "ana/cv.json, 57 bytes", '{"header": {"name": "Ada"},')
+        await leads(pilot, "tab tab", "ana/cv.json, 57 bytes", '{"header": {"name": "Ada"},')
         await shows(pilot.app, ' "sections": {}, "odd": true}')
-        await presses(pilot, "tab")
-        await shows(pilot.app, "Picked up ana/cv.json", "Imported into ana")
+        await leads(pilot, "tab", "Picked up ana/cv.json", "Imported into ana")
         await shows(pilot.app, "! odd is not a known field")
 
 
@@ -343,8 +315,7 @@ async def test_a_file_that_lies_there_no_more_is_not_read(
             file.symlink_to(tmp_path / "elsewhere")
         if then == "pipe":
             os.mkfifo(file)
-        await presses(pilot, "tab", "tab")
-        await shows(pilot.app, "Source file: ana/cv.json")
+        await leads(pilot, "tab tab", "Source file: ana/cv.json")
         await shows(pilot.app, "It is no longer in" if then == "moved" else "inbox/_done/")
         await shows_no(pilot.app, "SECRET", '"odd"')
 
@@ -352,10 +323,8 @@ async def test_a_file_that_lies_there_no_more_is_not_read(
 async def test_only_the_beginning_of_a_large_file_is_shown(store: Store, tmp_path: Path) -> None:
     content = FILE[:-1] + b', "notes": "' + b"x" * 70_000 + b'"}'
     async with imported(store, tmp_path, content) as pilot:
-        await presses(pilot, "tab", "tab")
-        await shows(pilot.app, "Source file: ana/cv.json")
-        await presses(pilot, "G")
-        await shows(pilot.app, "… first 65,536 bytes only")
+        await leads(pilot, "tab tab", "Source file: ana/cv.json")
+        await leads(pilot, "G", "… first 65,536 bytes only")
 
 
 async def test_what_a_file_holds_is_drawn_as_text(store: Store, tmp_path: Path) -> None:
@@ -364,6 +333,5 @@ async def test_what_a_file_holds_is_drawn_as_text(store: Store, tmp_path: Path) 
     content = f'{{"header": {{"name": "{harmless}"}}, "sections": {{}}}}'.encode()
     async with imported(store, tmp_path, content) as pilot:
         for _ in range(3):
-            await presses(pilot, "tab")
-            await shows(pilot.app, "a[/b]c")
+            await leads(pilot, "tab", "a[/b]c")
             assert_harmless(pilot)

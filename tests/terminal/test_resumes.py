@@ -26,6 +26,7 @@ from tests.support.terminal.driving import (
     HandClock,
     at_rest,
     copied,
+    leads,
     lines,
     presses,
     running,
@@ -80,25 +81,20 @@ async def test_another_account_is_chosen_and_escape_changes_nothing(store: Store
     stored_many(store, 2, account="zoe")
     async with running(store, account="ana") as pilot:
         await shows(pilot.app, "ana · no resumes", "resumes import FILE --account ana")
-        await presses(pilot, "a")
-        await shows(pilot.app, "Choose account", "zoe")
+        await leads(pilot, "a", "Choose account", "zoe")
         await presses(pilot, "escape")
         await shows_no(pilot.app, "Choose account")
         await shows(pilot.app, "ana · no resumes")
 
-        await presses(pilot, "a")
-        await shows(pilot.app, "Choose account", "zoe")
-        await presses(pilot, "j", "enter")
-
-        await shows(pilot.app, "zoe · 1 of 2", "Number 1")
+        await leads(pilot, "a", "Choose account", "zoe")
+        await leads(pilot, "j enter", "zoe · 1 of 2", "Number 1")
 
 
 async def test_without_accounts_it_says_how_to_make_one(empty_store: Store) -> None:
     async with running(empty_store, program="resumes --home /srv") as pilot:
         await shows(pilot.app, "No accounts yet.", "Press 3 then n, or run")
         await shows(pilot.app, "`resumes --home /srv accounts create NAME`")
-        await presses(pilot, "a")
-        await shows(pilot.app, "Choose account")
+        await leads(pilot, "a", "Choose account")
         await presses(pilot, "enter", "escape")
         await shows_no(pilot.app, "Choose account")
     async with running(empty_store, read_only=True) as pilot:
@@ -108,14 +104,11 @@ async def test_without_accounts_it_says_how_to_make_one(empty_store: Store) -> N
 async def test_a_deleted_account_says_so_and_is_not_asked_for_again(store: Store) -> None:
     stored(store, a_document(title="Mine"))
     counting = CountingStore(store)
-    async with running(counting, refresh_s=NEVER_S) as pilot:
-        await shows(pilot.app, "ana · 1 of 1", "Mine")
+    async with running(counting, "ana · 1 of 1", "Mine", refresh_s=NEVER_S) as pilot:
         accounts.delete_account(store, "ana", with_resumes=True)
         before = counting.reads
 
-        await presses(pilot, "r")
-
-        await shows(pilot.app, 'Account not found: "ana"')
+        await leads(pilot, "r", 'Account not found: "ana"')
         await shows_no(pilot.app, "Mine")
         await at_rest(pilot)
         await pilot.pause()
@@ -129,23 +122,18 @@ async def test_wide_terminals_show_id_name_and_filename(store: Store) -> None:
     named, titled = stored(
         store, a_document(name="Ada Lovelace"), a_document(title="Mine", name="Ada")
     )
-    async with running(store, size=LARGE) as pilot:
-        await shows(pilot.app, "AGE", named, "AdaLovelaceResume.pdf", "Mine")
+    async with running(store, "AGE", named, "AdaLovelaceResume.pdf", "Mine", size=LARGE) as pilot:
         await shows(pilot.app, "Ada Lovelace Resume")  # without a title it goes by its name
-        await presses(pilot, "v")
-        await shows(pilot.app, named, titled, "AdaResume.pdf")
+        await leads(pilot, "v", named, titled, "AdaResume.pdf")
 
 
 async def test_the_title_says_whether_there_is_more(store: Store) -> None:
     stored_many(store, 250)
-    async with running(store) as pilot:
-        await shows(pilot.app, "ana · 100 loaded · more…")
+    async with running(store, "ana · 100 loaded · more…") as pilot:
         for _ in range(3):
             await presses(pilot, "G")
             await at_rest(pilot)
-        await presses(pilot, "G")
-
-        await shows(pilot.app, "ana · 250 of 250")
+        await leads(pilot, "G", "ana · 250 of 250")
 
 
 async def test_paging_shows_every_resume_once_and_in_order(store: Store) -> None:
@@ -173,15 +161,12 @@ async def test_paging_shows_every_resume_once_and_in_order(store: Store) -> None
 
 async def test_what_comes_in_is_seen_without_a_key_and_with_one(store: Store) -> None:
     stored(store, a_document(title="First"))
-    async with running(store, refresh_s=SOON_S) as pilot:
-        await shows(pilot.app, "First")
+    async with running(store, "First", refresh_s=SOON_S) as pilot:
         stored(store, a_document(title="Second"))
         await shows(pilot.app, "Second", "1 of 2")
-    async with running(store, refresh_s=NEVER_S) as pilot:
-        await shows(pilot.app, "Second")
+    async with running(store, "Second", refresh_s=NEVER_S) as pilot:
         stored(store, a_document(title="Third"))
-        await presses(pilot, "r")
-        await shows(pilot.app, "Third", "1 of 3")
+        await leads(pilot, "r", "Third", "1 of 3")
 
 
 async def test_read_only_is_said_on_every_screen(store: Store) -> None:
@@ -192,8 +177,7 @@ async def test_read_only_is_said_on_every_screen(store: Store) -> None:
             ("5", "No keys"),
             ("6", "SQLite"),
         ):
-            await presses(pilot, key)
-            await shows(pilot.app, "read-only", text)
+            await leads(pilot, key, "read-only", text)
 
 
 # A store that is away.
@@ -204,11 +188,9 @@ async def test_while_the_store_is_away_it_counts_down_and_comes_back_by_itself(
 ) -> None:
     stored(store, a_document(title="First"))
     unsteady = UnsteadyStore(store)
-    async with running(unsteady) as pilot:
-        await shows(pilot.app, "First")
+    async with running(unsteady, "First") as pilot:
         unsteady.go_away("The store is away")
-        await presses(pilot, "r")
-        await shows(pilot.app, "! The store is away", "Retrying in 1 s", "First")
+        await leads(pilot, "r", "! The store is away", "Retrying in 1 s", "First")
         await shows(pilot.app, "Retrying in 2 s")
 
         stored(store, a_document(title="Second"))
@@ -225,8 +207,7 @@ async def test_an_error_that_nobody_foresaw_is_shown_by_its_reference_and_logged
         def read(self) -> None:  # type: ignore[override]
             raise ZeroDivisionError("secret details")
 
-    async with running(Broken(store)) as pilot:
-        await shows(pilot.app, "! Internal error ")
+    async with running(Broken(store), "! Internal error ") as pilot:
         await shows_no(pilot.app, "secret")
         (line,) = [line for line in lines(pilot.app) if "Internal error" in line]
         assert f"Internal error {line.split('Internal error ')[1][:8]}" in caplog.text
@@ -242,59 +223,41 @@ async def test_typing_finds_and_escape_brings_all_back(store: Store) -> None:
         a_document(name="Ada Lovelace", title="Analyst"),
         a_document(name="Bo", title="Baker", header={"name": "Bo", "email": "bo@example.org"}),
     )
-    async with running(store) as pilot:
-        await shows(pilot.app, "ana · 1 of 2")
-
-        await types(pilot, "/love")
-        await shows(pilot.app, 'ana · "love" · 1 of 1', "Analyst", "Results")
+    async with running(store, "ana · 1 of 2") as pilot:
+        await types(pilot, "/love", 'ana · "love" · 1 of 1', "Analyst", "Results")
         await shows_no(pilot.app, "Baker")
-        await presses(pilot, "escape")
-        await shows(pilot.app, "ana · 1 of 2", "Baker")
+        await leads(pilot, "escape", "ana · 1 of 2", "Baker")
 
-        await types(pilot, "/  bo@example  ")
-        await shows(pilot.app, 'ana · "bo@example" · 1 of 1', "Baker")
+        await types(pilot, "/  bo@example  ", 'ana · "bo@example" · 1 of 1', "Baker")
         await presses(pilot, "escape")
         await types(pilot, "/   ")
-        await presses(pilot, "enter")
-        await shows(pilot.app, "ana · 2 of 2", "/ Filter")
+        await leads(pilot, "enter", "ana · 2 of 2", "/ Filter")
 
 
 async def test_a_filter_stays_while_what_was_found_is_looked_at(store: Store) -> None:
     stored(store, a_document(name="Ada", title="Analyst"), a_document(name="Bo", title="Baker"))
-    async with running(store) as pilot:
-        await shows(pilot.app, "Baker")
-        await types(pilot, "/bak\n")
-        await shows(pilot.app, 'ana · "bak" · 1 of 1')
+    async with running(store, "Baker") as pilot:
+        await types(pilot, "/bak\n", 'ana · "bak" · 1 of 1')
 
-        await presses(pilot, "enter")
-        await shows(pilot.app, "ana › Baker")
-        await presses(pilot, "escape")
-        await shows(pilot.app, 'ana · "bak" · 1 of 1')
+        await leads(pilot, "enter", "ana › Baker")
+        await leads(pilot, "escape", 'ana · "bak" · 1 of 1')
 
-        await presses(pilot, "escape")
-        await shows(pilot.app, "ana · 2 of 2")
+        await leads(pilot, "escape", "ana · 2 of 2")
 
 
 async def test_nothing_found_says_what_was_looked_for(store: Store) -> None:
     stored(store, a_document(name="Ada"))
-    async with running(store) as pilot:
-        await shows(pilot.app, "Ada")
-        await types(pilot, "/[/b]zz")
-
-        await shows(pilot.app, 'No matches for "[/b]zz" in ana.')
+    async with running(store, "Ada") as pilot:
+        await types(pilot, "/[/b]zz", 'No matches for "[/b]zz" in ana.')
 
 
 async def test_the_filter_of_one_account_is_not_that_of_another(store: Store) -> None:
     an_account(store, "zoe")
     stored(store, a_document(title="Of zoe"), account="zoe")
     stored(store, a_document(title="Of ana"))
-    async with running(store) as pilot:
-        await shows(pilot.app, "Of ana")
-        await types(pilot, "/ana\na")
-        await shows(pilot.app, "Choose account", "zoe")
-        await presses(pilot, "j", "enter")
-
-        await shows(pilot.app, "zoe · 1 of 1", "Of zoe")
+    async with running(store, "Of ana") as pilot:
+        await types(pilot, "/ana\na", "Choose account", "zoe")
+        await leads(pilot, "j enter", "zoe · 1 of 1", "Of zoe")
 
 
 # Beside the list.
@@ -310,28 +273,21 @@ def a_person(name: str) -> dict[str, object]:
 
 async def test_what_is_beside_the_list_follows_the_cursor(store: Store) -> None:
     stored(store, a_person("Ada"), a_person("Bo"))
-    async with running(store, size=LARGE) as pilot:
-        await shows(pilot.app, "Skill of Ada")
-        await presses(pilot, "j")
-        await shows(pilot.app, "Skill of Bo")
+    async with running(store, "Skill of Ada", size=LARGE) as pilot:
+        await leads(pilot, "j", "Skill of Bo")
         await shows_no(pilot.app, "Skill of Ada")
 
         await presses(pilot, "v")
         await shows_no(pilot.app, "Skill of Bo")
-        await presses(pilot, "v")
-        await shows(pilot.app, "Skill of Bo")
-        await presses(pilot, "tab")
-        await shows(pilot.app, '"showTitle": true')
+        await leads(pilot, "v", "Skill of Bo")
+        await leads(pilot, "tab", '"showTitle": true')
 
 
 async def test_there_is_room_for_it_in_a_wide_terminal_alone(store: Store) -> None:
     stored(store, a_person("Ada"))
-    async with running(store, size=SMALL) as pilot:
-        await shows(pilot.app, "Title of Ada")
-        await presses(pilot, "v")
-        await shows(pilot.app, "The preview needs 110 columns")
-        await presses(pilot, "tab")
-        await shows(pilot.app, "No preview is shown.")
+    async with running(store, "Title of Ada", size=SMALL) as pilot:
+        await leads(pilot, "v", "The preview needs 110 columns")
+        await leads(pilot, "tab", "No preview is shown.")
         await pilot.resize_terminal(*LARGE)
         await shows(pilot.app, "Skill of Ada")
 
@@ -343,18 +299,15 @@ async def test_the_chosen_text_reaches_the_clipboard(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (resume_id,) = stored(store, a_document(name="Ada", title=HOSTILE))
-    async with running(store) as pilot:
-        await shows(pilot.app, "1 of 1")
+    async with running(store, "1 of 1") as pilot:
         texts = copied(pilot.app, monkeypatch)
-        await presses(pilot, "y")
-        await shows(pilot.app, "─ Copy ─", "file name")
+        await leads(pilot, "y", "─ Copy ─", "file name")
         await shows_no(pilot.app, "email")  # it has none
         await presses(pilot, "enter")
         await until(lambda: texts == [resume_id])
         await shows(pilot.app, "Sent the ID to the clipboard (OSC 52).")
 
-        await presses(pilot, "y")
-        await shows(pilot.app, "─ Copy ─", "JSON")
+        await leads(pilot, "y", "─ Copy ─", "JSON")
         await presses(pilot, "G", "enter")
         await until(lambda: len(texts) == 2)
     assert json.loads(texts[1])["title"] == HOSTILE
@@ -367,14 +320,11 @@ async def test_what_is_too_long_for_a_terminal_is_refused(
 ) -> None:
     # Few enough characters, but too many bytes.
     stored(store, a_document(header={"name": "Ada"}, notes=["山" * 9_000] * 4))
-    async with running(store) as pilot:
-        await shows(pilot.app, "Ada Resume")
+    async with running(store, "Ada Resume") as pilot:
         texts = copied(pilot.app, monkeypatch)
-        await presses(pilot, "y")
-        await shows(pilot.app, "─ Copy ─", "JSON")
+        await leads(pilot, "y", "─ Copy ─", "JSON")
 
-        await presses(pilot, "G", "enter")
-        await shows(pilot.app, "too long for the clipboard; press x to export it.")
+        await leads(pilot, "G enter", "too long for the clipboard; press x to export it.")
         assert texts == []
 
 
@@ -384,17 +334,12 @@ async def test_what_is_too_long_for_a_terminal_is_refused(
 @pytest.mark.parametrize("opens", [False, True])
 async def test_a_resume_is_exported_to_the_folder_that_is_named(store: Store, opens: bool) -> None:
     stored(store, a_document(title="Mine"))
-    async with running(store) as pilot:
-        await shows(pilot.app, "Mine")
+    async with running(store, "Mine") as pilot:
         if opens:
-            await presses(pilot, "enter")
-            await shows(pilot.app, "ana › Mine")
+            await leads(pilot, "enter", "ana › Mine")
 
-        await presses(pilot, "x")
-        await shows(pilot.app, "Format")
-        await presses(pilot, "enter")
-
-        await shows(pilot.app, "Exported 1 resume to")
+        await leads(pilot, "x", "Format")
+        await leads(pilot, "enter", "Exported 1 resume to")
     (file,) = Path("exported-resumes").iterdir()
     assert json.loads(file.read_bytes())["title"] == "Mine"
 
@@ -403,16 +348,11 @@ async def test_all_that_are_listed_are_exported_as_json_resume(store: Store) -> 
     books = a_section("books", {"title": "One"})
     stored(store, *(a_document(name=f"Ada {n}", sections=books) for n in range(105)))
     stored(store, a_document(name="Bo"))
-    async with running(store) as pilot:
-        await shows(pilot.app, "Ada 0")
-        await types(pilot, "/ada\n")
-        await shows(pilot.app, 'ana · "ada" · ')
-        await presses(pilot, "x")
-        await shows(pilot.app, "Format", "this resume")
-        await presses(pilot, "shift+tab", "shift+tab", "enter", "down", "enter")
-        await shows(pilot.app, "all ")
-        await presses(pilot, "tab", "enter", "down", "enter")
-        await shows(pilot.app, "jsonresume")
+    async with running(store, "Ada 0") as pilot:
+        await types(pilot, "/ada\n", 'ana · "ada" · ')
+        await leads(pilot, "x", "Format", "this resume")
+        await leads(pilot, "shift+tab shift+tab enter down enter", "all ")
+        await leads(pilot, "tab enter down enter", "jsonresume")
         await presses(pilot, "tab", "enter")
 
         await until(lambda: set(toasts(pilot.app)) - {"Exporting…"})
@@ -428,13 +368,9 @@ async def test_all_that_are_listed_are_exported_as_json_resume(store: Store) -> 
 async def test_a_folder_that_cannot_be_written_is_told_in_its_place(store: Store) -> None:
     Path("exported-resumes").write_text("")
     stored(store, a_document(title="Mine"))
-    async with running(store) as pilot:
-        await shows(pilot.app, "Mine")
-        await presses(pilot, "x")
-        await shows(pilot.app, "Format")
-        await presses(pilot, "enter")
-
-        await shows(pilot.app, "! Cannot write to")
+    async with running(store, "Mine") as pilot:
+        await leads(pilot, "x", "Format")
+        await leads(pilot, "enter", "! Cannot write to")
 
 
 # Deleting.
@@ -443,11 +379,8 @@ async def test_a_folder_that_cannot_be_written_is_told_in_its_place(store: Store
 async def test_a_deletion_waits_and_is_then_carried_out(store: Store) -> None:
     stored(store, a_document(title="First"), a_document(title="Second"))
     clock = HandClock()
-    async with running(store, clock=clock) as pilot:
-        await shows(pilot.app, "Second")
-
-        await presses(pilot, "d")
-        await shows(pilot.app, "Deleting in 10 s (u to undo) First")
+    async with running(store, "Second", clock=clock) as pilot:
+        await leads(pilot, "d", "Deleting in 10 s (u to undo) First")
         clock.now_s += 4
         await presses(pilot, "d")  # which does not put it off
         await shows(pilot.app, 'Already deleting "First".', "Deleting in 6 s (u to undo) First")
@@ -461,24 +394,19 @@ async def test_a_deletion_waits_and_is_then_carried_out(store: Store) -> None:
 async def test_undo_keeps_the_newest_resume_that_was_to_go(store: Store) -> None:
     stored(store, a_document(title="First"), a_document(title="Second"))
     clock = HandClock()
-    async with running(store, clock=clock) as pilot:
-        await shows(pilot.app, "Second")
-        await presses(pilot, "d", "j", "d")
-        await shows(pilot.app, "(u to undo) First", "(u to undo) Second")
+    async with running(store, "Second", clock=clock) as pilot:
+        await leads(pilot, "d j d", "(u to undo) First", "(u to undo) Second")
 
-        await presses(pilot, "u")
-        await shows(pilot.app, 'Undid the deletion of "Second".')
+        await leads(pilot, "u", 'Undid the deletion of "Second".')
         clock.now_s += 10
         await shows(pilot.app, 'Deleted "First".', "1 of 1")
-        await presses(pilot, "u")
-        await shows(pilot.app, "Nothing to undo.")
+        await leads(pilot, "u", "Nothing to undo.")
     assert titles(store) == ["Second"]
 
 
 async def test_the_end_of_the_program_keeps_what_was_not_deleted_yet(store: Store) -> None:
     stored(store, a_document(title="First"))
-    async with running(store, clock=HandClock()) as pilot:
-        await shows(pilot.app, "First")
+    async with running(store, "First", clock=HandClock()) as pilot:
         await presses(pilot, "d", "q")
     assert titles(store) == ["First"]
 
@@ -486,10 +414,8 @@ async def test_the_end_of_the_program_keeps_what_was_not_deleted_yet(store: Stor
 async def test_a_resume_deleted_elsewhere_meanwhile_is_told(store: Store) -> None:
     (resume_id,) = stored(store, a_document(title="First"))
     clock = HandClock()
-    async with running(store, clock=clock) as pilot:
-        await shows(pilot.app, "First")
-        await presses(pilot, "d")
-        await shows(pilot.app, "Deleting in 10 s")
+    async with running(store, "First", clock=clock) as pilot:
+        await leads(pilot, "d", "Deleting in 10 s")
         stored_resumes.delete_resume(store, accounts.get_account(store, "ana").id, resume_id)
         clock.now_s += 10
 
@@ -497,8 +423,6 @@ async def test_a_resume_deleted_elsewhere_meanwhile_is_told(store: Store) -> Non
 
 
 async def test_where_there_is_nothing_it_says_so(store: Store) -> None:
-    async with running(store) as pilot:
-        await shows(pilot.app, "ana has no resumes yet")
+    async with running(store, "ana has no resumes yet") as pilot:
         for key, verb in (("d", "delete"), ("x", "export"), ("y", "copy")):
-            await presses(pilot, key)
-            await shows(pilot.app, f"No resume to {verb}.")
+            await leads(pilot, key, f"No resume to {verb}.")

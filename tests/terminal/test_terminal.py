@@ -15,7 +15,7 @@ from resumes.errors import InvalidArgument
 from resumes.store.store import Store
 from tests.support.terminal.builders import a_document, a_hostile_document, an_account, stored
 from tests.support.terminal.console import terminal
-from tests.support.terminal.driving import LIMIT_S, presses, running, shows, until
+from tests.support.terminal.driving import LIMIT_S, leads, running, until
 from tui.run import check_screen, held_logs, run
 from tui.session import UiSession
 
@@ -230,12 +230,10 @@ async def test_a_write_that_takes_long_is_not_stopped_in_the_middle(
         assert go.wait(LIMIT_S)
 
     writer = threading.Thread(target=store.write, args=(slow,))
-    async with running(store) as pilot:
-        await shows(pilot.app, "no resumes")
+    async with running(store, "no resumes") as pilot:
         writer.start()
         await until(begun.is_set)
-        await presses(pilot, "ctrl+z")
-        await shows(pilot.app, "A write is in progress.")
+        await leads(pilot, "ctrl+z", "A write is in progress.")
         if not ends_first:
             go.set()
             writer.join(LIMIT_S)

@@ -1,8 +1,6 @@
 """Resumes that nobody here wrote, through the watched folder and out through the API."""
 
 import json
-import tarfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +8,7 @@ import pytest
 
 from resumes.analyzer import parse_imported, public_view, to_jsonresume
 from tests.support import programs
+from tests.support.documents import iter_files
 from tests.support.json_resumes import expected_back, iter_faults, written_back
 from tests.support.stores import make_account
 
@@ -22,15 +21,6 @@ WITHOUT_A_NAME = {".json"}
 ABSENT = "the corpus is not part of the project"
 
 
-def files_of(corpus: Path) -> Iterator[tuple[str, bytes]]:
-    """The name and content of each file of an archive."""
-    with tarfile.open(corpus) as archive:
-        for member in filter(tarfile.TarInfo.isfile, archive):
-            content = archive.extractfile(member)
-            assert content is not None
-            yield Path(member.name).name, content.read()
-
-
 @pytest.mark.slow
 @pytest.mark.skipif(not CORPUS.exists(), reason=ABSENT)
 def test_337_files_are_imported_and_every_walk_of_the_list_gives_the_same_ids(
@@ -39,7 +29,7 @@ def test_337_files_are_imported_and_every_walk_of_the_list_gives_the_same_ids(
     key = make_account(tmp_path, "ana")
     inbox = tmp_path / "inbox" / "ana"
     inbox.mkdir(parents=True, exist_ok=True)
-    for name, content in files_of(CORPUS):
+    for name, content in iter_files(CORPUS):
         (inbox / name).write_bytes(content)
     assert len(programs.files_in(inbox)) == 337
     programs.succeed(tmp_path, "watch", "--once")
@@ -54,7 +44,7 @@ def test_337_files_are_imported_and_every_walk_of_the_list_gives_the_same_ids(
 def json_resumes() -> dict[str, bytes]:
     if not JSON_RESUMES.exists():
         pytest.skip(ABSENT)
-    return dict(files_of(JSON_RESUMES))
+    return dict(iter_files(JSON_RESUMES))
 
 
 def test_every_json_resume_is_converted_and_only_the_picture_is_left_out(
@@ -68,7 +58,7 @@ def test_every_json_resume_is_converted_and_only_the_picture_is_left_out(
 @pytest.mark.skipif(not CORPUS.exists(), reason=ABSENT)
 def test_they_are_the_resumes_of_the_analyzer_corpus(json_resumes: dict[str, bytes]) -> None:
     # That one was made of the same files by another program, which took off outer blanks.
-    others = {name: json.loads(body) for name, body in files_of(CORPUS)}
+    others = {name: json.loads(body) for name, body in iter_files(CORPUS)}
     for name in json_resumes.keys() - WITHOUT_A_NAME:
         other = others.pop(f"fake_{name.removesuffix('.json').replace('-', '_')}_json.json")
         view = public_view(parse_imported(json_resumes[name]).document)

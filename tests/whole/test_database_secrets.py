@@ -2,7 +2,6 @@
 
 import json
 import os
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -131,29 +130,18 @@ def test_no_process_of_the_service_bears_it_on_its_command_line_and_no_file_hold
     home: Path,
 ) -> None:
     log = home.parent / f"{home.name}.log"
-    with log.open("wb") as stderr:
-        up = subprocess.Popen(
-            [*programs.command(home, "up", "--port", "0", "--json", "--log-format", "json")],
-            stdout=subprocess.PIPE,
-            stderr=stderr,
-            text=True,
-        )
+    words = ("up", "--port", "0", "--json", "--log-format", "json")
+    with log.open("w") as stderr, programs.running(home, *words, stderr=stderr) as up:
         assert up.stdout is not None
-        try:
-            told = up.stdout.readline()
-            api = json.loads(told)["url"]
-            key = Path(json.loads(told)["keyFile"]).read_text("ascii").strip()
-            (home / "inbox" / "ana" / "a.json").write_bytes(a_document("Ada"))
-            (home / "inbox" / "ana" / "b.json").write_bytes(b"{}")
-            body = a_document("Grace")
-            programs.call(f"{api}/api/v1/resumes", key, method="POST", body=body)
-            programs.wait_until(lambda: not programs.files_in(home / "inbox" / "ana"))
-            processes = [up.pid, *all_below(up.pid)]
-            lines = [command_of(one) for one in processes]
-        finally:
-            up.terminate()
-            up.wait(30)
-            up.stdout.close()
+        told = up.stdout.readline()
+        api = json.loads(told)["url"]
+        key = Path(json.loads(told)["keyFile"]).read_text("ascii").strip()
+        (home / "inbox" / "ana" / "a.json").write_bytes(a_document("Ada"))
+        (home / "inbox" / "ana" / "b.json").write_bytes(b"{}")
+        body = a_document("Grace")
+        programs.call(f"{api}/api/v1/resumes", key, method="POST", body=body)
+        programs.wait_until(lambda: not programs.files_in(home / "inbox" / "ana"))
+        lines = [command_of(one) for one in (up.pid, *all_below(up.pid))]
 
     assert len(lines) >= 3
     assert is_harmless("".join(lines))

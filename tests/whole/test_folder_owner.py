@@ -72,6 +72,13 @@ class Service:
         """The path of a new backup."""
         return str(json.loads(self.run("--json", "db", "backup", str(to)).stdout)["path"])
 
+    def restores(self, backup: str, place: "Service") -> "Service":
+        """A file is restored over itself, a server's database into that of another one."""
+        url = self.database if self.database.startswith("sqlite") else place.database
+        restored = Service(self.home, url)
+        restored.succeeds("db", "restore", backup)
+        return restored
+
     def leaves_a_held_file_and_one_under_way(self, root: Path | None = None) -> None:
         """One file is imported, one held, and one read by an importer that was killed then."""
         root = root or self.inbox
@@ -195,10 +202,7 @@ def test_s23_what_waits_for_an_account_that_a_backup_is_older_than_waits_on_and_
     mine.leaves_a_held_file_and_one_under_way()
     new = mine.backs_up(tmp_path / "new.db")
     waiting = waiting_in(mine.inbox)
-    # A file is restored over itself, a server's database into another one.
-    restored = mine if mine.database.startswith("sqlite") else place
-    restored = Service(mine.home, restored.database)
-    restored.succeeds("db", "restore", old)
+    restored = mine.restores(old, place)
 
     said = restored.succeeds("watch", "--once")
     told = restored.run("doctor").stdout
@@ -214,9 +218,7 @@ def test_s23_what_waits_for_an_account_that_a_backup_is_older_than_waits_on_and_
             in text
         )
 
-    again = mine if mine.database.startswith("sqlite") else newer
-    again = Service(mine.home, again.database)
-    again.succeeds("db", "restore", new)
+    again = mine.restores(new, newer)
     assert again.imports_all_three()
     assert "this store does not have" not in again.run("doctor").stdout
 
@@ -235,9 +237,7 @@ def test_s23_doctor_names_what_waits_in_every_folder_that_the_home_has_watched(
         (root / "late" / f"{name}.json").write_bytes(a_document(name))
     mine.succeeds("watch", str(root), "--once", "--settle", "0")
     assert len(waiting_in(root)) == 2
-    restored = mine if mine.database.startswith("sqlite") else place
-    restored = Service(mine.home, restored.database)
-    restored.succeeds("db", "restore", old)
+    restored = mine.restores(old, place)
 
     for _ in range(2):
         told = restored.run("doctor")
@@ -271,9 +271,7 @@ def test_s23_a_live_importer_that_has_not_said_what_waits_keeps_doctor_from_noth
     old = mine.backs_up(tmp_path / "old.db")
     mine.has_account("ana")
     mine.leaves_a_held_file_and_one_under_way()
-    restored = mine if mine.database.startswith("sqlite") else place
-    restored = Service(mine.home, restored.database)
-    restored.succeeds("db", "restore", old)
+    restored = mine.restores(old, place)
     with open_store(restored.database) as store:
         says_nothing = importers.ImporterReport(
             id=24 * "a",
@@ -305,9 +303,7 @@ def test_s14_files_of_an_account_that_was_deleted_still_fail_in_a_store_that_was
     mine.leaves_a_held_file_and_one_under_way()
     mine.succeeds("accounts", "delete", "ana", "--with-resumes", "--yes")
     backup = mine.backs_up(tmp_path / "backup.db")
-    restored = mine if mine.database.startswith("sqlite") else place
-    restored = Service(mine.home, restored.database)
-    restored.succeeds("db", "restore", backup)
+    restored = mine.restores(backup, place)
     restored.has_account()
 
     assert restored.run("watch", "--once").exit_code == 1
@@ -345,8 +341,7 @@ def test_what_was_under_way_is_imported_once_by_an_older_store_that_was_restored
     mine.dies_at(moment)
     for file in mine.home.glob("resumes.db*"):
         file.unlink()
-    restored = mine if mine.database.startswith("sqlite") else Service(mine.home, place.database)
-    restored.succeeds("db", "restore", backup)
+    restored = mine.restores(backup, place)
 
     restored.succeeds("watch", "--once")
 

@@ -2,7 +2,6 @@
 
 import contextlib
 import json
-import threading
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
@@ -13,7 +12,7 @@ import pytest
 
 from resumes.store import accounts, open_store
 from tests.support import postgres, programs
-from tests.support.databases import server, url
+from tests.support.postgres import server, url
 from tests.support.resumes import a_document
 from tests.support.stores import make_account
 
@@ -107,7 +106,7 @@ def test_who_waits_for_the_database_keeps_nobody_else_waiting(
         assert programs.walk(api, key, limit=10) == []
         other.execute("LOCK TABLE api_keys IN ACCESS EXCLUSIVE MODE")
         listing = pool.submit(programs.walk, api, key, limit=10)
-        programs.wait_until(lambda: _waits_for_a_lock(url))
+        programs.wait_until(lambda: postgres.count_sessions(url, postgres.WAITS))
 
         began_s = time.monotonic()
         assert programs.call(f"{api}/healthz", None)[0] == 200
@@ -117,41 +116,3 @@ def test_who_waits_for_the_database_keeps_nobody_else_waiting(
         other.rollback()
         assert listing.result(timeout=60) == []
         assert took_s < 1
-
-
-def _waits_for_a_lock(url: str) -> bool:
-    with psycopg.connect(url) as connection:
-        found = connection.execute(
-            "SELECT count(*) FROM pg_stat_activity"
-            " WHERE wait_event_type = 'Lock' AND datname = current_database()"
-        ).fetchone()
-    return found is not None and found[0] > 0
-
-
-def test_while_the_server_starts_anew_requests_are_slow_and_none_fails(
-    server: postgres.Server, url: str, key: str, tmp_path: Path
-) -> None:
-    stop = threading.Event()
-
-    def ask(api: str, n: int) -> Counter[int]:
-        statuses: Counter[int] = Counter()
-        while not stop.is_set():
-            statuses[programs.call(f"{api}/api/v1/resumes", key)[0]] += 1
-            statuses[post(api, key, f"Posted by {n}")] += 1
-        return statuses
-
-    with programs.serving(tmp_path) as api, ThreadPoolExecutor(4) as pool:
-        asking = [pool.submit(ask, api, n) for n in range(4)]
-        programs.wait_until(lambda: len(programs.walk(api, key, limit=100)) > 10)
-
-        server.stop()
-        server.start()
-
-        before = len(programs.walk(api, key, limit=100))
-        programs.wait_until(lambda: len(programs.walk(api, key, limit=100)) > before + 10)
-        stop.set()
-        statuses = sum((each.result(timeout=30) for each in asking), Counter())
-        created = len(programs.walk(api, key, limit=100))
-
-    assert set(statuses) == {200, 201}
-    assert statuses[201] == created

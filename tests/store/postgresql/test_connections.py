@@ -38,10 +38,9 @@ from resumes.store.postgresql.connection import (
 from resumes.store.postgresql.store import BEGIN, RANDOM_PAGE_COST, snapshot_of
 from resumes.store.statements import driver
 from resumes.store.transfer.copies import digest_tables
-from tests.support.postgres import Server, free_port, frozen
+from tests.support.postgres import PGBOUNCER, Server, free_port, frozen, pooled
 from tests.support.resumes import a_resume
 from tests.support.store.builders import fill_store, held_by, index_all, made_ids
-from tests.support.store.pooler import PGBOUNCER, pooled
 from tests.support.waiting import wait_until
 
 __all__ = ["pooled"]  # a fixture

@@ -18,7 +18,7 @@ from resumes.store.postgresql.connection import numbered
 from resumes.store.postgresql.loop_reader import LoopReader
 from resumes.store.statements import Prepared
 from resumes.store.stored_resumes import PAGE
-from tests.support.postgres import Server, frozen
+from tests.support.postgres import OURS, Server, count_sessions, frozen
 from tests.support.resumes import a_resume
 from tests.support.store.builders import add_resumes, listed_ids
 from tests.support.waiting import wait_until
@@ -203,16 +203,6 @@ def test_who_does_not_wait_any_more_takes_nothing_from_those_who_do(store: Store
     asyncio.run(ask())
 
 
-def open_connections(url: str) -> int:
-    with psycopg.connect(url, autocommit=True) as connection:
-        row = connection.execute(
-            "SELECT count(*) FROM pg_stat_activity"
-            " WHERE datname = current_database() AND application_name = 'resumes'"
-        ).fetchone()
-    assert row is not None
-    return int(row[0])
-
-
 def test_loops_come_and_go_and_a_closed_store_has_no_connection(url: str) -> None:
     async def ask(store: Store) -> None:
         assert await only(store, NOW)
@@ -220,8 +210,8 @@ def test_loops_come_and_go_and_a_closed_store_has_no_connection(url: str) -> Non
     with open_store(url) as store:
         for _ in range(3):
             asyncio.run(ask(store))
-        assert open_connections(url) <= 2
-    wait_until(lambda: open_connections(url) == 0)
+        assert count_sessions(url, OURS) <= 2
+    wait_until(lambda: count_sessions(url, OURS) == 0)
 
 
 def test_what_is_asked_when_the_store_is_closed_is_refused(url: str, server: Server) -> None:

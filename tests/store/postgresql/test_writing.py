@@ -17,7 +17,7 @@ from resumes.store.accounts import AccountInfo
 from resumes.store.creation import Created, Creation
 from resumes.store.plans import PlanChange
 from resumes.store.postgresql import writer
-from tests.support.postgres import Server
+from tests.support.postgres import WAITS, Server, count_sessions
 from tests.support.resumes import a_claim, a_resume
 from tests.support.store.builders import (
     MakeAccount,
@@ -43,17 +43,6 @@ def held(url: str, account: AccountInfo) -> Iterator[None]:
         )
         yield
         connection.rollback()
-
-
-def waiting_count(url: str) -> int:
-    """How many wait for a row that somebody has."""
-    with psycopg.connect(url) as connection:
-        row = connection.execute(
-            "SELECT count(*) FROM pg_stat_activity"
-            " WHERE wait_event_type = 'Lock' AND datname = current_database()"
-        ).fetchone()
-    assert row is not None
-    return int(row[0])
 
 
 def test_s8_a_transaction_holds_one_account(store: Store) -> None:
@@ -144,7 +133,7 @@ def test_s20_what_waited_while_its_account_was_closed_does_not_enter_it(
         closing.execute("UPDATE accounts SET closed_at = 'now' WHERE id = %s", [ana.id])
         create = pool.submit(creation.create, store, ana.id, [a_resume()])
         key = pool.submit(api_keys.create_key, store, "ana")
-        wait_until(lambda: waiting_count(url) == 2)
+        wait_until(lambda: count_sessions(url, WAITS) == 2)
         closing.commit()
         for call in (create, key):
             with pytest.raises(NotFound):
@@ -162,7 +151,7 @@ def test_s20_what_waited_while_its_plan_was_lowered_has_the_room_that_is_left(
     with ThreadPoolExecutor(1) as pool:
         with held(url, account):
             create = pool.submit(creation.create, store, account.id, [a_resume()] * 4)
-            wait_until(lambda: waiting_count(url) == 1)
+            wait_until(lambda: count_sessions(url, WAITS) == 1)
             plans.set_plan_limits(store, PlanChange("pro", allowed))
         outcomes = create.result()
     told = [outcome.max_resumes for outcome in outcomes if isinstance(outcome, QuotaReached)]
@@ -178,7 +167,7 @@ def test_an_account_changes_its_plan_when_what_is_being_created_is_committed(
     with ThreadPoolExecutor(1) as pool:
         with held(url, account):
             change = pool.submit(accounts.set_plan, store, "ana", "free")
-            wait_until(lambda: waiting_count(url) == 1)
+            wait_until(lambda: count_sessions(url, WAITS) == 1)
             assert accounts.get_account(store, "ana").plan == "pro"
         change.result()
     assert accounts.get_account(store, "ana").plan == "free"

@@ -6,27 +6,23 @@ from typing import Any
 import httpx
 
 from tests.support.clocks import SteppingClock as SteppingClock
+from tests.support.resumes import a_document
 
 RESUMES = "/api/v1/resumes"
+
+a_body = a_document
+"""A small valid resume as it is sent."""
 
 
 def a_resume(name: str = "Ada Example", **top_level: Any) -> dict[str, Any]:
     """A small valid resume; keyword arguments replace its top-level fields."""
-    resume = {
-        "header": {"name": name, "email": "ada@example.com"},
-        "sections": {"summaries": {"column": 0, "items": [{"text": "Builds things that last."}]}},
-    }
-    return resume | top_level
+    resume: dict[str, Any] = json.loads(a_body(name, **top_level))
+    return resume
 
 
 def with_section(section_type: str = "summaries", **section: Any) -> dict[str, Any]:
     """A resume with this one section, in the left column unless said otherwise."""
     return a_resume(sections={section_type: {"column": 0, "items": []} | section})
-
-
-def a_body(name: str = "Ada Example", **top_level: Any) -> bytes:
-    """A small valid resume as it is sent."""
-    return json.dumps(a_resume(name, **top_level)).encode()
 
 
 def error_of(answer: httpx.Response) -> dict[str, Any]:

@@ -3,6 +3,8 @@
 import contextlib
 import os
 import resource
+import shutil
+import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -11,6 +13,7 @@ from tests.support.api import load
 from tests.support.api.load import Attempt, Client
 from tests.support.api.scenes import Scene, Server, is_unavailable
 from tests.support.api.serving import wait_until
+from tests.support.inbox.mounts import a_disk
 
 WRITERS = 4
 LARGEST_BYTES = 1024 * 1024
@@ -51,19 +54,9 @@ def status_of(server: Server, path: str) -> int:
     return load.call(server.url, load.a_request("", path=path)).status
 
 
-def a_writer(scene: Scene, url: str, name: int) -> Client:
-    """Creates resumes with titles of its own."""
-
-    def make(number: int) -> tuple[str, bytes]:
-        title = f"resume {name}-{number}"
-        return title, load.a_request(scene.key, "POST", body=load.a_body(title))
-
-    return Client(url, make)
-
-
 def make_writers(scene: Scene, url: str) -> list[Client]:
     """As many as write at once."""
-    return [a_writer(scene, url, name) for name in range(WRITERS)]
+    return [load.writer(url, scene.key, f"{name}") for name in range(WRITERS)]
 
 
 def refusals(clients: list[Client]) -> list[Attempt]:
@@ -72,8 +65,11 @@ def refusals(clients: list[Client]) -> list[Attempt]:
     return [one for one in attempts if one.answer is not None and one.answer.status == 503]
 
 
-def live_through(server: Server, writers: list[Client], key: str, fill: Fill) -> None:
-    """Clients write before, while and after there is no room, which need not be told to anyone."""
+def live_through(server: Server, writers: list[Client], key: str, fill: Fill) -> float:
+    """Clients write before, while and after there is no room, which need not be told to anyone.
+
+    Return the seconds from when there was room again to the first resume that was acknowledged.
+    """
     with load.running(writers):
         wait_until(lambda: load.acknowledged(writers) >= 50, within_s=30)
         with fill(server):
@@ -82,9 +78,38 @@ def live_through(server: Server, writers: list[Client], key: str, fill: Fill) ->
             assert status_of(server, "/healthz") == 200
             if fill is not no_file_grows:
                 wait_until(lambda: status_of(server, "/readyz") == 503)
-        before = load.acknowledged(writers)
+        again_s, before = time.monotonic(), load.acknowledged(writers)
         wait_until(lambda: load.acknowledged(writers) >= before + 50, within_s=HEALS_WITHIN_S)
         wait_until(lambda: status_of(server, "/readyz") == 200)
+    assert server.process.poll() is None
+    ends_s = [one.ended_s for one in load.attempts_of(writers) if one.id]
+    return min(end_s for end_s in ends_s if end_s > again_s) - again_s
+
+
+def live_through_a_full_disk(
+    scene: Scene, folder: Path, size_bytes: int, floor_bytes: int, *flags: str
+) -> tuple[list[Client], list[tuple[str, str]], float]:
+    """The scene's store lies on a disk of this size, of which another program takes the last byte, or
+    all but less than the floor. Return who wrote, what was listed afterwards, and as `live_through`.
+
+    The scene's home is a copy of what was on the disk then.
+    """
+    with a_disk(folder / "disk", size_bytes) as disk:
+        home, seen = folder / "disk" / "home", disk.seen(folder / "disk")
+        shutil.copytree(scene.home, disk.seen(home))
+        scene.home = home
+        floor = {"RESUMES_DISK_FLOOR_BYTES": str(floor_bytes)}
+        with scene.served(*flags, within=tuple(disk.enter), **floor) as server:
+            writers = make_writers(scene, server.url)
+            # Far enough below, and above nothing, for what is written until the server looks.
+            leave_bytes = floor_bytes * 3 // 4
+            recovery_s = live_through(
+                server, writers, scene.key, lambda _: filled(seen, leave_bytes=leave_bytes)
+            )
+            listed = scene.walk(server.url)
+        scene.home = folder / "after"
+        shutil.copytree(disk.seen(home), scene.home)
+    return writers, listed, recovery_s
 
 
 def check(scene: Scene, attempts: list[Attempt], listed: list[tuple[str, str]]) -> None:

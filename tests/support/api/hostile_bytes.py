@@ -3,9 +3,9 @@
 import re
 from pathlib import Path
 
-import httpx
 import pytest
 
+from tests.support import programs
 from tests.support.api.serving import Served, a_connection, read_all
 
 PATH = b"/api/v1/resumes"
@@ -32,14 +32,7 @@ def a_post(
 
 def created(served: Served) -> int:
     """How many resumes there are."""
-    headers = {"Authorization": f"Bearer {served.key}"}
-    count = 0
-    cursor: str | None = ""
-    while cursor is not None:
-        page = httpx.get(f"{served.url}/api/v1/resumes?limit=100&cursor={cursor}", headers=headers)
-        count += len(page.json()["resumes"])
-        cursor = page.json()["pagination"]["cursor"]
-    return count
+    return len(programs.walk(served.url, served.key, limit=100))
 
 
 def send(served: Served, data: bytes) -> bytes:
@@ -116,6 +109,40 @@ LINES = {
     "another protocol": b"POST " + PATH + b" HTTPX/1.1",
     "a folded line": b"POST " + PATH + b" HTTP/1.1\r\n X: y",
 }
+
+REFUSED: dict[str, tuple[int, dict[str, bytes]]] = {
+    **{name: (400, {"fields": fields, "body": body}) for name, (fields, body) in FIELDS.items()},
+    **{name: (400, {"line": line}) for name, line in LINES.items()},
+    "no host": (400, {"host": b""}),
+    "two hosts": (400, {"host": HOST + HOST}),
+    "a host with a space": (400, {"host": b"Host: a b\r\n"}),
+    "a host with a user": (400, {"host": b"Host: a@b\r\n"}),
+    "a host with a path": (400, {"host": b"Host: a/b\r\n"}),
+    "two lengths, one behind": (400, {"fields": LENGTH + b"content-length: 1\r\n"}),
+    "chunks in HTTP/1.0": (
+        400,
+        {"fields": CHUNKED, "body": CHUNKS, "line": b"POST " + PATH + b" HTTP/1.0"},
+    ),
+    **{
+        f"the coding {coding}": (
+            501,
+            {"fields": f"Transfer-Encoding: {coding}\r\n".encode(), "body": CHUNKS},
+        )
+        for coding in ("gzip, chunked", "gzip", "xchunked")
+    },
+    "66 KB in a field": (431, {"fields": LENGTH + b"X-A: " + b"x" * 66_000 + b"\r\n"}),
+    "10 MB in a field": (431, {"fields": LENGTH + b"X-A: " + b"x" * 10_000_000 + b"\r\n"}),
+    "101 fields": (431, {"fields": LENGTH + b"X-A: b\r\n" * 101}),
+    "100,000 fields": (431, {"fields": LENGTH + b"X-A: b\r\n" * 100_000}),
+    **{
+        f"{size} bytes in the line": (
+            414,
+            {"line": b"POST " + PATH + b"?" + b"x" * size + b" HTTP/1.1"},
+        )
+        for size in (8_200, 1_000_000)
+    },
+}
+"""By what is wrong with it: a post's status, and those of its parts that are odd (`a_post`)."""
 
 
 def peak_kib(served: Served) -> int:

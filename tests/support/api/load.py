@@ -212,6 +212,23 @@ class Client:
         return wire
 
 
+def lister(url: str, key: str) -> Client:
+    """Somebody who lists, all the time."""
+    data = a_request(key, path=f"{RESUMES}?limit=1")
+    return Client(url, lambda number: ("", data), pause_s=0.001)
+
+
+def writer(url: str, key: str, name: str, *, is_safe: bool = False, pause_s: float = 0) -> Client:
+    """Somebody who creates resumes with titles of their own; `is_safe`: with an Idempotency-Key each."""
+
+    def make(number: int) -> tuple[str, bytes]:
+        title = f"resume {name}-{number}"
+        headers = {"Idempotency_Key": title.replace(" ", "-")} if is_safe else {}
+        return title, a_request(key, "POST", body=a_body(title), **headers)
+
+    return Client(url, make, pause_s=pause_s)
+
+
 @contextmanager
 def running(clients: Sequence[Client]) -> Iterator[None]:
     """The clients send, each in a thread, for the length of the block; then all have ended."""

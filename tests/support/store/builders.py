@@ -55,6 +55,7 @@ from resumes.store.schema import metadata
 from resumes.store.search_index import Indexer, list_behind
 from resumes.store.sqlite.store import SqliteStore, sqlite_engine
 from resumes.store.store import WRITE_DEADLINE_S
+from resumes.store.stored_resumes import Entry, Page
 from resumes.store.transfer.copies import TABLES, TableDigest, digest_tables
 from resumes.store.write_queue import Proof, Write
 from tests.support.resumes import a_claim, a_document, a_resume
@@ -98,6 +99,15 @@ def a_person(
 def add_people(store: Store, account: AccountInfo, *names: str) -> list[str]:
     """The ids of new resumes that are searched by these names alone."""
     return made_ids(creation.create(store, account.id, [a_person(name) for name in names]))
+
+
+def entries_of(read: Callable[..., Page], *, after: str = "") -> Iterator[Entry]:
+    """Those of all pages from a cursor on; `read(cursor=…)` gives one."""
+    cursor: str | None = after
+    while cursor is not None:
+        page = read(cursor=cursor)
+        yield from page.entries
+        cursor = page.cursor
 
 
 def listed_ids(store: Store, account: AccountInfo) -> list[str]:

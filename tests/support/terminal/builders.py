@@ -1,6 +1,7 @@
 """Accounts, resumes and imported files with defaults, importers, and what an attacker would write."""
 
 import asyncio
+import functools
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,8 +16,8 @@ from resumes.store.accounts import AccountInfo
 from resumes.store.creation import Created, NewResume
 from resumes.store.import_history import FileRow
 from resumes.store.import_ledger import ClaimedFile, FileOutcome, Items, Verdict
-from resumes.store.importers import ImporterFinding, ImporterReport, ImporterState
 from resumes.store.store import Store
+from tests.support.store import builders as store_builders
 
 HOSTILE = "a[/b]c [@click=app.quit]x[/] \x1b]52;c;AAAA\x07\x9b2J\x1b[?1049l\u202ened\u2066\ufeff"
 """Breaks markup, quits at a click, writes the clipboard, clears the screen, turns text round."""
@@ -119,17 +120,8 @@ def a_file(
     return import_history.get_file(store, claim_id)
 
 
-def an_importer(
-    *,
-    root: str = ROOT,
-    waiting: int | None = 0,
-    state: ImporterState = ImporterState.OK,
-    findings: tuple[ImporterFinding, ...] = (),
-) -> ImporterReport:
-    """An importer on the folder, which says so now."""
-    return ImporterReport(
-        "1" * 24, "host", 4_711, root, state, findings, waiting, "2027-01-15T07:00:00.000Z"
-    )
+an_importer = functools.partial(store_builders.an_importer, root=ROOT, waiting=0)
+"""An importer on the folder, which says so now."""
 
 
 class AnImporter:

@@ -54,7 +54,7 @@ class HandClock:
 @asynccontextmanager
 async def running(
     store: Store,
-    *,
+    *texts: str,
     screen: str = "resumes",
     size: tuple[int, int] = SMALL,
     read_only: bool = False,
@@ -65,7 +65,10 @@ async def running(
     clock: Callable[[], float] = time.monotonic,
     refresh_s: float | None = None,
 ) -> AsyncIterator[Pilot[int]]:
-    """The app runs, and its first page is there or refused. `clock` is that of deletions."""
+    """The app runs, its first page is there or refused, and all the texts are on the screen.
+
+    `clock` is that of deletions.
+    """
     session = UiSession(
         store,
         read_only,
@@ -79,6 +82,7 @@ async def running(
     app = ResumesApp(lambda: session, screen=screen, read_only=read_only)
     async with app.run_test(size=size, notifications=True) as pilot:
         await until(lambda: app.current_mode == screen and app.screen.focused is not None)
+        await shows(app, *texts)
         yield pilot
 
 
@@ -139,9 +143,16 @@ async def presses(pilot: Pilot[int], *keys: str) -> None:
     await pilot.press(*keys)
 
 
-async def types(pilot: Pilot[int], text: str) -> None:
-    """The text was typed, letter by letter; the end of a line is Enter."""
+async def leads(pilot: Pilot[int], keys: str, *texts: str) -> None:
+    """The keys, parted by blanks, were pressed one after the other, and lead to all the texts."""
+    await presses(pilot, *keys.split(" "))
+    await shows(pilot.app, *texts)
+
+
+async def types(pilot: Pilot[int], text: str, *texts: str) -> None:
+    """The text was typed, letter by letter, and leads to all the others; the end of a line is Enter."""
     await presses(pilot, *("enter" if char == "\n" else _character_to_key(char) for char in text))
+    await shows(pilot.app, *texts)
 
 
 def sends(app: App[int], text: str) -> None:

@@ -6,12 +6,13 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 from sqlalchemy import Connection
+from textual.pilot import Pilot
 
 from resumes.errors import StoreUnavailable
 from resumes.store.statements import Prepared
 from resumes.store.store import Row, Size, Store
 from resumes.store.write_queue import Write
-from tests.support.terminal.driving import LIMIT_S
+from tests.support.terminal.driving import LIMIT_S, at_rest, presses, until
 
 AWAY: Final = "The store is not there"
 
@@ -33,6 +34,13 @@ class Hold:
             yield
         finally:
             self.ended.set()
+
+    async def arrives(self, pilot: Pilot[int]) -> None:
+        """What was held back arrives, and nothing more is to come of it."""
+        self.go.set()
+        await until(self.ended.is_set)
+        await at_rest(pilot)
+        await pilot.pause()
 
 
 class UnsteadyStore(Store):
@@ -62,6 +70,14 @@ class UnsteadyStore(Store):
     def hold_no_more(self) -> None:
         """Those who come now go on at once; those who wait do so still."""
         self._holds = {}
+
+    async def holds_back(self, pilot: Pilot[int], *keys: str) -> Hold:
+        """The first read that these keys lead to waits, and no other."""
+        hold = self.hold("read")
+        await presses(pilot, *keys)
+        await until(hold.begun.is_set)
+        self.hold_no_more()
+        return hold
 
     @contextmanager
     def held_reads(self) -> Iterator[Hold]:

@@ -77,6 +77,16 @@ async def serving(
             await runner.cleanup()
 
 
+@asynccontextmanager
+async def entered(
+    command: tuple[str, ...] = ECHO, *, end_within_s: float = END_WITHIN_S
+) -> AsyncIterator[Site]:
+    """The same, and the browser has the cookie."""
+    async with serving(command, end_within_s=end_within_s) as site:
+        await site.enter()
+        yield site
+
+
 async def drawn(page: ClientWebSocketResponse, awaited: bytes) -> bytes:
     """What reached the page, up to what is awaited."""
     wire = b""

@@ -1,7 +1,5 @@
 """A disk that is full while clients write: nothing is lost, reads go on, and it heals by itself."""
 
-import functools
-import shutil
 from pathlib import Path
 
 import pytest
@@ -9,15 +7,14 @@ import pytest
 from tests.support.api import load
 from tests.support.api.full_disks import (
     check,
-    filled,
     live_through,
+    live_through_a_full_disk,
     make_writers,
     no_file_grows,
     refusals,
     status_of,
 )
 from tests.support.api.scenes import Scene, is_unavailable
-from tests.support.inbox.mounts import a_disk
 
 pytestmark = pytest.mark.slow
 
@@ -30,21 +27,9 @@ LOW = "The server is low on disk space; nothing was stored, try again later"
 @pytest.mark.parametrize("workers", ["1", pytest.param("2", marks=pytest.mark.campaign)])
 def test_a_full_disk_is_lived_through(tmp_path: Path, floor_bytes: int, workers: str) -> None:
     scene = Scene(tmp_path / "home", tmp_path / "logs")
-    with a_disk(tmp_path / "disk", DISK_BYTES) as disk:
-        home = tmp_path / "disk" / "home"
-        seen = disk.seen(tmp_path / "disk")
-        shutil.copytree(scene.home, disk.seen(home))
-        scene.home = home
-        floor = {"RESUMES_DISK_FLOOR_BYTES": str(floor_bytes)}
-        with scene.served("--workers", workers, within=tuple(disk.enter), **floor) as server:
-            writers = make_writers(scene, server.url)
-            # Far enough below, and above nothing, for what is written until the server looks.
-            leave_bytes = floor_bytes * 3 // 4
-            fill = functools.partial(filled, seen, leave_bytes=leave_bytes)
-            live_through(server, writers, scene.key, lambda _: fill())
-            listed = scene.walk(server.url)
-        scene.home = tmp_path / "after"
-        shutil.copytree(disk.seen(home), scene.home)
+    writers, listed, _ = live_through_a_full_disk(
+        scene, tmp_path, DISK_BYTES, floor_bytes, "--workers", workers
+    )
     check(scene, load.attempts_of(writers), listed)
     if floor_bytes:
         assert {one.answer.json["error"] for one in refusals(writers) if one.answer} == {LOW}

@@ -13,9 +13,10 @@ from threading import Barrier
 import httpx
 import pytest
 
-from resumes.store import accounts, api_keys, open_store
+from resumes.store import accounts
 from tests.support import programs
 from tests.support.resumes import a_document
+from tests.support.stores import make_account, open_home
 
 pytestmark = pytest.mark.slow
 
@@ -25,9 +26,7 @@ AT_ONCE = 32
 @pytest.fixture
 def key(tmp_path: Path) -> str:
     """The API key of an account whose home is `tmp_path`."""
-    with open_store(f"sqlite:///{tmp_path / 'resumes.db'}") as store:
-        accounts.create_account(store, "ada", plan="business")
-        return api_keys.create_key(store, "ada").secret
+    return make_account(tmp_path, "ada")
 
 
 def post(url: str, key: str, body: bytes, idempotency_key: str) -> httpx.Response:
@@ -60,7 +59,7 @@ def is_replayed(answer: httpx.Response) -> bool:
 
 def count(home: Path) -> int:
     """How many resumes are stored; the account's counter says the same."""
-    with open_store(f"sqlite:///{home / 'resumes.db'}") as store:
+    with open_home(home) as store:
         assert accounts.list_wrong(store) == []
         return accounts.get_account(store, "ada").resume_count
 
@@ -95,10 +94,9 @@ def test_an_account_made_anew_has_no_answer_of_the_one_before(tmp_path: Path, ke
         for _ in range(5):
             repeating = [pool.submit(repeat, url, key) for _ in range(8)]
             programs.wait_until(lambda: count(tmp_path) == 1)
-            with open_store(f"sqlite:///{tmp_path / 'resumes.db'}") as store:
+            with open_home(tmp_path) as store:
                 accounts.delete_account(store, "ada", with_resumes=True)
-                accounts.create_account(store, "ada", plan="business")
-                key = api_keys.create_key(store, "ada").secret
+            key = make_account(tmp_path, "ada")
             (made,) = set().union(*(one.result() for one in repeating))
             assert made not in told
             told.add(made)

@@ -11,7 +11,7 @@ import pytest
 from resumes.store import search_index
 from tests.support.api import bombs, load
 from tests.support.api.bombs import BOMBS, BUSY, KEPT, MIB, OTHERS_WAIT_S, TARGETS_S, TRIES
-from tests.support.api.load import Answer, Client, Wire
+from tests.support.api.load import Answer, Wire
 from tests.support.api.scenes import Scene, Server
 
 pytestmark = pytest.mark.timing
@@ -33,17 +33,6 @@ NAMES = list(BOMBS)
 Say = Callable[[str], None]
 
 
-@pytest.fixture
-def say(capsys: pytest.CaptureFixture[str]) -> Say:
-    """Prints a figure that is seen also when all goes well."""
-
-    def write(line: str) -> None:
-        with capsys.disabled():
-            print(line, flush=True)  # noqa: T201  (a campaign's figures)
-
-    return write
-
-
 @pytest.fixture(scope="module")
 def scene(tmp_path_factory: pytest.TempPathFactory) -> Scene:
     folder = tmp_path_factory.mktemp("bombs")
@@ -54,12 +43,6 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Scene:
 def server(scene: Scene) -> Iterator[Server]:
     with scene.served() as server:
         yield server
-
-
-def _others(scene: Scene, url: str) -> Client:
-    """Somebody who lists, all the time."""
-    data = load.a_request(scene.key, path=f"{load.RESUMES}?limit=1")
-    return Client(url, lambda number: ("", data), pause_s=0.001)
 
 
 def _send(scene: Scene, server: Server, body: bytes) -> tuple[Answer, float]:
@@ -80,7 +63,7 @@ def _best(scene: Scene, server: Server, body: bytes) -> tuple[Answer, float]:
 def test_a_bomb_is_answered_soon_and_others_go_on(
     scene: Scene, server: Server, say: Say, name: str, size_bytes: int
 ) -> None:
-    others = _others(scene, server.url)
+    others = load.lister(server.url, scene.key)
     with load.running([others]):
         answer, took_s = _best(scene, server, BOMBS[name](size_bytes))
 

@@ -1,64 +1,96 @@
-"""Servers that are killed while clients write and read, and what is left afterwards."""
+"""Servers that are killed, or asked to end, while clients write and read, and what is left afterwards."""
 
+import itertools
 import random
+import signal
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
-from tests.support.api.killed_servers import (
+from tests.support.api import load
+from tests.support.api.ended_servers import (
+    GRACE_S,
+    KINDS,
     SHORT,
-    History,
-    check_acknowledged,
-    check_pages,
-    check_reader,
-    check_repeats,
-    check_statuses,
-    kill_all,
-    kill_supervisor,
-    kill_worker,
-    run_round,
-    send_again,
+    check,
+    check_stops,
+    live_through,
+    stop_under_load,
 )
+from tests.support.api.load import Answer, Wire
 from tests.support.api.scenes import Scene
-
-pytestmark = pytest.mark.slow
 
 LONG = 200
 
 
-@pytest.fixture(
-    scope="module",
-    params=[SHORT, pytest.param(LONG, marks=pytest.mark.campaign(minutes=6))],
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "kills",
+    [SHORT, pytest.param(LONG, marks=pytest.mark.campaign(minutes=6))],
     ids=["short", "long"],
 )
-def history(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> History:
-    """A store after kills under load; half of the servers have two workers."""
-    folder = tmp_path_factory.mktemp("killed")
-    history = History(Scene(folder / "home", folder / "logs"))
-    chance = random.Random(1)
-    for number in range(request.param):
-        kill = [kill_all, kill_supervisor, kill_all, kill_worker][number % 4]
-        run_round(history, number, kill, chance)
-    with history.scene.served() as server:
-        send_again(history, server)
-        history.listed = history.scene.walk(server.url)
-    return history
+def test_what_was_acknowledged_is_there_once_and_whole(tmp_path: Path, kills: int) -> None:
+    """Half of the servers have two workers."""
+    check(live_through(tmp_path, itertools.islice(itertools.cycle(KINDS), kills), random.Random(1)))
 
 
-def test_what_was_acknowledged_is_there_and_whole(history: History) -> None:
-    check_acknowledged(history)
+# A server that is asked to end while clients send: what it had accepted is answered
 
 
-def test_no_answer_was_an_error(history: History) -> None:
-    check_statuses(history)
+STOPS = 50
+
+ONE_AND_TWO_WORKERS = pytest.mark.parametrize(
+    "workers", ["1", pytest.param("2", marks=pytest.mark.campaign)]
+)
 
 
-def test_the_counter_is_the_rows_and_all_pages_show_each_once_in_order(history: History) -> None:
-    check_pages(history)
+@pytest.fixture
+def scene(tmp_path: Path) -> Scene:
+    return Scene(tmp_path / "home", tmp_path / "logs")
 
 
-def test_a_reader_that_goes_on_with_its_last_id_has_missed_nothing(history: History) -> None:
-    check_reader(history)
+@pytest.mark.slow
+@pytest.mark.parametrize("times", [1, pytest.param(STOPS, marks=pytest.mark.campaign(minutes=3))])
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_what_was_accepted_is_answered_and_stored(scene: Scene, workers: str, times: int) -> None:
+    check_stops(scene, [stop_under_load(scene, workers) for _ in range(times)])
 
 
-def test_what_was_sent_again_was_done_once(history: History) -> None:
-    check_repeats(history)
+@pytest.mark.slow
+@ONE_AND_TWO_WORKERS
+def test_pipelined_requests_are_answered_up_to_the_one_that_says_close(
+    scene: Scene, workers: str
+) -> None:
+    requests = [
+        load.a_request(scene.key, "POST", body=load.a_body(f"resume {n}")) for n in range(200)
+    ]
+    with scene.served("--workers", workers) as server, Wire(server.url) as wire:
+        wire.send(b"".join(requests))
+        answers = [wire.read_answer()]
+        server.process.send_signal(signal.SIGTERM)
+        answers += _rest(wire)
+
+        assert server.process.wait(GRACE_S) == 0
+
+    assert {answer.status for answer in answers} == {201}
+    assert len(answers) == len(requests) or answers[-1].headers["connection"] == "close"
+    assert scene.rows() == len(answers)
+
+
+def _rest(wire: Wire) -> Iterator[Answer]:
+    """Answers until the server closes the connection in order; a reset would lose some."""
+    while not wire.has_ended():
+        yield wire.read_answer()
+
+
+@pytest.mark.slow
+@ONE_AND_TWO_WORKERS
+def test_half_a_body_on_another_connection_delays_nobody(scene: Scene, workers: str) -> None:
+    whole = load.a_request(scene.key, "POST", body=load.a_body("half"))
+    with scene.served("--workers", workers) as server, Wire(server.url) as wire:
+        wire.send(whole[:-10])
+        assert load.call(server.url, load.a_request(scene.key)).status == 200
+
+        assert server.stop(within_s=GRACE_S) == 0
+    assert scene.rows() == 0

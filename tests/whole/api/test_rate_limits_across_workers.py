@@ -15,6 +15,7 @@ from resumes.store import api_keys
 from tests.support.api.builders import RESUMES, a_resume
 from tests.support.api.scenes import Scene, Server
 from tests.support.api.serving import wait_until
+from tests.support.waiting import sockets
 
 pytestmark = pytest.mark.slow
 
@@ -42,12 +43,6 @@ def opened() -> Iterator[ExitStack]:
 def limited(scene: Scene, *flags: str) -> AbstractContextManager[Server]:
     """A server that admits `LIMIT` requests of a key."""
     return scene.served(*flags, within=(), **LIMITED)
-
-
-def sockets(pid: int) -> int:
-    """How many sockets a process has open."""
-    links = [str(link.readlink()) for link in Path(f"/proc/{pid}/fd").iterdir()]
-    return sum(link.startswith("socket:") for link in links)
 
 
 def clients(url: str, key: str, count: int, opened: ExitStack) -> list[httpx.Client]:

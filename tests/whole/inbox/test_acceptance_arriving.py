@@ -6,11 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from importer.loop import Importer
-from importer.notices import Notices
-from importer.options import Options
 from resumes.store import accounts
-from tests.support.inbox.builders import Moment, during
 from tests.support.inbox.scenes import Scene
 from tests.support.resumes import a_document
 
@@ -92,45 +88,6 @@ def test_what_is_dropped_for_an_account_that_was_just_deleted_stays(scene: Scene
         scene.wait_for(ended=3)
     assert scene.tally().done == 3
     scene.check_resumes({"ana": ["late"], "bo": ["Bo"]})
-
-
-def files_that_vanish(root: Path) -> list[Path]:
-    """The file that somebody takes back, wherever it lies."""
-    return [path for path in root.glob("ana/*.json") if b"gone" in path.read_bytes()]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("moment", [Moment.NOTED, Moment.READ, Moment.COMMITTED])
-def test_a_file_that_vanishes_is_no_error_and_stops_no_other(
-    scene: Scene, caplog: pytest.LogCaptureFixture, moment: Moment
-) -> None:
-    scene.account("ana")
-    scene.drop("ana/gone.json", a_document("gone"))
-    scene.drop("ana/stays.json", a_document("stays"))
-
-    def vanish() -> None:
-        for path in files_that_vanish(scene.root):
-            path.unlink()
-
-    with scene.store() as store:
-        importer = Importer(
-            store,
-            scene.root,
-            Options(settle_s=0),
-            on_file=scene.told.append,
-            notices=Notices(scene.notices.append),
-            observe=during(moment, vanish),
-        )
-        importer.round()
-        scene.drop("ana/next.json", a_document("next"))
-        importer.round()
-        importer.close()
-    assert scene.notices == []
-    assert caplog.records == []
-    # What was read before it went is stored all the same.
-    kept = [] if moment is Moment.NOTED else ["gone"]
-    assert {file.name for file in scene.told} >= {"ana/stays.json", "ana/next.json"}
-    scene.check_resumes({"ana": ["stays", "next", *kept]})
 
 
 @pytest.mark.slow

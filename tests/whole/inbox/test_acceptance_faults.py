@@ -1,30 +1,24 @@
-"""Full accounts, stores that are locked, full disks and clocks that jump."""
+"""Full accounts, stores that are locked, and full disks."""
 
 import os
 import random
 import shutil
 import sys
 import threading
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from subprocess import PIPE, Popen
 
 import pytest
 
-from importer.options import Options
-from importer.service import watch
-from resumes.store import accounts, api_keys, open_store, stored_resumes
-from tests.support import programs
+from resumes.store import accounts, stored_resumes
 from tests.support.inbox.mounts import a_disk
-from tests.support.inbox.oracle import reports_of
 from tests.support.inbox.scenes import Scene
-from tests.support.inbox.set_clocks import HOUR_US, JumpingClock
 from tests.support.inbox.slow_writers import pause
 from tests.support.resumes import a_document
 
 pytestmark = pytest.mark.slow
 
-PLACES, OFFERED = 100, 250
+OFFERED = 250
 STEPS = 60
 
 
@@ -35,29 +29,6 @@ def offer(scene: Scene, count: int, account: str = "ana") -> list[str]:
         path = scene.drop(f"{account}/{(number * 37) % count}.json", a_document(name))
         os.utime(path, ns=(0, 10**18 + number))
     return names
-
-
-def test_what_a_plan_has_no_room_for_is_held_and_imported_in_order_when_it_has(
-    scene: Scene,
-) -> None:
-    scene.account("ana", most=PLACES)
-    names = offer(scene, OFFERED)
-    with scene.watched(settle_s=0.3):
-        scene.wait_for(ended=OFFERED)
-        found = scene.tally()
-        assert (found.done, found.held) == (PLACES, OFFERED - PLACES)
-        assert scene.names("ana") == names[:PLACES]
-        held = reports_of(scene.root, "held").values()
-        assert {(one["reason"], f"{PLACES}" in one["message"]) for one in held} == {
-            ("quota_reached", True)
-        }
-        scene.limit("ana", PLACES + 50)
-        scene.wait_until(lambda: scene.tally().done == PLACES + 50)
-        assert scene.names("ana") == names[: PLACES + 50]
-        scene.limit("ana", None)
-        scene.wait_until(lambda: scene.tally().done == OFFERED)
-    assert scene.names("ana") == names
-    assert scene.check(files=OFFERED, resumes={"ana": names}).held == 0
 
 
 def free_places(scene: Scene, account: str, count: int) -> list[str]:
@@ -96,35 +67,6 @@ def test_held_files_keep_their_order_over_deletions_plan_changes_and_a_kill(scen
         assert gone[account] + scene.names(account) == offered
     kept = {account: scene.names(account) for account in most}
     assert scene.check(files=3 * OFFERED, resumes=kept).held == 0
-
-
-def test_importing_and_posting_at_once_never_exceed_the_limit(scene: Scene) -> None:
-    scene.account("ana", most=PLACES)
-    with scene.store() as store:
-        key = api_keys.create_key(store, "ana").secret
-    statuses: list[int] = []
-
-    def post(url: str, sender: int) -> None:
-        for number in range(40):
-            body = a_document(f"posted {sender}-{number}")
-            status, _ = programs.call(f"{url}/api/v1/resumes", key, method="POST", body=body)
-            statuses.append(status)
-
-    with programs.serving(scene.home, "--no-rate-limit") as url, scene.watched(settle_s=0.3):
-        senders = [threading.Thread(target=post, args=[url, sender]) for sender in range(4)]
-        for sender in senders:
-            sender.start()
-        offer(scene, OFFERED)
-        for sender in senders:
-            sender.join()
-        scene.wait_for(ended=OFFERED)
-    posted = statuses.count(201)
-    assert set(statuses) <= {201, 403}
-    stored = scene.names("ana")
-    assert len(stored) == len(set(stored)) == PLACES
-    assert len([name for name in stored if name.startswith("posted")]) == posted
-    found = scene.check(files=OFFERED, resumes={"ana": stored})
-    assert (found.done, found.held) == (PLACES - posted, OFFERED - PLACES + posted)
 
 
 LOCKING = """
@@ -208,53 +150,3 @@ def test_a_full_disk_below_the_folder_delays_what_needs_a_report_and_counts_noth
         names = ["twice", *map(str, range(20))]
         found = scene.check(files=22, resumes={"ana": names})
         assert (found.done, found.duplicate) == (21, 1)
-
-
-@pytest.mark.timing
-@pytest.mark.parametrize("off_us", [-HOUR_US, 24 * HOUR_US], ids=["an hour back", "a day on"])
-def test_a_clock_that_is_set_while_files_settle_changes_nothing(
-    scene: Scene, importing: Callable[[Scene, JumpingClock], None], off_us: int
-) -> None:
-    clock = JumpingClock()
-    scene.account("ana")
-    scene.drop("ana/1.json", a_document("before"))
-    scene.drop("ana/half.json", b'{"header": ')
-    importing(scene, clock)
-    scene.wait_for(ended=1)
-    clock.off_us = off_us
-    scene.drop("ana/2.json", a_document("after"))
-    scene.drop("ana/3.json", b"no JSON")
-    scene.wait_for(ended=2)
-    threading.Event().wait(0.3)
-    assert scene.tally().failed == 0  # two seconds have not passed, whatever the clock says
-    scene.drop("ana/half.json", a_document("finished"))
-    scene.wait_for(ended=4)
-
-
-@pytest.fixture
-def importing(scene: Scene) -> Iterator[Callable[[Scene, JumpingClock], None]]:
-    """Starts an importer in a thread, with a clock of the test's own; checks in the end."""
-    stop = threading.Event()
-    threads: list[threading.Thread] = []
-
-    def work(clock: JumpingClock) -> None:
-        with open_store(f"sqlite:///{scene.home / 'resumes.db'}", clock=clock) as store:
-            watch(
-                store,
-                scene.root,
-                Options(settle_s=2),
-                stop=stop,
-                on_file=scene.told.append,
-                on_notice=scene.notices.append,
-            )
-
-    def start(_: Scene, clock: JumpingClock) -> None:
-        threads.append(threading.Thread(target=work, args=[clock]))
-        threads[0].start()
-
-    yield start
-    stop.set()
-    threads[0].join()
-    found = scene.check(files=4, resumes={"ana": ["before", "after", "finished"]})
-    assert (found.done, found.failed) == (3, 1)
-    assert scene.notices == []

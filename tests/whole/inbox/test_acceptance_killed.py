@@ -1,5 +1,6 @@
-"""Importers that are killed, at every point of their work and at any moment."""
+"""Importers that are killed, at every point of their work and at any moment, also while versions of a file come."""
 
+import os
 import random
 import signal
 from collections.abc import Callable, Iterator
@@ -8,10 +9,11 @@ from pathlib import Path
 import pytest
 
 from tests.support.inbox import killed_importer
-from tests.support.inbox.havoc import wreak_havoc
+from tests.support.inbox.havoc import SEED, Havoc, wreak_havoc
 from tests.support.inbox.killed_importer import Point, Task
 from tests.support.inbox.scenes import Scene
 from tests.support.inbox.supply import Supply
+from tests.support.inbox.writers import Writers, all_of
 
 Drain = Callable[[Scene, Point, int], int]
 
@@ -54,3 +56,26 @@ def test_importers_killed_at_random_moments_lose_nothing_and_double_nothing(
     scene: Scene, say: Callable[[str], None], kills: int, burst: int
 ) -> None:
     wreak_havoc(scene, say, kills, burst)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kills", [5, pytest.param(500, marks=pytest.mark.campaign(minutes=13))])
+def test_no_version_is_lost_or_doubled_however_it_is_written_and_whoever_is_killed(
+    tmp_path: Path, say: Callable[[str], None], kills: int
+) -> None:
+    seed = int(os.environ.get(SEED, "0")) or random.SystemRandom().randrange(1, 10**9)
+    say(f"{SEED}={seed}")
+    chosen = random.Random(seed)
+    scene = Scene(tmp_path / "home")
+    havoc = Havoc(scene, chosen)
+
+    with Writers(scene, chosen, count=4, pause_s=0.01) as writers:
+        for _ in range(kills):
+            havoc.wreak()
+    with scene.watched(settle_s=0.2):
+        scene.wait_until(lambda: not scene.tally().left, limit_s=120)
+
+    found = writers.find()
+    say(f"{found.versions} versions, killed {dict(havoc.kills)}")
+    assert all_of(found) == [], found
+    assert found.versions > 100 * kills

@@ -2,7 +2,6 @@
 
 import os
 import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -51,58 +50,6 @@ def test_files_that_are_written_slowly_are_each_imported_once(scene: Scene, pace
     names = [f"line {n}" for n in range(100)] + [f"item {n}" for n in range(50)]
     found = scene.check(files=4, resumes={"ana": ["slow", "half", *names]})
     assert found.done == 4
-
-
-def test_what_was_written_half_before_the_start_is_not_judged_at_once(scene: Scene) -> None:
-    scene.account("ana")
-    body = a_document("half before")
-    path = scene.drop("ana/cv.json", body[:30])
-    with scene.watched(settle_s=2):
-        pause(0.5)
-        with path.open("ab") as file:
-            file.write(body[30:])
-        scene.wait_for(ended=1)
-    assert scene.check(files=1, resumes={"ana": ["half before"]}).done == 1
-
-
-def test_what_stays_half_is_refused_only_after_the_quiet_period(scene: Scene) -> None:
-    scene.account("ana")
-    with scene.watched(settle_s=1):
-        scene.drop("ana/cv.json", b'{"header": ')
-        dropped = time.monotonic()
-        scene.wait_for(ended=1)
-        took_s = time.monotonic() - dropped
-    assert took_s >= 1
-    assert scene.check(files=1, resumes={"ana": []}).failed == 1
-
-
-def test_a_writer_that_keeps_the_file_open_is_waited_for(scene: Scene) -> None:
-    scene.account("ana")
-    body = a_document("whole")
-    path = scene.root / "ana" / "cv.json"
-    with scene.watched(settle_s=0.3) as importer:
-        with path.open("wb", buffering=0) as file:
-            file.write(body[:40])
-            pause(1)  # several times as long as a file settles
-            scene.drop("ana/other.json", a_document("other"))
-            scene.wait_for(ended=1)
-            assert importer.is_running
-            file.write(body[40:])
-        scene.wait_for(ended=2)
-    assert scene.check(files=2, resumes={"ana": ["whole", "other"]}).done == 2
-
-
-def test_lines_that_are_added_late_are_imported_too(scene: Scene) -> None:
-    scene.account("ana")
-    path = scene.root / "ana" / "cv.ndjson"
-    with scene.watched(settle_s=0.3):
-        with path.open("wb", buffering=0) as file:
-            file.write(lines("early", 3))
-            pause(1)
-            file.write(lines("late", 3))
-        scene.wait_for(ended=1)
-    names = [f"{when} {number}" for when in ("early", "late") for number in range(3)]
-    assert scene.check(files=1, resumes={"ana": names}).done == 1
 
 
 def test_many_writers_that_pause_in_the_middle_of_a_resume_lose_nothing(scene: Scene) -> None:

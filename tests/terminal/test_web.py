@@ -1,15 +1,36 @@
-"""The server: nobody passes without the cookie, and whoever has it gets a screen of a process of its own."""
+"""The terminal UI in a browser: nobody passes without the cookie, and who has it gets a screen of a process of its own."""
 
+import http.client
+import os
 import re
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import count
 
 import pytest
 from aiohttp import ClientWebSocketResponse, WSMsgType, WSServerHandshakeError
 
-from tests.support.terminal.driving import until
-from tests.support.terminal.pages import BROKEN, DEAF, drawn, is_running, process_of, serving
+from resumes.errors import ErrorCode
+from tests.support import waiting
+from tests.support.terminal.driving import LIMIT_S, until
+from tests.support.terminal.pages import (
+    BROKEN,
+    DEAF,
+    ECHO,
+    drawn,
+    entered,
+    is_running,
+    process_of,
+    serving,
+)
+from tests.support.waiting import wait_until
 from tui.web import server
-from tui.web.server import Gate
+from tui.web.driver import environment_of, is_behind_a_page
+from tui.web.server import END_WITHIN_S, Gate, PortUnavailable, listen
 
 pytestmark = pytest.mark.anyio
 
@@ -38,8 +59,7 @@ async def test_the_token_gives_a_cookie_that_scripts_and_other_sites_do_not_get(
 
 
 async def test_with_the_cookie_the_page_and_its_parts_are_there() -> None:
-    async with serving() as site:
-        await site.enter()
+    async with entered() as site:
         for path in ("/", "/page.js", "/static/js/textual.js", "/static/css/xterm.css"):
             async with site.browser.get(site.url + path) as answer:
                 assert answer.status == 200
@@ -47,8 +67,7 @@ async def test_with_the_cookie_the_page_and_its_parts_are_there() -> None:
 
 
 async def test_the_token_is_spent_by_its_first_visit() -> None:
-    async with serving() as site:
-        await site.enter()
+    async with entered() as site:
         site.browser.cookie_jar.clear()
 
         async with site.browser.get(f"{site.url}/?token={site.gate.token}") as answer:
@@ -82,24 +101,20 @@ async def test_no_socket_without_the_cookie() -> None:
 
 @pytest.mark.parametrize("origin", [None, "http://example.com", "http://127.0.0.1:1", "null"])
 async def test_no_socket_for_another_page(origin: str | None) -> None:
-    async with serving() as site:
-        await site.enter()
-
+    async with entered() as site:
         with pytest.raises(WSServerHandshakeError, match="403"):
             await site.browser.ws_connect(f"{site.url}/ws", origin=origin)
 
 
 async def test_a_screen_arrives_within_bounds() -> None:
-    async with serving() as site:
-        await site.enter()
+    async with entered() as site:
         page = await site.open_page(width="9999999", height="much")
 
         assert b"1000x24" in await drawn(page, b"x24")
 
 
 async def test_when_the_server_ends_so_do_its_processes() -> None:
-    async with serving() as site:
-        await site.enter()
+    async with entered() as site:
         pids = [await process_of(await site.open_page()) for _ in range(3)]
 
     assert not [pid for pid in pids if is_running(pid)]
@@ -139,13 +154,6 @@ def test_what_it_loads_besides_is_not_run() -> None:
 def gate() -> Gate:
     secrets = count()
     return Gate(8_000, make_secret=lambda: f"secret {next(secrets)}")
-
-
-def test_the_token_gets_the_cookie_once(gate: Gate) -> None:
-    cookie = gate.find_cookie(gate.token)
-
-    assert gate.admits(cookie)
-    assert gate.find_cookie(gate.token) is None
 
 
 @pytest.mark.parametrize("token", ["", "secret", "secret 1", "sécret 0", "\udcff"])
@@ -202,8 +210,7 @@ async def hears_the_end(page: ClientWebSocketResponse) -> None:
 
 
 async def test_a_page_has_a_process_of_its_size_and_types_to_it() -> None:
-    async with serving() as site:
-        await site.enter()
+    async with entered() as site:
         page = await site.open_page(width="100", height="30")
 
         assert b"100x30" in await drawn(page, b"x30")
@@ -214,16 +221,19 @@ async def test_a_page_has_a_process_of_its_size_and_types_to_it() -> None:
 
 
 async def test_every_page_has_a_process_of_its_own() -> None:
-    async with serving() as site:
-        await site.enter()
+    async with entered() as site:
         first, second = await site.open_page(), await site.open_page()
 
         assert await process_of(first) != await process_of(second)
 
 
-async def test_a_process_ends_with_its_page() -> None:
-    async with serving() as site:
-        await site.enter()
+@pytest.mark.parametrize(
+    ("command", "end_within_s"), [(ECHO, END_WITHIN_S), (DEAF, 0.1)], ids=["ends", "is killed"]
+)
+async def test_a_process_ends_with_its_page_or_is_killed(
+    command: tuple[str, ...], end_within_s: float
+) -> None:
+    async with entered(command, end_within_s=end_within_s) as site:
         page = await site.open_page()
         pid = await process_of(page)
 
@@ -233,8 +243,7 @@ async def test_a_process_ends_with_its_page() -> None:
 
 
 async def test_a_page_hears_that_its_process_has_ended() -> None:
-    async with serving() as site:
-        await site.enter()
+    async with entered() as site:
         page = await site.open_page()
         await process_of(page)
 
@@ -246,18 +255,180 @@ async def test_a_page_hears_that_its_process_has_ended() -> None:
 async def test_a_process_that_cannot_start_ends_its_page(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    async with serving(BROKEN) as site:
-        await site.enter()
-
+    async with entered(BROKEN) as site:
         await hears_the_end(await site.open_page())
 
 
-async def test_a_process_that_does_not_end_is_killed() -> None:
-    async with serving(DEAF, end_within_s=0.1) as site:
-        await site.enter()
-        page = await site.open_page()
-        pid = await process_of(page)
+# The server as a program, and the processes that it starts: what they say, and how they end
 
-        await page.close()
 
-        await until(lambda: not is_running(pid))
+PROGRAM = """
+import sys
+from tui.web.server import run
+run(
+    sys.argv[1:],
+    0,
+    max_connections=100,
+    client_timeout_s=10,
+    ready=lambda address: print(address, flush=True),
+)
+"""
+
+
+@contextmanager
+def program() -> "Iterator[tuple[subprocess.Popen[str], str]]":
+    """The server, and the address it printed."""
+    with subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, *ECHO],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as started:
+        try:
+            assert started.stdout is not None
+            yield started, started.stdout.readline().strip()
+        finally:
+            started.kill()
+
+
+def open_page(address: str) -> socket.socket:
+    """A page's socket, opened with the token's cookie as a browser does."""
+    origin, _, query = address.partition("/?")
+    host = origin.removeprefix("http://")
+    visit = http.client.HTTPConnection(host, timeout=LIMIT_S)
+    visit.request("GET", f"/?{query}")
+    answer = visit.getresponse()
+    cookie = (answer.getheader("Set-Cookie") or "").partition(";")[0]
+    visit.close()
+    page = socket.create_connection((host.partition(":")[0], int(host.partition(":")[2])))
+    page.settimeout(LIMIT_S)
+    page.sendall(
+        f"GET /ws HTTP/1.1\r\nHost: {host}\r\nOrigin: {origin}\r\nCookie: {cookie}\r\n"
+        "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
+        "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n".encode()
+    )
+    return page
+
+
+def pid_of(page: socket.socket) -> int:
+    wire = b""
+    while b"80x24" not in wire:
+        found = page.recv(65_536)
+        assert found, wire
+        wire += found
+    return int(wire.partition(b"pid ")[2].split()[0])
+
+
+@pytest.mark.parametrize(
+    "number",
+    [
+        signal.SIGTERM,
+        pytest.param(signal.SIGINT, marks=pytest.mark.slow),
+        pytest.param(signal.SIGHUP, marks=pytest.mark.slow),
+    ],
+)
+def test_a_signal_ends_it_and_its_processes(number: signal.Signals) -> None:
+    with program() as (server, address), open_page(address) as page:
+        pid = pid_of(page)
+
+        server.send_signal(number)
+
+        stdout, stderr = server.communicate(timeout=LIMIT_S)
+        assert (server.returncode, stdout, stderr) == (0, "", "")
+        assert not is_running(pid)
+
+
+@pytest.mark.slow
+def test_killed_it_leaves_no_process_behind() -> None:
+    with program() as (server, address), open_page(address) as page:
+        pid = pid_of(page)
+
+        server.kill()
+        server.wait(LIMIT_S)
+
+        wait_until(lambda: not waiting.is_running(pid))
+
+
+def test_it_listens_on_loopback_alone() -> None:
+    with listen(0) as listener:
+        assert listener.getsockname()[0] == "127.0.0.1"
+
+
+def test_a_port_in_use_is_refused_in_one_line() -> None:
+    with listen(0) as listener:
+        port = listener.getsockname()[1]
+        with pytest.raises(PortUnavailable, match=f"Port {port} on 127.0.0.1 is in use") as refused:
+            listen(port)
+
+    assert refused.value.code is ErrorCode.STORE_UNAVAILABLE
+
+
+# The terminal UI's end of the pipe.
+
+
+SCREEN = """
+from textual.app import App
+from textual.widgets import Static
+
+class Screen(App):
+    def compose(self):
+        yield Static("drawn by us")
+
+app = Screen()
+app.run()
+raise SystemExit(app.return_code)
+"""
+
+
+@pytest.fixture
+def child() -> "subprocess.Popen[bytes]":
+    return subprocess.Popen(
+        [sys.executable, "-c", SCREEN],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment_of(80, 24),
+    )
+
+
+def reads_until(child: "subprocess.Popen[bytes]", awaited: bytes) -> None:
+    assert child.stdout is not None
+    wire = b""
+    while awaited not in wire:
+        found = os.read(child.stdout.fileno(), 65_536)
+        assert found, wire[-2_000:]
+        wire += found
+
+
+def test_it_draws_as_packets(child: "subprocess.Popen[bytes]") -> None:
+    with child:
+        reads_until(child, b"__GANGLION__\nD\x00\x00\x00")
+        reads_until(child, b"drawn by us")
+        child.kill()
+
+
+def test_it_ends_when_nobody_is_at_the_other_end(child: "subprocess.Popen[bytes]") -> None:
+    with child:
+        reads_until(child, b"drawn by us")
+        for pipe in (child.stdin, child.stdout, child.stderr):
+            assert pipe is not None
+            pipe.close()
+
+        assert child.wait(LIMIT_S) == 0
+
+
+def test_it_ends_by_a_signal(child: "subprocess.Popen[bytes]") -> None:
+    with child:
+        reads_until(child, b"drawn by us")
+        child.send_signal(signal.SIGTERM)
+
+        assert child.communicate(timeout=LIMIT_S)[1] == b""
+        assert child.returncode == 0
+
+
+@pytest.mark.parametrize(
+    "environment",
+    [{}, {"TEXTUAL_DRIVER": ""}, {"TEXTUAL_DRIVER": "textual.drivers.web_driver:WebDriver"}],
+)
+def test_others_do_not_pass_for_one(environment: dict[str, str]) -> None:
+    assert not is_behind_a_page(environment)

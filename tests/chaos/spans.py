@@ -1,15 +1,14 @@
-"""How long clients waited for their answers."""
+"""Spans of time: those that are what a row is about, and how long clients waited for their answers."""
 
+import threading
 from collections.abc import Iterator, Sequence
 
-from tests.support.api import load
-from tests.support.api.load import Attempt, Client
+from tests.support.api.load import Attempt
 
 
-def lister(url: str, key: str) -> Client:
-    """Somebody who lists, all the time."""
-    data = load.a_request(key, path=f"{load.RESUMES}?limit=1")
-    return Client(url, lambda number: ("", data), pause_s=0.001)
+def let_pass(span_s: float) -> None:
+    """So much time has gone by, in which others work."""
+    threading.Event().wait(span_s)
 
 
 def took_ms(attempts: Sequence[Attempt]) -> list[float]:
