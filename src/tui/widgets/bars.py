@@ -6,15 +6,15 @@ from functools import partial
 from typing import Final
 
 from textual import events
-from textual.binding import ActiveBinding
 from textual.content import Content
 from textual.message import Message
 from textual.reactive import reactive
 from textual.screen import Screen
+from textual.style import Style
 from textual.widget import Widget
 from textual.widgets import Input, Static
 
-from tui.keys import MODES, Place, active_actions
+from tui.keys import MODES, Action, Place, active_actions
 from tui.store_calls import Failure
 from tui.text import Told, joined, safe
 
@@ -148,23 +148,6 @@ TYPED: Final = ("slash", "question_mark", "colon")
 """Keys with names that are text where one types, as are those of one character."""
 
 
-@dataclass(frozen=True, slots=True)
-class ShownKey:
-    """A key in the line, and what it does; `is_everywhere` that it does so on every screen."""
-
-    key: str
-    label: str
-    active: ActiveBinding
-    is_everywhere: bool
-
-    @property
-    def content(self) -> Content:
-        """The key and its label."""
-        return joined(
-            [safe(self.key, "bold $footer-key-foreground"), safe(self.label, "dim")], by=" "
-        )
-
-
 class KeyLine(Widget):
     """One line of keys, those that work everywhere at its end; or a message in their place."""
 
@@ -201,54 +184,33 @@ class KeyLine(Widget):
     def render(self) -> Content:
         if self.told is not None:
             return self.told.content
-        here, everywhere = self._halves()
-        end = joined([key.content for key in everywhere], by=GAP)
+        here, everywhere = list[Content](), list[Content]()
+        for action, key in self._iter_shown():
+            (everywhere if action.place is Place.EVERYWHERE else here).append(key)
+        end = joined(everywhere, by=GAP)
         room = max(0, self.size.width - end.cell_length - (len(GAP) if everywhere else 0))
-        start = joined([key.content for key in here], by=GAP)
-        return start.truncate(room, ellipsis=True, pad=True) + safe(GAP if everywhere else "") + end
+        start = joined(here, by=GAP).truncate(room, ellipsis=True, pad=True)
+        return start + safe(GAP if everywhere else "") + end
 
-    def _halves(self) -> tuple[list[ShownKey], list[ShownKey]]:
-        shown = list(_iter_shown(self))
-        return (
-            [key for key in shown if not key.is_everywhere],
-            [key for key in shown if key.is_everywhere],
-        )
+    def _iter_shown(self) -> Iterator[tuple[Action, Content]]:
+        """Yield the actions that are shown, with a key and what it does; a click presses the key."""
+        told = set()
+        is_typing = isinstance(self.screen.focused, Input)
+        for action, active in active_actions(self.screen):
+            binding = active.binding
+            label = self.labels.get(action.action, action.label)
+            if not label or action.id in told:
+                continue
+            if is_typing and (len(binding.key) == 1 or binding.key in TYPED):
+                continue
+            told.add(action.id)
+            key = safe(self.app.get_key_display(binding), "bold $footer-key-foreground")
+            content = joined([key, safe(label, "dim")], by=" ")
+            yield action, content.stylize(Style.from_meta({"key": binding.key}))
 
-    async def on_click(self, event: events.Click) -> None:
-        """Run the action of the key under the mouse."""
+    def on_click(self, event: events.Click) -> None:
+        """Press the key under the mouse, or clear the message."""
         if self.told is not None:
             self.clear()
-            return
-        here, everywhere = self._halves()
-        at = event.x - 1
-        found = _find_at(here, at)
-        if found is None:
-            width = joined([key.content for key in everywhere], by=GAP).cell_length
-            found = _find_at(everywhere, at - (self.size.width - width))
-        if found is not None:
-            await self.app.run_action(found.active.binding.action, found.active.node)
-
-
-def _find_at(keys: Sequence[ShownKey], cell: int) -> ShownKey | None:
-    start = 0
-    for key in keys:
-        end = start + key.content.cell_length
-        if start <= cell < end:
-            return key
-        start = end + len(GAP)
-    return None
-
-
-def _iter_shown(line: KeyLine) -> Iterator[ShownKey]:
-    told = set()
-    is_typing = isinstance(line.screen.focused, Input)
-    for action, active in active_actions(line.screen):
-        binding = active.binding
-        label = line.labels.get(action.action, action.label)
-        if not label or action.id in told:
-            continue
-        if is_typing and (len(binding.key) == 1 or binding.key in TYPED):
-            continue
-        told.add(action.id)
-        key = line.app.get_key_display(binding)
-        yield ShownKey(key, label, active, action.place is Place.EVERYWHERE)
+        elif key := event.style.meta.get("key"):
+            self.app.simulate_key(key)
