@@ -83,38 +83,28 @@ class PageSession(AppService):
         try:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(super().stop(), self._end_within_s)
+            if self._process is not None:
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(self._process.wait(), self._end_within_s)
         finally:
-            await self._make_sure()
-
-    async def _make_sure(self) -> None:
-        if self._process is None:
-            return
-        try:
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._process.wait(), self._end_within_s)
-        finally:
-            with contextlib.suppress(ProcessLookupError):
-                self._process.kill()
-        await self._process.wait()
+            if self._process is not None:
+                with contextlib.suppress(ProcessLookupError):
+                    self._process.kill()
+                await self._process.wait()
 
 
 HOST: Final = "127.0.0.1"
-_SECRET_BYTES: Final = 32
-
-
-def _make_secret() -> str:
-    return secrets.token_urlsafe(_SECRET_BYTES)
 
 
 class Gate:
     """The checks of one server, which listens on `port` of loopback."""
 
-    def __init__(self, port: int, *, make_secret: Callable[[], str] = _make_secret) -> None:
-        self.token = make_secret()
+    def __init__(self, port: int) -> None:
+        self.token = secrets.token_urlsafe()
         """What the first visit has to show."""
         self.cookie_name = f"resumes-tui-{port}"
         """With the port in it, since a browser sends cookies to all ports of a host."""
-        self._cookie = make_secret()
+        self._cookie = secrets.token_urlsafe()
         self._is_spent = False
         self._hosts = frozenset({f"{HOST}:{port}", f"localhost:{port}"})
 
@@ -152,13 +142,14 @@ WRONG_ORIGIN: Final = "Only the terminal UI's own page may connect.\n"
 _ENTRY: Final = '<!DOCTYPE html><meta http-equiv="refresh" content="0;url=/"><title>Resumes</title>'
 
 
-def page(host: str) -> web.Response:
-    """Return the page that shows the terminal UI. `host` is the requested host, with port."""
-    text = _read("page.html").replace("{websocket}", html.escape(f"ws://{host}/ws"))
+async def page(request: web.Request) -> web.Response:
+    """Return the page that shows the terminal UI."""
+    socket = html.escape(f"ws://{request.headers['Host']}/ws")
+    text = _read("page.html").replace("{websocket}", socket)
     return web.Response(text=text, content_type="text/html")
 
 
-def script() -> web.Response:
+async def script(_: web.Request) -> web.Response:
     """Return the page's own script."""
     return web.Response(text=_read("page.js"), content_type="text/javascript")
 
@@ -250,8 +241,8 @@ class PageServer(Server):
         application = web.Application(middlewares=[guard])
         application.add_routes(
             [
-                web.get("/", self.handle_page),
-                web.get("/page.js", self.handle_script),
+                web.get("/", page),
+                web.get("/page.js", script),
                 web.get("/ws", self.handle_websocket),
                 web.get("/download/{key}", self.handle_download),
                 web.static("/static", self.statics_path),
@@ -282,14 +273,6 @@ class PageServer(Server):
         ):
             return refusal(WRONG_ORIGIN)
         return None if token is None else entry()
-
-    async def handle_page(self, request: web.Request) -> web.Response:
-        """Return the page."""
-        return page(request.headers["Host"])
-
-    async def handle_script(self, _: web.Request) -> web.Response:
-        """Return the page's own script."""
-        return script()
 
     async def handle_websocket(self, request: web.Request) -> web.WebSocketResponse:
         """Run a process for the page until it disconnects."""
