@@ -20,7 +20,7 @@ from resumes.store.plans import PlanInfo, maximum_text, rate_text
 from resumes.store.store import Store
 from resumes.text import counted
 from tui.keys import Place, Target, bindings, shown_key
-from tui.screens.base import Order, PageRead, SplitScreen
+from tui.screens.base import Order, PageRead, RowPane, SplitScreen
 from tui.screens.dialogs import Chooser, ConfirmDialog, Dialog, Fact, no_accounts
 from tui.screens.plans import WINDOWS, listing_text
 from tui.session import UiSession
@@ -271,7 +271,26 @@ def usage_cell(row: AccountRow) -> Content:
     return quota_bar(account.resume_count, account.max_resumes)
 
 
-class AccountsScreen(SplitScreen[AccountRow]):
+class AccountPane(TextPane, RowPane[str]):
+    """The details of an account, by its name."""
+
+    def __init__(self, settings: Settings) -> None:
+        super().__init__()
+        self._settings = settings
+        self.add_class("panel")
+        self.border_title = safe("Details")
+
+    def reading(self, wanted: str) -> Callable[[Store], list[Paragraph]]:
+        return partial(read_details, name=wanted, settings=self._settings)
+
+    def show_read(self, read: list[Paragraph]) -> None:
+        self.show(read)
+
+    def show_line(self, line: Paragraph) -> None:
+        self.show([line])
+
+
+class AccountsScreen(SplitScreen[AccountRow, str]):
     """The accounts with their plans and usage, and in a wide terminal details of one."""
 
     MODE = "accounts"
@@ -288,10 +307,7 @@ class AccountsScreen(SplitScreen[AccountRow]):
     """
 
     def __init__(self, session: UiSession) -> None:
-        self._details_pane = TextPane()
-        self._details_pane.add_class("panel")
-        self._details_pane.border_title = safe("Details")
-        super().__init__(session, self._details_pane)
+        super().__init__(session, AccountPane(session.settings))
         self._plans: Sequence[PlanInfo] = ()
         self._going: dict[str, tuple[int, int]] = {}
         """The accounts that are being deleted here, by name: resumes deleted, of how many."""
@@ -344,14 +360,8 @@ class AccountsScreen(SplitScreen[AccountRow]):
                 no_accounts(self.session)[0], safe(f"Press {key} to create one.")
             )
 
-    def reading_preview(self, row: AccountRow) -> Callable[[Store], list[Paragraph]]:
-        return partial(read_details, name=row.account.name, settings=self.session.settings)
-
-    def show_preview(self, read: list[Paragraph]) -> None:
-        self._details_pane.show(read)
-
-    def show_line(self, line: Paragraph) -> None:
-        self._details_pane.show([line])
+    def wanted(self, row: AccountRow) -> str:
+        return row.account.name
 
     @on(PagedList.Chosen)
     def open_account(self) -> None:

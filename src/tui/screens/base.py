@@ -21,7 +21,7 @@ from tui.keys import MODES, LinkFollowed, Target, changes_store, shown_key
 from tui.looks import ROOM_CELLS
 from tui.screens.dialogs import AccountChooser
 from tui.session import UiSession
-from tui.store_calls import Failure, call
+from tui.store_calls import Failure, call, is_running
 from tui.text import joined, safe, tell
 from tui.web.driver import is_behind_a_page
 from tui.widgets.bars import ErrorLine, HeaderLine, KeyLine
@@ -30,9 +30,14 @@ from tui.widgets.paged_list import ListColumn, PagedList
 from tui.widgets.text_pane import Paragraph
 
 T = TypeVar("T")
+W = TypeVar("W")
+"""What a row is found by."""
 
 PAGE = "page"
 """The group of the workers that read pages."""
+
+PANE = "pane"
+"""The group of the workers that read a row for its pane."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,20 +114,76 @@ class ModeScreen(Screen[None]):
         self.post_message(LinkFollowed(link, (*self.path, *names)))
 
 
-class RowScreen(ModeScreen, Generic[T]):
+class RowPane(Widget, Generic[W]):
+    """Shows one row of a list."""
+
+    @abstractmethod
+    def reading(self, wanted: W) -> Callable[[Store], Any]:
+        """Return what reads the row, in a thread, without using the pane."""
+
+    @abstractmethod
+    def show_read(self, read: Any) -> None:
+        """Show the row that was read, from its start unless it was shown before."""
+
+    @abstractmethod
+    def show_line(self, line: Paragraph) -> None:
+        """Show this line in place of a row."""
+
+    @abstractmethod
+    def action_scroll_pages(self, pages: int) -> None:
+        """Scroll that many screens down."""
+
+
+class PaneScreen(ModeScreen, Generic[W]):
+    """A screen with a pane for a row."""
+
+    pane: RowPane[W]
+    _reading: W | None = None
+
+    def read_row(self, wanted: W) -> None:
+        """Read the row and show it, unless another is wanted before it is there."""
+        # Asked again, the call that is under way would be for nothing.
+        if wanted != self._reading or not is_running(self, PANE):
+            self._reading = wanted
+            self._read_row(wanted)
+
+    @work(group=PANE, exclusive=True, description="")
+    async def _read_row(self, wanted: W) -> None:
+        try:
+            read = await call(self.session.store, self.pane.reading(wanted))
+        except Failure as failure:
+            self.row_failed(failure)
+        else:
+            self.pane.show_read(read)
+            self.row_shown(read)
+
+    @abstractmethod
+    def refresh_pane(self) -> None:
+        """Read again what the pane shows, or is to show, if there is a pane."""
+
+    def row_shown(self, read: Any) -> None:
+        """Take note that another row is shown, or the same one as it is now."""
+
+    def row_failed(self, failure: Failure) -> None:
+        """Show why the row could not be read."""
+        self.show_failure(failure)
+
+
+class RowScreen(PaneScreen[W], Generic[T, W]):
     """A row of a list on a page of its own. `is_linked`: a link led here, not the list."""
 
     ROW: ClassVar[str]
     """What a row is called."""
 
-    def __init__(self, listed: "SplitScreen[T]", *, is_linked: bool) -> None:
+    def __init__(
+        self, listed: "SplitScreen[T, W]", pane: RowPane[W], wanted: W, *, is_linked: bool
+    ) -> None:
         super().__init__(listed.session)
+        self.pane = pane
         self._listed = listed
+        self.wanted = wanted
+        """What is to be seen: another row from the key that asks for it until it is read."""
         self.is_linked = is_linked
-
-    @abstractmethod
-    def show_row(self, row: T) -> None:
-        """Show this row instead."""
 
     @property
     @abstractmethod
@@ -135,13 +196,32 @@ class RowScreen(ModeScreen, Generic[T]):
             return (*self.path_here, self.name_here)
         return (*self._listed.path, self.name_here)
 
+    def body(self) -> Iterable[Widget]:
+        yield self.pane
+
+    def on_mount(self) -> None:
+        self.refresh_pane()
+
+    @on(ErrorLine.RetryDue)
+    def refresh_pane(self) -> None:
+        self.read_row(self.wanted)
+
+    def row_shown(self, read: Any) -> None:
+        self.query_one(ErrorLine).clear()
+
+    def action_reload(self) -> None:
+        """Read the row again, and clear the error."""
+        self.query_one(ErrorLine).clear()
+        self.refresh_pane()
+
     def action_neighbour(self, rows: int) -> None:
         """Show the row that many rows further down the list."""
         row = self._listed.neighbour(rows)
         if row is None:
             tell(self, f"{'Last' if rows > 0 else 'First'} {self.ROW} in the list.")
         else:
-            self.show_row(row)
+            self.wanted = self._listed.wanted(row)
+            self.refresh_pane()
 
     async def action_back(self) -> None:
         """Go up one level."""
@@ -430,11 +510,8 @@ def read_narrowed(
 REST_S = 0.08
 """How long the cursor rests on a row before the preview is read."""
 
-PREVIEW = "preview"
-"""The group of the workers that read the preview."""
 
-
-class SplitScreen(ListScreen[T]):
+class SplitScreen(ListScreen[T], PaneScreen[W], Generic[T, W]):
     """A list, and a pane that follows its cursor."""
 
     DEFAULT_CSS = """
@@ -444,26 +521,18 @@ class SplitScreen(ListScreen[T]):
     SplitScreen.-list-only #split > .pane { display: none; }
     """
 
-    def __init__(self, session: UiSession, pane: Widget) -> None:
+    def __init__(self, session: UiSession, pane: RowPane[W]) -> None:
         super().__init__(session)
-        self._pane = pane
-        self._pane.add_class("pane")
+        self.pane = pane
         self._resting: Timer | None = None
 
     @abstractmethod
-    def reading_preview(self, row: T) -> Callable[[Store], Any]:
-        """Return what reads the preview of the row, in a thread."""
-
-    @abstractmethod
-    def show_preview(self, read: Any) -> None:
-        """Show the row that was read."""
-
-    @abstractmethod
-    def show_line(self, line: Paragraph) -> None:
-        """Show this line in place of a row."""
+    def wanted(self, row: T) -> W:
+        """Return what the pane finds the row by."""
 
     def body(self) -> Iterable[Widget]:
-        yield Horizontal(self.list, self._pane, id="split")
+        self.pane.add_class("pane")
+        yield Horizontal(self.list, self.pane, id="split")
 
     @property
     def is_split(self) -> bool:
@@ -475,7 +544,7 @@ class SplitScreen(ListScreen[T]):
         """Show the row at the cursor once the cursor rests."""
         if self._resting is not None:
             self._resting.stop()
-        self._resting = self.set_timer(REST_S, self.refresh_preview)
+        self._resting = self.set_timer(REST_S, self.refresh_pane)
 
     def on_resize(self, _: events.Resize) -> None:
         self._rearrange()
@@ -485,29 +554,24 @@ class SplitScreen(ListScreen[T]):
         self.show_heading()
         self.follow()
 
-    def refresh_preview(self) -> None:
-        """Read what the preview shows, if there is a preview."""
+    def refresh_pane(self) -> None:
         if not self.is_split or not self.is_mounted:
             return
         row = self.list.current
         if row is None:
-            self.workers.cancel_group(self, PREVIEW)
+            self.workers.cancel_group(self, PANE)
             gone = f"This {self.ROW} was deleted." if self.list.pages.count else ""
-            self.show_line(Paragraph(safe(gone, "dim")))
+            self.pane.show_line(Paragraph(safe(gone, "dim")))
         else:
-            # A coroutine that is canceled before it begins would be one that nobody awaited.
-            reading: Any = partial(self._read_preview, self.reading_preview(row))
-            self.run_worker(reading, name=self.row_key(row), group=PREVIEW, exclusive=True)
+            self.read_row(self.wanted(row))
 
-    async def _read_preview(self, reading: Callable[[Store], Any]) -> None:
-        try:
-            read = await call(self.session.store, reading)
-        except Failure as failure:
-            # While the store is away the list says so, and what was read stays.
-            if not failure.is_passing:
-                self.show_line(Paragraph(failure.content))
-        else:
-            self.show_preview(read)
+    def row_failed(self, failure: Failure) -> None:
+        # While the store is away the list says so, and what was read stays.
+        if not failure.is_passing:
+            self.pane.show_line(Paragraph(failure.content))
+
+    def action_scroll_pane(self, pages: int) -> None:
+        self.pane.action_scroll_pages(pages)
 
     def action_toggle_split(self) -> None:
         if self.has_class("-narrow"):

@@ -21,6 +21,7 @@ from resumes.store.import_requests import RequestedFile, RequestKind
 from resumes.store.store import Store
 from resumes.text import in_bytes
 from resumes.watched_names import REPORT
+from tui.screens.base import RowPane
 from tui.screens.dialogs import Copyable
 from tui.screens.import_rows import outcome_content
 from tui.screens.source_pane import SourceLines, SourceText, fault_of, lay_out
@@ -274,7 +275,7 @@ def why_not(file: FileRow, action: RequestKind) -> str | None:
     return None
 
 
-class FileView(Container):
+class FileView(Container, RowPane[FileRow]):
     """A file's outcome, and below it its source at the error."""
 
     DEFAULT_CSS = """
@@ -298,18 +299,16 @@ class FileView(Container):
         yield self._text
         yield self._source
 
-    def reading(self, file: FileRow) -> Callable[[Store], FileRead]:
-        """Return what reads the file for this view, in a thread."""
+    def reading(self, wanted: FileRow) -> Callable[[Store], FileRead]:
         return partial(
-            read_file, account_id=file.account_id, claim_id=file.claim_id, before=self.read
+            read_file, account_id=wanted.account_id, claim_id=wanted.claim_id, before=self.read
         )
 
     def entitle(self, *parts: Content) -> None:
         """Show the parts of the title over the text."""
         self._text.border_title = joined(parts, by=" · ")
 
-    def show(self, read: FileRead) -> None:
-        """Show the file, from its start unless it was shown before."""
+    def show_read(self, read: FileRead) -> None:
         before, self.read = self.read, read
         is_same = before is not None and before.file.claim_id == read.file.claim_id
         self._text.show(file_paragraphs(read), from_start=not is_same)
@@ -317,19 +316,14 @@ class FileView(Container):
             self._source.show_source(read.source)
 
     def show_line(self, line: Paragraph) -> None:
-        """Show this line in place of a file."""
         self.read = None
         self._text.show([line])
         self._source.show_source(None)
 
-    def scroll_text(self, pages: int) -> None:
+    def action_scroll_pages(self, pages: int) -> None:
         """Scroll the source, or the text if there is no source, that many screens down."""
         shown = self._source if self._source.display else self._text
         shown.action_scroll_pages(pages)
-
-    def focus_text(self) -> None:
-        """Focus the text."""
-        self._text.focus()
 
     def focus_other(self) -> bool:
         """Focus the other part; return False if there is none."""

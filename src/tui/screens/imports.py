@@ -4,7 +4,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
 from textual import on, work
 from textual.binding import BindingType
@@ -25,10 +25,10 @@ from tui.editor import edit
 from tui.keys import Place, Target, bindings
 from tui.screens.base import (
     NEWEST_FIRST,
-    PREVIEW,
-    ModeScreen,
+    PANE,
     Order,
     PageRead,
+    PaneScreen,
     RowScreen,
     SplitScreen,
 )
@@ -41,7 +41,6 @@ from tui.store_calls import Failure, call, is_running, store_work
 from tui.text import safe, tell
 from tui.widgets.bars import ErrorLine, KeyLine
 from tui.widgets.paged_list import ListColumn, PagedList, text_cell
-from tui.widgets.text_pane import Paragraph
 
 FOLLOWED: Final = "followed"
 """The group of the workers that look for the outcome of queued files."""
@@ -55,18 +54,13 @@ MAX_NAME_CHARS: Final = 60
 
 def read_ended(store: Store, *, files: Sequence[FileRow]) -> list[FileRow]:
     """Return those of the files that have finished since they were read, as they are now."""
-    now = [found for file in files if (found := _find(store, file)) is not None]
-    before = {file.claim_id: file.finished_at for file in files}
-    return [
-        file for file in now if file.finished_at != before[file.claim_id] and not file.is_under_way
-    ]
-
-
-def _find(store: Store, file: FileRow) -> FileRow | None:
-    try:
-        return import_history.get_file(store, file.claim_id, account_id=file.account_id)
-    except NotFound:
-        return None
+    ended = []
+    for file in files:
+        with suppress(NotFound):
+            now = import_history.get_file(store, file.claim_id, account_id=file.account_id)
+            if now.finished_at != file.finished_at and not now.is_under_way:
+                ended.append(now)
+    return ended
 
 
 def ending(file: FileRow) -> str:
@@ -89,9 +83,6 @@ def read_linked(store: Store, *, account: str | None, claim_id: str) -> FileRow:
     """Return the file of this account, or of any. Raises NotFound."""
     return import_history.get_file(store, claim_id, account_id=_account_id(store, account))
 
-
-COUNT: Final = "count"
-"""The group of the workers that count what an action is for."""
 
 MAX_REASONS: Final = 6
 """Reasons that a question names one by one."""
@@ -164,8 +155,10 @@ REFRESH_S: Final = 1.0
 COMPRESSED: Final = (".gz", ".zip")
 
 
-class FileActions(ModeScreen):
+class FileActions(PaneScreen[FileRow]):
     """What is done with files, in the list and on the page of one."""
+
+    pane: FileView
 
     @abstractmethod
     def chosen_files(self, verb: str) -> Sequence[FileRow]:
@@ -280,11 +273,7 @@ class FileActions(ModeScreen):
         return is_changed
 
 
-FILE: Final = "file"
-"""The group of the workers that read a file in full."""
-
-
-class FileScreen(RowScreen[ImportRow], FileActions):
+class FileScreen(RowScreen[ImportRow, FileRow], FileActions):
     """A file of the list."""
 
     MODE = "imports"
@@ -300,64 +289,33 @@ class FileScreen(RowScreen[ImportRow], FileActions):
     """
 
     def __init__(self, listed: "ImportsScreen", file: FileRow, *, is_linked: bool) -> None:
-        super().__init__(listed, is_linked=is_linked)
+        super().__init__(listed, FileView(can_focus_text=True), file, is_linked=is_linked)
         self._file = file
         """What is seen, and acted on: the file as the list had it, then as it was read last."""
-        self._wanted = file
-        """What is to be seen: another file from the key that asks for it until it is read."""
-        self._view = FileView(can_focus_text=True)
 
     @property
     def name_here(self) -> str:
         return self._file.name
 
-    def body(self) -> Iterable[Widget]:
-        yield self._view
-
     def on_mount(self) -> None:
-        self._view.focus_text()
         self.set_interval(self.session.refresh_s or REFRESH_S, self._refresh_file)
-        self._read()
 
     def _refresh_file(self) -> None:
         if self.is_active and not self.query_one(ErrorLine).has_failure:
-            self._read()
+            self.refresh_pane()
 
-    @on(ErrorLine.RetryDue)
-    def _read(self) -> None:
-        wanted = self._wanted
-        # Asked again, the call that is under way would be for nothing.
-        if not is_running(self, FILE, wanted.claim_id):
-            reading: Any = partial(self._show, self._view.reading(wanted))
-            self.run_worker(reading, name=wanted.claim_id, group=FILE, exclusive=True)
-
-    async def _show(self, reading: Callable[[Store], FileRead]) -> None:
-        try:
-            read = await call(self.session.store, reading)
-        except Failure as failure:
-            self.show_failure(failure)
-            return
-        self._file = self._wanted = read.file
-        self.query_one(ErrorLine).clear()
-        self._view.entitle(self.titled(), outcome_content(read.file, read.request))
-        self._view.show(read)
+    def row_shown(self, read: FileRead) -> None:
+        super().row_shown(read)
+        self._file = self.wanted = read.file
+        self.pane.entitle(self.titled(), outcome_content(read.file, read.request))
         self.query_one(KeyLine).labels = {
             **refused(read.file),
             **({} if read.resumes else {"open_resume": ""}),
             **({} if read.source else {"next_pane": ""}),
         }
 
-    def action_reload(self) -> None:
-        """Read the file again, and clear the error."""
-        self.query_one(ErrorLine).clear()
-        self._read()
-
-    def show_row(self, row: ImportRow) -> None:
-        self._wanted = row.file
-        self._read()
-
     def action_next_pane(self) -> None:
-        if not self._view.focus_other():
+        if not self.pane.focus_other():
             tell(self, "The source of imported files is not kept.")
 
     def chosen_files(self, verb: str) -> Sequence[FileRow]:
@@ -365,16 +323,16 @@ class FileScreen(RowScreen[ImportRow], FileActions):
 
     def follow_up(self, files: Sequence[FileRow]) -> None:
         if files:
-            self._read()
+            self.refresh_pane()
 
     def leave(self) -> None:
         self.dismiss()
 
     def _is_wanted_seen(self) -> bool:
         """Return whether the file is the one that is shown; if not, say why."""
-        if self._wanted.claim_id == self._file.claim_id:
+        if self.wanted.claim_id == self._file.claim_id:
             return True
-        if is_running(self, FILE):
+        if is_running(self, PANE):
             tell(self, "Loading the next file…")
         else:
             tell(self, "Could not load the next file. Press r to retry.")
@@ -383,9 +341,9 @@ class FileScreen(RowScreen[ImportRow], FileActions):
     async def find_read(self, verb: str) -> FileRead | None:
         if not self._is_wanted_seen():
             return None
-        if self._view.read is None:
+        if self.pane.read is None:
             tell(self, "Loading the file…")
-        return self._view.read
+        return self.pane.read
 
     @work
     async def action_open_resume(self) -> None:
@@ -416,7 +374,7 @@ SHOWN: Final = (None, *ORDER)
 """What can be shown alone, after failed first."""
 
 
-class ImportsScreen(SplitScreen[ImportRow], FileActions):
+class ImportsScreen(SplitScreen[ImportRow, FileRow], FileActions):
     """The files of an account or of all, and a preview of the one at the cursor."""
 
     MODE = "imports"
@@ -429,8 +387,7 @@ class ImportsScreen(SplitScreen[ImportRow], FileActions):
     """
 
     def __init__(self, session: UiSession) -> None:
-        self.view = FileView(can_focus_text=False)
-        super().__init__(session, self.view)
+        super().__init__(session, FileView(can_focus_text=False))
         self._outcome: FileOutcome | None = None
         self.overview = Overview(session)
         self._followed: dict[str, FileRow] = {}
@@ -497,7 +454,7 @@ class ImportsScreen(SplitScreen[ImportRow], FileActions):
             self.overview.read(self.account)
             if self._followed and not is_running(self, FOLLOWED):
                 self._tell_ended()
-            self.refresh_preview()
+            self.refresh_pane()
 
     @work(group=FOLLOWED)
     async def _tell_ended(self) -> None:
@@ -512,7 +469,7 @@ class ImportsScreen(SplitScreen[ImportRow], FileActions):
     def reload(self, *, row: str = "") -> None:
         super().reload(row=row)
         self.overview.read(self.account)
-        self.refresh_preview()
+        self.refresh_pane()
 
     # Which files.
 
@@ -529,7 +486,6 @@ class ImportsScreen(SplitScreen[ImportRow], FileActions):
         self._open(file, is_linked=True)
 
     def show_account(self, name: str | None) -> None:
-        self.workers.cancel_group(self, COUNT)
         self.overview.restart(name)
         super().show_account(name)
         self.list.show_columns(self.columns())
@@ -551,25 +507,8 @@ class ImportsScreen(SplitScreen[ImportRow], FileActions):
         self._show_outcome(None)
         return True
 
-    # The preview.
-
-    def reading_preview(self, row: ImportRow) -> Callable[[Store], FileRead]:
-        return self.view.reading(row.file)
-
-    def show_preview(self, read: FileRead) -> None:
-        self.view.show(read)
-
-    def show_line(self, line: Paragraph) -> None:
-        self.view.show_line(line)
-
-    def refresh_preview(self) -> None:
-        row = self.list.current
-        # Asked again, the call that is under way would be for nothing.
-        if row is None or not is_running(self, PREVIEW, self.row_key(row)):
-            super().refresh_preview()
-
-    def action_scroll_pane(self, pages: int) -> None:
-        self.view.scroll_text(pages)
+    def wanted(self, row: ImportRow) -> FileRow:
+        return row.file
 
     # What is done with the file at the cursor, and with many.
 
@@ -589,7 +528,7 @@ class ImportsScreen(SplitScreen[ImportRow], FileActions):
     async def find_read(self, verb: str) -> FileRead | None:
         if (row := self.current_row(verb)) is None:
             return None
-        read = await call(self.session.store, self.view.reading(row.file))
+        read = await call(self.session.store, self.pane.reading(row.file))
         return read if self.is_active else None
 
     def follow_up(self, files: Sequence[FileRow]) -> None:
@@ -606,16 +545,17 @@ class ImportsScreen(SplitScreen[ImportRow], FileActions):
         self.list.unmark()
 
     def action_retry_all(self) -> None:
-        self._count(RequestKind.RETRY)
+        self._ask_all(RequestKind.RETRY)
 
     def action_release_all(self) -> None:
-        self._count(RequestKind.RELEASE)
+        self._ask_all(RequestKind.RELEASE)
 
-    @store_work(group=COUNT, exclusive=True)
-    async def _count(self, action: RequestKind) -> None:
+    @store_work()
+    async def _ask_all(self, action: RequestKind) -> None:
         account = self.account
         found = await call(self.session.store, count_fitting, account=account, action=action)
-        if not self.is_active:  # counting takes time, and the user went elsewhere
+        # Counting takes time, and the user went elsewhere.
+        if not self.is_active or account != self.account:
             return
         if not found:
             where = "" if account is None else f" in {account}"
@@ -627,11 +567,8 @@ class ImportsScreen(SplitScreen[ImportRow], FileActions):
             consequence=CONSEQUENCES[action],
             verb=action.capitalize(),
         )
-        if await self.app.push_screen_wait(dialog):
-            self._ask_all(account, action)
-
-    @store_work()
-    async def _ask_all(self, account: str | None, action: RequestKind) -> None:
+        if not await self.app.push_screen_wait(dialog):
+            return
         tell(self, "Queuing…")  # many files take time
         session = self.session
         files, start = await call(

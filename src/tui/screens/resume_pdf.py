@@ -32,9 +32,7 @@ async def open_pdf(
     """Draw the PDF and start what shows it; a toast says how that went. Raises Failure."""
     app = screen.app
     tell(screen, "Drawing the PDF…")
-    made = await call(
-        session.store, _make, account=account, resume_id=resume_id, pdfs=session.pdfs
-    )
+    made = await call(session.store, _make, account=account, resume_id=resume_id, pdfs=session.pdfs)
     if made is None:
         return
     if isinstance(made, str):

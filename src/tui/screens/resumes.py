@@ -7,13 +7,12 @@ from functools import partial
 from math import ceil
 from operator import attrgetter
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import orjson
 from textual import on
 from textual.binding import BindingType
 from textual.content import Content
-from textual.widget import Widget
 
 from resumes.analyzer import whole_view
 from resumes.store import accounts, import_ledger, search, stored_resumes
@@ -24,7 +23,16 @@ from resumes.text import escaped_json
 from tui import clipboard
 from tui.deletions import GRACE_S, named, quoted
 from tui.keys import Place, Target, bindings, shown_key
-from tui.screens.base import NEWEST_FIRST, ModeScreen, Order, PageRead, RowScreen, SplitScreen
+from tui.screens.base import (
+    NEWEST_FIRST,
+    PANE,
+    Order,
+    PageRead,
+    PaneScreen,
+    RowPane,
+    RowScreen,
+    SplitScreen,
+)
 from tui.screens.dialogs import Copyable, CopyDialog, no_accounts
 from tui.screens.export_dialog import ExportDialog, export_resumes
 from tui.screens.resume_pdf import open_pdf
@@ -32,20 +40,74 @@ from tui.screens.resume_views import Shown, View, show
 from tui.session import UiSession
 from tui.store_calls import call, store_work
 from tui.text import joined, minute, safe, tell
-from tui.widgets.bars import ErrorLine
 from tui.widgets.paged_list import ListColumn, PagedList, age_column, text_cell
 from tui.widgets.pages import flipped
 from tui.widgets.text_pane import Paragraph, TextPane
 
 
-class ResumeActions(ModeScreen):
+def view_tabs(current: View) -> Content:
+    """Return the names of the views, the current one reversed."""
+    return joined(
+        [safe(f" {view} ", "bold reverse" if view is current else "dim") for view in View]
+    )
+
+
+class ResumeRef(NamedTuple):
+    """Whose resume it is, and its ID."""
+
+    account: str
+    resume_id: str
+
+
+class ResumePane(TextPane, RowPane[ResumeRef]):
+    """A resume in one of its views, whose names are the title."""
+
+    def __init__(self, *, can_focus_text: bool) -> None:
+        super().__init__()
+        self.view = View.TEXT
+        self.shown: Shown | None = None
+        """What is shown; None when it is nothing, or a failure."""
+
+        self.can_focus = can_focus_text
+        self.add_class("panel")
+        self.border_title = view_tabs(self.view)
+
+    def turn(self, views: int) -> None:
+        """Switch by that many views."""
+        known = list(View)
+        self.view = known[(known.index(self.view) + views) % len(known)]
+        self.border_title = view_tabs(self.view)
+
+    def reading(self, wanted: ResumeRef) -> Callable[[Store], Shown]:
+        account, resume_id = wanted
+        return partial(show, account=account, resume_id=resume_id, view=self.view)
+
+    def show_read(self, read: Shown) -> None:
+        before, self.shown = self.shown, read
+        stays = before is not None and (before.entry.id, before.view) == (read.entry.id, read.view)
+        self.show(read.paragraphs, from_start=not stays)
+
+    def show_line(self, line: Paragraph) -> None:
+        """Show this line in place of a resume."""
+        self.shown = None
+        self.show([line])
+
+
+class ResumeActions(PaneScreen[ResumeRef]):
     """What is done with a resume, in the list and on its page."""
 
     PLACE: ClassVar[Place]
+    pane: ResumePane
 
     @abstractmethod
     def find_resume(self, verb: str) -> tuple[str, Entry] | None:
         """Return the account and the resume that is acted on; None, and say why, if there is none."""
+
+    def action_next_view(self, views: int) -> None:
+        """Switch to another view; what is shown stays until that is read."""
+        self.pane.turn(views)
+        self.workers.cancel_group(self, PANE)
+        self.refresh_pane()
 
     @store_work()
     async def action_open_file(self) -> None:
@@ -149,48 +211,7 @@ def read_copyables(
     return [one for one in found if one.text]
 
 
-def view_tabs(current: View) -> Content:
-    """Return the names of the views, the current one reversed."""
-    return joined(
-        [safe(f" {view} ", "bold reverse" if view is current else "dim") for view in View]
-    )
-
-
-class ResumePane(TextPane):
-    """A resume in one of its views, whose names are the title."""
-
-    def __init__(self, *, can_focus_text: bool) -> None:
-        super().__init__()
-        self.view = View.TEXT
-        self.shown: Shown | None = None
-        """What is shown; None when it is nothing, or a failure."""
-
-        self.can_focus = can_focus_text
-        self.add_class("panel")
-        self.border_title = view_tabs(self.view)
-
-    def turn(self, views: int) -> None:
-        """Switch by that many views; what is shown stays until the new view is read."""
-        known = list(View)
-        self.view = known[(known.index(self.view) + views) % len(known)]
-        self.border_title = view_tabs(self.view)
-
-    def show_resume(self, shown: Shown) -> None:
-        """Show the resume, from its start unless it was shown before."""
-        before, self.shown = self.shown, shown
-        stays = before is not None and (before.entry.id, before.view) == (
-            shown.entry.id,
-            shown.view,
-        )
-        self.show(shown.paragraphs, from_start=not stays)
-
-    def show_line(self, line: Paragraph) -> None:
-        """Show this line in place of a resume."""
-        self.shown = None
-        self.show([line])
-
-
-class DetailScreen(RowScreen[Entry], ResumeActions):
+class DetailScreen(RowScreen[Entry, ResumeRef], ResumeActions):
     """A resume of the account's list."""
 
     MODE = "resumes"
@@ -198,56 +219,26 @@ class DetailScreen(RowScreen[Entry], ResumeActions):
     PLACE = Place.RESUME
     BINDINGS: ClassVar[list[BindingType]] = bindings(Place.RESUME)
 
-    def __init__(
-        self, listed: "ResumesScreen", account: str, resume_id: str, *, is_linked: bool
-    ) -> None:
-        super().__init__(listed, is_linked=is_linked)
-        self._account = account
-        self._resume_id = resume_id
-        self._pane = ResumePane(can_focus_text=True)
-        self._pane.view = listed.pane.view
+    def __init__(self, listed: "ResumesScreen", wanted: ResumeRef, *, is_linked: bool) -> None:
+        pane = ResumePane(can_focus_text=True)
+        pane.view = listed.pane.view
+        super().__init__(listed, pane, wanted, is_linked=is_linked)
 
     @property
     def name_here(self) -> str:
-        return self._pane.shown.entry.shown_title if self._pane.shown else self._resume_id
+        return self.pane.shown.entry.shown_title if self.pane.shown else self.wanted.resume_id
 
-    def body(self) -> Iterable[Widget]:
-        yield self._pane
-
-    def on_mount(self) -> None:
-        self.action_reload()
-
-    @on(ErrorLine.RetryDue)
-    @store_work(exclusive=True)
-    async def action_reload(self) -> None:
-        """Read the resume, and show it."""
-        shown = await call(
-            self.session.store,
-            show,
-            account=self._account,
-            resume_id=self._resume_id,
-            view=self._pane.view,
-        )
-        self.query_one(ErrorLine).clear()
-        self._pane.show_resume(shown)
-        title = self.titled(safe(minute(shown.entry.created_at)))
-        self._pane.border_title = joined([view_tabs(self._pane.view), title], by=" ")
-
-    def action_next_view(self, views: int) -> None:
-        """Switch to another view."""
-        self._pane.turn(views)
-        self.action_reload()
-
-    def show_row(self, row: Entry) -> None:
-        self._resume_id = row.id
-        self.action_reload()
+    def row_shown(self, read: Shown) -> None:
+        super().row_shown(read)
+        title = self.titled(safe(minute(read.entry.created_at)))
+        self.pane.border_title = joined([view_tabs(self.pane.view), title], by=" ")
 
     def find_resume(self, verb: str) -> tuple[str, Entry] | None:
-        shown = self._pane.shown
-        if shown is None or shown.entry.id != self._resume_id:
+        shown = self.pane.shown
+        if shown is None or shown.entry.id != self.wanted.resume_id:
             tell(self, "Loading the resume…")
             return None
-        return self._account, shown.entry
+        return self.wanted.account, shown.entry
 
     @store_work()
     async def action_export(self) -> None:
@@ -276,7 +267,7 @@ class About:
     unindexed: int = 0
 
 
-class ResumesScreen(SplitScreen[Entry], ResumeActions):
+class ResumesScreen(SplitScreen[Entry, ResumeRef], ResumeActions):
     """The resumes of the session's account, and a preview of one."""
 
     MODE = "resumes"
@@ -286,8 +277,7 @@ class ResumesScreen(SplitScreen[Entry], ResumeActions):
     BINDINGS: ClassVar[list[BindingType]] = bindings(Place.RESUMES)
 
     def __init__(self, session: UiSession) -> None:
-        self.pane = ResumePane(can_focus_text=False)
-        super().__init__(session, self.pane)
+        super().__init__(session, ResumePane(can_focus_text=False))
         self._account: AccountInfo | None = None
         self._unindexed = 0
 
@@ -370,25 +360,15 @@ class ResumesScreen(SplitScreen[Entry], ResumeActions):
 
     # The preview.
 
-    def reading_preview(self, row: Entry) -> Callable[[Store], Shown]:
-        return partial(show, account=self.account or "", resume_id=row.id, view=self.pane.view)
-
-    def show_preview(self, read: Shown) -> None:
-        self.pane.show_resume(read)
-
-    def show_line(self, line: Paragraph) -> None:
-        self.pane.show_line(line)
+    def wanted(self, row: Entry) -> ResumeRef:
+        return ResumeRef(self.account or "", row.id)
 
     def action_next_view(self, views: int) -> None:
         """Switch the preview to another view."""
-        if not self.is_split:
+        if self.is_split:
+            super().action_next_view(views)
+        else:
             tell(self, "No preview is shown. Press enter to open the resume.")
-            return
-        self.pane.turn(views)
-        self.refresh_preview()
-
-    def action_scroll_pane(self, pages: int) -> None:
-        self.pane.action_scroll_pages(pages)
 
     # What is done with the resume at the cursor.
 
@@ -398,7 +378,8 @@ class ResumesScreen(SplitScreen[Entry], ResumeActions):
 
     def _open(self, resume_id: str, *, is_linked: bool = False) -> None:
         if self.account is not None:
-            self.app.push_screen(DetailScreen(self, self.account, resume_id, is_linked=is_linked))
+            ref = ResumeRef(self.account, resume_id)
+            self.app.push_screen(DetailScreen(self, ref, is_linked=is_linked))
 
     def find_resume(self, verb: str) -> tuple[str, Entry] | None:
         entry = self.current_row(verb)

@@ -414,8 +414,9 @@ class PagedList(ScrollView, Generic[T], can_focus=True):
         """Return the cells side by side; one that does not fit ends in an ellipsis."""
         return joined(
             [
-                (cell.pad_left(max(0, width - cell.cell_length)) if column.is_right else cell)
-                .truncate(width, ellipsis=True, pad=True)
+                (
+                    cell.pad_left(max(0, width - cell.cell_length)) if column.is_right else cell
+                ).truncate(width, ellipsis=True, pad=True)
                 for cell, (column, width) in zip(cells, self._fitted, strict=True)
             ],
             by=" " * GAP_CELLS,

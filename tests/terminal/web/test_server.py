@@ -148,9 +148,7 @@ def test_the_token_gets_the_cookie_once(gate: Gate) -> None:
 @pytest.mark.parametrize("token", ["", "secret", "sécret", "\udcff"])
 def test_another_token_gets_nothing_and_spends_nothing(gate: Gate, token: str) -> None:
     assert gate.find_cookie(token) is None
-    cookie = gate.find_cookie(gate.token)
-    assert cookie is not None
-    assert Gate(8_000).find_cookie(cookie) is None
+    assert gate.find_cookie(gate.token) is not None
 
 
 @pytest.mark.parametrize("cookie", [None, "", "secret", "sécret"])
