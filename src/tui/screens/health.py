@@ -15,7 +15,7 @@ from textual.widgets import Static
 from resumes.durations import span
 from resumes.health.checks import iter_findings
 from resumes.health.findings import Finding, Severity, installation_of
-from resumes.health.metrics import InstallationMetrics, QueryCache, read_metrics
+from resumes.health.metrics import InstallationMetrics, read_metrics
 from resumes.store.import_ledger import FileOutcome
 from resumes.store.store import Size, Store
 from resumes.text import counted, in_bytes
@@ -89,21 +89,22 @@ def finding_line(finding: Finding) -> Content:
     return joined([subject, safe(finding.text)], by="  ")
 
 
-def read_health(store: Store, *, session: UiSession, cache: QueryCache) -> PageRead[Finding]:
+def read_health(store: Store, *, session: UiSession) -> PageRead[Finding]:
     """Return the findings, the worst first; `about` is the figures of the installation.
 
     Raises StoreError if the store is unavailable.
     """
-    metrics = read_metrics(store, cache)
-    found = iter_findings(installation_of(store, session.settings, session.program), cache)
+    metrics = read_metrics(store, session.cache)
+    installation = installation_of(store, session.settings, session.program)
+    found = iter_findings(installation, session.cache)
     # Sorting is stable: within a state the order in which one check builds on the other stays.
     worst_first = sorted(found, key=lambda finding: SEVERITY[finding.severity])
     return PageRead(worst_first, about=metrics)
 
 
-def read_glance(store: Store, *, session: UiSession, cache: QueryCache) -> Glance:
+def read_glance(store: Store, *, session: UiSession) -> Glance:
     """Return what the header says. Raises StoreError if the store is unavailable."""
-    health = read_health(store, session=session, cache=cache)
+    health = read_health(store, session=session)
     metrics: InstallationMetrics = health.about
     to_do = [one for one in health.rows if one.severity is not Severity.OK]
     worst = SIGNS[to_do[0].severity if to_do else Severity.OK]
@@ -249,7 +250,6 @@ class HealthScreen(ListScreen[Finding]):
 
     def __init__(self, session: UiSession) -> None:
         super().__init__(session)
-        self._cache = QueryCache()
         self._gauges = GaugeLines()
         self._remedy = TextPane()
         self._remedy.can_focus = False
@@ -275,7 +275,7 @@ class HealthScreen(ListScreen[Finding]):
         return f"{row.subject} {row.text}"
 
     def reading(self, cursor: str) -> Callable[[Store], PageRead[Finding]]:
-        return partial(read_health, session=self.session, cache=self._cache)
+        return partial(read_health, session=self.session)
 
     def page_arrived(self, read: PageRead[Finding]) -> None:
         self._gauges.show(read.about)
@@ -305,7 +305,7 @@ class HealthScreen(ListScreen[Finding]):
 
     def action_reload(self) -> None:
         """Check everything again, without cached results."""
-        self._cache.clear()
+        self.session.cache.clear()
         super().action_reload()
 
     def action_copy_command(self) -> None:
