@@ -3,7 +3,6 @@
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, ClassVar, Generic, TypeVar
 
 from textual import events, on, work
@@ -280,11 +279,6 @@ class ListScreen(ModeScreen, Generic[T]):
         if self.order.label:
             yield safe(self.order.label)
 
-    @property
-    def whose(self) -> str:
-        """The account that the header names; empty for none."""
-        return self.account or self.OF_ALL or self.session.accounts.get("resumes") or ""
-
     def labels(self) -> Mapping[str, str]:
         """Return labels of keys instead of the table's, by Textual's action; empty hides one."""
         return {}
@@ -409,21 +403,38 @@ class ListScreen(ModeScreen, Generic[T]):
     @work(group=PAGE, exclusive=True)
     async def read_page(self, wanted: PagedList.PageWanted) -> None:
         """Read the page, unless another is wanted before it is there."""
+        reading, terms, order = self.reading(wanted.cursor), self.list.terms, self.order
+
+        def read_narrowed(store: Store) -> PageRead[T]:
+            """Read the page; of a list that is read whole its rows with the terms, in that order."""
+            read = reading(store)
+            rows = read.rows
+            if terms:
+                pairs = [(row, self.words(row)) for row in rows]
+                rows = [row for row, text in pairs if not text or holds(folded(text), terms)]
+            if order.key is not None:
+                rows = sorted(rows, key=order.key, reverse=order.is_descending)
+            return replace(read, rows=rows)
+
         try:
-            read = await call(
-                self.session.store,
-                partial(
-                    read_narrowed,
-                    reading=self.reading(wanted.cursor),
-                    words=self.words,
-                    terms=self.list.terms,
-                    order=self.order,
-                ),
-            )
+            read = await call(self.session.store, read_narrowed)
         except Failure as failure:
-            self._fail(failure)
-        else:
-            self._fill(wanted.page, read)
+            self._cannot_read = True
+            self.query_one(ErrorLine).show(failure)
+            self.list.fail(is_gone=failure.is_gone)
+            self.list.is_stale = failure.is_passing
+            return
+        self.page_arrived(read)
+        if terms:
+            key = shown_key("everywhere.back", self.session.keymap)
+            whose = f" in {self.account}" if self.account else ""
+            self.list.say_when_empty(
+                safe(f'No matches for "{self.filter.text}"{whose}.'),
+                safe(f"Press {key} to clear the filter."),
+            )
+        if self._cannot_read:
+            self._forget_failure()
+        self.list.fill(wanted.page, read.rows, read.next_cursor)
 
     @on(PagedList.Changed)
     def show_heading(self) -> None:
@@ -437,7 +448,8 @@ class ListScreen(ModeScreen, Generic[T]):
             *self.heading(),
         ]
         self.list.border_title = joined(parts, by=" · ")
-        self.query_one(HeaderLine).account = self.whose
+        whose = self.account or self.OF_ALL or self.session.accounts.get("resumes") or ""
+        self.query_one(HeaderLine).account = whose
         self.query_one(KeyLine).labels = {} if marked else self.labels()
 
     @on(ErrorLine.RetryDue)
@@ -468,43 +480,6 @@ class ListScreen(ModeScreen, Generic[T]):
     def _forget_failure(self) -> None:
         self._cannot_read = False
         self.query_one(ErrorLine).clear()
-
-    def _fill(self, page: int, read: PageRead[T]) -> None:
-        self.page_arrived(read)
-        if self.list.terms:
-            key = shown_key("everywhere.back", self.session.keymap)
-            whose = f" in {self.account}" if self.account else ""
-            self.list.say_when_empty(
-                safe(f'No matches for "{self.filter.text}"{whose}.'),
-                safe(f"Press {key} to clear the filter."),
-            )
-        if self._cannot_read:
-            self._forget_failure()
-        self.list.fill(page, read.rows, read.next_cursor)
-
-    def _fail(self, failure: Failure) -> None:
-        self._cannot_read = True
-        self.query_one(ErrorLine).show(failure)
-        self.list.fail(is_gone=failure.is_gone)
-        self.list.is_stale = failure.is_passing
-
-
-def read_narrowed(
-    store: Store,
-    *,
-    reading: Callable[[Store], PageRead[T]],
-    words: Callable[[T], str],
-    terms: Sequence[str],
-    order: Order,
-) -> PageRead[T]:
-    """Return what is read, of a list that is read whole the rows with the terms, in that order."""
-    read = reading(store)
-    rows = read.rows
-    if terms:
-        rows = [row for row in rows if not (text := words(row)) or holds(folded(text), terms)]
-    if order.key is not None:
-        rows = sorted(rows, key=order.key, reverse=order.is_descending)
-    return replace(read, rows=rows)
 
 
 REST_S = 0.08
