@@ -18,7 +18,7 @@ from resumes.store.store import Store
 from resumes.text import counted, folded
 from tui.keys import MODES, LinkFollowed, Target, changes_store, shown_key
 from tui.looks import ROOM_CELLS
-from tui.screens.dialogs import AccountChooser
+from tui.screens.dialogs import account_chooser
 from tui.session import UiSession
 from tui.store_calls import Failure, call, is_running
 from tui.text import joined, safe, tell
@@ -346,7 +346,7 @@ class ListScreen(ModeScreen, Generic[T]):
 
     @work
     async def action_choose_account(self) -> None:
-        chooser = AccountChooser(
+        chooser = account_chooser(
             self.session, offer_all=bool(self.OF_ALL), preset=self.account or ""
         )
         choice = await self.app.push_screen_wait(chooser)

@@ -22,7 +22,7 @@ from resumes.text import counted, in_bytes
 from tui import clipboard
 from tui.keys import Place, Target, bindings
 from tui.screens.base import ListScreen, PageRead
-from tui.screens.dialogs import CLOSE, Dialog
+from tui.screens.dialogs import TextDialog
 from tui.session import UiSession
 from tui.text import NONE, joined, safe, stacked, tell
 from tui.widgets.bars import Glance
@@ -193,19 +193,6 @@ def _size_text(size: Size) -> str:
     return in_bytes(size.data_bytes) + log
 
 
-class FindingDialog(Dialog[None]):
-    """Shows what was found, what to do and the command for it, until it is closed."""
-
-    LABELS: ClassVar[Mapping[str, str]] = CLOSE
-
-    def __init__(self, finding: Finding) -> None:
-        super().__init__(f"{finding.subject}: {sign_of(finding).word}")
-        self._finding = finding
-
-    def fields(self) -> Iterable[Widget]:
-        yield TextPane(list(iter_paragraphs(self._finding)))
-
-
 def iter_paragraphs(finding: Finding) -> Iterator[Paragraph]:
     """Yield the finding as text."""
     yield Paragraph(finding_line(finding))
@@ -299,7 +286,8 @@ class HealthScreen(ListScreen[Finding]):
         """Show what the finding is about, or else the finding in full."""
         link = find_link(chosen.row)
         if link is None:
-            self.app.push_screen(FindingDialog(chosen.row))
+            title = f"{chosen.row.subject}: {sign_of(chosen.row).word}"
+            self.app.push_screen(TextDialog(title, list(iter_paragraphs(chosen.row))))
         else:
             self.follow_link(link)
 

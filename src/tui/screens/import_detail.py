@@ -22,7 +22,7 @@ from resumes.store.store import Store
 from resumes.text import in_bytes
 from resumes.watched_names import REPORT
 from tui.screens.base import RowPane
-from tui.screens.dialogs import Copyable
+from tui.screens.dialogs import Fact
 from tui.screens.import_rows import outcome_content
 from tui.screens.source_pane import SourceLines, SourceText, fault_of, lay_out
 from tui.text import joined, minute, safe
@@ -246,18 +246,15 @@ def _fact(label: str, value: str) -> Paragraph:
     return Paragraph(safe(value), mark=f"{label:<{LABEL_CELLS}}")
 
 
-def copyables(read: FileRead) -> list[Copyable]:
-    """Return what can be copied of the file; its reason with the place in the document."""
+def copyables(read: FileRead) -> Iterator[Fact]:
+    """Yield what can be copied of the file; its reason with the place in the document."""
     file = read.file
     is_told = file.path is None or file.path in (file.message or "")
     parts = [file.reason, file.message, None if is_told else file.path]
-    found = [
-        Copyable("path", "" if read.path is None else str(read.path)),
-        Copyable("reason", ": ".join(part for part in parts if part)),
-        Copyable("ID", file.claim_id),
-        Copyable("name", file.name),
-    ]
-    return [one for one in found if one.text]
+    yield "path", "" if read.path is None else str(read.path)
+    yield "reason", ": ".join(part for part in parts if part)
+    yield "ID", file.claim_id
+    yield "name", file.name
 
 
 def why_not(file: FileRow, action: RequestKind) -> str | None:

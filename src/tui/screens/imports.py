@@ -32,7 +32,7 @@ from tui.screens.base import (
     RowScreen,
     SplitScreen,
 )
-from tui.screens.dialogs import Chooser, ConfirmDialog, CopyDialog, Fact
+from tui.screens.dialogs import Chooser, ConfirmDialog, Fact, copy_chooser
 from tui.screens.import_detail import FileRead, FileView, copyables, folders_of, why_not
 from tui.screens.import_rows import ImportRow, columns, outcome_content, position, read_page
 from tui.screens.importers import Overview
@@ -238,9 +238,9 @@ class FileActions(PaneScreen[FileRow]):
     async def action_copy(self) -> None:
         """Ask what of the file to copy, and send that to the clipboard."""
         if (read := await self.find_read("copy")) is not None:
-            dialog = CopyDialog(self.session.store, copyables(read))
-            if (one := await self.app.push_screen_wait(dialog)) is not None:
-                clipboard.send(self, one.text, what=one.what)
+            chooser = copy_chooser(self.session.store, copyables(read))
+            if (fact := await self.app.push_screen_wait(chooser)) is not None:
+                clipboard.send(self, fact[1], what=fact[0])
 
     @store_work()
     async def action_edit_file(self) -> None:

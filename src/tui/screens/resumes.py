@@ -33,7 +33,7 @@ from tui.screens.base import (
     RowScreen,
     SplitScreen,
 )
-from tui.screens.dialogs import Copyable, CopyDialog, no_accounts
+from tui.screens.dialogs import Fact, copy_chooser, no_accounts
 from tui.screens.export_dialog import ExportDialog, export_resumes
 from tui.screens.resume_pdf import open_pdf
 from tui.screens.resume_views import Shown, View, show
@@ -135,9 +135,9 @@ class ResumeActions(PaneScreen[ResumeRef]):
         )
         if not self.is_active:
             return
-        one = await self.app.push_screen_wait(CopyDialog(session.store, offered))
-        if one is not None:
-            clipboard.send(self, one.text, what=one.what, instead="press x to export it")
+        fact = await self.app.push_screen_wait(copy_chooser(session.store, offered))
+        if fact is not None:
+            clipboard.send(self, fact[1], what=fact[0], instead="press x to export it")
 
     @store_work()
     async def action_open_pdf(self) -> None:
@@ -193,22 +193,21 @@ def find_claim(store: Store, *, account: str, resume_id: str) -> str | None:
 
 def read_copyables(
     store: Store, *, account: str, resume_id: str, pdf: Path | None
-) -> list[Copyable]:
+) -> Sequence[Fact]:
     """Return what can be copied of the resume. `pdf`: where its PDF is."""
     owner = accounts.get_account(store, account)
     stored = stored_resumes.get_resume(store, owner.id, resume_id)
     document = whole_view(stored.document)
     header = document["header"]
-    found = [
-        Copyable("ID", resume_id),
-        Copyable("name", header.get("name") or ""),
-        Copyable("email", header.get("email") or ""),
-        Copyable("phone", header.get("phone") or ""),
-        Copyable("file name", stored.entry.filename),
-        Copyable("PDF", "" if pdf is None else str(pdf)),
-        Copyable("JSON", escaped_json(orjson.dumps(document).decode())),
+    return [
+        ("ID", resume_id),
+        ("name", header.get("name") or ""),
+        ("email", header.get("email") or ""),
+        ("phone", header.get("phone") or ""),
+        ("file name", stored.entry.filename),
+        ("PDF", "" if pdf is None else str(pdf)),
+        ("JSON", escaped_json(orjson.dumps(document).decode())),
     ]
-    return [one for one in found if one.text]
 
 
 class DetailScreen(RowScreen[Entry, ResumeRef], ResumeActions):
