@@ -99,11 +99,6 @@ def minute(timestamp: str | None) -> str:
     return NONE if timestamp is None else clock.minute(timestamp)
 
 
-def day(timestamp: str | None) -> str:
-    """Return `2026-01-31` for the store's timestamp; a dash for None."""
-    return NONE if timestamp is None else timestamp[:10]
-
-
 SHOWN_S = 4.0
 _SIGNS: Final = {"information": "", "warning": "! ", "error": "✗ "}
 

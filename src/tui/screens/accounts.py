@@ -64,20 +64,11 @@ MAX_CHARS: Final = 80
 RULE: Final = "Use 1 to 63 characters: a-z, 0-9 and -, not starting with -."
 
 
-@dataclass(frozen=True, slots=True)
-class Made:
-    """The new account, and the folder that its files are to be dropped into.
+class CreateAccountDialog(Dialog[tuple[AccountInfo, str]]):
+    """Gives the new account and why its inbox could not be made, empty if it was; None if canceled.
 
-    `problem` says why that folder could not be made; empty: it is there.
+    `taken` are known names.
     """
-
-    account: AccountInfo
-    inbox: Path
-    problem: str = ""
-
-
-class CreateAccountDialog(Dialog[Made]):
-    """Gives the account once it is made, None if it was canceled. `taken` are known names."""
 
     VERB = "Create"
     DEFAULT_CSS = """
@@ -101,9 +92,6 @@ class CreateAccountDialog(Dialog[Made]):
         yield Note(safe(RULE), id="name-note")
         yield LabelledField("Plan", self._plan_line)
         yield Note(safe(""), id="plan-note")
-
-    def on_mount(self) -> None:
-        self._name_line.focus()
 
     @on(SafeInput.Changed)
     def check_name(self) -> None:
@@ -145,15 +133,14 @@ class CreateAccountDialog(Dialog[Made]):
         self.dismiss(await call(self._store, make, name=name, plan=plan, inboxes=self._inboxes))
 
 
-def make(store: Store, *, name: str, plan: str, inboxes: Path) -> Made:
-    """Create the account, and its inbox if possible. Raises Conflict."""
+def make(store: Store, *, name: str, plan: str, inboxes: Path) -> tuple[AccountInfo, str]:
+    """Create the account, and its inbox if possible: why not, or empty. Raises Conflict."""
     account = accounts.create_account(store, name, plan=plan)
-    inbox = inboxes / account.name
     try:
-        inbox.mkdir(parents=True, exist_ok=True)
+        (inboxes / account.name).mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        return Made(account, inbox, error.strerror or "unknown reason")
-    return Made(account, inbox)
+        return account, error.strerror or "unknown reason"
+    return account, ""
 
 
 def is_over(account: AccountInfo, plan: PlanInfo) -> bool:
@@ -383,14 +370,14 @@ class AccountsScreen(SplitScreen[AccountRow, str]):
         made = await self.app.push_screen_wait(form)
         if made is None:
             return
-        name, plan = made.account.name, made.account.plan
-        if made.problem:
-            text = f"Created {name}, but not its inbox {made.inbox}: {made.problem}."
-            tell(self, text, "warning")
+        account, problem = made
+        name, inboxes = account.name, self.session.settings.inbox
+        if problem:
+            tell(self, f"Created {name}, but not its inbox {inboxes / name}: {problem}.", "warning")
         else:
             # In full it is often longer than the line.
-            inbox = f"{made.inbox.parent.name}/{name}"
-            tell(self, f"Created {name} (plan: {plan}). Inbox: {inbox}")
+            inbox = f"{inboxes.name}/{name}"
+            tell(self, f"Created {name} (plan: {account.plan}). Inbox: {inbox}")
         self.reload(row=name)
 
     @store_work()
@@ -432,7 +419,7 @@ class AccountsScreen(SplitScreen[AccountRow, str]):
         tell(self, f"Moved {account.name} to plan {plan.name}.")
         self.action_reload()
 
-    @store_work(exclusive=True)
+    @store_work()
     async def action_delete_account(self) -> None:
         """Ask whether to delete the account, or to continue with one that is half deleted."""
         if (row := self.current_row("delete")) is None:
@@ -450,11 +437,8 @@ class AccountsScreen(SplitScreen[AccountRow, str]):
             verb="Delete",
             typed=account.name,
         )
-        if await self.app.push_screen_wait(dialog):
-            self._delete(account)
-
-    @store_work()
-    async def _delete(self, account: AccountInfo) -> None:
+        if not await self.app.push_screen_wait(dialog):
+            return
         name, session = account.name, self.session
         self._going[name] = 0, account.resume_count
         self.show_heading()

@@ -46,6 +46,8 @@ class Dialog(ModalScreen[T | None], Generic[T]):
     ENTER_SUBMITS: ClassVar[bool] = False
     """Whether enter in a line submits, instead of going to the button."""
 
+    AUTO_FOCUS = "SafeInput, PagedList, TextPane, Button"
+
     is_saving = False
     """Whether what was typed is being saved, which is waited for."""
 
@@ -235,10 +237,6 @@ class ConfirmDialog(Dialog[bool]):
         is_typed = self._typed is not None
         yield TextButton(safe("Cancel"), id="cancel", is_default=not is_typed)
         yield TextButton(safe(self._verb), id="submit", variant="error", is_default=is_typed)
-
-    def on_mount(self) -> None:
-        first = "#cancel" if self._typed is None else "Input"
-        self.query_one(first).focus()
 
     def is_ready(self) -> bool:
         if self._typed is None or self.query_one(SafeInput).value.strip() == self._typed:

@@ -60,9 +60,7 @@ class ExportDialog(Dialog[ExportWish]):
         yield Note(safe('Only "analyzer" can be imported again unchanged.', "dim"))
 
     def on_mount(self) -> None:
-        line = self.query_one(SafeInput)
-        line.value = preset_folder()
-        line.focus()
+        self.query_one(SafeInput).value = preset_folder()
 
     def is_ready(self) -> bool:
         is_ready = bool(self.query_one(SafeInput).value.strip())

@@ -22,9 +22,9 @@ from tui import clipboard
 from tui.keys import Place, Target, bindings, shown_key
 from tui.screens.base import ListScreen, Order, PageRead
 from tui.screens.dialogs import ConfirmDialog, Fact, FactsDialog, no_accounts
-from tui.screens.key_forms import CreateKeyDialog, KeyForm, KeyWish, RegisterKeyDialog, RotateDialog
+from tui.screens.key_forms import CreateKeyDialog, KeyForm, R, RegisterKeyDialog, RotateDialog
 from tui.store_calls import Failure, call, store_work
-from tui.text import NONE, ago, day, minute, safe, tell
+from tui.text import NONE, ago, minute, safe, tell
 from tui.widgets.bars import KeyLine, Note
 from tui.widgets.forms import TextButton
 from tui.widgets.paged_list import ListColumn, PagedList, age_column, text_cell
@@ -92,8 +92,6 @@ STATE_CELLS: Final = 27
 FAR: Final = timedelta(days=180)
 """From here on the year of an instant matters more than its minute."""
 
-_SIGNS: Final = {KeyState.ACTIVE: "✓", KeyState.REVOKED: "✗", KeyState.EXPIRED: "✗"}
-
 
 def label(key: KeyInfo) -> str:
     """Return the key's name, or its ID if it has none."""
@@ -114,19 +112,19 @@ def _ends(key: KeyInfo) -> str:
 
 
 def state_cell(key: KeyInfo, now_us: int) -> Content:
-    """Return the state after a sign, so that it is readable without color."""
+    """Return the state after a sign, so that it is readable without color.
+
+    It ends at `01-31 09:00`, or at `2027-01-31` if that is far ahead.
+    """
     if key.state is not KeyState.ACTIVE:
-        return safe(f"{_SIGNS[key.state]} {key.state}", "dim")
+        return safe(f"✗ {key.state}", "dim")
     if key.shown_at is None:
         return safe(f"! {NEVER_SHOWN}", "$text-warning")
     if key.expires_at is None:
-        return safe(f"{_SIGNS[key.state]} active", "$text-success")
-    return safe(f"~ {_ends(key)} {_short(key.expires_at, now_us)}", "$text-warning")
-
-
-def _short(instant: str, now_us: int) -> str:
-    """Return `01-31 09:00`, or `2027-01-31` for what is far ahead."""
-    return minute(instant)[5:] if instant < later(now_us, FAR) else day(instant)
+        return safe("✓ active", "$text-success")
+    is_near = key.expires_at < later(now_us, FAR)
+    ends = minute(key.expires_at)[5:] if is_near else key.expires_at[:10]
+    return safe(f"~ {_ends(key)} {ends}", "$text-warning")
 
 
 def revoke(store: Store, key: KeyInfo) -> None:
@@ -146,13 +144,6 @@ def fate(old: KeyInfo, grace: timedelta, now_us: int) -> str:
 
 
 NO_KEYS = safe("No keys yet.")
-
-
-def read_keys(store: Store, account: str | None) -> PageRead[KeyInfo]:
-    """Return all keys, or the account's, and whether there are accounts."""
-    return PageRead(
-        api_keys.list_keys(store, account=account), about=bool(accounts.list_accounts(store))
-    )
 
 
 class KeysScreen(ListScreen[KeyInfo]):
@@ -195,7 +186,10 @@ class KeysScreen(ListScreen[KeyInfo]):
         return f"{row.id} {row.account} {row.name} {row.state}"
 
     def reading(self, cursor: str) -> Callable[[Store], PageRead[KeyInfo]]:
-        return partial(read_keys, account=self.account)
+        account = self.account
+        return lambda store: PageRead(
+            api_keys.list_keys(store, account=account), about=bool(accounts.list_accounts(store))
+        )
 
     def page_arrived(self, read: PageRead[KeyInfo]) -> None:
         if not read.about:
@@ -240,43 +234,25 @@ class KeysScreen(ListScreen[KeyInfo]):
 
     # A key that is made, here or elsewhere.
 
-    @store_work(exclusive=True)
+    @store_work()
     async def action_create_key(self) -> None:
         """Open the form for a new key, once it is known which accounts there are."""
         form = partial(CreateKeyDialog, clock=self.session.store.clock)
         if (wish := await self._ask_for(form)) is not None:
-            self._create(wish)
+            account, create = wish
+            await self._show_once(account, await call(self.session.store, create))
 
     @store_work()
-    async def _create(self, wish: KeyWish) -> None:
-        new = await call(
-            self.session.store,
-            api_keys.create_key,
-            wish.account,
-            name=wish.name,
-            lifetime=wish.lifetime,
-        )
-        await self._show_once(wish.account, new)
-
-    @store_work(exclusive=True)
     async def action_import_key(self) -> None:
         """Open the form for a key that was made elsewhere, once the accounts are known."""
         if (wish := await self._ask_for(RegisterKeyDialog)) is not None:
-            self._register(wish)
+            key_id = await call(self.session.store, wish[1])
+            self._changed(f"Imported {key_id}.", key_id)
 
-    @store_work()
-    async def _register(self, wish: KeyWish) -> None:
-        key_id = await call(
-            self.session.store,
-            api_keys.import_key,
-            wish.account,
-            wish.secret,
-            name=wish.name,
-        )
-        self._changed(f"Imported {key_id}.", key_id)
-
-    async def _ask_for(self, form: Callable[[list[str], str], KeyForm]) -> KeyWish | None:
-        """Return what is wished for; None if it was canceled, or no key can be made now."""
+    async def _ask_for(
+        self, form: Callable[[list[str], str], KeyForm[R]]
+    ) -> tuple[str, Callable[[Store], R]] | None:
+        """Return what the form gives; None if it was canceled, or no key can be made now."""
         known = await call(self.session.store, accounts.list_accounts)
         # Reading takes time; the user may be elsewhere by now.
         if not self.is_active:

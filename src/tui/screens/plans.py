@@ -143,7 +143,6 @@ class PlanForm(Dialog[PlanInfo]):
 
     def on_mount(self) -> None:
         self._fill(self._shown or BLANK)
-        (self._name_line if self._shown is None else self._maximum).focus()
 
     def _fill(self, plan: PlanInfo) -> None:
         """Show the plan's limits in the form."""
