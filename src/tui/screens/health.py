@@ -17,7 +17,7 @@ from resumes.health.checks import iter_findings
 from resumes.health.findings import Finding, Severity, installation_of
 from resumes.health.metrics import InstallationMetrics, read_metrics
 from resumes.store.import_ledger import FileOutcome
-from resumes.store.store import Size, Store
+from resumes.store.store import Store
 from resumes.text import counted, in_bytes
 from tui import clipboard
 from tui.keys import Place, Target, bindings
@@ -53,32 +53,20 @@ def sign_of(finding: Finding) -> Sign:
     return IDLE if finding.is_idle else SIGNS[finding.severity]
 
 
-SEVERITY = {state: number for number, state in enumerate(SIGNS)}
-
-
 def tally(findings: Sequence[Finding]) -> Content:
     """Return `✗ 1 error · ! 2 warnings · ✓ 10 ok`, without those that are zero."""
-    counts = {state: sum(finding.severity is state for finding in findings) for state in SIGNS}
-    parts = [
-        safe(f"{sign.mark} {_counted(state, counts[state])}", sign.style)
-        for state, sign in SIGNS.items()
-        if counts[state]
-    ]
+    parts = []
+    for state, sign in SIGNS.items():
+        if count := sum(finding.severity is state for finding in findings):
+            words = f"{count} {sign.word}" if state is Severity.OK else counted(count, sign.word)
+            parts.append(safe(f"{sign.mark} {words}", sign.style))
     return joined(parts, by=" · ")
-
-
-def _counted(severity: Severity, count: int) -> str:
-    word = SIGNS[severity].word
-    return f"{count} {word}" if severity is Severity.OK else counted(count, word)
-
-
-NOTHING_TO_DO = "Nothing to do."
 
 
 def remedy_line(finding: Finding) -> Content:
     """Return what to do, or that there is nothing to do."""
     if finding.remedy is None:
-        return safe(NOTHING_TO_DO, "dim")
+        return safe("Nothing to do.", "dim")
     return joined([safe("→ ", SIGNS[finding.severity].style), safe(finding.remedy, "bold")])
 
 
@@ -98,7 +86,8 @@ def read_health(store: Store, *, session: UiSession) -> PageRead[Finding]:
     installation = installation_of(store, session.settings, session.program)
     found = iter_findings(installation, session.cache)
     # Sorting is stable: within a state the order in which one check builds on the other stays.
-    worst_first = sorted(found, key=lambda finding: SEVERITY[finding.severity])
+    states = list(SIGNS)
+    worst_first = sorted(found, key=lambda finding: states.index(finding.severity))
     return PageRead(worst_first, about=metrics)
 
 
@@ -131,10 +120,11 @@ GAUGE_CELLS = 39
 
 def gauge_texts(gauges: InstallationMetrics) -> list[tuple[str, str]]:
     """Return the label and value of each gauge."""
-    files, age_s = gauges.files, gauges.oldest_request_s
+    files, age_s, size = gauges.files, gauges.oldest_request_s, gauges.size
+    log = "" if size.log_bytes is None else f" + {in_bytes(size.log_bytes)} log"
     free = NONE if gauges.free_bytes is None else f"{in_bytes(gauges.free_bytes)} free"
     return [
-        ("Store", _size_text(gauges.size)),
+        ("Store", f"{in_bytes(size.data_bytes)}{log}"),
         ("Resumes", f"{gauges.resumes:,} in {counted(gauges.accounts, 'account')}"),
         ("Disk", free),
         (
@@ -152,15 +142,13 @@ def gauge_texts(gauges: InstallationMetrics) -> list[tuple[str, str]]:
 
 def gauge_lines(gauges: InstallationMetrics, width_cells: int) -> list[Content]:
     """Return the gauges in as few lines of even length as the width allows."""
-    cells = [_gauge(label, value) for label, value in gauge_texts(gauges)]
+    cells = []
+    for label, value in gauge_texts(gauges):
+        gauge = joined([safe(f"{label:<{LABEL_CELLS}}", "dim"), safe(value)])
+        cells.append(gauge.truncate(GAUGE_CELLS - 1, ellipsis=True, pad=True) + safe(" "))
     lines = ceil(len(cells) / max(1, width_cells // GAUGE_CELLS))
     columns = ceil(len(cells) / lines)
     return [joined(cells[at : at + columns]) for at in range(0, len(cells), columns)]
-
-
-def _gauge(label: str, value: str) -> Content:
-    gauge = joined([safe(f"{label:<{LABEL_CELLS}}", "dim"), safe(value)])
-    return gauge.truncate(GAUGE_CELLS - 1, ellipsis=True, pad=True) + safe(" ")
 
 
 class GaugeLines(Static):
@@ -186,11 +174,6 @@ class GaugeLines(Static):
 
     def get_content_height(self, container: Cells, viewport: Cells, width: int) -> int:
         return 0 if self._gauges is None else super().get_content_height(container, viewport, width)
-
-
-def _size_text(size: Size) -> str:
-    log = "" if size.log_bytes is None else f" + {in_bytes(size.log_bytes)} log"
-    return in_bytes(size.data_bytes) + log
 
 
 def iter_paragraphs(finding: Finding) -> Iterator[Paragraph]:
@@ -279,7 +262,7 @@ class HealthScreen(ListScreen[Finding]):
         """Show the remedy of the row at the cursor under the list."""
         found = self.list.current
         lines = () if found is None else (finding_line(found), remedy_line(found))
-        self._remedy.show([Paragraph(line) for line in lines])
+        self._remedy.show(list(map(Paragraph, lines)))
 
     @on(PagedList.Chosen)
     def open_finding(self, chosen: PagedList.Chosen) -> None:

@@ -14,7 +14,7 @@ from textual.widget import Widget
 from resumes.errors import InvalidArgument, NotFound
 from resumes.health.findings import installation_of
 from resumes.import_reasons import plain_words
-from resumes.store import accounts, import_history, import_ledger, import_requests
+from resumes.store import import_history, import_ledger, import_requests
 from resumes.store.import_history import ORDER, FileCount, FileRow
 from resumes.store.import_ledger import FileOutcome, Item
 from resumes.store.import_requests import STATES, RequestKind
@@ -34,7 +34,14 @@ from tui.screens.base import (
 )
 from tui.screens.dialogs import Chooser, ConfirmDialog, Fact, copy_chooser
 from tui.screens.import_detail import FileRead, FileView, copyables, folders_of, why_not
-from tui.screens.import_rows import ImportRow, columns, outcome_content, position, read_page
+from tui.screens.import_rows import (
+    ImportRow,
+    columns,
+    find_account_id,
+    outcome_content,
+    position,
+    read_page,
+)
 from tui.screens.importers import Overview
 from tui.session import UiSession
 from tui.store_calls import Failure, call, is_running, store_work
@@ -79,11 +86,6 @@ ITEM_COLUMNS: tuple[ListColumn[Item], ...] = (
 )
 
 
-def read_linked(store: Store, *, account: str | None, claim_id: str) -> FileRow:
-    """Return the file of this account, or of any. Raises NotFound."""
-    return import_history.get_file(store, claim_id, account_id=_account_id(store, account))
-
-
 MAX_REASONS: Final = 6
 """Reasons that a question names one by one."""
 
@@ -112,7 +114,7 @@ def facts(account: str | None, found: Sequence[FileCount]) -> list[Fact]:
 
 def count_fitting(store: Store, *, account: str | None, action: RequestKind) -> list[FileCount]:
     """Count the files that the action is for, by reason."""
-    account_id = _account_id(store, account)
+    account_id = find_account_id(store, account)
     found = import_history.count_files(store, account_id=account_id, not_done_only=True)
     return [tally for tally in found if tally.outcome is import_requests.FITS[action]]
 
@@ -132,12 +134,10 @@ def ask_for_all(
     store: Store, *, session: UiSession, account: str | None, action: RequestKind
 ) -> tuple[int, str | None]:
     """Request the action for all files that it is for, of an account or of all; count them."""
-    files = import_requests.request_all_files(store, action, account_id=_account_id(store, account))
+    files = import_requests.request_all_files(
+        store, action, account_id=find_account_id(store, account)
+    )
     return files, _how_to_watch(store, session)
-
-
-def _account_id(store: Store, account: str | None) -> str | None:
-    return None if account is None else accounts.get_account(store, account).id
 
 
 def _how_to_watch(
@@ -482,7 +482,9 @@ class ImportsScreen(SplitScreen[ImportRow, FileRow], FileActions):
 
     @store_work()
     async def _open_linked(self, claim_id: str) -> None:
-        file = await call(self.session.store, read_linked, account=self.account, claim_id=claim_id)
+        store = self.session.store
+        account_id = await call(store, find_account_id, self.account)
+        file = await call(store, import_history.get_file, claim_id, account_id=account_id)
         self._open(file, is_linked=True)
 
     def show_account(self, name: str | None) -> None:
