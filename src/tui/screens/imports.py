@@ -70,12 +70,6 @@ def read_ended(store: Store, *, files: Sequence[FileRow]) -> list[FileRow]:
     return ended
 
 
-def ending(file: FileRow) -> str:
-    """Return `Done: ana/cv.json` or `Failed, not a valid resume: ana/cv.json`."""
-    why = "" if file.reason is None else f", {plain_words(file.reason)}"
-    return f"{file.outcome.capitalize()}{why}: {file.name[-MAX_NAME_CHARS:]}"
-
-
 MAX_CHOICES = 10_000
 """Resumes of a file that are offered; the list of resumes has them all."""
 
@@ -112,37 +106,16 @@ def facts(account: str | None, found: Sequence[FileCount]) -> list[Fact]:
     return [("Files", f"{files:,}"), ("Account", account or "all accounts"), *reasons]
 
 
-def count_fitting(store: Store, *, account: str | None, action: RequestKind) -> list[FileCount]:
+def count_fitting(store: Store, *, account_id: str | None, action: RequestKind) -> list[FileCount]:
     """Count the files that the action is for, by reason."""
-    account_id = find_account_id(store, account)
     found = import_history.count_files(store, account_id=account_id, not_done_only=True)
     return [tally for tally in found if tally.outcome is import_requests.FITS[action]]
 
 
-def ask_for(
-    store: Store, *, session: UiSession, files: Sequence[FileRow], action: RequestKind
+def how_to_watch(
+    store: Store, *, session: UiSession, roots: Collection[str | None] | None
 ) -> str | None:
-    """Request the action for the files; return how to start an importer, None if one is running.
-
-    Raises Conflict if the outcome of one has changed.
-    """
-    import_requests.request_files(store, files, action)
-    return _how_to_watch(store, session, {file.root for file in files})
-
-
-def ask_for_all(
-    store: Store, *, session: UiSession, account: str | None, action: RequestKind
-) -> tuple[int, str | None]:
-    """Request the action for all files that it is for, of an account or of all; count them."""
-    files = import_requests.request_all_files(
-        store, action, account_id=find_account_id(store, account)
-    )
-    return files, _how_to_watch(store, session)
-
-
-def _how_to_watch(
-    store: Store, session: UiSession, roots: Collection[str | None] | None = None
-) -> str | None:
+    """Return how to start an importer on one of the folders, or any; None if they have some."""
     for root in import_requests.list_unwatched_roots(store):
         if roots is None or root in roots:
             installation = installation_of(store, session.settings, session.program)
@@ -198,13 +171,16 @@ class FileActions(PaneScreen[FileRow]):
         if not fitting:
             tell(self, why_not(files[0], action) or "")
             return []
-        session = self.session
-        start = await call(session.store, ask_for, session=session, files=fitting, action=action)
-        self.tell_asked(len(fitting), start, action)
+        await call(self.session.store, import_requests.request_files, fitting, action)
+        await self.tell_asked(len(fitting), action, {file.root for file in fitting})
         return fitting
 
-    def tell_asked(self, files: int, start: str | None, action: RequestKind) -> None:
+    async def tell_asked(
+        self, files: int, action: RequestKind, roots: Collection[str | None] | None = None
+    ) -> None:
         """Say how many files were queued, and how to start an importer where none is running."""
+        session = self.session
+        start = await call(session.store, how_to_watch, session=session, roots=roots)
         what = f"Queued {counted(files, 'file')} for {action}"
         if start is None:
             them = "it" if files == 1 else "them"
@@ -463,7 +439,8 @@ class ImportsScreen(SplitScreen[ImportRow, FileRow], FileActions):
             files = list(self._followed.values())
             for file in await call(self.session.store, read_ended, files=files):
                 del self._followed[file.claim_id]
-                tell(self, ending(file))
+                why = "" if file.reason is None else f", {plain_words(file.reason)}"
+                tell(self, f"{file.outcome.capitalize()}{why}: {file.name[-MAX_NAME_CHARS:]}")
                 self.list.refresh_rows(anew=True)
 
     def reload(self, *, row: str = "") -> None:
@@ -554,8 +531,9 @@ class ImportsScreen(SplitScreen[ImportRow, FileRow], FileActions):
 
     @store_work()
     async def _ask_all(self, action: RequestKind) -> None:
-        account = self.account
-        found = await call(self.session.store, count_fitting, account=account, action=action)
+        account, store = self.account, self.session.store
+        account_id = await call(store, find_account_id, account)
+        found = await call(store, count_fitting, account_id=account_id, action=action)
         # Counting takes time, and the user went elsewhere.
         if not self.is_active or account != self.account:
             return
@@ -572,9 +550,7 @@ class ImportsScreen(SplitScreen[ImportRow, FileRow], FileActions):
         if not await self.app.push_screen_wait(dialog):
             return
         tell(self, "Queuing…")  # many files take time
-        session = self.session
-        files, start = await call(
-            session.store, ask_for_all, session=session, account=account, action=action
-        )
-        self.tell_asked(files, start, action)
+        request = import_requests.request_all_files
+        files = await call(store, request, action, account_id=account_id)
+        await self.tell_asked(files, action)
         self.refresh_rows()
