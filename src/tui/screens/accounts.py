@@ -183,17 +183,20 @@ def read_details(store: Store, name: str, settings: Settings) -> list[Paragraph]
     """
     account = accounts.get_account(store, name, closed_too=True)
     plan, has = plans.get_plan(store, account.plan), accounts.get_summary(store, account.id)
-    lines = [
+    return [
         Paragraph(safe(account.name, "bold")),
         Paragraph(quota_bar(account.resume_count, account.max_resumes)),
+        *(
+            Paragraph(safe(value), f"{label:<{LABEL_CELLS}}")
+            for label, value in _iter_facts(account, plan, has, settings)
+        ),
     ]
-    for group in (_usage(account), _plan(plan, settings), _keys_and_files(has)):
-        lines.append(Paragraph(safe("")))
-        lines += [Paragraph(safe(value), f"{label:<{LABEL_CELLS}}") for label, value in group]
-    return lines
 
 
-def _usage(account: AccountInfo) -> Iterator[Fact]:
+def _iter_facts(
+    account: AccountInfo, plan: PlanInfo, has: AccountSummary, settings: Settings
+) -> Iterator[Fact]:
+    yield "", ""
     if account.is_arriving:
         yield "State", "being imported; if that was interrupted, press D to remove it"
     elif account.is_closed:
@@ -206,17 +209,13 @@ def _usage(account: AccountInfo) -> Iterator[Fact]:
     yield "Newest", minute(account.last_resume_at)
     yield "Created", minute(account.created_at)
     yield "ID", account.id
-
-
-def _plan(plan: PlanInfo, settings: Settings) -> Iterator[Fact]:
+    yield "", ""
     yield "Plan", plan.name
     yield "API listing", listing_text(plan.api_listing)
     defaults = settings.rate_per_minute, settings.rate_per_hour, settings.rate_per_day
     for label, rate, default in zip(WINDOWS.values(), plan.rates, defaults, strict=True):
         yield label, f"{rate_text(default)} (default)" if rate is None else rate_text(rate)
-
-
-def _keys_and_files(has: AccountSummary) -> Iterator[Fact]:
+    yield "", ""
     yield "Keys", f"{has.active_keys:,} active of {has.keys:,}" if has.keys else NONE
     yield "Last used", minute(has.last_used_at)
     yield "Held files", f"{has.files_held:,}"

@@ -91,8 +91,8 @@ CONSEQUENCES: Final = {
 
 def refused(file: FileRow) -> Mapping[str, str]:
     """Return what would be refused for the file, as labels that hide it."""
-    hidden = {action.value: "" for action in RequestKind if why_not(file, action) is not None}
-    return hidden | ({"edit_file": ""} if RequestKind.RETRY in hidden else {})
+    hidden = [f"ask('{kind}')" for kind in RequestKind if why_not(file, kind) is not None]
+    return dict.fromkeys([*hidden, *(["edit_file"] if "ask('retry')" in hidden else [])], "")
 
 
 def facts(account: str | None, found: Sequence[FileCount]) -> list[Fact]:
@@ -152,16 +152,11 @@ class FileActions(PaneScreen[FileRow]):
     def unmark(self) -> None:
         """Take all marks away, where there are any."""
 
-    def action_retry(self) -> None:
-        self._ask(RequestKind.RETRY)
-
-    def action_release(self) -> None:
-        self._ask(RequestKind.RELEASE)
-
     @store_work()
-    async def _ask(self, action: RequestKind) -> None:
-        if files := self.chosen_files(action):
-            asked = await self._ask_for(files, action)
+    async def action_ask(self, kind: str) -> None:
+        """Ask for a retry or a release of the files."""
+        if files := self.chosen_files(kind):
+            asked = await self._ask_for(files, RequestKind(kind))
             self.unmark()
             self.follow_up(asked)
 
@@ -381,7 +376,7 @@ class ImportsScreen(SplitScreen[ImportRow, FileRow], FileActions):
     def labels(self) -> Mapping[str, str]:
         row = self.list.current
         if row is None:
-            return {"choose": "", "retry": "", "release": ""}
+            return {"choose": "", "ask('retry')": "", "ask('release')": ""}
         return refused(row.file)
 
     def row_key(self, row: ImportRow) -> str:
@@ -523,14 +518,10 @@ class ImportsScreen(SplitScreen[ImportRow, FileRow], FileActions):
     def unmark(self) -> None:
         self.list.unmark()
 
-    def action_retry_all(self) -> None:
-        self._ask_all(RequestKind.RETRY)
-
-    def action_release_all(self) -> None:
-        self._ask_all(RequestKind.RELEASE)
-
     @store_work()
-    async def _ask_all(self, action: RequestKind) -> None:
+    async def action_ask_all(self, kind: str) -> None:
+        """Ask whether to retry or release all files that this is for, and do so."""
+        action = RequestKind(kind)
         account, store = self.account, self.session.store
         account_id = await call(store, find_account_id, account)
         found = await call(store, count_fitting, account_id=account_id, action=action)

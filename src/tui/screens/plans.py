@@ -70,38 +70,25 @@ MAX_NAMES_CHARS: Final = 200
 
 def review(old: PlanInfo, new: PlanInfo, effects: PlanImpact) -> ConfirmDialog:
     """Return the question whether to save the plan, which was `old` and is to be `new`."""
+    facts = differences(old, new)
+    if new.max_resumes is not None:
+        over = affected(effects.over, MAX_NAMES_CHARS) if effects.over.count else "none"
+        facts.append(("Over limit", over))
+    if effects.unlisted.count:
+        facts.append(("No listing", affected(effects.unlisted, MAX_NAMES_CHARS // 2)))
+    kept = ": accounts over the limit keep their resumes but cannot add more"
     return ConfirmDialog(
         f"Change plan {old.name} for {counted(old.accounts, 'account')}?",
-        [*differences(old, new), *effect_facts(effects, new)],
-        consequence=consequence(effects),
+        facts,
+        consequence="Takes effect immediately. Nothing is deleted"
+        f"{kept if effects.over.count else ''}.",
         verb="Save",
     )
-
-
-def effect_facts(effects: PlanImpact, new: PlanInfo) -> Iterator[Fact]:
-    """Yield which accounts would be over the limit, and which would lose listing."""
-    if new.max_resumes is not None:
-        yield (
-            "Over limit",
-            affected(effects.over, MAX_NAMES_CHARS) if effects.over.count else "none",
-        )
-    if effects.unlisted.count:
-        yield "No listing", affected(effects.unlisted, MAX_NAMES_CHARS // 2)
 
 
 def affected(accounts: AffectedAccounts, max_chars: int) -> str:
     """Return `12 accounts: ana (812), zoe (60) and 10 more`."""
     return f"{counted(accounts.count, 'account')}: {accounts.named(max_chars)}"
-
-
-def consequence(effects: PlanImpact) -> str:
-    """Return what happens to the resumes that they hold."""
-    if not effects.over.count:
-        return "Takes effect immediately. Nothing is deleted."
-    return (
-        "Takes effect immediately. Nothing is deleted: accounts over the limit keep their resumes "
-        "but cannot add more."
-    )
 
 
 MAX_CHARS = 80
