@@ -2,7 +2,6 @@
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from math import ceil
 from operator import attrgetter
@@ -258,14 +257,6 @@ TICK_S = 1.0
 """How often the time left to undo a deletion is drawn."""
 
 
-@dataclass(frozen=True, slots=True)
-class About:
-    """Whose page it is, and how many resumes cannot be found yet since they are too new."""
-
-    account: AccountInfo | None
-    unindexed: int = 0
-
-
 class ResumesScreen(SplitScreen[Entry, ResumeRef], ResumeActions):
     """The resumes of the session's account, and a preview of one."""
 
@@ -321,8 +312,7 @@ class ResumesScreen(SplitScreen[Entry, ResumeRef], ResumeActions):
         return partial(read_first_page, name=self.account, read=read)
 
     def page_arrived(self, read: PageRead[Entry]) -> None:
-        self._account = read.about.account
-        self._unindexed = read.about.unindexed
+        self._account, self._unindexed = read.about
         if self._account is None:
             self.list.say_when_empty(*no_accounts(self.session))
             return
@@ -419,7 +409,7 @@ def read_first_page(
         return read(store, account=accounts.get_account(store, name))
     known = accounts.list_accounts(store)
     if not known:
-        return PageRead([], about=About(None))
+        return PageRead([], about=(None, 0))
     first = next((account for account in known if account.resume_count), known[0])
     return read(store, account=first)
 
@@ -429,7 +419,8 @@ def read_page(
 ) -> PageRead[Entry]:
     """Return the page after the cursor, of all resumes or those that match the text.
 
-    The cursor is an ID, or with the newest first a flipped one.
+    The cursor is an ID, or with the newest first a flipped one. `about`: whose page it is, and how
+    many resumes cannot be found yet since they are too new.
     """
     if text:
         found = search.find_page(
@@ -447,4 +438,4 @@ def read_page(
         page = stored_resumes.list_sorted(store, account.id, sort, cursor=cursor, limit=PAGE_SIZE)
         unindexed = 0
     following = flipped(page.cursor) if page.cursor and is_newest_first else page.cursor
-    return PageRead(page.entries, following, About(account, unindexed))
+    return PageRead(page.entries, following, about=(account, unindexed))

@@ -378,17 +378,10 @@ def run(
         with contextlib.redirect_stdout(output):
             ready(address)
 
+    max_open = min(max_connections, _find_room())
     # The library prints its processes' error output, which is not data.
     with contextlib.closing(listen(port)) as listener, contextlib.redirect_stdout(sys.stderr):
-        asyncio.run(
-            _serve(
-                listener,
-                command,
-                tell,
-                max_open=min(max_connections, _find_room()),
-                client_timeout_s=client_timeout_s,
-            )
-        )
+        asyncio.run(_serve(listener, command, tell, max_open, client_timeout_s))
 
 
 def _find_room() -> int:
@@ -408,25 +401,22 @@ def listen(port: int) -> socket.socket:
         listener.listen()
     except OSError as error:
         listener.close()
-        raise PortUnavailable(_refusal(error, port)) from None
+        where = f"Port {port} on {HOST}"
+        match error:
+            case OSError(errno=errno.EADDRINUSE):
+                why = f"{where} is in use; choose another with --web"
+            case PermissionError():
+                why = f"{where} needs more privileges; choose one above 1023 with --web"
+            case _:
+                why = f"Cannot listen on {HOST}, port {port}: {error.strerror}"
+        raise PortUnavailable(why) from None
     return listener
-
-
-def _refusal(error: OSError, port: int) -> str:
-    match error:
-        case OSError(errno=errno.EADDRINUSE):
-            return f"Port {port} on {HOST} is in use; choose another with --web"
-        case PermissionError():
-            return f"Port {port} on {HOST} needs more privileges; choose one above 1023 with --web"
-        case _:
-            return f"Cannot listen on {HOST}, port {port}: {error.strerror}"
 
 
 async def _serve(
     listener: socket.socket,
     command: Sequence[str],
     ready: Callable[[str], None],
-    *,
     max_open: int,
     client_timeout_s: float,
 ) -> None:
