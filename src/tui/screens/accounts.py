@@ -272,9 +272,6 @@ class AccountPane(TextPane, RowPane[str]):
     def show_read(self, read: list[Paragraph]) -> None:
         self.show(read)
 
-    def show_line(self, line: Paragraph) -> None:
-        self.show([line])
-
 
 class AccountsScreen(SplitScreen[AccountRow, str]):
     """The accounts with their plans and usage, and in a wide terminal details of one."""
@@ -377,7 +374,7 @@ class AccountsScreen(SplitScreen[AccountRow, str]):
             # In full it is often longer than the line.
             inbox = f"{inboxes.name}/{name}"
             tell(self, f"Created {name} (plan: {account.plan}). Inbox: {inbox}")
-        self.reload(row=name)
+        self.action_reload(row=name)
 
     @store_work()
     async def action_change_plan(self) -> None:

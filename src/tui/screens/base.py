@@ -456,12 +456,8 @@ class ListScreen(ModeScreen, Generic[T]):
     def try_again(self) -> None:
         self.list.refresh_rows()
 
-    def action_reload(self) -> None:
-        """Read the list again, and clear the error."""
-        self.reload()
-
-    def reload(self, *, row: str = "") -> None:
-        """Read the list again, and go to the row of this key, if one is given."""
+    def action_reload(self, *, row: str = "") -> None:
+        """Read the list again, clear the error, and go to the row of this key, if one is given."""
         self.workers.cancel_group(self, PAGE)
         self._forget_failure()
         self.list.refresh_rows(anew=True)

@@ -274,10 +274,10 @@ class HealthScreen(ListScreen[Finding]):
         else:
             self.follow_link(link)
 
-    def action_reload(self) -> None:
+    def action_reload(self, *, row: str = "") -> None:
         """Check everything again, without cached results."""
         self.session.cache.clear()
-        super().action_reload()
+        super().action_reload(row=row)
 
     def action_copy_command(self) -> None:
         """Ask the terminal to put the remedy's command on the clipboard; it gives no answer."""

@@ -284,7 +284,7 @@ class FileView(Container, RowPane[FileRow]):
 
     def show_line(self, line: Paragraph) -> None:
         self.read = None
-        self._text.show([line])
+        self._text.show_line(line)
         self._source.show_source(None)
 
     def action_scroll_pages(self, pages: int) -> None:

@@ -272,7 +272,7 @@ class FileScreen(RowScreen[ImportRow, FileRow], FileActions):
         self.set_interval(self.session.refresh_s or REFRESH_S, self._refresh_file)
 
     def _refresh_file(self) -> None:
-        if self.is_active and not self.query_one(ErrorLine).has_failure:
+        if self.is_active and self.query_one(ErrorLine).failure is None:
             self.refresh_pane()
 
     def row_shown(self, read: FileRead) -> None:
@@ -421,7 +421,7 @@ class ImportsScreen(SplitScreen[ImportRow, FileRow], FileActions):
         # Of many files looking through all again takes long.
         if not self.filter.text:
             super().refresh_rows()
-        if self.is_active and not self.query_one(ErrorLine).has_failure:
+        if self.is_active and self.query_one(ErrorLine).failure is None:
             self.overview.read(self.account)
             if self._followed and not is_running(self, FOLLOWED):
                 self._tell_ended()
@@ -438,8 +438,8 @@ class ImportsScreen(SplitScreen[ImportRow, FileRow], FileActions):
                 tell(self, f"{file.outcome.capitalize()}{why}: {file.name[-MAX_NAME_CHARS:]}")
                 self.list.refresh_rows(anew=True)
 
-    def reload(self, *, row: str = "") -> None:
-        super().reload(row=row)
+    def action_reload(self, *, row: str = "") -> None:
+        super().action_reload(row=row)
         self.overview.read(self.account)
         self.refresh_pane()
 
@@ -513,7 +513,7 @@ class ImportsScreen(SplitScreen[ImportRow, FileRow], FileActions):
 
     def leave(self) -> None:
         self.unmark()
-        self.reload()
+        self.action_reload()
 
     def unmark(self) -> None:
         self.list.unmark()

@@ -266,7 +266,7 @@ class KeysScreen(ListScreen[KeyInfo]):
         return await self.app.push_screen_wait(form(names, preset if preset in names else names[0]))
 
     async def _show_once(self, account: str, new: NewKey, remark: str = "") -> None:
-        self.reload(row=new.id)
+        self.action_reload(row=new.id)
         shown = NewKeyScreen(account, new, remark=remark, keymap=self.session.keymap)
         await self.app.push_screen_wait(shown)
         await call(self.session.store, api_keys.mark_shown, key_id=new.id)
@@ -311,7 +311,7 @@ class KeysScreen(ListScreen[KeyInfo]):
 
     def _changed(self, words: str, key_id: str = "") -> None:
         tell(self, words)
-        self.reload(row=key_id)
+        self.action_reload(row=key_id)
 
     def show_failure(self, failure: Failure) -> None:
         """Say why in a line, and show how things are; above the list while the store is away."""

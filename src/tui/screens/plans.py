@@ -294,4 +294,4 @@ class PlansScreen(ListScreen[PlanInfo]):
         plan = await self.app.push_screen_wait(PlanForm(self.session, shown))
         if plan is not None:
             tell(self, f"Saved plan {plan.name}: {plan.allowance}.")
-            self.reload(row=plan.name)
+            self.action_reload(row=plan.name)

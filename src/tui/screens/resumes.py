@@ -87,9 +87,8 @@ class ResumePane(TextPane, RowPane[ResumeRef]):
         self.show(read.paragraphs, from_start=not stays)
 
     def show_line(self, line: Paragraph) -> None:
-        """Show this line in place of a resume."""
         self.shown = None
-        self.show([line])
+        super().show_line(line)
 
 
 class ResumeActions(PaneScreen[ResumeRef]):

@@ -73,7 +73,7 @@ class HeaderLine(Widget):
                 yield safe(f"({badge:,}) ", style or "bold $text-warning")
 
 
-class ErrorLine(Static):
+class ErrorLine(Widget):
     """What failed, and what to do. Takes no room while nothing failed.
 
     While the store is away it counts down, and asks with `RetryDue` to try again; each time that
@@ -84,53 +84,41 @@ class ErrorLine(Static):
     ErrorLine { height: auto; max-height: 4; padding: 0 1; display: none; color: $text-error;
         background: $error-muted; }
     """
+    failure: reactive[Failure | None] = reactive(None, layout=True)
+    """What is shown; None for nothing."""
+
+    left_s: reactive[int] = reactive(0)
+    _waits_s = 0
 
     class RetryDue(Message):
         """Somebody try again."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._failure: Failure | None = None
-        self._waits_s = 0
-        self._left_s = 0
-
     def on_mount(self) -> None:
         self.set_interval(TICK_S, self._tick)
 
-    @property
-    def has_failure(self) -> bool:
-        """Whether something is shown."""
-        return self._failure is not None
-
     def show(self, failure: Failure) -> None:
         """Show the failure until `clear`."""
-        self._failure = failure
         self._waits_s = min(MAX_WAIT_S, max(1, 2 * self._waits_s)) if failure.is_passing else 0
-        self._left_s = self._waits_s
-        self._draw()
-        self.display = True
+        self.failure, self.left_s = failure, self._waits_s
 
     def clear(self) -> None:
         """Hide the line."""
-        self._failure = None
-        self._waits_s = self._left_s = 0
-        self.display = False
+        self.failure, self.left_s, self._waits_s = None, 0, 0
+
+    def watch_failure(self, failure: Failure | None) -> None:
+        self.display = failure is not None
 
     def _tick(self) -> None:
-        if self._failure is None or not self._left_s:
-            return
-        self._left_s -= 1
-        self._draw()
-        if not self._left_s:
-            self.post_message(self.RetryDue())
+        if self.left_s:
+            self.left_s -= 1
+            if not self.left_s:
+                self.post_message(self.RetryDue())
 
-    def _draw(self) -> None:
-        if self._failure is None:
-            return
-        parts = [self._failure.content]
-        if self._failure.is_passing:
-            parts.append(safe(f"Retrying in {self._left_s} s."))
-        self.update(joined(parts, by=" "))
+    def render(self) -> Content:
+        if self.failure is None:
+            return safe("")
+        wait = [safe(f"Retrying in {self.left_s} s.")] if self.failure.is_passing else []
+        return joined([self.failure.content, *wait], by=" ")
 
 
 class Note(Static):

@@ -292,16 +292,12 @@ class PagedList(ScrollView, Generic[T], can_focus=True):
         if row is not None and self.marked.pop(self._key(row), None) is None:
             self.marked[self._key(row)] = row
         self.action_move(1)
-        self._redraw()
+        self._grow()
 
     def unmark(self) -> None:
         """Take all marks away."""
         self.marked.clear()
-        self._redraw()
-
-    def _redraw(self) -> None:
-        self.refresh()
-        self.post_message(self.Changed())
+        self._grow()
 
     def chosen(self) -> list[T]:
         """Return the marked rows, or without any the row at the cursor, if there is one."""

@@ -56,6 +56,10 @@ class TextPane(ScrollView, can_focus=True):
         if from_start:
             self.scroll_to(y=0, animate=False, force=True)
 
+    def show_line(self, line: Paragraph) -> None:
+        """Show this line alone."""
+        self.show([line])
+
     @property
     def plain(self) -> str:
         """The lines as they are wrapped."""
