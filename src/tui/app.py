@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 from rich.text import Text
 from textual import events, on, work
 from textual.app import App, ComposeResult
-from textual.binding import BindingType
 from textual.command import CommandInput, DiscoveryHit, Hit, Hits, Provider
 from textual.content import Content
 from textual.dom import DOMNode
@@ -165,7 +164,7 @@ class ResumesApp(App[int]):
     """The terminal UI. `open_session` is called in a thread when the first frame is painted."""
 
     CSS_PATH = "app.tcss"
-    BINDINGS: ClassVar[list[BindingType]] = bindings(Place.EVERYWHERE)
+    BINDINGS = bindings(Place.EVERYWHERE)
     # None of Textual's own: one saves pictures, and a screen may show a new key.
     COMMANDS: ClassVar = {ActionsProvider}
     HORIZONTAL_BREAKPOINTS = BREAKPOINTS

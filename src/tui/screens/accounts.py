@@ -5,10 +5,9 @@ from dataclasses import dataclass
 from functools import partial
 from operator import attrgetter
 from pathlib import Path
-from typing import ClassVar, Final
+from typing import Final
 
 from textual import on, work
-from textual.binding import BindingType
 from textual.content import Content
 from textual.widget import Widget
 from textual.worker import get_current_worker
@@ -283,7 +282,7 @@ class AccountsScreen(SplitScreen[AccountRow, str]):
         Order("fullest first", lambda row: (-fullness(row.account), row.account.name)),
     )
     REFRESH_S = 5.0
-    BINDINGS: ClassVar[list[BindingType]] = bindings(Place.ACCOUNTS)
+    BINDINGS = bindings(Place.ACCOUNTS)
     DEFAULT_CSS = """
     AccountsScreen #split > PagedList { width: 1fr; }
     AccountsScreen #split > .pane { width: 46; }

@@ -8,7 +8,6 @@ from typing import ClassVar, Final, Generic, TypeVar
 
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.screen import ModalScreen, Screen
@@ -36,7 +35,7 @@ CLOSE: Final[Mapping[str, str]] = {"cancel": "Close"}
 class Dialog(ModalScreen[T | None], Generic[T]):
     """A box with a title, fields and buttons. Give a result, or None when it was canceled."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings(Place.DIALOG)
+    BINDINGS = bindings(Place.DIALOG)
     VERB: ClassVar[str] = ""
     """What the button says that submits; empty: the dialog has no buttons."""
 
@@ -120,8 +119,8 @@ class Dialog(ModalScreen[T | None], Generic[T]):
 class Chooser(Dialog[T]):
     """Gives the chosen row, None when nothing was chosen. `preset` is the key of the first one."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings(Place.CHOOSER)
-    LABELS: ClassVar[Mapping[str, str]] = {"choose": "Choose"}
+    BINDINGS = bindings(Place.CHOOSER)
+    LABELS = {"choose": "Choose"}
 
     def __init__(
         self,
@@ -184,7 +183,7 @@ def fact_notes(facts: Iterable[Fact]) -> Iterator[Note]:
 class FactsDialog(Dialog[None]):
     """Shows facts, and under them a remark, until it is closed."""
 
-    LABELS: ClassVar[Mapping[str, str]] = CLOSE
+    LABELS = CLOSE
 
     def __init__(self, title: str, facts: Sequence[Fact], *, remark: str = "") -> None:
         super().__init__(title)
@@ -252,7 +251,7 @@ class ConfirmDialog(Dialog[bool]):
 class TextDialog(Dialog[None]):
     """Shows a text until it is closed."""
 
-    LABELS: ClassVar[Mapping[str, str]] = CLOSE
+    LABELS = CLOSE
 
     def __init__(self, title: str, paragraphs: Sequence[Paragraph] = ()) -> None:
         super().__init__(title)

@@ -3,10 +3,9 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from math import ceil
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 from textual import on
-from textual.binding import BindingType
 from textual.content import Content
 from textual.geometry import Size as Cells
 from textual.widget import Widget
@@ -213,7 +212,7 @@ class HealthScreen(ListScreen[Finding]):
 
     MODE = "health"
     REFRESH_S = 5.0
-    BINDINGS: ClassVar[list[BindingType]] = bindings(Place.HEALTH)
+    BINDINGS = bindings(Place.HEALTH)
     DEFAULT_CSS = """
     HealthScreen > TextPane { height: auto; min-height: 5; max-height: 12; }
     """

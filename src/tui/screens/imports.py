@@ -4,10 +4,9 @@ from abc import abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import ClassVar, Final
+from typing import Final
 
 from textual import on, work
-from textual.binding import BindingType
 from textual.content import Content
 from textual.widget import Widget
 
@@ -249,7 +248,7 @@ class FileScreen(RowScreen[ImportRow, FileRow], FileActions):
 
     MODE = "imports"
     ROW = "file"
-    BINDINGS: ClassVar[list[BindingType]] = bindings(Place.FILE)
+    BINDINGS = bindings(Place.FILE)
     DEFAULT_CSS = """
     FileScreen FileView { layout: horizontal; }
     FileScreen FileView > TextPane { width: 2fr; height: 1fr; }
@@ -352,7 +351,7 @@ class ImportsScreen(SplitScreen[ImportRow, FileRow], FileActions):
     ROW = "file"
     ORDERS = (Order("failed first"), NEWEST_FIRST)
     OF_ALL = "all accounts"
-    BINDINGS: ClassVar[list[BindingType]] = bindings(Place.IMPORTS)
+    BINDINGS = bindings(Place.IMPORTS)
     DEFAULT_CSS = """
     ImportsScreen #split > PagedList, ImportsScreen #split > .pane { width: 1fr; }
     """

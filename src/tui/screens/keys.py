@@ -4,11 +4,10 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from functools import partial
 from operator import attrgetter
-from typing import ClassVar, Final
+from typing import Final
 
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.screen import ModalScreen
@@ -39,7 +38,7 @@ WHAT_TO_DO = (
 class NewKeyScreen(ModalScreen[None]):
     """Ends only by saying that the key was stored. `remark` is about what it replaces."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings(Place.NEW_KEY)
+    BINDINGS = bindings(Place.NEW_KEY)
     # Nothing has the focus: an Enter too many must not count as "stored".
     AUTO_FOCUS = ""
 
@@ -157,7 +156,7 @@ class KeysScreen(ListScreen[KeyInfo]):
         Order("newest first", attrgetter("created_at"), is_descending=True),
         Order("last used first", lambda key: key.last_used_at or "", is_descending=True),
     )
-    BINDINGS: ClassVar[list[BindingType]] = bindings(Place.KEYS)
+    BINDINGS = bindings(Place.KEYS)
 
     def columns(self) -> Sequence[ListColumn[KeyInfo]]:
         clock = self.session.store.clock

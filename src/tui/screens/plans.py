@@ -2,10 +2,9 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
-from typing import ClassVar, Final
+from typing import Final
 
 from textual import on, work
-from textual.binding import BindingType
 from textual.content import Content
 from textual.widget import Widget
 
@@ -245,7 +244,7 @@ class PlansScreen(ListScreen[PlanInfo]):
         Order("by name", attrgetter("name")),
         Order("most accounts first", lambda plan: (-plan.accounts, plan.name)),
     )
-    BINDINGS: ClassVar[list[BindingType]] = bindings(Place.PLANS)
+    BINDINGS = bindings(Place.PLANS)
 
     def columns(self) -> Sequence[ListColumn[PlanInfo]]:
         return COLUMNS

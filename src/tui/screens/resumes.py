@@ -10,7 +10,6 @@ from typing import ClassVar, NamedTuple
 
 import orjson
 from textual import on
-from textual.binding import BindingType
 from textual.content import Content
 
 from resumes.analyzer import whole_view
@@ -214,7 +213,7 @@ class DetailScreen(RowScreen[Entry, ResumeRef], ResumeActions):
     MODE = "resumes"
     ROW = "resume"
     PLACE = Place.RESUME
-    BINDINGS: ClassVar[list[BindingType]] = bindings(Place.RESUME)
+    BINDINGS = bindings(Place.RESUME)
 
     def __init__(self, listed: "ResumesScreen", wanted: ResumeRef, *, is_linked: bool) -> None:
         pane = ResumePane(can_focus_text=True)
@@ -263,7 +262,7 @@ class ResumesScreen(SplitScreen[Entry, ResumeRef], ResumeActions):
     ROW = "resume"
     PLACE = Place.RESUMES
     ORDERS = (Order("oldest first", inserts=False), NEWEST_FIRST)
-    BINDINGS: ClassVar[list[BindingType]] = bindings(Place.RESUMES)
+    BINDINGS = bindings(Place.RESUMES)
 
     def __init__(self, session: UiSession) -> None:
         super().__init__(session, ResumePane(can_focus_text=False))

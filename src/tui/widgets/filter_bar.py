@@ -1,10 +1,9 @@
 """The line that filters a list as you type."""
 
-from typing import ClassVar, Final
+from typing import Final
 
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.containers import Horizontal
 from textual.message import Message
 from textual.timer import Timer
@@ -23,7 +22,7 @@ typist, and enough to ask once for what was pasted or repeated."""
 class FilterInput(SafeInput):
     """What is typed in. Its keys are its own: those of a text line do something else."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings(Place.FILTER)
+    BINDINGS = bindings(Place.FILTER)
 
     def action_to_list(self) -> None:
         self.query_ancestor(FilterLine).leave()

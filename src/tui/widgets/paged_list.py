@@ -6,11 +6,10 @@ a page cache, so its cost depends on the screen's height alone.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Generic
+from typing import Any, Generic
 
 from rich.segment import Segment
 from textual import events
-from textual.binding import BindingType
 from textual.content import Content
 from textual.geometry import Region, Size
 from textual.message import Message
@@ -106,8 +105,8 @@ PAGES_READ_ANEW = 10
 class PagedList(ScrollView, Generic[T], can_focus=True):
     """Rows in columns, under a heading that stays. It asks for pages with `PageWanted`."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings(Place.LIST)
-    COMPONENT_CLASSES: ClassVar[set[str]] = {
+    BINDINGS = bindings(Place.LIST)
+    COMPONENT_CLASSES = {
         "paged-list--heading",
         "paged-list--cursor",
         "paged-list--quiet",

@@ -3,9 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from time import perf_counter
-from typing import ClassVar
 
-from textual.binding import BindingType
 from textual.content import Content
 from textual.geometry import Size
 from textual.scroll_view import ScrollView
@@ -35,7 +33,7 @@ class Paragraph:
 class TextPane(ScrollView, can_focus=True):
     """Shows paragraphs, and scrolls."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings(Place.TEXT)
+    BINDINGS = bindings(Place.TEXT)
     DEFAULT_CSS = """
     TextPane { height: 1fr; overflow-x: hidden; overflow-y: auto; scrollbar-size-vertical: 1; }
     """
