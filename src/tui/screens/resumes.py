@@ -21,6 +21,7 @@ from resumes.text import escaped_json
 from tui import clipboard
 from tui.deletions import GRACE_S, named, quoted
 from tui.keys import Place, Target, bindings, shown_key
+from tui.pdf_files import open_pdf
 from tui.screens.base import (
     NEWEST_FIRST,
     PANE,
@@ -33,7 +34,6 @@ from tui.screens.base import (
 )
 from tui.screens.dialogs import Fact, copy_chooser, no_accounts
 from tui.screens.export_dialog import ExportDialog, export_resumes
-from tui.screens.resume_pdf import open_pdf
 from tui.screens.resume_views import Shown, View, show
 from tui.session import UiSession
 from tui.store_calls import call, store_work
