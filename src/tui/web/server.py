@@ -13,12 +13,13 @@ import signal
 import socket
 import sys
 from asyncio.subprocess import PIPE, Process, create_subprocess_exec
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from importlib import resources
 from typing import Final
 
 from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
+from aiohttp.typedefs import Handler
 from textual_serve.app_service import AppService
 from textual_serve.download_manager import DownloadManager
 from textual_serve.server import Server, to_int
@@ -179,20 +180,11 @@ def refusal(line: str) -> web.Response:
 
 def headers(host: str) -> dict[str, str]:
     """Return the headers of every answer."""
-    policy = {
-        "default-src": "'none'",
-        "script-src": "'self'",
-        # The terminal makes its style sheet as it goes.
-        "style-src": "'self' 'unsafe-inline'",
-        "font-src": "'self'",
-        "img-src": "data:",
-        "connect-src": f"ws://{host}",
-        "base-uri": "'none'",
-        "form-action": "'none'",
-        "frame-ancestors": "'none'",
-    }
     return {
-        "Content-Security-Policy": "; ".join(f"{name} {value}" for name, value in policy.items()),
+        # The terminal makes its style sheet as it goes.
+        "Content-Security-Policy": "default-src 'none'; script-src 'self'; "
+        "style-src 'self' 'unsafe-inline'; font-src 'self'; img-src data:; "
+        f"connect-src ws://{host}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
         "Referrer-Policy": "no-referrer",
         "X-Content-Type-Options": "nosniff",
         "Cross-Origin-Resource-Policy": "same-origin",
@@ -202,8 +194,6 @@ def headers(host: str) -> dict[str, str]:
 
 
 logger = logging.getLogger("resumes.tui.web")
-
-Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 HEARTBEAT_S = 15.0
 """How often a page is asked whether it is still there."""
@@ -215,19 +205,14 @@ MAX_CELLS = 1_000
 
 
 class PageServer(Server):
-    """Shows what `command` draws, to those whom the gate lets through."""
+    """Shows what `command` draws, to those whom its gate lets through."""
 
     def __init__(
-        self,
-        command: Sequence[str],
-        gate: Gate,
-        port: int,
-        *,
-        end_within_s: float = END_WITHIN_S,
+        self, command: Sequence[str], port: int, *, end_within_s: float = END_WITHIN_S
     ) -> None:
         super().__init__(command[0], host=HOST, port=port, title="Resumes")
+        self.gate = Gate(port)
         self._arguments = tuple(command)
-        self._gate = gate
         self._end_within_s = end_within_s
         self._sessions: set[PageSession] = set()
 
@@ -255,20 +240,20 @@ class PageServer(Server):
     def _refusal_or_entry(self, request: web.Request) -> web.Response | None:
         """Return the answer to a request that is refused or a first visit; None lets it through."""
         host = request.headers.get("Host")
-        if not self._gate.knows_host(host):
+        if not self.gate.knows_host(host):
             return refusal(REFUSAL)
         token = request.query.get("token") if request.path == "/" else None
         # A HEAD request is not a visit: it would spend the token.
         is_visit = request.method == "GET"
-        if token is not None and is_visit and (cookie := self._gate.find_cookie(token)) is not None:
+        if token is not None and is_visit and (cookie := self.gate.find_cookie(token)) is not None:
             response = entry()
             response.set_cookie(
-                self._gate.cookie_name, cookie, httponly=True, samesite="Strict", path="/"
+                self.gate.cookie_name, cookie, httponly=True, samesite="Strict", path="/"
             )
             return response
-        if not self._gate.admits(request.cookies.get(self._gate.cookie_name)):
+        if not self.gate.admits(request.cookies.get(self.gate.cookie_name)):
             return refusal(REFUSAL)
-        if request.path == "/ws" and not self._gate.knows_origin(
+        if request.path == "/ws" and not self.gate.knows_origin(
             request.headers.get("Origin"), host
         ):
             return refusal(WRONG_ORIGIN)
@@ -315,7 +300,7 @@ class PageServer(Server):
 
     async def _add_headers(self, request: web.Request, response: web.StreamResponse) -> None:
         host = request.headers.get("Host", "")
-        known = host if self._gate.knows_host(host) else f"{HOST}:{self.port}"
+        known = host if self.gate.knows_host(host) else f"{HOST}:{self.port}"
         response.headers.update(headers(known))
 
     async def on_shutdown(self, app: web.Application) -> None:
@@ -421,10 +406,10 @@ async def _serve(
     client_timeout_s: float,
 ) -> None:
     port = listener.getsockname()[1]
-    gate = Gate(port)
+    pages = PageServer(command, port)
     logger.addFilter(_is_fault_of_ours)
     runner = web.AppRunner(
-        await PageServer(command, gate, port).application(),
+        await pages.application(),
         access_log=None,
         logger=logger,
         # Counted from the connection's opening and from the last answer to the end of the next
@@ -436,7 +421,7 @@ async def _serve(
     assert runner.server is not None
     try:
         stop = _stop_event()
-        ready(f"http://{HOST}:{port}/?token={gate.token}")
+        ready(f"http://{HOST}:{port}/?token={pages.gate.token}")
         async with asyncio.TaskGroup() as tasks:
             accepting = tasks.create_task(_accept(listener, runner.server, max_open))
             await stop.wait()
