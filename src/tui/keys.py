@@ -230,8 +230,8 @@ ACTIONS: tuple[Action, ...] = (
 # fmt: on
 
 
-def bindings(*places: Place) -> list[BindingType]:
-    """Return the keys of these places for Textual's `BINDINGS`."""
+def bindings(place: Place) -> list[BindingType]:
+    """Return the keys of this place for Textual's `BINDINGS`."""
     return [
         Binding(
             action.keys,
@@ -242,7 +242,6 @@ def bindings(*places: Place) -> list[BindingType]:
             id=action.id,
             priority=action.comes_first,
         )
-        for place in places
         for action in ACTIONS
         if action.place is place
     ]
@@ -308,8 +307,7 @@ def key_names(keys: str) -> list[str]:
 
 def keys_of(action: Action, keymap: Mapping[str, str]) -> list[str]:
     """Return the keys of an action: the user's own, or those of the table."""
-    own = keymap.get(action.id)
-    return list(action.key_names) if own is None else key_names(own)
+    return key_names(keymap.get(action.id, action.keys))
 
 
 def shown_key(action_id: str, keymap: Mapping[str, str]) -> str:
