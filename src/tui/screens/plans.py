@@ -171,13 +171,10 @@ class PlanForm(Dialog[PlanInfo]):
         except InvalidArgument as error:
             raise InvalidArgument(f"{label}: {error.message}") from error
 
-    def submit(self) -> None:
-        self._save(self._wished())
-
     @store_work(exclusive=True)
-    async def _save(self, new: PlanInfo) -> None:
+    async def submit(self) -> None:
         """Save the plan, after the effects on accounts were reviewed."""
-        shown = self._shown
+        shown, new = self._shown, self._wished()
         change = PlanChange(
             new.name,
             new.max_resumes,
