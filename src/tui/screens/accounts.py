@@ -44,21 +44,6 @@ def read_losses(store: Store, account: AccountInfo) -> tuple[AccountInfo, list[F
     ]
 
 
-def delete(store: Store, *, name: str, tell_gone: Callable[[int], object]) -> int:
-    """Delete the account, in a worker's thread; return the number of resumes deleted.
-
-    `tell_gone` is called after each slice with the number deleted. If the worker is canceled, as at
-    the end of the program, the rest stays until the account is deleted again.
-    """
-    worker = get_current_worker()
-
-    def goes_on(gone: int) -> bool:
-        tell_gone(gone)
-        return not worker.is_cancelled
-
-    return accounts.delete_account(store, name, with_resumes=True, goes_on=goes_on)
-
-
 MAX_CHARS: Final = 80
 RULE: Final = "Use 1 to 63 characters: a-z, 0-9 and -, not starting with -."
 
@@ -334,13 +319,11 @@ class AccountsScreen(SplitScreen[AccountRow, str]):
             yield safe(f"deleting {name}: {gone:,} of {total:,} resumes", "$warning")
 
     def on_mount(self) -> None:
-        if self.session.read_only:
-            self.list.say_when_empty(*no_accounts(self.session))
-        else:
+        lines = no_accounts(self.session)
+        if not self.session.read_only:
             key = shown_key("accounts.create", self.session.keymap)
-            self.list.say_when_empty(
-                no_accounts(self.session)[0], safe(f"Press {key} to create one.")
-            )
+            lines = lines[0], safe(f"Press {key} to create one.")
+        self.list.say_when_empty(*lines)
 
     def wanted(self, row: AccountRow) -> str:
         return row.account.name
@@ -434,12 +417,18 @@ class AccountsScreen(SplitScreen[AccountRow, str]):
         )
         if not await self.app.push_screen_wait(dialog):
             return
-        name, session = account.name, self.session
+        name, session, worker = account.name, self.session, get_current_worker()
         self._going[name] = 0, account.resume_count
         self.show_heading()
-        tell_gone = partial(self.call_later, self._show_progress, name)
+
+        def goes_on(gone: int) -> bool:
+            """Tell the screen, from a thread. After the program's end the rest stays, to continue."""
+            self.call_later(self._show_progress, name, gone)
+            return not worker.is_cancelled
+
         try:
-            gone = await call(session.store, delete, name=name, tell_gone=tell_gone)
+            delete = partial(accounts.delete_account, with_resumes=True, goes_on=goes_on)
+            gone = await call(session.store, delete, name)
         except Failure:
             self.call_later(self.show_heading)
             raise
