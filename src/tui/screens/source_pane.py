@@ -10,14 +10,12 @@ from typing import Final
 from rich.cells import cell_len, chop_cells
 from textual.content import Content
 from textual.geometry import Size
-from textual.strip import Strip
 
 from resumes.analyzer.findings import printable
 from resumes.store.import_history import FileRow
 from resumes.store.import_ledger import SOURCE_BYTES
 from resumes.text import escaped
 from tui.text import joined, safe
-from tui.widgets.paged_list import line_strip
 from tui.widgets.text_pane import TextPane
 
 _SPACE: Final = re.compile(r"[ \t\r\n\ufeff]*")
@@ -206,15 +204,6 @@ class SourceLines(TextPane):
         self._scroll_to_fault()
 
     @property
-    def plain(self) -> str:
-        return "\n".join(self._line(number).plain for number in range(self._line_count))
-
-    @property
-    def _line_count(self) -> int:
-        # Under the fault stands a line that points at it.
-        return len(self._pieces) + (self._fault_at is not None)
-
-    @property
     def _gutter_cells(self) -> int:
         return 0 if self._source is None else len(str(len(self._source.lines))) + 3
 
@@ -230,17 +219,16 @@ class SourceLines(TextPane):
         self._pieces = [] if source is None else list(iter_pieces(source, room))
         marked = (number for number, piece in enumerate(self._pieces) if piece[2] is not None)
         self._fault_at = next(marked, None)
-        self.virtual_size = Size(self._width, self._line_count)
+        # Under the fault stands a line that points at it.
+        count = len(self._pieces) + (self._fault_at is not None)
+        self.virtual_size = Size(self._width, count)
         self.refresh()
 
     def _scroll_to_fault(self) -> None:
         top = 0 if self._fault_at is None else max(0, self._fault_at - ABOVE_LINES)
         self.scroll_to(y=top, animate=False, force=True)
 
-    def render_line(self, y: int) -> Strip:
-        return line_strip(self, self._line(self.scroll_offset.y + y), self.visual_style)
-
-    def _line(self, number: int) -> Content:
+    def line(self, number: int) -> Content:
         fault_at = self._fault_at
         if fault_at is not None and number > fault_at:
             number -= 1

@@ -58,11 +58,6 @@ class TextPane(ScrollView, can_focus=True):
         """Show this line alone."""
         self.show([line])
 
-    @property
-    def plain(self) -> str:
-        """The lines as they are wrapped."""
-        return "\n".join(line.plain for line in self._lines)
-
     def on_resize(self) -> None:
         if self._width != self._usable_width:
             self._wrap()
@@ -88,10 +83,12 @@ class TextPane(ScrollView, can_focus=True):
         self.virtual_size = Size(self._width, len(self._lines))
         self.refresh()
 
+    def line(self, number: int) -> Content:
+        """Return a line as it is wrapped; a blank one after the last."""
+        return self._lines[number] if number < len(self._lines) else safe("")
+
     def render_line(self, y: int) -> Strip:
-        number = self.scroll_offset.y + y
-        line = self._lines[number] if number < len(self._lines) else safe("")
-        return line_strip(self, line, self.visual_style)
+        return line_strip(self, self.line(self.scroll_offset.y + y), self.visual_style)
 
     def action_scroll_by(self, lines: int) -> None:
         self.scroll_relative(y=lines, animate=False, force=True)
