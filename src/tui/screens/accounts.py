@@ -310,20 +310,17 @@ class AccountsScreen(SplitScreen[AccountRow, str]):
     def reading(self, cursor: str) -> Callable[[Store], PageRead[AccountRow]]:
         return read_rows
 
-    def page_arrived(self, read: PageRead[AccountRow]) -> None:
+    def page_arrived(self, read: PageRead[AccountRow]) -> Sequence[Content]:
         self._plans = read.about
+        if self.session.read_only:
+            return no_accounts(self.session)
+        key = shown_key("accounts.create", self.session.keymap)
+        return no_accounts(self.session)[0], safe(f"Press {key} to create one.")
 
     def heading(self) -> Iterable[Content]:
         yield from super().heading()
         for name, (gone, total) in self._going.items():
             yield safe(f"deleting {name}: {gone:,} of {total:,} resumes", "$warning")
-
-    def on_mount(self) -> None:
-        lines = no_accounts(self.session)
-        if not self.session.read_only:
-            key = shown_key("accounts.create", self.session.keymap)
-            lines = lines[0], safe(f"Press {key} to create one.")
-        self.list.say_when_empty(*lines)
 
     def wanted(self, row: AccountRow) -> str:
         return row.account.name

@@ -283,8 +283,9 @@ class ListScreen(ModeScreen, Generic[T]):
         """Return labels of keys instead of the table's, by Textual's action; empty hides one."""
         return {}
 
-    def page_arrived(self, read: PageRead[T]) -> None:
-        """Take note of `about` before the page enters the list."""
+    def page_arrived(self, read: PageRead[T]) -> Sequence[Content]:
+        """Take note of `about` before the page enters the list; return what an empty list says."""
+        return ()
 
     def current_row(self, verb: str) -> T | None:
         """Return the row at the cursor; None, and say so, if there is none."""
@@ -424,14 +425,16 @@ class ListScreen(ModeScreen, Generic[T]):
             self.list.fail(is_gone=failure.is_gone)
             self.list.is_stale = failure.is_passing
             return
-        self.page_arrived(read)
+        empty = self.page_arrived(read)
         if terms:
             key = shown_key("everywhere.back", self.session.keymap)
             whose = f" in {self.account}" if self.account else ""
-            self.list.say_when_empty(
-                safe(f'No matches for "{self.filter.text}"{whose}.'),
-                safe(f"Press {key} to clear the filter."),
+            words = (
+                f'No matches for "{self.filter.text}"{whose}.',
+                f"Press {key} to clear the filter.",
             )
+            empty = list(map(safe, words))
+        self.list.say_when_empty(*empty)
         if self._cannot_read:
             self._forget_failure()
         self.list.fill(wanted.page, read.rows, read.next_cursor)

@@ -246,8 +246,9 @@ class HealthScreen(ListScreen[Finding]):
     def reading(self, cursor: str) -> Callable[[Store], PageRead[Finding]]:
         return partial(read_health, session=self.session)
 
-    def page_arrived(self, read: PageRead[Finding]) -> None:
+    def page_arrived(self, read: PageRead[Finding]) -> Sequence[Content]:
         self._gauges.show(read.about)
+        return ()
 
     def heading(self) -> Iterable[Content]:
         pages = self.list.pages

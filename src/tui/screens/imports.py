@@ -391,10 +391,7 @@ class ImportsScreen(SplitScreen[ImportRow, FileRow], FileActions):
             cursor=cursor,
         )
 
-    def page_arrived(self, read: PageRead[ImportRow]) -> None:
-        self.list.say_when_empty(*self._when_empty())
-
-    def _when_empty(self) -> Sequence[Content]:
+    def page_arrived(self, read: PageRead[ImportRow]) -> Sequence[Content]:
         whose = self.account
         if self._outcome is not None:
             where = "" if whose is None else f" in {whose}"

@@ -142,9 +142,6 @@ def fate(old: KeyInfo, grace: timedelta, now_us: int) -> str:
     return f"The old key {old.id} expires {minute(ends)} UTC."
 
 
-NO_KEYS = safe("No keys yet.")
-
-
 class KeysScreen(ListScreen[KeyInfo]):
     """The keys that there are, never a key itself: those are shown once, when they are made."""
 
@@ -190,13 +187,11 @@ class KeysScreen(ListScreen[KeyInfo]):
             api_keys.list_keys(store, account=account), about=bool(accounts.list_accounts(store))
         )
 
-    def page_arrived(self, read: PageRead[KeyInfo]) -> None:
+    def page_arrived(self, read: PageRead[KeyInfo]) -> Sequence[Content]:
         if not read.about:
-            self.list.say_when_empty(*no_accounts(self.session))
-        elif self.session.read_only:
-            self.list.say_when_empty(NO_KEYS)
-        else:
-            self.list.say_when_empty(NO_KEYS, safe(f"Press {self.create_key} to create one."))
+            return no_accounts(self.session)
+        how = [] if self.session.read_only else [f"Press {self.create_key} to create one."]
+        return list(map(safe, ["No keys yet.", *how]))
 
     @on(PagedList.Chosen)
     def show_key(self, chosen: PagedList.Chosen) -> None:

@@ -309,13 +309,12 @@ class ResumesScreen(SplitScreen[Entry, ResumeRef], ResumeActions):
             return partial(read, account=self._account)
         return partial(read_first_page, name=self.account, read=read)
 
-    def page_arrived(self, read: PageRead[Entry]) -> None:
+    def page_arrived(self, read: PageRead[Entry]) -> Sequence[Content]:
         self._account, self._unindexed = read.about
         if self._account is None:
-            self.list.say_when_empty(*no_accounts(self.session))
-            return
+            return no_accounts(self.session)
         self.account = self.session.accounts[self.MODE] = name = self._account.name
-        self.list.say_when_empty(
+        return (
             safe(f"{name} has no resumes yet. Import some with:"),
             safe(f"{self.session.program} import FILE --account {name}"),
         )
