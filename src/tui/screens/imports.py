@@ -105,12 +105,6 @@ def facts(account: str | None, found: Sequence[FileCount]) -> list[Fact]:
     return [("Files", f"{files:,}"), ("Account", account or "all accounts"), *reasons]
 
 
-def count_fitting(store: Store, *, account_id: str | None, action: RequestKind) -> list[FileCount]:
-    """Count the files that the action is for, by reason."""
-    found = import_history.count_files(store, account_id=account_id, not_done_only=True)
-    return [tally for tally in found if tally.outcome is import_requests.FITS[action]]
-
-
 def how_to_watch(
     store: Store, *, session: UiSession, roots: Collection[str | None] | None
 ) -> str | None:
@@ -520,16 +514,19 @@ class ImportsScreen(SplitScreen[ImportRow, FileRow], FileActions):
         action = RequestKind(kind)
         account, store = self.account, self.session.store
         account_id = await call(store, find_account_id, account)
-        found = await call(store, count_fitting, account_id=account_id, action=action)
+        count = import_history.count_files
+        counts = await call(store, count, account_id=account_id, not_done_only=True)
+        fitting = import_requests.FITS[action]
+        found = [tally for tally in counts if tally.outcome is fitting]
         # Counting takes time, and the user went elsewhere.
         if not self.is_active or account != self.account:
             return
         if not found:
             where = "" if account is None else f" in {account}"
-            tell(self, f"No {import_requests.FITS[action]} files{where}: nothing to {action}.")
+            tell(self, f"No {fitting} files{where}: nothing to {action}.")
             return
         dialog = ConfirmDialog(
-            f"{action.capitalize()} all {import_requests.FITS[action]} files?",
+            f"{action.capitalize()} all {fitting} files?",
             facts(account, found),
             consequence=CONSEQUENCES[action],
             verb=action.capitalize(),
