@@ -312,6 +312,7 @@ class ListScreen(ModeScreen, Generic[T]):
         yield self.filter
 
     def on_mount(self) -> None:
+        self.watch(self.filter, "text", self.show_found, init=False)
         self.set_interval(self.session.refresh_s or self.REFRESH_S, self.refresh_rows)
 
     # Where this is, and how to get elsewhere.
@@ -375,7 +376,6 @@ class ListScreen(ModeScreen, Generic[T]):
     def action_filter(self) -> None:
         self.filter.open()
 
-    @on(FilterLine.Changed)
     def show_found(self) -> None:
         """Show the rows that match, or all; without a filter the cursor stays on its row."""
         current = self.list.current
