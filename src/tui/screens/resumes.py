@@ -419,19 +419,19 @@ def read_page(
     The cursor is an ID, or with the newest first a flipped one. `about`: whose page it is, and how
     many resumes cannot be found yet since they are too new.
     """
+    cursor = flipped(cursor) if is_newest_first else cursor
     if text:
         found = search.find_page(
             store,
             account.id,
             text,
-            cursor=flipped(cursor) if is_newest_first else cursor,
+            cursor=cursor,
             limit=PAGE_SIZE,
             is_newest_first=is_newest_first,
         )
         page, unindexed = found.page, found.unindexed
     else:
         sort = Sort.NEWEST if is_newest_first else Sort.OLDEST
-        cursor = flipped(cursor) if is_newest_first else cursor
         page = stored_resumes.list_sorted(store, account.id, sort, cursor=cursor, limit=PAGE_SIZE)
         unindexed = 0
     following = flipped(page.cursor) if page.cursor and is_newest_first else page.cursor
