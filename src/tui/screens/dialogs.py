@@ -46,6 +46,7 @@ class Dialog(ModalScreen[T | None], Generic[T]):
     """Whether enter in a line submits, instead of going to the button."""
 
     AUTO_FOCUS = "SafeInput, PagedList, TextPane, Button"
+    """The first of these in the dialog has the focus."""
 
     is_saving = False
     """Whether what was typed is being saved, which is waited for."""
