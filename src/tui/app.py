@@ -37,7 +37,6 @@ from tui.looks import BREAKPOINTS, THEMES, VERTICAL_BREAKPOINTS
 from tui.store_calls import STORE_THREADS, Failure, call, is_running
 from tui.text import Told, safe, safe_lines, tell, toast
 from tui.widgets.bars import Glance, HeaderLine, KeyLine, Note
-from tui.widgets.paged_list import PagedList
 
 if TYPE_CHECKING:
     from tui.deletions import Deletion
@@ -314,6 +313,7 @@ class ResumesApp(App[int]):
 
     def action_undo(self) -> None:
         from tui.deletions import named
+        from tui.widgets.paged_list import PagedList
 
         if self._session is None:
             return
@@ -332,6 +332,7 @@ class ResumesApp(App[int]):
     async def _delete(self, due: "Sequence[Deletion]") -> None:
         """Carry out the deletions, and say on whichever screen is shown how that went."""
         from tui.deletions import carry_out, named
+        from tui.widgets.paged_list import PagedList
 
         gone: list[Deletion] = []
         problem = ""
