@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from textual.notifications import SeverityLevel
 from textual.screen import Screen
@@ -25,13 +25,9 @@ from resumes.rendering.fonts import font_folders, font_packages
 from resumes.store import accounts, stored_resumes
 from resumes.store.store import Store
 from resumes.store.stored_resumes import StoredResume
-from tui.keys import Place, shown_key
 from tui.store_calls import call
 from tui.text import tell
 from tui.web.driver import is_behind_a_page
-
-if TYPE_CHECKING:
-    from tui.session import UiSession
 
 ENDED: Final = "The terminal UI has ended"
 MAX_REASON_CHARS: Final = 200
@@ -61,7 +57,7 @@ class PdfFiles:
 
     def __init__(self, accepted: Format, home: Path) -> None:
         self._accepted = accepted
-        self._home = home
+        self.home = home
         self._guard = threading.Lock()
         self._under_way: set[str] = set()
         self._renderer: Renderer | None = None
@@ -87,7 +83,7 @@ class PdfFiles:
             if self._is_closed:
                 raise RenderingFailed(ENDED)
             if self._renderer is None:
-                self._renderer = Renderer(font_folders(self._home))
+                self._renderer = Renderer(font_folders(self.home))
             renderer = self._renderer
         rendered = renderer.render_resume(resume, accepted=self._accepted)
         # A file name and no path, whatever the store holds.
@@ -167,19 +163,25 @@ def start_viewer(command: str, path: Path) -> Viewer | None:
 
 
 async def open_pdf(
-    screen: Screen[None], session: "UiSession", account: str, resume_id: str, *, place: Place
+    screen: Screen[None],
+    store: Store,
+    pdfs: PdfFiles,
+    *,
+    account: str,
+    resume_id: str,
+    copy_key: str,
 ) -> None:
     """Draw the PDF and start what shows it; a toast says how that went. Raises Failure."""
     app = screen.app
     tell(screen, "Drawing the PDF…")
-    made = await call(session.store, _make, account=account, resume_id=resume_id, pdfs=session.pdfs)
+    made = await call(store, _make, account=account, resume_id=resume_id, pdfs=pdfs)
     if made is None:
         return
     if isinstance(made, str):
         tell(screen, made, "error")
         return
     pdf, path, viewer = made
-    boxes = describe_boxes(pdf.missing, session.settings.home)
+    boxes = describe_boxes(pdf.missing, pdfs.home)
     severity: SeverityLevel = "warning" if boxes else "information"
     if path is None:
         # The folder is for terminals, where this is not called.
@@ -190,7 +192,6 @@ async def open_pdf(
         tell(screen, f"Sent {pdf.name} to the browser.{boxes}", severity)
         return
     command = find_viewer()
-    copy_key = shown_key(f"{place.name.lower()}.copy", session.keymap)
     where = f"The PDF is {path}; press {copy_key} to copy the path."
     if command is None:
         tell(screen, f"No display. {where}{boxes}", severity)

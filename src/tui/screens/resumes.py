@@ -141,7 +141,16 @@ class ResumeActions(PaneScreen[ResumeRef]):
         """Draw the resume, to be seen in another program."""
         if (found := self.find_resume("open")) is not None:
             account, entry = found
-            await open_pdf(self, self.session, account, entry.id, place=self.PLACE)
+            session = self.session
+            copy_key = shown_key(f"{self.PLACE.name.lower()}.copy", session.keymap)
+            await open_pdf(
+                self,
+                session.store,
+                session.pdfs,
+                account=account,
+                resume_id=entry.id,
+                copy_key=copy_key,
+            )
 
     def delete(self, account: str, entries: Sequence[Entry]) -> None:
         """Delete the resumes after the grace, unless that is undone."""
