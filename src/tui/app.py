@@ -5,7 +5,7 @@ import gc
 import os
 import threading
 import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
@@ -14,12 +14,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 from rich.text import Text
 from textual import events, on, work
 from textual.app import App, ComposeResult
-from textual.binding import BindingType
 from textual.command import CommandInput, DiscoveryHit, Hit, Hits, Provider
 from textual.content import Content
 from textual.dom import DOMNode
 from textual.fuzzy import Matcher
-from textual.message import Message
 from textual.reactive import reactive
 from textual.screen import Screen
 
@@ -41,6 +39,7 @@ from tui.text import Told, safe, safe_lines, tell, toast
 from tui.widgets.bars import Glance, HeaderLine, KeyLine, Note
 
 if TYPE_CHECKING:
+    from tui.deletions import Deletion
     from tui.session import UiSession
 
 WAIT_S = 2.0
@@ -156,12 +155,15 @@ GLANCE_S: Final = 5.0
 GLANCE: Final = "glance"
 """The group of the worker that does so."""
 
+LOOK_S: Final = 0.25
+"""How often it is checked whether a deletion is due, on any screen."""
+
 
 class ResumesApp(App[int]):
     """The terminal UI. `open_session` is called in a thread when the first frame is painted."""
 
     CSS_PATH = "app.tcss"
-    BINDINGS: ClassVar[list[BindingType]] = bindings(Place.EVERYWHERE)
+    BINDINGS = bindings(Place.EVERYWHERE)
     # None of Textual's own: one saves pictures, and a screen may show a new key.
     COMMANDS: ClassVar = {ActionsProvider}
     HORIZONTAL_BREAKPOINTS = BREAKPOINTS
@@ -169,13 +171,6 @@ class ResumesApp(App[int]):
 
     glance: reactive[Glance] = reactive(Glance())
     """What the header of every screen says."""
-
-    class Opened(Message):
-        """The session is open, and every screen is imported."""
-
-        def __init__(self, session: "UiSession") -> None:
-            super().__init__()
-            self.session = session
 
     def __init__(
         self,
@@ -225,38 +220,31 @@ class ResumesApp(App[int]):
         asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(STORE_THREADS))
         self.call_after_refresh(self._open)
 
-    @work(thread=True, group="open")
-    def _open(self) -> None:
+    @work
+    async def _open(self) -> None:
+        """Open the session, and show the first screen."""
         try:
-            session = self._open_session()
+            self._session = session = await asyncio.to_thread(self._open_and_import)
         except ResumesError as error:
             self.failure = error
-            self.call_from_thread(self.exit, None, 1)
+            self.exit(None, 1)
             return
-        next(mode for mode in MODES if mode.name == self._first_screen).load()
-        self.post_message(self.Opened(session))
-
-    @on(Opened)
-    def start(self, opened: Opened) -> None:
-        """Show the first screen."""
-        from resumes.health.metrics import QueryCache
-        from tui.deletions import PendingDeletions
-
         # Looking through all that is loaded by now would hold up keys for a tenth of a second.
         gc.freeze()
         gc.enable()
-        self._session = opened.session
-        self.theme = opened.session.settings.theme.value
-        self.set_keymap(opened.session.keymap)
+        self.theme = session.settings.theme.value
+        self.set_keymap(session.keymap)
         for mode in MODES:
             self.add_mode(mode.name, partial(self._new_screen, mode))
-        self._pending_deletions = PendingDeletions(
-            self, opened.session.store, opened.session.deletions
-        )
         self.switch_mode(self._first_screen)
-        self._cache = QueryCache()
         self._refresh_glance()
-        self.set_interval(opened.session.refresh_s or GLANCE_S, self._refresh_glance)
+        self.set_interval(session.refresh_s or GLANCE_S, self._refresh_glance)
+        self.set_interval(LOOK_S, self._delete_due)
+
+    def _open_and_import(self) -> "UiSession":
+        session = self._open_session()
+        next(mode for mode in MODES if mode.name == self._first_screen).load()
+        return session
 
     def _new_screen(self, mode: Mode) -> Screen[Any]:
         """Return the mode's screen, whose module is imported when it is first shown."""
@@ -273,9 +261,7 @@ class ResumesApp(App[int]):
 
         # Of a failure the screen says what is wrong.
         with suppress(Failure):
-            self.glance = await call(
-                self.session.store, read_glance, session=self.session, cache=self._cache
-            )
+            self.glance = await call(self.session.store, read_glance, session=self.session)
 
     def on_app_focus(self) -> None:
         """Focus the list, also if the screen was built before the page had the focus."""
@@ -326,8 +312,44 @@ class ResumesApp(App[int]):
             self.switch_mode(self._session.trail.pop().mode)
 
     def action_undo(self) -> None:
-        if self._session is not None:
-            self._pending_deletions.undo()
+        from tui.deletions import named
+        from tui.widgets.paged_list import PagedList
+
+        if self._session is None:
+            return
+        if kept := self._session.deletions.undo():
+            tell(self, f"Undid the deletion of {named(kept)}.")
+            for listed in self.screen.query(PagedList):
+                listed.refresh()
+        else:
+            tell(self, "Nothing to undo.")
+
+    def _delete_due(self) -> None:
+        if due := self.session.deletions.take_due():
+            self._delete(due)
+
+    @work(description="")
+    async def _delete(self, due: "Sequence[Deletion]") -> None:
+        """Carry out the deletions, and say on whichever screen is shown how that went."""
+        from tui.deletions import carry_out, named
+        from tui.widgets.paged_list import PagedList
+
+        gone: list[Deletion] = []
+        problem = ""
+        for deletion in due:
+            try:
+                await call(self.session.store, carry_out, deletion)
+            except Failure as failure:
+                problem = f'Could not delete "{deletion.title}": {failure.message}'
+            else:
+                gone.append(deletion)
+                self.session.deletions.gone.add(deletion.resume_id)
+        if problem:
+            toast(self, problem, "error")
+        else:
+            toast(self, f"Deleted {named(gone)}.")
+        for listed in self.screen.query(PagedList):
+            listed.refresh_rows()
 
     def action_change_theme(self) -> None:
         """Switch to the next theme, unless colors are off."""

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import Any, Final
 
-from textual.app import App
 from textual.screen import Screen
 
 from resumes.text import is_harmless
@@ -42,19 +41,12 @@ def send(teller: Screen[Any], text: str, *, what: str, instead: str = "") -> Non
         end = f"; {instead}." if instead else "."
         tell(teller, f"Not copied: the {what} is too long for the clipboard{end}", "warning")
     else:
-        tell(teller, f"Sent the {what} {copy(teller.app, text).value}.")
-
-
-def copy(app: App[Any], text: str) -> Way:
-    """Ask the terminal to put the text on the clipboard; return the way of the request.
-
-    Unlike Textual's own copying this keeps no copy, which ctrl+v would type somewhere else.
-    """
-    taken = way()
-    driver = app._driver  # Textual gives no other way to write to the terminal
-    if driver is not None:
-        driver.write(request(text, taken))
-    return taken
+        taken = way()
+        # Unlike Textual's own copying this keeps no copy, which ctrl+v would type somewhere else.
+        driver = teller.app._driver  # Textual gives no other way to write to the terminal
+        if driver is not None:
+            driver.write(request(text, taken))
+        tell(teller, f"Sent the {what} {taken.value}.")
 
 
 def way(environment: Mapping[str, str] = os.environ) -> Way:

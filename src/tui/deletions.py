@@ -1,4 +1,4 @@
-"""Pending deletions of resumes, which can still be undone, and what carries them out.
+"""Pending deletions of resumes, which can still be undone.
 
 A deletion is carried out some seconds after the request. Until then nothing has happened: undo
 takes it back, and so does the end of the program.
@@ -9,15 +9,11 @@ from dataclasses import dataclass, replace
 from time import monotonic
 from typing import Final
 
-from textual.app import App
-
 from resumes.store import accounts, stored_resumes
 from resumes.store.store import Store
 from resumes.store.stored_resumes import Entry
 from resumes.text import counted
-from tui.store_calls import Failure, call
-from tui.text import safe, tell, toast
-from tui.widgets.paged_list import PagedList
+from tui.text import safe
 
 GRACE_S: Final = 10.0
 """How long a deletion can be undone."""
@@ -105,55 +101,6 @@ class Deletions:
         for one in due:
             del self._waiting[one.resume_id]
         return due
-
-
-LOOK_S = 0.25
-
-
-class PendingDeletions:
-    """Checks a few times a second whether a deletion is due, on any screen."""
-
-    def __init__(self, app: App[int], store: Store, deletions: Deletions) -> None:
-        self._app = app
-        self._store = store
-        self._deletions = deletions
-        app.set_interval(LOOK_S, self.look)
-
-    def look(self) -> None:
-        """Delete what is due."""
-        if due := self._deletions.take_due():
-            self._app.run_worker(self._carry_out(due))
-
-    def undo(self) -> None:
-        """Undo the deletions that were requested last."""
-        kept = self._deletions.undo()
-        if not kept:
-            tell(self._app, "Nothing to undo.")
-            return
-        tell(self._app, f"Undid the deletion of {named(kept)}.")
-        self._redraw()
-
-    def _redraw(self) -> None:
-        for listed in self._app.screen.query(PagedList):
-            listed.refresh()
-
-    async def _carry_out(self, due: Sequence[Deletion]) -> None:
-        gone, problem = list[Deletion](), ""
-        for deletion in due:
-            try:
-                await call(self._store, carry_out, deletion)
-            except Failure as failure:
-                problem = f'Could not delete "{deletion.title}": {failure.message}'
-            else:
-                gone.append(deletion)
-                self._deletions.gone.add(deletion.resume_id)
-        self._redraw()
-        if problem:
-            toast(self._app, problem, "error")
-        else:
-            toast(self._app, f"Deleted {named(gone)}.")
-        for listed in self._app.screen.query(PagedList):
-            listed.refresh_rows()
 
 
 def carry_out(store: Store, deletion: Deletion) -> None:

@@ -16,10 +16,11 @@ TAKE_LINES: Final = re.compile("vi|vim|nvim|nano|pico|emacs|emacsclient|micro|ka
 """Editors known to begin at a line that is given as `+LINE`."""
 
 
-def editor_command(path: Path, line: int | None) -> list[str]:
-    """Return the command that edits the file, at the line if the editor is known to take one.
+def edit(app: App[object], path: Path, line: int | None) -> bool:
+    """Open the file in the editor, at the line if it is known to take one, and wait for that.
 
-    Raises InvalidArgument if the user's setting is not a command.
+    Return whether the file was changed. Raises InvalidArgument if the user's setting is not a
+    command, if the file cannot be edited here, or if the editor says that it failed.
     """
     setting = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
     try:
@@ -27,15 +28,7 @@ def editor_command(path: Path, line: int | None) -> list[str]:
     except ValueError as error:
         raise InvalidArgument(f'Cannot run the editor "{setting}": {error}') from error
     takes_line = line is not None and TAKE_LINES.fullmatch(Path(words[0]).name)
-    return [*words, *([f"+{line}"] if takes_line else []), str(path)]
-
-
-def edit(app: App[object], path: Path, line: int | None) -> bool:
-    """Open the file in the editor, and wait for that; return whether the file was changed.
-
-    Raises InvalidArgument if it cannot be edited here, or the editor says that it failed.
-    """
-    command = editor_command(path, line)
+    command = [*words, *([f"+{line}"] if takes_line else []), str(path)]
     # The editor's own affair: the terminal sends an interrupt to both.
     before = signal.signal(signal.SIGINT, lambda *_: None)
     try:

@@ -74,12 +74,9 @@ class KeyOrder:
         await asyncio.sleep(0)  # a worker that the key before began opens its dialog first
         if not self._waiting or self._is_under_way():
             return
-        if self._is_opening() and monotonic() - self._since_s < LIMIT_S:
+        screen = self._app.screen
+        is_opening = screen.focused is None and screen.AUTO_FOCUS != ""  # it will take the focus
+        if is_opening and monotonic() - self._since_s < LIMIT_S:
             self._app.set_timer(STEP_S, self._go_on)
             return
         await self._begin(self._waiting.popleft())
-
-    def _is_opening(self) -> bool:
-        """Return whether a screen is being built that will take the focus."""
-        screen = self._app.screen
-        return screen.focused is None and screen.AUTO_FOCUS != ""

@@ -144,10 +144,10 @@ ACTIONS: tuple[Action, ...] = (
     Action(Place.IMPORTS, *_FILTER),
     Action(Place.IMPORTS, "outcome", "next_outcome", "o", "o", "Outcome", "Filter by outcome"),
     Action(Place.IMPORTS, "account", "choose_account", "a", "a", "Account", "Choose account, or all"),
-    Action(Place.IMPORTS, "retry", "retry", "t", "t", "Retry", "Retry failed file", command="resumes imports retry"),
-    Action(Place.IMPORTS, "retry_all", "retry_all", "R", "R", "", "Retry all failed files", command="resumes imports retry"),
-    Action(Place.IMPORTS, "release", "release", "l", "l", "Release", "Release held file", command="resumes imports release"),
-    Action(Place.IMPORTS, "release_all", "release_all", "L", "L", "", "Release all held files", command="resumes imports release"),
+    Action(Place.IMPORTS, "retry", "ask('retry')", "t", "t", "Retry", "Retry failed file", command="resumes imports retry"),
+    Action(Place.IMPORTS, "retry_all", "ask_all('retry')", "R", "R", "", "Retry all failed files", command="resumes imports retry"),
+    Action(Place.IMPORTS, "release", "ask('release')", "l", "l", "Release", "Release held file", command="resumes imports release"),
+    Action(Place.IMPORTS, "release_all", "ask_all('release')", "L", "L", "", "Release all held files", command="resumes imports release"),
     Action(Place.IMPORTS, "edit", "edit_file", "e", "e", "Edit", "Edit failed file, and retry it", command="resumes imports retry"),
     Action(Place.IMPORTS, "dismiss", "dismiss_files", "D,delete", "D", "", "Dismiss failed file", command="resumes imports dismiss"),
     Action(Place.IMPORTS, "copy", "copy", "y", "y", "", "Copy path, reason or ID"),
@@ -157,8 +157,8 @@ ACTIONS: tuple[Action, ...] = (
     Action(Place.IMPORTS, *_ORDER),
     Action(Place.IMPORTS, *_MARK),
     Action(Place.IMPORTS, *_RELOAD),
-    Action(Place.FILE, "retry", "retry", "t", "t", "Retry", "Retry failed file", command="resumes imports retry"),
-    Action(Place.FILE, "release", "release", "l", "l", "Release", "Release held file", command="resumes imports release"),
+    Action(Place.FILE, "retry", "ask('retry')", "t", "t", "Retry", "Retry failed file", command="resumes imports retry"),
+    Action(Place.FILE, "release", "ask('release')", "l", "l", "Release", "Release held file", command="resumes imports release"),
     Action(Place.FILE, "open_resume", "open_resume", "o,enter", "o", "Resume", "Show the imported resume"),
     Action(Place.FILE, "next_pane", "next_pane", "tab,shift+tab", "tab", "Source", "Switch between details and source"),
     Action(Place.FILE, "next", "neighbour(1)", "right,n", "→ n", "Next", "Next file"),
@@ -230,8 +230,8 @@ ACTIONS: tuple[Action, ...] = (
 # fmt: on
 
 
-def bindings(*places: Place) -> list[BindingType]:
-    """Return the keys of these places for Textual's `BINDINGS`."""
+def bindings(place: Place) -> list[BindingType]:
+    """Return the keys of this place for Textual's `BINDINGS`."""
     return [
         Binding(
             action.keys,
@@ -242,7 +242,6 @@ def bindings(*places: Place) -> list[BindingType]:
             id=action.id,
             priority=action.comes_first,
         )
-        for place in places
         for action in ACTIONS
         if action.place is place
     ]
@@ -308,8 +307,7 @@ def key_names(keys: str) -> list[str]:
 
 def keys_of(action: Action, keymap: Mapping[str, str]) -> list[str]:
     """Return the keys of an action: the user's own, or those of the table."""
-    own = keymap.get(action.id)
-    return list(action.key_names) if own is None else key_names(own)
+    return key_names(keymap.get(action.id, action.keys))
 
 
 def shown_key(action_id: str, keymap: Mapping[str, str]) -> str:

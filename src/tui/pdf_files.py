@@ -1,4 +1,4 @@
-"""PDFs to view: files that exist while the terminal UI runs, and the program that opens them."""
+"""Resumes as PDFs to view: files that exist while the terminal UI runs, and what opens them."""
 
 import errno
 import os
@@ -8,17 +8,26 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
 from typing import Final
+
+from textual.notifications import SeverityLevel
+from textual.screen import Screen
 
 from resumes.analyzer import Format, filename
 from resumes.output_files import drafted
 from resumes.rendering import Renderer, RenderingFailed, TooLong
 from resumes.rendering.fonts import font_folders, font_packages
+from resumes.store import accounts, stored_resumes
+from resumes.store.store import Store
 from resumes.store.stored_resumes import StoredResume
+from tui.store_calls import call
+from tui.text import tell
+from tui.web.driver import is_behind_a_page
 
 ENDED: Final = "The terminal UI has ended"
 MAX_REASON_CHARS: Final = 200
@@ -48,7 +57,7 @@ class PdfFiles:
 
     def __init__(self, accepted: Format, home: Path) -> None:
         self._accepted = accepted
-        self._home = home
+        self.home = home
         self._guard = threading.Lock()
         self._under_way: set[str] = set()
         self._renderer: Renderer | None = None
@@ -74,7 +83,7 @@ class PdfFiles:
             if self._is_closed:
                 raise RenderingFailed(ENDED)
             if self._renderer is None:
-                self._renderer = Renderer(font_folders(self._home))
+                self._renderer = Renderer(font_folders(self.home))
             renderer = self._renderer
         rendered = renderer.render_resume(resume, accepted=self._accepted)
         # A file name and no path, whatever the store holds.
@@ -153,13 +162,74 @@ def start_viewer(command: str, path: Path) -> Viewer | None:
     )
 
 
-def watch_viewer(viewer: Viewer, failed: Callable[[int], object]) -> None:
-    """Call `failed` in a thread, with the exit code, if the viewer ends with an error soon."""
+async def open_pdf(
+    screen: Screen[None],
+    store: Store,
+    pdfs: PdfFiles,
+    *,
+    account: str,
+    resume_id: str,
+    copy_key: str,
+) -> None:
+    """Draw the PDF and start what shows it; a toast says how that went. Raises Failure."""
+    app = screen.app
+    tell(screen, "Drawing the PDF…")
+    made = await call(store, _make, account=account, resume_id=resume_id, pdfs=pdfs)
+    if made is None:
+        return
+    if isinstance(made, str):
+        tell(screen, made, "error")
+        return
+    pdf, path, viewer = made
+    boxes = describe_boxes(pdf.missing, pdfs.home)
+    severity: SeverityLevel = "warning" if boxes else "information"
+    if path is None:
+        # The folder is for terminals, where this is not called.
+        folder, kind = Path("/"), "application/pdf"
+        app.deliver_binary(
+            BytesIO(pdf.body), save_directory=folder, save_filename=pdf.name, mime_type=kind
+        )
+        tell(screen, f"Sent {pdf.name} to the browser.{boxes}", severity)
+        return
+    command = find_viewer()
+    where = f"The PDF is {path}; press {copy_key} to copy the path."
+    if command is None:
+        tell(screen, f"No display. {where}{boxes}", severity)
+    elif viewer is None:
+        tell(screen, f"{command} is not installed. {where}{boxes}", "warning")
+    else:
+        tell(screen, f"Opened {pdf.name}.{boxes}", severity)
 
-    def watch() -> None:
-        started_s = time.monotonic()
-        code = viewer.wait()
-        if code and time.monotonic() - started_s < FAILS_WITHIN_S:
-            failed(code)
+        def watch() -> None:
+            started_s = time.monotonic()
+            code = viewer.wait()
+            if code and time.monotonic() - started_s < FAILS_WITHIN_S:
+                said = f"{command} could not open it (exit code {code}). {where}"
+                app.call_later(tell, app, said, "error")
 
-    threading.Thread(target=watch, daemon=True).start()
+        threading.Thread(target=watch, daemon=True).start()
+
+
+def _make(
+    store: Store, *, account: str, resume_id: str, pdfs: PdfFiles
+) -> tuple[DrawnPdf, Path | None, Viewer | None] | str | None:
+    """Return the PDF, for a terminal also its file and what shows it; or why there is none.
+
+    None while another thread does the same. Raises NotFound.
+    """
+    with pdfs.turn(resume_id) as is_first:
+        if not is_first:
+            return None
+        owner = accounts.get_account(store, account)
+        stored = stored_resumes.get_resume(store, owner.id, resume_id)
+        try:
+            pdf = pdfs.draw(stored)
+            if is_behind_a_page():
+                return pdf, None, None
+            path = pdfs.write(resume_id, pdf)
+        except (TooLong, RenderingFailed) as error:
+            return describe(error)
+        except OSError as error:
+            return f"Could not write the PDF: {error.strerror}."
+    command = find_viewer()
+    return pdf, path, None if command is None else start_viewer(command, path)

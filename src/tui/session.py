@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from resumes.errors import NotFound
+from resumes.health.metrics import QueryCache
 from resumes.settings import CONFIG_NAME, ENV_PREFIX, Settings
 from resumes.store import accounts, stored_resumes
 from resumes.store.store import Store
@@ -44,6 +45,7 @@ class UiSession:
     refresh_s: float | None = None
     """How often what is seen is read again; None is each screen's own choice."""
 
+    cache: QueryCache = field(default_factory=QueryCache)
     pdfs: PdfFiles = field(init=False)
 
     def __post_init__(self) -> None:

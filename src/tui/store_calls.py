@@ -137,10 +137,10 @@ def store_work(
     return decorate
 
 
-def is_running(node: DOMNode, group: str, name: str | None = None) -> bool:
-    """Return whether a worker of the group, or the one of this name, is under way for the node."""
+def is_running(node: DOMNode, group: str) -> bool:
+    """Return whether a worker of the group is under way for the node."""
     return any(
-        worker.node is node and worker.group == group and name in (None, worker.name)
+        worker.node is node and worker.group == group
         for worker in node.workers
         if not (worker.is_finished or worker.is_cancelled)
     )

@@ -99,11 +99,6 @@ def minute(timestamp: str | None) -> str:
     return NONE if timestamp is None else clock.minute(timestamp)
 
 
-def day(timestamp: str | None) -> str:
-    """Return `2026-01-31` for the store's timestamp; a dash for None."""
-    return NONE if timestamp is None else timestamp[:10]
-
-
 SHOWN_S = 4.0
 _SIGNS: Final = {"information": "", "warning": "! ", "error": "✗ "}
 
@@ -170,22 +165,14 @@ def quota_bar(used: int, maximum: int | None) -> Content:
     """Return `██████░░ 812/1,000 81% !`; at the limit it ends in `full`, above it in `over`."""
     if maximum is None:
         return safe(f"{'·' * BAR_CELLS} {used:,}, unlimited")
-    percent = percent_used(used, maximum)
-    style, mark = _alarm(used, maximum)
+    # Rounded down, so that 100 means full; a plan of 0 is always full.
+    percent = 100 if maximum == 0 else used * 100 // maximum
+    style, mark = "$text-success", ""
+    if used >= maximum:
+        style, mark = "$text-error", " over" if used > maximum else " full"
+    elif percent >= NEAR_PERCENT:
+        style, mark = "$text-warning", " !"
     filled = min(BAR_CELLS, percent * BAR_CELLS // 100)
     bar = [safe("█" * filled, style), safe("░" * (BAR_CELLS - filled), "dim")]
     figure = safe(f"{used:,}/{maximum:,} {percent}%{mark}", style if mark else "")
     return joined([joined(bar), figure], by=" ")
-
-
-def percent_used(used: int, maximum: int) -> int:
-    """Return the percentage, rounded down so that 100 means full; a plan of 0 is always full."""
-    return 100 if maximum == 0 else used * 100 // maximum
-
-
-def _alarm(used: int, maximum: int) -> tuple[str, str]:
-    if used >= maximum:
-        return "$text-error", " over" if used > maximum else " full"
-    if percent_used(used, maximum) >= NEAR_PERCENT:
-        return "$text-warning", " !"
-    return "$text-success", ""

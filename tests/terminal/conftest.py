@@ -32,7 +32,7 @@ def _brisk(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("textual._wait.SLEEP_GRANULARITY", 0.004)
     monkeypatch.setattr("tui.widgets.bars.TICK_S", 0.1)
     monkeypatch.setattr("tui.screens.resumes.TICK_S", 0.1)
-    monkeypatch.setattr("tui.deletions.LOOK_S", 0.05)
+    monkeypatch.setattr("tui.app.LOOK_S", 0.05)
     monkeypatch.setattr("tui.screens.importers.TALLY_EVERY_S", 0.1)
 
 

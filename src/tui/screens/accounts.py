@@ -5,10 +5,9 @@ from dataclasses import dataclass
 from functools import partial
 from operator import attrgetter
 from pathlib import Path
-from typing import ClassVar, Final
+from typing import Final
 
 from textual import on, work
-from textual.binding import BindingType
 from textual.content import Content
 from textual.widget import Widget
 from textual.worker import get_current_worker
@@ -20,7 +19,7 @@ from resumes.store.plans import PlanInfo, maximum_text, rate_text
 from resumes.store.store import Store
 from resumes.text import counted
 from tui.keys import Place, Target, bindings, shown_key
-from tui.screens.base import Order, PageRead, SplitScreen
+from tui.screens.base import Order, PageRead, RowPane, SplitScreen
 from tui.screens.dialogs import Chooser, ConfirmDialog, Dialog, Fact, no_accounts
 from tui.screens.plans import WINDOWS, listing_text
 from tui.session import UiSession
@@ -45,39 +44,15 @@ def read_losses(store: Store, account: AccountInfo) -> tuple[AccountInfo, list[F
     ]
 
 
-def delete(store: Store, *, name: str, tell_gone: Callable[[int], object]) -> int:
-    """Delete the account, in a worker's thread; return the number of resumes deleted.
-
-    `tell_gone` is called after each slice with the number deleted. If the worker is canceled, as at
-    the end of the program, the rest stays until the account is deleted again.
-    """
-    worker = get_current_worker()
-
-    def goes_on(gone: int) -> bool:
-        tell_gone(gone)
-        return not worker.is_cancelled
-
-    return accounts.delete_account(store, name, with_resumes=True, goes_on=goes_on)
-
-
 MAX_CHARS: Final = 80
 RULE: Final = "Use 1 to 63 characters: a-z, 0-9 and -, not starting with -."
 
 
-@dataclass(frozen=True, slots=True)
-class Made:
-    """The new account, and the folder that its files are to be dropped into.
+class CreateAccountDialog(Dialog[tuple[AccountInfo, str]]):
+    """Gives the new account and why its inbox could not be made, empty if it was; None if canceled.
 
-    `problem` says why that folder could not be made; empty: it is there.
+    `taken` are known names.
     """
-
-    account: AccountInfo
-    inbox: Path
-    problem: str = ""
-
-
-class CreateAccountDialog(Dialog[Made]):
-    """Gives the account once it is made, None if it was canceled. `taken` are known names."""
 
     VERB = "Create"
     DEFAULT_CSS = """
@@ -101,9 +76,6 @@ class CreateAccountDialog(Dialog[Made]):
         yield Note(safe(RULE), id="name-note")
         yield LabelledField("Plan", self._plan_line)
         yield Note(safe(""), id="plan-note")
-
-    def on_mount(self) -> None:
-        self._name_line.focus()
 
     @on(SafeInput.Changed)
     def check_name(self) -> None:
@@ -145,15 +117,14 @@ class CreateAccountDialog(Dialog[Made]):
         self.dismiss(await call(self._store, make, name=name, plan=plan, inboxes=self._inboxes))
 
 
-def make(store: Store, *, name: str, plan: str, inboxes: Path) -> Made:
-    """Create the account, and its inbox if possible. Raises Conflict."""
+def make(store: Store, *, name: str, plan: str, inboxes: Path) -> tuple[AccountInfo, str]:
+    """Create the account, and its inbox if possible: why not, or empty. Raises Conflict."""
     account = accounts.create_account(store, name, plan=plan)
-    inbox = inboxes / account.name
     try:
-        inbox.mkdir(parents=True, exist_ok=True)
+        (inboxes / account.name).mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        return Made(account, inbox, error.strerror or "unknown reason")
-    return Made(account, inbox)
+        return account, error.strerror or "unknown reason"
+    return account, ""
 
 
 def is_over(account: AccountInfo, plan: PlanInfo) -> bool:
@@ -196,17 +167,20 @@ def read_details(store: Store, name: str, settings: Settings) -> list[Paragraph]
     """
     account = accounts.get_account(store, name, closed_too=True)
     plan, has = plans.get_plan(store, account.plan), accounts.get_summary(store, account.id)
-    lines = [
+    return [
         Paragraph(safe(account.name, "bold")),
         Paragraph(quota_bar(account.resume_count, account.max_resumes)),
+        *(
+            Paragraph(safe(value), f"{label:<{LABEL_CELLS}}")
+            for label, value in _iter_facts(account, plan, has, settings)
+        ),
     ]
-    for group in (_usage(account), _plan(plan, settings), _keys_and_files(has)):
-        lines.append(Paragraph(safe("")))
-        lines += [Paragraph(safe(value), f"{label:<{LABEL_CELLS}}") for label, value in group]
-    return lines
 
 
-def _usage(account: AccountInfo) -> Iterator[Fact]:
+def _iter_facts(
+    account: AccountInfo, plan: PlanInfo, has: AccountSummary, settings: Settings
+) -> Iterator[Fact]:
+    yield "", ""
     if account.is_arriving:
         yield "State", "being imported; if that was interrupted, press D to remove it"
     elif account.is_closed:
@@ -219,17 +193,13 @@ def _usage(account: AccountInfo) -> Iterator[Fact]:
     yield "Newest", minute(account.last_resume_at)
     yield "Created", minute(account.created_at)
     yield "ID", account.id
-
-
-def _plan(plan: PlanInfo, settings: Settings) -> Iterator[Fact]:
+    yield "", ""
     yield "Plan", plan.name
     yield "API listing", listing_text(plan.api_listing)
     defaults = settings.rate_per_minute, settings.rate_per_hour, settings.rate_per_day
     for label, rate, default in zip(WINDOWS.values(), plan.rates, defaults, strict=True):
         yield label, f"{rate_text(default)} (default)" if rate is None else rate_text(rate)
-
-
-def _keys_and_files(has: AccountSummary) -> Iterator[Fact]:
+    yield "", ""
     yield "Keys", f"{has.active_keys:,} active of {has.keys:,}" if has.keys else NONE
     yield "Last used", minute(has.last_used_at)
     yield "Held files", f"{has.files_held:,}"
@@ -271,7 +241,23 @@ def usage_cell(row: AccountRow) -> Content:
     return quota_bar(account.resume_count, account.max_resumes)
 
 
-class AccountsScreen(SplitScreen[AccountRow]):
+class AccountPane(TextPane, RowPane[str]):
+    """The details of an account, by its name."""
+
+    def __init__(self, settings: Settings) -> None:
+        super().__init__()
+        self._settings = settings
+        self.add_class("panel")
+        self.border_title = safe("Details")
+
+    def reading(self, wanted: str) -> Callable[[Store], list[Paragraph]]:
+        return partial(read_details, name=wanted, settings=self._settings)
+
+    def show_read(self, read: list[Paragraph]) -> None:
+        self.show(read)
+
+
+class AccountsScreen(SplitScreen[AccountRow, str]):
     """The accounts with their plans and usage, and in a wide terminal details of one."""
 
     MODE = "accounts"
@@ -281,17 +267,14 @@ class AccountsScreen(SplitScreen[AccountRow]):
         Order("fullest first", lambda row: (-fullness(row.account), row.account.name)),
     )
     REFRESH_S = 5.0
-    BINDINGS: ClassVar[list[BindingType]] = bindings(Place.ACCOUNTS)
+    BINDINGS = bindings(Place.ACCOUNTS)
     DEFAULT_CSS = """
     AccountsScreen #split > PagedList { width: 1fr; }
     AccountsScreen #split > .pane { width: 46; }
     """
 
     def __init__(self, session: UiSession) -> None:
-        self._details_pane = TextPane()
-        self._details_pane.add_class("panel")
-        self._details_pane.border_title = safe("Details")
-        super().__init__(session, self._details_pane)
+        super().__init__(session, AccountPane(session.settings))
         self._plans: Sequence[PlanInfo] = ()
         self._going: dict[str, tuple[int, int]] = {}
         """The accounts that are being deleted here, by name: resumes deleted, of how many."""
@@ -327,31 +310,20 @@ class AccountsScreen(SplitScreen[AccountRow]):
     def reading(self, cursor: str) -> Callable[[Store], PageRead[AccountRow]]:
         return read_rows
 
-    def page_arrived(self, read: PageRead[AccountRow]) -> None:
+    def page_arrived(self, read: PageRead[AccountRow]) -> Sequence[Content]:
         self._plans = read.about
+        if self.session.read_only:
+            return no_accounts(self.session)
+        key = shown_key("accounts.create", self.session.keymap)
+        return no_accounts(self.session)[0], safe(f"Press {key} to create one.")
 
     def heading(self) -> Iterable[Content]:
         yield from super().heading()
         for name, (gone, total) in self._going.items():
             yield safe(f"deleting {name}: {gone:,} of {total:,} resumes", "$warning")
 
-    def on_mount(self) -> None:
-        if self.session.read_only:
-            self.list.say_when_empty(*no_accounts(self.session))
-        else:
-            key = shown_key("accounts.create", self.session.keymap)
-            self.list.say_when_empty(
-                no_accounts(self.session)[0], safe(f"Press {key} to create one.")
-            )
-
-    def reading_preview(self, row: AccountRow) -> Callable[[Store], list[Paragraph]]:
-        return partial(read_details, name=row.account.name, settings=self.session.settings)
-
-    def show_preview(self, read: list[Paragraph]) -> None:
-        self._details_pane.show(read)
-
-    def show_line(self, line: Paragraph) -> None:
-        self._details_pane.show([line])
+    def wanted(self, row: AccountRow) -> str:
+        return row.account.name
 
     @on(PagedList.Chosen)
     def open_account(self) -> None:
@@ -373,15 +345,15 @@ class AccountsScreen(SplitScreen[AccountRow]):
         made = await self.app.push_screen_wait(form)
         if made is None:
             return
-        name, plan = made.account.name, made.account.plan
-        if made.problem:
-            text = f"Created {name}, but not its inbox {made.inbox}: {made.problem}."
-            tell(self, text, "warning")
+        account, problem = made
+        name, inboxes = account.name, self.session.settings.inbox
+        if problem:
+            tell(self, f"Created {name}, but not its inbox {inboxes / name}: {problem}.", "warning")
         else:
             # In full it is often longer than the line.
-            inbox = f"{made.inbox.parent.name}/{name}"
-            tell(self, f"Created {name} (plan: {plan}). Inbox: {inbox}")
-        self.reload(row=name)
+            inbox = f"{inboxes.name}/{name}"
+            tell(self, f"Created {name} (plan: {account.plan}). Inbox: {inbox}")
+        self.action_reload(row=name)
 
     @store_work()
     async def action_change_plan(self) -> None:
@@ -422,7 +394,7 @@ class AccountsScreen(SplitScreen[AccountRow]):
         tell(self, f"Moved {account.name} to plan {plan.name}.")
         self.action_reload()
 
-    @store_work(exclusive=True)
+    @store_work()
     async def action_delete_account(self) -> None:
         """Ask whether to delete the account, or to continue with one that is half deleted."""
         if (row := self.current_row("delete")) is None:
@@ -440,17 +412,20 @@ class AccountsScreen(SplitScreen[AccountRow]):
             verb="Delete",
             typed=account.name,
         )
-        if await self.app.push_screen_wait(dialog):
-            self._delete(account)
-
-    @store_work()
-    async def _delete(self, account: AccountInfo) -> None:
-        name, session = account.name, self.session
+        if not await self.app.push_screen_wait(dialog):
+            return
+        name, session, worker = account.name, self.session, get_current_worker()
         self._going[name] = 0, account.resume_count
         self.show_heading()
-        tell_gone = partial(self.call_later, self._show_progress, name)
+
+        def goes_on(gone: int) -> bool:
+            """Tell the screen, from a thread. After the program's end the rest stays, to continue."""
+            self.call_later(self._show_progress, name, gone)
+            return not worker.is_cancelled
+
         try:
-            gone = await call(session.store, delete, name=name, tell_gone=tell_gone)
+            delete = partial(accounts.delete_account, with_resumes=True, goes_on=goes_on)
+            gone = await call(session.store, delete, name)
         except Failure:
             self.call_later(self.show_heading)
             raise

@@ -3,7 +3,6 @@
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, ClassVar, Generic, TypeVar
 
 from textual import events, on, work
@@ -19,9 +18,9 @@ from resumes.store.store import Store
 from resumes.text import counted, folded
 from tui.keys import MODES, LinkFollowed, Target, changes_store, shown_key
 from tui.looks import ROOM_CELLS
-from tui.screens.dialogs import AccountChooser
+from tui.screens.dialogs import account_chooser
 from tui.session import UiSession
-from tui.store_calls import Failure, call
+from tui.store_calls import Failure, call, is_running
 from tui.text import joined, safe, tell
 from tui.web.driver import is_behind_a_page
 from tui.widgets.bars import ErrorLine, HeaderLine, KeyLine
@@ -30,9 +29,14 @@ from tui.widgets.paged_list import ListColumn, PagedList
 from tui.widgets.text_pane import Paragraph
 
 T = TypeVar("T")
+W = TypeVar("W")
+"""What a row is found by."""
 
 PAGE = "page"
 """The group of the workers that read pages."""
+
+PANE = "pane"
+"""The group of the workers that read a row for its pane."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,20 +113,76 @@ class ModeScreen(Screen[None]):
         self.post_message(LinkFollowed(link, (*self.path, *names)))
 
 
-class RowScreen(ModeScreen, Generic[T]):
+class RowPane(Widget, Generic[W]):
+    """Shows one row of a list."""
+
+    @abstractmethod
+    def reading(self, wanted: W) -> Callable[[Store], Any]:
+        """Return what reads the row, in a thread, without using the pane."""
+
+    @abstractmethod
+    def show_read(self, read: Any) -> None:
+        """Show the row that was read, from its start unless it was shown before."""
+
+    @abstractmethod
+    def show_line(self, line: Paragraph) -> None:
+        """Show this line in place of a row."""
+
+    @abstractmethod
+    def action_scroll_pages(self, pages: int) -> None:
+        """Scroll that many screens down."""
+
+
+class PaneScreen(ModeScreen, Generic[W]):
+    """A screen with a pane for a row."""
+
+    pane: RowPane[W]
+    _reading: W | None = None
+
+    def read_row(self, wanted: W) -> None:
+        """Read the row and show it, unless another is wanted before it is there."""
+        # Asked again, the call that is under way would be for nothing.
+        if wanted != self._reading or not is_running(self, PANE):
+            self._reading = wanted
+            self._read_row(wanted)
+
+    @work(group=PANE, exclusive=True, description="")
+    async def _read_row(self, wanted: W) -> None:
+        try:
+            read = await call(self.session.store, self.pane.reading(wanted))
+        except Failure as failure:
+            self.row_failed(failure)
+        else:
+            self.pane.show_read(read)
+            self.row_shown(read)
+
+    @abstractmethod
+    def refresh_pane(self) -> None:
+        """Read again what the pane shows, or is to show, if there is a pane."""
+
+    def row_shown(self, read: Any) -> None:
+        """Take note that another row is shown, or the same one as it is now."""
+
+    def row_failed(self, failure: Failure) -> None:
+        """Show why the row could not be read."""
+        self.show_failure(failure)
+
+
+class RowScreen(PaneScreen[W], Generic[T, W]):
     """A row of a list on a page of its own. `is_linked`: a link led here, not the list."""
 
     ROW: ClassVar[str]
     """What a row is called."""
 
-    def __init__(self, listed: "SplitScreen[T]", *, is_linked: bool) -> None:
+    def __init__(
+        self, listed: "SplitScreen[T, W]", pane: RowPane[W], wanted: W, *, is_linked: bool
+    ) -> None:
         super().__init__(listed.session)
+        self.pane = pane
         self._listed = listed
+        self.wanted = wanted
+        """What is to be seen: another row from the key that asks for it until it is read."""
         self.is_linked = is_linked
-
-    @abstractmethod
-    def show_row(self, row: T) -> None:
-        """Show this row instead."""
 
     @property
     @abstractmethod
@@ -135,13 +195,32 @@ class RowScreen(ModeScreen, Generic[T]):
             return (*self.path_here, self.name_here)
         return (*self._listed.path, self.name_here)
 
+    def body(self) -> Iterable[Widget]:
+        yield self.pane
+
+    def on_mount(self) -> None:
+        self.refresh_pane()
+
+    @on(ErrorLine.RetryDue)
+    def refresh_pane(self) -> None:
+        self.read_row(self.wanted)
+
+    def row_shown(self, read: Any) -> None:
+        self.query_one(ErrorLine).clear()
+
+    def action_reload(self) -> None:
+        """Read the row again, and clear the error."""
+        self.query_one(ErrorLine).clear()
+        self.refresh_pane()
+
     def action_neighbour(self, rows: int) -> None:
         """Show the row that many rows further down the list."""
         row = self._listed.neighbour(rows)
         if row is None:
             tell(self, f"{'Last' if rows > 0 else 'First'} {self.ROW} in the list.")
         else:
-            self.show_row(row)
+            self.wanted = self._listed.wanted(row)
+            self.refresh_pane()
 
     async def action_back(self) -> None:
         """Go up one level."""
@@ -200,17 +279,13 @@ class ListScreen(ModeScreen, Generic[T]):
         if self.order.label:
             yield safe(self.order.label)
 
-    @property
-    def whose(self) -> str:
-        """The account that the header names; empty for none."""
-        return self.account or self.OF_ALL or self.session.accounts.get("resumes") or ""
-
     def labels(self) -> Mapping[str, str]:
         """Return labels of keys instead of the table's, by Textual's action; empty hides one."""
         return {}
 
-    def page_arrived(self, read: PageRead[T]) -> None:
-        """Take note of `about` before the page enters the list."""
+    def page_arrived(self, read: PageRead[T]) -> Sequence[Content]:
+        """Take note of `about` before the page enters the list; return what an empty list says."""
+        return ()
 
     def current_row(self, verb: str) -> T | None:
         """Return the row at the cursor; None, and say so, if there is none."""
@@ -237,6 +312,7 @@ class ListScreen(ModeScreen, Generic[T]):
         yield self.filter
 
     def on_mount(self) -> None:
+        self.watch(self.filter, "text", self.show_found, init=False)
         self.set_interval(self.session.refresh_s or self.REFRESH_S, self.refresh_rows)
 
     # Where this is, and how to get elsewhere.
@@ -272,7 +348,7 @@ class ListScreen(ModeScreen, Generic[T]):
 
     @work
     async def action_choose_account(self) -> None:
-        chooser = AccountChooser(
+        chooser = account_chooser(
             self.session, offer_all=bool(self.OF_ALL), preset=self.account or ""
         )
         choice = await self.app.push_screen_wait(chooser)
@@ -300,7 +376,6 @@ class ListScreen(ModeScreen, Generic[T]):
     def action_filter(self) -> None:
         self.filter.open()
 
-    @on(FilterLine.Changed)
     def show_found(self) -> None:
         """Show the rows that match, or all; without a filter the cursor stays on its row."""
         current = self.list.current
@@ -329,21 +404,40 @@ class ListScreen(ModeScreen, Generic[T]):
     @work(group=PAGE, exclusive=True)
     async def read_page(self, wanted: PagedList.PageWanted) -> None:
         """Read the page, unless another is wanted before it is there."""
+        reading, terms, order = self.reading(wanted.cursor), self.list.terms, self.order
+
+        def read_narrowed(store: Store) -> PageRead[T]:
+            """Read the page; of a list that is read whole its rows with the terms, in that order."""
+            read = reading(store)
+            rows = read.rows
+            if terms:
+                pairs = [(row, self.words(row)) for row in rows]
+                rows = [row for row, text in pairs if not text or holds(folded(text), terms)]
+            if order.key is not None:
+                rows = sorted(rows, key=order.key, reverse=order.is_descending)
+            return replace(read, rows=rows)
+
         try:
-            read = await call(
-                self.session.store,
-                partial(
-                    read_narrowed,
-                    reading=self.reading(wanted.cursor),
-                    words=self.words,
-                    terms=self.list.terms,
-                    order=self.order,
-                ),
-            )
+            read = await call(self.session.store, read_narrowed)
         except Failure as failure:
-            self._fail(failure)
-        else:
-            self._fill(wanted.page, read)
+            self._cannot_read = True
+            self.query_one(ErrorLine).show(failure)
+            self.list.fail(is_gone=failure.is_gone)
+            self.list.is_stale = failure.is_passing
+            return
+        empty = self.page_arrived(read)
+        if terms:
+            key = shown_key("everywhere.back", self.session.keymap)
+            whose = f" in {self.account}" if self.account else ""
+            words = (
+                f'No matches for "{self.filter.text}"{whose}.',
+                f"Press {key} to clear the filter.",
+            )
+            empty = list(map(safe, words))
+        self.list.say_when_empty(*empty)
+        if self._cannot_read:
+            self._forget_failure()
+        self.list.fill(wanted.page, read.rows, read.next_cursor)
 
     @on(PagedList.Changed)
     def show_heading(self) -> None:
@@ -357,19 +451,16 @@ class ListScreen(ModeScreen, Generic[T]):
             *self.heading(),
         ]
         self.list.border_title = joined(parts, by=" · ")
-        self.query_one(HeaderLine).account = self.whose
+        whose = self.account or self.OF_ALL or self.session.accounts.get("resumes") or ""
+        self.query_one(HeaderLine).account = whose
         self.query_one(KeyLine).labels = {} if marked else self.labels()
 
     @on(ErrorLine.RetryDue)
     def try_again(self) -> None:
         self.list.refresh_rows()
 
-    def action_reload(self) -> None:
-        """Read the list again, and clear the error."""
-        self.reload()
-
-    def reload(self, *, row: str = "") -> None:
-        """Read the list again, and go to the row of this key, if one is given."""
+    def action_reload(self, *, row: str = "") -> None:
+        """Read the list again, clear the error, and go to the row of this key, if one is given."""
         self.workers.cancel_group(self, PAGE)
         self._forget_failure()
         self.list.refresh_rows(anew=True)
@@ -389,52 +480,12 @@ class ListScreen(ModeScreen, Generic[T]):
         self._cannot_read = False
         self.query_one(ErrorLine).clear()
 
-    def _fill(self, page: int, read: PageRead[T]) -> None:
-        self.page_arrived(read)
-        if self.list.terms:
-            key = shown_key("everywhere.back", self.session.keymap)
-            whose = f" in {self.account}" if self.account else ""
-            self.list.say_when_empty(
-                safe(f'No matches for "{self.filter.text}"{whose}.'),
-                safe(f"Press {key} to clear the filter."),
-            )
-        if self._cannot_read:
-            self._forget_failure()
-        self.list.fill(page, read.rows, read.next_cursor)
-
-    def _fail(self, failure: Failure) -> None:
-        self._cannot_read = True
-        self.query_one(ErrorLine).show(failure)
-        self.list.fail(is_gone=failure.is_gone)
-        self.list.is_stale = failure.is_passing
-
-
-def read_narrowed(
-    store: Store,
-    *,
-    reading: Callable[[Store], PageRead[T]],
-    words: Callable[[T], str],
-    terms: Sequence[str],
-    order: Order,
-) -> PageRead[T]:
-    """Return what is read, of a list that is read whole the rows with the terms, in that order."""
-    read = reading(store)
-    rows = read.rows
-    if terms:
-        rows = [row for row in rows if not (text := words(row)) or holds(folded(text), terms)]
-    if order.key is not None:
-        rows = sorted(rows, key=order.key, reverse=order.is_descending)
-    return replace(read, rows=rows)
-
 
 REST_S = 0.08
 """How long the cursor rests on a row before the preview is read."""
 
-PREVIEW = "preview"
-"""The group of the workers that read the preview."""
 
-
-class SplitScreen(ListScreen[T]):
+class SplitScreen(ListScreen[T], PaneScreen[W], Generic[T, W]):
     """A list, and a pane that follows its cursor."""
 
     DEFAULT_CSS = """
@@ -444,26 +495,18 @@ class SplitScreen(ListScreen[T]):
     SplitScreen.-list-only #split > .pane { display: none; }
     """
 
-    def __init__(self, session: UiSession, pane: Widget) -> None:
+    def __init__(self, session: UiSession, pane: RowPane[W]) -> None:
         super().__init__(session)
-        self._pane = pane
-        self._pane.add_class("pane")
+        self.pane = pane
         self._resting: Timer | None = None
 
     @abstractmethod
-    def reading_preview(self, row: T) -> Callable[[Store], Any]:
-        """Return what reads the preview of the row, in a thread."""
-
-    @abstractmethod
-    def show_preview(self, read: Any) -> None:
-        """Show the row that was read."""
-
-    @abstractmethod
-    def show_line(self, line: Paragraph) -> None:
-        """Show this line in place of a row."""
+    def wanted(self, row: T) -> W:
+        """Return what the pane finds the row by."""
 
     def body(self) -> Iterable[Widget]:
-        yield Horizontal(self.list, self._pane, id="split")
+        self.pane.add_class("pane")
+        yield Horizontal(self.list, self.pane, id="split")
 
     @property
     def is_split(self) -> bool:
@@ -475,7 +518,7 @@ class SplitScreen(ListScreen[T]):
         """Show the row at the cursor once the cursor rests."""
         if self._resting is not None:
             self._resting.stop()
-        self._resting = self.set_timer(REST_S, self.refresh_preview)
+        self._resting = self.set_timer(REST_S, self.refresh_pane)
 
     def on_resize(self, _: events.Resize) -> None:
         self._rearrange()
@@ -485,29 +528,24 @@ class SplitScreen(ListScreen[T]):
         self.show_heading()
         self.follow()
 
-    def refresh_preview(self) -> None:
-        """Read what the preview shows, if there is a preview."""
+    def refresh_pane(self) -> None:
         if not self.is_split or not self.is_mounted:
             return
         row = self.list.current
         if row is None:
-            self.workers.cancel_group(self, PREVIEW)
+            self.workers.cancel_group(self, PANE)
             gone = f"This {self.ROW} was deleted." if self.list.pages.count else ""
-            self.show_line(Paragraph(safe(gone, "dim")))
+            self.pane.show_line(Paragraph(safe(gone, "dim")))
         else:
-            # A coroutine that is canceled before it begins would be one that nobody awaited.
-            reading: Any = partial(self._read_preview, self.reading_preview(row))
-            self.run_worker(reading, name=self.row_key(row), group=PREVIEW, exclusive=True)
+            self.read_row(self.wanted(row))
 
-    async def _read_preview(self, reading: Callable[[Store], Any]) -> None:
-        try:
-            read = await call(self.session.store, reading)
-        except Failure as failure:
-            # While the store is away the list says so, and what was read stays.
-            if not failure.is_passing:
-                self.show_line(Paragraph(failure.content))
-        else:
-            self.show_preview(read)
+    def row_failed(self, failure: Failure) -> None:
+        # While the store is away the list says so, and what was read stays.
+        if not failure.is_passing:
+            self.pane.show_line(Paragraph(failure.content))
+
+    def action_scroll_pane(self, pages: int) -> None:
+        self.pane.action_scroll_pages(pages)
 
     def action_toggle_split(self) -> None:
         if self.has_class("-narrow"):

@@ -3,13 +3,11 @@
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import zip_longest
 from typing import ClassVar, Final, Generic, TypeVar
 
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.screen import ModalScreen, Screen
@@ -17,7 +15,7 @@ from textual.widget import Widget
 
 from resumes.store import accounts
 from resumes.store.store import Store
-from tui.keys import ACTIONS, Action, Place, active_actions, bindings, key_names, shown_key
+from tui.keys import ACTIONS, Place, active_actions, bindings, key_names, shown_key
 from tui.looks import ROOM_CELLS
 from tui.session import UiSession
 from tui.store_calls import Failure, call, store_work
@@ -37,7 +35,7 @@ CLOSE: Final[Mapping[str, str]] = {"cancel": "Close"}
 class Dialog(ModalScreen[T | None], Generic[T]):
     """A box with a title, fields and buttons. Give a result, or None when it was canceled."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings(Place.DIALOG)
+    BINDINGS = bindings(Place.DIALOG)
     VERB: ClassVar[str] = ""
     """What the button says that submits; empty: the dialog has no buttons."""
 
@@ -46,6 +44,9 @@ class Dialog(ModalScreen[T | None], Generic[T]):
 
     ENTER_SUBMITS: ClassVar[bool] = False
     """Whether enter in a line submits, instead of going to the button."""
+
+    AUTO_FOCUS = "SafeInput, PagedList, TextPane, Button"
+    """The first of these in the dialog has the focus."""
 
     is_saving = False
     """Whether what was typed is being saved, which is waited for."""
@@ -119,8 +120,8 @@ class Dialog(ModalScreen[T | None], Generic[T]):
 class Chooser(Dialog[T]):
     """Gives the chosen row, None when nothing was chosen. `preset` is the key of the first one."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings(Place.CHOOSER)
-    LABELS: ClassVar[Mapping[str, str]] = {"choose": "Choose"}
+    BINDINGS = bindings(Place.CHOOSER)
+    LABELS = {"choose": "Choose"}
 
     def __init__(
         self,
@@ -183,7 +184,7 @@ def fact_notes(facts: Iterable[Fact]) -> Iterator[Note]:
 class FactsDialog(Dialog[None]):
     """Shows facts, and under them a remark, until it is closed."""
 
-    LABELS: ClassVar[Mapping[str, str]] = CLOSE
+    LABELS = CLOSE
 
     def __init__(self, title: str, facts: Sequence[Fact], *, remark: str = "") -> None:
         super().__init__(title)
@@ -237,10 +238,6 @@ class ConfirmDialog(Dialog[bool]):
         yield TextButton(safe("Cancel"), id="cancel", is_default=not is_typed)
         yield TextButton(safe(self._verb), id="submit", variant="error", is_default=is_typed)
 
-    def on_mount(self) -> None:
-        first = "#cancel" if self._typed is None else "Input"
-        self.query_one(first).focus()
-
     def is_ready(self) -> bool:
         if self._typed is None or self.query_one(SafeInput).value.strip() == self._typed:
             return True
@@ -252,51 +249,49 @@ class ConfirmDialog(Dialog[bool]):
         self.dismiss(True)
 
 
+class TextDialog(Dialog[None]):
+    """Shows a text until it is closed."""
+
+    LABELS = CLOSE
+
+    def __init__(self, title: str, paragraphs: Sequence[Paragraph] = ()) -> None:
+        super().__init__(title)
+        self.text = TextPane(paragraphs)
+
+    def fields(self) -> Iterable[Widget]:
+        yield self.text
+
+
 KEYS_CELLS = 13
 COLUMN_CELLS: Final = 50
 """Width of a column of the help, of which there are two where both fit."""
 
 
-class HelpScreen(Dialog[None]):
+class HelpScreen(TextDialog):
     """Every key and what it does, where it does it; in two columns where there is room."""
-
-    LABELS: ClassVar[Mapping[str, str]] = CLOSE
 
     def __init__(self, over: Screen[object], keymap: Mapping[str, str], *, read_only: bool) -> None:
         super().__init__("Keyboard shortcuts")
-        here = places_of(over)
-        places = [*here, *(place for place in Place if place not in here)]
+        here = {action.place for action, _ in active_actions(over)}
+        places = sorted(Place, key=lambda place: place not in here)
         self._groups = [help_group(place, keymap, read_only=read_only) for place in places]
-        self._text = TextPane()
-
-    def fields(self) -> Iterable[Widget]:
-        yield self._text
 
     def on_resize(self) -> None:
-        self._text.show(help_text(self._groups, columns=2 if self.size.width >= ROOM_CELLS else 1))
-
-
-def places_of(screen: Screen[object]) -> list[Place]:
-    """Return the places whose keys work on this screen, in the table's order."""
-    found = {action.place for action, _ in active_actions(screen)}
-    return [place for place in Place if place in found]
+        self.text.show(help_text(self._groups, columns=2 if self.size.width >= ROOM_CELLS else 1))
 
 
 def help_group(
     place: Place, keymap: Mapping[str, str], *, read_only: bool = False
 ) -> list[Content]:
     """Return the name of the place and a line for each key that works there, then a blank one."""
-    rows = [
-        joined(
-            [
-                safe(f"{shown_keys(action, keymap):<{KEYS_CELLS}} ", "bold $text-accent"),
-                safe(action.description),
-            ]
-        )
-        for action in ACTIONS
-        if action.place is place and not (read_only and action.changes)
-    ]
-    return [safe(place, "bold underline"), *rows, safe("")]
+    lines = [safe(place, "bold underline")]
+    for action in ACTIONS:
+        if action.place is place and not (read_only and action.changes):
+            own = keymap.get(action.id)
+            keys = action.shown if own is None else " ".join(key_names(own))
+            key = safe(f"{keys:<{KEYS_CELLS}} ", "bold $text-accent")
+            lines.append(joined([key, safe(action.description)]))
+    return [*lines, safe("")]
 
 
 def help_text(groups: Sequence[Sequence[Content]], *, columns: int) -> list[Paragraph]:
@@ -310,12 +305,6 @@ def help_text(groups: Sequence[Sequence[Content]], *, columns: int) -> list[Para
         Paragraph(joined([one.truncate(COLUMN_CELLS - 2, ellipsis=True, pad=True), other], by="  "))
         for one, other in lines
     ]
-
-
-def shown_keys(action: Action, keymap: Mapping[str, str]) -> str:
-    """Return the keys as they are shown; the user's own if there are any."""
-    own = keymap.get(action.id)
-    return action.shown if own is None else " ".join(key_names(own))
 
 
 @dataclass(frozen=True, slots=True)
@@ -332,24 +321,22 @@ COLUMNS: tuple[ListColumn[AccountChoice], ...] = (
 )
 
 
-class AccountChooser(Chooser[AccountChoice]):
-    """Gives the chosen account, None when nothing was chosen."""
+def account_chooser(session: UiSession, *, offer_all: bool, preset: str) -> Chooser[AccountChoice]:
+    """Return the dialog to choose an account by name, with `offer_all` or all of them."""
 
-    def __init__(self, session: UiSession, *, offer_all: bool, preset: str) -> None:
-        super().__init__(
-            session.store,
-            title="Choose account",
-            columns=COLUMNS,
-            key=lambda choice: choice.name or "",
-            read=partial(read_choices, offer_all=offer_all),
-            preset=preset,
-        )
+    def read(store: Store) -> Sequence[AccountChoice]:
+        known = [AccountChoice(one.name, one.resume_count) for one in accounts.list_accounts(store)]
+        everything = AccountChoice(None, sum(one.holds for one in known))
+        return [everything, *known] if offer_all else known
 
-
-def read_choices(store: Store, *, offer_all: bool) -> Sequence[AccountChoice]:
-    """Return every account by name, with `offer_all` after all of them as one choice."""
-    named = [AccountChoice(one.name, one.resume_count) for one in accounts.list_accounts(store)]
-    return [*([AccountChoice(None, sum(one.holds for one in named))] if offer_all else ()), *named]
+    return Chooser(
+        session.store,
+        title="Choose account",
+        columns=COLUMNS,
+        key=lambda choice: choice.name or "",
+        read=read,
+        preset=preset,
+    )
 
 
 def no_accounts(session: UiSession) -> Sequence[Content]:
@@ -363,28 +350,19 @@ def no_accounts(session: UiSession) -> Sequence[Content]:
     return there_are_none, safe(f"Press {screen} then {key}, or run"), safe(command)
 
 
-@dataclass(frozen=True, slots=True)
-class Copyable:
-    """Something that can be copied, and what it is called."""
-
-    what: str
-    text: str
-
-
-COPY_COLUMNS: tuple[ListColumn[Copyable], ...] = (
-    ListColumn("WHAT", 10, lambda one: safe(one.what)),
-    ListColumn("", 0, lambda one: text_cell(one.text)),
+COPY_COLUMNS: tuple[ListColumn[Fact], ...] = (
+    ListColumn("WHAT", 10, lambda fact: safe(fact[0])),
+    ListColumn("", 0, lambda fact: text_cell(fact[1])),
 )
 
 
-class CopyDialog(Chooser[Copyable]):
-    """Gives what to copy, None if it was canceled."""
-
-    def __init__(self, store: Store, found: Sequence[Copyable]) -> None:
-        super().__init__(
-            store,
-            title="Copy",
-            columns=COPY_COLUMNS,
-            key=lambda one: one.what,
-            read=lambda _: found,
-        )
+def copy_chooser(store: Store, facts: Iterable[Fact]) -> Chooser[Fact]:
+    """Return the dialog to choose what to copy, of those that there are."""
+    found = [fact for fact in facts if fact[1]]
+    return Chooser(
+        store,
+        title="Copy",
+        columns=COPY_COLUMNS,
+        key=lambda fact: fact[0],
+        read=lambda _: found,
+    )

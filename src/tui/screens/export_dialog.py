@@ -8,12 +8,11 @@ from textual.widget import Widget
 from textual.worker import get_current_worker
 
 from resumes.errors import InvalidArgument, NotFound
-from resumes.export import Exported, Exporter, ExportFormat
+from resumes.export import Exporter, ExportFormat
 from resumes.export import write as write_exported
 from resumes.rendering import RenderingFailed, TooLong
 from resumes.settings import Settings
 from resumes.store import accounts, search, stored_resumes
-from resumes.store.search import SearchResult
 from resumes.store.store import Store
 from resumes.text import counted
 from tui.pdf_files import describe, describe_boxes
@@ -60,9 +59,7 @@ class ExportDialog(Dialog[ExportWish]):
         yield Note(safe('Only "analyzer" can be imported again unchanged.', "dim"))
 
     def on_mount(self) -> None:
-        line = self.query_one(SafeInput)
-        line.value = preset_folder()
-        line.focus()
+        self.query_one(SafeInput).value = preset_folder()
 
     def is_ready(self) -> bool:
         is_ready = bool(self.query_one(SafeInput).value.strip())
@@ -124,7 +121,11 @@ def export_resumes(
             except (TooLong, RenderingFailed) as error:
                 failed.append(describe(error))
                 continue
-            _write(folder, exported, count)
+            try:
+                write_exported(folder, exported)
+            except InvalidArgument as error:
+                before = f". {counted(count, 'resume')} already exported" if count else ""
+                raise InvalidArgument(f"{error.message}{before}") from error
             left_out |= dict.fromkeys(exported.left_out)
             missing = missing or exported.missing
             count += 1
@@ -148,23 +149,14 @@ def _iter_ids(
         return
     cursor: str | None = ""
     while cursor is not None:
-        found = _read_listed(store, account_id, text, cursor)
-        yield from [(entry.id, found.unindexed) for entry in found.page.entries]
-        cursor = found.page.cursor
-
-
-def _read_listed(store: Store, account_id: str, text: str, cursor: str) -> SearchResult:
-    if text:
-        return search.find_page(store, account_id, text, cursor=cursor, timeout_s=SEARCH_TIMEOUT_S)
-    page = stored_resumes.list_page(
-        store, account_id, cursor=cursor, limit=stored_resumes.MAX_LIMIT
-    )
-    return SearchResult(page, 0)
-
-
-def _write(folder: Path, exported: Exported, written: int) -> None:
-    try:
-        write_exported(folder, exported)
-    except InvalidArgument as error:
-        before = f". {counted(written, 'resume')} already exported" if written else ""
-        raise InvalidArgument(f"{error.message}{before}") from error
+        if text:
+            found = search.find_page(
+                store, account_id, text, cursor=cursor, timeout_s=SEARCH_TIMEOUT_S
+            )
+            page, unindexed = found.page, found.unindexed
+        else:
+            limit = stored_resumes.MAX_LIMIT
+            page = stored_resumes.list_page(store, account_id, cursor=cursor, limit=limit)
+            unindexed = 0
+        yield from [(entry.id, unindexed) for entry in page.entries]
+        cursor = page.cursor

@@ -3,10 +3,9 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from math import ceil
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 from textual import on
-from textual.binding import BindingType
 from textual.content import Content
 from textual.geometry import Size as Cells
 from textual.widget import Widget
@@ -15,14 +14,14 @@ from textual.widgets import Static
 from resumes.durations import span
 from resumes.health.checks import iter_findings
 from resumes.health.findings import Finding, Severity, installation_of
-from resumes.health.metrics import InstallationMetrics, QueryCache, read_metrics
+from resumes.health.metrics import InstallationMetrics, read_metrics
 from resumes.store.import_ledger import FileOutcome
-from resumes.store.store import Size, Store
+from resumes.store.store import Store
 from resumes.text import counted, in_bytes
 from tui import clipboard
 from tui.keys import Place, Target, bindings
 from tui.screens.base import ListScreen, PageRead
-from tui.screens.dialogs import CLOSE, Dialog
+from tui.screens.dialogs import TextDialog
 from tui.session import UiSession
 from tui.text import NONE, joined, safe, stacked, tell
 from tui.widgets.bars import Glance
@@ -53,32 +52,20 @@ def sign_of(finding: Finding) -> Sign:
     return IDLE if finding.is_idle else SIGNS[finding.severity]
 
 
-SEVERITY = {state: number for number, state in enumerate(SIGNS)}
-
-
 def tally(findings: Sequence[Finding]) -> Content:
     """Return `✗ 1 error · ! 2 warnings · ✓ 10 ok`, without those that are zero."""
-    counts = {state: sum(finding.severity is state for finding in findings) for state in SIGNS}
-    parts = [
-        safe(f"{sign.mark} {_counted(state, counts[state])}", sign.style)
-        for state, sign in SIGNS.items()
-        if counts[state]
-    ]
+    parts = []
+    for state, sign in SIGNS.items():
+        if count := sum(finding.severity is state for finding in findings):
+            words = f"{count} {sign.word}" if state is Severity.OK else counted(count, sign.word)
+            parts.append(safe(f"{sign.mark} {words}", sign.style))
     return joined(parts, by=" · ")
-
-
-def _counted(severity: Severity, count: int) -> str:
-    word = SIGNS[severity].word
-    return f"{count} {word}" if severity is Severity.OK else counted(count, word)
-
-
-NOTHING_TO_DO = "Nothing to do."
 
 
 def remedy_line(finding: Finding) -> Content:
     """Return what to do, or that there is nothing to do."""
     if finding.remedy is None:
-        return safe(NOTHING_TO_DO, "dim")
+        return safe("Nothing to do.", "dim")
     return joined([safe("→ ", SIGNS[finding.severity].style), safe(finding.remedy, "bold")])
 
 
@@ -89,21 +76,23 @@ def finding_line(finding: Finding) -> Content:
     return joined([subject, safe(finding.text)], by="  ")
 
 
-def read_health(store: Store, *, session: UiSession, cache: QueryCache) -> PageRead[Finding]:
+def read_health(store: Store, *, session: UiSession) -> PageRead[Finding]:
     """Return the findings, the worst first; `about` is the figures of the installation.
 
     Raises StoreError if the store is unavailable.
     """
-    metrics = read_metrics(store, cache)
-    found = iter_findings(installation_of(store, session.settings, session.program), cache)
+    metrics = read_metrics(store, session.cache)
+    installation = installation_of(store, session.settings, session.program)
+    found = iter_findings(installation, session.cache)
     # Sorting is stable: within a state the order in which one check builds on the other stays.
-    worst_first = sorted(found, key=lambda finding: SEVERITY[finding.severity])
+    states = list(SIGNS)
+    worst_first = sorted(found, key=lambda finding: states.index(finding.severity))
     return PageRead(worst_first, about=metrics)
 
 
-def read_glance(store: Store, *, session: UiSession, cache: QueryCache) -> Glance:
+def read_glance(store: Store, *, session: UiSession) -> Glance:
     """Return what the header says. Raises StoreError if the store is unavailable."""
-    health = read_health(store, session=session, cache=cache)
+    health = read_health(store, session=session)
     metrics: InstallationMetrics = health.about
     to_do = [one for one in health.rows if one.severity is not Severity.OK]
     worst = SIGNS[to_do[0].severity if to_do else Severity.OK]
@@ -130,10 +119,11 @@ GAUGE_CELLS = 39
 
 def gauge_texts(gauges: InstallationMetrics) -> list[tuple[str, str]]:
     """Return the label and value of each gauge."""
-    files, age_s = gauges.files, gauges.oldest_request_s
+    files, age_s, size = gauges.files, gauges.oldest_request_s, gauges.size
+    log = "" if size.log_bytes is None else f" + {in_bytes(size.log_bytes)} log"
     free = NONE if gauges.free_bytes is None else f"{in_bytes(gauges.free_bytes)} free"
     return [
-        ("Store", _size_text(gauges.size)),
+        ("Store", f"{in_bytes(size.data_bytes)}{log}"),
         ("Resumes", f"{gauges.resumes:,} in {counted(gauges.accounts, 'account')}"),
         ("Disk", free),
         (
@@ -151,15 +141,13 @@ def gauge_texts(gauges: InstallationMetrics) -> list[tuple[str, str]]:
 
 def gauge_lines(gauges: InstallationMetrics, width_cells: int) -> list[Content]:
     """Return the gauges in as few lines of even length as the width allows."""
-    cells = [_gauge(label, value) for label, value in gauge_texts(gauges)]
+    cells = []
+    for label, value in gauge_texts(gauges):
+        gauge = joined([safe(f"{label:<{LABEL_CELLS}}", "dim"), safe(value)])
+        cells.append(gauge.truncate(GAUGE_CELLS - 1, ellipsis=True, pad=True) + safe(" "))
     lines = ceil(len(cells) / max(1, width_cells // GAUGE_CELLS))
     columns = ceil(len(cells) / lines)
     return [joined(cells[at : at + columns]) for at in range(0, len(cells), columns)]
-
-
-def _gauge(label: str, value: str) -> Content:
-    gauge = joined([safe(f"{label:<{LABEL_CELLS}}", "dim"), safe(value)])
-    return gauge.truncate(GAUGE_CELLS - 1, ellipsis=True, pad=True) + safe(" ")
 
 
 class GaugeLines(Static):
@@ -185,24 +173,6 @@ class GaugeLines(Static):
 
     def get_content_height(self, container: Cells, viewport: Cells, width: int) -> int:
         return 0 if self._gauges is None else super().get_content_height(container, viewport, width)
-
-
-def _size_text(size: Size) -> str:
-    log = "" if size.log_bytes is None else f" + {in_bytes(size.log_bytes)} log"
-    return in_bytes(size.data_bytes) + log
-
-
-class FindingDialog(Dialog[None]):
-    """Shows what was found, what to do and the command for it, until it is closed."""
-
-    LABELS: ClassVar[Mapping[str, str]] = CLOSE
-
-    def __init__(self, finding: Finding) -> None:
-        super().__init__(f"{finding.subject}: {sign_of(finding).word}")
-        self._finding = finding
-
-    def fields(self) -> Iterable[Widget]:
-        yield TextPane(list(iter_paragraphs(self._finding)))
 
 
 def iter_paragraphs(finding: Finding) -> Iterator[Paragraph]:
@@ -242,14 +212,13 @@ class HealthScreen(ListScreen[Finding]):
 
     MODE = "health"
     REFRESH_S = 5.0
-    BINDINGS: ClassVar[list[BindingType]] = bindings(Place.HEALTH)
+    BINDINGS = bindings(Place.HEALTH)
     DEFAULT_CSS = """
     HealthScreen > TextPane { height: auto; min-height: 5; max-height: 12; }
     """
 
     def __init__(self, session: UiSession) -> None:
         super().__init__(session)
-        self._cache = QueryCache()
         self._gauges = GaugeLines()
         self._remedy = TextPane()
         self._remedy.can_focus = False
@@ -275,10 +244,11 @@ class HealthScreen(ListScreen[Finding]):
         return f"{row.subject} {row.text}"
 
     def reading(self, cursor: str) -> Callable[[Store], PageRead[Finding]]:
-        return partial(read_health, session=self.session, cache=self._cache)
+        return partial(read_health, session=self.session)
 
-    def page_arrived(self, read: PageRead[Finding]) -> None:
+    def page_arrived(self, read: PageRead[Finding]) -> Sequence[Content]:
         self._gauges.show(read.about)
+        return ()
 
     def heading(self) -> Iterable[Content]:
         pages = self.list.pages
@@ -292,21 +262,22 @@ class HealthScreen(ListScreen[Finding]):
         """Show the remedy of the row at the cursor under the list."""
         found = self.list.current
         lines = () if found is None else (finding_line(found), remedy_line(found))
-        self._remedy.show([Paragraph(line) for line in lines])
+        self._remedy.show(list(map(Paragraph, lines)))
 
     @on(PagedList.Chosen)
     def open_finding(self, chosen: PagedList.Chosen) -> None:
         """Show what the finding is about, or else the finding in full."""
         link = find_link(chosen.row)
         if link is None:
-            self.app.push_screen(FindingDialog(chosen.row))
+            title = f"{chosen.row.subject}: {sign_of(chosen.row).word}"
+            self.app.push_screen(TextDialog(title, list(iter_paragraphs(chosen.row))))
         else:
             self.follow_link(link)
 
-    def action_reload(self) -> None:
+    def action_reload(self, *, row: str = "") -> None:
         """Check everything again, without cached results."""
-        self._cache.clear()
-        super().action_reload()
+        self.session.cache.clear()
+        super().action_reload(row=row)
 
     def action_copy_command(self) -> None:
         """Ask the terminal to put the remedy's command on the clipboard; it gives no answer."""

@@ -15,13 +15,14 @@ from resumes.analyzer import parse_imported
 from resumes.errors import InvalidResume, Issue, ResumesError
 from resumes.import_reasons import Reason, find_hint, plain_words
 from resumes.store import import_history, import_ledger, import_requests
-from resumes.store.import_history import FileRow
-from resumes.store.import_ledger import MAX_PROBLEMS, FileOutcome, Item, Items, Problem
+from resumes.store.import_history import ORDER, FileRow
+from resumes.store.import_ledger import MAX_PROBLEMS, FileOutcome, Item
 from resumes.store.import_requests import RequestedFile, RequestKind
 from resumes.store.store import Store
 from resumes.text import in_bytes
 from resumes.watched_names import REPORT
-from tui.screens.dialogs import Copyable
+from tui.screens.base import RowPane
+from tui.screens.dialogs import Fact
 from tui.screens.import_rows import outcome_content
 from tui.screens.source_pane import SourceLines, SourceText, fault_of, lay_out
 from tui.text import joined, minute, safe
@@ -79,9 +80,16 @@ def find_filed(file: FileRow) -> Path | None:
     """Return where the file is, if that is on this machine and it was not moved."""
     if file.root is None or file.is_under_way:
         return None
-    folders = [Path(file.root, folder) for folder in folders_of(file)]
-    filed = [path for folder in folders for path in _iter_named(folder, file)]
+    filed = []
+    for folder in folders_of(file):
+        with contextlib.suppress(OSError):  # there is none
+            filed += [path for path in Path(file.root, folder).iterdir() if _is_of(file, path.name)]
     return filed[0] if len(filed) == 1 else None
+
+
+def _is_of(file: FileRow, name: str) -> bool:
+    is_its = f"{file.claim_id[-8:]}." in name or name.startswith(file.claim_id)
+    return is_its and not name.endswith(REPORT)
 
 
 def folders_of(file: FileRow) -> Sequence[str]:
@@ -99,15 +107,6 @@ def folders_of(file: FileRow) -> Sequence[str]:
             return [f"{day}/{file.account}", day]
 
 
-def _iter_named(folder: Path, file: FileRow) -> Iterator[Path]:
-    """Yield the files in the folder under the file's name; none if there is no such folder."""
-    with contextlib.suppress(OSError):
-        for path in folder.iterdir():
-            is_its = f"{file.claim_id[-8:]}." in path.name or path.name.startswith(file.claim_id)
-            if is_its and not path.name.endswith(REPORT):
-                yield path
-
-
 def find_issues(file: FileRow, source: bytes) -> Sequence[Issue]:
     """Return all issues of a file that is not a valid resume; the ledger keeps only the first.
 
@@ -115,44 +114,37 @@ def find_issues(file: FileRow, source: bytes) -> Sequence[Issue]:
     """
     if file.reason != Reason.INVALID_RESUME or len(source) != file.size_bytes:
         return ()
-    try:
-        parse_imported(source)
-    except InvalidResume as error:
-        issues = error.issues
-        return issues if issues[0].path == (file.path or "") else ()
-    except ResumesError:
-        pass
+    with contextlib.suppress(ResumesError):
+        try:
+            parse_imported(source)
+        except InvalidResume as error:
+            return error.issues if error.issues[0].path == (file.path or "") else ()
     return ()
 
 
 LABEL_CELLS: Final = 11
-BLANK: Final = Paragraph(safe(""))
 
 
 def file_paragraphs(read: FileRead) -> list[Paragraph]:
     """Return the result and what to do about it; then the file; then what was in it."""
-    file = read.file
     return [
-        Paragraph(_headline(read)),
-        *_verdict(file, read.issues),
+        *_verdict(read.file, read.request, read.issues),
         *_asked(read),
-        BLANK,
-        *_about(file, read.path),
-        *_several(file.items),
-        *_resumes(read),
+        Paragraph(safe("")),
+        *_about(read.file, read.path),
+        *_contents(read),
     ]
 
 
-def _headline(read: FileRead) -> Content:
-    outcome = outcome_content(read.file, read.request).stylize("bold")
-    if read.file.reason is None or read.file.is_under_way:
-        return outcome
-    return joined([outcome, safe(plain_words(read.file.reason), "bold")], by=": ")
-
-
-def _verdict(file: FileRow, issues: Sequence[Issue]) -> Iterator[Paragraph]:
+def _verdict(
+    file: FileRow, request: RequestedFile | None, issues: Sequence[Issue]
+) -> Iterator[Paragraph]:
+    outcome = outcome_content(file, request).stylize("bold")
     if file.is_under_way:
+        yield Paragraph(outcome)
         return
+    reason = [] if file.reason is None else [safe(plain_words(file.reason), "bold")]
+    yield Paragraph(joined([outcome, *reason], by=": "))
     if len(issues) > 1:
         yield Paragraph(safe(f"{len(issues)} problems:"))
         yield from (Paragraph(safe(issue.message), mark="  ! ") for issue in issues)
@@ -200,44 +192,23 @@ def filed_in(file: FileRow) -> str:
     return f"{folders_of(file)[0]}, as {name}"
 
 
-def _several(items: Items | None) -> Iterator[Paragraph]:
-    if items is None:
-        return
-    yield _fact("Resumes", counts_text(items))
-    for problem in items.problems:
-        yield Paragraph(safe(_problem_text(problem)), mark="  ! ")
-    if len(items.problems) == MAX_PROBLEMS:
-        text = f"Only the first {MAX_PROBLEMS}; the report next to the file may list more."
-        yield Paragraph(safe(text, "dim"))
-
-
-def counts_text(items: Items) -> str:
-    """Return `1,000: 3 failed, 997 done`."""
-    counts = {
-        "failed": items.failed,
-        "held": items.held,
-        "duplicate": items.duplicate,
-        "done": items.done,
-    }
-    parts = [f"{count:,} {outcome}" for outcome, count in counts.items() if count]
-    return f"{items.total:,}: {', '.join(parts)}" if parts else f"{items.total:,}"
-
-
-def _problem_text(problem: Problem) -> str:
-    what = problem.message or plain_words(problem.reason or problem.outcome)
-    return f"{problem.place}: {what}"
-
-
-def _resumes(read: FileRead) -> Iterator[Paragraph]:
-    resumes: Sequence[str] = [
-        f"{one.resume_id} (already stored)"
-        if one.outcome is FileOutcome.DUPLICATE
-        else one.resume_id
-        for one in read.resumes
-    ]
-    for number, text in enumerate(resumes):
-        yield _fact("" if number else "Resume", text)
-    if len(resumes) == MAX_ITEMS:
+def _contents(read: FileRead) -> Iterator[Paragraph]:
+    """Yield how many resumes were in it and what was wrong with some, if several; and their IDs."""
+    if (items := read.file.items) is not None:
+        counts = zip(ORDER, (items.failed, items.held, items.duplicate, items.done), strict=True)
+        parts = [f"{count:,} {outcome}" for outcome, count in counts if count]
+        total = f"{items.total:,}"
+        yield _fact("Resumes", f"{total}: {', '.join(parts)}" if parts else total)
+        for problem in items.problems:
+            what = problem.message or plain_words(problem.reason or problem.outcome)
+            yield Paragraph(safe(f"{problem.place}: {what}"), mark="  ! ")
+        if len(items.problems) == MAX_PROBLEMS:
+            text = f"Only the first {MAX_PROBLEMS}; the report next to the file may list more."
+            yield Paragraph(safe(text, "dim"))
+    for number, one in enumerate(read.resumes):
+        known = " (already stored)" if one.outcome is FileOutcome.DUPLICATE else ""
+        yield _fact("" if number else "Resume", f"{one.resume_id}{known}")
+    if len(read.resumes) == MAX_ITEMS:
         yield _fact("", f"… first {MAX_ITEMS} only")
 
 
@@ -245,18 +216,15 @@ def _fact(label: str, value: str) -> Paragraph:
     return Paragraph(safe(value), mark=f"{label:<{LABEL_CELLS}}")
 
 
-def copyables(read: FileRead) -> list[Copyable]:
-    """Return what can be copied of the file; its reason with the place in the document."""
+def copyables(read: FileRead) -> Iterator[Fact]:
+    """Yield what can be copied of the file; its reason with the place in the document."""
     file = read.file
     is_told = file.path is None or file.path in (file.message or "")
     parts = [file.reason, file.message, None if is_told else file.path]
-    found = [
-        Copyable("path", "" if read.path is None else str(read.path)),
-        Copyable("reason", ": ".join(part for part in parts if part)),
-        Copyable("ID", file.claim_id),
-        Copyable("name", file.name),
-    ]
-    return [one for one in found if one.text]
+    yield "path", "" if read.path is None else str(read.path)
+    yield "reason", ": ".join(part for part in parts if part)
+    yield "ID", file.claim_id
+    yield "name", file.name
 
 
 def why_not(file: FileRow, action: RequestKind) -> str | None:
@@ -274,7 +242,7 @@ def why_not(file: FileRow, action: RequestKind) -> str | None:
     return None
 
 
-class FileView(Container):
+class FileView(Container, RowPane[FileRow]):
     """A file's outcome, and below it its source at the error."""
 
     DEFAULT_CSS = """
@@ -298,18 +266,16 @@ class FileView(Container):
         yield self._text
         yield self._source
 
-    def reading(self, file: FileRow) -> Callable[[Store], FileRead]:
-        """Return what reads the file for this view, in a thread."""
+    def reading(self, wanted: FileRow) -> Callable[[Store], FileRead]:
         return partial(
-            read_file, account_id=file.account_id, claim_id=file.claim_id, before=self.read
+            read_file, account_id=wanted.account_id, claim_id=wanted.claim_id, before=self.read
         )
 
     def entitle(self, *parts: Content) -> None:
         """Show the parts of the title over the text."""
         self._text.border_title = joined(parts, by=" · ")
 
-    def show(self, read: FileRead) -> None:
-        """Show the file, from its start unless it was shown before."""
+    def show_read(self, read: FileRead) -> None:
         before, self.read = self.read, read
         is_same = before is not None and before.file.claim_id == read.file.claim_id
         self._text.show(file_paragraphs(read), from_start=not is_same)
@@ -317,24 +283,17 @@ class FileView(Container):
             self._source.show_source(read.source)
 
     def show_line(self, line: Paragraph) -> None:
-        """Show this line in place of a file."""
         self.read = None
-        self._text.show([line])
+        self._text.show_line(line)
         self._source.show_source(None)
 
-    def scroll_text(self, pages: int) -> None:
+    def action_scroll_pages(self, pages: int) -> None:
         """Scroll the source, or the text if there is no source, that many screens down."""
         shown = self._source if self._source.display else self._text
         shown.action_scroll_pages(pages)
 
-    def focus_text(self) -> None:
-        """Focus the text."""
-        self._text.focus()
-
     def focus_other(self) -> bool:
         """Focus the other part; return False if there is none."""
-        if not self._source.display:
-            return False
-        other = self._source if self._text.has_focus else self._text
-        other.focus()
-        return True
+        if self._source.display:
+            (self._source if self._text.has_focus else self._text).focus()
+        return self._source.display

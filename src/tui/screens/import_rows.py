@@ -48,13 +48,6 @@ def position(row: ImportRow, *, is_newest_first: bool) -> str:
     return f"{0 if is_newest_first else ORDER.index(file.outcome)}{flipped(file.claim_id)}"
 
 
-def words(row: ImportRow) -> str:
-    """Return what the row is filtered by."""
-    file = row.file
-    reason = "" if file.reason is None else f"{file.reason} {plain_words(file.reason)}"
-    return folded(f"{file.name} {file.account} {reason}")
-
-
 def read_page(
     store: Store,
     *,
@@ -69,7 +62,7 @@ def read_page(
     With terms it is the rows that hold them, as far as a limited number of files is looked through:
     perhaps none, and there may be more.
     """
-    account_id = None if account is None else accounts.get_account(store, account).id
+    account_id = find_account_id(store, account)
     limit = MAX_FILES if terms else PAGE_SIZE
     found: list[ImportRow] = []
     following: str | None = cursor
@@ -90,7 +83,7 @@ def read_page(
             )
             files, is_last = page.files, page.next is None
         rows = _with_requests(store, files)
-        found += [row for row in rows if not terms or holds(words(row), terms)]
+        found += [row for row in rows if not terms or holds(_words(row.file), terms)]
         following = (
             None if is_last or not rows else position(rows[-1], is_newest_first=is_newest_first)
         )
@@ -99,16 +92,26 @@ def read_page(
     return PageRead(found, following)
 
 
+def find_account_id(store: Store, name: str | None) -> str | None:
+    """Return the ID of the account; None for None, which is all. Raises NotFound."""
+    return None if name is None else accounts.get_account(store, name).id
+
+
+def _words(file: FileRow) -> str:
+    """Return what the file is filtered by."""
+    reason = "" if file.reason is None else f"{file.reason} {plain_words(file.reason)}"
+    return folded(f"{file.name} {file.account} {reason}")
+
+
 def _with_requests(store: Store, files: Iterable[FileRow]) -> list[ImportRow]:
     if not import_requests.list_requests(store, limit=1):
         return [ImportRow(file) for file in files]
-    return [ImportRow(file, _find_request(store, file)) for file in files]
-
-
-def _find_request(store: Store, file: FileRow) -> RequestedFile | None:
-    if file.outcome not in (FileOutcome.FAILED, FileOutcome.HELD):
-        return None
-    return import_requests.find_request(store, file.account_id, file.claim_id)
+    return [
+        ImportRow(file, import_requests.find_request(store, file.account_id, file.claim_id))
+        if file.outcome in (FileOutcome.FAILED, FileOutcome.HELD)
+        else ImportRow(file)
+        for file in files
+    ]
 
 
 def outcome_content(file: FileRow, request: RequestedFile | None = None) -> Content:

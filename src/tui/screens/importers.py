@@ -11,13 +11,12 @@ from textual.widgets import Static
 
 from resumes.durations import span
 from resumes.health.findings import installation_of
-from resumes.store import accounts, import_history, importers
+from resumes.store import import_history, importers
 from resumes.store.import_history import ORDER, FileCount
-from resumes.store.import_ledger import FileOutcome
 from resumes.store.importers import ImporterState, SeenImporter
 from resumes.store.store import Store
 from resumes.text import counted
-from tui.screens.import_rows import SIGNS
+from tui.screens.import_rows import SIGNS, find_account_id
 from tui.session import UiSession
 from tui.store_calls import Failure, call, is_running
 from tui.text import joined, safe, stacked
@@ -37,12 +36,11 @@ def tally_line(tallies: Iterable[FileCount]) -> Content:
     counts = dict.fromkeys(ORDER, 0)
     for tally in tallies:
         counts[tally.outcome] += tally.files
-    return joined([_count(outcome, files) for outcome, files in counts.items()], by="   ")
-
-
-def _count(outcome: FileOutcome, files: int) -> Content:
-    sign, style = SIGNS[outcome]
-    return safe(f"{sign} {files:,} {outcome}", style if files else "dim")
+    parts = []
+    for outcome, files in counts.items():
+        sign, style = SIGNS[outcome]
+        parts.append(safe(f"{sign} {files:,} {outcome}", style if files else "dim"))
+    return joined(parts, by="   ")
 
 
 def importer_lines(seen: Sequence[SeenImporter], start: str) -> Iterator[Content]:
@@ -65,19 +63,16 @@ def _importer(seen: SeenImporter) -> Iterator[Content]:
         yield safe(text, "$text-warning")
         return
     is_well = importer.state in WELL
+    waits = counted(importer.waiting, "file") if importer.waiting else "no files"
     parts = [
         safe(f"{'●' if is_well else '!'} watching {importer.root}", WELL.get(importer.state, "")),
         safe(f"last seen {int(seen.age_s)} s ago", "dim"),
-        safe(_waiting(importer.waiting)),
+        safe(f"{waits} waiting"),
     ]
     yield joined(parts, by=" · ")
     for finding in importer.findings[:1]:
         style = "dim" if is_well else "$text-warning"
         yield safe(f"  {importer.state}: {finding.sentence}", style)
-
-
-def _waiting(files: int | None) -> str:
-    return "no files waiting" if not files else f"{counted(files, 'file')} waiting"
 
 
 def waiting_line(waiting: int, most: int) -> Content:
@@ -172,5 +167,4 @@ def read_watching(store: Store, *, session: UiSession) -> tuple[Sequence[SeenImp
 
 def read_tallies(store: Store, *, account: str | None) -> Sequence[FileCount]:
     """Count the files of the account, or of all, by outcome."""
-    account_id = None if account is None else accounts.get_account(store, account).id
-    return import_history.count_files(store, account_id=account_id)
+    return import_history.count_files(store, account_id=find_account_id(store, account))

@@ -4,17 +4,16 @@ from abc import abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Any, ClassVar, Final
+from typing import Final
 
 from textual import on, work
-from textual.binding import BindingType
 from textual.content import Content
 from textual.widget import Widget
 
 from resumes.errors import InvalidArgument, NotFound
 from resumes.health.findings import installation_of
 from resumes.import_reasons import plain_words
-from resumes.store import accounts, import_history, import_ledger, import_requests
+from resumes.store import import_history, import_ledger, import_requests
 from resumes.store.import_history import ORDER, FileCount, FileRow
 from resumes.store.import_ledger import FileOutcome, Item
 from resumes.store.import_requests import STATES, RequestKind
@@ -25,23 +24,29 @@ from tui.editor import edit
 from tui.keys import Place, Target, bindings
 from tui.screens.base import (
     NEWEST_FIRST,
-    PREVIEW,
-    ModeScreen,
+    PANE,
     Order,
     PageRead,
+    PaneScreen,
     RowScreen,
     SplitScreen,
 )
-from tui.screens.dialogs import Chooser, ConfirmDialog, CopyDialog, Fact
+from tui.screens.dialogs import Chooser, ConfirmDialog, Fact, copy_chooser
 from tui.screens.import_detail import FileRead, FileView, copyables, folders_of, why_not
-from tui.screens.import_rows import ImportRow, columns, outcome_content, position, read_page
+from tui.screens.import_rows import (
+    ImportRow,
+    columns,
+    find_account_id,
+    outcome_content,
+    position,
+    read_page,
+)
 from tui.screens.importers import Overview
 from tui.session import UiSession
 from tui.store_calls import Failure, call, is_running, store_work
 from tui.text import safe, tell
 from tui.widgets.bars import ErrorLine, KeyLine
 from tui.widgets.paged_list import ListColumn, PagedList, text_cell
-from tui.widgets.text_pane import Paragraph
 
 FOLLOWED: Final = "followed"
 """The group of the workers that look for the outcome of queued files."""
@@ -55,24 +60,13 @@ MAX_NAME_CHARS: Final = 60
 
 def read_ended(store: Store, *, files: Sequence[FileRow]) -> list[FileRow]:
     """Return those of the files that have finished since they were read, as they are now."""
-    now = [found for file in files if (found := _find(store, file)) is not None]
-    before = {file.claim_id: file.finished_at for file in files}
-    return [
-        file for file in now if file.finished_at != before[file.claim_id] and not file.is_under_way
-    ]
-
-
-def _find(store: Store, file: FileRow) -> FileRow | None:
-    try:
-        return import_history.get_file(store, file.claim_id, account_id=file.account_id)
-    except NotFound:
-        return None
-
-
-def ending(file: FileRow) -> str:
-    """Return `Done: ana/cv.json` or `Failed, not a valid resume: ana/cv.json`."""
-    why = "" if file.reason is None else f", {plain_words(file.reason)}"
-    return f"{file.outcome.capitalize()}{why}: {file.name[-MAX_NAME_CHARS:]}"
+    ended = []
+    for file in files:
+        with suppress(NotFound):
+            now = import_history.get_file(store, file.claim_id, account_id=file.account_id)
+            if now.finished_at != file.finished_at and not now.is_under_way:
+                ended.append(now)
+    return ended
 
 
 MAX_CHOICES = 10_000
@@ -85,14 +79,6 @@ ITEM_COLUMNS: tuple[ListColumn[Item], ...] = (
 )
 
 
-def read_linked(store: Store, *, account: str | None, claim_id: str) -> FileRow:
-    """Return the file of this account, or of any. Raises NotFound."""
-    return import_history.get_file(store, claim_id, account_id=_account_id(store, account))
-
-
-COUNT: Final = "count"
-"""The group of the workers that count what an action is for."""
-
 MAX_REASONS: Final = 6
 """Reasons that a question names one by one."""
 
@@ -104,8 +90,8 @@ CONSEQUENCES: Final = {
 
 def refused(file: FileRow) -> Mapping[str, str]:
     """Return what would be refused for the file, as labels that hide it."""
-    hidden = {action.value: "" for action in RequestKind if why_not(file, action) is not None}
-    return hidden | ({"edit_file": ""} if RequestKind.RETRY in hidden else {})
+    hidden = [f"ask('{kind}')" for kind in RequestKind if why_not(file, kind) is not None]
+    return dict.fromkeys([*hidden, *(["edit_file"] if "ask('retry')" in hidden else [])], "")
 
 
 def facts(account: str | None, found: Sequence[FileCount]) -> list[Fact]:
@@ -119,39 +105,10 @@ def facts(account: str | None, found: Sequence[FileCount]) -> list[Fact]:
     return [("Files", f"{files:,}"), ("Account", account or "all accounts"), *reasons]
 
 
-def count_fitting(store: Store, *, account: str | None, action: RequestKind) -> list[FileCount]:
-    """Count the files that the action is for, by reason."""
-    account_id = _account_id(store, account)
-    found = import_history.count_files(store, account_id=account_id, not_done_only=True)
-    return [tally for tally in found if tally.outcome is import_requests.FITS[action]]
-
-
-def ask_for(
-    store: Store, *, session: UiSession, files: Sequence[FileRow], action: RequestKind
+def how_to_watch(
+    store: Store, *, session: UiSession, roots: Collection[str | None] | None
 ) -> str | None:
-    """Request the action for the files; return how to start an importer, None if one is running.
-
-    Raises Conflict if the outcome of one has changed.
-    """
-    import_requests.request_files(store, files, action)
-    return _how_to_watch(store, session, {file.root for file in files})
-
-
-def ask_for_all(
-    store: Store, *, session: UiSession, account: str | None, action: RequestKind
-) -> tuple[int, str | None]:
-    """Request the action for all files that it is for, of an account or of all; count them."""
-    files = import_requests.request_all_files(store, action, account_id=_account_id(store, account))
-    return files, _how_to_watch(store, session)
-
-
-def _account_id(store: Store, account: str | None) -> str | None:
-    return None if account is None else accounts.get_account(store, account).id
-
-
-def _how_to_watch(
-    store: Store, session: UiSession, roots: Collection[str | None] | None = None
-) -> str | None:
+    """Return how to start an importer on one of the folders, or any; None if they have some."""
     for root in import_requests.list_unwatched_roots(store):
         if roots is None or root in roots:
             installation = installation_of(store, session.settings, session.program)
@@ -164,8 +121,10 @@ REFRESH_S: Final = 1.0
 COMPRESSED: Final = (".gz", ".zip")
 
 
-class FileActions(ModeScreen):
+class FileActions(PaneScreen[FileRow]):
     """What is done with files, in the list and on the page of one."""
+
+    pane: FileView
 
     @abstractmethod
     def chosen_files(self, verb: str) -> Sequence[FileRow]:
@@ -186,16 +145,11 @@ class FileActions(ModeScreen):
     def unmark(self) -> None:
         """Take all marks away, where there are any."""
 
-    def action_retry(self) -> None:
-        self._ask(RequestKind.RETRY)
-
-    def action_release(self) -> None:
-        self._ask(RequestKind.RELEASE)
-
     @store_work()
-    async def _ask(self, action: RequestKind) -> None:
-        if files := self.chosen_files(action):
-            asked = await self._ask_for(files, action)
+    async def action_ask(self, kind: str) -> None:
+        """Ask for a retry or a release of the files."""
+        if files := self.chosen_files(kind):
+            asked = await self._ask_for(files, RequestKind(kind))
             self.unmark()
             self.follow_up(asked)
 
@@ -205,13 +159,16 @@ class FileActions(ModeScreen):
         if not fitting:
             tell(self, why_not(files[0], action) or "")
             return []
-        session = self.session
-        start = await call(session.store, ask_for, session=session, files=fitting, action=action)
-        self.tell_asked(len(fitting), start, action)
+        await call(self.session.store, import_requests.request_files, fitting, action)
+        await self.tell_asked(len(fitting), action, {file.root for file in fitting})
         return fitting
 
-    def tell_asked(self, files: int, start: str | None, action: RequestKind) -> None:
+    async def tell_asked(
+        self, files: int, action: RequestKind, roots: Collection[str | None] | None = None
+    ) -> None:
         """Say how many files were queued, and how to start an importer where none is running."""
+        session = self.session
+        start = await call(session.store, how_to_watch, session=session, roots=roots)
         what = f"Queued {counted(files, 'file')} for {action}"
         if start is None:
             them = "it" if files == 1 else "them"
@@ -245,9 +202,9 @@ class FileActions(ModeScreen):
     async def action_copy(self) -> None:
         """Ask what of the file to copy, and send that to the clipboard."""
         if (read := await self.find_read("copy")) is not None:
-            dialog = CopyDialog(self.session.store, copyables(read))
-            if (one := await self.app.push_screen_wait(dialog)) is not None:
-                clipboard.send(self, one.text, what=one.what)
+            chooser = copy_chooser(self.session.store, copyables(read))
+            if (fact := await self.app.push_screen_wait(chooser)) is not None:
+                clipboard.send(self, fact[1], what=fact[0])
 
     @store_work()
     async def action_edit_file(self) -> None:
@@ -280,16 +237,12 @@ class FileActions(ModeScreen):
         return is_changed
 
 
-FILE: Final = "file"
-"""The group of the workers that read a file in full."""
-
-
-class FileScreen(RowScreen[ImportRow], FileActions):
+class FileScreen(RowScreen[ImportRow, FileRow], FileActions):
     """A file of the list."""
 
     MODE = "imports"
     ROW = "file"
-    BINDINGS: ClassVar[list[BindingType]] = bindings(Place.FILE)
+    BINDINGS = bindings(Place.FILE)
     DEFAULT_CSS = """
     FileScreen FileView { layout: horizontal; }
     FileScreen FileView > TextPane { width: 2fr; height: 1fr; }
@@ -300,64 +253,33 @@ class FileScreen(RowScreen[ImportRow], FileActions):
     """
 
     def __init__(self, listed: "ImportsScreen", file: FileRow, *, is_linked: bool) -> None:
-        super().__init__(listed, is_linked=is_linked)
+        super().__init__(listed, FileView(can_focus_text=True), file, is_linked=is_linked)
         self._file = file
         """What is seen, and acted on: the file as the list had it, then as it was read last."""
-        self._wanted = file
-        """What is to be seen: another file from the key that asks for it until it is read."""
-        self._view = FileView(can_focus_text=True)
 
     @property
     def name_here(self) -> str:
         return self._file.name
 
-    def body(self) -> Iterable[Widget]:
-        yield self._view
-
     def on_mount(self) -> None:
-        self._view.focus_text()
         self.set_interval(self.session.refresh_s or REFRESH_S, self._refresh_file)
-        self._read()
 
     def _refresh_file(self) -> None:
-        if self.is_active and not self.query_one(ErrorLine).has_failure:
-            self._read()
+        if self.is_active and self.query_one(ErrorLine).failure is None:
+            self.refresh_pane()
 
-    @on(ErrorLine.RetryDue)
-    def _read(self) -> None:
-        wanted = self._wanted
-        # Asked again, the call that is under way would be for nothing.
-        if not is_running(self, FILE, wanted.claim_id):
-            reading: Any = partial(self._show, self._view.reading(wanted))
-            self.run_worker(reading, name=wanted.claim_id, group=FILE, exclusive=True)
-
-    async def _show(self, reading: Callable[[Store], FileRead]) -> None:
-        try:
-            read = await call(self.session.store, reading)
-        except Failure as failure:
-            self.show_failure(failure)
-            return
-        self._file = self._wanted = read.file
-        self.query_one(ErrorLine).clear()
-        self._view.entitle(self.titled(), outcome_content(read.file, read.request))
-        self._view.show(read)
+    def row_shown(self, read: FileRead) -> None:
+        super().row_shown(read)
+        self._file = self.wanted = read.file
+        self.pane.entitle(self.titled(), outcome_content(read.file, read.request))
         self.query_one(KeyLine).labels = {
             **refused(read.file),
             **({} if read.resumes else {"open_resume": ""}),
             **({} if read.source else {"next_pane": ""}),
         }
 
-    def action_reload(self) -> None:
-        """Read the file again, and clear the error."""
-        self.query_one(ErrorLine).clear()
-        self._read()
-
-    def show_row(self, row: ImportRow) -> None:
-        self._wanted = row.file
-        self._read()
-
     def action_next_pane(self) -> None:
-        if not self._view.focus_other():
+        if not self.pane.focus_other():
             tell(self, "The source of imported files is not kept.")
 
     def chosen_files(self, verb: str) -> Sequence[FileRow]:
@@ -365,16 +287,16 @@ class FileScreen(RowScreen[ImportRow], FileActions):
 
     def follow_up(self, files: Sequence[FileRow]) -> None:
         if files:
-            self._read()
+            self.refresh_pane()
 
     def leave(self) -> None:
         self.dismiss()
 
     def _is_wanted_seen(self) -> bool:
         """Return whether the file is the one that is shown; if not, say why."""
-        if self._wanted.claim_id == self._file.claim_id:
+        if self.wanted.claim_id == self._file.claim_id:
             return True
-        if is_running(self, FILE):
+        if is_running(self, PANE):
             tell(self, "Loading the next file…")
         else:
             tell(self, "Could not load the next file. Press r to retry.")
@@ -383,9 +305,9 @@ class FileScreen(RowScreen[ImportRow], FileActions):
     async def find_read(self, verb: str) -> FileRead | None:
         if not self._is_wanted_seen():
             return None
-        if self._view.read is None:
+        if self.pane.read is None:
             tell(self, "Loading the file…")
-        return self._view.read
+        return self.pane.read
 
     @work
     async def action_open_resume(self) -> None:
@@ -416,21 +338,20 @@ SHOWN: Final = (None, *ORDER)
 """What can be shown alone, after failed first."""
 
 
-class ImportsScreen(SplitScreen[ImportRow], FileActions):
+class ImportsScreen(SplitScreen[ImportRow, FileRow], FileActions):
     """The files of an account or of all, and a preview of the one at the cursor."""
 
     MODE = "imports"
     ROW = "file"
     ORDERS = (Order("failed first"), NEWEST_FIRST)
     OF_ALL = "all accounts"
-    BINDINGS: ClassVar[list[BindingType]] = bindings(Place.IMPORTS)
+    BINDINGS = bindings(Place.IMPORTS)
     DEFAULT_CSS = """
     ImportsScreen #split > PagedList, ImportsScreen #split > .pane { width: 1fr; }
     """
 
     def __init__(self, session: UiSession) -> None:
-        self.view = FileView(can_focus_text=False)
-        super().__init__(session, self.view)
+        super().__init__(session, FileView(can_focus_text=False))
         self._outcome: FileOutcome | None = None
         self.overview = Overview(session)
         self._followed: dict[str, FileRow] = {}
@@ -448,7 +369,7 @@ class ImportsScreen(SplitScreen[ImportRow], FileActions):
     def labels(self) -> Mapping[str, str]:
         row = self.list.current
         if row is None:
-            return {"choose": "", "retry": "", "release": ""}
+            return {"choose": "", "ask('retry')": "", "ask('release')": ""}
         return refused(row.file)
 
     def row_key(self, row: ImportRow) -> str:
@@ -464,10 +385,7 @@ class ImportsScreen(SplitScreen[ImportRow], FileActions):
             cursor=cursor,
         )
 
-    def page_arrived(self, read: PageRead[ImportRow]) -> None:
-        self.list.say_when_empty(*self._when_empty())
-
-    def _when_empty(self) -> Sequence[Content]:
+    def page_arrived(self, read: PageRead[ImportRow]) -> Sequence[Content]:
         whose = self.account
         if self._outcome is not None:
             where = "" if whose is None else f" in {whose}"
@@ -493,11 +411,11 @@ class ImportsScreen(SplitScreen[ImportRow], FileActions):
         # Of many files looking through all again takes long.
         if not self.filter.text:
             super().refresh_rows()
-        if self.is_active and not self.query_one(ErrorLine).has_failure:
+        if self.is_active and self.query_one(ErrorLine).failure is None:
             self.overview.read(self.account)
             if self._followed and not is_running(self, FOLLOWED):
                 self._tell_ended()
-            self.refresh_preview()
+            self.refresh_pane()
 
     @work(group=FOLLOWED)
     async def _tell_ended(self) -> None:
@@ -506,13 +424,14 @@ class ImportsScreen(SplitScreen[ImportRow], FileActions):
             files = list(self._followed.values())
             for file in await call(self.session.store, read_ended, files=files):
                 del self._followed[file.claim_id]
-                tell(self, ending(file))
+                why = "" if file.reason is None else f", {plain_words(file.reason)}"
+                tell(self, f"{file.outcome.capitalize()}{why}: {file.name[-MAX_NAME_CHARS:]}")
                 self.list.refresh_rows(anew=True)
 
-    def reload(self, *, row: str = "") -> None:
-        super().reload(row=row)
+    def action_reload(self, *, row: str = "") -> None:
+        super().action_reload(row=row)
         self.overview.read(self.account)
-        self.refresh_preview()
+        self.refresh_pane()
 
     # Which files.
 
@@ -525,11 +444,12 @@ class ImportsScreen(SplitScreen[ImportRow], FileActions):
 
     @store_work()
     async def _open_linked(self, claim_id: str) -> None:
-        file = await call(self.session.store, read_linked, account=self.account, claim_id=claim_id)
+        store = self.session.store
+        account_id = await call(store, find_account_id, self.account)
+        file = await call(store, import_history.get_file, claim_id, account_id=account_id)
         self._open(file, is_linked=True)
 
     def show_account(self, name: str | None) -> None:
-        self.workers.cancel_group(self, COUNT)
         self.overview.restart(name)
         super().show_account(name)
         self.list.show_columns(self.columns())
@@ -551,25 +471,8 @@ class ImportsScreen(SplitScreen[ImportRow], FileActions):
         self._show_outcome(None)
         return True
 
-    # The preview.
-
-    def reading_preview(self, row: ImportRow) -> Callable[[Store], FileRead]:
-        return self.view.reading(row.file)
-
-    def show_preview(self, read: FileRead) -> None:
-        self.view.show(read)
-
-    def show_line(self, line: Paragraph) -> None:
-        self.view.show_line(line)
-
-    def refresh_preview(self) -> None:
-        row = self.list.current
-        # Asked again, the call that is under way would be for nothing.
-        if row is None or not is_running(self, PREVIEW, self.row_key(row)):
-            super().refresh_preview()
-
-    def action_scroll_pane(self, pages: int) -> None:
-        self.view.scroll_text(pages)
+    def wanted(self, row: ImportRow) -> FileRow:
+        return row.file
 
     # What is done with the file at the cursor, and with many.
 
@@ -589,7 +492,7 @@ class ImportsScreen(SplitScreen[ImportRow], FileActions):
     async def find_read(self, verb: str) -> FileRead | None:
         if (row := self.current_row(verb)) is None:
             return None
-        read = await call(self.session.store, self.view.reading(row.file))
+        read = await call(self.session.store, self.pane.reading(row.file))
         return read if self.is_active else None
 
     def follow_up(self, files: Sequence[FileRow]) -> None:
@@ -600,42 +503,38 @@ class ImportsScreen(SplitScreen[ImportRow], FileActions):
 
     def leave(self) -> None:
         self.unmark()
-        self.reload()
+        self.action_reload()
 
     def unmark(self) -> None:
         self.list.unmark()
 
-    def action_retry_all(self) -> None:
-        self._count(RequestKind.RETRY)
-
-    def action_release_all(self) -> None:
-        self._count(RequestKind.RELEASE)
-
-    @store_work(group=COUNT, exclusive=True)
-    async def _count(self, action: RequestKind) -> None:
-        account = self.account
-        found = await call(self.session.store, count_fitting, account=account, action=action)
-        if not self.is_active:  # counting takes time, and the user went elsewhere
+    @store_work()
+    async def action_ask_all(self, kind: str) -> None:
+        """Ask whether to retry or release all files that this is for, and do so."""
+        action = RequestKind(kind)
+        account, store = self.account, self.session.store
+        account_id = await call(store, find_account_id, account)
+        count = import_history.count_files
+        counts = await call(store, count, account_id=account_id, not_done_only=True)
+        fitting = import_requests.FITS[action]
+        found = [tally for tally in counts if tally.outcome is fitting]
+        # Counting takes time, and the user went elsewhere.
+        if not self.is_active or account != self.account:
             return
         if not found:
             where = "" if account is None else f" in {account}"
-            tell(self, f"No {import_requests.FITS[action]} files{where}: nothing to {action}.")
+            tell(self, f"No {fitting} files{where}: nothing to {action}.")
             return
         dialog = ConfirmDialog(
-            f"{action.capitalize()} all {import_requests.FITS[action]} files?",
+            f"{action.capitalize()} all {fitting} files?",
             facts(account, found),
             consequence=CONSEQUENCES[action],
             verb=action.capitalize(),
         )
-        if await self.app.push_screen_wait(dialog):
-            self._ask_all(account, action)
-
-    @store_work()
-    async def _ask_all(self, account: str | None, action: RequestKind) -> None:
+        if not await self.app.push_screen_wait(dialog):
+            return
         tell(self, "Queuing…")  # many files take time
-        session = self.session
-        files, start = await call(
-            session.store, ask_for_all, session=session, account=account, action=action
-        )
-        self.tell_asked(files, start, action)
+        request = import_requests.request_all_files
+        files = await call(store, request, action, account_id=account_id)
+        await self.tell_asked(files, action)
         self.refresh_rows()

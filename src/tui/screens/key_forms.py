@@ -1,9 +1,10 @@
 """The dialogs that create, register and rotate an API key."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import timedelta
-from typing import Final
+from functools import partial
+from typing import Final, TypeVar
 
 from textual import on
 from textual.app import ComposeResult
@@ -12,11 +13,14 @@ from textual.widget import Widget
 
 from resumes import durations
 from resumes.clock import Clock, later
-from resumes.store.api_keys import FORM, MAX_GRACE
+from resumes.store.api_keys import FORM, MAX_GRACE, NewKey, create_key, import_key
+from resumes.store.store import Store
 from tui.screens.dialogs import Dialog, Fact, fact_notes
 from tui.text import minute, safe, tell
 from tui.widgets.bars import Note
 from tui.widgets.forms import Choices, LabelledField, SafeInput
+
+R = TypeVar("R")
 
 MAX_CHARS = 40
 
@@ -30,20 +34,17 @@ class Understood:
     is_usable: bool = True
 
 
-def _refused(words: str) -> Understood:
-    return Understood(f"! {words}", is_usable=False)
-
-
 def understand_expiry(text: str, now_us: int) -> Understood:
     """Return the lifetime of a new key; the empty text is for a key that never expires."""
     if not text:
         return Understood("Never expires.")
     expiry = durations.parse_expiry(text)
     if expiry is None:
-        return _refused(f'"{text}" is not a valid expiry: use 30d, 12h or 2027-01-31.')
+        words = f'! "{text}" is not a valid expiry: use 30d, 12h or 2027-01-31.'
+        return Understood(words, is_usable=False)
     span = durations.until(expiry, now_us=now_us)
     if span <= timedelta(0):
-        return _refused("The expiry must be in the future.")
+        return Understood("! The expiry must be in the future.", is_usable=False)
     return Understood(f"Expires {minute(later(now_us, span))} UTC.", span)
 
 
@@ -51,9 +52,10 @@ def understand_grace(text: str, now_us: int) -> Understood:
     """Return how long a rotated key stays valid."""
     span = durations.parse_span(text)
     if span is None:
-        return _refused(f'"{text}" is not a valid duration: use 24h, 7d, 30m or 0.')
+        words = f'! "{text}" is not a valid duration: use 24h, 7d, 30m or 0.'
+        return Understood(words, is_usable=False)
     if span > MAX_GRACE:
-        return _refused("The maximum is 7d.")
+        return Understood("! The maximum is 7d.", is_usable=False)
     if not span:
         return Understood("The old key stops working immediately.", span)
     return Understood(f"The old key expires {minute(later(now_us, span))} UTC.", span)
@@ -102,21 +104,8 @@ class SpanField(Vertical):
 MAX_NAME_CHARS = 100
 
 
-@dataclass(frozen=True, slots=True)
-class KeyWish:
-    """A key for this account, of this name. `lifetime` None never expires.
-
-    `secret` is the key itself, of one that was made elsewhere.
-    """
-
-    account: str
-    name: str
-    lifetime: timedelta | None = None
-    secret: str = field(default="", repr=False)
-
-
-class KeyForm(Dialog[KeyWish]):
-    """Gives what is wished for, None if it was canceled."""
+class KeyForm(Dialog[tuple[str, Callable[[Store], R]]]):
+    """Gives an account and what makes the key for it, None if it was canceled."""
 
     def __init__(self, title: str, accounts: Sequence[str], preset: str) -> None:
         super().__init__(title)
@@ -128,7 +117,7 @@ class KeyForm(Dialog[KeyWish]):
         yield LabelledField("Name", self.name_line)
 
 
-class CreateKeyDialog(KeyForm):
+class CreateKeyDialog(KeyForm[NewKey]):
     """A form for a key that is to be made."""
 
     VERB = "Create"
@@ -141,37 +130,33 @@ class CreateKeyDialog(KeyForm):
         yield from super().fields()
         yield self._expiry
 
-    def on_mount(self) -> None:
-        self.name_line.focus()
-
     def is_ready(self) -> bool:
         return self._expiry.check()
 
     def submit(self) -> None:
-        name, lifetime = self.name_line.value.strip(), self._expiry.understood.span
-        self.dismiss(KeyWish(self.account.chosen, name, lifetime))
+        account, name = self.account.chosen, self.name_line.value.strip()
+        lifetime = self._expiry.understood.span
+        self.dismiss((account, partial(create_key, account=account, name=name, lifetime=lifetime)))
 
 
 MAX_SECRET_CHARS: Final = 200
 NOT_A_KEY: Final = "! Not a valid key: expected enh_live_ followed by 64 letters or digits."
 
 
-class RegisterKeyDialog(KeyForm):
+class RegisterKeyDialog(KeyForm[str]):
     """A form for a key that was made elsewhere, of which dots are shown."""
 
     VERB = "Import"
+    AUTO_FOCUS = "#secret"
 
     def __init__(self, accounts: Sequence[str], preset: str) -> None:
         super().__init__("Import a key", accounts, preset)
         self._secret = SafeInput(max_length=MAX_SECRET_CHARS)
-        self._secret.password = True
+        self._secret.id, self._secret.password = "secret", True
 
     def fields(self) -> Iterable[Widget]:
         yield from super().fields()
         yield LabelledField("Key (hidden)", self._secret)
-
-    def on_mount(self) -> None:
-        self._secret.focus()
 
     def is_ready(self) -> bool:
         is_ready = FORM.fullmatch(self._secret.value.strip()) is not None
@@ -181,8 +166,10 @@ class RegisterKeyDialog(KeyForm):
         return is_ready
 
     def submit(self) -> None:
-        name, secret = self.name_line.value.strip(), self._secret.value.strip()
-        self.dismiss(KeyWish(self.account.chosen, name, secret=secret))
+        account, name = self.account.chosen, self.name_line.value.strip()
+        secret = self._secret.value.strip()
+        # Not a partial, which would show the secret wherever it is shown.
+        self.dismiss((account, lambda store: import_key(store, account, secret, name=name)))
 
 
 PRESET = "24h"
@@ -203,9 +190,6 @@ class RotateDialog(Dialog[timedelta]):
     def fields(self) -> Iterable[Widget]:
         yield from fact_notes(self._facts)
         yield self._grace
-
-    def on_mount(self) -> None:
-        self._grace.line.focus()
 
     def is_ready(self) -> bool:
         return self._grace.check()

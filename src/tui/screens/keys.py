@@ -4,11 +4,10 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from functools import partial
 from operator import attrgetter
-from typing import ClassVar, Final
+from typing import Final
 
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.screen import ModalScreen
@@ -22,9 +21,9 @@ from tui import clipboard
 from tui.keys import Place, Target, bindings, shown_key
 from tui.screens.base import ListScreen, Order, PageRead
 from tui.screens.dialogs import ConfirmDialog, Fact, FactsDialog, no_accounts
-from tui.screens.key_forms import CreateKeyDialog, KeyForm, KeyWish, RegisterKeyDialog, RotateDialog
+from tui.screens.key_forms import CreateKeyDialog, KeyForm, R, RegisterKeyDialog, RotateDialog
 from tui.store_calls import Failure, call, store_work
-from tui.text import NONE, ago, day, minute, safe, tell
+from tui.text import NONE, ago, minute, safe, tell
 from tui.widgets.bars import KeyLine, Note
 from tui.widgets.forms import TextButton
 from tui.widgets.paged_list import ListColumn, PagedList, age_column, text_cell
@@ -39,7 +38,7 @@ WHAT_TO_DO = (
 class NewKeyScreen(ModalScreen[None]):
     """Ends only by saying that the key was stored. `remark` is about what it replaces."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings(Place.NEW_KEY)
+    BINDINGS = bindings(Place.NEW_KEY)
     # Nothing has the focus: an Enter too many must not count as "stored".
     AUTO_FOCUS = ""
 
@@ -92,8 +91,6 @@ STATE_CELLS: Final = 27
 FAR: Final = timedelta(days=180)
 """From here on the year of an instant matters more than its minute."""
 
-_SIGNS: Final = {KeyState.ACTIVE: "✓", KeyState.REVOKED: "✗", KeyState.EXPIRED: "✗"}
-
 
 def label(key: KeyInfo) -> str:
     """Return the key's name, or its ID if it has none."""
@@ -114,19 +111,19 @@ def _ends(key: KeyInfo) -> str:
 
 
 def state_cell(key: KeyInfo, now_us: int) -> Content:
-    """Return the state after a sign, so that it is readable without color."""
+    """Return the state after a sign, so that it is readable without color.
+
+    It ends at `01-31 09:00`, or at `2027-01-31` if that is far ahead.
+    """
     if key.state is not KeyState.ACTIVE:
-        return safe(f"{_SIGNS[key.state]} {key.state}", "dim")
+        return safe(f"✗ {key.state}", "dim")
     if key.shown_at is None:
         return safe(f"! {NEVER_SHOWN}", "$text-warning")
     if key.expires_at is None:
-        return safe(f"{_SIGNS[key.state]} active", "$text-success")
-    return safe(f"~ {_ends(key)} {_short(key.expires_at, now_us)}", "$text-warning")
-
-
-def _short(instant: str, now_us: int) -> str:
-    """Return `01-31 09:00`, or `2027-01-31` for what is far ahead."""
-    return minute(instant)[5:] if instant < later(now_us, FAR) else day(instant)
+        return safe("✓ active", "$text-success")
+    is_near = key.expires_at < later(now_us, FAR)
+    ends = minute(key.expires_at)[5:] if is_near else key.expires_at[:10]
+    return safe(f"~ {_ends(key)} {ends}", "$text-warning")
 
 
 def revoke(store: Store, key: KeyInfo) -> None:
@@ -145,16 +142,6 @@ def fate(old: KeyInfo, grace: timedelta, now_us: int) -> str:
     return f"The old key {old.id} expires {minute(ends)} UTC."
 
 
-NO_KEYS = safe("No keys yet.")
-
-
-def read_keys(store: Store, account: str | None) -> PageRead[KeyInfo]:
-    """Return all keys, or the account's, and whether there are accounts."""
-    return PageRead(
-        api_keys.list_keys(store, account=account), about=bool(accounts.list_accounts(store))
-    )
-
-
 class KeysScreen(ListScreen[KeyInfo]):
     """The keys that there are, never a key itself: those are shown once, when they are made."""
 
@@ -166,7 +153,7 @@ class KeysScreen(ListScreen[KeyInfo]):
         Order("newest first", attrgetter("created_at"), is_descending=True),
         Order("last used first", lambda key: key.last_used_at or "", is_descending=True),
     )
-    BINDINGS: ClassVar[list[BindingType]] = bindings(Place.KEYS)
+    BINDINGS = bindings(Place.KEYS)
 
     def columns(self) -> Sequence[ListColumn[KeyInfo]]:
         clock = self.session.store.clock
@@ -195,15 +182,16 @@ class KeysScreen(ListScreen[KeyInfo]):
         return f"{row.id} {row.account} {row.name} {row.state}"
 
     def reading(self, cursor: str) -> Callable[[Store], PageRead[KeyInfo]]:
-        return partial(read_keys, account=self.account)
+        account = self.account
+        return lambda store: PageRead(
+            api_keys.list_keys(store, account=account), about=bool(accounts.list_accounts(store))
+        )
 
-    def page_arrived(self, read: PageRead[KeyInfo]) -> None:
+    def page_arrived(self, read: PageRead[KeyInfo]) -> Sequence[Content]:
         if not read.about:
-            self.list.say_when_empty(*no_accounts(self.session))
-        elif self.session.read_only:
-            self.list.say_when_empty(NO_KEYS)
-        else:
-            self.list.say_when_empty(NO_KEYS, safe(f"Press {self.create_key} to create one."))
+            return no_accounts(self.session)
+        how = [] if self.session.read_only else [f"Press {self.create_key} to create one."]
+        return list(map(safe, ["No keys yet.", *how]))
 
     @on(PagedList.Chosen)
     def show_key(self, chosen: PagedList.Chosen) -> None:
@@ -240,43 +228,25 @@ class KeysScreen(ListScreen[KeyInfo]):
 
     # A key that is made, here or elsewhere.
 
-    @store_work(exclusive=True)
+    @store_work()
     async def action_create_key(self) -> None:
         """Open the form for a new key, once it is known which accounts there are."""
         form = partial(CreateKeyDialog, clock=self.session.store.clock)
         if (wish := await self._ask_for(form)) is not None:
-            self._create(wish)
+            account, create = wish
+            await self._show_once(account, await call(self.session.store, create))
 
     @store_work()
-    async def _create(self, wish: KeyWish) -> None:
-        new = await call(
-            self.session.store,
-            api_keys.create_key,
-            wish.account,
-            name=wish.name,
-            lifetime=wish.lifetime,
-        )
-        await self._show_once(wish.account, new)
-
-    @store_work(exclusive=True)
     async def action_import_key(self) -> None:
         """Open the form for a key that was made elsewhere, once the accounts are known."""
         if (wish := await self._ask_for(RegisterKeyDialog)) is not None:
-            self._register(wish)
+            key_id = await call(self.session.store, wish[1])
+            self._changed(f"Imported {key_id}.", key_id)
 
-    @store_work()
-    async def _register(self, wish: KeyWish) -> None:
-        key_id = await call(
-            self.session.store,
-            api_keys.import_key,
-            wish.account,
-            wish.secret,
-            name=wish.name,
-        )
-        self._changed(f"Imported {key_id}.", key_id)
-
-    async def _ask_for(self, form: Callable[[list[str], str], KeyForm]) -> KeyWish | None:
-        """Return what is wished for; None if it was canceled, or no key can be made now."""
+    async def _ask_for(
+        self, form: Callable[[list[str], str], KeyForm[R]]
+    ) -> tuple[str, Callable[[Store], R]] | None:
+        """Return what the form gives; None if it was canceled, or no key can be made now."""
         known = await call(self.session.store, accounts.list_accounts)
         # Reading takes time; the user may be elsewhere by now.
         if not self.is_active:
@@ -290,7 +260,7 @@ class KeysScreen(ListScreen[KeyInfo]):
         return await self.app.push_screen_wait(form(names, preset if preset in names else names[0]))
 
     async def _show_once(self, account: str, new: NewKey, remark: str = "") -> None:
-        self.reload(row=new.id)
+        self.action_reload(row=new.id)
         shown = NewKeyScreen(account, new, remark=remark, keymap=self.session.keymap)
         await self.app.push_screen_wait(shown)
         await call(self.session.store, api_keys.mark_shown, key_id=new.id)
@@ -335,7 +305,7 @@ class KeysScreen(ListScreen[KeyInfo]):
 
     def _changed(self, words: str, key_id: str = "") -> None:
         tell(self, words)
-        self.reload(row=key_id)
+        self.action_reload(row=key_id)
 
     def show_failure(self, failure: Failure) -> None:
         """Say why in a line, and show how things are; above the list while the store is away."""

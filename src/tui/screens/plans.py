@@ -2,10 +2,9 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
-from typing import ClassVar, Final
+from typing import Final
 
 from textual import on, work
-from textual.binding import BindingType
 from textual.content import Content
 from textual.widget import Widget
 
@@ -70,38 +69,25 @@ MAX_NAMES_CHARS: Final = 200
 
 def review(old: PlanInfo, new: PlanInfo, effects: PlanImpact) -> ConfirmDialog:
     """Return the question whether to save the plan, which was `old` and is to be `new`."""
+    facts = differences(old, new)
+    if new.max_resumes is not None:
+        over = affected(effects.over, MAX_NAMES_CHARS) if effects.over.count else "none"
+        facts.append(("Over limit", over))
+    if effects.unlisted.count:
+        facts.append(("No listing", affected(effects.unlisted, MAX_NAMES_CHARS // 2)))
+    kept = ": accounts over the limit keep their resumes but cannot add more"
     return ConfirmDialog(
         f"Change plan {old.name} for {counted(old.accounts, 'account')}?",
-        [*differences(old, new), *effect_facts(effects, new)],
-        consequence=consequence(effects),
+        facts,
+        consequence="Takes effect immediately. Nothing is deleted"
+        f"{kept if effects.over.count else ''}.",
         verb="Save",
     )
-
-
-def effect_facts(effects: PlanImpact, new: PlanInfo) -> Iterator[Fact]:
-    """Yield which accounts would be over the limit, and which would lose listing."""
-    if new.max_resumes is not None:
-        yield (
-            "Over limit",
-            affected(effects.over, MAX_NAMES_CHARS) if effects.over.count else "none",
-        )
-    if effects.unlisted.count:
-        yield "No listing", affected(effects.unlisted, MAX_NAMES_CHARS // 2)
 
 
 def affected(accounts: AffectedAccounts, max_chars: int) -> str:
     """Return `12 accounts: ana (812), zoe (60) and 10 more`."""
     return f"{counted(accounts.count, 'account')}: {accounts.named(max_chars)}"
-
-
-def consequence(effects: PlanImpact) -> str:
-    """Return what happens to the resumes that they hold."""
-    if not effects.over.count:
-        return "Takes effect immediately. Nothing is deleted."
-    return (
-        "Takes effect immediately. Nothing is deleted: accounts over the limit keep their resumes "
-        "but cannot add more."
-    )
 
 
 MAX_CHARS = 80
@@ -143,7 +129,6 @@ class PlanForm(Dialog[PlanInfo]):
 
     def on_mount(self) -> None:
         self._fill(self._shown or BLANK)
-        (self._name_line if self._shown is None else self._maximum).focus()
 
     def _fill(self, plan: PlanInfo) -> None:
         """Show the plan's limits in the form."""
@@ -186,13 +171,10 @@ class PlanForm(Dialog[PlanInfo]):
         except InvalidArgument as error:
             raise InvalidArgument(f"{label}: {error.message}") from error
 
-    def submit(self) -> None:
-        self._save(self._wished())
-
     @store_work(exclusive=True)
-    async def _save(self, new: PlanInfo) -> None:
+    async def submit(self) -> None:
         """Save the plan, after the effects on accounts were reviewed."""
-        shown = self._shown
+        shown, new = self._shown, self._wished()
         change = PlanChange(
             new.name,
             new.max_resumes,
@@ -259,7 +241,7 @@ class PlansScreen(ListScreen[PlanInfo]):
         Order("by name", attrgetter("name")),
         Order("most accounts first", lambda plan: (-plan.accounts, plan.name)),
     )
-    BINDINGS: ClassVar[list[BindingType]] = bindings(Place.PLANS)
+    BINDINGS = bindings(Place.PLANS)
 
     def columns(self) -> Sequence[ListColumn[PlanInfo]]:
         return COLUMNS
@@ -308,4 +290,4 @@ class PlansScreen(ListScreen[PlanInfo]):
         plan = await self.app.push_screen_wait(PlanForm(self.session, shown))
         if plan is not None:
             tell(self, f"Saved plan {plan.name}: {plan.allowance}.")
-            self.reload(row=plan.name)
+            self.action_reload(row=plan.name)

@@ -2,7 +2,7 @@
 
 import os
 import stat
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -28,23 +28,18 @@ def json_paragraphs(document: Any) -> list[Paragraph]:
     """Return a paragraph for each line of the indented document, in the order of its keys."""
     text = orjson.dumps(document, option=orjson.OPT_INDENT_2).decode()
     # Line ends are JSON's own here: those inside strings are escapes already.
-    return [_line(line) for line in text.split("\n")]
-
-
-def _line(line: str) -> Paragraph:
-    text = line.lstrip(" ")
-    return Paragraph(safe(escaped_json(text)), mark=" " * (len(line) - len(text)))
+    lines = [(line, line.lstrip(" ")) for line in text.split("\n")]
+    return [
+        Paragraph(safe(escaped_json(inner)), mark=" " * (len(line) - len(inner)))
+        for line, inner in lines
+    ]
 
 
 INDENT = "  "
 
 
-def history_paragraphs(store: Store, account: AccountInfo, stored: StoredResume) -> list[Paragraph]:
-    """Return a paragraph for each event, in order; then the warnings."""
-    return [*_came(store, account, stored), Paragraph(safe("")), *_warnings(stored)]
-
-
-def _came(store: Store, account: AccountInfo, stored: StoredResume) -> Iterator[Paragraph]:
+def iter_history(store: Store, account: AccountInfo, stored: StoredResume) -> Iterator[Paragraph]:
+    """Yield a paragraph for each event, in order; then the warnings."""
     entry = stored.entry
     claim_id = import_ledger.find_claim(store, account.id, entry.id)
     if claim_id is not None:
@@ -57,20 +52,16 @@ def _came(store: Store, account: AccountInfo, stored: StoredResume) -> Iterator[
     yield _event(entry.created_at, how)
     if entry.updated_at != entry.created_at:
         yield _event(entry.updated_at, "Changed")
+    yield Paragraph(safe(""))
+    warnings = stored_warnings(stored.document)
+    style = "bold $text-warning" if warnings else ""
+    yield Paragraph(safe(counted(len(warnings), "warning") if warnings else "No warnings.", style))
+    for warning in warnings:
+        yield Paragraph(safe(warning.message), f"{INDENT}! ")
 
 
 def _event(timestamp: str, text: str) -> Paragraph:
     return Paragraph(joined([safe(f"{minute(timestamp)} UTC  ", "dim"), safe(text)]))
-
-
-def _warnings(stored: StoredResume) -> Iterator[Paragraph]:
-    warnings = stored_warnings(stored.document)
-    if not warnings:
-        yield Paragraph(safe("No warnings."))
-        return
-    yield Paragraph(safe(counted(len(warnings), "warning"), "bold $text-warning"))
-    for warning in warnings:
-        yield Paragraph(safe(warning.message), f"{INDENT}! ")
 
 
 MAX_BYTES: Final = 64 * 1024
@@ -121,10 +112,15 @@ STYLES: Final = {
 def resume_paragraphs(stored: str, entry: Entry) -> list[Paragraph]:
     """Return the resume without fields that are not displayed; first the number of warnings."""
     document = orjson.loads(stored)
+    layout = (document.get("style") or {}).get("layout") or DEFAULT_LAYOUT
+    facts = f"{entry.id} · created {minute(entry.created_at)} UTC · {entry.filename}"
+    about = [safe(facts, "dim"), safe(f"layout {LAYOUTS.get(layout, layout)}", "dim")]
+    if warnings := stored_warnings(stored):
+        count = counted(len(warnings), "warning")
+        about.append(safe(f"! {count} (see History)", "$text-warning"))
     return [
         *map(_paragraph, header_lines(document)),
-        *_about(document, entry),
-        *_warned(stored),
+        *map(Paragraph, about),
         *map(_paragraph, section_lines(document)),
     ]
 
@@ -132,19 +128,6 @@ def resume_paragraphs(stored: str, entry: Entry) -> list[Paragraph]:
 def _paragraph(line: Line) -> Paragraph:
     parts = (safe(phrase.text, STYLES[phrase.role]) for phrase in line.phrases)
     return Paragraph(joined(parts, by=" · "), line.mark)
-
-
-def _about(document: Mapping[str, Any], entry: Entry) -> Iterator[Paragraph]:
-    layout = (document.get("style") or {}).get("layout") or DEFAULT_LAYOUT
-    facts = f"{entry.id} · created {minute(entry.created_at)} UTC · {entry.filename}"
-    yield Paragraph(safe(facts, "dim"))
-    yield Paragraph(safe(f"layout {LAYOUTS.get(layout, layout)}", "dim"))
-
-
-def _warned(stored: str) -> Iterator[Paragraph]:
-    if warnings := stored_warnings(stored):
-        count = counted(len(warnings), "warning")
-        yield Paragraph(safe(f"! {count} (see History)", "$text-warning"))
 
 
 class View(StrEnum):
@@ -177,5 +160,5 @@ def show(store: Store, *, account: str, resume_id: str, view: View) -> Shown:
         case View.SOURCE:
             paragraphs = source_paragraphs(store, owner, stored)
         case View.HISTORY:
-            paragraphs = history_paragraphs(store, owner, stored)
+            paragraphs = list(iter_history(store, owner, stored))
     return Shown(stored.entry, view, paragraphs)

@@ -2,18 +2,15 @@
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from math import ceil
 from operator import attrgetter
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import orjson
 from textual import on
-from textual.binding import BindingType
 from textual.content import Content
-from textual.widget import Widget
 
 from resumes.analyzer import whole_view
 from resumes.store import accounts, import_ledger, search, stored_resumes
@@ -24,28 +21,90 @@ from resumes.text import escaped_json
 from tui import clipboard
 from tui.deletions import GRACE_S, named, quoted
 from tui.keys import Place, Target, bindings, shown_key
-from tui.screens.base import NEWEST_FIRST, ModeScreen, Order, PageRead, RowScreen, SplitScreen
-from tui.screens.dialogs import Copyable, CopyDialog, no_accounts
+from tui.pdf_files import open_pdf
+from tui.screens.base import (
+    NEWEST_FIRST,
+    PANE,
+    Order,
+    PageRead,
+    PaneScreen,
+    RowPane,
+    RowScreen,
+    SplitScreen,
+)
+from tui.screens.dialogs import Fact, copy_chooser, no_accounts
 from tui.screens.export_dialog import ExportDialog, export_resumes
-from tui.screens.resume_pdf import open_pdf
 from tui.screens.resume_views import Shown, View, show
 from tui.session import UiSession
 from tui.store_calls import call, store_work
 from tui.text import joined, minute, safe, tell
-from tui.widgets.bars import ErrorLine
 from tui.widgets.paged_list import ListColumn, PagedList, age_column, text_cell
 from tui.widgets.pages import flipped
 from tui.widgets.text_pane import Paragraph, TextPane
 
 
-class ResumeActions(ModeScreen):
+def view_tabs(current: View) -> Content:
+    """Return the names of the views, the current one reversed."""
+    return joined(
+        [safe(f" {view} ", "bold reverse" if view is current else "dim") for view in View]
+    )
+
+
+class ResumeRef(NamedTuple):
+    """Whose resume it is, and its ID."""
+
+    account: str
+    resume_id: str
+
+
+class ResumePane(TextPane, RowPane[ResumeRef]):
+    """A resume in one of its views, whose names are the title."""
+
+    def __init__(self, *, can_focus_text: bool) -> None:
+        super().__init__()
+        self.view = View.TEXT
+        self.shown: Shown | None = None
+        """What is shown; None when it is nothing, or a failure."""
+
+        self.can_focus = can_focus_text
+        self.add_class("panel")
+        self.border_title = view_tabs(self.view)
+
+    def turn(self, views: int) -> None:
+        """Switch by that many views."""
+        known = list(View)
+        self.view = known[(known.index(self.view) + views) % len(known)]
+        self.border_title = view_tabs(self.view)
+
+    def reading(self, wanted: ResumeRef) -> Callable[[Store], Shown]:
+        account, resume_id = wanted
+        return partial(show, account=account, resume_id=resume_id, view=self.view)
+
+    def show_read(self, read: Shown) -> None:
+        before, self.shown = self.shown, read
+        stays = before is not None and (before.entry.id, before.view) == (read.entry.id, read.view)
+        self.show(read.paragraphs, from_start=not stays)
+
+    def show_line(self, line: Paragraph) -> None:
+        self.shown = None
+        super().show_line(line)
+
+
+class ResumeActions(PaneScreen[ResumeRef]):
     """What is done with a resume, in the list and on its page."""
 
     PLACE: ClassVar[Place]
+    pane: ResumePane
 
     @abstractmethod
     def find_resume(self, verb: str) -> tuple[str, Entry] | None:
         """Return the account and the resume that is acted on; None, and say why, if there is none."""
+
+    def action_next_view(self, views: int) -> None:
+        """Switch to another view; what is shown stays until that is read."""
+        self.pane.turn(views)
+        self.workers.cancel_group(self, PANE)
+        self.refresh_pane()
 
     @store_work()
     async def action_open_file(self) -> None:
@@ -73,16 +132,25 @@ class ResumeActions(ModeScreen):
         )
         if not self.is_active:
             return
-        one = await self.app.push_screen_wait(CopyDialog(session.store, offered))
-        if one is not None:
-            clipboard.send(self, one.text, what=one.what, instead="press x to export it")
+        fact = await self.app.push_screen_wait(copy_chooser(session.store, offered))
+        if fact is not None:
+            clipboard.send(self, fact[1], what=fact[0], instead="press x to export it")
 
     @store_work()
     async def action_open_pdf(self) -> None:
         """Draw the resume, to be seen in another program."""
         if (found := self.find_resume("open")) is not None:
             account, entry = found
-            await open_pdf(self, self.session, account, entry.id, place=self.PLACE)
+            session = self.session
+            copy_key = shown_key(f"{self.PLACE.name.lower()}.copy", session.keymap)
+            await open_pdf(
+                self,
+                session.store,
+                session.pdfs,
+                account=account,
+                resume_id=entry.id,
+                copy_key=copy_key,
+            )
 
     def delete(self, account: str, entries: Sequence[Entry]) -> None:
         """Delete the resumes after the grace, unless that is undone."""
@@ -131,123 +199,51 @@ def find_claim(store: Store, *, account: str, resume_id: str) -> str | None:
 
 def read_copyables(
     store: Store, *, account: str, resume_id: str, pdf: Path | None
-) -> list[Copyable]:
+) -> Sequence[Fact]:
     """Return what can be copied of the resume. `pdf`: where its PDF is."""
     owner = accounts.get_account(store, account)
     stored = stored_resumes.get_resume(store, owner.id, resume_id)
     document = whole_view(stored.document)
     header = document["header"]
-    found = [
-        Copyable("ID", resume_id),
-        Copyable("name", header.get("name") or ""),
-        Copyable("email", header.get("email") or ""),
-        Copyable("phone", header.get("phone") or ""),
-        Copyable("file name", stored.entry.filename),
-        Copyable("PDF", "" if pdf is None else str(pdf)),
-        Copyable("JSON", escaped_json(orjson.dumps(document).decode())),
+    return [
+        ("ID", resume_id),
+        ("name", header.get("name") or ""),
+        ("email", header.get("email") or ""),
+        ("phone", header.get("phone") or ""),
+        ("file name", stored.entry.filename),
+        ("PDF", "" if pdf is None else str(pdf)),
+        ("JSON", escaped_json(orjson.dumps(document).decode())),
     ]
-    return [one for one in found if one.text]
 
 
-def view_tabs(current: View) -> Content:
-    """Return the names of the views, the current one reversed."""
-    return joined(
-        [safe(f" {view} ", "bold reverse" if view is current else "dim") for view in View]
-    )
-
-
-class ResumePane(TextPane):
-    """A resume in one of its views, whose names are the title."""
-
-    def __init__(self, *, can_focus_text: bool) -> None:
-        super().__init__()
-        self.view = View.TEXT
-        self.shown: Shown | None = None
-        """What is shown; None when it is nothing, or a failure."""
-
-        self.can_focus = can_focus_text
-        self.add_class("panel")
-        self.border_title = view_tabs(self.view)
-
-    def turn(self, views: int) -> None:
-        """Switch by that many views; what is shown stays until the new view is read."""
-        known = list(View)
-        self.view = known[(known.index(self.view) + views) % len(known)]
-        self.border_title = view_tabs(self.view)
-
-    def show_resume(self, shown: Shown) -> None:
-        """Show the resume, from its start unless it was shown before."""
-        before, self.shown = self.shown, shown
-        stays = before is not None and (before.entry.id, before.view) == (
-            shown.entry.id,
-            shown.view,
-        )
-        self.show(shown.paragraphs, from_start=not stays)
-
-    def show_line(self, line: Paragraph) -> None:
-        """Show this line in place of a resume."""
-        self.shown = None
-        self.show([line])
-
-
-class DetailScreen(RowScreen[Entry], ResumeActions):
+class DetailScreen(RowScreen[Entry, ResumeRef], ResumeActions):
     """A resume of the account's list."""
 
     MODE = "resumes"
     ROW = "resume"
     PLACE = Place.RESUME
-    BINDINGS: ClassVar[list[BindingType]] = bindings(Place.RESUME)
+    BINDINGS = bindings(Place.RESUME)
 
-    def __init__(
-        self, listed: "ResumesScreen", account: str, resume_id: str, *, is_linked: bool
-    ) -> None:
-        super().__init__(listed, is_linked=is_linked)
-        self._account = account
-        self._resume_id = resume_id
-        self._pane = ResumePane(can_focus_text=True)
-        self._pane.view = listed.pane.view
+    def __init__(self, listed: "ResumesScreen", wanted: ResumeRef, *, is_linked: bool) -> None:
+        pane = ResumePane(can_focus_text=True)
+        pane.view = listed.pane.view
+        super().__init__(listed, pane, wanted, is_linked=is_linked)
 
     @property
     def name_here(self) -> str:
-        return self._pane.shown.entry.shown_title if self._pane.shown else self._resume_id
+        return self.pane.shown.entry.shown_title if self.pane.shown else self.wanted.resume_id
 
-    def body(self) -> Iterable[Widget]:
-        yield self._pane
-
-    def on_mount(self) -> None:
-        self.action_reload()
-
-    @on(ErrorLine.RetryDue)
-    @store_work(exclusive=True)
-    async def action_reload(self) -> None:
-        """Read the resume, and show it."""
-        shown = await call(
-            self.session.store,
-            show,
-            account=self._account,
-            resume_id=self._resume_id,
-            view=self._pane.view,
-        )
-        self.query_one(ErrorLine).clear()
-        self._pane.show_resume(shown)
-        title = self.titled(safe(minute(shown.entry.created_at)))
-        self._pane.border_title = joined([view_tabs(self._pane.view), title], by=" ")
-
-    def action_next_view(self, views: int) -> None:
-        """Switch to another view."""
-        self._pane.turn(views)
-        self.action_reload()
-
-    def show_row(self, row: Entry) -> None:
-        self._resume_id = row.id
-        self.action_reload()
+    def row_shown(self, read: Shown) -> None:
+        super().row_shown(read)
+        title = self.titled(safe(minute(read.entry.created_at)))
+        self.pane.border_title = joined([view_tabs(self.pane.view), title], by=" ")
 
     def find_resume(self, verb: str) -> tuple[str, Entry] | None:
-        shown = self._pane.shown
-        if shown is None or shown.entry.id != self._resume_id:
+        shown = self.pane.shown
+        if shown is None or shown.entry.id != self.wanted.resume_id:
             tell(self, "Loading the resume…")
             return None
-        return self._account, shown.entry
+        return self.wanted.account, shown.entry
 
     @store_work()
     async def action_export(self) -> None:
@@ -268,26 +264,17 @@ TICK_S = 1.0
 """How often the time left to undo a deletion is drawn."""
 
 
-@dataclass(frozen=True, slots=True)
-class About:
-    """Whose page it is, and how many resumes cannot be found yet since they are too new."""
-
-    account: AccountInfo | None
-    unindexed: int = 0
-
-
-class ResumesScreen(SplitScreen[Entry], ResumeActions):
+class ResumesScreen(SplitScreen[Entry, ResumeRef], ResumeActions):
     """The resumes of the session's account, and a preview of one."""
 
     MODE = "resumes"
     ROW = "resume"
     PLACE = Place.RESUMES
     ORDERS = (Order("oldest first", inserts=False), NEWEST_FIRST)
-    BINDINGS: ClassVar[list[BindingType]] = bindings(Place.RESUMES)
+    BINDINGS = bindings(Place.RESUMES)
 
     def __init__(self, session: UiSession) -> None:
-        self.pane = ResumePane(can_focus_text=False)
-        super().__init__(session, self.pane)
+        super().__init__(session, ResumePane(can_focus_text=False))
         self._account: AccountInfo | None = None
         self._unindexed = 0
 
@@ -331,14 +318,12 @@ class ResumesScreen(SplitScreen[Entry], ResumeActions):
             return partial(read, account=self._account)
         return partial(read_first_page, name=self.account, read=read)
 
-    def page_arrived(self, read: PageRead[Entry]) -> None:
-        self._account = read.about.account
-        self._unindexed = read.about.unindexed
+    def page_arrived(self, read: PageRead[Entry]) -> Sequence[Content]:
+        self._account, self._unindexed = read.about
         if self._account is None:
-            self.list.say_when_empty(*no_accounts(self.session))
-            return
+            return no_accounts(self.session)
         self.account = self.session.accounts[self.MODE] = name = self._account.name
-        self.list.say_when_empty(
+        return (
             safe(f"{name} has no resumes yet. Import some with:"),
             safe(f"{self.session.program} import FILE --account {name}"),
         )
@@ -370,25 +355,15 @@ class ResumesScreen(SplitScreen[Entry], ResumeActions):
 
     # The preview.
 
-    def reading_preview(self, row: Entry) -> Callable[[Store], Shown]:
-        return partial(show, account=self.account or "", resume_id=row.id, view=self.pane.view)
-
-    def show_preview(self, read: Shown) -> None:
-        self.pane.show_resume(read)
-
-    def show_line(self, line: Paragraph) -> None:
-        self.pane.show_line(line)
+    def wanted(self, row: Entry) -> ResumeRef:
+        return ResumeRef(self.account or "", row.id)
 
     def action_next_view(self, views: int) -> None:
         """Switch the preview to another view."""
-        if not self.is_split:
+        if self.is_split:
+            super().action_next_view(views)
+        else:
             tell(self, "No preview is shown. Press enter to open the resume.")
-            return
-        self.pane.turn(views)
-        self.refresh_preview()
-
-    def action_scroll_pane(self, pages: int) -> None:
-        self.pane.action_scroll_pages(pages)
 
     # What is done with the resume at the cursor.
 
@@ -398,7 +373,8 @@ class ResumesScreen(SplitScreen[Entry], ResumeActions):
 
     def _open(self, resume_id: str, *, is_linked: bool = False) -> None:
         if self.account is not None:
-            self.app.push_screen(DetailScreen(self, self.account, resume_id, is_linked=is_linked))
+            ref = ResumeRef(self.account, resume_id)
+            self.app.push_screen(DetailScreen(self, ref, is_linked=is_linked))
 
     def find_resume(self, verb: str) -> tuple[str, Entry] | None:
         entry = self.current_row(verb)
@@ -439,7 +415,7 @@ def read_first_page(
         return read(store, account=accounts.get_account(store, name))
     known = accounts.list_accounts(store)
     if not known:
-        return PageRead([], about=About(None))
+        return PageRead([], about=(None, 0))
     first = next((account for account in known if account.resume_count), known[0])
     return read(store, account=first)
 
@@ -449,22 +425,23 @@ def read_page(
 ) -> PageRead[Entry]:
     """Return the page after the cursor, of all resumes or those that match the text.
 
-    The cursor is an ID, or with the newest first a flipped one.
+    The cursor is an ID, or with the newest first a flipped one. `about`: whose page it is, and how
+    many resumes cannot be found yet since they are too new.
     """
+    cursor = flipped(cursor) if is_newest_first else cursor
     if text:
         found = search.find_page(
             store,
             account.id,
             text,
-            cursor=flipped(cursor) if is_newest_first else cursor,
+            cursor=cursor,
             limit=PAGE_SIZE,
             is_newest_first=is_newest_first,
         )
         page, unindexed = found.page, found.unindexed
     else:
         sort = Sort.NEWEST if is_newest_first else Sort.OLDEST
-        cursor = flipped(cursor) if is_newest_first else cursor
         page = stored_resumes.list_sorted(store, account.id, sort, cursor=cursor, limit=PAGE_SIZE)
         unindexed = 0
     following = flipped(page.cursor) if page.cursor and is_newest_first else page.cursor
-    return PageRead(page.entries, following, About(account, unindexed))
+    return PageRead(page.entries, following, about=(account, unindexed))

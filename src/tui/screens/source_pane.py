@@ -10,14 +10,12 @@ from typing import Final
 from rich.cells import cell_len, chop_cells
 from textual.content import Content
 from textual.geometry import Size
-from textual.strip import Strip
 
 from resumes.analyzer.findings import printable
 from resumes.store.import_history import FileRow
 from resumes.store.import_ledger import SOURCE_BYTES
 from resumes.text import escaped
 from tui.text import joined, safe
-from tui.widgets.paged_list import line_strip
 from tui.widgets.text_pane import TextPane
 
 _SPACE: Final = re.compile(r"[ \t\r\n\ufeff]*")
@@ -56,33 +54,23 @@ def find_fault(source: bytes, fault: Fault) -> int | None:
     line, item = _LINE.fullmatch(fault.place), _ITEM.fullmatch(fault.place)
     if fault.place and not line and not item:
         return None  # in an archive, whose source is not text
-    start = _start_of_line(source, int(line[1])) if line else 0
-    if start is None:
-        return None
+    start = 0
+    if line:
+        *before, rest = source.split(b"\n", int(line[1]) - 1)
+        if len(before) < int(line[1]) - 1:
+            return None
+        start = len(source) - len(rest)
     if fault.byte_offset is not None and item is None:
-        return _at_byte(source, start, fault.byte_offset)
+        # Offsets count from the resume's own first byte.
+        begin = start + len(source[start:]) - len(source[start:].lstrip()) if start else 0
+        at = begin + fault.byte_offset
+        return len(decoded(source[:at])) if at <= len(source) else None
     path = f"[{int(item[1]) - 1}]" if item else ""
     if fault.path:
         path = f"{path}.{fault.path}" if path else fault.path
     if not path:
         return len(decoded(source[:start])) if line else None
     return _find_value(decoded(source), len(decoded(source[:start])), path)
-
-
-def _at_byte(source: bytes, start: int, byte_offset: int) -> int | None:
-    # Offsets count from the resume's own first byte.
-    begin = start + len(source[start:]) - len(source[start:].lstrip()) if start else 0
-    at = begin + byte_offset
-    return len(decoded(source[:at])) if at <= len(source) else None
-
-
-def _start_of_line(source: bytes, number: int) -> int | None:
-    start = 0
-    for _ in range(number - 1):
-        start = source.find(b"\n", start) + 1
-        if not start:
-            return None
-    return start
 
 
 def _find_value(text: str, start: int, path: str) -> int | None:
@@ -158,16 +146,14 @@ def lay_out(source: bytes, fault: Fault) -> SourceText:
     """Return the bytes as lines; what is not UTF-8 or not drawable is escaped."""
     text = decoded(source)
     lines = text.split("\n")
-    at = find_fault(source, fault)
-    mark = None if at is None else _mark(text, lines, at)
+    at, mark = find_fault(source, fault), None
+    if at is not None:
+        line = text.count("\n", 0, at)
+        before = text[text.rfind("\n", 0, at) + 1 : at]
+        # A fault at the end of a line, or of the text, is after its last character.
+        shown_at = min(len(_shown(before)), len(_shown(lines[line])))
+        mark = Mark(line + 1, len(before) + 1, shown_at)
     return SourceText(tuple(map(_shown, lines)), mark, len(source) < SOURCE_BYTES)
-
-
-def _mark(text: str, lines: Sequence[str], at: int) -> Mark:
-    line = text.count("\n", 0, at)
-    before = text[text.rfind("\n", 0, at) + 1 : at]
-    # A fault at the end of a line, or of the text, is after its last character.
-    return Mark(line + 1, len(before) + 1, min(len(_shown(before)), len(_shown(lines[line]))))
 
 
 def _shown(line: str) -> str:
@@ -202,22 +188,20 @@ class SourceLines(TextPane):
         """Show this source at its fault; hide the pane if there is none."""
         self._source = source
         self.display = source is not None
-        self.border_title = joined([] if source is None else about_source(source), by=" · ")
+        if source is not None:
+            parts = [safe("Source")]
+            if source.mark is not None:
+                where = f"▶ line {source.mark.line}, column {source.mark.column}"
+                parts.append(safe(where, "bold $text-error"))
+            if not source.is_whole:
+                parts.append(safe("first 64 KiB only", "$text-warning"))
+            self.border_title = joined(parts, by=" · ")
         self._wrap()
         self._scroll_to_fault()
 
     def on_resize(self) -> None:
         super().on_resize()
         self._scroll_to_fault()
-
-    @property
-    def plain(self) -> str:
-        return "\n".join(self._line(number).plain for number in range(self._line_count))
-
-    @property
-    def _line_count(self) -> int:
-        # Under the fault stands a line that points at it.
-        return len(self._pieces) + (self._fault_at is not None)
 
     @property
     def _gutter_cells(self) -> int:
@@ -235,17 +219,16 @@ class SourceLines(TextPane):
         self._pieces = [] if source is None else list(iter_pieces(source, room))
         marked = (number for number, piece in enumerate(self._pieces) if piece[2] is not None)
         self._fault_at = next(marked, None)
-        self.virtual_size = Size(self._width, self._line_count)
+        # Under the fault stands a line that points at it.
+        count = len(self._pieces) + (self._fault_at is not None)
+        self.virtual_size = Size(self._width, count)
         self.refresh()
 
     def _scroll_to_fault(self) -> None:
         top = 0 if self._fault_at is None else max(0, self._fault_at - ABOVE_LINES)
         self.scroll_to(y=top, animate=False, force=True)
 
-    def render_line(self, y: int) -> Strip:
-        return line_strip(self, self._line(self.scroll_offset.y + y), self.visual_style)
-
-    def _line(self, number: int) -> Content:
+    def line(self, number: int) -> Content:
         fault_at = self._fault_at
         if fault_at is not None and number > fault_at:
             number -= 1
@@ -283,27 +266,13 @@ def iter_pieces(source: SourceText, room_cells: int) -> Iterator[Piece]:
         mark = source.mark
         at = mark.at if mark is not None and mark.line == number else None
         begin = 0
-        pieces = _cut(line, room_cells)
+        if line.isascii():
+            pieces = [line[i : i + room_cells] for i in range(0, len(line), room_cells)] or [""]
+        else:
+            pieces = chop_cells(line, room_cells)
         for part, text in enumerate(pieces):
             is_last = part == len(pieces) - 1
             end = begin + len(text)
             is_here = at is not None and begin <= at and (at < end or is_last)
             yield 0 if part else number, text, at - begin if at is not None and is_here else None
             begin = end
-
-
-def _cut(line: str, room_cells: int) -> list[str]:
-    if line.isascii():
-        return [line[at : at + room_cells] for at in range(0, len(line), room_cells)] or [""]
-    return chop_cells(line, room_cells)
-
-
-def about_source(source: SourceText) -> list[Content]:
-    """Return where the fault is, and how much of the file this is."""
-    parts = [safe("Source")]
-    if source.mark is not None:
-        where = f"▶ line {source.mark.line}, column {source.mark.column}"
-        parts.append(safe(where, "bold $text-error"))
-    if not source.is_whole:
-        parts.append(safe("first 64 KiB only", "$text-warning"))
-    return parts

@@ -13,12 +13,13 @@ import signal
 import socket
 import sys
 from asyncio.subprocess import PIPE, Process, create_subprocess_exec
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from importlib import resources
 from typing import Final
 
 from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
+from aiohttp.typedefs import Handler
 from textual_serve.app_service import AppService
 from textual_serve.download_manager import DownloadManager
 from textual_serve.server import Server, to_int
@@ -83,38 +84,28 @@ class PageSession(AppService):
         try:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(super().stop(), self._end_within_s)
+            if self._process is not None:
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(self._process.wait(), self._end_within_s)
         finally:
-            await self._make_sure()
-
-    async def _make_sure(self) -> None:
-        if self._process is None:
-            return
-        try:
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._process.wait(), self._end_within_s)
-        finally:
-            with contextlib.suppress(ProcessLookupError):
-                self._process.kill()
-        await self._process.wait()
+            if self._process is not None:
+                with contextlib.suppress(ProcessLookupError):
+                    self._process.kill()
+                await self._process.wait()
 
 
 HOST: Final = "127.0.0.1"
-_SECRET_BYTES: Final = 32
-
-
-def _make_secret() -> str:
-    return secrets.token_urlsafe(_SECRET_BYTES)
 
 
 class Gate:
     """The checks of one server, which listens on `port` of loopback."""
 
-    def __init__(self, port: int, *, make_secret: Callable[[], str] = _make_secret) -> None:
-        self.token = make_secret()
+    def __init__(self, port: int) -> None:
+        self.token = secrets.token_urlsafe()
         """What the first visit has to show."""
         self.cookie_name = f"resumes-tui-{port}"
         """With the port in it, since a browser sends cookies to all ports of a host."""
-        self._cookie = make_secret()
+        self._cookie = secrets.token_urlsafe()
         self._is_spent = False
         self._hosts = frozenset({f"{HOST}:{port}", f"localhost:{port}"})
 
@@ -152,13 +143,14 @@ WRONG_ORIGIN: Final = "Only the terminal UI's own page may connect.\n"
 _ENTRY: Final = '<!DOCTYPE html><meta http-equiv="refresh" content="0;url=/"><title>Resumes</title>'
 
 
-def page(host: str) -> web.Response:
-    """Return the page that shows the terminal UI. `host` is the requested host, with port."""
-    text = _read("page.html").replace("{websocket}", html.escape(f"ws://{host}/ws"))
+async def page(request: web.Request) -> web.Response:
+    """Return the page that shows the terminal UI."""
+    socket = html.escape(f"ws://{request.headers['Host']}/ws")
+    text = _read("page.html").replace("{websocket}", socket)
     return web.Response(text=text, content_type="text/html")
 
 
-def script() -> web.Response:
+async def script(_: web.Request) -> web.Response:
     """Return the page's own script."""
     return web.Response(text=_read("page.js"), content_type="text/javascript")
 
@@ -188,20 +180,11 @@ def refusal(line: str) -> web.Response:
 
 def headers(host: str) -> dict[str, str]:
     """Return the headers of every answer."""
-    policy = {
-        "default-src": "'none'",
-        "script-src": "'self'",
-        # The terminal makes its style sheet as it goes.
-        "style-src": "'self' 'unsafe-inline'",
-        "font-src": "'self'",
-        "img-src": "data:",
-        "connect-src": f"ws://{host}",
-        "base-uri": "'none'",
-        "form-action": "'none'",
-        "frame-ancestors": "'none'",
-    }
     return {
-        "Content-Security-Policy": "; ".join(f"{name} {value}" for name, value in policy.items()),
+        # The terminal makes its style sheet as it goes.
+        "Content-Security-Policy": "default-src 'none'; script-src 'self'; "
+        "style-src 'self' 'unsafe-inline'; font-src 'self'; img-src data:; "
+        f"connect-src ws://{host}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
         "Referrer-Policy": "no-referrer",
         "X-Content-Type-Options": "nosniff",
         "Cross-Origin-Resource-Policy": "same-origin",
@@ -211,8 +194,6 @@ def headers(host: str) -> dict[str, str]:
 
 
 logger = logging.getLogger("resumes.tui.web")
-
-Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 HEARTBEAT_S = 15.0
 """How often a page is asked whether it is still there."""
@@ -224,19 +205,14 @@ MAX_CELLS = 1_000
 
 
 class PageServer(Server):
-    """Shows what `command` draws, to those whom the gate lets through."""
+    """Shows what `command` draws, to those whom its gate lets through."""
 
     def __init__(
-        self,
-        command: Sequence[str],
-        gate: Gate,
-        port: int,
-        *,
-        end_within_s: float = END_WITHIN_S,
+        self, command: Sequence[str], port: int, *, end_within_s: float = END_WITHIN_S
     ) -> None:
         super().__init__(command[0], host=HOST, port=port, title="Resumes")
+        self.gate = Gate(port)
         self._arguments = tuple(command)
-        self._gate = gate
         self._end_within_s = end_within_s
         self._sessions: set[PageSession] = set()
 
@@ -250,8 +226,8 @@ class PageServer(Server):
         application = web.Application(middlewares=[guard])
         application.add_routes(
             [
-                web.get("/", self.handle_page),
-                web.get("/page.js", self.handle_script),
+                web.get("/", page),
+                web.get("/page.js", script),
                 web.get("/ws", self.handle_websocket),
                 web.get("/download/{key}", self.handle_download),
                 web.static("/static", self.statics_path),
@@ -264,32 +240,24 @@ class PageServer(Server):
     def _refusal_or_entry(self, request: web.Request) -> web.Response | None:
         """Return the answer to a request that is refused or a first visit; None lets it through."""
         host = request.headers.get("Host")
-        if not self._gate.knows_host(host):
+        if not self.gate.knows_host(host):
             return refusal(REFUSAL)
         token = request.query.get("token") if request.path == "/" else None
         # A HEAD request is not a visit: it would spend the token.
         is_visit = request.method == "GET"
-        if token is not None and is_visit and (cookie := self._gate.find_cookie(token)) is not None:
+        if token is not None and is_visit and (cookie := self.gate.find_cookie(token)) is not None:
             response = entry()
             response.set_cookie(
-                self._gate.cookie_name, cookie, httponly=True, samesite="Strict", path="/"
+                self.gate.cookie_name, cookie, httponly=True, samesite="Strict", path="/"
             )
             return response
-        if not self._gate.admits(request.cookies.get(self._gate.cookie_name)):
+        if not self.gate.admits(request.cookies.get(self.gate.cookie_name)):
             return refusal(REFUSAL)
-        if request.path == "/ws" and not self._gate.knows_origin(
+        if request.path == "/ws" and not self.gate.knows_origin(
             request.headers.get("Origin"), host
         ):
             return refusal(WRONG_ORIGIN)
         return None if token is None else entry()
-
-    async def handle_page(self, request: web.Request) -> web.Response:
-        """Return the page."""
-        return page(request.headers["Host"])
-
-    async def handle_script(self, _: web.Request) -> web.Response:
-        """Return the page's own script."""
-        return script()
 
     async def handle_websocket(self, request: web.Request) -> web.WebSocketResponse:
         """Run a process for the page until it disconnects."""
@@ -332,7 +300,7 @@ class PageServer(Server):
 
     async def _add_headers(self, request: web.Request, response: web.StreamResponse) -> None:
         host = request.headers.get("Host", "")
-        known = host if self._gate.knows_host(host) else f"{HOST}:{self.port}"
+        known = host if self.gate.knows_host(host) else f"{HOST}:{self.port}"
         response.headers.update(headers(known))
 
     async def on_shutdown(self, app: web.Application) -> None:
@@ -395,17 +363,10 @@ def run(
         with contextlib.redirect_stdout(output):
             ready(address)
 
+    max_open = min(max_connections, _find_room())
     # The library prints its processes' error output, which is not data.
     with contextlib.closing(listen(port)) as listener, contextlib.redirect_stdout(sys.stderr):
-        asyncio.run(
-            _serve(
-                listener,
-                command,
-                tell,
-                max_open=min(max_connections, _find_room()),
-                client_timeout_s=client_timeout_s,
-            )
-        )
+        asyncio.run(_serve(listener, command, tell, max_open, client_timeout_s))
 
 
 def _find_room() -> int:
@@ -425,33 +386,30 @@ def listen(port: int) -> socket.socket:
         listener.listen()
     except OSError as error:
         listener.close()
-        raise PortUnavailable(_refusal(error, port)) from None
+        where = f"Port {port} on {HOST}"
+        match error:
+            case OSError(errno=errno.EADDRINUSE):
+                why = f"{where} is in use; choose another with --web"
+            case PermissionError():
+                why = f"{where} needs more privileges; choose one above 1023 with --web"
+            case _:
+                why = f"Cannot listen on {HOST}, port {port}: {error.strerror}"
+        raise PortUnavailable(why) from None
     return listener
-
-
-def _refusal(error: OSError, port: int) -> str:
-    match error:
-        case OSError(errno=errno.EADDRINUSE):
-            return f"Port {port} on {HOST} is in use; choose another with --web"
-        case PermissionError():
-            return f"Port {port} on {HOST} needs more privileges; choose one above 1023 with --web"
-        case _:
-            return f"Cannot listen on {HOST}, port {port}: {error.strerror}"
 
 
 async def _serve(
     listener: socket.socket,
     command: Sequence[str],
     ready: Callable[[str], None],
-    *,
     max_open: int,
     client_timeout_s: float,
 ) -> None:
     port = listener.getsockname()[1]
-    gate = Gate(port)
+    pages = PageServer(command, port)
     logger.addFilter(_is_fault_of_ours)
     runner = web.AppRunner(
-        await PageServer(command, gate, port).application(),
+        await pages.application(),
         access_log=None,
         logger=logger,
         # Counted from the connection's opening and from the last answer to the end of the next
@@ -463,7 +421,7 @@ async def _serve(
     assert runner.server is not None
     try:
         stop = _stop_event()
-        ready(f"http://{HOST}:{port}/?token={gate.token}")
+        ready(f"http://{HOST}:{port}/?token={pages.gate.token}")
         async with asyncio.TaskGroup() as tasks:
             accepting = tasks.create_task(_accept(listener, runner.server, max_open))
             await stop.wait()

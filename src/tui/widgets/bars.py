@@ -6,15 +6,15 @@ from functools import partial
 from typing import Final
 
 from textual import events
-from textual.binding import ActiveBinding
 from textual.content import Content
 from textual.message import Message
 from textual.reactive import reactive
 from textual.screen import Screen
+from textual.style import Style
 from textual.widget import Widget
 from textual.widgets import Input, Static
 
-from tui.keys import MODES, Place, active_actions
+from tui.keys import MODES, Action, Place, active_actions
 from tui.store_calls import Failure
 from tui.text import Told, joined, safe
 
@@ -73,7 +73,7 @@ class HeaderLine(Widget):
                 yield safe(f"({badge:,}) ", style or "bold $text-warning")
 
 
-class ErrorLine(Static):
+class ErrorLine(Widget):
     """What failed, and what to do. Takes no room while nothing failed.
 
     While the store is away it counts down, and asks with `RetryDue` to try again; each time that
@@ -84,53 +84,41 @@ class ErrorLine(Static):
     ErrorLine { height: auto; max-height: 4; padding: 0 1; display: none; color: $text-error;
         background: $error-muted; }
     """
+    failure: reactive[Failure | None] = reactive(None, layout=True)
+    """What is shown; None for nothing."""
+
+    left_s: reactive[int] = reactive(0)
+    _waits_s = 0
 
     class RetryDue(Message):
         """Somebody try again."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._failure: Failure | None = None
-        self._waits_s = 0
-        self._left_s = 0
-
     def on_mount(self) -> None:
         self.set_interval(TICK_S, self._tick)
 
-    @property
-    def has_failure(self) -> bool:
-        """Whether something is shown."""
-        return self._failure is not None
-
     def show(self, failure: Failure) -> None:
         """Show the failure until `clear`."""
-        self._failure = failure
         self._waits_s = min(MAX_WAIT_S, max(1, 2 * self._waits_s)) if failure.is_passing else 0
-        self._left_s = self._waits_s
-        self._draw()
-        self.display = True
+        self.failure, self.left_s = failure, self._waits_s
 
     def clear(self) -> None:
         """Hide the line."""
-        self._failure = None
-        self._waits_s = self._left_s = 0
-        self.display = False
+        self.failure, self.left_s, self._waits_s = None, 0, 0
+
+    def watch_failure(self, failure: Failure | None) -> None:
+        self.display = failure is not None
 
     def _tick(self) -> None:
-        if self._failure is None or not self._left_s:
-            return
-        self._left_s -= 1
-        self._draw()
-        if not self._left_s:
-            self.post_message(self.RetryDue())
+        if self.left_s:
+            self.left_s -= 1
+            if not self.left_s:
+                self.post_message(self.RetryDue())
 
-    def _draw(self) -> None:
-        if self._failure is None:
-            return
-        parts = [self._failure.content]
-        if self._failure.is_passing:
-            parts.append(safe(f"Retrying in {self._left_s} s."))
-        self.update(joined(parts, by=" "))
+    def render(self) -> Content:
+        if self.failure is None:
+            return safe("")
+        wait = [safe(f"Retrying in {self.left_s} s.")] if self.failure.is_passing else []
+        return joined([self.failure.content, *wait], by=" ")
 
 
 class Note(Static):
@@ -146,23 +134,6 @@ class Note(Static):
 
 TYPED: Final = ("slash", "question_mark", "colon")
 """Keys with names that are text where one types, as are those of one character."""
-
-
-@dataclass(frozen=True, slots=True)
-class ShownKey:
-    """A key in the line, and what it does; `is_everywhere` that it does so on every screen."""
-
-    key: str
-    label: str
-    active: ActiveBinding
-    is_everywhere: bool
-
-    @property
-    def content(self) -> Content:
-        """The key and its label."""
-        return joined(
-            [safe(self.key, "bold $footer-key-foreground"), safe(self.label, "dim")], by=" "
-        )
 
 
 class KeyLine(Widget):
@@ -201,54 +172,33 @@ class KeyLine(Widget):
     def render(self) -> Content:
         if self.told is not None:
             return self.told.content
-        here, everywhere = self._halves()
-        end = joined([key.content for key in everywhere], by=GAP)
+        here, everywhere = list[Content](), list[Content]()
+        for action, key in self._iter_shown():
+            (everywhere if action.place is Place.EVERYWHERE else here).append(key)
+        end = joined(everywhere, by=GAP)
         room = max(0, self.size.width - end.cell_length - (len(GAP) if everywhere else 0))
-        start = joined([key.content for key in here], by=GAP)
-        return start.truncate(room, ellipsis=True, pad=True) + safe(GAP if everywhere else "") + end
+        start = joined(here, by=GAP).truncate(room, ellipsis=True, pad=True)
+        return start + safe(GAP if everywhere else "") + end
 
-    def _halves(self) -> tuple[list[ShownKey], list[ShownKey]]:
-        shown = list(_iter_shown(self))
-        return (
-            [key for key in shown if not key.is_everywhere],
-            [key for key in shown if key.is_everywhere],
-        )
+    def _iter_shown(self) -> Iterator[tuple[Action, Content]]:
+        """Yield the actions that are shown, with a key and what it does; a click presses the key."""
+        told = set()
+        is_typing = isinstance(self.screen.focused, Input)
+        for action, active in active_actions(self.screen):
+            binding = active.binding
+            label = self.labels.get(action.action, action.label)
+            if not label or action.id in told:
+                continue
+            if is_typing and (len(binding.key) == 1 or binding.key in TYPED):
+                continue
+            told.add(action.id)
+            key = safe(self.app.get_key_display(binding), "bold $footer-key-foreground")
+            content = joined([key, safe(label, "dim")], by=" ")
+            yield action, content.stylize(Style.from_meta({"key": binding.key}))
 
-    async def on_click(self, event: events.Click) -> None:
-        """Run the action of the key under the mouse."""
+    def on_click(self, event: events.Click) -> None:
+        """Press the key under the mouse, or clear the message."""
         if self.told is not None:
             self.clear()
-            return
-        here, everywhere = self._halves()
-        at = event.x - 1
-        found = _find_at(here, at)
-        if found is None:
-            width = joined([key.content for key in everywhere], by=GAP).cell_length
-            found = _find_at(everywhere, at - (self.size.width - width))
-        if found is not None:
-            await self.app.run_action(found.active.binding.action, found.active.node)
-
-
-def _find_at(keys: Sequence[ShownKey], cell: int) -> ShownKey | None:
-    start = 0
-    for key in keys:
-        end = start + key.content.cell_length
-        if start <= cell < end:
-            return key
-        start = end + len(GAP)
-    return None
-
-
-def _iter_shown(line: KeyLine) -> Iterator[ShownKey]:
-    told = set()
-    is_typing = isinstance(line.screen.focused, Input)
-    for action, active in active_actions(line.screen):
-        binding = active.binding
-        label = line.labels.get(action.action, action.label)
-        if not label or action.id in told:
-            continue
-        if is_typing and (len(binding.key) == 1 or binding.key in TYPED):
-            continue
-        told.add(action.id)
-        key = line.app.get_key_display(binding)
-        yield ShownKey(key, label, active, action.place is Place.EVERYWHERE)
+        elif key := event.style.meta.get("key"):
+            self.app.simulate_key(key)

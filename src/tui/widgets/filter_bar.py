@@ -1,12 +1,12 @@
 """The line that filters a list as you type."""
 
-from typing import ClassVar, Final
+from typing import Final
 
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.containers import Horizontal
 from textual.message import Message
+from textual.reactive import reactive
 from textual.timer import Timer
 
 from tui.keys import Place, bindings
@@ -23,7 +23,7 @@ typist, and enough to ask once for what was pasted or repeated."""
 class FilterInput(SafeInput):
     """What is typed in. Its keys are its own: those of a text line do something else."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings(Place.FILTER)
+    BINDINGS = bindings(Place.FILTER)
 
     def action_to_list(self) -> None:
         self.query_ancestor(FilterLine).leave()
@@ -42,18 +42,13 @@ class FilterLine(Horizontal):
     FilterLine FilterInput { width: 1fr; background: $boost; }
     """
 
-    class Changed(Message):
-        """Somebody show what fits; all, when the text is empty."""
+    text: reactive[str] = reactive("")
+    """What is being looked for; empty for nothing."""
+
+    _rest: Timer | None = None
 
     class Left(Message):
         """The reader is done with typing."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.text = ""
-        """What is being looked for; empty for nothing."""
-
-        self._rest: Timer | None = None
 
     def compose(self) -> ComposeResult:
         yield Note(safe("/", "bold"))
@@ -88,7 +83,4 @@ class FilterLine(Horizontal):
         self._rest = self.set_timer(REST_S, self._tell)
 
     def _tell(self) -> None:
-        text = " ".join(self.query_one(FilterInput).value.split())
-        if text != self.text:
-            self.text = text
-            self.post_message(self.Changed())
+        self.text = " ".join(self.query_one(FilterInput).value.split())

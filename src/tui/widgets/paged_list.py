@@ -6,11 +6,10 @@ a page cache, so its cost depends on the screen's height alone.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Generic
+from typing import Any, Generic
 
 from rich.segment import Segment
 from textual import events
-from textual.binding import BindingType
 from textual.content import Content
 from textual.geometry import Region, Size
 from textual.message import Message
@@ -21,7 +20,7 @@ from textual.style import Style
 from textual.widget import Widget
 
 from tui.keys import Place, bindings
-from tui.text import AGE_CELLS, NONE, age, highlighted, safe
+from tui.text import AGE_CELLS, NONE, age, highlighted, joined, safe
 from tui.widgets.pages import Missing, Pages, T, just_before
 
 GAP_CELLS = 2
@@ -86,33 +85,13 @@ def age_column(
     return ListColumn(heading, max(AGE_CELLS, len(heading)), cell, from_cells, is_right=True)
 
 
-def _right(cell: Content, cells: int) -> Content:
-    return cell.pad_left(max(0, cells - cell.cell_length))
-
-
 def line_strip(widget: Widget, content: Content, style: Style) -> Strip:
     """Return the content on a line of the widget's width, cut if it does not fit."""
-    return _whole_line(widget, _segments(widget, content, style), style)
-
-
-def cells_strip(widget: Widget, cells: Sequence[tuple[Content, int]], style: Style) -> Strip:
-    """Return cells side by side, each in its width; one that does not fit ends in an ellipsis."""
-    segments: list[Segment] = []
-    for content, width in cells:
-        segments += _segments(widget, content.truncate(width, ellipsis=True, pad=True), style)
-        segments.append(Segment(" " * GAP_CELLS, style.rich_style))
-    return _whole_line(widget, segments, style)
-
-
-def _segments(widget: Widget, content: Content, style: Style) -> list[Segment]:
     parse = widget.app.stylesheet.parse_style
-    return [
+    segments = [
         Segment(text, (style + part).rich_style)
         for text, part in content.render(style, end="", parse_style=parse)
     ]
-
-
-def _whole_line(widget: Widget, segments: list[Segment], style: Style) -> Strip:
     return Strip(segments).adjust_cell_length(widget.size.width, style.rich_style)
 
 
@@ -126,8 +105,8 @@ PAGES_READ_ANEW = 10
 class PagedList(ScrollView, Generic[T], can_focus=True):
     """Rows in columns, under a heading that stays. It asks for pages with `PageWanted`."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings(Place.LIST)
-    COMPONENT_CLASSES: ClassVar[set[str]] = {
+    BINDINGS = bindings(Place.LIST)
+    COMPONENT_CLASSES = {
         "paged-list--heading",
         "paged-list--cursor",
         "paged-list--quiet",
@@ -312,16 +291,12 @@ class PagedList(ScrollView, Generic[T], can_focus=True):
         if row is not None and self.marked.pop(self._key(row), None) is None:
             self.marked[self._key(row)] = row
         self.action_move(1)
-        self._redraw()
+        self._grow()
 
     def unmark(self) -> None:
         """Take all marks away."""
         self.marked.clear()
-        self._redraw()
-
-    def _redraw(self) -> None:
-        self.refresh()
-        self.post_message(self.Changed())
+        self._grow()
 
     def chosen(self) -> list[T]:
         """Return the marked rows, or without any the row at the cursor, if there is one."""
@@ -411,26 +386,38 @@ class PagedList(ScrollView, Generic[T], can_focus=True):
     def render_line(self, y: int) -> Strip:
         if y == 0:
             headings = [safe(column.heading) for column, _ in self._fitted]
-            return self._strip(headings, "paged-list--heading")
+            return self._draw(self._row(headings), "paged-list--heading")
         number = self.scroll_offset.y + y - 1
         if number < self.pages.count:
-            return self._row_strip(number)
-        return self._quiet_strip(y, number)
+            is_current = number == self.cursor
+            return self._draw(self._row_line(number), "paged-list--cursor" if is_current else "")
+        return self._draw(self._quiet_line(y, number), "paged-list--quiet")
 
-    def _row_strip(self, number: int) -> Strip:
-        style = "paged-list--cursor" if number == self.cursor else ""
+    def _row_line(self, number: int) -> Content:
         row = self.pages.peek(number)
         if row is Missing.UNREAD:
-            return self._strip([safe("…")] * len(self._fitted), style)
+            return self._row([safe("…")] * len(self._fitted))
         if row is Missing.GONE:
-            return self._strip([safe("(deleted)", "italic")], style)
+            return safe("(deleted)", "italic")
         cells = [highlighted(column.cell(row), self.terms) for column, _ in self._fitted]
         if self._key(row) in self.marked:
             at = next((at for at, (one, _) in enumerate(self._fitted) if not one.cells), 0)
             cells[at] = safe(MARK, "bold $text-accent") + cells[at]
-        return self._strip(cells, style)
+        return self._row(cells)
 
-    def _quiet_strip(self, y: int, number: int) -> Strip:
+    def _row(self, cells: Sequence[Content]) -> Content:
+        """Return the cells side by side; one that does not fit ends in an ellipsis."""
+        return joined(
+            [
+                (
+                    cell.pad_left(max(0, width - cell.cell_length)) if column.is_right else cell
+                ).truncate(width, ellipsis=True, pad=True)
+                for cell, (column, width) in zip(cells, self._fitted, strict=True)
+            ],
+            by=" " * GAP_CELLS,
+        )
+
+    def _quiet_line(self, y: int, number: int) -> Content:
         """Return a line below the rows: that more is coming, or that the list is empty."""
         if self.pages.is_complete:
             is_empty = self.pages.count == 0
@@ -439,32 +426,19 @@ class PagedList(ScrollView, Generic[T], can_focus=True):
             line = safe("… not loaded" if self._has_failed else "… loading")
         else:
             line = safe("")
-        return self._draw([(line, self._row_cells)], "paged-list--quiet")
+        return line.truncate(self._row_cells, ellipsis=True)
 
-    def _strip(self, cells: Sequence[Content], style: str) -> Strip:
-        if len(cells) < len(self._fitted):
-            return self._draw([(cells[0], self._row_cells)], style)
-        return self._draw(
-            [
-                (_right(cell, width) if column.is_right else cell, width)
-                for cell, (column, width) in zip(cells, self._fitted, strict=True)
-            ],
-            style,
-        )
-
-    def _draw(self, cells: Sequence[tuple[Content, int]], component: str) -> Strip:
+    def _draw(self, line: Content, component: str) -> Strip:
         style = self.get_visual_style(component) if component else self.visual_style
         if component == "paged-list--cursor":
             # On its ground other colors than its own could not be read.
-            cells = [
-                (highlighted(safe(content.plain), self.terms), width) for content, width in cells
-            ]
-        if component == "paged-list--cursor" and self.app.no_color:
-            # Without colors nothing else shows the row; and a visual style drops a reverse of CSS.
-            style += Style(reverse=True)
+            line = highlighted(safe(line.plain), self.terms)
+            if self.app.no_color:
+                # Nothing else shows the row; and a visual style drops a reverse of CSS.
+                style += Style(reverse=True)
         if self.is_stale and component != "paged-list--heading":
             style += Style(dim=True)
-        return cells_strip(self, cells, style)
+        return line_strip(self, line, style)
 
     # Keys and mouse.
 

@@ -96,7 +96,10 @@ class Pages(Generic[T]):
         What is seen and not there comes first, then what is seen and stale; then the next page,
         when fewer than `ahead` rows are left.
         """
-        seen = self._pages_of(first, min(last, self.count - 1))
+        end = min(last, self.count - 1)
+        seen = range(bisect_right(self._starts, first) - 1, bisect_right(self._starts, end))
+        if end < first:
+            seen = range(0)
         for page in seen:
             if page not in self._rows:
                 return page
@@ -106,11 +109,6 @@ class Pages(Generic[T]):
         if self._looks_further or (not self.is_complete and last + ahead >= self.count):
             return self.next_page
         return None
-
-    def _pages_of(self, first: int, last: int) -> range:
-        if last < first:
-            return range(0)
-        return range(bisect_right(self._starts, first) - 1, bisect_right(self._starts, last))
 
     def cursor(self, page: int) -> str:
         """Return the cursor that the page is read with."""

@@ -3,9 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from time import perf_counter
-from typing import ClassVar
 
-from textual.binding import BindingType
 from textual.content import Content
 from textual.geometry import Size
 from textual.scroll_view import ScrollView
@@ -35,7 +33,7 @@ class Paragraph:
 class TextPane(ScrollView, can_focus=True):
     """Shows paragraphs, and scrolls."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings(Place.TEXT)
+    BINDINGS = bindings(Place.TEXT)
     DEFAULT_CSS = """
     TextPane { height: 1fr; overflow-x: hidden; overflow-y: auto; scrollbar-size-vertical: 1; }
     """
@@ -56,10 +54,9 @@ class TextPane(ScrollView, can_focus=True):
         if from_start:
             self.scroll_to(y=0, animate=False, force=True)
 
-    @property
-    def plain(self) -> str:
-        """The lines as they are wrapped."""
-        return "\n".join(line.plain for line in self._lines)
+    def show_line(self, line: Paragraph) -> None:
+        """Show this line alone."""
+        self.show([line])
 
     def on_resize(self) -> None:
         if self._width != self._usable_width:
@@ -86,10 +83,12 @@ class TextPane(ScrollView, can_focus=True):
         self.virtual_size = Size(self._width, len(self._lines))
         self.refresh()
 
+    def line(self, number: int) -> Content:
+        """Return a line as it is wrapped; a blank one after the last."""
+        return self._lines[number] if number < len(self._lines) else safe("")
+
     def render_line(self, y: int) -> Strip:
-        number = self.scroll_offset.y + y
-        line = self._lines[number] if number < len(self._lines) else safe("")
-        return line_strip(self, line, self.visual_style)
+        return line_strip(self, self.line(self.scroll_offset.y + y), self.visual_style)
 
     def action_scroll_by(self, lines: int) -> None:
         self.scroll_relative(y=lines, animate=False, force=True)

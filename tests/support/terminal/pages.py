@@ -65,14 +65,13 @@ async def serving(
     """A server that shows what the command draws."""
     listener = socket.create_server(("127.0.0.1", 0))
     port = listener.getsockname()[1]
-    gate = Gate(port)
-    server = PageServer(command, gate, port, end_within_s=end_within_s)
+    server = PageServer(command, port, end_within_s=end_within_s)
     runner = web.AppRunner(await server.application(), access_log=None)
     await runner.setup()
     await web.SockSite(runner, listener).start()
     async with ClientSession(cookie_jar=CookieJar(unsafe=True)) as browser:
         try:
-            yield Site(f"http://127.0.0.1:{port}", gate, browser)
+            yield Site(f"http://127.0.0.1:{port}", server.gate, browser)
         finally:
             await runner.cleanup()
 
