@@ -18,7 +18,7 @@ class Stored:
 
 
 @dataclass(frozen=True, slots=True)
-class Holdings:
+class StoreContents:
     """All that an account has in the store."""
 
     resumes: Sequence[Stored]
@@ -68,20 +68,20 @@ class Finding:
     what: str
 
 
-def check(history: History, holdings: Holdings) -> list[Finding]:
+def check(history: History, contents: StoreContents) -> list[Finding]:
     """All that is wrong; nothing when all is well.
 
     The account began with nothing, and the load has ended.
     """
-    ids = sorted(one.id for one in holdings.resumes)
-    times = Counter(one.marker for one in holdings.resumes)
+    ids = sorted(one.id for one in contents.resumes)
+    times = Counter(one.marker for one in contents.resumes)
     known = history.creations.keys() | set(history.dropped)
     return [
         *_of_creations(history.creations.values(), set(ids), times),
         *_of_files(history, times),
         *(Finding(Kind.UNASKED, marker) for marker in sorted(times.keys() - known)),
         *(finding for walk in history.walks for finding in _of_walk(walk, ids)),
-        *_of_counter(holdings),
+        *_of_counter(contents),
     ]
 
 
@@ -128,7 +128,7 @@ def _of_walk(walk: Walk, ids: Sequence[str]) -> Iterator[Finding]:
         yield Finding(Kind.SKIPPED, f"{missing} {where}")
 
 
-def _of_counter(holdings: Holdings) -> Iterator[Finding]:
-    count = len(holdings.resumes)
-    if holdings.counter != count:
-        yield Finding(Kind.MISCOUNTED, f"{holdings.counter} counted, {count} stored")
+def _of_counter(contents: StoreContents) -> Iterator[Finding]:
+    count = len(contents.resumes)
+    if contents.counter != count:
+        yield Finding(Kind.MISCOUNTED, f"{contents.counter} counted, {count} stored")

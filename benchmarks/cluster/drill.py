@@ -12,7 +12,7 @@ from benchmarks.cluster.events import Event
 from benchmarks.cluster.history import History
 from benchmarks.cluster.load import Load
 from benchmarks.cluster.pooler import Pooler
-from benchmarks.cluster.service import Service, holdings
+from benchmarks.cluster.service import Service, read_contents
 
 QUIET_S: Final = 3.0
 """How long the load runs before an event, and after the cluster is whole again."""
@@ -88,7 +88,7 @@ class Drill:
         return service
 
     def _check(self, history: History) -> list[Finding]:
-        return checker.check(history, holdings(self._cluster.leader_url(), history.account))
+        return checker.check(history, read_contents(self._cluster.leader_url(), history.account))
 
     def _wait_for_importer(self, service: Service, history: History) -> None:
         """All files have been put away, or their time is over."""

@@ -18,7 +18,7 @@ USER: Final = "resumes"
 """The owner of the databases."""
 
 # How soon a dead leader is replaced is `ttl`, of which Patroni takes no shorter one.
-PATIENCE: Final = {"ttl": 20, "loop_wait": 2, "retry_timeout": 5}
+TIMEOUTS: Final = {"ttl": 20, "loop_wait": 2, "retry_timeout": 5}
 
 
 class Node:
@@ -46,7 +46,7 @@ class Node:
             "dynamic_shared_memory_type": "mmap",
         }
         dynamic = {
-            **PATIENCE,
+            **TIMEOUTS,
             "synchronous_mode": True,
             "postgresql": {"use_pg_rewind": True, "use_slots": True, "parameters": parameters},
         }

@@ -12,7 +12,7 @@ from typing import Final
 
 import psycopg
 
-from benchmarks.cluster.checker import Holdings, Stored
+from benchmarks.cluster.checker import StoreContents, Stored
 from benchmarks.cluster.processes import CannotRun, Program, free_ports
 
 API_PROCESSES: Final = 2
@@ -92,7 +92,7 @@ def _wait_until_ready(url: str, program: Program) -> None:
             return
 
 
-def holdings(address: str, account: str) -> Holdings:
+def read_contents(address: str, account: str) -> StoreContents:
     """What the account has, read from the database itself."""
     with psycopg.connect(address, connect_timeout=5) as connection:
         rows = connection.execute(
@@ -106,4 +106,4 @@ def holdings(address: str, account: str) -> Holdings:
             [account],
         ).fetchone()
     assert counter is not None, f"no account {account}"
-    return Holdings([Stored(resume_id, marker) for resume_id, marker in rows], counter[0])
+    return StoreContents([Stored(resume_id, marker) for resume_id, marker in rows], counter[0])

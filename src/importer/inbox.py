@@ -243,8 +243,8 @@ class Inbox:
         self.under_way = 0
         """How many of its files are under way."""
         self.has_backlog = False
-        """Whether the last look found a backlog. Most of what is heard of it is our own taking
-        away, and nothing that is heard is looked at before all is taken."""
+        """Whether the last look found a backlog. Most events are then of our own moves, and nothing is
+        looked at because of an event before all files are taken."""
         self.waiting = self.ignored = 0
         """What the last look saw, apart from what is under way."""
         self.is_unlisted = False

@@ -408,17 +408,17 @@ def test_a_create_with_a_key_has_one_deadline_for_its_turn_and_its_write(
             lambda: api_keys.list_keys(place.store)[0].last_used_at
         )  # nothing else is written
         go_on, holder = hold_writer(place.store)
-        patient = threads.submit(client.create, a_resume())
+        waiting = threads.submit(client.create, a_resume())
         wait_until(lambda: place.store.write_queue.waiting == 1)
 
         answers = post_all(client, [a_body()] * 2, Idempotency_Key="once")
-        was_first = not patient.done()  # which waits as long as any write
+        was_first = not waiting.done()  # which waits as long as any write
         go_on.set()
         holder.join()
 
         assert was_first
         assert {answer.status_code for answer in answers} <= {409, 503}
-        created = patient.result()
+        created = waiting.result()
         assert client.ids() == [created.json()["id"]]
         client.close()
 

@@ -17,7 +17,7 @@ from benchmarks.cluster.checker import Finding, Kind
 from benchmarks.cluster.history import History
 from benchmarks.cluster.load import Load
 from benchmarks.cluster.processes import tell, tree, wait_until_ended
-from benchmarks.cluster.service import API_PROCESSES, Service, holdings
+from benchmarks.cluster.service import API_PROCESSES, Service, read_contents
 
 from resumes.store import open_store
 from tests.chaos.checker import check_soundness
@@ -88,7 +88,7 @@ class Drill:
                 back_s = max(back_s, _first_served_s(history, ended_s) - ended_s)
             window = report.Window(begin_s, monotonic())
         self._wait_for_importer(history)
-        findings = checker.check(history, holdings(self._url, account))
+        findings = checker.check(history, read_contents(self._url, account))
         with open_store(self._url) as store:
             check_soundness(store)
         outages_s = [

@@ -24,7 +24,7 @@ from tests.support.resumes import a_document
 
 __all__ = ["bounded"]  # a fixture
 
-FLOOD = 400
+BURST = 400
 DUPLICATES = 20
 SLOW = 8
 HALVES = 8
@@ -56,7 +56,7 @@ def drop_what_fails(scene: Scene) -> int:
 
 
 def drop_what_is_imported(scene: Scene, chance: random.Random) -> list[str]:
-    """Names of every kind, a flood in folders and by rename, slow writers; the resumes' names."""
+    """Names of every kind, a burst in folders and by rename, slow writers; the resumes' names."""
     names = []
     for number, name in enumerate(strangers.NAMES):
         scene.drop(b"ana/" + name, a_document(f"owner {number}"))
@@ -69,11 +69,11 @@ def drop_what_is_imported(scene: Scene, chance: random.Random) -> list[str]:
         writers.append(threading.Thread(target=write_slowly, args=arguments))
         writers[-1].start()
         names.append(f"slow {number}")
-    for number in range(FLOOD):
+    for number in range(BURST):
         folder = chance.choice(["ana", "ana/deep", "ana/deep/deeper"])
-        path = scene.drop(f"{folder}/.writing", a_document(f"flood {number}"))
+        path = scene.drop(f"{folder}/.writing", a_document(f"burst {number}"))
         path.rename(path.with_name(f"{number}.json"))
-        names.append(f"flood {number}")
+        names.append(f"burst {number}")
     for writer in writers:
         writer.join()
     return names
@@ -96,7 +96,7 @@ def test_whatever_comes_into_the_folder_comes_to_its_end(
         failed = drop_what_fails(scene)
         names = drop_what_is_imported(scene, seed)
         for number in range(DUPLICATES):
-            scene.drop(f"ana/again {number}.json", a_document("flood 7"))
+            scene.drop(f"ana/again {number}.json", a_document("burst 7"))
         files = failed + len(names) + DUPLICATES
         scene.wait_for(ended=files, limit_s=90)
         assert importer.is_running

@@ -147,7 +147,7 @@ def shows(title: str) -> Callable[[Symptom], Symptom]:
 
 
 OF_PROCESSES = (
-    "`resumes up` is already",
+    "Another `up` is already",
     "Open the address",
     "Port ",
     "Listening beyond",

@@ -41,8 +41,8 @@ class Imports:
         `is_drained`: it has come to its end, so nothing is left that it could have done.
         """
         queue = sorted((file for file in self.files if file.is_pending), key=_arrival)
-        favoured = {file for file in queue if file.is_asked_for}
-        patient = {file for file in queue if file.state is State.HELD}
+        requested = {file for file in queue if file.is_asked_for}
+        held = {file for file in queue if file.state is State.HELD}
         ends = Ends(self._root, store, self._model.accounts.values())
         self._find_owners(queue, ends)
         for account in self._model.accounts.values():
@@ -55,7 +55,7 @@ class Imports:
             self._note_end(file, ends, is_drained=is_drained)
         if is_drained:
             self._check_drained(store)
-            self._check_order(queue, brought, patient, favoured)
+            self._check_order(queue, brought, held, requested)
 
     def is_any_waiting(self, files: Iterable[File]) -> bool:
         """Whether one of these lies where it was dropped, and is nobody's."""
@@ -228,20 +228,20 @@ class Imports:
         self,
         queue: Sequence[File],
         brought: dict[File, list[str]],
-        patient: set[File],
-        favoured: set[File],
+        held: set[File],
+        requested: set[File],
     ) -> None:
         """Nobody got a place before one who came first and wanted one.
 
-        `patient` were held before, `favoured` were asked for. A file of several resumes that is new
+        `held` were held before, `requested` were asked for. A file of several resumes that is new
         may be overtaken: it is unpacked when those of one are stored.
         """
         for place, file in enumerate(queue):
             for later in queue[place + 1 :] if file.state is State.HELD else ():
-                is_before = file in patient or _are_single(file, later)
-                if is_before and file.owner is later.owner and later not in favoured:
+                is_before = file in held or _are_single(file, later)
+                if is_before and file.owner is later.owner and later not in requested:
                     assert not brought[later], f"{later.name} overtook {file.name}"
-        singles = [file for file in queue if _are_single(file) and file not in favoured]
+        singles = [file for file in queue if _are_single(file) and file not in requested]
         for account in self._model.accounts.values():
             mine = [file for file in singles if file.owner is account]
             ids = [resume_id for file in mine for resume_id in brought[file]]

@@ -527,12 +527,12 @@ def test_a_create_waits_no_longer_than_it_is_told(store: Store, ana: AccountInfo
     go_on, holder = hold_writer(store)
     with ThreadPoolExecutor() as threads:
         # As long as the other would wait that is told nothing, but for a little.
-        patient = threads.submit(create, store, ana.id, [new], deadline_s=WRITE_DEADLINE_S - 1)
+        waiting = threads.submit(create, store, ana.id, [new], deadline_s=WRITE_DEADLINE_S - 1)
         wait_until(lambda: store.write_queue.waiting == 1)
         with pytest.raises(StoreUnavailable, match="busy"):
             create_within(0.01)
-        was_first = not patient.done()
+        was_first = not waiting.done()
         go_on.set()
         holder.join()
         assert was_first
-        assert len(made_ids(patient.result())) == 1
+        assert len(made_ids(waiting.result())) == 1

@@ -199,7 +199,8 @@ def kinds(checker: ModuleType, history: Any) -> Judge:
         resumes = [checker.Stored(one.replace("_", "-"), marker) for one, marker in stored.items()]
         count = len(resumes) if counter is None else counter
         return [
-            finding.kind for finding in checker.check(history, checker.Holdings(resumes, count))
+            finding.kind
+            for finding in checker.check(history, checker.StoreContents(resumes, count))
         ]
 
     return judge

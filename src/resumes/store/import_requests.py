@@ -264,7 +264,7 @@ def _dismiss(connection: Connection, account_id: str, claim_id: str) -> int:
     return int(dismissed.rowcount)
 
 
-# Taking requests up
+# Requests that an importer takes up
 
 DROP = Prepared(delete(import_requests).where(of_key(import_requests)))
 

@@ -142,7 +142,7 @@ class KeyLine(Widget):
     DEFAULT_CSS = """
     KeyLine { dock: bottom; height: 1; padding: 0 1; background: $footer-background;
         color: $footer-foreground; text-wrap: nowrap; }
-    KeyLine.-telling { height: auto; max-height: 4; text-wrap: wrap; }
+    KeyLine.-notice { height: auto; max-height: 4; text-wrap: wrap; }
     """
     labels: reactive[Mapping[str, str]] = reactive(dict)
     """What is shown instead of the table's labels, by Textual's action; empty: nothing."""
@@ -167,7 +167,7 @@ class KeyLine(Widget):
             self.told = None
 
     def watch_told(self, told: Told | None) -> None:
-        self.set_class(told is not None, "-telling")
+        self.set_class(told is not None, "-notice")
 
     def render(self) -> Content:
         if self.told is not None:

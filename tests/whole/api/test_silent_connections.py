@@ -189,10 +189,10 @@ def listed(served: Served) -> int:
 
 @pytest.mark.timing
 def test_silent_clients_are_let_go_and_others_notice_nothing(served: Served) -> None:
-    flood(served, 200, within_s=TIMEOUT_S * 1.5 + 5, slack_ms=25)
+    open_silent(served, 200, within_s=TIMEOUT_S * 1.5 + 5, slack_ms=25)
 
 
-def flood(served: Served, count: int, *, within_s: float, slack_ms: float) -> None:
+def open_silent(served: Served, count: int, *, within_s: float, slack_ms: float) -> None:
     """So many silent, half-head and half-body connections end in time, and cost others little."""
     half_a_head = a_head(served, 10)[:-2]
     half_a_body = a_head(served, 10) + b"{"

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.support import programs
-from tests.support.inbox import flood
+from tests.support.inbox import burst
 from tests.support.inbox.scenes import STOP_S, Scene, Watch
 
 WRITERS = 8
@@ -22,7 +22,7 @@ Say = Callable[[str], None]
 
 def write(folder: Path, count: int) -> "subprocess.Popen[bytes]":
     """A process that writes so many files into the folder, as fast as it can."""
-    program = [sys.executable, str(Path(flood.__file__))]
+    program = [sys.executable, str(Path(burst.__file__))]
     return subprocess.Popen([*program, str(folder), str(count)])
 
 
