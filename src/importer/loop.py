@@ -358,16 +358,13 @@ class Importer:
         # While they are noted: a process that is killed now does it again.
         for entry in entries:
             self._pipeline.filer.tidy(entry.claim)
-        if slot is self._slot:
-            slot.note(kept.values())
-            slot.end(entry.claim.id for entry in entries if entry.claim.id not in kept)
-        else:
-            self._slot.adopt(
-                entry._replace(claim=kept[entry.claim.id], is_begun=False)
-                for entry in entries
-                if entry.claim.id in kept
-            )
-            slot.end(entry.claim.id for entry in entries)
+        ids = [entry.claim.id for entry in entries]
+        self._slot.adopt(
+            entry._replace(claim=kept[entry.claim.id], is_begun=False)
+            for entry in entries
+            if entry.claim.id in kept
+        )
+        slot.end(id_ for id_ in ids if slot is not self._slot or id_ not in kept)
         for ended in all_ended:
             self._hold(ended.work.claim)
         self._pipeline.adopt(all_ended)

@@ -52,7 +52,7 @@ def plan_recovery(
             if os.path.lexists(aside):
                 with contextlib.suppress(OSError):
                     put_back(root, claim, aside)
-            elif found is not None and (signature is None or entry.is_begun):
+            elif found is not None and (signature is None or claim.attempt):
                 if claim.is_return:
                     resumed.append(Candidate(claim, is_alone=True))
                 else:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from importer import outcomes
 from importer.failpoints import Observer, Step, unobserved
 from importer.loop import Importer
 from importer.notices import Notices
@@ -136,6 +137,43 @@ def test_a_file_whose_deleted_account_is_restored_after_it_was_forgotten_is_stor
         # What was under way is not known any more, and the content is.
         assert counts(root, "done", "duplicate") == [0, 1]
         assert resume_names(store, ana.id) == ["Ada"]
+
+
+@pytest.mark.parametrize(("name", "deaths"), [("cv.json", 2), ("cv.ndjson", 1)])
+def test_i10_only_deaths_by_reading_a_file_count(
+    store: Store,
+    root: Path,
+    ana: AccountInfo,
+    an_importer: MakeImporter,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    deaths: int,
+) -> None:
+    def judge(body: bytes, accepted: Format) -> None:
+        raise Killed
+
+    def die_recovered(step: Step) -> None:
+        if step is Step.RECOVERED:
+            raise Killed
+
+    drop(root, f"ana/{name}", a_document("Ada"))
+    with monkeypatch.context() as patch:
+        patch.setattr(outcomes, "judge", judge)
+        for _ in range(deaths):  # one of a resume among others does not count
+            die(an_importer(settle_s=0))
+    for _ in range(3):
+        die(an_importer(settle_s=0, observe=die_recovered))
+    an_importer(settle_s=0).round()
+    assert resume_names(store, ana.id) == ["Ada"]
+    with monkeypatch.context() as patch:
+        patch.setattr(outcomes, "judge", judge)
+        drop(root, f"ana/{name}", a_document("Bo"))
+        for _ in range(4):
+            importer = an_importer(settle_s=0)
+            with contextlib.suppress(Killed):
+                importer.round()
+            importer.close()
+    assert the_report(root, "_failed")["reason"] == "crashed"
 
 
 def test_a_file_is_known_by_its_content_after_a_kill(
