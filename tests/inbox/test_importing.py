@@ -127,12 +127,15 @@ def test_a_fault_of_ours_is_an_internal_error_of_that_file_alone(
     assert "RuntimeError: a fault" in caplog.text
 
 
+@pytest.mark.parametrize("others", [["1"], ["1", "2"]], ids=len)
 def test_one_file_that_the_store_cannot_take_does_not_fail_its_batch(
     store: Store,
     root: Path,
     monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
     an_account: MakeAccount,
     an_importer: MakeImporter,
+    others: list[str],
 ) -> None:
     from resumes import analyzer
 
@@ -142,11 +145,13 @@ def test_one_file_that_the_store_cannot_take_does_not_fail_its_batch(
 
     parse = analyzer.parse_imported
     account = an_account()
-    drop_aged(root, "1", "strange", "2")
+    drop_aged(root, "strange", *others)
     with monkeypatch.context() as patch:
         patch.setattr("resumes.analyzer.parse_imported", strange)
         an_importer().round()
-    assert resume_names(store, account.id) == ["1", "2"]
+    assert resume_names(store, account.id) == others
+    batch = f"A batch of {len(others) + 1} files failed; importing them one by one"
+    assert batch in [record.getMessage() for record in caplog.records]
     rows = {row.name: row.reason for row in import_history.list_files(store)}
     assert rows["ana/strange.json"] == the_report(root, "_failed")["reason"] == "internal_error"
 

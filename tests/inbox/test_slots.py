@@ -76,6 +76,13 @@ def test_a_note_of_which_nothing_is_under_way_is_gone(root: Path) -> None:
     assert names_below(root) == []
 
 
+def test_a_note_that_somebody_removed_is_gone(root: Path) -> None:
+    slot = taken(root)
+    (root / ".importer" / "0.files").unlink()
+    slot.leave()
+    assert names_below(root) == []
+
+
 def test_a_line_that_was_cut_off_or_written_by_others_says_nothing(root: Path) -> None:
     slot = taken(root)
     slot.note([a_claim(1)])
