@@ -1,8 +1,9 @@
 """Recovery: work in progress of a process that is gone is finished, or left to be found again.
 
     noted, not read             one of these may have ended the process: each is read alone (I10)
-    read, not in the ledger     nothing happened yet: a new file
-    in the ledger, not moved    imported again under its claim, which the create path knows
+    read, not in the ledger     nothing happened yet: a new file; read alone if it ended a process
+    in the ledger, not moved    imported again under its claim, which the create path knows; a held
+                                or failed file only if the ledger has another end for it now
     the same, changed since     a new file
     moved                       checked again, as the process would have done (I4)
     set aside, to be copied     copied, or put back if it was changed or the ledger knows nothing
@@ -52,7 +53,9 @@ def plan_recovery(
             if os.path.lexists(aside):
                 with contextlib.suppress(OSError):
                     put_back(root, claim, aside)
-            elif found is not None and (signature is None or claim.attempt):
+            elif found is not None and (
+                signature is None or (claim.attempt and found == signature)
+            ):
                 if claim.is_return:
                     resumed.append(Candidate(claim, is_alone=True))
                 else:
@@ -68,7 +71,7 @@ def plan_recovery(
             all_ended.extend(Ended(work, conclusion, one) for one in itertools.islice(moved, 1))
         elif (recalled := _recall(store, root, format, claim)) is not None:
             all_ended.append(Ended(work, recalled))
-        elif row.is_under_way or not claim.is_return:
+        elif row.is_under_way or claim.source not in iter_places(claim, conclusion):
             resumed.append(Candidate(claim, Known(signature, math.inf), is_alone=True))
     return resumed, all_ended, suspects
 

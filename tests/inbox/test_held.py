@@ -122,6 +122,20 @@ def test_a_held_file_of_several_is_not_overtaken_while_it_waits_to_be_unpacked(
     assert names_below(root / "_held") == []
 
 
+def test_a_held_file_of_several_that_was_imported_is_put_away_though_the_account_is_full_now(
+    store: Store, root: Path, an_importer: MakeImporter
+) -> None:
+    ana = an_account_with_room_for(store, 0)
+    drop(root, "ana/cv.ndjson", a_document("1") + b"\n" + a_document("2") + b"\n")
+    an_importer(settle_s=0).round()
+    assert counts(root, "held") == [1]
+    set_limit(store, "ana", 2)
+    die(an_importer(settle_s=0, observe=killing_at(Moment.REPORTED)))
+    an_importer(settle_s=0).round()
+    assert resume_names(store, ana.id) == ["1", "2"]
+    assert counts(root, "held", "done") == [0, 1]
+
+
 def test_the_order_of_arrival_outlives_a_clock_that_is_set_back(
     store: Store, root: Path, clock: SteppingClock, account: AccountInfo, an_importer: MakeImporter
 ) -> None:

@@ -70,9 +70,9 @@ class Supply:
         assert len(bo) == len(set(bo)) == places
         self.scene.check(files=self.files, resumes={"ana": names, "bo": bo})
         ends = self.ends + Counter(done=places, held=self.offered - places)
-        assert {name: getattr(found, name) for name in OUTCOMES} == {
-            name: ends[name] for name in OUTCOMES
-        }
+        counted = {name: getattr(found, name) for name in OUTCOMES}
+        expected = {name: ends[name] for name in OUTCOMES}
+        assert counted == expected, f"{counted}, not {expected}"
         return found
 
     def _drop(self, ending: str, content: bytes, end: str = "done") -> None:
