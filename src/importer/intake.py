@@ -103,18 +103,21 @@ class Intake:
             started = self._monotonic()
             names = find_inboxes(self._root)
             self.schedule.done(self._monotonic() - started)
-            known, self.inboxes = self.inboxes, {}
-            for name in names:
-                self.inboxes[name] = known.get(name) or Inbox(
-                    self._root,
-                    name,
-                    self._options,
-                    under_way=self._names,
-                    monotonic=self._monotonic,
-                    remark=self._notices,
-                )
+            self.inboxes = {
+                name: self.inboxes.get(name) or self._make_inbox(name) for name in names
+            }
         for name, inbox in self.inboxes.items():
             self._set_owner(inbox, accounts.get(name or self._options.account or ""))
+
+    def _make_inbox(self, name: str) -> Inbox:
+        return Inbox(
+            self._root,
+            name,
+            self._options,
+            under_way=self._names,
+            monotonic=self._monotonic,
+            remark=self._notices,
+        )
 
     def _set_owner(self, inbox: Inbox, account: AccountInfo | None) -> None:
         """Give the inbox to the account. Files that nobody owns are reported once."""

@@ -227,12 +227,18 @@ def as_ledger_text(items: tuple[ItemConclusion, ...]) -> str | None:
     return json.dumps(short.as_json())
 
 
-def judge(body: bytes, format: Format) -> Resume | Refusal:  # noqa: A002  (as in analyzer.parse)
-    """Return the resume that the bytes hold, or why they hold none. Never raises."""
+def parse(body: bytes, accepted: Format) -> Resume | Refusal:
+    """Return the resume that the bytes hold, or why they hold none."""
     try:
-        return analyzer.parse_imported(body, format)
+        return analyzer.parse_imported(body, accepted)
     except ResumesError as error:
         return _refusal_of(error)
+
+
+def judge(body: bytes, accepted: Format) -> Resume | Refusal:
+    """Return what `parse` does. Never raises."""
+    try:
+        return parse(body, accepted)
     except Exception:  # noqa: BLE001 - logged whole; one file must not stop the others
         return internal_error()
 

@@ -34,7 +34,7 @@ from resumes.store.import_history import FileRow
 def plan_recovery(
     store: Store,
     root: str,
-    format: Format,  # noqa: A002
+    accepted: Format,
     entries: Iterable[SlotEntry],
 ) -> tuple[list[Candidate], list[Ended], list[Claim]]:
     """Return what is to be done with files that were under way: those to import under the claims
@@ -69,7 +69,7 @@ def plan_recovery(
             places = (f"{root}/{place}" for place in iter_places(claim, conclusion))
             moved = (place for place in places if files.find_signature(place) is not None)
             all_ended.extend(Ended(work, conclusion, one) for one in itertools.islice(moved, 1))
-        elif (recalled := _recall(store, root, format, claim)) is not None:
+        elif (recalled := _recall(store, root, accepted, claim)) is not None:
             all_ended.append(Ended(work, recalled))
         elif row.is_under_way or claim.source not in iter_places(claim, conclusion):
             resumed.append(Candidate(claim, Known(signature, math.inf), is_alone=True))
@@ -91,11 +91,11 @@ def _has_content(path: str, digest: bytes | None) -> bool:
     return body is not None and files.digest(body) == digest
 
 
-def _recall(store: Store, root: str, format: Format, claim: Claim) -> Conclusion | None:  # noqa: A002
+def _recall(store: Store, root: str, accepted: Format, claim: Claim) -> Conclusion | None:
     """Return what happened to a file of one resume, whatever is thought of it now; None where the ledger
     has no resume of it."""
     items = import_ledger.find_items(store, claim.account_id, claim.id, limit=1)
     if not items or items[0].item != 0:
         return None
-    body = files.find_body(claim.path(root), format.max_bytes)
-    return outcomes.recall(items[0], None if body is None else outcomes.judge(body, format))
+    body = files.find_body(claim.path(root), accepted.max_bytes)
+    return outcomes.recall(items[0], None if body is None else outcomes.judge(body, accepted))

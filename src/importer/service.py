@@ -181,6 +181,7 @@ class Runner:
 
     def run(self, stop: threading.Event, maintain: Callable[[], None] = lambda: None) -> None:
         """Import files as they come, until `stop` is set; call `maintain` between turns."""
+        maintain()  # the first turn may take long, and others ask who is at work
         while not stop.is_set():
             self._try(self._importer.turn)
             self._show_progress()

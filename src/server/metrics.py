@@ -182,11 +182,7 @@ class StoreFigures:
             self._reading.result()
 
     def _read(self) -> None:
-        try:
-            self.tallies, self.importers = self._cache.get(_read_figures, self._store)
-        except StoreError:
-            # What cannot be known is left out: a zero would look like an answer.
-            self.tallies = self.importers = ()
+        self.tallies, self.importers = self._cache.get(_read_figures, self._store)
 
     async def close(self) -> None:
         """Nothing is read any more, so the store may be closed."""
@@ -196,7 +192,10 @@ class StoreFigures:
 
 
 def _read_figures(store: Store) -> tuple[Sequence[FileCount], Sequence[SeenImporter]]:
-    return count_files(store), list_importers(store)
+    try:
+        return count_files(store), list_importers(store)
+    except StoreError:
+        return (), ()  # what cannot be known is left out: a zero would look like an answer
 
 
 class Exposition:

@@ -118,7 +118,7 @@ class Carrier(Protocol):
         """Return the lines that every answer has."""
 
 
-@dataclass(slots=True, kw_only=True, eq=False)
+@dataclass(slots=True, kw_only=True, eq=False, repr=False)  # it holds a key, and a resume
 class Request:
     """A request, what became known of it on its way, and its answer.
 

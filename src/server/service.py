@@ -108,8 +108,8 @@ def run(
 
     `ready` is called once, with the base address, as soon as requests are answered; `open_log`
     in each process, so it must be a function of a module if there are several; without it requests
-    have no lines in the log. Without `tls_key` the key is in the certificate's file. Raises CannotListen, what `open_store`
-    raises, InvalidArgument for the certificate, and WorkersFailed.
+    have no lines in the log. Without `tls_key` the key is in the certificate's file. Raises
+    CannotListen, what `open_store` raises, InvalidArgument for the certificate, and WorkersFailed.
     """
     _check_tls(tls_cert, tls_key)
     log = open_log() if open_log else None

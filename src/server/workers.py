@@ -77,7 +77,7 @@ class Worker(Process):
             self._server = ApiServer(self.config)
         return self._server
 
-    def find_fault(self) -> str | None:
+    def look_for_fault(self) -> str | None:
         """Ask the worker, unless it still owes an answer. Return why another has to take its place;
         None: it is well, or is given more time."""
         self._silent_looks += 1
@@ -141,7 +141,7 @@ class Workers(Multiprocess):
         has_each_started = True
         for place, worker in enumerate(self.processes):
             assert isinstance(worker, Worker)
-            fault = worker.find_fault()
+            fault = worker.look_for_fault()
             if fault is not None and not self.should_exit.is_set():
                 self._replace(place, worker, fault)
             has_each_started &= fault is None and worker.has_started

@@ -190,29 +190,9 @@ CREATES: Final = 200
 FILES: Final = 50
 
 
-def closed_pipe() -> int:
-    """The writing end of a pipe whose other end is closed."""
-    reading, writing = os.pipe()
-    os.close(reading)
-    return writing
-
-
-def full_pipe() -> int:
-    """The writing end of a pipe that is full and that nobody reads; its other end stays open."""
-    reading, writing = os.pipe()
-    os.set_blocking(writing, False)
-    try:
-        while True:
-            os.write(writing, b"x" * 65536)
-    except BlockingIOError:
-        os.set_blocking(writing, True)
-    os.set_inheritable(reading, False)
-    return writing
-
-
 LOGS: Final[dict[str, Callable[[], int]]] = {
-    "closed": closed_pipe,
-    "stuck": full_pipe,
+    "closed": programs.closed_pipe,
+    "stuck": programs.full_pipe,
     "full": lambda: os.open("/dev/full", os.O_WRONLY),
 }
 

@@ -20,8 +20,9 @@ def test_each_shell_gets_its_script(run: CommandLine, shell: str) -> None:
     script = run.succeeds("completion", shell)
 
     assert f"_RESUMES_COMPLETE={shell}_complete" in script
-    if shutil.which(shell):
-        subprocess.run([shell, "-n", "-c", script], check=True)
+    if shutil.which(shell) is None:
+        pytest.skip(f"{shell} is not installed: what it would read is not checked")
+    subprocess.run([shell, "-n", "-c", script], check=True)
 
 
 def test_another_shell_is_a_usage_error(run: CommandLine) -> None:

@@ -38,7 +38,10 @@ from resumes.store.transfer import copies
 from resumes.store.transfer.copies import Stage
 from tests.command.conftest import screen
 from tests.support import programs
+from tests.support.inbox.builders import drop, filed
+from tests.support.resumes import a_document
 from tests.support.stores import open_home
+from tests.support.waiting import wait_until
 
 COLUMNS = (Column("id"), Column("title", is_flexible=True), Column("n", is_number=True))
 
@@ -286,3 +289,27 @@ def test_all_streams_closed_harm_nothing(tmp_path: Path) -> None:
     done = subprocess.run(["sh", "-c", f"{line} <&- >&- 2>&-"], timeout=60, check=False)
     assert done.returncode == 1
     assert "ana" in programs.succeed(tmp_path, "accounts", "list")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("open_log", [programs.closed_pipe, programs.full_pipe])
+def test_a_server_whose_log_cannot_be_written_answers_and_ends_when_told(
+    tmp_path: Path, open_log: Callable[[], int]
+) -> None:
+    errors = open_log()
+    with programs.serving(tmp_path, "--log-format", "json", stderr=errors) as url:
+        for _ in range(200):
+            assert programs.call(f"{url}/api/v1/resumes", None)[0] == 401
+    os.close(errors)
+
+
+@pytest.mark.slow
+def test_an_importer_whose_log_nobody_reads_goes_on_and_ends_when_told(tmp_path: Path) -> None:
+    with open_home(tmp_path) as store:
+        accounts.create_account(store, "ana")
+    inbox = tmp_path / "inbox"
+    drop(inbox, "ana/1.json", a_document())
+    errors = programs.full_pipe()
+    with programs.running(tmp_path, "watch", stderr=errors):
+        wait_until(lambda: len(filed(inbox, "_done")) == 1)
+    os.close(errors)

@@ -275,16 +275,28 @@ def test_a_file_on_a_bad_sector_stays_is_told_and_keeps_no_other_waiting(
     assert told.outcomes()["ana/1.json"] == "done"
 
 
-def test_a_file_that_goes_before_it_is_taken_is_in_nobody_s_way(
-    root: Path, told: Told, ana: AccountInfo, an_importer: MakeImporter
+@pytest.mark.parametrize("moment", [Moment.NOTED, Moment.READ, Moment.COMMITTED])
+def test_a_file_that_goes_meanwhile_is_in_nobody_s_way(
+    store: Store,
+    root: Path,
+    told: Told,
+    caplog: pytest.LogCaptureFixture,
+    ana: AccountInfo,
+    an_importer: MakeImporter,
+    moment: Moment,
 ) -> None:
-    gone = drop(root, "ana/1.json")
-    importer = an_importer(observe=during(Moment.NOTED, lambda: gone.unlink(missing_ok=True)))
+    gone = drop(root, "ana/1.json", a_document("1"))
+    importer = an_importer(observe=during(moment, lambda: gone.unlink(missing_ok=True)))
     importer.round()
-    drop(root, "ana/2.json")
+    drop(root, "ana/2.json", a_document("2"))
     importer.round()
+    read = [] if moment is Moment.NOTED else ["1"]
+    assert resume_names(store, ana.id) == [*read, "2"]
     assert told.outcomes() == {"ana/2.json": "done"}
     assert told.notices == []
+    assert caplog.records == []
+    importer.close()
+    assert is_tidy(root)
 
 
 def test_a_folder_of_its_own_that_somebody_tidies_away_is_made_anew(

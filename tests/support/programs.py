@@ -139,3 +139,23 @@ def last_place_goes_to_one(home: Path, rounds: int) -> None:
             statuses = Counter(pool.map(create, range(CROWD)))
 
             assert statuses == {201: 1, 403: CROWD - 1}
+
+
+def closed_pipe() -> int:
+    """The writing end of a pipe whose other end is closed."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    return writing
+
+
+def full_pipe() -> int:
+    """The writing end of a pipe that is full and that nobody reads; its other end stays open."""
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+    try:
+        while True:
+            os.write(writing, b"x" * 65536)
+    except BlockingIOError:
+        os.set_blocking(writing, True)
+    os.set_inheritable(reading, False)
+    return writing

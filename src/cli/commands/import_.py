@@ -66,7 +66,7 @@ def iter_documents(paths: Iterable[str], settings: Settings) -> Iterator[SourceD
     limits = Limits(max_bytes=settings.max_body_bytes, max_file_bytes=settings.max_file_bytes)
     for path in paths:
         for part in _open(path, limits):
-            verdict = part.refusal or outcomes.judge(part.body, settings.format)
+            verdict = part.refusal or outcomes.parse(part.body, settings.format)
             item, place = part.number or None, part.place or None
             yield SourceDocument(path, item, place, verdict, files.digest(part.body))
 

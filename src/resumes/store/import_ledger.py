@@ -245,9 +245,10 @@ def find_stored(store: Store, account_id: str, digest: bytes) -> str | None:
 def find_claim(store: Store, account_id: str, resume_id: str) -> str | None:
     """Return the claim of the file that became this resume; None for one that came another way.
 
-    When there is none, this takes time that grows with the imports before it.
+    When there is none, or the file held several resumes, this takes time that grows with the imports
+    before it.
     """
-    # A claim is mostly made just before its resumes are, and its id begins with its time: a search
+    # A claim is mostly made just before its resume is, and its id begins with its time: a search
     # backwards from the resume's own finds it early, without an index that imports pay for.
     for table in (imported_files, imported_items):
         statement = (

@@ -141,6 +141,7 @@ def _find_command(pid: int, proc: Path) -> str | None:
     at = 0
     if Path(words[0]).name.startswith("python"):
         at = next((at for at, word in enumerate(words) if at and not word.startswith("-")), 0)
+    # Before the first word is the last one, which is empty: the line ends with a NUL.
     if Path(words[at]).name != PROGRAM and (words[at - 1], words[at]) != MODULE:
         return None
     is_value = False

@@ -167,7 +167,14 @@ PROGRESS = Prepared(
     ).where(of_key(search_progress))
 )
 NEXT_NUMBER = Prepared(select(func.coalesce(func.max(search_progress.c.number), 0) + 1))
-ADD_PROGRESS = Prepared(insert(search_progress))
+# Without effect where somebody else has taken the number.
+ADD_PROGRESS = Prepared(
+    lambda insert: (
+        insert(search_progress)
+        .values({column.name: bindparam(column.name) for column in search_progress.columns})
+        .on_conflict_do_nothing(index_elements=["number"])
+    )
+)
 MOVE_PROGRESS = Prepared(
     update(search_progress)
     .where(search_progress.c.account_id == bindparam("account"))
@@ -271,6 +278,14 @@ def _remove(connection: Connection, account_id: str, found: Any) -> None:
     REMOVE_ENTRY.run_many(connection, rows)
 
 
+def _begin_progress(connection: Connection, account_id: str) -> tuple[int, int, int]:
+    while True:
+        (number,) = NEXT_NUMBER.run(connection).fetchone()
+        row = {"account_id": account_id, "number": number, "last_seq": 0, "indexed_us": 0}
+        if ADD_PROGRESS.run(connection, **row).rowcount:
+            return number, 0, 0
+
+
 class _Slice(NamedTuple):
     """All resumes of an account between two positions, which are to be indexed next."""
 
@@ -295,13 +310,7 @@ def _add_slice(some: _Slice, connection: Connection) -> float | None:
     progress = PROGRESS.run(connection, account_id=account_id).fetchone()
     if some.after_us != (0 if progress is None else progress[2]):
         return None
-    if progress is None:
-        (number,) = NEXT_NUMBER.run(connection).fetchone()
-        # If somebody else takes it at the same time, this is a lost race, which is tried again.
-        row = {"account_id": account_id, "number": number, "last_seq": 0, "indexed_us": 0}
-        ADD_PROGRESS.run(connection, **row)
-        progress = number, 0, 0
-    number, last_seq, _ = progress
+    number, last_seq, _ = progress or _begin_progress(connection, account_id)
     first, last = (some.words[0][0], some.words[-1][0]) if some.words else ("", "")
     found = STORED_BETWEEN.run(connection, account_id=account_id, first=first, last=last)
     stored = {resume_id for (resume_id,) in found.fetchall()}

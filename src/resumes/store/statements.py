@@ -104,8 +104,8 @@ class Prepared:
         run_many(connection, sql, [[row[name] for name in names] for row in rows])
 
     def run_rows(self, connection: Connection, rows: Sequence[Sequence[Any]]) -> None:
-        """`run_many` of an insert, with rows in the order of the table's columns: a tuple costs less
-        than a mapping."""
+        """`run_many` of an insert, with rows in the order of its columns, which is the table's: a tuple
+        costs less than a mapping."""
         run_many(connection, self._for(connection.dialect)[0], rows)
 
 

@@ -322,7 +322,7 @@ class AccountsScreen(SplitScreen[AccountRow, str]):
         for name, (gone, total) in self._going.items():
             yield safe(f"deleting {name}: {gone:,} of {total:,} resumes", "$warning")
 
-    def wanted(self, row: AccountRow) -> str:
+    def wanted_of(self, row: AccountRow) -> str:
         return row.account.name
 
     @on(PagedList.Chosen)

@@ -120,6 +120,10 @@ class RowPane(Widget, Generic[W]):
     def reading(self, wanted: W) -> Callable[[Store], Any]:
         """Return what reads the row, in a thread, without using the pane."""
 
+    def key_of(self, wanted: W) -> object:
+        """Return what stays the same of a row when it changes."""
+        return wanted
+
     @abstractmethod
     def show_read(self, read: Any) -> None:
         """Show the row that was read, from its start unless it was shown before."""
@@ -137,13 +141,15 @@ class PaneScreen(ModeScreen, Generic[W]):
     """A screen with a pane for a row."""
 
     pane: RowPane[W]
-    _reading: W | None = None
+    _read_key: object = None
+    """Of the row that is being read, or was last."""
 
     def read_row(self, wanted: W) -> None:
         """Read the row and show it, unless another is wanted before it is there."""
         # Asked again, the call that is under way would be for nothing.
-        if wanted != self._reading or not is_running(self, PANE):
-            self._reading = wanted
+        key = self.pane.key_of(wanted)
+        if key != self._read_key or not is_running(self, PANE):
+            self._read_key = key
             self._read_row(wanted)
 
     @work(group=PANE, exclusive=True, description="")
@@ -209,7 +215,8 @@ class RowScreen(PaneScreen[W], Generic[T, W]):
         self.query_one(ErrorLine).clear()
 
     def action_reload(self) -> None:
-        """Read the row again, and clear the error."""
+        """Read the row again, also if it is being read, and clear the error."""
+        self._read_key = None
         self.query_one(ErrorLine).clear()
         self.refresh_pane()
 
@@ -219,7 +226,7 @@ class RowScreen(PaneScreen[W], Generic[T, W]):
         if row is None:
             tell(self, f"{'Last' if rows > 0 else 'First'} {self.ROW} in the list.")
         else:
-            self.wanted = self._listed.wanted(row)
+            self.wanted = self._listed.wanted_of(row)
             self.refresh_pane()
 
     async def action_back(self) -> None:
@@ -501,7 +508,7 @@ class SplitScreen(ListScreen[T], PaneScreen[W], Generic[T, W]):
         self._resting: Timer | None = None
 
     @abstractmethod
-    def wanted(self, row: T) -> W:
+    def wanted_of(self, row: T) -> W:
         """Return what the pane finds the row by."""
 
     def body(self) -> Iterable[Widget]:
@@ -537,7 +544,11 @@ class SplitScreen(ListScreen[T], PaneScreen[W], Generic[T, W]):
             gone = f"This {self.ROW} was deleted." if self.list.pages.count else ""
             self.pane.show_line(Paragraph(safe(gone, "dim")))
         else:
-            self.read_row(self.wanted(row))
+            self.read_row(self.wanted_of(row))
+
+    def action_reload(self, *, row: str = "") -> None:
+        self._read_key = None  # what is being read may be from before a change
+        super().action_reload(row=row)
 
     def row_failed(self, failure: Failure) -> None:
         # While the store is away the list says so, and what was read stays.

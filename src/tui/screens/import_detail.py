@@ -271,6 +271,9 @@ class FileView(Container, RowPane[FileRow]):
             read_file, account_id=wanted.account_id, claim_id=wanted.claim_id, before=self.read
         )
 
+    def key_of(self, wanted: FileRow) -> object:
+        return wanted.account_id, wanted.claim_id
+
     def entitle(self, *parts: Content) -> None:
         """Show the parts of the title over the text."""
         self._text.border_title = joined(parts, by=" · ")

@@ -356,6 +356,8 @@ class ImportsScreen(SplitScreen[ImportRow, FileRow], FileActions):
         self.overview = Overview(session)
         self._followed: dict[str, FileRow] = {}
         """The files that were queued, by claim: their outcome is shown once."""
+        self._questions = 0
+        """How often it was asked for all files."""
 
     # The list.
 
@@ -471,7 +473,7 @@ class ImportsScreen(SplitScreen[ImportRow, FileRow], FileActions):
         self._show_outcome(None)
         return True
 
-    def wanted(self, row: ImportRow) -> FileRow:
+    def wanted_of(self, row: ImportRow) -> FileRow:
         return row.file
 
     # What is done with the file at the cursor, and with many.
@@ -513,13 +515,15 @@ class ImportsScreen(SplitScreen[ImportRow, FileRow], FileActions):
         """Ask whether to retry or release all files that this is for, and do so."""
         action = RequestKind(kind)
         account, store = self.account, self.session.store
+        self._questions += 1
+        question = self._questions
         account_id = await call(store, find_account_id, account)
         count = import_history.count_files
         counts = await call(store, count, account_id=account_id, not_done_only=True)
         fitting = import_requests.FITS[action]
         found = [tally for tally in counts if tally.outcome is fitting]
-        # Counting takes time, and the user went elsewhere.
-        if not self.is_active or account != self.account:
+        # Counting takes time, and the user went elsewhere or asked for something else.
+        if not self.is_active or account != self.account or question != self._questions:
             return
         if not found:
             where = "" if account is None else f" in {account}"

@@ -355,7 +355,7 @@ class ResumesScreen(SplitScreen[Entry, ResumeRef], ResumeActions):
 
     # The preview.
 
-    def wanted(self, row: Entry) -> ResumeRef:
+    def wanted_of(self, row: Entry) -> ResumeRef:
         return ResumeRef(self.account or "", row.id)
 
     def action_next_view(self, views: int) -> None:

@@ -283,12 +283,14 @@ class ThreadConnection:
 
     def get(self) -> sqlalchemy.Connection:
         """Return the connection. Raises what opening one raises."""
+        # Another thread may discard it, when the store is closed.
         found = self.connection
         if found is not None and (found.invalidated or not is_usable(driver(found))):
             self.discard()
-        if self.connection is None:
-            self.connection = self._engine.connect()
-        return self.connection
+            found = None
+        if found is None:
+            found = self.connection = self._engine.connect()
+        return found
 
     def discard(self) -> None:
         """Close the connection, if there is one, and with it the transaction that was open."""

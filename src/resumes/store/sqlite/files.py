@@ -278,7 +278,7 @@ def scratch_in(
             lock = made.enter_context(contextlib.closing(FileLock(folder / "new")))
             with contextlib.suppress(OSError):  # a disk without locks, where nothing is removed
                 lock.acquire(timeout_s=0)
-                lock.path.rename(folder / IN_USE)  # locked before others can find it
+            lock.path.rename(folder / IN_USE)  # locked before others can find it
         except OSError as error:
             raise refused(
                 f"Cannot write to {parent}: {error.strerror}. Choose another folder"

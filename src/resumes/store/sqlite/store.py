@@ -116,8 +116,9 @@ def _describe_second_name(file: Path) -> str:
     with contextlib.suppress(OSError), os.scandir(file.parent) as entries:
         inode = file.stat().st_ino
         others = [one.path for one in entries if one.inode() == inode and one.name != file.name]
+    other = f", {others[0]}" if others else ""
     return (
-        f"The {what} {file} has another name{', '.join(['', *others[:1]])}: programs that use "
+        f"The {what} {file} has another name{other}: programs that use "
         "different names lose each other's commits. Stop those that use the other one and remove it, "
         f"with its -wal and -shm files (`find / -samefile {shlex.quote(str(file))}` lists all names)"
     )

@@ -247,6 +247,7 @@ class SqliteWriter(WriteQueue):
             batch, applied, began_s = begun or _Begun(self._take_batch(), None, time.monotonic())
             if batch:
                 try:
+                    # Only the whole batch was applied before; parts of it are tried again after that.
                     self._commit_batch(
                         batch, lambda some: self._commit(some, applied if some is batch else None)
                     )
@@ -346,11 +347,12 @@ class SqliteWriter(WriteQueue):
             raise _CommitFailed from error
         try:
             self._check()
-        except StoreUnavailable as error:
-            # It went to a file that is not the store's: nobody knows who will see it.
+            self._log.recover()
+        except Exception as error:
+            # It went to a file that is not the store's: nobody knows who will see it. Whatever it
+            # was, it is not known to have been rolled back.
             raise OutcomeUnknown from error
         self._is_in_doubt = False
-        self._log.recover()
         return applied.outcomes
 
     def _roll_back(self, transaction: RootTransaction) -> None:

@@ -134,7 +134,8 @@ def iter_rows(connection: Connection, table: Table) -> Iterator[Row]:
     """Yield all rows of the table in the order of their keys. The connection may be of any engine."""
     keys = list(table.primary_key)
     key_at = {f"after_{key.name}": list(table.columns).index(key) for key in keys}
-    page, after = first_page(select(table), *keys), dict[str, Any]()
+    page = first_page(select(table), *keys)
+    after: dict[str, Any] = {}
     while True:
         read, last = 0, ()
         for last in _iter_page(connection, table, Prepared(page), after):
