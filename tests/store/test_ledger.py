@@ -128,6 +128,9 @@ def test_the_one_resume_of_a_file_has_no_number_and_is_remembered_when_it_is_del
     # Its claim is imported once, though its content is not stored any more.
     replayed = creation.create(store, ana.id, [new], claim=a_claim())
     assert replayed == [Created(made, replayed=True)]
+    import_ledger.record(store, ana.id, a_claim(), Verdict(FAILED, "internal_error"))
+    assert import_ledger.find_items(store, ana.id, "0" * 24) == [Item(0, DONE, made)]
+    assert creation.create(store, ana.id, [new], claim=a_claim()) == replayed
     assert stored_resumes.list_page(store, ana.id).entries == []
 
 

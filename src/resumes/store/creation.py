@@ -365,9 +365,9 @@ class _Earlier:
             for values in _chunks(claim_ids):
                 found = statement.run(connection, account_id=account_id, **values).fetchall()
                 for claim_id, item, outcome, resume_id in found:
-                    is_done = outcome == FileOutcome.DONE
+                    is_duplicate = outcome == FileOutcome.DUPLICATE
                     self._items.setdefault(claim_id, {})[item] = (
-                        Created(resume_id, replayed=True) if is_done else Duplicate(resume_id)
+                        Duplicate(resume_id) if is_duplicate else Created(resume_id, replayed=True)
                     )
         digests = (new.digest for one in creations for new in one.resumes if new.digest)
         self._digests: dict[bytes, str] = {}

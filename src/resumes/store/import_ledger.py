@@ -85,7 +85,8 @@ class Item:
 
 ADD_ITEM = Prepared(insert(imported_items))
 ADD_DIGEST = Prepared(insert(imported_digests))
-ADD_FILE = replacing(imported_files)
+# What a file became is never forgotten, whatever is said of it later.
+ADD_FILE = replacing(imported_files, keeps=("resume_id",))
 # The driver takes long over each None, and of a file that is done most columns are.
 DONE_COLUMNS = (
     "account_id", "claim_id", "name", "outcome", "size_bytes", "claimed_at", "finished_at",
@@ -233,7 +234,12 @@ def find_items(
         for table, number in numbers
     )
     statement = union_all(*parts).order_by("item").limit(limit)
-    return [Item(item, FileOutcome(outcome), id_) for item, outcome, id_ in store.fetch(statement)]
+    return [Item(item, _of_item(outcome), id_) for item, outcome, id_ in store.fetch(statement)]
+
+
+def _of_item(outcome: str) -> FileOutcome:
+    # A file that something else is said of later had become a resume before.
+    return FileOutcome.DUPLICATE if outcome == FileOutcome.DUPLICATE else FileOutcome.DONE
 
 
 def find_stored(store: Store, account_id: str, digest: bytes) -> str | None:

@@ -20,6 +20,7 @@ from sqlalchemy import (
     Table,
     and_,
     bindparam,
+    func,
     select,
     tuple_,
 )
@@ -155,23 +156,27 @@ def looked_up(
     return select(column).where(is_same).scalar_subquery()
 
 
-def replacing(table: Table, names: Collection[str] | None = None) -> Prepared:
+def replacing(
+    table: Table, names: Collection[str] | None = None, *, keeps: Collection[str] = ()
+) -> Prepared:
     """Return a statement that inserts a row, or replaces the one with the same primary key.
 
-    Columns that are not among `names` become NULL; None: all columns are given.
+    Columns that are not among `names` become NULL; None: all columns are given. One that `keeps` names
+    keeps its value where the new one is NULL.
     """
     given = [column.name for column in table.columns] if names is None else names
     values: dict[str, Any] = {name: bindparam(name) for name in given}
-    return Prepared(lambda insert: replace_on_conflict(insert(table).values(values), table))
+    return Prepared(lambda insert: replace_on_conflict(insert(table).values(values), table, keeps))
 
 
-def replace_on_conflict(statement: Any, table: Table) -> Executable:
-    """Return the insert such that it replaces a row with the same primary key."""
+def replace_on_conflict(statement: Any, table: Table, keeps: Collection[str] = ()) -> Executable:
+    """Return the insert such that it replaces a row with the same primary key, as in `replacing`."""
     keys = [column.name for column in table.primary_key]
+    new = statement.excluded
     replaced = {
-        column.name: statement.excluded[column.name]
-        for column in table.columns
-        if column.name not in keys
+        one.name: func.coalesce(new[one.name], one) if one.name in keeps else new[one.name]
+        for one in table.columns
+        if one.name not in keys
     }
     result: Executable = statement.on_conflict_do_update(index_elements=keys, set_=replaced)
     return result
