@@ -1,7 +1,10 @@
 """The state machine: all rules over one installation, and how long it is let run."""
 
-from collections.abc import Callable
+import contextlib
+import tempfile
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
+from pathlib import Path
 
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
@@ -10,8 +13,11 @@ from hypothesis.stateful import rule, run_state_machine_as_test
 from tests.stateful.admins import Admins
 from tests.stateful.analyzers import Analyzers
 from tests.stateful.clients import Clients
+from tests.stateful.in_process import InProcess
+from tests.stateful.processes import Processes
 from tests.stateful.requests import Look, Reach
 from tests.stateful.world import NAMES
+from tests.support.engines import Engine
 
 
 class Service(Clients, Admins, Analyzers):
@@ -79,3 +85,27 @@ def how(*, examples: int, steps: int, is_seeded: bool) -> settings:
         suppress_health_check=list(HealthCheck),
         phases=[Phase.generate, Phase.shrink],
     )
+
+
+Install = Callable[[Path, str, Callable[[], str]], InProcess | Processes]
+
+
+def making(
+    install: Install, engine: Engine, folder: Path
+) -> Callable[[], AbstractContextManager[Reach]]:
+    """Makes installations, each with a home and a store of its own."""
+
+    @contextlib.contextmanager
+    def make() -> Iterator[Reach]:
+        with contextlib.ExitStack() as places:
+
+            def make_place() -> str:
+                name = places.enter_context(tempfile.TemporaryDirectory(dir=folder))
+                return places.enter_context(engine.a_store(Path(name)))
+
+            home = Path(places.enter_context(tempfile.TemporaryDirectory(dir=folder)))
+            url = places.enter_context(engine.a_store(home))
+            with contextlib.closing(install(home, url, make_place)) as reach:
+                yield reach
+
+    return make

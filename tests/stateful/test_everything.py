@@ -5,66 +5,21 @@ A failing sequence is printed as a program of the rules in `clients`, `admins` a
 `--hypothesis-seed` the same sequences are tried.
 """
 
-import contextlib
-import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
 
-from resumes.store import accounts
 from tests.stateful import machine
 from tests.stateful.in_process import InProcess
 from tests.stateful.processes import Processes
-from tests.stateful.requests import Body, Look, Reach
+from tests.stateful.requests import Body, Look
 from tests.support.engines import Engine
 
 pytestmark = pytest.mark.engines
 
-Install = Callable[[Path, str, Callable[[], str]], InProcess | Processes]
 STEPS = 50
-FEWER_STEPS = 25
-"""With processes, of which some steps take half a second."""
 FEWEST_STEPS = 15
 """For each change."""
-
-
-SLICE_RESUMES = 1
-"""Of a deletion: fewer than most accounts hold here, so that it may be cut off in the middle."""
-
-
-@pytest.fixture(autouse=True)
-def _small_slices(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Accounts are deleted in several slices."""
-    monkeypatch.setattr(accounts, "SLICE_RESUMES", SLICE_RESUMES)
-
-
-@pytest.fixture
-def is_seeded(pytestconfig: pytest.Config) -> bool:
-    """Whether `--hypothesis-seed` was given."""
-    return pytestconfig.getoption("--hypothesis-seed") is not None
-
-
-def making(
-    install: Install, engine: Engine, folder: Path
-) -> Callable[[], AbstractContextManager[Reach]]:
-    """Makes installations, each with a home and a store of its own."""
-
-    @contextlib.contextmanager
-    def make() -> Iterator[Reach]:
-        with contextlib.ExitStack() as places:
-
-            def make_place() -> str:
-                name = places.enter_context(tempfile.TemporaryDirectory(dir=folder))
-                return places.enter_context(engine.a_store(Path(name)))
-
-            home = Path(places.enter_context(tempfile.TemporaryDirectory(dir=folder)))
-            url = places.enter_context(engine.a_store(home))
-            with contextlib.closing(install(home, url, make_place)) as reach:
-                yield reach
-
-    return make
 
 
 @pytest.mark.parametrize(
@@ -72,32 +27,23 @@ def making(
     [
         1,
         pytest.param(machine.FEW, marks=pytest.mark.slow),
-        pytest.param(2_000, marks=pytest.mark.campaign(minutes=4)),
+        pytest.param(2_000, marks=pytest.mark.campaign(minutes=6)),
     ],
 )
 def test_everything_goes_as_the_model_says_in_process(
     engine: Engine, tmp_path: Path, examples: int, is_seeded: bool
 ) -> None:
-    make = making(InProcess, engine, tmp_path)
+    make = machine.making(InProcess, engine, tmp_path)
     steps = FEWEST_STEPS if examples == 1 else STEPS
     machine.run(make, examples=examples, steps=steps, is_seeded=is_seeded)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("examples", [1, pytest.param(50, marks=pytest.mark.campaign(minutes=5))])
-def test_everything_goes_as_the_model_says_with_processes(
-    engine: Engine, tmp_path: Path, examples: int, is_seeded: bool
-) -> None:
-    make = making(Processes, engine, tmp_path)
-    machine.run(make, examples=examples, steps=FEWER_STEPS, is_seeded=is_seeded)
-
-
 @pytest.mark.parametrize("install", [InProcess, pytest.param(Processes, marks=pytest.mark.slow)])
 def test_whoever_goes_on_with_a_key_and_a_last_id_may_do_so_where_all_came_back(
-    engine: Engine, tmp_path: Path, install: Install
+    engine: Engine, tmp_path: Path, install: machine.Install
 ) -> None:
     """Chance seldom brings an account back from its file, and then a store from its backup."""
-    service = machine.Service(making(install, engine, tmp_path))
+    service = machine.Service(machine.making(install, engine, tmp_path))
     service.begin()
     first, second, third = (service.new_body(Look.PLAIN) for _ in range(3))
     chain = service.begin_to_list(name="ana", limit=2, of=None, place=0)
@@ -135,7 +81,7 @@ def test_an_account_may_begin_to_go_at_each_step_of_an_import(
     engine: Engine, tmp_path: Path, at: int
 ) -> None:
     """Chance seldom comes to the one step between a commit and the filing of its file."""
-    service = machine.Service(making(InProcess, engine, tmp_path))
+    service = machine.Service(machine.making(InProcess, engine, tmp_path))
     service.begin()
     service.begin_with_bodies()
     service.delete_while_importing(name="ana", at=at)
@@ -149,7 +95,7 @@ def test_what_is_not_put_away_is_whose_the_account_s_name_is_next(
     engine: Engine, tmp_path: Path, at: int, exports_history: bool
 ) -> None:
     """Chance seldom kills an importer, and then replaces the account of what it had imported."""
-    service = machine.Service(making(InProcess, engine, tmp_path))
+    service = machine.Service(machine.making(InProcess, engine, tmp_path))
     service.begin()
     body = service.new_body(Look.PLAIN)
     export = service.export_account(name="bo", with_keys=True)
