@@ -227,10 +227,7 @@ class Admins(World):
     def restore(self, backup: SavedStore) -> None:
         """Everything is as it was in a backup, but for the folder, and for ids, which go on."""
         was, items = backup
-        # A file that waits again, since its account was deleted before it was put away, is a new one
-        # for its importer, and would be a duplicate for the store that knew it then
-        # (tests/inbox/test_killed.py).
-        if self.imports.is_any_waiting(items) or not self._may_move():
+        if self.imports.is_unsettled(items) or not self._may_move():
             return
         is_in_place = self.reach.restore(was.path)
         replaced = self.model.accounts.values() if is_in_place else ()

@@ -57,9 +57,15 @@ class Imports:
             self._check_drained(store)
             self._check_order(queue, brought, held, requested)
 
-    def is_any_waiting(self, files: Iterable[File]) -> bool:
-        """Whether one of these lies where it was dropped, and is nobody's."""
-        return any(file.state is State.WAITING for file in files)
+    def is_unsettled(self, known: Iterable[File]) -> bool:
+        """Whether a store that knew these files would not be the only one to say what becomes of them.
+
+        One that waits again, since its account was deleted before it was put away, is a new one for
+        its importer and a duplicate for that store (tests/inbox/test_killed.py). A retry that an
+        importer has begun is continued, whatever the store knows.
+        """
+        is_asked_for = any(file.is_asked_for for file in self.files)
+        return is_asked_for or any(file.state is State.WAITING for file in known)
 
     def forget(self, items: Mapping[File, Mapping[int, Item]]) -> None:
         """The ledger is an older one. `items` are those of the files that it knew then."""
