@@ -222,13 +222,17 @@ class ResumesApp(App[int]):
 
     @work
     async def _open(self) -> None:
-        """Open the session, and show the first screen."""
+        """Open the session, and show the first screen unless the app ends meanwhile."""
         try:
-            self._session = session = await asyncio.to_thread(self._open_and_import)
+            self._session = await asyncio.to_thread(self._open_and_import)
         except ResumesError as error:
             self.failure = error
             self.exit(None, 1)
-            return
+        else:
+            self.call_later(self._start)
+
+    def _start(self) -> None:
+        session = self.session
         # Looking through all that is loaded by now would hold up keys for a tenth of a second.
         gc.freeze()
         gc.enable()

@@ -332,6 +332,8 @@ class ListScreen(ModeScreen, Generic[T]):
 
     def on_screen_resume(self) -> None:
         """Show what a link led to, or the account that was chosen elsewhere or is left."""
+        if not self.children:
+            return  # the app was ended before anything of the screen was there
         link, self.session.link = self.session.link, None
         if link is not None:
             self.arrive(link)

@@ -42,7 +42,7 @@ class FilterLine(Horizontal):
     FilterLine FilterInput { width: 1fr; background: $boost; }
     """
 
-    text: reactive[str] = reactive("")
+    text: reactive[str] = reactive("", init=False)
     """What is being looked for; empty for nothing."""
 
     _rest: Timer | None = None
