@@ -10,10 +10,11 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
 from hypothesis import HealthCheck, settings
+from xdist.scheduler import LoadFileScheduling
 
 from tests.support import engines, postgres
 
@@ -72,8 +73,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave the tests on the engines that were asked for, and those that need none; limit each.
 
-    The long form of a test is for the engines of the contract, unless another is asked for. Modules
-    that take longest come first: what is begun last must not be long.
+    The long form of a test is for the engines of the contract, unless another is asked for. What
+    takes longest comes first: what is begun last must not be long.
     """
     asked: list[str] = config.getoption("--engine") or [ALL]
     if ALL not in asked:
@@ -90,12 +91,26 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.timeout(max(limits)))
     minutes = Counter[str]()
     for item in items:
-        minutes[_module_of(item)] += _minutes_of(item)
-    items.sort(key=lambda item: -minutes[_module_of(item)])
+        minutes[_unit_of(item.nodeid)] += _minutes_of(item)
+    items.sort(key=lambda item: -minutes[_unit_of(item.nodeid)])
 
 
-def _module_of(item: pytest.Item) -> str:
-    return item.nodeid.partition("::")[0]
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadFileScheduling:
+    """Give each worker the tests of a module on one engine, which share their fixtures."""
+    return _ByModuleAndEngine(config, log)
+
+
+class _ByModuleAndEngine(LoadFileScheduling):  # type: ignore[misc]  # it ships no types
+    def _split_scope(self, nodeid: str) -> str:
+        return _unit_of(nodeid)
+
+
+def _unit_of(nodeid: str) -> str:
+    """Return the module of a test and its engine, if it has one."""
+    module, _, test = nodeid.partition("::")
+    parameters = re.split(r"[\[\]-]", test)
+    return "::".join([module, *(name for name in engines.NAMES if name in parameters)])
 
 
 def _minutes_of(item: pytest.Item) -> int:
