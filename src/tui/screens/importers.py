@@ -111,12 +111,17 @@ class Overview(Static):
         self._watching: tuple[Sequence[SeenImporter], str] | None = None
         self._tallies: Sequence[FileCount] | None = None
         self._tally_due_s = 0.0
+        self._is_outdated = False
 
     def restart(self, account: str | None) -> None:
         """Count the files of another account."""
         self.workers.cancel_group(self, TALLIES)
         self._tallies = None
-        self._tally_due_s = 0.0
+        self.recount(account)
+
+    def recount(self, account: str | None) -> None:
+        """Read what has changed, and count files again, of which some have a new outcome."""
+        self._is_outdated = True
         self.read(account)
 
     def read(self, account: str | None) -> None:
@@ -124,7 +129,9 @@ class Overview(Static):
         # Asked again, the call that is under way would be for nothing.
         if not is_running(self, IMPORTERS):
             self._read_importers()
-        if self._monotonic() >= self._tally_due_s and not is_running(self, TALLIES):
+        is_due = self._is_outdated or self._monotonic() >= self._tally_due_s
+        if is_due and not is_running(self, TALLIES):
+            self._is_outdated = False
             self._read_tallies(account)
 
     # Of a failure the list says what is wrong, which is read at the same time.

@@ -429,10 +429,11 @@ class ImportsScreen(SplitScreen[ImportRow, FileRow], FileActions):
                 why = "" if file.reason is None else f", {plain_words(file.reason)}"
                 tell(self, f"{file.outcome.capitalize()}{why}: {file.name[-MAX_NAME_CHARS:]}")
                 self.list.refresh_rows(anew=True)
+                self.overview.recount(self.account)
 
     def action_reload(self, *, row: str = "") -> None:
         super().action_reload(row=row)
-        self.overview.read(self.account)
+        self.overview.recount(self.account)
         self.refresh_pane()
 
     # Which files.
