@@ -112,10 +112,14 @@ class InProcess:
             observe=_Killer(at),
             monotonic=_Ticks(),
         )
+        was_killed = False
         try:
             Runner(importer).drain(threading.Event())
         except Killed:
-            _close_slots(self.root)
+            was_killed = True
+        # Not before the error is gone, and with it every file that somebody would close.
+        if was_killed:
+            _close_files(self.root)
         else:
             importer.close()
 
@@ -178,10 +182,9 @@ class _Killer:
             raise Killed
 
 
-def _close_slots(root: Path) -> None:
-    """What a dead process had open of the folder's slots is closed, as the kernel does."""
-    own = str(root / ".importer")
+def _close_files(root: Path) -> None:
+    """What a dead process had open of the folder is closed, as the kernel does."""
     for name in os.listdir("/proc/self/fd"):  # noqa: PTH208  (names are all that is asked for)
         with contextlib.suppress(OSError):
-            if os.readlink(f"/proc/self/fd/{name}").startswith(own):  # noqa: PTH115
+            if os.readlink(f"/proc/self/fd/{name}").startswith(str(root)):  # noqa: PTH115
                 os.close(int(name))

@@ -39,8 +39,8 @@ class Havoc:
             importer.kill()
 
     def _let_work(self, importer: Watch) -> None:
-        # It starts in about half a second, and goes on with what was left before it takes more.
-        threading.Event().wait(self._chosen.uniform(0.5, 2.0))
+        # It starts within a tenth of a second or two, and goes on with what was left before it takes more.
+        threading.Event().wait(self._chosen.uniform(0.1, 1.5))
         assert importer.is_running, importer.log
 
 

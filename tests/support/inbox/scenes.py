@@ -6,7 +6,7 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from importer.notices import FileReport, Summary
@@ -15,7 +15,7 @@ from importer.service import watch
 from resumes.store import Store, accounts, importers, plans
 from resumes.store.accounts import AccountInfo
 from resumes.store.plans import PlanChange
-from tests.support import programs
+from tests.support import programs, warm
 from tests.support.inbox import oracle
 from tests.support.inbox.oracle import Tally
 from tests.support.resumes import a_document
@@ -29,11 +29,12 @@ STOP_S = 60.0
 class Watch:
     """`resumes watch` as a process of its own."""
 
-    def __init__(self, command: list[str], log: Path) -> None:
+    def __init__(self, words: Sequence[str], log: Path, before: Sequence[str] = ()) -> None:
         self._log = log
+        silent = subprocess.DEVNULL
         with log.open("ab") as errors:
-            self.process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors
+            self.process = warm.start(
+                words, before=before, stdin=silent, stdout=silent, stderr=errors
             )
 
     @property
@@ -136,21 +137,21 @@ class Scene:
         self,
         *arguments: str,
         settle_s: float = 0.5,
-        before: Collection[str] = (),
+        before: Sequence[str] = (),
         root: Path | None = None,
         home: Path | None = None,
     ) -> Watch:
         """An importer that was just started. `before` goes before the command; `root` and `home`
         are the folders as the importer sees them, if that is by other paths."""
-        more = ["watch", str(root or self.root), "--settle", str(settle_s), *arguments]
-        return Watch([*before, *programs.command(home or self.home, *more)], self._log)
+        words = ["--home", str(home or self.home), "watch", str(root or self.root)]
+        return Watch([*words, "--settle", str(settle_s), *arguments], self._log, before)
 
     @contextlib.contextmanager
     def watched(
         self,
         *arguments: str,
         settle_s: float = 0.5,
-        before: Collection[str] = (),
+        before: Sequence[str] = (),
         root: Path | None = None,
         home: Path | None = None,
     ) -> Iterator[Watch]:
