@@ -63,8 +63,9 @@ class Program(subprocess.Popen[Any]):
         self._close_pipe_fds(*ends)  # type: ignore[attr-defined]
 
     def _try_wait(self, wait_flags: int) -> tuple[int, int]:
-        timeout_s = 0 if wait_flags == os.WNOHANG else None
-        if not select.select([self._status], [], [], timeout_s)[0]:
+        ended = select.poll()
+        ended.register(self._status, select.POLLIN)
+        if not ended.poll(0 if wait_flags == os.WNOHANG else None):
             return 0, 0
         (status,) = STATUS.unpack(os.read(self._status, STATUS.size))
         os.close(self._status)

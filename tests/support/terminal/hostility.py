@@ -142,9 +142,14 @@ def assert_in_columns(pilot: Pilot[int]) -> None:
             at = 0
             for width in widths[:-1]:
                 at += width
-                gap = strip.crop(at, at + GAP_CELLS).text
-                assert not gap.strip(), (number, strip.text)
+                assert _is_blank(strip.text, at), (number, strip.text)
                 at += GAP_CELLS
+
+
+def _is_blank(text: str, at: int) -> bool:
+    """Whether there is a gap at this cell. (`Strip.crop` cuts joined emoji in the wrong place.)"""
+    places = (place for place in range(len(text)) if cell_len(text[:place]) == at)
+    return any(not text[place : place + GAP_CELLS].strip() for place in places)
 
 
 # A walk through everything.
