@@ -186,7 +186,9 @@ class Intake:
             self.suspects.setdefault(claim.source, []).append(claim)
 
     def hold(self, claim: Claim) -> None:
-        """Take note that a file is under way that was not found by a look."""
+        """Take note that a file is under way that was not found by a look; new ones come after it,
+        also if the clock has gone back since."""
+        self.ids.follow(claim.id)
         self._under_way[claim.id] = _UnderWay(claim.source, None, 0)
         self._names.add(claim.source)
 

@@ -148,6 +148,20 @@ def test_the_order_of_arrival_outlives_a_clock_that_is_set_back(
     assert resume_names(store, account.id) == ["0", "1", "2", "late"]
 
 
+def test_the_order_of_arrival_outlives_a_kill_and_then_a_clock_that_is_set_back(
+    store: Store, root: Path, clock: SteppingClock, an_importer: MakeImporter
+) -> None:
+    ana = an_account_with_room_for(store, 0)
+    drop(root, "ana/early.json", a_document("early"))
+    die(an_importer(settle_s=0, observe=killing_at(Moment.COMMITTED)))  # held, and not moved yet
+    clock.advance(-7_200)
+    drop(root, "ana/late.json", a_document("late"))
+    an_importer(settle_s=0).round()
+    set_limit(store, "ana", 1)
+    an_importer(settle_s=0).round()
+    assert resume_names(store, ana.id) == ["early"]
+
+
 def test_a_number_that_no_clock_can_have_given_does_not_set_the_order_of_others(
     store: Store, root: Path, account: AccountInfo, an_importer: MakeImporter
 ) -> None:

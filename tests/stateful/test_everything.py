@@ -27,7 +27,7 @@ FEWEST_STEPS = 15
     [
         1,
         pytest.param(machine.FEW, marks=pytest.mark.slow),
-        pytest.param(2_000, marks=pytest.mark.campaign(minutes=6)),
+        pytest.param(2_000, marks=pytest.mark.campaign(minutes=15)),
     ],
 )
 def test_everything_goes_as_the_model_says_in_process(
