@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import errno
 import functools
 import ipaddress
 import logging
@@ -22,7 +21,8 @@ import uvloop
 from uvicorn.config import STARTUP_FAILURE
 
 from resumes import process_memory
-from resumes.errors import ErrorCode, InvalidArgument, ResumesError, StoreError
+from resumes.errors import InvalidArgument, ResumesError
+from resumes.listener import BACKLOG, listen
 from resumes.log_writer import LogWriter
 from resumes.settings import Settings
 from resumes.store import Store, open_store
@@ -32,40 +32,6 @@ from server.connection import Connection
 from server.connections import Connections
 from server.metrics import Memory, Metrics, share_memory
 from server.workers import ApiServer, Workers
-
-BACKLOG = 2048
-"""Connections that may wait to be accepted."""
-
-
-class CannotListen(StoreError):
-    """The address is unavailable. As with an unavailable store, a later start may work."""
-
-    code = ErrorCode.STORE_UNAVAILABLE
-
-
-def listen(settings: Settings) -> socket.socket:
-    """Return a listening socket on the host and port of the settings. Raises CannotListen."""
-    host, port = settings.host, settings.port
-    try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-    except (OSError, UnicodeError) as error:
-        raise CannotListen(f'Cannot resolve the host "{host}": {error}') from None
-    family, kind, protocol, _, address = found[0]
-    listener = socket.socket(family, kind, protocol)
-    # A restart need not wait for the connections of the process before it to fade out.
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listener.bind(address)
-        listener.listen(BACKLOG)
-    except OSError as error:
-        listener.close()
-        why = f"Cannot listen on {host}, port {port}: {error.strerror}"
-        if error.errno == errno.EADDRINUSE:
-            why = f"Port {port} on {host} is in use; choose another with --port"
-        elif isinstance(error, PermissionError):
-            why = f"Port {port} on {host} needs more privileges; choose one above 1023 with --port"
-        raise CannotListen(why) from None
-    return listener
 
 
 def base_url(listener: socket.socket, *, has_tls: bool) -> str:
@@ -123,7 +89,7 @@ def run(
             serve(settings, store, tls_cert=tls_cert, tls_key=tls_key, ready=ready, log=log)
             return
         # Each worker opens a store of its own; this one is for what one process does for all.
-        with contextlib.closing(listen(settings)) as listener, Indexer(store):
+        with contextlib.closing(listen(settings.host, settings.port)) as listener, Indexer(store):
             has_tls = tls_cert is not None
             settings = _adapt(settings, listener, has_tls=has_tls)
             memory = share_memory(settings.workers)
@@ -152,7 +118,7 @@ def serve(
     says whether the search index is filled at the same time, `grace_s` how long a stop waits for accepted
     requests, `keep_alive_s` how long a silent connection stays open. Raises CannotListen.
     """
-    with contextlib.closing(listen(settings)) as listener:
+    with contextlib.closing(listen(settings.host, settings.port)) as listener:
         has_tls = tls_cert is not None
         settings = _adapt(settings, listener, has_tls=has_tls)
         app = App(settings, store, log=log, runs_indexer=runs_indexer)

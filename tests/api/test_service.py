@@ -17,10 +17,10 @@ import psycopg
 import pytest
 
 from resumes.errors import ErrorCode, InvalidArgument, StoreIncompatible, StoreUnavailable
+from resumes.listener import CannotListen
 from resumes.settings import Settings
 from resumes.store import accounts, open_store, search, search_index, stored_resumes
 from server import service
-from server.service import CannotListen
 from tests.support.api.builders import RESUMES, a_body, a_resume, error_of
 from tests.support.api.refused import JSON, a_request
 from tests.support.api.serving import (
@@ -310,6 +310,7 @@ if "--multiprocessing-fork" in sys.orig_argv:
 IMPATIENT = """
 import sys
 from pathlib import Path
+from resumes.listener import CannotListen
 from resumes.settings import Settings
 from server import service, workers
 
