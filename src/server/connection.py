@@ -121,7 +121,7 @@ class Connection(asyncio.Protocol):
             self.all.add(self, is_refused=True)
             self._lingers = True
         self._reading = OVER
-        self._tell(HttpError(503, UNAVAILABLE), ())
+        self._respond_error(HttpError(503, UNAVAILABLE), ())
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Let go of all that was kept for it."""
@@ -500,12 +500,12 @@ class Connection(asyncio.Protocol):
         self._hear_out()
         if not is_answering:
             if not was_answered:
-                self._tell(refused, headers)
+                self._respond_error(refused, headers)
             self._release()
             self._close()
         self.resume_reading()
 
-    def _tell(self, refused: HttpError, headers: Sequence[tuple[bytes, bytes]]) -> None:
+    def _respond_error(self, refused: HttpError, headers: Sequence[tuple[bytes, bytes]]) -> None:
         """Answer with the error, and end the connection; of the request only the headers are known."""
         request = Request(carrier=self, id=find_request_id(headers), headers=headers)
         request.respond_error(refused)

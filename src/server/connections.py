@@ -88,8 +88,8 @@ class Connections:
             now_s = loop.time()
             # If this process was held up, timeouts are checked once it has caught up.
             if now_s - began_s < 2 * self._interval_s:
-                for connection in [*self._open, *self._refused]:
-                    connection.look(now_s)
+                for connection in (*self._open, *self._refused):
+                    loop.call_soon(connection.look, now_s)  # so that an error ends nothing else
 
 
 def find_room(wanted: int) -> int:

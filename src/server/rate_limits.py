@@ -63,7 +63,7 @@ _CLOCK: int = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 def find_boot(boot_id: Path = BOOT_ID) -> int:
     """Return a number for this start of the machine, other than 0; the same for all if it has no id."""
     try:
-        return _number(boot_id.read_bytes())
+        return _hash(boot_id.read_text())
     except OSError:
         return 1
 
@@ -162,13 +162,9 @@ class Buckets:
 
 
 @functools.lru_cache(maxsize=4_096)
-def _hash(key_id: str) -> int:
-    return _number(key_id.encode())
-
-
-def _number(text: bytes) -> int:
-    """63 bits of a digest, and never 0, which says that a slot is empty."""
-    return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "big") >> 1 or 1
+def _hash(text: str) -> int:
+    """Return 63 bits of a digest, and never 0, which says that a slot is empty."""
+    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big") >> 1 or 1
 
 
 SECOND_NS = 1_000_000_000

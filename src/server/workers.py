@@ -82,13 +82,15 @@ class Worker:
 
 
 def _serve(serve: Serve, number: int, heartbeats: Pipe) -> None:
-    thread = threading.Thread(target=_tell, args=(heartbeats,), name="heartbeat", daemon=True)
+    thread = threading.Thread(
+        target=_send_heartbeats, args=(heartbeats,), name="heartbeat", daemon=True
+    )
     serve(number, thread.start)
     # It was asked to end, and has: a thread of its that hangs is not waited for.
     signal.raise_signal(signal.SIGTERM)
 
 
-def _tell(heartbeats: Pipe) -> None:
+def _send_heartbeats(heartbeats: Pipe) -> None:
     """Tell the supervisor again and again that this process lives, and end it with the supervisor."""
     with contextlib.suppress(OSError):
         while True:
