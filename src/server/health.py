@@ -95,7 +95,7 @@ class HealthCheck:
         return self._is_low
 
     async def close(self) -> None:
-        """Nothing is looked at any more."""
+        """Look at nothing any more, so that the store may be closed."""
         if self._look is not None:
             with contextlib.suppress(asyncio.CancelledError):
                 await self._look

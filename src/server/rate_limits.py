@@ -53,7 +53,7 @@ _LOCK = fcntl.LOCK_EX | fcntl.LOCK_NB
 
 
 def boot_clock_ns() -> int:
-    """Nanoseconds since the machine's start: one clock for all processes, never set."""
+    """Return nanoseconds since the machine's start: one clock for all processes, never set."""
     return time.clock_gettime_ns(_CLOCK)
 
 
@@ -107,7 +107,7 @@ class Buckets:
         self.unlock()
 
     def lock(self) -> None:
-        """Nobody else changes the table until `unlock`; a process that ends leaves it unlocked.
+        """Keep others from changing the table until `unlock`; a process that ends leaves it unlocked.
 
         A process that was stopped while it had the table is waited for once, and not by every
         request: counting wrongly by one is better than answering nobody.
@@ -122,16 +122,16 @@ class Buckets:
         self._waits = True
 
     def unlock(self) -> None:
-        """Others may change the table."""
+        """Let others change the table."""
         _flock(self._descriptor, fcntl.LOCK_UN)
 
     def find_slot(self, key_id: str, now_ns: int) -> int | None:
-        """Where in `words` the key's slot begins; None when nothing is known of the key."""
+        """Return where in `words` the key's slot begins; None when nothing is known of the key."""
         at = self._search(_hash(key_id), now_ns)
         return at if self.words[at] == _hash(key_id) else None
 
     def take_slot(self, key_id: str, now_ns: int) -> int:
-        """Where in `words` the key's slot begins, which is made if need be. Only when locked."""
+        """Return where in `words` the key's slot begins, which is made if need be. Only when locked."""
         words, key = self.words, _hash(key_id)
         at = self._search(key, now_ns)
         if words[at] != key:
