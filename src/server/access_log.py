@@ -27,26 +27,20 @@ class AccessLog:
 
     def __init__(self, writer: LogWriter, *, is_json: bool) -> None:
         self._put = writer.put
-        self._is_json = is_json
         self._line = JSON_LINE if is_json else TEXT_LINE
+        self._id, self._no_id = ('"%s"', "null") if is_json else ("%s", "none")
 
     def observe(self, request: Request, took_s: float) -> None:
         """Log the request; its line is written after the answer."""
         holder = request.holder
-        method = request.method
         line = self._line % (
             timestamp(system_clock()),
             request.id,
-            method if method in METHODS else "other",
+            request.method if request.method in METHODS else "other",
             request.operation or "other",
             request.status,
             took_s * 1_000,
-            self._id(None if holder is None else holder.account_id),
-            self._id(None if holder is None else holder.key_id),
+            self._no_id if holder is None else self._id % holder.account_id,
+            self._no_id if holder is None else self._id % holder.key_id,
         )
         self._put(line.encode())
-
-    def _id(self, value: str | None) -> str:
-        if not self._is_json:
-            return value or "none"
-        return "null" if value is None else f'"{value}"'

@@ -20,10 +20,10 @@ from typing import Any, Final, NamedTuple
 
 from resumes.errors import (
     BusinessPlanRequired,
-    ErrorCode,
     OutcomeUnknown,
     ResumesError,
     StoreError,
+    StoreIncompatible,
 )
 from resumes.log_writer import LogWriter
 from resumes.rendering import Renderer
@@ -36,13 +36,12 @@ from server.access_log import AccessLog
 from server.auth import Authenticator
 from server.connections import Connections
 from server.docs_page import description_files
-from server.health import HealthCheck, Room
-from server.idempotency import prune_forever
+from server.health import HealthCheck
 from server.metrics import Exposition, Metrics
 from server.pdf_route import PdfRoute
-from server.rate_limits import RateLimits, refuse_too_many
-from server.request import ClientGone, HttpError, Request, error_body
-from server.routes import Routes
+from server.rate_limits import REFUSAL, RateLimits
+from server.request import ClientGone, HttpError, Request, Respond, error_body
+from server.routes import Routes, prune_forever
 
 logger = logging.getLogger("resumes.server")
 
@@ -63,9 +62,6 @@ SAMPLE_EVERY_S: Final = 1.0
 Run = Callable[[Request, KeyHolder], Coroutine[Any, Any, None] | None]
 """Answers the request, or returns what is to be awaited for that. Raises what stood in the way, then
 or now."""
-
-Respond = Callable[[Request], Coroutine[Any, Any, None]]
-"""Answers whoever asks."""
 
 
 class Operation(NamedTuple):
@@ -98,27 +94,27 @@ class App:
         self._log = log
         self._runs_indexer = runs_indexer
         self.connections = Connections(settings)
-        self._authenticator = Authenticator(store, self.connections)
+        self.authenticator = Authenticator(store, self.connections)
         self._rate_limits = RateLimits(settings, takes_ahead=True) if settings.rate_limit else None
         self._metrics = metrics or Metrics()
         store.write_queue.observe = self._metrics.observe_batch
-        self._seen = (self._metrics.started, time.monotonic())
+        self._begun = 0
+        """How many requests have begun."""
+        self._seen = (0, time.monotonic())
         self._access_log: AccessLog | None = None
         is_json = settings.log_format is LogFormat.JSON
         if log is not None and (is_json if settings.access_log is None else settings.access_log):
             self._access_log = AccessLog(log, is_json=is_json)
-        room = Room(store.path and store.path.parent, floor_bytes=settings.disk_floor_bytes)
-        self._health = HealthCheck(store, room)
+        self._health = HealthCheck(store, floor_bytes=settings.disk_floor_bytes)
         self._exposition = Exposition(self._metrics, store, sample=self._sample)
         self._pdf = PdfRoute(
             store,
             settings.format,
             Renderer(font_folders(settings.home), timeout_s=settings.pdf_timeout_s),
         )
-        routes = Routes(store, settings.format, room)
+        routes = Routes(store, settings.format, self._health.is_disk_low)
         # Decided once: whoever has a file pays nothing for those who have a network.
-        is_remote = store.is_remote
-        self._waits_for_store = is_remote
+        self._waits_for_store = is_remote = store.is_remote
         self._of_all: Mapping[str, Operation] = {
             "GET": Operation("list", routes.list_async if is_remote else routes.list),
             "POST": Operation("create", routes.create, is_read=False),
@@ -147,6 +143,7 @@ class App:
         Behind it, do what was begun behind answers, and close the log and the store.
         """
         tasks = [
+            asyncio.create_task(self.connections.look_forever()),
             asyncio.create_task(self._sample_forever()),
             asyncio.create_task(prune_forever(self._store)),
         ]
@@ -159,11 +156,11 @@ class App:
         for task in tasks:
             task.cancel()
         await asyncio.wait(tasks)
-        await self._authenticator.finish()
+        await self.authenticator.finish()
         if self._rate_limits is not None:
             self._rate_limits.close()
         await self._health.close()
-        await self._exposition.figures.close()
+        await self._exposition.close()
         if self._log is not None:
             self._log.close()
         self._pdf.close()
@@ -183,15 +180,16 @@ class App:
 
     def _is_busy(self) -> bool:
         """Return whether requests have come in quick succession since this was last asked."""
-        started, now_s = self._metrics.started, time.monotonic()
+        begun, now_s = self._begun, time.monotonic()
         before, since_s = self._seen
-        self._seen = (started, now_s)
-        return started - before > BUSY_PER_S * (now_s - since_s)
+        self._seen = (begun, now_s)
+        return begun - before > BUSY_PER_S * (now_s - since_s)
 
     # A request
 
     def begin(self, request: Request) -> Coroutine[Any, Any, None] | None:
         """Answer the request, whatever happens, or return what is to be awaited for that."""
+        self._begun += 1
         self._metrics.begin()
         try:
             rest = self._begin(request)
@@ -208,7 +206,7 @@ class App:
         if path == ROOT or path.startswith(f"{ROOT}/"):
             if self._waits_for_store:
                 return self._run_async(request)
-            return self._run(request, self._authenticator.authenticate(request.headers))
+            return self._run(request, self.authenticator.authenticate(request.headers))
         if path not in self._open:
             raise HttpError(404)
         name, respond = self._open[path]
@@ -218,7 +216,7 @@ class App:
         return respond(request)
 
     async def _run_async(self, request: Request) -> None:
-        holder = await self._authenticator.authenticate_async(request.headers)
+        holder = await self.authenticator.authenticate_async(request.headers)
         rest = self._run(request, holder)
         if rest is not None:
             await rest
@@ -228,18 +226,19 @@ class App:
         request.holder = holder
         operations = self._operations_at(request.path)
         operation = operations.get("GET" if request.method == "HEAD" else request.method)
+        wait_s = 0
+        if self._rate_limits is not None:
+            tokens = 0 if operation is None else 1
+            wait_s = self._rate_limits.admit(holder, request.lines, tokens=tokens)
         if operation is None:
-            if self._rate_limits is not None:
-                self._rate_limits.tell(holder, request.lines)
             if not operations:
                 raise HttpError(404)
             raise HttpError(405, headers=[(b"allow", ", ".join(operations).encode())])
         request.operation = operation.name
-        if self._rate_limits is not None:
-            wait_s = self._rate_limits.admit(holder, request.lines)
-            if wait_s:
-                refuse_too_many(request, wait_s)
-                return None
+        if wait_s:
+            body = error_body(429, REFUSAL, request_id=request.id, retryAfter=wait_s)
+            request.respond(429, body, [(b"retry-after", b"%d" % wait_s)])
+            return None
         if operation.is_read and not holder.api_listing:
             raise BusinessPlanRequired
         return operation.run(request, holder)
@@ -259,8 +258,7 @@ class App:
             return
         except asyncio.CancelledError:
             request.keep_alive = False
-            body = error_body(503, CUT_OFF, request_id=request.id)
-            request.respond(503, body)
+            request.respond(503, error_body(503, CUT_OFF, request_id=request.id))
         except Exception as error:  # noqa: BLE001  (the server's edge)
             _respond_error(request, error)
         finally:
@@ -275,26 +273,14 @@ class App:
 
 
 def _respond_error(request: Request, error: Exception) -> None:
-    match error:
-        case StoreError(code=ErrorCode.STORE_INCOMPATIBLE):
-            _respond_internal_error(request, error)
-        case StoreError():
-            logger.error("Answered 503 to request %s: %s", request.id, error.message)
-            request.respond_error(error)
-        case ResumesError():
-            request.respond_error(error)
-        case HttpError():
-            request.respond_http_error(error)
-        case MemoryError():
-            # Anywhere, so also after a commit.
-            logger.error("Out of memory for request %s", request.id)
-            request.respond_error(OutcomeUnknown())
-        case _:
-            _respond_internal_error(request, error)
-
-
-def _respond_internal_error(request: Request, error: Exception) -> None:
-    """Log the full error under an id, which is all that the client gets."""
-    error_id = secrets.token_hex(8)
-    logger.error("Internal error %s of request %s", error_id, request.id, exc_info=error)
-    request.respond(500, error_body(500, f"Internal error {error_id}", request_id=request.id))
+    if isinstance(error, MemoryError):  # anywhere, so also after a commit
+        logger.error("Out of memory for request %s", request.id)
+        error = OutcomeUnknown()
+    elif isinstance(error, StoreIncompatible) or not isinstance(error, ResumesError | HttpError):
+        # The full error is logged under an id, which is all that the client gets.
+        error_id = secrets.token_hex(8)
+        logger.error("Internal error %s of request %s", error_id, request.id, exc_info=error)
+        error = HttpError(500, f"Internal error {error_id}")
+    elif isinstance(error, StoreError):
+        logger.error("Answered 503 to request %s: %s", request.id, error.message)
+    request.respond_error(error)

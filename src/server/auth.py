@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Iterable
-from typing import Final, NamedTuple
+from typing import Final
 
 from resumes.clock import timestamp
 from resumes.errors import InvalidKey, StoreError
@@ -17,12 +17,6 @@ KEEP_US: Final = 1_000_000
 """How long the store's answer is kept if nobody writes: the note of a key's last use is due by time."""
 
 
-class _Known(NamedTuple):
-    holder: KeyHolder
-    since_us: int
-    until_us: int
-
-
 class Authenticator:
     """Knows the holder of each key, and notes when a key was last used.
 
@@ -34,12 +28,15 @@ class Authenticator:
     def __init__(self, store: Store, connections: Connections) -> None:
         self._store = store
         self._connections = connections
-        self._known: dict[str, _Known] = {}
-        """By the key alone: around it, a header may have any number of blanks."""
+        self._known: dict[str, tuple[KeyHolder, int, int]] = {}
+        """Holders, each with when the store said so and until when that counts.
+
+        By the key alone: around it, a header may have any number of blanks.
+        """
         self._version: int | None = None
         """Of the store, when they became known."""
-        self._look_number = -1
-        """In which look of the event loop that was asked for."""
+        self._is_current = False
+        """Whether that was asked for since the event loop last looked for requests."""
         # The loop holds tasks weakly; one note at a time for a key is enough.
         self._notes: dict[str, asyncio.Task[None]] = {}
 
@@ -50,19 +47,20 @@ class Authenticator:
         revoked or expired key.
         """
         secret = parse_secret(headers)
-        if self._look_number != self._connections.look_number:
+        if not self._is_current:
             self._forget_what_changed()
         now_us = self._store.clock()
-        known = self._known.get(secret)
-        if known is not None and known.since_us <= now_us < known.until_us:
-            return known.holder
+        if secret in self._known:
+            holder, since_us, until_us = self._known[secret]
+            if since_us <= now_us < until_us:
+                return holder
         holder, is_due, expires_at = api_keys.authenticate(self._store, secret)
         if is_due:
             self._schedule_note_use(holder)
         until_us = now_us + KEEP_US
         is_kept = expires_at is None or expires_at > timestamp(until_us)
         if self._version is not None and is_kept and not is_due:  # whose use is due is asked again
-            self._known[secret] = _Known(holder, now_us, until_us)
+            self._known[secret] = (holder, now_us, until_us)
         return holder
 
     def _forget_what_changed(self) -> None:
@@ -70,8 +68,13 @@ class Authenticator:
         if version is None or version != self._version:
             self._known.clear()
             self._version = version
-        self._look_number = self._connections.look_number
-        self._connections.schedule_end_look()
+        if not self._connections.are_seen_twice:
+            self._is_current = True
+            asyncio.get_running_loop().call_soon(self.end_look)
+
+    def end_look(self) -> None:
+        """Take note that the event loop may look for requests before what is done next."""
+        self._is_current = False
 
     async def authenticate_async(self, headers: Iterable[tuple[bytes, bytes]]) -> KeyHolder:
         """Return who holds the request's key, as the store has it now. Raises as `authenticate`."""

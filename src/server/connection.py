@@ -9,22 +9,15 @@ what is too large, and what there is no room for (docs/api.md, Limits).
 import asyncio
 import urllib.parse
 from collections import deque
+from collections.abc import Sequence
 from typing import Any, Final
 
 import httptools
-from uvicorn import Config
 from uvicorn.server import ServerState
 
 from server.app import App
-from server.deadlines import STOP_S, Deadlines, Reading
-from server.request import (
-    STATUS_LINES,
-    UNAVAILABLE,
-    HttpError,
-    Request,
-    find_request_id,
-    refusal,
-)
+from server.connections import STOP_S, Deadlines, Reading
+from server.request import UNAVAILABLE, HttpError, Request, find_request_id
 from server.request_checks import check_head, check_size, count_bytes
 
 BETWEEN, HEAD, BODY, OVER = Reading
@@ -58,28 +51,19 @@ MALFORMED: Final = "Invalid HTTP request received."
 
 
 class Connection(asyncio.Protocol):
-    """One connection of a client, as uvicorn's server makes it."""
+    """One connection of a client."""
 
     _transport: asyncio.Transport
 
-    def __init__(
-        self,
-        config: Config,
-        server_state: ServerState,
-        app_state: dict[str, Any],
-        _loop: asyncio.AbstractEventLoop | None = None,
-    ) -> None:
-        self._server = server_state
-        self._application: App = config.loaded_app
-        self.all = self._application.connections
-        self._loop = _loop or asyncio.get_event_loop()
-        self._deadlines = Deadlines(
-            self._loop.time(), self.all.client_timeout_s, config.timeout_keep_alive
-        )
+    def __init__(self, app: App, server: ServerState, keep_alive_s: float) -> None:
+        self._app = app
+        self._server = server
+        self.all = app.connections
+        self._loop = asyncio.get_running_loop()
+        self._deadlines = Deadlines(self._loop.time(), self.all.client_timeout_s, keep_alive_s)
         self._parser = self._new_parser()
         self.is_connected = False
-        """Whether HTTP has begun; over TLS that is after the handshake."""
-        self._is_tls = False
+        """Whether HTTP has begun, over TLS after the handshake, and the client is there."""
 
         # What is being received
         self._reading: Reading = BETWEEN
@@ -112,8 +96,6 @@ class Connection(asyncio.Protocol):
         """
         self._writable: asyncio.Event | None = None
         """While the client does not read its answers: set when it does again."""
-        self._had_its_turn = False
-        """Whether it has been answered enough in this turn of the event loop."""
 
     def _new_parser(self) -> Any:
         parser = httptools.HttpRequestParser(self)
@@ -126,7 +108,6 @@ class Connection(asyncio.Protocol):
     def connection_made(self, transport: Any) -> None:
         """Receive requests; a connection over the limit gets a 503 and ends."""
         self._transport = transport
-        self._is_tls = transport.get_extra_info("sslcontext") is not None
         self.is_connected = True
         self.all.discard(self)  # over TLS it was counted during the handshake
         if self.all.is_full:
@@ -140,11 +121,11 @@ class Connection(asyncio.Protocol):
             self.all.add(self, is_refused=True)
             self._lingers = True
         self._reading = OVER
-        self._write_refusal(HttpError(503, UNAVAILABLE))
-        self._close()
+        self._respond_error(HttpError(503, UNAVAILABLE), ())
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Let go of all that was kept for it."""
+        self.is_connected = False
         self.all.discard(self)
         self._server.connections.discard(self)
         self._release()
@@ -159,7 +140,7 @@ class Connection(asyncio.Protocol):
 
         Over TLS that cannot be announced without ending the connection.
         """
-        if self._is_tls:
+        if self._transport.get_extra_info("sslcontext") is not None:
             return None
         if not self._give_up():
             if self._reading is OVER:
@@ -174,15 +155,11 @@ class Connection(asyncio.Protocol):
         A request that has arrived in part is waited for, but not for as long as an answer.
         """
         self._deadlines.stop(self._loop.time())
-        self._loop.call_later(STOP_S, self._look_again)
+        self._loop.call_later(STOP_S, lambda: self.look(self._loop.time()))
         if self._request is None or self._request.is_answered:
             self._loop.call_later(SETTLE_S, self._close_if_idle)
         else:
             self._request.keep_alive = False
-
-    def _look_again(self) -> None:
-        if self in self._server.connections:
-            self.look(self._loop.time())
 
     def _close_if_idle(self) -> None:
         if self._reading is BETWEEN and self._is_idle():
@@ -196,11 +173,8 @@ class Connection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         """Read requests, and begin those that it is time for."""
         try:
-            if len(data) <= SLICE_BYTES:
-                self._feed(data)
-            else:
-                for start in range(0, len(data), SLICE_BYTES):
-                    self._feed(data[start : start + SLICE_BYTES])
+            for start in range(0, len(data), SLICE_BYTES):
+                self._feed(data[start : start + SLICE_BYTES])
         except HttpError as refused:
             self._refuse(refused)
         except httptools.HttpParserError as error:
@@ -219,7 +193,9 @@ class Connection(asyncio.Protocol):
         so the request is read again without the offer.
         """
         if self._reading is OVER:
-            self._throw_away(data)
+            self._body_bytes += len(data)
+            if self._body_bytes > DRAIN_BYTES:
+                self._abort()
             return
         size_bytes = len(data)
         while True:
@@ -257,11 +233,6 @@ class Connection(asyncio.Protocol):
             self._wire_bytes += size_bytes
             if self._wire_bytes > CHUNKING_BYTES + (CHUNKING_FACTOR + 1) * self._body_bytes:
                 raise HttpError(400, "Invalid chunks: too much between them")
-
-    def _throw_away(self, data: bytes) -> None:
-        self._body_bytes += len(data)
-        if self._body_bytes > DRAIN_BYTES:
-            self._abort()
 
     def on_message_begin(self) -> None:
         """For the parser: a request begins."""
@@ -371,31 +342,26 @@ class Connection(asyncio.Protocol):
         while self._waiting:
             before = self._begun
             is_answering = before is not None and not before.is_answered
-            if is_answering or self._writable is not None or self._had_its_turn:
+            if is_answering or self._writable is not None:
                 self._pause_reading()
                 return
             if self._is_ending():
                 return
             if self._unsent_bytes > TURN_BYTES:
-                self._had_its_turn = True
-                self._loop.call_soon(self._begin_turn)  # after what sends the answers
-                continue
+                self._pause_reading()  # until these answers are sent
+                return
             request = self._begun = self._waiting.popleft()
-            rest = self._application.begin(request)
+            rest = self._app.begin(request)
             if rest is not None:
                 task = self._loop.create_task(rest)
                 self._server.tasks.add(task)
                 task.add_done_callback(self._end_task)
         self.resume_reading()
 
-    def _begin_turn(self) -> None:
-        self._had_its_turn = False
-        self._begin_later()
-
     def _begin_later(self) -> None:
         """`_begin_waiting`, where the event loop has yet to look for other requests in this turn."""
         self._begin_waiting()
-        self.all.end_look()
+        self._app.authenticator.end_look()
 
     def _end_task(self, task: asyncio.Task[None]) -> None:
         self._server.tasks.discard(task)
@@ -408,12 +374,12 @@ class Connection(asyncio.Protocol):
         they cost one system call, and a busy client is woken once for the answers of a turn.
         """
         if not self._unsent:
-            self.all.schedule_flush(self)
+            self._loop.call_soon(self._flush)
         self._unsent.append(data)
         self._unsent_bytes += len(data)
 
-    def flush(self) -> None:
-        """Send what was written in this turn."""
+    def _flush(self) -> None:
+        """Send what was written in this turn, and begin what waits for that."""
         unsent = self._unsent
         data = unsent[0] if len(unsent) == 1 else b"".join(unsent)
         unsent.clear()
@@ -423,6 +389,8 @@ class Connection(asyncio.Protocol):
             self._transport.write(data)
             if self._is_closing:
                 self._close_transport()
+        if self._waiting:
+            self._begin_later()
 
     def _close(self) -> None:
         """Close the connection after what was written."""
@@ -459,18 +427,14 @@ class Connection(asyncio.Protocol):
         if self._reading is BETWEEN or self._reading is OVER:
             self._deadlines.begin(self._loop.time())
         if not request.keep_alive:
-            self._end(request)
+            self._request = request
+            self._waiting.clear()  # what was sent after it is not done
+            if self._reading in (HEAD, BODY):
+                self._hear_out()
+            self._close()
         if self._held_bytes and not self._waiting:
             self._release()
         self.resume_reading()
-
-    def _end(self, request: Request) -> None:
-        """End the connection after this answer: what was sent after its request is not done."""
-        self._request = request
-        self._waiting.clear()
-        if self._reading is HEAD or self._reading is BODY:
-            self._hear_out()
-        self._close()
 
     def pause_writing(self) -> None:
         """For the transport: the client does not take what it is sent."""
@@ -494,7 +458,7 @@ class Connection(asyncio.Protocol):
     def look(self, now_s: float) -> None:
         """Refuse or cut off a client that has kept the connection waiting for too long."""
         if not self.is_connected:
-            return  # the TLS handshake, which is not over, has a deadline of its own
+            return  # the TLS handshake has a deadline of its own
         unsent_bytes = self._transport.get_write_buffer_size()
         if self._deadlines.is_stuck(now_s, self._written_bytes - unsent_bytes, unsent_bytes):
             self._abort()
@@ -506,7 +470,7 @@ class Connection(asyncio.Protocol):
             self._end_late(now_s)
 
     def _end_late(self, now_s: float) -> None:
-        if self._reading is HEAD or self._reading is BODY:
+        if self._reading in (HEAD, BODY):
             has_stopped = self._deadlines.has_stopped(now_s)
             self._refuse(HttpError(503, STOPPING) if has_stopped else HttpError(408, LATE))
         elif self._reading is BETWEEN and not self._is_ending():
@@ -528,23 +492,23 @@ class Connection(asyncio.Protocol):
         Tell nothing while an earlier request awaits its answer, or has had part of it: the client
         would take this for that. Then the connection ends after that answer.
         """
-        asked: list[tuple[bytes, bytes]] = []
-        was_answered = False
-        if self._reading is HEAD:
-            asked = self._headers
-        elif self._reading is BODY and self._request is not None:
-            asked = list(self._request.headers)
-            was_answered = self._request.is_answered
+        headers = self._headers if self._reading in (HEAD, BODY) else ()
+        was_answered = self._reading is BODY and self._is_idle()
         is_answering = self._give_up()
         if self._is_ending():
             return  # after an answer that ends the connection
         self._hear_out()
         if not is_answering:
             if not was_answered:
-                self._write_refusal(refused, find_request_id(asked))
+                self._respond_error(refused, headers)
             self._release()
             self._close()
         self.resume_reading()
+
+    def _respond_error(self, refused: HttpError, headers: Sequence[tuple[bytes, bytes]]) -> None:
+        """Answer with the error, and end the connection; of the request only the headers are known."""
+        request = Request(carrier=self, id=find_request_id(headers), headers=headers)
+        request.respond_error(refused)
 
     def _give_up(self) -> bool:
         """Give up the request that has arrived in part. Return whether another awaits its answer."""
@@ -563,7 +527,3 @@ class Connection(asyncio.Protocol):
             return False
         request.keep_alive = False
         return True
-
-    def _write_refusal(self, refused: HttpError, request_id: str = "") -> None:
-        answer = refusal(refused, request_id or find_request_id(()))
-        self.write(STATUS_LINES[refused.status] + self.common_headers + answer)

@@ -1,13 +1,10 @@
-"""All connections of a process: how many there may be, and what they hold.
-
-One timer looks at all of them in turn: a timer for each request would cost more than a list's page.
-"""
+"""All connections of a process: how many there may be, what they hold, and how long each may take."""
 
 import asyncio
 import contextlib
 import resource
-from collections import deque
 from collections.abc import Sequence
+from enum import Enum, auto
 from typing import Protocol
 
 from resumes.settings import Settings
@@ -26,13 +23,10 @@ MIB = 1024 * 1024
 
 
 class Watched(Protocol):
-    """A connection: looked at about once a second, and flushed at the end of a turn of the event loop."""
+    """A connection."""
 
     def look(self, now_s: float) -> None:
         """Refuse or cut off a client that has kept the connection waiting for too long."""
-
-    def flush(self) -> None:
-        """Send what was written in this turn."""
 
 
 class Connections:
@@ -48,11 +42,6 @@ class Connections:
         self._open: set[Watched] = set()
         self._refused: set[Watched] = set()
         self._interval_s = min(1.0, settings.client_timeout_s / 10)
-        self._due_s = 0.0
-        self._timer: asyncio.TimerHandle | None = None
-        self._unsent: deque[Watched] = deque()
-        self.look_number = 0
-        """How often, at least, the event loop has looked for requests: see `end_look`."""
         self._common: tuple[Sequence[tuple[bytes, bytes]], bytes] = ((), b"")
 
     def __len__(self) -> int:
@@ -64,16 +53,10 @@ class Connections:
         """Whether one more would be too many."""
         return len(self._open) >= self.max_open
 
-    def end_look(self) -> None:
-        """Take note that the event loop may look for requests before what is done next."""
-        self.look_number += 1
-
-    def schedule_end_look(self) -> None:
-        """`end_look` after the requests that the event loop sees now; if there may be more, immediately."""
-        if len(self._open) + len(self._refused) > SEEN_AT_ONCE:
-            self.end_look()
-        else:
-            asyncio.get_running_loop().call_soon(self.end_look)
+    @property
+    def are_seen_twice(self) -> bool:
+        """Whether one turn of the event loop may look for their requests twice."""
+        return len(self._open) + len(self._refused) > SEEN_AT_ONCE
 
     @property
     def is_overrun(self) -> bool:
@@ -81,31 +64,13 @@ class Connections:
         return len(self._refused) >= REFUSED_AT_ONCE
 
     def add(self, connection: Watched, *, is_refused: bool = False) -> None:
-        """Count the connection, and look at it about once a second."""
+        """Count the connection, and look at it from time to time."""
         (self._refused if is_refused else self._open).add(connection)
-        if self._timer is None:
-            self._arm(asyncio.get_running_loop())
 
     def discard(self, connection: Watched) -> None:
         """Forget the connection, which is gone."""
         self._open.discard(connection)
         self._refused.discard(connection)
-
-    def schedule_flush(self, connection: Watched) -> None:
-        """Flush this connection, and all others that have something to send, after this turn."""
-        if not self._unsent:
-            asyncio.get_running_loop().call_soon(self._flush)
-        self._unsent.append(connection)
-
-    def _flush(self) -> None:
-        unsent, self._unsent = self._unsent, deque()
-        try:
-            while unsent:
-                unsent.popleft().flush()
-        finally:
-            if unsent:  # one of them failed, which is no reason to keep the others waiting
-                self._unsent.extendleft(reversed(unsent))
-                asyncio.get_running_loop().call_soon(self._flush)
 
     def common_headers(self, headers: Sequence[tuple[bytes, bytes]]) -> bytes:
         """Return the lines of these headers, which change once a second."""
@@ -113,19 +78,18 @@ class Connections:
             self._common = (headers, b"".join(b"%b: %b\r\n" % header for header in headers))
         return self._common[1]
 
-    def _arm(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._due_s = loop.time() + self._interval_s
-        self._timer = loop.call_later(self._interval_s, self._look, loop)
-
-    def _look(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._timer = None
-        now_s = loop.time()
-        # If this process was held up, timeouts are checked once it has caught up.
-        if now_s - self._due_s < self._interval_s:
-            for connection in [*self._open, *self._refused]:
-                connection.look(now_s)
-        if self._open or self._refused:
-            self._arm(loop)
+    async def look_forever(self) -> None:
+        """Look at each connection about once a second: a timer for each request would cost more than
+        a list's page."""
+        loop = asyncio.get_running_loop()
+        while True:
+            began_s = loop.time()
+            await asyncio.sleep(self._interval_s)
+            now_s = loop.time()
+            # If this process was held up, timeouts are checked once it has caught up.
+            if now_s - began_s < 2 * self._interval_s:
+                for connection in (*self._open, *self._refused):
+                    loop.call_soon(connection.look, now_s)  # so that an error ends nothing else
 
 
 def find_room(wanted: int) -> int:
@@ -143,3 +107,97 @@ def find_room(wanted: int) -> int:
     if soft == resource.RLIM_INFINITY:
         return wanted
     return max(1, min(wanted, soft - RESERVED_FILES - REFUSED_AT_ONCE))
+
+
+BODY_BYTES_PER_S = 40 * 1024
+"""The speed that a body must have overall, after a free start: 2 MiB take 60 s at
+most, which a telephone manages."""
+
+READ_BYTES_PER_S = 4 * 1024
+"""The speed at which an answer must be read, while part of it waits: it costs us memory."""
+
+LINGER_S = 2.0
+"""How long a client has to read why its request was refused."""
+
+STOP_S = 2.0
+"""How long a request that has arrived in part is waited for when the service stops."""
+
+
+class Reading(Enum):
+    """What a connection is in the middle of receiving."""
+
+    BETWEEN = auto()
+    """Nothing: the next request has not begun."""
+
+    HEAD = auto()
+    BODY = auto()
+
+    OVER = auto()
+    """Nothing that matters: no other request will be read."""
+
+
+class Deadlines:
+    """What the one connection was granted, by the clock of the event loop, in seconds."""
+
+    def __init__(self, now_s: float, client_s: float, idle_s: float) -> None:
+        self._client_s = client_s
+        self._idle_s = idle_s
+        self._is_new = True
+        self._since_s = now_s
+        self._progress_s = now_s
+        self._seen_bytes = 0
+        self._reads = (now_s, 0)
+        self._stop_s: float | None = None
+
+    @property
+    def is_stopping(self) -> bool:
+        """Whether the service stops."""
+        return self._stop_s is not None
+
+    def stop(self, now_s: float) -> None:
+        """Leave little time to what has arrived in part, as the service stops."""
+        self._stop_s = now_s
+
+    def begin(self, now_s: float) -> None:
+        """Count from now on: something else is being received, or nothing."""
+        self._is_new = False
+        self._since_s = self._progress_s = now_s
+        self._seen_bytes = 0
+
+    def has_stopped(self, now_s: float) -> bool:
+        """Whether the service stops, and has waited long enough for what has come in part."""
+        # A timer may be early by the millisecond that the loop counts in.
+        return self._stop_s is not None and now_s - self._stop_s > STOP_S - 0.01
+
+    def is_over(self, now_s: float, reading: Reading, body_bytes: int) -> bool:
+        """Whether a connection has had its time that receives this and answers nothing."""
+        waited_s = now_s - self._since_s
+        match reading:
+            case Reading.OVER:
+                return self.is_stopping or waited_s >= LINGER_S
+            case Reading.BETWEEN:
+                return waited_s >= (self._client_s if self._is_new else self._idle_s)
+            case Reading.HEAD:
+                return self.has_stopped(now_s) or waited_s >= self._client_s
+            case Reading.BODY:
+                return self.has_stopped(now_s) or self._is_body_late(now_s, body_bytes)
+
+    def _is_body_late(self, now_s: float, body_bytes: int) -> bool:
+        if body_bytes != self._seen_bytes:
+            self._progress_s = now_s
+            self._seen_bytes = body_bytes
+        elif now_s - self._progress_s >= self._client_s:
+            return True
+        return now_s - self._since_s >= self._client_s + body_bytes / BODY_BYTES_PER_S
+
+    def is_stuck(self, now_s: float, sent_bytes: int, unsent_bytes: int) -> bool:
+        """Tell whether the client has read next to nothing for too long, though there is something.
+
+        Unsent is what the system has not taken yet, as the client reads too slowly.
+        """
+        began_s, before_bytes = self._reads
+        enough_bytes = READ_BYTES_PER_S * self._client_s
+        if not unsent_bytes or sent_bytes - before_bytes >= enough_bytes:
+            self._reads = (now_s, sent_bytes)
+            return False
+        return now_s - began_s >= self._client_s

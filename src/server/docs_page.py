@@ -11,7 +11,7 @@ from pathlib import Path
 
 from resumes.analyzer import Format
 from server.openapi import document_bytes
-from server.request import Headers, Request
+from server.request import Headers, Request, Respond
 
 ASSETS = Path(__file__).parent / "assets"
 SWAGGER_UI = "swagger-ui-5.35.0"
@@ -43,33 +43,15 @@ _VERSIONED: Headers = [(b"cache-control", b"public, max-age=31536000, immutable"
 WELCOME = b'{"docs":"/docs","openapi":"/openapi.json"}'
 
 
-class StaticFile:
-    """Bytes that stay the same while the service runs."""
-
-    def __init__(self, load: Callable[[], bytes], content_type: str, headers: Headers) -> None:
-        self._load = functools.cache(load)
-        self._headers: Headers = [
-            (b"content-type", content_type.encode()),
-            (b"x-content-type-options", b"nosniff"),
-            *headers,
-        ]
-
-    async def __call__(self, request: Request) -> None:
-        """Answer with the bytes."""
-        # The first time they are read, or made: milliseconds, for which others would have to wait.
-        body = await asyncio.to_thread(self._load)
-        await request.respond_file(body, self._headers)
-
-
-def description_files(accepted: Format) -> dict[str, StaticFile]:
+def description_files(accepted: Format) -> dict[str, Respond]:
     """Return by path: where these are, the document for this format, the page, and what that loads."""
     document = functools.partial(document_bytes, accepted)
-    script, style = "text/javascript; charset=utf-8", "text/css; charset=utf-8"
+    script, style = "text/javascript", "text/css"
     bundle, sheet = f"{SWAGGER_UI}/swagger-ui-bundle.js", f"{SWAGGER_UI}/swagger-ui.css"
     return {
-        "/": StaticFile(lambda: WELCOME, "application/json", _OURS),
-        "/openapi.json": StaticFile(document, "application/json", _OURS),
-        "/docs": _asset("docs.html", "text/html; charset=utf-8", _PAGE),
+        "/": _file(lambda: WELCOME, "application/json", _OURS),
+        "/openapi.json": _file(document, "application/json", _OURS),
+        "/docs": _asset("docs.html", "text/html", _PAGE),
         "/docs/docs.js": _asset("docs.js", script, _OURS),
         "/docs/docs.css": _asset("docs.css", style, _OURS),
         f"/docs/{bundle}": _asset(bundle, script, _VERSIONED),
@@ -77,5 +59,17 @@ def description_files(accepted: Format) -> dict[str, StaticFile]:
     }
 
 
-def _asset(path: str, content_type: str, headers: Headers) -> StaticFile:
-    return StaticFile((ASSETS / path).read_bytes, content_type, headers)
+def _asset(path: str, content_type: str, headers: Headers) -> Respond:
+    return _file((ASSETS / path).read_bytes, f"{content_type}; charset=utf-8", headers)
+
+
+def _file(load: Callable[[], bytes], content_type: str, headers: Headers) -> Respond:
+    """Return what answers with bytes that stay the same while the service runs."""
+    load = functools.cache(load)
+
+    async def respond(request: Request) -> None:
+        # The first time they are read, or made: milliseconds, for which others would have to wait.
+        body = await asyncio.to_thread(load)
+        await request.respond_file(body, [(b"content-type", content_type.encode()), *headers])
+
+    return respond

@@ -9,61 +9,17 @@ import logging
 import time
 from collections.abc import Awaitable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import orjson
 
 from resumes.errors import ResumesError
 from resumes.filesystems import free_bytes
 from resumes.store import Store
-from server.request import RETRY_AFTER, HttpError, Request
+from server.request import RETRY_AFTER, Request
 
 logger = logging.getLogger("resumes.server")
 
 LOOK_EVERY_S = 1.0
-RETRY_WHEN_THERE_IS_ROOM = (b"retry-after", b"10")
-LOW = "The server is low on disk space; nothing was stored, try again later"
-
-
-class Room:
-    """What is free on the disk of a folder, against a floor in bytes; 0 is no floor.
-
-    None is a disk that is somewhere else, which its own server manages.
-    """
-
-    def __init__(self, folder: Path | None, *, floor_bytes: int) -> None:
-        self._folder = folder
-        self._floor_bytes = floor_bytes
-        self._look_at_s = 0.0
-        self._is_low = False
-
-    def is_low(self, now_s: float) -> bool:
-        """Return whether less than the floor is free, as it was within the last second.
-
-        `now_s` is on the clock of `time.perf_counter`. A disk that does not say counts as having
-        room: what is wrong with it, its writes will tell.
-        """
-        if self._folder is not None and now_s >= self._look_at_s:
-            self._look_at_s = now_s + LOOK_EVERY_S
-            was_low, self._is_low = self._is_low, False
-            with contextlib.suppress(OSError):
-                self._is_low = free_bytes(self._folder) < self._floor_bytes
-            if self._is_low and not was_low:
-                logger.warning(
-                    "Less than %d MiB is free on the store's disk: creates are refused until there "
-                    "is more space",
-                    self._floor_bytes // 1024**2,
-                )
-            elif was_low and not self._is_low:
-                logger.warning(
-                    "There is enough space on the store's disk again: creates are accepted"
-                )
-        return self._is_low
-
-    def check(self, now_s: float) -> None:
-        """Refuse to store anything while the disk is low: raises HttpError 503."""
-        if self.is_low(now_s):
-            raise HttpError(503, LOW, [RETRY_WHEN_THERE_IS_ROOM])
 
 
 ALIVE = b'{"status":"ok"}'
@@ -77,11 +33,16 @@ KEEP_S = 1.0
 
 
 class HealthCheck:
-    """Looks whether the store can be read and written, and whether its disk has room."""
+    """Looks whether the store can be read and written, and whether its disk has room.
 
-    def __init__(self, store: Store, room: Room) -> None:
+    That is so with `floor_bytes` free; the disk of a database server is that server's to manage.
+    """
+
+    def __init__(self, store: Store, *, floor_bytes: int) -> None:
         self._store = store
-        self._room = room
+        self._floor_bytes = floor_bytes
+        self._look_at_s = 0.0
+        self._is_low = False
         # A thread of its own: what hangs on a dead disk must not take those that parse bodies.
         self._thread = ThreadPoolExecutor(1, "readiness")
         self._look: asyncio.Task[Mapping[str, str]] | None = None
@@ -107,12 +68,34 @@ class HealthCheck:
         reading = asyncio.get_running_loop().run_in_executor(self._thread, self._store.ping)
         writing = self._store.ping_write(deadline_s=PROBE_S)
         read, write = await asyncio.gather(_judge(reading), _judge(writing))
-        disk = FAILED if self._room.is_low(time.perf_counter()) else OK
+        disk = FAILED if self.is_disk_low() else OK
         self._keep_until_s = time.monotonic() + KEEP_S
         return {"read": read, "write": write, "disk": disk}
 
+    def is_disk_low(self) -> bool:
+        """Return whether less than the floor is free, as it was within the last second.
+
+        A disk that does not say counts as having room: what is wrong with it, its writes will tell.
+        """
+        now_s = time.monotonic()
+        if self._store.path is None or now_s < self._look_at_s:
+            return self._is_low
+        self._look_at_s = now_s + LOOK_EVERY_S
+        was_low, self._is_low = self._is_low, False
+        with contextlib.suppress(OSError):
+            self._is_low = free_bytes(self._store.path.parent) < self._floor_bytes
+        if self._is_low and not was_low:
+            logger.warning(
+                "Less than %d MiB is free on the store's disk: creates are refused until there "
+                "is more space",
+                self._floor_bytes // 1024**2,
+            )
+        elif was_low and not self._is_low:
+            logger.warning("There is enough space on the store's disk again: creates are accepted")
+        return self._is_low
+
     async def close(self) -> None:
-        """Nothing is looked at any more."""
+        """Look at nothing any more, so that the store may be closed."""
         if self._look is not None:
             with contextlib.suppress(asyncio.CancelledError):
                 await self._look

@@ -15,7 +15,8 @@ import time
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import NamedTuple, TypeAlias
+from itertools import accumulate
+from typing import TypeAlias
 
 from prometheus_client import ProcessCollector
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
@@ -37,7 +38,7 @@ from server.request import Request
 # Where everything is, counted from the beginning of a process's slot: a few values, then for each
 # operation a count for each status and a histogram of what its requests took, then other histograms.
 
-STARTED, CONNECTIONS, WAITING_WRITES, DROPPED_LINES, FIRST_OPERATION = range(5)
+IN_FLIGHT, CONNECTIONS, WAITING_WRITES, DROPPED_LINES, FIRST_OPERATION = range(5)
 
 OPERATIONS = ("list", "create", "get", "delete", "pdf", "health", "ready", "metrics", "")
 """All that can be asked for, by the names of `Request.operation`; last what is none of these."""
@@ -51,43 +52,17 @@ SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.
 WRITES = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0)
 """Upper bounds of the writes in a batch."""
 
+BEYOND_AND_SUM = 2
+"""The places of a histogram behind those of its bounds: what is above them all, and the sum."""
 
-class Histogram(NamedTuple):
-    """The places of a histogram: one for each bound, one for what is above them all, the sum."""
-
-    at: int
-    bounds: Sequence[float]
-
-    @property
-    def end(self) -> int:
-        """The first place behind it; the sum is the last one before."""
-        return self.at + len(self.bounds) + 2
-
-    def observe(self, places: "memoryview[float]", value: float) -> None:
-        """Count the value."""
-        places[self.at + bisect_left(self.bounds, value)] += 1.0
-        places[self.end - 1] += value
-
-    def read(self, sums: Sequence[float]) -> tuple[list[tuple[str, float]], float]:
-        """Return each upper bound with the count of what is at or below it, and the sum."""
-        below = 0.0
-        buckets = []
-        for at, bound in enumerate([*map(str, self.bounds), "+Inf"], self.at):
-            below += sums[at]
-            buckets.append((bound, below))
-        return buckets, sums[self.end - 1]
-
-
-DURATIONS = Histogram(len(STATUS_AT), SECONDS)
+DURATIONS_AT = len(STATUS_AT)
 """Within an operation."""
 
-SUM_AT = DURATIONS.end - 1
-OPERATION_AT = {
-    name: FIRST_OPERATION + number * DURATIONS.end for number, name in enumerate(OPERATIONS)
-}
-COMMITS = Histogram(FIRST_OPERATION + len(OPERATIONS) * DURATIONS.end, SECONDS)
-BATCHES = Histogram(COMMITS.end, WRITES)
-SIZE = BATCHES.end
+OPERATION_SIZE = DURATIONS_AT + len(SECONDS) + BEYOND_AND_SUM
+OPERATION_AT = {name: FIRST_OPERATION + at * OPERATION_SIZE for at, name in enumerate(OPERATIONS)}
+COMMITS_AT = FIRST_OPERATION + len(OPERATIONS) * OPERATION_SIZE
+BATCHES_AT = COMMITS_AT + len(SECONDS) + BEYOND_AND_SUM
+SIZE = BATCHES_AT + len(WRITES) + BEYOND_AND_SUM
 
 Memory: TypeAlias = ctypes.Array[ctypes.c_double]
 
@@ -110,33 +85,27 @@ class Metrics:
         self._all = memoryview(own).cast("B").cast("d")
         self._mine = mine = self._all[slot * SIZE : (slot + 1) * SIZE]
         # What a predecessor in this slot had begun or held went with it.
-        mine[STARTED] = _count_finished(mine)
-        mine[CONNECTIONS] = mine[WAITING_WRITES] = 0.0
+        mine[IN_FLIGHT] = mine[CONNECTIONS] = mine[WAITING_WRITES] = 0.0
         self._dropped_before = mine[DROPPED_LINES]
 
     def begin(self) -> None:
         """Count a request that has begun; `end` is called for each once."""
-        self._mine[STARTED] += 1.0
-
-    @property
-    def started(self) -> float:
-        """How many requests have begun."""
-        return self._mine[STARTED]
+        self._mine[IN_FLIGHT] += 1.0
 
     def end(self, operation: str, status: int, took_s: float) -> None:
         """Count a request that is over, by its status; 0: its client left before an answer."""
         mine, at = self._mine, OPERATION_AT[operation]
+        mine[IN_FLIGHT] -= 1.0
         mine[at + STATUS_AT[status]] += 1.0
-        mine[at + DURATIONS.at + bisect_left(SECONDS, took_s)] += 1.0
-        mine[at + SUM_AT] += took_s
+        _observe(mine, at + DURATIONS_AT, SECONDS, took_s)
 
     def observe_batch(self, writes: int, took_s: float) -> None:
         """Count a batch of writes that was committed, or failed."""
-        BATCHES.observe(self._mine, writes)
-        COMMITS.observe(self._mine, took_s)
+        _observe(self._mine, BATCHES_AT, WRITES, writes)
+        _observe(self._mine, COMMITS_AT, SECONDS, took_s)
 
     def put(self, *, connections: int, waiting_writes: int, dropped_lines: int) -> None:
-        """Set a value as it is at this moment, for whichever process is asked."""
+        """Set what is so at this moment, for whichever process is asked."""
         self._mine[CONNECTIONS] = connections
         self._mine[WAITING_WRITES] = waiting_writes
         self._mine[DROPPED_LINES] = self._dropped_before + dropped_lines
@@ -147,8 +116,19 @@ class Metrics:
         return [sum(places) for places in zip(*slots, strict=True)]
 
 
-def _count_finished(places: Sequence[float]) -> float:
-    return sum(sum(places[at : at + DURATIONS.at]) for at in OPERATION_AT.values())
+def _observe(places: "memoryview[float]", at: int, bounds: Sequence[float], value: float) -> None:
+    """Count the value in the histogram that begins there."""
+    places[at + bisect_left(bounds, value)] += 1.0
+    places[at + len(bounds) + 1] += value
+
+
+def _histogram(
+    sums: Sequence[float], at: int, bounds: Sequence[float]
+) -> tuple[list[tuple[str, float]], float]:
+    """Return each upper bound with the count of what is at or below it, and the sum."""
+    end = at + len(bounds) + 1
+    labels = [*map(str, bounds), "+Inf"]
+    return [*zip(labels, accumulate(sums[at:end]), strict=True)], sums[end]
 
 
 KEEP_S = 10.0
@@ -161,19 +141,43 @@ WITHIN_S = 5.0
 """How long an answer waits for the store; after that it goes without what the store knows."""
 
 
-class StoreFigures:
-    """What the store knows about files and importers, read in a thread and cached."""
+class Exposition:
+    """Answers with all metrics of a server, whichever of its processes is asked.
 
-    def __init__(self, store: Store, *, clock: Callable[[], float] = time.monotonic) -> None:
+    `sample` is called before each answer and puts what is so at this moment. What the store knows
+    about files and importers is read in a thread and cached.
+    """
+
+    def __init__(
+        self,
+        metrics: Metrics,
+        store: Store,
+        *,
+        sample: Callable[[], None],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._metrics = metrics
         self._store = store
+        self._sample = sample
         self._cache = QueryCache(clock, times=KEEP_TIMES, min_s=KEEP_S)
         self._thread = ThreadPoolExecutor(1, "figures")
         self._reading: asyncio.Future[None] | None = None
         self.tallies: Sequence[FileCount] = ()
         self.importers: Sequence[SeenImporter] = ()
 
+    async def __call__(self, request: Request) -> None:
+        """Answer with the metrics."""
+        await self.refresh()
+        self._sample()
+        body = generate_latest(self)
+        headers = [
+            (b"content-type", CONTENT_TYPE_PLAIN_0_0_4.encode()),
+            (b"cache-control", b"no-store"),
+        ]
+        await request.respond_file(body, headers)
+
     async def refresh(self) -> None:
-        """Make them as new as they have to be, or as new as possible within a few seconds."""
+        """Make what the store knows as new as it has to be, or as possible within a few seconds."""
         if self._reading is None or self._reading.done():
             loop = asyncio.get_running_loop()
             self._reading = loop.run_in_executor(self._thread, self._read)
@@ -185,43 +189,10 @@ class StoreFigures:
         self.tallies, self.importers = self._cache.get(_read_figures, self._store)
 
     async def close(self) -> None:
-        """Nothing is read any more, so the store may be closed."""
+        """Read nothing any more, so that the store may be closed."""
         if self._reading is not None:
             await asyncio.wait([self._reading], timeout=WITHIN_S)
         self._thread.shutdown(wait=False, cancel_futures=True)
-
-
-def _read_figures(store: Store) -> tuple[Sequence[FileCount], Sequence[SeenImporter]]:
-    try:
-        return count_files(store), list_importers(store)
-    except StoreError:
-        return (), ()  # what cannot be known is left out: a zero would look like an answer
-
-
-class Exposition:
-    """Answers with all metrics of a server, whichever of its processes is asked.
-
-    `sample` is called before each answer and puts what is so at this moment.
-    """
-
-    def __init__(self, metrics: Metrics, store: Store, *, sample: Callable[[], None]) -> None:
-        self._metrics = metrics
-        self.figures = StoreFigures(store)
-        self._sample = sample
-        self._engine = store.engine_info
-        self._process = ProcessCollector(registry=None)
-
-    async def __call__(self, request: Request) -> None:
-        """Answer with the metrics."""
-        await self.figures.refresh()
-        self._sample()
-        body = generate_latest(self)
-        headers = [
-            (b"content-type", CONTENT_TYPE_PLAIN_0_0_4.encode()),
-            (b"cache-control", b"no-store"),
-            (b"x-content-type-options", b"nosniff"),
-        ]
-        await request.respond_file(body, headers)
 
     def collect(self) -> Iterator[Metric]:
         """Yield every family of metrics; what the system knows of a process, if that is all."""
@@ -229,7 +200,7 @@ class Exposition:
         versions = {
             "version": importlib.metadata.version("resume-service"),
             "python": platform.python_version(),
-            **self._engine,
+            **self._store.engine_info,
         }
         yield InfoMetricFamily(
             "resumes_build", "Versions of the program, Python and the engine.", value=versions
@@ -238,10 +209,10 @@ class Exposition:
         yield HistogramMetricFamily(
             "resumes_commit_duration_seconds",
             "Time from the start of a batch to its commit.",
-            *COMMITS.read(sums),
+            *_histogram(sums, COMMITS_AT, SECONDS),
         )
         yield HistogramMetricFamily(
-            "resumes_commit_writes", "Writes per commit.", *BATCHES.read(sums)
+            "resumes_commit_writes", "Writes per commit.", *_histogram(sums, BATCHES_AT, WRITES)
         )
         yield GaugeMetricFamily(
             "resumes_writes_waiting", "Writes waiting in the queue.", sums[WAITING_WRITES]
@@ -252,9 +223,16 @@ class Exposition:
             "Log lines that could not be written.",
             sums[DROPPED_LINES],
         )
-        yield from _iter_import_metrics(self.figures.tallies, self.figures.importers)
+        yield from _iter_import_metrics(self.tallies, self.importers)
         if self._metrics.is_alone:
-            yield from self._process.collect()
+            yield from ProcessCollector(registry=None).collect()
+
+
+def _read_figures(store: Store) -> tuple[Sequence[FileCount], Sequence[SeenImporter]]:
+    try:
+        return count_files(store), list_importers(store)
+    except StoreError:
+        return (), ()  # what cannot be known is left out: a zero would look like an answer
 
 
 ALWAYS_THERE = frozenset({500, 503})
@@ -277,13 +255,11 @@ def _iter_request_metrics(sums: Sequence[float]) -> Iterator[Metric]:
             count = sums[begin + at]
             if count or status in ALWAYS_THERE:
                 requests.add_metric([operation, str(status or "other")], count)
-        durations.add_metric([operation], *DURATIONS.read(sums[begin : begin + DURATIONS.end]))
+        durations.add_metric([operation], *_histogram(sums, begin + DURATIONS_AT, SECONDS))
     yield requests
     yield durations
     yield GaugeMetricFamily(
-        "resumes_requests_in_flight",
-        "Requests being processed.",
-        max(0.0, sums[STARTED] - _count_finished(sums)),
+        "resumes_requests_in_flight", "Requests being processed.", sums[IN_FLIGHT]
     )
     yield CounterMetricFamily(
         "resumes_quota_refusals",

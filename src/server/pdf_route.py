@@ -1,7 +1,6 @@
 """GET /api/v1/resumes/{id}/pdf: the resume as a PDF (docs/api.md, PDF)."""
 
 import asyncio
-import functools
 import hashlib
 import logging
 import time
@@ -63,8 +62,9 @@ class PdfRoute:
         try:
             loop = asyncio.get_running_loop()
             ends_at = time.monotonic() + self._renderer.timeout_s  # with the wait for its turn
-            work = functools.partial(self._draw, request, stored, choice, ends_at)
-            rendered, name = await loop.run_in_executor(self._executor, work)
+            rendered = await loop.run_in_executor(
+                self._executor, self._draw, request, stored, choice, ends_at
+            )
         except TooLong as error:
             raise HttpError(422, str(error)) from None
         except TemplateFailed:
@@ -81,20 +81,19 @@ class PdfRoute:
                 stored.entry.id,
                 font_packages(rendered.missing),
             )
+        name = file_name(stored.entry.filename, stored.entry.id, choice)
         headers = [
             (b"content-type", b"application/pdf"),
             (b"content-disposition", attachment(name).encode("ascii")),
-            (b"x-content-type-options", b"nosniff"),
         ]
         await request.respond_file(rendered.pdf, [*headers, (b"etag", tag), *_CACHED])
 
     def _draw(
         self, request: Request, stored: StoredResume, choice: PdfOptions, ends_at: float
-    ) -> tuple[Rendered, str]:
+    ) -> Rendered:
         if request.is_gone:
             raise ClientGone
-        rendered = self._renderer.render_resume(stored, choice, self._format, ends_at=ends_at)
-        return rendered, file_name(stored.entry.filename, stored.entry.id, choice)
+        return self._renderer.render_resume(stored, choice, self._format, ends_at=ends_at)
 
     def _tag(self, stored: StoredResume, choice: PdfOptions) -> bytes:
         """Return the entity tag: of all that the bytes depend on."""

@@ -27,7 +27,6 @@ from typing import NamedTuple
 from resumes.errors import StoreUnavailable
 from resumes.settings import Settings
 from resumes.store.api_keys import KeyHolder, PlanRates
-from server.request import Request, error_body
 
 LAYOUT = 1
 """Part of the file's name, so that programs of two layouts never share one."""
@@ -54,7 +53,7 @@ _LOCK = fcntl.LOCK_EX | fcntl.LOCK_NB
 
 
 def boot_clock_ns() -> int:
-    """Nanoseconds since the machine's start: one clock for all processes, never set."""
+    """Return nanoseconds since the machine's start: one clock for all processes, never set."""
     return time.clock_gettime_ns(_CLOCK)
 
 
@@ -64,7 +63,7 @@ _CLOCK: int = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 def find_boot(boot_id: Path = BOOT_ID) -> int:
     """Return a number for this start of the machine, other than 0; the same for all if it has no id."""
     try:
-        return _number(boot_id.read_bytes())
+        return _hash(boot_id.read_text())
     except OSError:
         return 1
 
@@ -108,7 +107,7 @@ class Buckets:
         self.unlock()
 
     def lock(self) -> None:
-        """Nobody else changes the table until `unlock`; a process that ends leaves it unlocked.
+        """Keep others from changing the table until `unlock`; a process that ends leaves it unlocked.
 
         A process that was stopped while it had the table is waited for once, and not by every
         request: counting wrongly by one is better than answering nobody.
@@ -123,20 +122,17 @@ class Buckets:
         self._waits = True
 
     def unlock(self) -> None:
-        """Others may change the table."""
+        """Let others change the table."""
         _flock(self._descriptor, fcntl.LOCK_UN)
 
     def find_slot(self, key_id: str, now_ns: int) -> int | None:
-        """Where in `words` the key's slot begins; None when nothing is known of the key."""
+        """Return where in `words` the key's slot begins; None when nothing is known of the key."""
         at = self._search(_hash(key_id), now_ns)
         return at if self.words[at] == _hash(key_id) else None
 
     def take_slot(self, key_id: str, now_ns: int) -> int:
-        """Where in `words` the key's slot begins, which is made if need be. Only when locked."""
+        """Return where in `words` the key's slot begins, which is made if need be. Only when locked."""
         words, key = self.words, _hash(key_id)
-        at = WORDS + key % self._slots * WORDS
-        if words[at] == key:
-            return at
         at = self._search(key, now_ns)
         if words[at] != key:
             # In this order a process may end between any two, and no slot is wrong.
@@ -148,17 +144,15 @@ class Buckets:
     def _search(self, key: int, now_ns: int) -> int:
         """Return the key's slot, or the one that it may have: empty or full again, else the least used."""
         words = self.words
-        spare, spare_until_ns = 0, 0
+        seen = []
         for probe in range(min(PROBES, self._slots)):
             at = WORDS + (key + probe) % self._slots * WORDS
             if words[at] == key:
                 return at
-            until_ns = max(words[at + 1], words[at + 2], words[at + 3])
-            if not spare or (spare_until_ns > now_ns and until_ns < spare_until_ns):
-                spare, spare_until_ns = at, until_ns
+            seen.append(at)
             if not words[at]:
                 break  # no slot becomes empty again, so the key is in none further on
-        return spare
+        return min(seen, key=lambda at: max(now_ns, *words[at + 1 : at + WORDS]))
 
     def close(self) -> None:
         """Unmap the table; it stays for others, and for later."""
@@ -168,13 +162,9 @@ class Buckets:
 
 
 @functools.lru_cache(maxsize=4_096)
-def _hash(key_id: str) -> int:
-    return _number(key_id.encode())
-
-
-def _number(text: bytes) -> int:
-    """63 bits of a digest, and never 0, which says that a slot is empty."""
-    return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "big") >> 1 or 1
+def _hash(text: str) -> int:
+    """Return 63 bits of a digest, and never 0, which says that a slot is empty."""
+    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big") >> 1 or 1
 
 
 SECOND_NS = 1_000_000_000
@@ -248,7 +238,7 @@ class RateLimits:
         )
         self._clock_ns = clock_ns
         self._wall_s = wall_s
-        self._windows: dict[PlanRates, tuple[Window, ...]] = {}
+        self._windows = functools.cache(self._make_windows)
         self._takes_ahead = takes_ahead
         self._asked_ns: dict[str, int] = {}
         """When each key was last counted."""
@@ -262,81 +252,87 @@ class RateLimits:
                 "Fix that, or serve with --no-rate-limit"
             ) from None
 
-    def admit(self, holder: KeyHolder, lines: list[bytes]) -> int:
+    def admit(self, holder: KeyHolder, lines: list[bytes], *, tokens: int = 1) -> int:
         """Count the request and return 0; else count nothing, and return in how many seconds a
-        token comes.
+        token comes. A request that is not to be counted takes no `tokens`.
 
         Either way the headers that tell how the key stands are added to `lines`.
         """
-        windows = self._windows.get(holder.rates) or self._make(holder.rates)
+        windows = self._windows(holder.rates)
         if not windows:
             return 0
         taken = self._taken.get(holder.key_id)
-        if taken is not None and taken.left and taken.windows is windows:
+        if not tokens:
+            self._give_back()
+        elif taken is not None and taken.left and taken.windows is windows:
             taken.left -= 1
             taken.debt_ns += taken.tightest.interval_ns
             lines.append(self._line(taken.tightest, taken.debt_ns))
             return 0
         words = self._buckets.words
-        debts_ns = []
-        longest_ns, most = 0, 0.0
         self._buckets.lock()
         try:
             now_ns = self._clock_ns()
             slot = self._buckets.take_slot(holder.key_id, now_ns)
-            for window in windows:
-                word, _, length_ns, interval_ns, burst_ns = window
-                debt_ns = words[slot + word] - now_ns
-                # A time further off than the window is of another clock.
-                if not 0 < debt_ns <= length_ns:
-                    debt_ns = 0
-                debts_ns.append(debt_ns)
-                debt_ns += interval_ns
-                if debt_ns - burst_ns > longest_ns:
-                    longest_ns, longest = debt_ns - burst_ns, window
-                if debt_ns / burst_ns > most:
-                    most, tightest, its_debt_ns = debt_ns / burst_ns, window, debt_ns
-            if not longest_ns:
-                tokens = self._count_ahead(holder, windows, debts_ns, tightest, now_ns)
-                for window, debt_ns in zip(windows, debts_ns, strict=True):
-                    words[slot + window.word] = now_ns + debt_ns + tokens * window.interval_ns
+            debts_ns = self._debts_ns(windows, slot, now_ns)
+            waits_ns = [
+                debt_ns + tokens * window.interval_ns - window.burst_ns
+                for window, debt_ns in zip(windows, debts_ns, strict=True)
+            ]
+            wait_ns = max(waits_ns)
+            if wait_ns > 0:
+                at = waits_ns.index(wait_ns)
+                lines.append(self._line(windows[at], debts_ns[at]))
+                return -(-wait_ns // SECOND_NS)
+            tightest, debt_ns = _find_tightest(windows, debts_ns, tokens)
+            lines.append(self._line(tightest, debt_ns))
+            if (
+                tokens
+                and self._takes_ahead
+                and self._is_ahead_due(holder, windows, debts_ns, tightest, now_ns)
+            ):
+                tokens = AHEAD
+                if not self._taken:
+                    asyncio.get_running_loop().call_later(AHEAD_S, self._give_back)
+                self._taken[holder.key_id] = _Taken(windows, tightest, debt_ns, AHEAD - 1, now_ns)
+            for window, before_ns in zip(windows, debts_ns, strict=True):
+                words[slot + window.word] = now_ns + before_ns + tokens * window.interval_ns
+            return 0
         finally:
             self._buckets.unlock()
-        if longest_ns:
-            lines.append(self._line(longest, longest_ns + longest.burst_ns - longest.interval_ns))
-        else:
-            lines.append(self._line(tightest, its_debt_ns))
-        return -(-longest_ns // SECOND_NS)
 
-    def _count_ahead(
+    def _debts_ns(self, windows: tuple[Window, ...], slot: int, now_ns: int) -> list[int]:
+        """Return the debt of each bucket in a key's slot."""
+        words = self._buckets.words
+        debts_ns = [words[slot + window.word] - now_ns for window in windows]
+        # A time further off than the window is of another clock.
+        return [
+            debt_ns if 0 < debt_ns <= window.length_ns else 0
+            for window, debt_ns in zip(windows, debts_ns, strict=True)
+        ]
+
+    def _is_ahead_due(
         self,
         holder: KeyHolder,
         windows: tuple[Window, ...],
         debts_ns: list[int],
         tightest: Window,
         now_ns: int,
-    ) -> int:
-        """Return how many tokens to take for the key now; `tightest` is for one."""
-        if not self._takes_ahead:
-            return 1
+    ) -> bool:
+        """Return whether to take several tokens for the key now; `tightest` is for one."""
         if len(self._asked_ns) >= KEYS:
             self._asked_ns.clear()
         asked_ns = self._asked_ns.get(holder.key_id, 0)
         self._asked_ns[holder.key_id] = now_ns
-        if now_ns - asked_ns > AHEAD_S * SECOND_NS:
-            return 1
-        for window, debt_ns in zip(windows, debts_ns, strict=True):
-            if window.burst_ns - debt_ns < (AHEAD + LEFT) * window.interval_ns:
-                return 1
-        # What is tightest at both ends is so in between: each bucket's part grows evenly.
-        last, debt_ns = _find_tightest(windows, debts_ns, AHEAD)
-        if last is not tightest:
-            return 1
-        if not self._taken:
-            asyncio.get_running_loop().call_later(AHEAD_S, self._give_back)
-        debt_ns -= (AHEAD - 1) * tightest.interval_ns
-        self._taken[holder.key_id] = _Taken(windows, tightest, debt_ns, AHEAD - 1, now_ns)
-        return AHEAD
+        return (
+            now_ns - asked_ns <= AHEAD_S * SECOND_NS
+            and all(
+                window.burst_ns - debt_ns >= (AHEAD + LEFT) * window.interval_ns
+                for window, debt_ns in zip(windows, debts_ns, strict=True)
+            )
+            # What is tightest at both ends is so in between: each bucket's part grows evenly.
+            and _find_tightest(windows, debts_ns, AHEAD)[0] is tightest
+        )
 
     def _give_back(self) -> None:
         """Give back the tokens that were taken ahead and not needed."""
@@ -354,31 +350,13 @@ class RateLimits:
         finally:
             self._buckets.unlock()
 
-    def tell(self, holder: KeyHolder, lines: list[bytes]) -> None:
-        """Add to `lines` the headers that tell how the key stands; count nothing."""
-        windows = self._windows.get(holder.rates) or self._make(holder.rates)
-        if not windows:
-            return
-        self._give_back()
-        now_ns = self._clock_ns()
-        slot = self._buckets.find_slot(holder.key_id, now_ns)
-        debts_ns = [0] * len(windows)
-        if slot is not None:
-            for at, window in enumerate(windows):
-                debt_ns = self._buckets.words[slot + window.word] - now_ns
-                debts_ns[at] = debt_ns if 0 < debt_ns <= window.length_ns else 0
-        lines.append(self._line(*_find_tightest(windows, debts_ns, 0)))
-
     def _line(self, window: Window, debt_ns: int) -> bytes:
         left = (window.burst_ns - debt_ns) // window.interval_ns
         full_s = math.ceil(self._wall_s() + debt_ns / SECOND_NS)
         return _LINES % (window.limit, left, full_s)
 
-    def _make(self, rates: PlanRates) -> tuple[Window, ...]:
-        """Return the windows that count for a plan with these rates, and know them from now on.
-
-        None in the rates is the default; 0 no limit.
-        """
+    def _make_windows(self, rates: PlanRates) -> tuple[Window, ...]:
+        """Return the windows of a plan with these rates. None in them is the default; 0 no limit."""
         windows = []
         for at, (rate, default) in enumerate(zip(rates, self._defaults, strict=True)):
             limit = default if rate is None else rate
@@ -386,8 +364,7 @@ class RateLimits:
                 length_ns = LENGTHS_S[at] * SECOND_NS
                 interval_ns = length_ns // limit
                 windows.append(Window(at + 1, limit, length_ns, interval_ns, limit * interval_ns))
-        self._windows[rates] = tuple(windows)
-        return self._windows[rates]
+        return tuple(windows)
 
     def close(self) -> None:
         """Count nothing more here; others continue."""
@@ -398,18 +375,12 @@ class RateLimits:
 def _find_tightest(
     windows: tuple[Window, ...], debts_ns: list[int], tokens: int
 ) -> tuple[Window, int]:
-    """Return the window of whose bucket the smallest part is left once this many tokens are taken, and its
-    debt then; the shorter of two alike."""
-    tightest, its_debt_ns, most = windows[0], 0, -1.0
-    for window, before_ns in zip(windows, debts_ns, strict=True):
-        debt_ns = before_ns + tokens * window.interval_ns
-        used = debt_ns / window.burst_ns
-        if used > most:
-            tightest, its_debt_ns, most = window, debt_ns, used
-    return tightest, its_debt_ns
-
-
-def refuse_too_many(request: Request, wait_s: int) -> None:
-    """Answer 429, and say when to come again."""
-    body = error_body(429, REFUSAL, request_id=request.id, retryAfter=wait_s)
-    request.respond(429, body, [(b"retry-after", b"%d" % wait_s)])
+    """Return the window of whose bucket the smallest part is left once this many tokens are taken,
+    and its debt then; the shorter of two alike."""
+    after_ns = [
+        debt_ns + tokens * window.interval_ns
+        for window, debt_ns in zip(windows, debts_ns, strict=True)
+    ]
+    used = [debt_ns / window.burst_ns for window, debt_ns in zip(windows, after_ns, strict=True)]
+    at = used.index(max(used))
+    return windows[at], after_ns[at]

@@ -10,7 +10,7 @@ import http
 import random
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
@@ -59,6 +59,7 @@ LINE: Final = b"%b: %b\r\n"
 
 CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
 CLOSE: Final = b"connection: close\r\n"
+NOSNIFF: Final = b"x-content-type-options: nosniff\r\n"
 STATUS_LINES: Final = {
     status.value: b"HTTP/1.1 %d %b\r\n" % (status.value, status.phrase.encode())
     for status in http.HTTPStatus
@@ -90,10 +91,6 @@ class HttpError(Exception):
         self.headers = headers or ([RETRY_AFTER] if status == 503 else [])
 
 
-class BodyTooLarge(TooLarge):
-    """A request body over the limit; no more of it is read."""
-
-
 class ClientGone(Exception):
     """The client has left before it had sent all; nobody waits for an answer."""
 
@@ -122,22 +119,23 @@ class Carrier(Protocol):
 class Request:
     """A request, what became known of it on its way, and its answer.
 
-    `path` is decoded, `query` is not; `headers` have their names in lower case.
+    `path` is decoded, `query` is not; `headers` have their names in lower case. One that is refused
+    before its head was read has only the headers that have come.
     """
 
     carrier: Carrier
-    method: str
-    path: str
-    query: bytes
+    id: str
     headers: Sequence[tuple[bytes, bytes]]
+    method: str = ""
+    path: str = ""
+    query: bytes = b""
 
-    keep_alive: bool
+    keep_alive: bool = False
     """Whether the connection stays open after the answer."""
 
-    expects_continue: bool
+    expects_continue: bool = False
     """Whether the client asks before it sends the body, and has not been answered yet."""
 
-    id: str
     began_s: float = field(default_factory=time.perf_counter, init=False)
 
     lines: list[bytes] = field(default_factory=list, init=False)
@@ -173,7 +171,7 @@ class Request:
     async def read_body(self, max_bytes: int) -> bytes:
         """Return the body, of which the length need not be declared, when all of it has come.
 
-        Raises BodyTooLarge, and ClientGone when the client goes before it has sent all.
+        Raises TooLarge, and ClientGone when the client goes before it has sent all.
         """
         self._max_bytes = max_bytes
         if self.expects_continue and not self.is_gone:
@@ -181,7 +179,7 @@ class Request:
             self.carrier.write(CONTINUE)
         while not self.is_gone:
             if self.body_bytes > max_bytes:
-                raise BodyTooLarge(limit_bytes=max_bytes)
+                raise TooLarge(limit_bytes=max_bytes)
             if self.is_whole:
                 chunks, self._chunks = self._chunks, []
                 return chunks[0] if len(chunks) == 1 else b"".join(chunks)
@@ -227,24 +225,25 @@ class Request:
         self._begin(status, head, body)
         self._finish()
 
-    def respond_error(self, error: ResumesError) -> None:
-        """Tell the client of a domain error."""
-        status = STATUSES[error.code]
+    def respond_error(self, error: ResumesError | HttpError) -> None:
+        """Tell the client of an error."""
+        headers: Sequence[tuple[bytes, bytes]] = ()
+        if isinstance(error, HttpError):
+            status, message, headers = error.status, error.message, error.headers
+        else:
+            status, message = STATUSES[error.code], error.message
+            if isinstance(error, StoreError) and not isinstance(error, OutcomeUnknown):
+                # Its own message names files on this machine: for the log, not for clients.
+                message = UNAVAILABLE
+            if status == 503:
+                headers = [RETRY_AFTER]
+            elif isinstance(error, InvalidKey):
+                headers = [(b"www-authenticate", b"Bearer")]
+            elif isinstance(error, TooLarge):
+                self.keep_alive = False  # no more of it is read
         issues = error.issues if isinstance(error, InvalidResume) else ()
-        body = error_body(status, _public_message(error), issues, request_id=self.id)
-        extra: Headers = []
-        if isinstance(error, InvalidKey):
-            extra = [(b"www-authenticate", b"Bearer")]
-        elif status == 503:
-            extra = [RETRY_AFTER]
-        if isinstance(error, BodyTooLarge):
-            self.keep_alive = False
-        self.respond(status, body, extra)
-
-    def respond_http_error(self, error: HttpError) -> None:
-        """Tell the client of an error that only HTTP has."""
-        body = error_body(error.status, error.message, request_id=self.id)
-        self.respond(error.status, body, error.headers)
+        body = error_body(status, message, issues, request_id=self.id)
+        self.respond(status, body, headers)
 
     def respond_not_modified(self, headers: Headers) -> None:
         """Answer 304: what the client has is what it would get."""
@@ -255,7 +254,8 @@ class Request:
     async def respond_file(self, body: bytes, headers: Headers) -> None:
         """Answer 200 with bytes that may be many, as fast as the client takes them."""
         lines = [*(LINE % header for header in headers), *self.lines]
-        lines += [b"content-length: %d\r\n" % len(body), b"x-request-id: %b\r\n" % self.id.encode()]
+        lines += [NOSNIFF, b"content-length: %d\r\n" % len(body)]
+        lines.append(b"x-request-id: %b\r\n" % self.id.encode())
         self._begin(200, lines, body[:FILE_SLICE_BYTES])
         end = 0 if self.method == "HEAD" else len(body)
         for start in range(FILE_SLICE_BYTES, end, FILE_SLICE_BYTES):
@@ -275,22 +275,16 @@ class Request:
             return
         close = b"" if self.keep_alive else CLOSE
         content = b"" if self.method == "HEAD" else body
-        self.carrier.write(
-            b"".join(
-                (
-                    STATUS_LINES[status],
-                    self.carrier.common_headers,
-                    *lines,
-                    close,
-                    b"\r\n",
-                    content,
-                )
-            )
-        )
+        head = (STATUS_LINES[status], self.carrier.common_headers, *lines, close, b"\r\n")
+        self.carrier.write(b"".join((*head, content)))
 
     def _finish(self) -> None:
         self.is_answered = True
         self.carrier.finish(self)
+
+
+Respond = Callable[[Request], Coroutine[Any, Any, None]]
+"""Answers whoever asks."""
 
 
 def error_body(
@@ -305,14 +299,6 @@ def error_body(
     return orjson.dumps(body)
 
 
-def refusal(error: HttpError, request_id: str) -> bytes:
-    """Return the head, after the common headers, and the body of an answer that ends its connection."""
-    body = error_body(error.status, error.message, request_id=request_id)
-    lines = [LINE % header for header in error.headers]
-    head = _JSON % (len(body), request_id.encode())
-    return b"".join((head, *lines, CLOSE, b"\r\n", body))
-
-
 def find_request_id(headers: Sequence[tuple[bytes, bytes]]) -> str:
     """Return the id that the client gave its request, if it is of the form; else a new one."""
     for name, value in headers:
@@ -320,10 +306,3 @@ def find_request_id(headers: Sequence[tuple[bytes, bytes]]) -> str:
             return value.decode()
     # 16 random hex digits. They name, and keep no secret.
     return f"{random.getrandbits(64):016x}"
-
-
-def _public_message(error: ResumesError) -> str:
-    # The store's own message names files on this machine: for the log, not for clients.
-    if isinstance(error, StoreError) and not isinstance(error, OutcomeUnknown):
-        return UNAVAILABLE
-    return error.message

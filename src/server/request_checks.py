@@ -34,8 +34,34 @@ def check_head(version: str, target: bytes, headers: Sequence[tuple[bytes, bytes
         raise HttpError(431, f"Too many header fields: at most {MAX_FIELDS}")
     if version not in ("1.1", "1.0"):
         raise HttpError(400, f"HTTP/{version} is not supported: use HTTP/1.1")
-    _check_target(target)
-    _check_fields(version, headers)
+    # As a path: what names another host, or nothing in particular, has nothing to find here.
+    if target[:1] != b"/" or b"#" in target:
+        raise HttpError(400, "Invalid request target: it must be a path, as in /api/v1/resumes")
+    if b"%" in target and ENCODED_STRUCTURE.search(target.partition(b"?")[0]):
+        raise HttpError(400, "Invalid request target: an encoded dot, slash or control character")
+    hosts = codings = 0
+    for name, value in headers:
+        if name == b"host":
+            hosts += 1
+            if not _is_host(value):
+                raise HttpError(400, "Invalid Host: it must be a name or an address")
+        elif name == b"transfer-encoding":
+            codings += 1
+            if version == "1.0" or codings > 1:
+                raise HttpError(
+                    400, "Invalid Transfer-Encoding: it takes HTTP/1.1, and may be sent once"
+                )
+            if value.lower() != b"chunked":
+                raise HttpError(
+                    501, "Unsupported transfer coding: send chunked, or a Content-Length"
+                )
+    if hosts != 1 and (hosts or version == "1.1"):
+        raise HttpError(400, "Missing Host" if not hosts else "More than one Host")
+
+
+@functools.lru_cache(maxsize=64)  # a client always sends the same
+def _is_host(value: bytes) -> bool:
+    return HOST.fullmatch(value) is not None
 
 
 def count_bytes(target: bytes, headers: Sequence[tuple[bytes, bytes]]) -> int:
@@ -50,37 +76,3 @@ def check_size(head_bytes: int, target: bytes) -> None:
         raise HttpError(414, f"Request line too long: the limit is {TARGET_BYTES + 16} bytes")
     if head_bytes > HEAD_BYTES:
         raise HttpError(431, f"Request head too large: the limit is {HEAD_BYTES} bytes")
-
-
-def _check_target(target: bytes) -> None:
-    # As a path: what names another host, or nothing in particular, has nothing to find here.
-    if target[:1] != b"/" or b"#" in target:
-        raise HttpError(400, "Invalid request target: it must be a path, as in /api/v1/resumes")
-    if b"%" in target and ENCODED_STRUCTURE.search(target.partition(b"?")[0]):
-        raise HttpError(400, "Invalid request target: an encoded dot, slash or control character")
-
-
-def _check_fields(version: str, headers: Sequence[tuple[bytes, bytes]]) -> None:
-    hosts = codings = 0
-    for name, value in headers:
-        if name == b"host":
-            hosts += 1
-            if not _is_host(value):
-                raise HttpError(400, "Invalid Host: it must be a name or an address")
-        elif name == b"transfer-encoding":
-            codings += 1
-            _check_coding(version, value, codings)
-    if hosts != 1 and (hosts or version == "1.1"):
-        raise HttpError(400, "Missing Host" if not hosts else "More than one Host")
-
-
-@functools.lru_cache(maxsize=64)  # a client always sends the same
-def _is_host(value: bytes) -> bool:
-    return HOST.fullmatch(value) is not None
-
-
-def _check_coding(version: str, coding: bytes, count: int) -> None:
-    if version == "1.0" or count > 1:
-        raise HttpError(400, "Invalid Transfer-Encoding: it takes HTTP/1.1, and may be sent once")
-    if coding.lower() != b"chunked":
-        raise HttpError(501, "Unsupported transfer coding: send chunked, or a Content-Length")

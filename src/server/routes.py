@@ -3,30 +3,62 @@
 import asyncio
 import functools
 import hashlib
+import logging
 import re
+import time
+import weakref
 from collections.abc import Callable, Coroutine, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final, TypeVar
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qs
 
 import orjson
 
 from resumes import analyzer
 from resumes.analyzer import Format, public_view
-from resumes.errors import InvalidArgument, InvalidKey, NotFound, OutcomeUnknown
+from resumes.errors import (
+    InvalidArgument,
+    InvalidKey,
+    NotFound,
+    OutcomeUnknown,
+    StoreError,
+    TooLarge,
+)
 from resumes.store import Store, creation, stored_resumes
 from resumes.store.api_keys import KeyHolder
 from resumes.store.creation import Created, IdempotencyKey, NewResume
+from resumes.store.idempotency import prune_async
+from resumes.store.store import WRITE_DEADLINE_S
 from resumes.store.stored_resumes import DEFAULT_LIMIT, MAX_LIMIT
-from server.health import Room
-from server.idempotency import REPLAYED, InFlight, KeyedOutcomeUnknown, Turns, find_key
-from server.request import LINE, RETRY_AFTER, BodyTooLarge, HttpError, Request
+from server.request import RETRY_AFTER, HttpError, Request
+
+logger = logging.getLogger("resumes.server")
 
 JSON_TYPE: Final = re.compile(
     rb"application/(?:[a-z0-9!#$&^_.+-]+\+)?json[ \t]*(?:;.*)?", re.IGNORECASE | re.DOTALL
 )
 LIMIT: Final = re.compile("-?[0-9]+")
+KEY: Final = re.compile(rb"[\x21-\x7e]{1,255}")
+"""The form of an Idempotency-Key."""
+
+REPLAYED: Final = ((b"idempotent-replayed", b"true"),)
+"""The header of a replayed answer."""
+
+IN_FLIGHT: Final = (
+    "An earlier request with this Idempotency-Key is still being processed; "
+    "send this one again later"
+)
+KEYED_OUTCOME_UNKNOWN: Final = (
+    "Outcome unknown: it may have succeeded. Send it again with the same Idempotency-Key"
+)
+KEY_DEADLINE_S: Final = WRITE_DEADLINE_S
+"""How long a create with an Idempotency-Key may take in all."""
+
+PRUNE_EVERY_S: Final = 600
+"""How long a key that is too old may still be in the store. It is not found there any more."""
+
 DELETED: Final = b'{"success":true}'
+LOW_DISK: Final = "The server is low on disk space; nothing was stored, try again later"
 
 THREAD_BYTES: Final = 256 * 1024
 """Larger bodies are parsed in a thread: that takes milliseconds, for which others would have to wait."""
@@ -43,12 +75,15 @@ class Routes:
     Unknown and foreign ids are NotFound. What ends in `_async` is for a store that is waited for.
     """
 
-    def __init__(self, store: Store, accepted: Format, room: Room) -> None:
+    def __init__(self, store: Store, accepted: Format, is_disk_low: Callable[[], bool]) -> None:
         self._store = store
         self._format = accepted
         self._parse = functools.partial(analyzer.parse, accepted=accepted)
-        self._room = room
-        self._turns = Turns()
+        self._is_disk_low = is_disk_low
+        # A key's lock is there as long as somebody has it or waits for it.
+        self._locks: weakref.WeakValueDictionary[tuple[str, str], asyncio.Lock] = (
+            weakref.WeakValueDictionary()
+        )
 
     def list(self, request: Request, holder: KeyHolder) -> None:
         """Answer with the page that the request's query asks for. Raises InvalidArgument for that."""
@@ -85,7 +120,8 @@ class Routes:
         A repeat of an Idempotency-Key makes no resume: the client has the first answer again.
         Raises what stands in the way, now if the head of the request says so.
         """
-        self._room.check(request.began_s)
+        if self._is_disk_low():
+            raise HttpError(503, LOW_DISK, [(b"retry-after", b"10")])
         check_body_headers(request.headers, max_bytes=self._format.max_bytes)
         return self._create(request, holder)
 
@@ -94,18 +130,20 @@ class Routes:
         key = find_key(request.headers)
         parsed = await _work_on(body, self._parse)
         if key is None:
-            created = await self._store_new(holder, NewResume(parsed))
+            created = await self._store_new(holder, NewResume(parsed), WRITE_DEADLINE_S)
         else:
-            used = IdempotencyKey(key, await _work_on(body, _digest))
-            created = await self._store_once(request, holder, used, parsed)
+            digest = await _work_on(body, lambda body: hashlib.sha256(body).digest())
+            created = await self._store_once(holder, parsed, IdempotencyKey(key, digest))
         answer = b'{"id":"%b"}' % created.id.encode()
         if parsed.warnings:
             answer = orjson.dumps({"id": created.id, "warnings": parsed.warnings})
         request.respond(201, answer, REPLAYED if created.replayed else ())
 
-    async def _store_new(self, holder: KeyHolder, new: NewResume, **options: float) -> Created:
+    async def _store_new(self, holder: KeyHolder, new: NewResume, deadline_s: float) -> Created:
         try:
-            outcome = await creation.create_async(self._store, holder.account_id, new, **options)
+            outcome = await creation.create_async(
+                self._store, holder.account_id, new, deadline_s=deadline_s
+            )
         except NotFound:
             raise InvalidKey from None  # the account was deleted since its key was looked up
         if isinstance(outcome, Exception):
@@ -114,17 +152,27 @@ class Routes:
         return outcome
 
     async def _store_once(
-        self, request: Request, holder: KeyHolder, used: IdempotencyKey, parsed: analyzer.Resume
+        self, holder: KeyHolder, parsed: analyzer.Resume, used: IdempotencyKey
     ) -> Created:
-        new = NewResume(parsed, idempotency=used)
+        """Store the resume when no other create with its Idempotency-Key is under way here.
+
+        What keeps a key to one resume is the transaction of the store, whichever processes are
+        asked; but a repeat whose first is still being committed would get a 503 from it.
+        """
+        lock = self._locks.setdefault((holder.account_id, used.key), asyncio.Lock())
+        ends_at = time.monotonic() + KEY_DEADLINE_S
         try:
-            async with self._turns.turn(holder.account_id, used.key) as left_s:
-                return await self._store_new(holder, new, deadline_s=left_s)
-        except InFlight:
-            request.lines.append(LINE % RETRY_AFTER)
-            raise
+            async with asyncio.timeout(KEY_DEADLINE_S):
+                await lock.acquire()
+        except TimeoutError:
+            raise HttpError(409, IN_FLIGHT, [RETRY_AFTER]) from None
+        try:
+            left_s = max(0.0, ends_at - time.monotonic())
+            return await self._store_new(holder, NewResume(parsed, idempotency=used), left_s)
         except OutcomeUnknown:
-            raise KeyedOutcomeUnknown from None
+            raise OutcomeUnknown(KEYED_OUTCOME_UNKNOWN) from None
+        finally:
+            lock.release()
 
 
 def _id(request: Request) -> str:
@@ -134,7 +182,7 @@ def _id(request: Request) -> str:
 def check_body_headers(headers: Iterable[tuple[bytes, bytes]], *, max_bytes: int) -> None:
     """Accept what the headers say of the body.
 
-    Raises BodyTooLarge for its declared length, and HttpError 415 for anything but JSON as it is,
+    Raises TooLarge for its declared length, and HttpError 415 for anything but JSON as it is,
     in this order.
     """
     content_type = encoding = length = b""
@@ -147,7 +195,7 @@ def check_body_headers(headers: Iterable[tuple[bytes, bytes]], *, max_bytes: int
         elif name == b"content-encoding":
             encoding += value
     if length.isdigit() and (len(length) > 18 or int(length) > max_bytes):
-        raise BodyTooLarge(limit_bytes=max_bytes)
+        raise TooLarge(limit_bytes=max_bytes)
     if content_type != b"application/json" and not JSON_TYPE.fullmatch(content_type):
         raise HttpError(415, "Unsupported content type: send application/json")
     if encoding and encoding.lower() != b"identity":
@@ -169,8 +217,30 @@ def _begin_aside(body: bytes, work: Callable[[bytes], Result]) -> asyncio.Future
         raise MemoryError from error
 
 
-def _digest(body: bytes) -> bytes:
-    return hashlib.sha256(body).digest()
+def find_key(headers: Iterable[tuple[bytes, bytes]]) -> str | None:
+    """Return the Idempotency-Key that a request came with, if any.
+
+    Raises InvalidArgument for one that is not 1 to 255 visible ASCII characters, and for several.
+    """
+    values = [value for name, value in headers if name == b"idempotency-key"]
+    if not values:
+        return None
+    if len(values) > 1:
+        raise InvalidArgument("Invalid Idempotency-Key: send the header once")
+    value = values[0].strip(b" \t")  # no part of a header's value (RFC 9110, 5.5)
+    if not KEY.fullmatch(value):
+        raise InvalidArgument("Invalid Idempotency-Key: must be 1 to 255 visible ASCII characters")
+    return value.decode("ascii")
+
+
+async def prune_forever(store: Store, *, every_s: float = PRUNE_EVERY_S) -> None:
+    """Remove Idempotency-Keys that are too old from the store, now and again."""
+    while True:
+        try:
+            await prune_async(store)
+        except StoreError as error:
+            logger.warning("Old Idempotency-Keys were not removed: %s", error.message)
+        await asyncio.sleep(every_s)
 
 
 def parse_query(query: bytes) -> tuple[str, int]:
@@ -181,9 +251,7 @@ def parse_query(query: bytes) -> tuple[str, int]:
     """
     if not query:
         return "", DEFAULT_LIMIT
-    fields: dict[str, list[str]] = {}
-    for name, value in parse_qsl(query.decode("latin-1"), keep_blank_values=True):
-        fields.setdefault(name, []).append(value)
+    fields = parse_qs(query.decode("latin-1"), keep_blank_values=True)
     limits = fields.get("limit", [str(DEFAULT_LIMIT)])
     cursors = fields.get("cursor", [""])
     if len(limits) > 1 or not LIMIT.fullmatch(limits[0]):

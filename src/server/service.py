@@ -2,13 +2,9 @@
 
 import asyncio
 import contextlib
-import errno
 import functools
 import ipaddress
 import logging
-import multiprocessing
-import os
-import signal
 import socket
 import ssl
 import sys
@@ -18,54 +14,19 @@ from pathlib import Path
 from typing import Any
 
 import uvicorn
-import uvloop
 from uvicorn.config import STARTUP_FAILURE
 
 from resumes import process_memory
-from resumes.errors import ErrorCode, InvalidArgument, ResumesError, StoreError
+from resumes.errors import InvalidArgument, ResumesError
+from resumes.listener import BACKLOG, listen
 from resumes.log_writer import LogWriter
 from resumes.settings import Settings
 from resumes.store import Store, open_store
 from resumes.store.search_index import Indexer
 from server.app import App
 from server.connection import Connection
-from server.connections import Connections
 from server.metrics import Memory, Metrics, share_memory
-from server.workers import ApiServer, Workers
-
-BACKLOG = 2048
-"""Connections that may wait to be accepted."""
-
-
-class CannotListen(StoreError):
-    """The address is unavailable. As with an unavailable store, a later start may work."""
-
-    code = ErrorCode.STORE_UNAVAILABLE
-
-
-def listen(settings: Settings) -> socket.socket:
-    """Return a listening socket on the host and port of the settings. Raises CannotListen."""
-    host, port = settings.host, settings.port
-    try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-    except (OSError, UnicodeError) as error:
-        raise CannotListen(f'Cannot resolve the host "{host}": {error}') from None
-    family, kind, protocol, _, address = found[0]
-    listener = socket.socket(family, kind, protocol)
-    # A restart need not wait for the connections of the process before it to fade out.
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listener.bind(address)
-        listener.listen(BACKLOG)
-    except OSError as error:
-        listener.close()
-        why = f"Cannot listen on {host}, port {port}: {error.strerror}"
-        if error.errno == errno.EADDRINUSE:
-            why = f"Port {port} on {host} is in use; choose another with --port"
-        elif isinstance(error, PermissionError):
-            why = f"Port {port} on {host} needs more privileges; choose one above 1023 with --port"
-        raise CannotListen(why) from None
-    return listener
+from server.workers import supervise
 
 
 def base_url(listener: socket.socket, *, has_tls: bool) -> str:
@@ -123,14 +84,12 @@ def run(
             serve(settings, store, tls_cert=tls_cert, tls_key=tls_key, ready=ready, log=log)
             return
         # Each worker opens a store of its own; this one is for what one process does for all.
-        with contextlib.closing(listen(settings)) as listener, Indexer(store):
-            has_tls = tls_cert is not None
-            settings = _adapt(settings, listener, has_tls=has_tls)
+        with contextlib.closing(listen(settings.host, settings.port)) as listener, Indexer(store):
+            settings = _adapt(settings, listener, has_tls=tls_cert is not None)
             memory = share_memory(settings.workers)
-            factory = functools.partial(_worker_app, settings, memory, open_log)
-            config = _config(factory, settings, tls_cert, tls_key)
-            announce = functools.partial(ready, base_url(listener, has_tls=has_tls))
-            Workers(config, listener, announce).run()
+            work = functools.partial(_work, settings, listener, tls_cert, tls_key, memory, open_log)
+            announce = functools.partial(ready, base_url(listener, has_tls=tls_cert is not None))
+            supervise(work, settings.workers, listener, announce)
 
 
 def serve(
@@ -152,15 +111,19 @@ def serve(
     says whether the search index is filled at the same time, `grace_s` how long a stop waits for accepted
     requests, `keep_alive_s` how long a silent connection stays open. Raises CannotListen.
     """
-    with contextlib.closing(listen(settings)) as listener:
+    with contextlib.closing(listen(settings.host, settings.port)) as listener:
         has_tls = tls_cert is not None
         settings = _adapt(settings, listener, has_tls=has_tls)
         app = App(settings, store, log=log, runs_indexer=runs_indexer)
-        config = _config(app, settings, tls_cert, tls_key)
-        config.timeout_graceful_shutdown = grace_s  # type: ignore[assignment]  # as asyncio takes it
-        config.timeout_keep_alive = keep_alive_s  # type: ignore[assignment]
-        announce = functools.partial(ready, base_url(listener, has_tls=has_tls))
-        _Server(config, announce, stop).run([listener])
+        ApiServer(
+            app,
+            tls_cert,
+            tls_key,
+            announce=functools.partial(ready, base_url(listener, has_tls=has_tls)),
+            stop=stop,
+            grace_s=grace_s,
+            keep_alive_s=keep_alive_s,
+        ).run([listener])
 
 
 def _adapt(settings: Settings, listener: socket.socket, *, has_tls: bool) -> Settings:
@@ -181,39 +144,8 @@ def _open_store(settings: Settings) -> Store:
     return open_store(settings.database_url, read_timeout_s=READ_TIMEOUT_S)
 
 
-def _config(
-    app: App | Callable[[int], App],
-    settings: Settings,
-    tls_cert: Path | None,
-    tls_key: Path | None,
-) -> uvicorn.Config:
-    return uvicorn.Config(
-        app,  # type: ignore[arg-type]  # our connections know it, and it is not an ASGI application
-        factory=not isinstance(app, App),
-        workers=settings.workers,
-        loop="server.service:Loop",
-        http=Connection,
-        ws="none",
-        lifespan="off",
-        interface="asgi3",
-        # Logging is set up by whoever runs us.
-        log_config=None,
-        access_log=False,
-        # Nothing depends on a client's address, so no header may claim another.
-        proxy_headers=False,
-        server_header=False,
-        backlog=BACKLOG,
-        timeout_keep_alive=KEEP_ALIVE_S,
-        timeout_graceful_shutdown=SHUTDOWN_S,
-        ssl_certfile=tls_cert,
-        ssl_keyfile=tls_key,
-    )
-
-
 def _check_tls(tls_cert: Path | None, tls_key: Path | None) -> None:
     if tls_cert is None:
-        if tls_key is not None:
-            raise InvalidArgument("Invalid --tls-key: it needs --tls-cert")
         return
     try:
         ssl.create_default_context(ssl.Purpose.CLIENT_AUTH).load_cert_chain(tls_cert, tls_key)
@@ -222,49 +154,106 @@ def _check_tls(tls_cert: Path | None, tls_key: Path | None) -> None:
         raise InvalidArgument(f"Cannot use the TLS files {files}: {error.strerror}") from None
 
 
-class _Server(ApiServer):
-    """A server that says when it is ready, and ends by returning."""
+class ApiServer(uvicorn.Server):
+    """uvicorn's server, with connections of our own; it ends by returning.
+
+    The application runs from before the first request to after the last. `announce` is called when
+    requests are answered. Besides signals, which a process gets in its main thread, `stop` ends it.
+    """
 
     def __init__(
-        self, config: uvicorn.Config, announce: Callable[[], None], stop: threading.Event | None
+        self,
+        app: App,
+        tls_cert: Path | None,
+        tls_key: Path | None,
+        *,
+        announce: Callable[[], None],
+        stop: threading.Event | None = None,
+        grace_s: float = SHUTDOWN_S,
+        keep_alive_s: float = KEEP_ALIVE_S,
     ) -> None:
+        config = uvicorn.Config(
+            app,  # type: ignore[arg-type]  # our connections know it, and it is not an ASGI application
+            loop="uvloop",
+            http=Connection,
+            ws="none",
+            lifespan="off",
+            interface="asgi3",
+            # Logging is set up by whoever runs us.
+            log_config=None,
+            access_log=False,
+            # Nothing depends on a client's address, so no header may claim another.
+            proxy_headers=False,
+            server_header=False,
+            timeout_graceful_shutdown=grace_s,  # type: ignore[arg-type]  # as asyncio takes it
+            ssl_certfile=tls_cert,
+            ssl_keyfile=tls_key,
+        )
         super().__init__(config)
+        self._app = app
         self._announce = announce
         self._stop = stop
+        self._keep_alive_s = keep_alive_s
+        self._running = contextlib.AsyncExitStack()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
+        """Begin to serve."""
+        await self._running.enter_async_context(self._app.running())
+        loop = asyncio.get_running_loop()
+        self.servers = [
+            await loop.create_server(self._make_protocol, sock=listener, backlog=BACKLOG)
+            for listener in sockets or ()
+        ]
+        self.started = True
         self._announce()
 
+    def _make_protocol(self) -> asyncio.Protocol:
+        connection = Connection(self._app, self.server_state, self._keep_alive_s)
+        return Handshake(connection, self.config.ssl) if self.config.ssl else connection
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """End when the requests that were accepted are answered."""
+        await super().shutdown(sockets)
+        if not self.force_exit:
+            await self._running.aclose()
+
     async def on_tick(self, counter: int) -> bool:
+        """Return whether it is time to end."""
         return await super().on_tick(counter) or (self._stop is not None and self._stop.is_set())
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
+        """Take signals during the block. uvicorn would raise them again, and the process would die
+        before its caller has cleaned up."""
         with super().capture_signals():
             yield
-            # uvicorn would raise them again, and the process would die before its caller
-            # has cleaned up.
             self._captured_signals.clear()
 
 
-def _worker_app(settings: Settings, memory: Memory, open_log: OpenLog | None, slot: int) -> App:
-    """Return the application of a worker process, over a store of its own.
+def _work(
+    settings: Settings,
+    listener: socket.socket,
+    tls_cert: Path | None,
+    tls_key: Path | None,
+    memory: Memory,
+    open_log: OpenLog | None,
+    number: int,
+    announce: Callable[[], None],
+) -> None:
+    """Serve in a worker process, over a store of its own.
 
-    It counts in its slot of the memory that all workers share.
+    It counts in its part of the memory that all workers share.
     """
     log = open_log() if open_log else None
-    threading.Thread(target=_end_with_parent, name="parent-watch", daemon=True).start()
     try:
-        store = _open_store(settings)
-        app = App(settings, store, metrics=Metrics(memory, slot), log=log)
+        app = App(settings, _open_store(settings), metrics=Metrics(memory, number), log=log)
     except ResumesError as error:
         logger.error("%s", error.message)
         if log is not None:
             log.close()
         sys.exit(STARTUP_FAILURE)
     _tune()
-    return app
+    ApiServer(app, tls_cert, tls_key, announce=announce).run([listener])
 
 
 def _tune() -> None:
@@ -272,14 +261,6 @@ def _tune() -> None:
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     process_memory.limit_malloc()
     process_memory.tune_gc()
-
-
-def _end_with_parent() -> None:
-    """End with the supervisor: one that was killed leaves no worker behind."""
-    parent = multiprocessing.parent_process()
-    assert parent is not None
-    parent.join()
-    os.kill(os.getpid(), signal.SIGTERM)
 
 
 GOODBYE_S = 5.0
@@ -293,14 +274,11 @@ class Handshake(asyncio.Protocol):
     number could be open that never complete theirs (pitfalls R6).
     """
 
-    def __init__(
-        self, loop: asyncio.AbstractEventLoop, protocol: Connection, context: ssl.SSLContext
-    ) -> None:
-        self._loop = loop
+    def __init__(self, protocol: Connection, context: ssl.SSLContext) -> None:
         self._protocol = protocol
         """What gets the connection once it has TLS; counted from now on."""
         self._context = context
-        self._all: Connections = protocol.all
+        self._all = protocol.all
         self._task: asyncio.Task[None] | None = None
 
     def connection_made(self, transport: Any) -> None:
@@ -312,14 +290,14 @@ class Handshake(asyncio.Protocol):
             if not (is_full and self._all.is_overrun):
                 connection = transport.get_extra_info("socket").dup()
                 self._all.add(self._protocol, is_refused=is_full)
-                self._task = self._loop.create_task(self._secure(connection))
+                self._task = asyncio.create_task(self._secure(connection))
         transport.abort()
 
     async def _secure(self, connection: Any) -> None:
         try:
             # An error is the client's: it left, broke the protocol or took too long.
             with contextlib.suppress(OSError):
-                await self._loop.connect_accepted_socket(
+                await asyncio.get_running_loop().connect_accepted_socket(
                     lambda: self._protocol,
                     connection,
                     ssl=self._context,
@@ -329,22 +307,3 @@ class Handshake(asyncio.Protocol):
         finally:
             if not self._protocol.is_connected:
                 self._all.discard(self._protocol)
-
-
-class Loop(uvloop.Loop):
-    """uvloop's, but connections over TLS count, and have a deadline, from their beginning."""
-
-    async def create_server(  # type: ignore[override]  # uvicorn calls it in one way
-        self,
-        protocol_factory: Callable[[], Any],
-        *arguments: Any,
-        ssl: ssl.SSLContext | None = None,
-        **named: Any,
-    ) -> Any:
-        """Create a server as uvloop does. With `ssl`, the protocols must be the API's."""
-        if ssl is None:
-            return await super().create_server(protocol_factory, *arguments, **named)
-        context = ssl
-        return await super().create_server(
-            lambda: Handshake(self, protocol_factory(), context), *arguments, **named
-        )

@@ -1,7 +1,6 @@
 """Creates, and creates that are sent again, over a connection (docs/api.md, Create)."""
 
 import asyncio
-import functools
 import json
 import threading
 from collections import Counter
@@ -18,7 +17,7 @@ from resumes.analyzer import whole_view
 from resumes.store import Store, accounts, api_keys, open_store, schema, stored_resumes
 from resumes.store.creation import create
 from server import routes
-from server.idempotency import Turns, prune_forever
+from server.routes import prune_forever
 from tests.support.api.builders import Client, a_body, a_resume, error_of, with_section
 from tests.support.api.serving import Place, serve_here
 from tests.support.clocks import SteppingClock
@@ -400,7 +399,7 @@ def test_a_repeat_is_409_when_the_first_takes_longer_than_10_s(
 def test_a_create_with_a_key_has_one_deadline_for_its_turn_and_its_write(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(routes, "Turns", functools.partial(Turns, 0.3))
+    monkeypatch.setattr(routes, "KEY_DEADLINE_S", 0.3)
     with serve_here(tmp_path) as place, ThreadPoolExecutor() as threads:
         client = place.client()
         client.page()

@@ -16,7 +16,7 @@ from resumes.settings import LogFormat
 from resumes.store import accounts, api_keys, importers, open_store
 from resumes.store.import_ledger import FileOutcome
 from resumes.store.importers import ImporterState
-from server.metrics import KEEP_S, StoreFigures
+from server.metrics import KEEP_S, Exposition, Metrics
 from tests.support.api.builders import RESUMES, Client, a_resume
 from tests.support.api.serving import Place, a_connection, exchange, serve_here
 from tests.support.inbox.builders import a_full_disk
@@ -241,7 +241,7 @@ def test_what_the_store_knows_is_kept_and_longer_when_it_was_slow_to_tell(
 
     async def look() -> None:
         with open_store(f"sqlite:///{tmp_path / 'resumes.db'}") as store:
-            kept = StoreFigures(store, clock=clock)
+            kept = Exposition(Metrics(), store, sample=lambda: None, clock=clock)
             ana = accounts.create_account(store, "ana")
             await kept.refresh()
             a_file(store, ana, "1" * 24)

@@ -17,10 +17,10 @@ import psycopg
 import pytest
 
 from resumes.errors import ErrorCode, InvalidArgument, StoreIncompatible, StoreUnavailable
+from resumes.listener import CannotListen
 from resumes.settings import Settings
 from resumes.store import accounts, open_store, search, search_index, stored_resumes
 from server import service
-from server.service import CannotListen
 from tests.support.api.builders import RESUMES, a_body, a_resume, error_of
 from tests.support.api.refused import JSON, a_request
 from tests.support.api.serving import (
@@ -96,8 +96,6 @@ def test_tls_files_that_cannot_be_used_are_invalid(tmp_path: Path) -> None:
     for cert in ("cert.pem", "missing.pem"):
         with pytest.raises(InvalidArgument, match="Cannot use the TLS files"):
             service.run(settings, tls_cert=tmp_path / cert)
-    with pytest.raises(InvalidArgument, match="needs --tls-cert"):
-        service.run(settings, tls_key=tmp_path / "key.pem")
 
 
 @pytest.mark.parametrize(
@@ -173,7 +171,7 @@ def test_a_stop_lets_an_accepted_request_finish(tmp_path: Path, stop: signal.Sig
 def test_half_a_request_and_an_idle_connection_do_not_keep_it_from_stopping(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in ("deadlines", "connection"):
+    for module in ("connections", "connection"):
         monkeypatch.setattr(f"server.{module}.STOP_S", 0.3)
     with serve_here(tmp_path) as place:
         idle, half = (a_connection(place.url) for _ in range(2))
@@ -310,6 +308,7 @@ if "--multiprocessing-fork" in sys.orig_argv:
 IMPATIENT = """
 import sys
 from pathlib import Path
+from resumes.listener import CannotListen
 from resumes.settings import Settings
 from server import service, workers
 

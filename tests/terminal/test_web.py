@@ -13,7 +13,7 @@ from contextlib import contextmanager
 import pytest
 from aiohttp import ClientWebSocketResponse, WSMsgType, WSServerHandshakeError
 
-from resumes.errors import ErrorCode
+from resumes.listener import CannotListen
 from tests.support import waiting
 from tests.support.terminal.driving import LIMIT_S, until
 from tests.support.terminal.pages import (
@@ -29,7 +29,7 @@ from tests.support.terminal.pages import (
 from tests.support.waiting import wait_until
 from tui.web import server
 from tui.web.driver import environment_of, is_behind_a_page
-from tui.web.server import END_WITHIN_S, Gate, PortUnavailable, listen
+from tui.web.server import END_WITHIN_S, Gate, run
 
 pytestmark = pytest.mark.anyio
 
@@ -349,17 +349,21 @@ def test_killed_it_leaves_no_process_behind() -> None:
 
 
 def test_it_listens_on_loopback_alone() -> None:
-    with listen(0) as listener:
-        assert listener.getsockname()[0] == "127.0.0.1"
+    with program() as (_, address):
+        host, _, port = address.removeprefix("http://").partition("/")[0].partition(":")
+        assert host == "127.0.0.1"
+        with pytest.raises(OSError, match="refused"):
+            socket.create_connection(("127.0.0.2", int(port)), timeout=LIMIT_S)
 
 
 def test_a_port_in_use_is_refused_in_one_line() -> None:
-    with listen(0) as listener:
-        port = listener.getsockname()[1]
-        with pytest.raises(PortUnavailable, match=f"Port {port} on 127.0.0.1 is in use") as refused:
-            listen(port)
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        with pytest.raises(CannotListen) as refused:
+            run(ECHO, port, max_connections=1, client_timeout_s=1, ready=print)
 
-    assert refused.value.code is ErrorCode.STORE_UNAVAILABLE
+    expected = f"Port {port} on 127.0.0.1 is in use; choose another with --web"
+    assert refused.value.message == expected
 
 
 # The terminal UI's end of the pipe.

@@ -26,11 +26,11 @@ from cli.supervisor import Supervisor
 from importer import service
 from importer.service import FileReport
 from resumes.errors import Conflict
+from resumes.listener import CannotListen, listen
 from resumes.settings import Settings
 from resumes.store import accounts
 from resumes.store.stored_resumes import list_page
 from resumes.text import counted
-from server.service import CannotListen, listen
 
 
 def find_samples() -> tuple[list[Traversable], list[Traversable]]:
@@ -116,7 +116,7 @@ def demo(session: Session, home: Path | None, port: int | None, once: bool) -> E
     with stop_event() as stop, _scratch(session, home) as own:
         demo = Demo(own, own.settings(port=port))
         if port is not None and not once:
-            listen(demo.settings).close()
+            listen(demo.settings.host, demo.settings.port).close()
         if (demo.settings.home / DATABASE_FILE).exists():
             raise Conflict(
                 f"{demo.settings.home} has a store already: run it with `{own.command_line('up')}`, "
@@ -189,7 +189,7 @@ def _serve(demo: Demo, stop: threading.Event, *, is_port_given: bool) -> None:
     settings = demo.settings
     if not is_port_given:
         try:
-            listen(settings).close()
+            listen(settings.host, settings.port).close()
         except CannotListen:
             settings = demo.session.settings(port=0)
     with Supervisor(settings) as supervisor:

@@ -18,11 +18,11 @@ from cli.signals import stop_event
 from cli.supervisor import Supervisor
 from resumes import watched_folder
 from resumes.errors import Conflict, InvalidArgument, StoreUnavailable
+from resumes.listener import listen
 from resumes.settings import Settings
 from resumes.store import accounts
 from resumes.store.locks import FileLock
 from resumes.watched_names import OWN
-from server.service import listen
 
 ACCOUNT = "default"
 PLAN = "business"
@@ -45,11 +45,13 @@ def up(session: Session, /, **flags: Any) -> None:
     if settings.log_format == "json":
         set_up_logs(as_json=True)
     if not os.access(settings.home, os.F_OK):
-        listen(settings).close()  # else a home would be left behind where nothing can be served
+        listen(
+            settings.host, settings.port
+        ).close()  # else a home would be left behind where nothing can be served
     make_home(settings.home)
     with alone(settings.home), stop_event() as stop, Supervisor(settings) as supervisor:
         # Only now: if another `up` on this home has the port, that error comes first.
-        listen(settings).close()
+        listen(settings.host, settings.port).close()
         key_file = _prepare(session, settings)
         url = supervisor.start_api(stop)
         if url is None:

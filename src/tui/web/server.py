@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import errno
 import hmac
 import html
 import logging
@@ -25,7 +24,7 @@ from textual_serve.download_manager import DownloadManager
 from textual_serve.server import Server, to_int
 
 from resumes.analyzer import attachment
-from resumes.errors import ErrorCode, StoreError
+from resumes.listener import listen
 from tui.web.driver import environment_of
 
 END_WITHIN_S = 5.0
@@ -336,12 +335,6 @@ Too many connections; close pages that are open, or try again.
 """
 
 
-class PortUnavailable(StoreError):
-    """The port is unavailable; a later start may work."""
-
-    code = ErrorCode.STORE_UNAVAILABLE
-
-
 def run(
     command: Sequence[str],
     port: int,
@@ -355,7 +348,7 @@ def run(
     `command` draws it, started for each page. Port 0 takes a free one. At most
     `max_connections` are open at once, or fewer if the process may open fewer files. A connection
     has `client_timeout_s` for the whole head of its next request. `ready` gets the address to
-    open, which works once. Raises PortUnavailable.
+    open, which works once. Raises CannotListen.
     """
     output = sys.stdout
 
@@ -365,7 +358,10 @@ def run(
 
     max_open = min(max_connections, _find_room())
     # The library prints its processes' error output, which is not data.
-    with contextlib.closing(listen(port)) as listener, contextlib.redirect_stdout(sys.stderr):
+    with (
+        contextlib.closing(listen(HOST, port, option="--web")) as listener,
+        contextlib.redirect_stdout(sys.stderr),
+    ):
         asyncio.run(_serve(listener, command, tell, max_open, client_timeout_s))
 
 
@@ -375,27 +371,6 @@ def _find_room() -> int:
     if soft == resource.RLIM_INFINITY:
         return sys.maxsize
     return max(1, (soft - RESERVED_FILES) // FILES_PER_CONNECTION)
-
-
-def listen(port: int) -> socket.socket:
-    """Return a listening socket on that port of loopback. Raises PortUnavailable."""
-    listener = socket.socket()
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listener.bind((HOST, port))
-        listener.listen()
-    except OSError as error:
-        listener.close()
-        where = f"Port {port} on {HOST}"
-        match error:
-            case OSError(errno=errno.EADDRINUSE):
-                why = f"{where} is in use; choose another with --web"
-            case PermissionError():
-                why = f"{where} needs more privileges; choose one above 1023 with --web"
-            case _:
-                why = f"Cannot listen on {HOST}, port {port}: {error.strerror}"
-        raise PortUnavailable(why) from None
-    return listener
 
 
 async def _serve(

@@ -1,0 +1,45 @@
+"""Listening sockets, and why an address cannot be had."""
+
+import errno
+import socket
+from typing import Final
+
+from resumes.errors import ErrorCode, StoreError
+
+BACKLOG: Final = 2048
+"""Connections that may wait to be accepted."""
+
+
+class CannotListen(StoreError):
+    """The address is unavailable. As with an unavailable store, a later start may work."""
+
+    code = ErrorCode.STORE_UNAVAILABLE
+
+
+def listen(host: str, port: int, *, option: str = "--port") -> socket.socket:
+    """Return a socket that listens on the host and port. Raises CannotListen.
+
+    `option` is where the command takes another port.
+    """
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    except (OSError, UnicodeError) as error:
+        raise CannotListen(f'Cannot resolve the host "{host}": {error}') from None
+    family, kind, protocol, _, address = found[0]
+    listener = socket.socket(family, kind, protocol)
+    # A restart need not wait for the connections of the process before it to fade out.
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind(address)
+        listener.listen(BACKLOG)
+    except OSError as error:
+        listener.close()
+        why = f"Cannot listen on {host}, port {port}: {error.strerror}"
+        if error.errno == errno.EADDRINUSE:
+            why = f"Port {port} on {host} is in use; choose another with {option}"
+        elif isinstance(error, PermissionError):
+            why = (
+                f"Port {port} on {host} needs more privileges; choose one above 1023 with {option}"
+            )
+        raise CannotListen(why) from None
+    return listener
