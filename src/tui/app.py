@@ -334,8 +334,8 @@ class ResumesApp(App[int]):
             self.action_suspend_process()
             session.deletions.put_off()
             # The kernel may give the signal to continue to any thread, and its handler, which takes
-            # the terminal back, runs in this one, but not while it waits for events: so there are
-            # some.
+            # the terminal back, runs in this one, but not while this one waits for events. Python
+            # checks for signals whenever there is something to run, even if that does nothing.
             self.set_interval(WAKE_S, lambda: None, repeat=WAKES)
         finally:
             # Writes that are paused later, when nobody waits for that any more, go on at once.

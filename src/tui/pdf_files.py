@@ -52,7 +52,7 @@ class PdfFiles:
         self._is_closed = False
         self.home = home
         self.turns: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
-        """What is held for a resume, by its ID, by whoever draws it."""
+        """Locks by the IDs of resumes: whoever draws one holds its lock."""
 
         self.paths: dict[str, Path] = {}
         """Where the PDFs are, by the IDs of their resumes."""

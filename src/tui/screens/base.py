@@ -218,13 +218,13 @@ class RowScreen(PaneScreen[W], Generic[T, W]):
 
     def action_neighbour(self, rows: int) -> None:
         """Show the row that many rows further down the list."""
-        rows_list = self._listed.list
-        before = rows_list.cursor
-        rows_list.action_move(rows)
-        if rows_list.cursor == before or rows_list.current is None:
+        listed = self._listed.list
+        before = listed.cursor
+        listed.action_move(rows)
+        if listed.cursor == before or listed.current is None:
             tell(self, f"{'Last' if rows > 0 else 'First'} {self._listed.ROW} in the list.")
         else:
-            self.wanted = self._listed.wanted_of(rows_list.current)
+            self.wanted = self._listed.wanted_of(listed.current)
             self.refresh_pane()
 
     async def action_back(self) -> None:

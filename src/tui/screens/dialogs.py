@@ -27,10 +27,6 @@ from tui.widgets.text_pane import Paragraph, TextPane
 T = TypeVar("T")
 
 
-CLOSE: Final[Mapping[str, str]] = {"cancel": "Close"}
-"""Labels of a dialog in which nothing is decided."""
-
-
 class Dialog(ModalScreen[T | None], Generic[T]):
     """A box with a title, fields and buttons. Give a result, or None when it was canceled."""
 
@@ -172,7 +168,7 @@ def fact_notes(facts: Iterable[Fact]) -> Iterator[Note]:
 class FactsDialog(Dialog[None]):
     """Shows facts, and under them a remark, until it is closed."""
 
-    LABELS = CLOSE
+    LABELS = {"cancel": "Close"}
 
     def __init__(self, title: str, facts: Sequence[Fact], *, remark: str = "") -> None:
         super().__init__(title, *fact_notes(facts), *([Note(safe(remark))] if remark else []))
@@ -227,7 +223,7 @@ class ConfirmDialog(Dialog[bool]):
 class TextDialog(Dialog[None]):
     """Shows a text until it is closed."""
 
-    LABELS = CLOSE
+    LABELS = {"cancel": "Close"}
 
     def __init__(self, title: str, paragraphs: Sequence[Paragraph] = ()) -> None:
         self.text = TextPane(paragraphs)

@@ -331,10 +331,6 @@ class FileScreen(RowScreen[ImportRow, FileRow], FileActions):
             self.follow_link(Target("resumes", file.account, opens=item.resume_id))
 
 
-SHOWN: Final = (None, *ORDER)
-"""What can be shown alone, after failed first."""
-
-
 class ImportsScreen(SplitScreen[ImportRow, FileRow], FileActions):
     """The files of an account or of all, and a preview of the one at the cursor."""
 
@@ -452,7 +448,8 @@ class ImportsScreen(SplitScreen[ImportRow, FileRow], FileActions):
         self.list.show_columns(self.columns())
 
     def action_next_outcome(self) -> None:
-        self._show_outcome(SHOWN[(SHOWN.index(self._outcome) + 1) % len(SHOWN)])
+        shown = [None, *ORDER]
+        self._show_outcome(shown[(shown.index(self._outcome) + 1) % len(shown)])
 
     def _show_outcome(self, outcome: FileOutcome | None) -> None:
         self._outcome = outcome

@@ -172,9 +172,6 @@ class RegisterKeyDialog(KeyForm[str]):
         )
 
 
-PRESET = "24h"
-
-
 class RotateDialog(Dialog[timedelta]):
     """Gives the grace of the old key, None if it was canceled."""
 
@@ -182,7 +179,7 @@ class RotateDialog(Dialog[timedelta]):
 
     def __init__(self, facts: Sequence[Fact], clock: Clock) -> None:
         self._grace = SpanField(
-            "Grace period", lambda text: understand_grace(text, clock()), preset=PRESET
+            "Grace period", lambda text: understand_grace(text, clock()), preset="24h"
         )
         super().__init__("Rotate this key?", *fact_notes(facts), self._grace)
 
