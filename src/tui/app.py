@@ -5,7 +5,7 @@ import gc
 import os
 import threading
 import traceback
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
@@ -15,11 +15,7 @@ from rich.text import Text
 from textual import events, on, work
 from textual.app import App, ComposeResult
 from textual.command import CommandInput, DiscoveryHit, Hit, Hits, Provider
-from textual.content import Content
-from textual.dom import DOMNode
-from textual.fuzzy import Matcher
 from textual.reactive import reactive
-from textual.screen import Screen
 
 from resumes.errors import ResumesError
 from tui.key_queue import KeyOrder
@@ -48,37 +44,6 @@ WAIT_S = 2.0
 WAKE_S = 0.05
 WAKES = 20
 
-
-async def suspend(app: App[int], session: "UiSession") -> None:
-    """Stop the process while nothing is written; return once it continues."""
-    loop, is_paused, is_over = asyncio.get_running_loop(), asyncio.Event(), threading.Event()
-
-    def pause_writes() -> None:
-        with session.store.write_queue.paused():
-            loop.call_soon_threadsafe(is_paused.set)
-            is_over.wait()
-
-    loop.run_in_executor(None, pause_writes)
-    try:
-        async with asyncio.timeout(WAIT_S):
-            await is_paused.wait()
-    except TimeoutError:
-        tell(app, "A write is in progress. Try again in a moment.", "warning")
-    else:
-        app.action_suspend_process()
-        session.deletions.put_off()
-        # The kernel may give the signal to continue to any thread, and its handler, which takes
-        # the terminal back, runs in this one: but not while this one sleeps waiting for events.
-        app.set_interval(WAKE_S, _wake, repeat=WAKES)
-    finally:
-        # Writes that are paused later, when nobody waits for that any more, go on at once.
-        is_over.set()
-
-
-def _wake() -> None:
-    """Do nothing: Python checks for signals whenever there is something to run."""
-
-
 MAX_TYPED: Final = 60
 """Characters. No description is much longer, and matching takes time for each."""
 
@@ -101,36 +66,32 @@ class ActionsProvider(Provider):
             line.max_length = MAX_TYPED
 
     async def discover(self) -> Hits:
-        for text, action, _ in self._offers():
-            yield DiscoveryHit(safe(text), partial(self._run, action), text)
+        for text, _, run in self._offers():
+            yield DiscoveryHit(safe(text), run, text)
 
     async def search(self, query: str) -> Hits:
-        if len(query) > MAX_TYPED:
-            return
         matcher = self.matcher(query)
-        for text, action, _ in self._offers():
+        for text, action, run in self._offers():
             score = max(matcher.match(text), matcher.match(f"{action.label} {action.name}"))
             if action.id == f"everywhere.{query.strip().lower()}":
                 score = EXACT
             if score:
-                yield Hit(score, highlighted(text, matcher), partial(self._run, action), text)
+                # Textual's own marking parses markup.
+                marked = safe(text)
+                for at in matcher.fuzzy_search.match(matcher.query, text)[1]:
+                    marked = marked.stylize(matcher.match_style, at, at + 1)
+                yield Hit(score, marked, run, text)
 
-    def _offers(self) -> Iterator[tuple[str, Action, DOMNode]]:
-        """Yield each action that works here with its entry, and where Textual finds its method."""
+    def _offers(self) -> Iterator[tuple[str, Action, Callable[[], Awaitable[bool]]]]:
+        """Yield each action that works here, with its entry and what runs it."""
         told = set()
         for action, (node, binding, _, _) in active_actions(self.screen):
             if action.id not in told and is_offered(action):
                 told.add(action.id)
                 # A key of the user's own comes without the display that the table has for it.
                 key = binding.key_display or self.app.get_key_display(binding)
-                yield f"{action.description}  ({key})", action, node
-
-    async def _run(self, action: Action) -> None:
-        """Run the action if it still works here: the screen may have changed."""
-        for _, offered, owner in self._offers():
-            if offered == action:
-                await self.app.run_action(action.action, owner)
-                return
+                run = partial(self.app.run_action, action.action, node)
+                yield f"{action.description}  ({key})", action, run
 
 
 def is_offered(action: Action) -> bool:
@@ -138,15 +99,6 @@ def is_offered(action: Action) -> bool:
     return action.id == "list.open" or (
         action.place not in MOVES and action.method not in ("command_palette", "back")
     )
-
-
-def highlighted(text: str, matcher: Matcher) -> Content:
-    """Return the text with what was typed marked. Textual's own marking parses markup."""
-    content = safe(text)
-    _, offsets = matcher.fuzzy_search.match(matcher.query, text)
-    for offset in offsets:
-        content = content.stylize(matcher.match_style, offset, offset + 1)
-    return content
 
 
 GLANCE_S: Final = 5.0
@@ -189,6 +141,7 @@ class ResumesApp(App[int]):
         """Why the session could not be opened, once the app has ended."""
         self._open_session = open_session
         self._session: UiSession | None = None
+        self._own_keys: Mapping[str, str] = {}
         self._read_only = read_only
         self._first_screen = screen
         self._order = KeyOrder(self, self._hand_on)
@@ -200,13 +153,9 @@ class ResumesApp(App[int]):
         return self._session
 
     @property
-    def deletions_left(self) -> list[str]:
-        """The titles of the resumes that were not deleted because the app ended."""
-        return [one.title for one in self._session.deletions] if self._session else []
-
-    @property
-    def _keys(self) -> Mapping[str, str]:
-        return self._session.keymap if self._session else {}
+    def deletions_left(self) -> "Sequence[Deletion]":
+        """The deletions that were not carried out because the app ended."""
+        return [*self._session.deletions.waiting.values()] if self._session else []
 
     def compose(self) -> ComposeResult:
         """Yield what is shown until the store is open."""
@@ -237,7 +186,8 @@ class ResumesApp(App[int]):
         gc.freeze()
         gc.enable()
         self.theme = session.settings.theme.value
-        self.set_keymap(session.keymap)
+        self._own_keys = session.settings.keymap
+        self.set_keymap(self._own_keys)
         for mode in MODES:
             self.add_mode(mode.name, partial(self._new_screen, mode))
         self.switch_mode(self._first_screen)
@@ -250,10 +200,9 @@ class ResumesApp(App[int]):
         next(mode for mode in MODES if mode.name == self._first_screen).load()
         return session
 
-    def _new_screen(self, mode: Mode) -> Screen[Any]:
+    def _new_screen(self, mode: Mode) -> Any:
         """Return the mode's screen, whose module is imported when it is first shown."""
-        screen: Screen[Any] = mode.load()(self.session)
-        return screen
+        return mode.load()(self.session)
 
     def _refresh_glance(self) -> None:
         if not is_running(self, GLANCE):
@@ -274,7 +223,7 @@ class ResumesApp(App[int]):
 
     async def on_unmount(self) -> None:
         if self._session is not None:
-            await asyncio.to_thread(self._session.close)
+            await asyncio.to_thread(self._session.pdfs.close)
 
     def action_go(self, mode: str) -> None:
         if self._session is not None and mode != self.current_mode:
@@ -299,7 +248,7 @@ class ResumesApp(App[int]):
     def action_help(self) -> None:
         from tui.screens.dialogs import HelpScreen
 
-        self.push_screen(HelpScreen(self.screen, self._keys, read_only=self._read_only))
+        self.push_screen(HelpScreen(self.screen, self._own_keys, read_only=self._read_only))
 
     async def action_back(self) -> None:
         """Clear the filter or the marks, or else go up one level; never quit."""
@@ -365,8 +314,32 @@ class ResumesApp(App[int]):
         tell(self, f"Theme: {self.theme}.")
 
     async def action_suspend(self) -> None:
-        if self._session is not None:
-            await suspend(self, self._session)
+        """Stop the process while nothing is written; return once it continues."""
+        if (session := self._session) is None:
+            return
+        loop, is_paused, is_over = asyncio.get_running_loop(), asyncio.Event(), threading.Event()
+
+        def pause_writes() -> None:
+            with session.store.write_queue.paused():
+                loop.call_soon_threadsafe(is_paused.set)
+                is_over.wait()
+
+        loop.run_in_executor(None, pause_writes)
+        try:
+            async with asyncio.timeout(WAIT_S):
+                await is_paused.wait()
+        except TimeoutError:
+            tell(self, "A write is in progress. Try again in a moment.", "warning")
+        else:
+            self.action_suspend_process()
+            session.deletions.put_off()
+            # The kernel may give the signal to continue to any thread, and its handler, which takes
+            # the terminal back, runs in this one, but not while this one waits for events. Python
+            # checks for signals whenever there is something to run, even if that does nothing.
+            self.set_interval(WAKE_S, lambda: None, repeat=WAKES)
+        finally:
+            # Writes that are paused later, when nobody waits for that any more, go on at once.
+            is_over.set()
 
     async def on_event(self, event: events.Event) -> None:
         """Queue keys after the one before; handle other events immediately."""
@@ -380,7 +353,7 @@ class ResumesApp(App[int]):
     def on_key(self, event: events.Key) -> None:
         """Say why a key does nothing here."""
         if event.is_printable and event.key not in self.screen.active_bindings:
-            told = why_nothing(event.key, self.screen, self._keys, read_only=self._read_only)
+            told = why_nothing(event.key, self.screen, self._own_keys, read_only=self._read_only)
             tell(self, told)
 
     @on(Told)

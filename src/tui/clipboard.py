@@ -25,8 +25,6 @@ class Way(Enum):
 MAX_BYTES: Final = 70_000
 """Terminals throw away longer requests, and say nothing."""
 
-_INTRODUCER: Final = "\x1b"
-
 
 def send(teller: Screen[Any], text: str, *, what: str, instead: str = "") -> None:
     """Send the text to the clipboard and say how, or why it was not sent.
@@ -64,6 +62,6 @@ def request(text: str, by: Way) -> str:
     plain = f"\x1b]52;c;{encoded}\a"
     if by is Way.TMUX:
         # Which of the two tmux lets through depends on its options; both set the same text.
-        doubled = plain.replace(_INTRODUCER, 2 * _INTRODUCER)
+        doubled = plain.replace("\x1b", "\x1b\x1b")
         return f"\x1bPtmux;{doubled}\x1b\\{plain}"
     return f"\x1bP{plain}\x1b\\" if by is Way.SCREEN else plain

@@ -4,7 +4,7 @@ A deletion is carried out some seconds after the request. Until then nothing has
 takes it back, and so does the end of the program.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from time import monotonic
 from typing import Final
@@ -48,20 +48,16 @@ def named(deletions: Sequence[Deletion]) -> str:
 
 
 class Deletions:
-    """The pending deletions, oldest first."""
+    """The pending deletions, and those that were carried out."""
 
     def __init__(self, clock: Callable[[], float] = monotonic) -> None:
         self._clock = clock
-        self._waiting: dict[str, Deletion] = {}
         self._batches = 0
+        self.waiting: dict[str, Deletion] = {}
+        """The pending deletions by the IDs of their resumes, oldest first."""
+
         self.gone: set[str] = set()
         """The IDs of the resumes that were deleted."""
-
-    def __len__(self) -> int:
-        return len(self._waiting)
-
-    def __iter__(self) -> Iterator[Deletion]:
-        return iter(list(self._waiting.values()))
 
     def add(self, account: str, entries: Iterable[Entry]) -> list[Deletion]:
         """Add and return deletions that are due after the grace, except those that are waiting already."""
@@ -69,22 +65,15 @@ class Deletions:
         added = [
             Deletion(account, entry.id, entry.shown_title, due_s, self._batches)
             for entry in entries
-            if entry.id not in self._waiting
+            if entry.id not in self.waiting
         ]
-        self._waiting |= {one.resume_id: one for one in added}
+        self.waiting |= {one.resume_id: one for one in added}
         return added
-
-    def find(self, resume_id: str) -> Deletion | None:
-        """Return the pending deletion of this resume; None if there is none."""
-        return self._waiting.get(resume_id)
 
     def undo(self) -> list[Deletion]:
         """Remove and return the deletions that were added last; none if there are none."""
-        last = max((one.batch for one in self), default=0)
-        undone = [one for one in self if one.batch == last]
-        for one in undone:
-            del self._waiting[one.resume_id]
-        return undone
+        last = max((one.batch for one in self.waiting.values()), default=0)
+        return self._take(lambda one: one.batch == last)
 
     def left_s(self, deletion: Deletion) -> float:
         """Return how long the deletion can still be undone."""
@@ -93,14 +82,18 @@ class Deletions:
     def put_off(self) -> None:
         """Restart the grace of all: nobody could undo them while the process was stopped."""
         due_s = self._clock() + GRACE_S
-        self._waiting = {one.resume_id: replace(one, due_s=due_s) for one in self}
+        self.waiting = {
+            resume_id: replace(one, due_s=due_s) for resume_id, one in self.waiting.items()
+        }
 
     def take_due(self) -> list[Deletion]:
         """Remove and return those that are due; they can no longer be undone."""
-        due = [one for one in self._waiting.values() if not self.left_s(one)]
-        for one in due:
-            del self._waiting[one.resume_id]
-        return due
+        return self._take(lambda one: not self.left_s(one))
+
+    def _take(self, is_meant: Callable[[Deletion], bool]) -> list[Deletion]:
+        return [
+            self.waiting.pop(one.resume_id) for one in [*self.waiting.values()] if is_meant(one)
+        ]
 
 
 def carry_out(store: Store, deletion: Deletion) -> None:

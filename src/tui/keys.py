@@ -102,11 +102,6 @@ class Action:
         """Textual's action without its parameters: `go` for `go('keys')`."""
         return self.action.partition("(")[0]
 
-    @property
-    def changes(self) -> bool:
-        """Whether it writes to the store."""
-        return bool(self.command)
-
 
 _RELOAD = ("reload", "reload", "r,ctrl+r", "r", "", "Refresh")
 _FILTER = ("filter", "filter", "slash", "/", "Filter", "Filter the list")
@@ -247,20 +242,13 @@ def bindings(place: Place) -> list[BindingType]:
     ]
 
 
-def changes_store(method: str) -> bool:
-    """Return whether an action writes to the store."""
-    return any(action.changes for action in ACTIONS if action.method == method)
-
-
-def find_action(action_id: str) -> Action | None:
-    """Return the action with this ID; None if there is none."""
-    return next((action for action in ACTIONS if action.id == action_id), None)
+BY_ID: Final = {action.id: action for action in ACTIONS}
 
 
 def active_actions(screen: Screen[Any]) -> Iterator[tuple[Action, ActiveBinding]]:
     """Yield the actions that work on the screen, with what Textual has of each of their keys."""
     for active in screen.active_bindings.values():
-        action = find_action(active.binding.id or "")
+        action = BY_ID.get(active.binding.id or "")
         if action is not None and active.enabled:
             yield action, active
 
@@ -287,9 +275,9 @@ def check_keymap(keymap: Mapping[str, str], source: str) -> None:
     Raises InvalidArgument, which names `source` and what to change there.
     """
     for action_id, keys in keymap.items():
-        action = find_action(action_id)
+        action = BY_ID.get(action_id)
         if action is None:
-            near = _nearest(action_id, [known.id for known in ACTIONS])
+            near = _nearest(action_id, BY_ID)
             raise InvalidArgument(
                 f'Unknown action "{action_id[:80]}" in the keymap of {source}.{near} '
                 "See docs/keys.md for the full list"
@@ -312,14 +300,7 @@ def keys_of(action: Action, keymap: Mapping[str, str]) -> list[str]:
 
 def shown_key(action_id: str, keymap: Mapping[str, str]) -> str:
     """Return the key to name for the action in messages: its first one."""
-    action = find_action(action_id)
-    assert action is not None
-    return format_key(keys_of(action, keymap)[0])
-
-
-def actions_of(key: str, keymap: Mapping[str, str]) -> list[Action]:
-    """Return what the key does on any screen, with the user's own keys."""
-    return [action for action in ACTIONS if key in keys_of(action, keymap)]
+    return format_key(keys_of(BY_ID[action_id], keymap)[0])
 
 
 def _check_key(key: str, action: Action, source: str) -> None:
@@ -403,14 +384,14 @@ def why_nothing(
     key: str, screen: Screen[object], keymap: Mapping[str, str], *, read_only: bool
 ) -> str:
     """Return why the key has no effect on this screen, with the user's own keys."""
-    actions = actions_of(key, keymap)
+    actions = [action for action in ACTIONS if key in keys_of(action, keymap)]
     if not actions:
         return f"No action on this key. Press {shown_key('everywhere.help', keymap)} for all keys."
     if any(binding in screen.BINDINGS for binding in bindings(Place.NEW_KEY)):
         return "Save the new key first. It will not be shown again."
     if isinstance(screen, ModalScreen):
         return "Close the dialog first (esc)."
-    if read_only and any(action.changes for action in actions):
+    if read_only and any(action.command for action in actions):
         return "Read-only mode. Restart without --read-only to make changes."
     if any(action.place is Place.EVERYWHERE for action in actions):
         return f"{format_key(key)} is not available until the store is open."
@@ -433,10 +414,9 @@ class Target:
     opens: str = ""
 
 
+@dataclass(eq=False)
 class LinkFollowed(Message):
     """Somebody show what the link leads to. `path` is where it was, as the title line says it."""
 
-    def __init__(self, link: Target, path: tuple[str, ...]) -> None:
-        super().__init__()
-        self.link = link
-        self.path = path
+    link: Target
+    path: tuple[str, ...]

@@ -8,9 +8,8 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Mapping
 from io import BytesIO
 from pathlib import Path
 from typing import Final
@@ -20,7 +19,7 @@ from textual.screen import Screen
 
 from resumes.analyzer import Format, filename
 from resumes.output_files import drafted
-from resumes.rendering import Renderer, RenderingFailed, TooLong
+from resumes.rendering import Rendered, Renderer, RenderingFailed, TooLong
 from resumes.rendering.fonts import font_folders, font_packages
 from resumes.store import accounts, stored_resumes
 from resumes.store.store import Store
@@ -29,7 +28,6 @@ from tui.store_calls import call
 from tui.text import tell
 from tui.web.driver import is_behind_a_page
 
-ENDED: Final = "The terminal UI has ended"
 MAX_REASON_CHARS: Final = 200
 
 FAILS_WITHIN_S: Final = 10.0
@@ -37,15 +35,6 @@ FAILS_WITHIN_S: Final = 10.0
 
 
 Viewer = subprocess.Popen[bytes]
-
-
-@dataclass(frozen=True, slots=True)
-class DrawnPdf:
-    """A resume as a PDF. `missing` is a text that no font has, and that is drawn as boxes."""
-
-    name: str
-    body: bytes
-    missing: str | None
 
 
 class PdfFiles:
@@ -57,69 +46,48 @@ class PdfFiles:
 
     def __init__(self, accepted: Format, home: Path) -> None:
         self._accepted = accepted
-        self.home = home
+        self._renderer = Renderer(font_folders(home))
         self._guard = threading.Lock()
-        self._under_way: set[str] = set()
-        self._renderer: Renderer | None = None
         self._folder: tempfile.TemporaryDirectory[str] | None = None
-        self._paths: dict[str, Path] = {}
         self._is_closed = False
+        self.home = home
+        self.turns: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
+        """Locks by the IDs of resumes: whoever draws one holds its lock."""
 
-    @contextmanager
-    def turn(self, resume_id: str) -> Iterator[bool]:
-        """Yield whether nobody else is drawing this resume during the block."""
-        with self._guard:
-            is_first = resume_id not in self._under_way
-            self._under_way.add(resume_id)
-        try:
-            yield is_first
-        finally:
-            if is_first:
-                self._under_way.discard(resume_id)
+        self.paths: dict[str, Path] = {}
+        """Where the PDFs are, by the IDs of their resumes."""
 
-    def draw(self, resume: StoredResume) -> DrawnPdf:
-        """Return the PDF, called as the list calls it. Raises TooLong and RenderingFailed."""
-        with self._guard:
-            if self._is_closed:
-                raise RenderingFailed(ENDED)
-            if self._renderer is None:
-                self._renderer = Renderer(font_folders(self.home))
-            renderer = self._renderer
-        rendered = renderer.render_resume(resume, accepted=self._accepted)
+    def draw(self, resume: StoredResume) -> tuple[str, Rendered]:
+        """Return the PDF's name, as the list has it, and the PDF. Raises TooLong, RenderingFailed."""
         # A file name and no path, whatever the store holds.
         name = filename(resume.entry.filename.removesuffix(".pdf"), None)
-        return DrawnPdf(name, rendered.pdf, rendered.missing)
+        return name, self._renderer.render_resume(resume, accepted=self._accepted)
 
-    def write(self, resume_id: str, pdf: DrawnPdf) -> Path:
-        """Return the path of a file that holds the PDF. Raises OSError."""
+    def write(self, resume_id: str, name: str, pdf: bytes) -> Path:
+        """Return the path of a file of this name that holds the PDF. Raises OSError."""
         with self._guard:
             if self._is_closed:
-                raise OSError(errno.ECANCELED, ENDED)
+                raise OSError(errno.ECANCELED, "The terminal UI has ended")
             if self._folder is None:
                 self._folder = tempfile.TemporaryDirectory(prefix="resumes-")
             # A folder for each: two people may have the same name.
             folder = Path(self._folder.name, resume_id)
             folder.mkdir(mode=0o700, exist_ok=True)
-            path = folder / pdf.name
+            path = folder / name
             with drafted(path, Path.replace) as file:
-                file.write(pdf.body)
-            self._paths[resume_id] = path
+                file.write(pdf)
+            self.paths[resume_id] = path
         return path
-
-    def find(self, resume_id: str) -> Path | None:
-        """Return where the resume's PDF is; None if it was not written."""
-        return self._paths.get(resume_id)
 
     def close(self) -> None:
         """Remove the files and end the process that draws, for good. Safe to call twice."""
         with self._guard:
             self._is_closed = True
-            if self._renderer is not None:
-                self._renderer.close()
+            self._renderer.close()
             if self._folder is not None:
                 self._folder.cleanup()
-            self._renderer = self._folder = None
-            self._paths.clear()
+            self._folder = None
+            self.paths.clear()
 
 
 def describe(error: TooLong | RenderingFailed) -> str:
@@ -148,48 +116,35 @@ def find_viewer(
     return "xdg-open" if has_display else None
 
 
-def start_viewer(command: str, path: Path) -> Viewer | None:
-    """Open the file with the command, which outlives this process; None: it is not installed."""
-    program = shutil.which(command)
-    if program is None:
-        return None
-    return subprocess.Popen(
-        [program, str(path)],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
-
-
 async def open_pdf(
     screen: Screen[None],
     store: Store,
     pdfs: PdfFiles,
-    *,
     account: str,
     resume_id: str,
+    *,
     copy_key: str,
 ) -> None:
     """Draw the PDF and start what shows it; a toast says how that went. Raises Failure."""
     app = screen.app
     tell(screen, "Drawing the PDF…")
-    made = await call(store, _make, account=account, resume_id=resume_id, pdfs=pdfs)
+    turn = pdfs.turns[resume_id]
+    made = await call(store, _make, account, resume_id, pdfs, turn)
     if made is None:
         return
     if isinstance(made, str):
         tell(screen, made, "error")
         return
-    pdf, path, viewer = made
-    boxes = describe_boxes(pdf.missing, pdfs.home)
+    name, drawn, path, viewer = made
+    boxes = describe_boxes(drawn.missing, pdfs.home)
     severity: SeverityLevel = "warning" if boxes else "information"
     if path is None:
         # The folder is for terminals, where this is not called.
         folder, kind = Path("/"), "application/pdf"
         app.deliver_binary(
-            BytesIO(pdf.body), save_directory=folder, save_filename=pdf.name, mime_type=kind
+            BytesIO(drawn.pdf), save_directory=folder, save_filename=name, mime_type=kind
         )
-        tell(screen, f"Sent {pdf.name} to the browser.{boxes}", severity)
+        tell(screen, f"Sent {name} to the browser.{boxes}", severity)
         return
     command = find_viewer()
     where = f"The PDF is {path}; press {copy_key} to copy the path."
@@ -198,7 +153,7 @@ async def open_pdf(
     elif viewer is None:
         tell(screen, f"{command} is not installed. {where}{boxes}", "warning")
     else:
-        tell(screen, f"Opened {pdf.name}.{boxes}", severity)
+        tell(screen, f"Opened {name}.{boxes}", severity)
 
         def watch() -> None:
             started_s = time.monotonic()
@@ -211,25 +166,30 @@ async def open_pdf(
 
 
 def _make(
-    store: Store, *, account: str, resume_id: str, pdfs: PdfFiles
-) -> tuple[DrawnPdf, Path | None, Viewer | None] | str | None:
-    """Return the PDF, for a terminal also its file and what shows it; or why there is none.
+    store: Store, account: str, resume_id: str, pdfs: PdfFiles, turn: threading.Lock
+) -> tuple[str, Rendered, Path | None, Viewer | None] | str | None:
+    """Return the PDF and its name, for a terminal also its file and what shows it; or why not.
 
-    None while another thread does the same. Raises NotFound.
+    None while another thread, which holds `turn`, does the same. Raises NotFound.
     """
-    with pdfs.turn(resume_id) as is_first:
-        if not is_first:
-            return None
+    if not turn.acquire(blocking=False):
+        return None
+    try:
         owner = accounts.get_account(store, account)
-        stored = stored_resumes.get_resume(store, owner.id, resume_id)
-        try:
-            pdf = pdfs.draw(stored)
-            if is_behind_a_page():
-                return pdf, None, None
-            path = pdfs.write(resume_id, pdf)
-        except (TooLong, RenderingFailed) as error:
-            return describe(error)
-        except OSError as error:
-            return f"Could not write the PDF: {error.strerror}."
-    command = find_viewer()
-    return pdf, path, None if command is None else start_viewer(command, path)
+        name, drawn = pdfs.draw(stored_resumes.get_resume(store, owner.id, resume_id))
+        if is_behind_a_page():
+            return name, drawn, None, None
+        path = pdfs.write(resume_id, name, drawn.pdf)
+    except (TooLong, RenderingFailed) as error:
+        return describe(error)
+    except OSError as error:
+        return f"Could not write the PDF: {error.strerror}."
+    finally:
+        turn.release()
+    # A program that opens the file outlives this process.
+    program, quiet = shutil.which(find_viewer() or ""), subprocess.DEVNULL
+    if program is None:
+        return name, drawn, path, None
+    command = [program, str(path)]
+    viewer = Viewer(command, stdin=quiet, stdout=quiet, stderr=quiet, start_new_session=True)
+    return name, drawn, path, viewer

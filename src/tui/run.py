@@ -156,7 +156,7 @@ def run(
         raise app.failure
     if kept := app.deletions_left:
         # To standard error: the screen that could have said so is gone.
-        titles = ", ".join(f'"{safe_text(title[:80])}"' for title in kept[:5])
+        titles = ", ".join(f'"{safe_text(one.title[:80])}"' for one in kept[:5])
         sys.stderr.write(f"{counted(len(kept), 'pending deletion')} canceled: {titles}\n")
     return app.return_code or 0
 

@@ -1,7 +1,6 @@
 """What the screens share for as long as the terminal UI runs, and what that is at the start."""
 
 import os
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -50,15 +49,6 @@ class UiSession:
 
     def __post_init__(self) -> None:
         self.pdfs = PdfFiles(self.settings.format, self.settings.home)
-
-    def close(self) -> None:
-        """Remove what was made for this session alone; the store stays open."""
-        self.pdfs.close()
-
-    @property
-    def keymap(self) -> Mapping[str, str]:
-        """The keys of the user's own, by the ids of actions."""
-        return self.settings.keymap
 
 
 def prepare(

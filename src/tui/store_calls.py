@@ -109,22 +109,22 @@ async def call(
 
 
 def store_work(
-    *, group: str = "", exclusive: bool = False
+    *, exclusive: bool = False
 ) -> Callable[
     [Callable[Concatenate[S, P], Coroutine[Any, Any, None]]],
     Callable[Concatenate[S, P], Worker[None]],
 ]:
     """Make a method a worker that may end with a Failure, which its screen then shows.
 
-    `exclusive` cancels the worker of the same group, or without one of the same method, that is
-    under way: nothing that writes may be in such a group, since nobody would see its outcome.
+    `exclusive` cancels the one of the same method that is under way: it must not write, since nobody
+    would see its outcome.
     """
 
     def decorate(
         method: Callable[Concatenate[S, P], Coroutine[Any, Any, None]],
     ) -> Callable[Concatenate[S, P], Worker[None]]:
         # Textual would describe the worker by all its arguments, however long they are.
-        @work(group=group or method.__name__, exclusive=exclusive, description="")
+        @work(group=method.__name__, exclusive=exclusive, description="")
         @wraps(method)
         async def run(self: S, *args: P.args, **kwargs: P.kwargs) -> None:
             try:

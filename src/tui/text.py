@@ -10,6 +10,7 @@ data passes `safe_text`, and reaches widgets only as `Content`, in which nothing
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, NewType
 
@@ -103,15 +104,14 @@ SHOWN_S = 4.0
 _SIGNS: Final = {"information": "", "warning": "! ", "error": "✗ "}
 
 
+@dataclass(eq=False)
 class Told(Message):
     """Somebody show this in the line of keys; as a toast, if its screen is not the one on top."""
 
-    def __init__(self, text: SafeText, severity: SeverityLevel, screen: Screen[Any] | None) -> None:
-        super().__init__()
-        self.text = text
-        self.severity = severity
-        self.screen = screen
-        self.shown_s = SHOWN_S
+    text: SafeText
+    severity: SeverityLevel
+    screen: Screen[Any] | None
+    shown_s: float
 
     @property
     def content(self) -> Content:
@@ -123,7 +123,7 @@ class Told(Message):
 def tell(teller: Widget | App[int], message: str, severity: SeverityLevel = "information") -> None:
     """Show the message for a few seconds, instead of the one before."""
     screen = None if isinstance(teller, App) else teller.screen
-    teller.app.post_message(Told(safe_text(message), severity, screen))
+    teller.app.post_message(Told(safe_text(message), severity, screen, SHOWN_S))
 
 
 def toast(app: App[int], message: str, severity: SeverityLevel = "information") -> None:

@@ -123,7 +123,7 @@ async def test_a_key_that_does_nothing_says_why(store: Store) -> None:
         )
 
 
-CHANGED = [place for place in Place if any(one.changes for one in ACTIONS if one.place is place)]
+CHANGED = [place for place in Place if any(one.command for one in ACTIONS if one.place is place)]
 OPENED = {Place.RESUME: "resumes", Place.FILE: "imports"}
 """The pages of a row, by the list that `enter` leads there from."""
 
@@ -142,7 +142,7 @@ async def test_read_only_no_key_changes_anything(store: Store, place: Place) -> 
         await shows(pilot.app, "? Help")
         shown = footer(pilot.app)
         for action in ACTIONS:
-            if action.place is place and action.changes:
+            if action.place is place and action.command:
                 assert not action.label or action.label not in shown
                 await presses(pilot, action.key_names[0])
                 await tells(pilot.app, READ_ONLY)
@@ -311,7 +311,7 @@ async def test_read_only_it_offers_nothing_that_changes_something(store: Store) 
 
         screen = "\n".join(lines(pilot.app))
         for action in ACTIONS:
-            if action.changes:
+            if action.command:
                 assert action.description not in screen
         await presses(pilot, *"create key")
         await shows(pilot.app, "No matches found")

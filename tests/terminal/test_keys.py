@@ -32,7 +32,7 @@ from tests.support.terminal.driving import (
     until,
 )
 from tests.support.terminal.outages import UnsteadyStore
-from tui.screens.key_forms import NOT_A_KEY, Understood, understand_expiry, understand_grace
+from tui.screens.keys import NOT_A_KEY, Understood, understand_expiry, understand_grace
 from tui.text import ago, minute
 
 pytestmark = pytest.mark.anyio

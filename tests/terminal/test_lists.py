@@ -65,8 +65,8 @@ async def test_imports_are_filtered_by_name_account_and_reason(store: Store) -> 
 async def test_a_filter_looks_through_more_files_than_a_page_holds(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tui.screens.import_rows.MAX_FILES", 2)
-    monkeypatch.setattr("tui.screens.import_rows.MAX_LOOKS", 2)
+    monkeypatch.setattr("tui.screens.imported_files.MAX_FILES", 2)
+    monkeypatch.setattr("tui.screens.imported_files.MAX_LOOKS", 2)
     for number in range(24):
         name = "ana/rare.json" if number in (0, 23) else f"ana/cv-{number}.json"
         a_file(store, f"{number:024x}", FileOutcome.DONE, name=name)
@@ -186,8 +186,9 @@ async def test_keys_can_be_listed_by_last_use(store: Store) -> None:
         api_keys.create_key(store, "ana", name=name)
     async with running(store, "2 keys", "first", "second", screen="keys") as pilot:
         await leads(pilot, "s", "newest first")
-        rows = [line for line in lines(pilot.app) if "key_" in line]
-        assert "second" in rows[0]
+        await until(
+            lambda: "second" in next((line for line in lines(pilot.app) if "key_" in line), "")
+        )
         await leads(pilot, "s", "last used first")
 
 

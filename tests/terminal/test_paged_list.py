@@ -115,7 +115,8 @@ async def test_rows_that_are_not_read_yet_show_as_such() -> None:
 
 async def test_an_empty_list_says_what_it_was_told_to() -> None:
     async with reading(0) as (app, pilot):
-        app.list.say_when_empty(safe("Nothing here."), safe("Make something."))
+        app.list.empty = safe("Nothing here."), safe("Make something.")
+        app.list.refresh()
         await presses(pilot, "enter", "j", "G")
 
         await until(lambda: lines(app)[2:4] == ["Nothing here.", "Make something."])

@@ -202,6 +202,17 @@ def test_lines_for_a_stream_come_after_the_block() -> None:
         logging.getLogger().removeHandler(handler)
 
 
+def test_where_nothing_writes_logs_nothing_is_written_over_the_screen(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(logging.getLogger(), "handlers", [])
+
+    with held_logs():
+        logging.getLogger("resumes.store").warning("A commit failed")
+
+    assert capsys.readouterr().err == ""
+
+
 def test_handlers_are_as_before_even_after_a_crash() -> None:
     before = list(logging.getLogger().handlers)
 

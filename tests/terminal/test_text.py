@@ -257,10 +257,10 @@ SINKS = frozenset(
 
 
 CONTENT_MAKERS = frozenset({"Content", "from_markup", "from_text", "from_rich_text", "assemble"})
-CONTENT_TAKERS = frozenset({"Note", "TextButton", "Paragraph", "show", "update", "say_when_empty"})
+CONTENT_TAKERS = frozenset({"Note", "TextButton", "Paragraph", "show", "update"})
 TEXT_ATTRIBUTES = frozenset({"tooltip", "title", "sub_title", "renderable"})
 TITLES = frozenset({"border_title", "border_subtitle"})
-TITLE_MAKERS = frozenset({"safe", "joined", "view_tabs", "heading"})
+TITLE_MAKERS = frozenset({"safe", "joined", "view_tabs", "heading", "titled"})
 """Functions that return Content; a string in a title would be read as markup."""
 
 

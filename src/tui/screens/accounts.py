@@ -1,7 +1,6 @@
 """The accounts screen: the list, an account's details, a new one, its plan, its deletion."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from operator import attrgetter
 from pathlib import Path
@@ -9,7 +8,6 @@ from typing import Final
 
 from textual import on, work
 from textual.content import Content
-from textual.widget import Widget
 from textual.worker import get_current_worker
 
 from resumes.settings import Settings
@@ -62,7 +60,6 @@ class CreateAccountDialog(Dialog[tuple[AccountInfo, str]]):
     def __init__(
         self, session: UiSession, plans: Sequence[PlanInfo], taken: Collection[str]
     ) -> None:
-        super().__init__("New account")
         self._store = session.store
         self._inboxes = session.settings.inbox
         self._plans = {plan.name: plan for plan in plans}
@@ -70,12 +67,14 @@ class CreateAccountDialog(Dialog[tuple[AccountInfo, str]]):
         self._name_line = SafeInput(max_length=MAX_CHARS)
         first = FIRST_PLAN if FIRST_PLAN in self._plans else next(iter(self._plans))
         self._plan_line = Choices(list(self._plans), first)
-
-    def fields(self) -> Iterable[Widget]:
-        yield LabelledField("Name", self._name_line)
-        yield Note(safe(RULE), id="name-note")
-        yield LabelledField("Plan", self._plan_line)
-        yield Note(safe(""), id="plan-note")
+        self._name_note, self._plan_note = Note(safe(RULE)), Note(safe(""))
+        super().__init__(
+            "New account",
+            LabelledField("Name", self._name_line),
+            self._name_note,
+            LabelledField("Plan", self._plan_line),
+            self._plan_note,
+        )
 
     @on(SafeInput.Changed)
     def check_name(self) -> None:
@@ -85,7 +84,7 @@ class CreateAccountDialog(Dialog[tuple[AccountInfo, str]]):
     @on(Choices.Changed)
     def show_plan(self) -> None:
         plan = self._plans[self._plan_line.chosen]
-        self.query_one("#plan-note", Note).update(safe(f"Allows {plan.allowance}."))
+        self._plan_note.update(safe(f"Allows {plan.allowance}."))
 
     @property
     def _wished_name(self) -> str:
@@ -98,9 +97,8 @@ class CreateAccountDialog(Dialog[tuple[AccountInfo, str]]):
         return f'Account "{name}" already exists.' if name in self._taken else ""
 
     def show_problem(self, problem: str) -> None:
-        note = self.query_one("#name-note", Note)
-        note.set_class(bool(problem), "-bad")
-        note.update(safe(f"! {problem}" if problem else RULE))
+        self._name_note.set_class(bool(problem), "-bad")
+        self._name_note.update(safe(f"! {problem}" if problem else RULE))
 
     def is_ready(self) -> bool:
         if problem := self._problem():
@@ -108,16 +106,14 @@ class CreateAccountDialog(Dialog[tuple[AccountInfo, str]]):
             self._name_line.focus()
         return not problem
 
-    def submit(self) -> None:
-        self.is_saving = True
-        self._create(self._wished_name, self._plan_line.chosen)
-
     @store_work()
-    async def _create(self, name: str, plan: str) -> None:
-        self.dismiss(await call(self._store, make, name=name, plan=plan, inboxes=self._inboxes))
+    async def submit(self) -> None:
+        self.is_saving = True
+        name, plan = self._wished_name, self._plan_line.chosen
+        self.dismiss(await call(self._store, make, name, plan, self._inboxes))
 
 
-def make(store: Store, *, name: str, plan: str, inboxes: Path) -> tuple[AccountInfo, str]:
+def make(store: Store, name: str, plan: str, inboxes: Path) -> tuple[AccountInfo, str]:
     """Create the account, and its inbox if possible: why not, or empty. Raises Conflict."""
     account = accounts.create_account(store, name, plan=plan)
     try:
@@ -206,22 +202,11 @@ def _iter_facts(
     yield "Failed files", f"{has.files_failed:,}"
 
 
-@dataclass(frozen=True, slots=True)
-class AccountRow:
-    """An account, and how many active keys it has."""
-
-    account: AccountInfo
-    active_keys: int
-
-
-def read_rows(store: Store) -> PageRead[AccountRow]:
-    """Return every account, also those being deleted; `about` is the list of all plans."""
-    active_keys = accounts.count_active_keys(store)
-    rows = [
-        AccountRow(account, active_keys.get(account.id, 0))
-        for account in accounts.list_accounts(store, closed_too=True)
-    ]
-    return PageRead(rows, about=plans.list_plans(store))
+def read_accounts(store: Store) -> PageRead[AccountInfo]:
+    """Return every account, also those being deleted; `about` is all plans, and how many active
+    keys each account has, by its ID."""
+    about = plans.list_plans(store), accounts.count_active_keys(store)
+    return PageRead(accounts.list_accounts(store, closed_too=True), about=about)
 
 
 def fullness(account: AccountInfo) -> float:
@@ -231,9 +216,8 @@ def fullness(account: AccountInfo) -> float:
     return (account.resume_count + (account.max_resumes == 0)) / max(1, account.max_resumes)
 
 
-def usage_cell(row: AccountRow) -> Content:
+def usage_cell(account: AccountInfo) -> Content:
     """Return how full the account is, or how much of it is left to delete."""
-    account = row.account
     if account.is_arriving:
         return safe(f"being imported, {account.resume_count:,} so far", "$warning")
     if account.is_closed:
@@ -257,14 +241,14 @@ class AccountPane(TextPane, RowPane[str]):
         self.show(read)
 
 
-class AccountsScreen(SplitScreen[AccountRow, str]):
+class AccountsScreen(SplitScreen[AccountInfo, str]):
     """The accounts with their plans and usage, and in a wide terminal details of one."""
 
     MODE = "accounts"
     ROW = "account"
     ORDERS = (
-        Order("by name", lambda row: row.account.name),
-        Order("fullest first", lambda row: (-fullness(row.account), row.account.name)),
+        Order("by name", lambda row: row.name),
+        Order("fullest first", lambda row: (-fullness(row), row.name)),
     )
     REFRESH_S = 5.0
     BINDINGS = bindings(Place.ACCOUNTS)
@@ -276,45 +260,48 @@ class AccountsScreen(SplitScreen[AccountRow, str]):
     def __init__(self, session: UiSession) -> None:
         super().__init__(session, AccountPane(session.settings))
         self._plans: Sequence[PlanInfo] = ()
+        self._active_keys: Mapping[str, int] = {}
         self._going: dict[str, tuple[int, int]] = {}
         """The accounts that are being deleted here, by name: resumes deleted, of how many."""
 
-    def columns(self) -> Sequence[ListColumn[AccountRow]]:
+    def columns(self) -> Sequence[ListColumn[AccountInfo]]:
         clock = self.session.store.clock
         return (
-            ListColumn("NAME", 0, lambda row: text_cell(row.account.name, "bold"), at_most=40),
-            ListColumn("PLAN", 10, lambda row: text_cell(row.account.plan)),
+            ListColumn("NAME", 0, lambda row: text_cell(row.name, "bold"), at_most=40),
+            ListColumn("PLAN", 10, lambda row: text_cell(row.plan)),
             ListColumn("RESUMES", 34, usage_cell),
-            ListColumn("KEYS", 5, lambda row: safe(f"{row.active_keys:,}"), 86, is_right=True),
             ListColumn(
-                "API LISTING", 11, lambda row: safe(listing_text(row.account.api_listing)), 100
+                "KEYS",
+                5,
+                lambda row: safe(f"{self._active_keys.get(row.id, 0):,}"),
+                86,
+                is_right=True,
             ),
-            ListColumn("ID", 16, lambda row: text_cell(row.account.id, "dim"), 130),
-            age_column("NEWEST", attrgetter("account.last_resume_at"), clock, 74),
-            age_column("CREATED", attrgetter("account.created_at"), clock, 100),
+            ListColumn("API LISTING", 11, lambda row: safe(listing_text(row.api_listing)), 100),
+            ListColumn("ID", 16, lambda row: text_cell(row.id, "dim"), 130),
+            age_column("NEWEST", attrgetter("last_resume_at"), clock, 74),
+            age_column("CREATED", attrgetter("created_at"), clock, 100),
         )
 
-    def labels(self) -> Mapping[str, str]:
-        if self.list.current is not None:
-            return {}
-        return dict.fromkeys(
-            ("choose", "change_plan", "show('keys')", "show('imports')", "delete_account"), ""
-        )
+    def hidden(self) -> Iterable[str]:
+        if self.list.current is None:
+            yield from ("choose", "change_plan", "show('keys')", "show('imports')")
+            yield "delete_account"
 
-    def row_key(self, row: AccountRow) -> str:
-        return row.account.name
+    def row_key(self, row: AccountInfo) -> str:
+        return row.name
 
-    def words(self, row: AccountRow) -> str:
-        return f"{row.account.name} {row.account.plan} {row.account.id}"
+    def words(self, row: AccountInfo) -> str:
+        return f"{row.name} {row.plan} {row.id}"
 
-    def reading(self, cursor: str) -> Callable[[Store], PageRead[AccountRow]]:
-        return read_rows
+    def reading(self, cursor: str) -> Callable[[Store], PageRead[AccountInfo]]:
+        return read_accounts
 
-    def page_arrived(self, read: PageRead[AccountRow]) -> Sequence[Content]:
-        self._plans = read.about
+    def page_arrived(self, read: PageRead[AccountInfo]) -> Sequence[Content]:
+        self._plans, self._active_keys = read.about
         if self.session.read_only:
             return no_accounts(self.session)
-        key = shown_key("accounts.create", self.session.keymap)
+        key = shown_key("accounts.create", self.session.settings.keymap)
         return no_accounts(self.session)[0], safe(f"Press {key} to create one.")
 
     def heading(self) -> Iterable[Content]:
@@ -322,8 +309,8 @@ class AccountsScreen(SplitScreen[AccountRow, str]):
         for name, (gone, total) in self._going.items():
             yield safe(f"deleting {name}: {gone:,} of {total:,} resumes", "$warning")
 
-    def wanted_of(self, row: AccountRow) -> str:
-        return row.account.name
+    def wanted_of(self, row: AccountInfo) -> str:
+        return row.name
 
     @on(PagedList.Chosen)
     def open_account(self) -> None:
@@ -340,7 +327,7 @@ class AccountsScreen(SplitScreen[AccountRow, str]):
             tell(self, "Plans are still loading. Try again in a moment.")
             return
         rows = map(self.list.pages.peek, range(self.list.pages.count))
-        taken = {row.account.name for row in rows if isinstance(row, AccountRow)}
+        taken = {row.name for row in rows if isinstance(row, AccountInfo)}
         form = CreateAccountDialog(self.session, self._plans, taken)
         made = await self.app.push_screen_wait(form)
         if made is None:
@@ -399,10 +386,10 @@ class AccountsScreen(SplitScreen[AccountRow, str]):
         """Ask whether to delete the account, or to continue with one that is half deleted."""
         if (row := self.current_row("delete")) is None:
             return
-        if row.account.name in self._going:
-            tell(self, f"{row.account.name} is being deleted.")
+        if row.name in self._going:
+            tell(self, f"{row.name} is being deleted.")
             return
-        account, lost = await call(self.session.store, read_losses, row.account)
+        account, lost = await call(self.session.store, read_losses, row)
         if not self.is_active:  # counting takes time, and the user went elsewhere
             return
         dialog = ConfirmDialog(
@@ -450,10 +437,10 @@ class AccountsScreen(SplitScreen[AccountRow, str]):
         """Return the account at the cursor; None if nothing can be done with it, and say why."""
         if (row := self.current_row(verb)) is None:
             return None
-        if row.account.is_arriving:
-            tell(self, f"{row.account.name} is being imported. If that was interrupted, press D.")
-        elif row.account.is_closed:
-            tell(self, f"{row.account.name} is being deleted. Press D to continue.")
+        if row.is_arriving:
+            tell(self, f"{row.name} is being imported. If that was interrupted, press D.")
+        elif row.is_closed:
+            tell(self, f"{row.name} is being deleted. Press D to continue.")
         else:
-            return row.account
+            return row
         return None

@@ -1,11 +1,11 @@
 """The bases of the screens: a list that refreshes, filters and sorts, a preview, a row on a page of its own."""
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Generic, TypeVar
 
-from textual import events, on, work
+from textual import on, work
 from textual.app import ComposeResult
 from textual.containers import Horizontal
 from textual.content import Content
@@ -16,7 +16,7 @@ from textual.widget import Widget
 from resumes.store.search import holds, parse_terms
 from resumes.store.store import Store
 from resumes.text import counted, folded
-from tui.keys import MODES, LinkFollowed, Target, changes_store, shown_key
+from tui.keys import ACTIONS, MODES, LinkFollowed, Target, shown_key
 from tui.looks import ROOM_CELLS
 from tui.screens.dialogs import account_chooser
 from tui.session import UiSession
@@ -98,7 +98,8 @@ class ModeScreen(Screen[None]):
         """Disable what changes the store in a read-only session, and an editor in a browser."""
         if action == "edit_file" and is_behind_a_page():
             return False
-        return not (self.session.read_only and changes_store(action))
+        changes = any(one.command for one in ACTIONS if one.method == action)
+        return not (self.session.read_only and changes)
 
     def show_failure(self, failure: Failure) -> None:
         """Show the failure above what is shown, which stays."""
@@ -120,10 +121,6 @@ class RowPane(Widget, Generic[W]):
     def reading(self, wanted: W) -> Callable[[Store], Any]:
         """Return what reads the row, in a thread, without using the pane."""
 
-    def key_of(self, wanted: W) -> object:
-        """Return what stays the same of a row when it changes."""
-        return wanted
-
     @abstractmethod
     def show_read(self, read: Any) -> None:
         """Show the row that was read, from its start unless it was shown before."""
@@ -141,15 +138,14 @@ class PaneScreen(ModeScreen, Generic[W]):
     """A screen with a pane for a row."""
 
     pane: RowPane[W]
-    _read_key: object = None
-    """Of the row that is being read, or was last."""
+    _last_read: W | None = None
+    """The row that is being read, or was last."""
 
     def read_row(self, wanted: W) -> None:
         """Read the row and show it, unless another is wanted before it is there."""
         # Asked again, the call that is under way would be for nothing.
-        key = self.pane.key_of(wanted)
-        if key != self._read_key or not is_running(self, PANE):
-            self._read_key = key
+        if wanted != self._last_read or not is_running(self, PANE):
+            self._last_read = wanted
             self._read_row(wanted)
 
     @work(group=PANE, exclusive=True, description="")
@@ -169,6 +165,9 @@ class PaneScreen(ModeScreen, Generic[W]):
     def row_shown(self, read: Any) -> None:
         """Take note that another row is shown, or the same one as it is now."""
 
+    def unmark(self) -> None:
+        """Take all marks away, where there are any."""
+
     def row_failed(self, failure: Failure) -> None:
         """Show why the row could not be read."""
         self.show_failure(failure)
@@ -176,9 +175,6 @@ class PaneScreen(ModeScreen, Generic[W]):
 
 class RowScreen(PaneScreen[W], Generic[T, W]):
     """A row of a list on a page of its own. `is_linked`: a link led here, not the list."""
-
-    ROW: ClassVar[str]
-    """What a row is called."""
 
     def __init__(
         self, listed: "SplitScreen[T, W]", pane: RowPane[W], wanted: W, *, is_linked: bool
@@ -216,21 +212,22 @@ class RowScreen(PaneScreen[W], Generic[T, W]):
 
     def action_reload(self) -> None:
         """Read the row again, also if it is being read, and clear the error."""
-        self._read_key = None
+        self._last_read = None
         self.query_one(ErrorLine).clear()
         self.refresh_pane()
 
     def action_neighbour(self, rows: int) -> None:
         """Show the row that many rows further down the list."""
-        row = self._listed.neighbour(rows)
-        if row is None:
-            tell(self, f"{'Last' if rows > 0 else 'First'} {self.ROW} in the list.")
+        listed = self._listed.list
+        before = listed.cursor
+        listed.action_move(rows)
+        if listed.cursor == before or listed.current is None:
+            tell(self, f"{'Last' if rows > 0 else 'First'} {self._listed.ROW} in the list.")
         else:
-            self.wanted = self._listed.wanted_of(row)
+            self.wanted = self._listed.wanted_of(listed.current)
             self.refresh_pane()
 
     async def action_back(self) -> None:
-        """Go up one level."""
         await self.run_action("app.back")
 
 
@@ -286,9 +283,9 @@ class ListScreen(ModeScreen, Generic[T]):
         if self.order.label:
             yield safe(self.order.label)
 
-    def labels(self) -> Mapping[str, str]:
-        """Return labels of keys instead of the table's, by Textual's action; empty hides one."""
-        return {}
+    def hidden(self) -> Iterable[str]:
+        """Yield the keys that do nothing for the row at the cursor, by Textual's action."""
+        return ()
 
     def page_arrived(self, read: PageRead[T]) -> Sequence[Content]:
         """Take note of `about` before the page enters the list; return what an empty list says."""
@@ -434,16 +431,12 @@ class ListScreen(ModeScreen, Generic[T]):
             self.list.fail(is_gone=failure.is_gone)
             self.list.is_stale = failure.is_passing
             return
-        empty = self.page_arrived(read)
+        self.list.empty = self.page_arrived(read)
         if terms:
-            key = shown_key("everywhere.back", self.session.keymap)
+            key = shown_key("everywhere.back", self.session.settings.keymap)
             whose = f" in {self.account}" if self.account else ""
-            words = (
-                f'No matches for "{self.filter.text}"{whose}.',
-                f"Press {key} to clear the filter.",
-            )
-            empty = list(map(safe, words))
-        self.list.say_when_empty(*empty)
+            none = safe(f'No matches for "{self.filter.text}"{whose}.')
+            self.list.empty = none, safe(f"Press {key} to clear the filter.")
         if self._cannot_read:
             self._forget_failure()
         self.list.fill(wanted.page, read.rows, read.next_cursor)
@@ -462,7 +455,7 @@ class ListScreen(ModeScreen, Generic[T]):
         self.list.border_title = joined(parts, by=" · ")
         whose = self.account or self.OF_ALL or self.session.accounts.get("resumes") or ""
         self.query_one(HeaderLine).account = whose
-        self.query_one(KeyLine).labels = {} if marked else self.labels()
+        self.query_one(KeyLine).labels = {} if marked else dict.fromkeys(self.hidden(), "")
 
     @on(ErrorLine.RetryDue)
     def try_again(self) -> None:
@@ -529,10 +522,7 @@ class SplitScreen(ListScreen[T], PaneScreen[W], Generic[T, W]):
             self._resting.stop()
         self._resting = self.set_timer(REST_S, self.refresh_pane)
 
-    def on_resize(self, _: events.Resize) -> None:
-        self._rearrange()
-
-    def _rearrange(self) -> None:
+    def on_resize(self) -> None:
         self.list.show_columns(self.columns())
         self.show_heading()
         self.follow()
@@ -549,13 +539,16 @@ class SplitScreen(ListScreen[T], PaneScreen[W], Generic[T, W]):
             self.read_row(self.wanted_of(row))
 
     def action_reload(self, *, row: str = "") -> None:
-        self._read_key = None  # what is being read may be from before a change
+        self._last_read = None  # what is being read may be from before a change
         super().action_reload(row=row)
 
     def row_failed(self, failure: Failure) -> None:
         # While the store is away the list says so, and what was read stays.
         if not failure.is_passing:
             self.pane.show_line(Paragraph(failure.content))
+
+    def unmark(self) -> None:
+        self.list.unmark()
 
     def action_scroll_pane(self, pages: int) -> None:
         self.pane.action_scroll_pages(pages)
@@ -565,10 +558,4 @@ class SplitScreen(ListScreen[T], PaneScreen[W], Generic[T, W]):
             tell(self, f"The preview needs {ROOM_CELLS} columns. Press enter to open the row.")
             return
         self.toggle_class("-list-only")
-        self.call_after_refresh(self._rearrange)
-
-    def neighbour(self, rows: int) -> T | None:
-        """Move the cursor that many rows down and return the row there; None if there is none."""
-        before = self.list.cursor
-        self.list.action_move(rows)
-        return None if self.list.cursor == before else self.list.current
+        self.call_after_refresh(self.on_resize)

@@ -1,6 +1,5 @@
 """The base of all dialogs, and those that several screens use: confirm, facts, choose, choose an account, help."""
 
-from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
@@ -28,10 +27,6 @@ from tui.widgets.text_pane import Paragraph, TextPane
 T = TypeVar("T")
 
 
-CLOSE: Final[Mapping[str, str]] = {"cancel": "Close"}
-"""Labels of a dialog in which nothing is decided."""
-
-
 class Dialog(ModalScreen[T | None], Generic[T]):
     """A box with a title, fields and buttons. Give a result, or None when it was canceled."""
 
@@ -51,13 +46,10 @@ class Dialog(ModalScreen[T | None], Generic[T]):
     is_saving = False
     """Whether what was typed is being saved, which is waited for."""
 
-    def __init__(self, title: str) -> None:
+    def __init__(self, title: str, *fields: Widget) -> None:
         super().__init__()
         self._title = title
-
-    @abstractmethod
-    def fields(self) -> Iterable[Widget]:
-        """Yield the widgets between the title and the buttons."""
+        self._fields = fields
 
     def buttons(self) -> Iterable[Widget]:
         """Yield the buttons; `submit` and `cancel` are the ids that the dialog listens to."""
@@ -68,7 +60,7 @@ class Dialog(ModalScreen[T | None], Generic[T]):
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog") as box:
             box.border_title = safe(self._title, "bold")
-            yield from self.fields()
+            yield from self._fields
             if buttons := list(self.buttons()):
                 yield Horizontal(*buttons, classes="buttons")
         line = KeyLine()
@@ -133,20 +125,15 @@ class Chooser(Dialog[T]):
         read: Callable[[Store], Sequence[T]],
         preset: str | None = None,
     ) -> None:
-        super().__init__(title)
-        self._store = store
         self._list: PagedList[T] = PagedList(columns, key)
+        super().__init__(title, ErrorLine(), self._list)
+        self._store = store
         self._read = read
         self._preset = preset
-
-    def fields(self) -> Iterable[Widget]:
-        yield ErrorLine()
-        yield self._list
 
     @on(PagedList.PageWanted)
     @store_work(exclusive=True)
     async def read(self) -> None:
-        """Read the rows."""
         rows = await call(self._store, self._read)
         self.query_one(ErrorLine).clear()
         self._list.fill(0, rows, None)
@@ -155,17 +142,14 @@ class Chooser(Dialog[T]):
 
     @on(ErrorLine.RetryDue)
     def action_reload(self) -> None:
-        """Read what could not be read."""
         self._list.refresh_rows()
 
     def show_failure(self, failure: Failure) -> None:
-        """Say above the list why its rows could not be read."""
         self.query_one(ErrorLine).show(failure)
         self._list.fail()
 
     @on(PagedList.Chosen)
     def choose(self, chosen: PagedList.Chosen) -> None:
-        """Close the dialog with the row."""
         self.dismiss(chosen.row)
 
 
@@ -184,17 +168,10 @@ def fact_notes(facts: Iterable[Fact]) -> Iterator[Note]:
 class FactsDialog(Dialog[None]):
     """Shows facts, and under them a remark, until it is closed."""
 
-    LABELS = CLOSE
+    LABELS = {"cancel": "Close"}
 
     def __init__(self, title: str, facts: Sequence[Fact], *, remark: str = "") -> None:
-        super().__init__(title)
-        self._facts = facts
-        self._remark = remark
-
-    def fields(self) -> Iterable[Widget]:
-        yield from fact_notes(self._facts)
-        if self._remark:
-            yield Note(safe(self._remark))
+        super().__init__(title, *fact_notes(facts), *([Note(safe(remark))] if remark else []))
 
     def buttons(self) -> Iterable[Widget]:
         yield TextButton(safe("Close"), id="cancel", is_default=True)
@@ -220,18 +197,12 @@ class ConfirmDialog(Dialog[bool]):
         verb: str,
         typed: str | None = None,
     ) -> None:
-        super().__init__(question)
-        self._facts = facts
-        self._consequence = consequence
+        super().__init__(question, *fact_notes(facts), Note(safe(consequence, "bold")))
         self._verb = verb
         self._typed = typed
-
-    def fields(self) -> Iterable[Widget]:
-        yield from fact_notes(self._facts)
-        yield Note(safe(self._consequence, "bold"))
-        if self._typed is not None:
-            yield Note(safe(f'Type "{self._typed}" to confirm:'))
-            yield SafeInput(max_length=MAX_TYPED_CHARS)
+        if typed is not None:
+            ask = Note(safe(f'Type "{typed}" to confirm:'))
+            self._fields = *self._fields, ask, SafeInput(max_length=MAX_TYPED_CHARS)
 
     def buttons(self) -> Iterable[Widget]:
         is_typed = self._typed is not None
@@ -252,14 +223,11 @@ class ConfirmDialog(Dialog[bool]):
 class TextDialog(Dialog[None]):
     """Shows a text until it is closed."""
 
-    LABELS = CLOSE
+    LABELS = {"cancel": "Close"}
 
     def __init__(self, title: str, paragraphs: Sequence[Paragraph] = ()) -> None:
-        super().__init__(title)
         self.text = TextPane(paragraphs)
-
-    def fields(self) -> Iterable[Widget]:
-        yield self.text
+        super().__init__(title, self.text)
 
 
 KEYS_CELLS = 13
@@ -286,7 +254,7 @@ def help_group(
     """Return the name of the place and a line for each key that works there, then a blank one."""
     lines = [safe(place, "bold underline")]
     for action in ACTIONS:
-        if action.place is place and not (read_only and action.changes):
+        if action.place is place and not (read_only and action.command):
             own = keymap.get(action.id)
             keys = action.shown if own is None else " ".join(key_names(own))
             key = safe(f"{keys:<{KEYS_CELLS}} ", "bold $text-accent")
@@ -315,12 +283,6 @@ class AccountChoice:
     holds: int
 
 
-COLUMNS: tuple[ListColumn[AccountChoice], ...] = (
-    ListColumn("ACCOUNT", 0, lambda choice: text_cell(choice.name or "(all accounts)")),
-    ListColumn("RESUMES", 9, lambda choice: safe(f"{choice.holds:,}"), is_right=True),
-)
-
-
 def account_chooser(session: UiSession, *, offer_all: bool, preset: str) -> Chooser[AccountChoice]:
     """Return the dialog to choose an account by name, with `offer_all` or all of them."""
 
@@ -332,7 +294,10 @@ def account_chooser(session: UiSession, *, offer_all: bool, preset: str) -> Choo
     return Chooser(
         session.store,
         title="Choose account",
-        columns=COLUMNS,
+        columns=(
+            ListColumn("ACCOUNT", 0, lambda choice: text_cell(choice.name or "(all accounts)")),
+            ListColumn("RESUMES", 9, lambda choice: safe(f"{choice.holds:,}"), is_right=True),
+        ),
         key=lambda choice: choice.name or "",
         read=read,
         preset=preset,
@@ -345,15 +310,9 @@ def no_accounts(session: UiSession) -> Sequence[Content]:
     command = f"`{session.program} accounts create NAME`"
     if session.read_only:
         return there_are_none, safe(f"Create one with {command}.")
-    screen = shown_key("everywhere.accounts", session.keymap)
-    key = shown_key("accounts.create", session.keymap)
+    screen = shown_key("everywhere.accounts", session.settings.keymap)
+    key = shown_key("accounts.create", session.settings.keymap)
     return there_are_none, safe(f"Press {screen} then {key}, or run"), safe(command)
-
-
-COPY_COLUMNS: tuple[ListColumn[Fact], ...] = (
-    ListColumn("WHAT", 10, lambda fact: safe(fact[0])),
-    ListColumn("", 0, lambda fact: text_cell(fact[1])),
-)
 
 
 def copy_chooser(store: Store, facts: Iterable[Fact]) -> Chooser[Fact]:
@@ -362,7 +321,10 @@ def copy_chooser(store: Store, facts: Iterable[Fact]) -> Chooser[Fact]:
     return Chooser(
         store,
         title="Copy",
-        columns=COPY_COLUMNS,
+        columns=(
+            ListColumn("WHAT", 10, lambda fact: safe(fact[0])),
+            ListColumn("", 0, lambda fact: text_cell(fact[1])),
+        ),
         key=lambda fact: fact[0],
         read=lambda _: found,
     )

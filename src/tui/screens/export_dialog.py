@@ -1,10 +1,9 @@
 """The export dialog, and the export itself, in a thread."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from textual.widget import Widget
 from textual.worker import get_current_worker
 
 from resumes.errors import InvalidArgument, NotFound
@@ -45,34 +44,31 @@ class ExportDialog(Dialog[ExportWish]):
     ENTER_SUBMITS = True
 
     def __init__(self, *, chosen: str, listed: str | None) -> None:
-        super().__init__("Export" if listed is not None else f"Export {chosen}")
-        self._chosen = chosen
         self._listed = listed
-
-    def fields(self) -> Iterable[Widget]:
-        if self._listed is not None:
-            what = Choices([self._chosen, self._listed], self._chosen, id="what")
-            yield LabelledField("Resumes", what)
+        self._what = Choices([chosen] if listed is None else [chosen, listed], chosen)
         kinds = [kind.value for kind in ExportFormat]
-        yield LabelledField("Format", Choices(kinds, ExportFormat.ANALYZER.value, id="kind"))
-        yield LabelledField("Folder", SafeInput(max_length=MAX_PATH_CHARS))
-        yield Note(safe('Only "analyzer" can be imported again unchanged.', "dim"))
+        self._kind = Choices(kinds, ExportFormat.ANALYZER.value)
+        self._folder = SafeInput(max_length=MAX_PATH_CHARS)
+        super().__init__(
+            f"Export {chosen}" if listed is None else "Export",
+            *([] if listed is None else [LabelledField("Resumes", self._what)]),
+            LabelledField("Format", self._kind),
+            LabelledField("Folder", self._folder),
+            Note(safe('Only "analyzer" can be imported again unchanged.', "dim")),
+        )
 
     def on_mount(self) -> None:
-        self.query_one(SafeInput).value = preset_folder()
+        self._folder.value = preset_folder()
 
     def is_ready(self) -> bool:
-        is_ready = bool(self.query_one(SafeInput).value.strip())
+        is_ready = bool(self._folder.value.strip())
         if not is_ready:
             tell(self, "Enter a folder.", "warning")
         return is_ready
 
     def submit(self) -> None:
-        is_all = (
-            self._listed is not None and self.query_one("#what", Choices).chosen == self._listed
-        )
-        kind = ExportFormat(self.query_one("#kind", Choices).chosen)
-        self.dismiss(ExportWish(self.query_one(SafeInput).value, kind, is_all))
+        is_all = self._listed is not None and self._what.chosen == self._listed
+        self.dismiss(ExportWish(self._folder.value, ExportFormat(self._kind.chosen), is_all))
 
 
 def preset_folder() -> str:

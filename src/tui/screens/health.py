@@ -1,6 +1,6 @@
 """The health screen: metrics, findings, and what to do about each."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from math import ceil
 from typing import NamedTuple
@@ -8,8 +8,8 @@ from typing import NamedTuple
 from textual import on
 from textual.content import Content
 from textual.geometry import Size as Cells
+from textual.reactive import reactive
 from textual.widget import Widget
-from textual.widgets import Static
 
 from resumes.durations import span
 from resumes.health.checks import iter_findings
@@ -150,29 +150,23 @@ def gauge_lines(gauges: InstallationMetrics, width_cells: int) -> list[Content]:
     return [joined(cells[at : at + columns]) for at in range(0, len(cells), columns)]
 
 
-class GaugeLines(Static):
-    """Shows the figures last read."""
+class GaugeLines(Widget):
+    """Shows the figures last read, in the width that there is."""
 
     DEFAULT_CSS = """
     GaugeLines { height: auto; text-wrap: nowrap; }
     """
+    gauges: reactive[InstallationMetrics | None] = reactive(None, layout=True)
 
     def __init__(self) -> None:
         super().__init__(classes="panel -thin")
         self.border_title = safe("Installation")
-        self._gauges: InstallationMetrics | None = None
 
-    def show(self, gauges: InstallationMetrics) -> None:
-        """Show these figures in the width that there is."""
-        self._gauges = gauges
-        self.update(stacked(gauge_lines(gauges, self.size.width)))
-
-    def on_resize(self) -> None:
-        if self._gauges is not None:
-            self.show(self._gauges)
+    def render(self) -> Content:
+        return stacked(gauge_lines(self.gauges, self.size.width) if self.gauges else [])
 
     def get_content_height(self, container: Cells, viewport: Cells, width: int) -> int:
-        return 0 if self._gauges is None else super().get_content_height(container, viewport, width)
+        return len(gauge_lines(self.gauges, width)) if self.gauges else 0
 
 
 def iter_paragraphs(finding: Finding) -> Iterator[Paragraph]:
@@ -233,9 +227,9 @@ class HealthScreen(ListScreen[Finding]):
     def columns(self) -> Sequence[ListColumn[Finding]]:
         return COLUMNS
 
-    def labels(self) -> Mapping[str, str]:
-        finding = self.list.current
-        return {} if finding and finding.command else {"copy_command": ""}
+    def hidden(self) -> Iterable[str]:
+        if self.list.current is None or not self.list.current.command:
+            yield "copy_command"
 
     def row_key(self, row: Finding) -> str:
         return f"{row.subject} {row.about}"
@@ -247,7 +241,7 @@ class HealthScreen(ListScreen[Finding]):
         return partial(read_health, session=self.session)
 
     def page_arrived(self, read: PageRead[Finding]) -> Sequence[Content]:
-        self._gauges.show(read.about)
+        self._gauges.gauges = read.about
         return ()
 
     def heading(self) -> Iterable[Content]:
@@ -280,7 +274,6 @@ class HealthScreen(ListScreen[Finding]):
         super().action_reload(row=row)
 
     def action_copy_command(self) -> None:
-        """Ask the terminal to put the remedy's command on the clipboard; it gives no answer."""
         finding = self.list.current
         if finding is None or finding.remedy is None:
             tell(self, "Nothing to fix here.")

@@ -1,7 +1,7 @@
 """The imports screen: the list, retry, release, the resumes of a file, its detail."""
 
 from abc import abstractmethod
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Final
@@ -32,14 +32,18 @@ from tui.screens.base import (
     SplitScreen,
 )
 from tui.screens.dialogs import Chooser, ConfirmDialog, Fact, copy_chooser
-from tui.screens.import_detail import FileRead, FileView, copyables, folders_of, why_not
-from tui.screens.import_rows import (
+from tui.screens.imported_files import (
+    FileRead,
+    FileView,
     ImportRow,
     columns,
+    copyables,
     find_account_id,
+    folders_of,
     outcome_content,
     position,
     read_page,
+    why_not,
 )
 from tui.screens.importers import Overview
 from tui.session import UiSession
@@ -72,13 +76,6 @@ def read_ended(store: Store, *, files: Sequence[FileRow]) -> list[FileRow]:
 MAX_CHOICES = 10_000
 """Resumes of a file that are offered; the list of resumes has them all."""
 
-ITEM_COLUMNS: tuple[ListColumn[Item], ...] = (
-    ListColumn("ITEM", 7, lambda item: safe(f"{item.item:>7,}")),
-    ListColumn("OUTCOME", 10, lambda item: safe(item.outcome)),
-    ListColumn("RESUME", 0, lambda item: text_cell(item.resume_id)),
-)
-
-
 MAX_REASONS: Final = 6
 """Reasons that a question names one by one."""
 
@@ -88,10 +85,10 @@ CONSEQUENCES: Final = {
 }
 
 
-def refused(file: FileRow) -> Mapping[str, str]:
-    """Return what would be refused for the file, as labels that hide it."""
+def refused(file: FileRow) -> Sequence[str]:
+    """Return the actions that would be refused for the file."""
     hidden = [f"ask('{kind}')" for kind in RequestKind if why_not(file, kind) is not None]
-    return dict.fromkeys([*hidden, *(["edit_file"] if "ask('retry')" in hidden else [])], "")
+    return [*hidden, "edit_file"] if "ask('retry')" in hidden else hidden
 
 
 def facts(account: str | None, found: Sequence[FileCount]) -> list[Fact]:
@@ -141,9 +138,6 @@ class FileActions(PaneScreen[FileRow]):
     @abstractmethod
     def leave(self) -> None:
         """Show the list without files that were dismissed."""
-
-    def unmark(self) -> None:
-        """Take all marks away, where there are any."""
 
     @store_work()
     async def action_ask(self, kind: str) -> None:
@@ -200,7 +194,6 @@ class FileActions(PaneScreen[FileRow]):
 
     @store_work(exclusive=True)
     async def action_copy(self) -> None:
-        """Ask what of the file to copy, and send that to the clipboard."""
         if (read := await self.find_read("copy")) is not None:
             chooser = copy_chooser(self.session.store, copyables(read))
             if (fact := await self.app.push_screen_wait(chooser)) is not None:
@@ -241,7 +234,6 @@ class FileScreen(RowScreen[ImportRow, FileRow], FileActions):
     """A file of the list."""
 
     MODE = "imports"
-    ROW = "file"
     BINDINGS = bindings(Place.FILE)
     DEFAULT_CSS = """
     FileScreen FileView { layout: horizontal; }
@@ -271,12 +263,13 @@ class FileScreen(RowScreen[ImportRow, FileRow], FileActions):
     def row_shown(self, read: FileRead) -> None:
         super().row_shown(read)
         self._file = self.wanted = read.file
-        self.pane.entitle(self.titled(), outcome_content(read.file, read.request))
-        self.query_one(KeyLine).labels = {
-            **refused(read.file),
-            **({} if read.resumes else {"open_resume": ""}),
-            **({} if read.source else {"next_pane": ""}),
-        }
+        self.pane.text.border_title = self.titled(outcome_content(read.file, read.request))
+        hidden = [
+            *refused(read.file),
+            *([] if read.resumes else ["open_resume"]),
+            *([] if read.source else ["next_pane"]),
+        ]
+        self.query_one(KeyLine).labels = dict.fromkeys(hidden, "")
 
     def action_next_pane(self) -> None:
         if not self.pane.focus_other():
@@ -323,7 +316,11 @@ class FileScreen(RowScreen[ImportRow, FileRow], FileActions):
             chooser = Chooser(
                 self.session.store,
                 title="Choose resume",
-                columns=ITEM_COLUMNS,
+                columns=(
+                    ListColumn("ITEM", 7, lambda item: safe(f"{item.item:>7,}")),
+                    ListColumn("OUTCOME", 10, lambda item: safe(item.outcome)),
+                    ListColumn("RESUME", 0, lambda item: text_cell(item.resume_id)),
+                ),
                 key=lambda item: f"{item.item}",
                 read=lambda store: import_ledger.find_items(
                     store, file.account_id, file.claim_id, limit=MAX_CHOICES
@@ -332,10 +329,6 @@ class FileScreen(RowScreen[ImportRow, FileRow], FileActions):
             item = await self.app.push_screen_wait(chooser)
         if item is not None:
             self.follow_link(Target("resumes", file.account, opens=item.resume_id))
-
-
-SHOWN: Final = (None, *ORDER)
-"""What can be shown alone, after failed first."""
 
 
 class ImportsScreen(SplitScreen[ImportRow, FileRow], FileActions):
@@ -368,11 +361,9 @@ class ImportsScreen(SplitScreen[ImportRow, FileRow], FileActions):
     def columns(self) -> Sequence[ListColumn[ImportRow]]:
         return columns(self.session.store.clock, self.account, has_preview=self.is_split)
 
-    def labels(self) -> Mapping[str, str]:
+    def hidden(self) -> Iterable[str]:
         row = self.list.current
-        if row is None:
-            return {"choose": "", "ask('retry')": "", "ask('release')": ""}
-        return refused(row.file)
+        return ("choose", "ask('retry')", "ask('release')") if row is None else refused(row.file)
 
     def row_key(self, row: ImportRow) -> str:
         return position(row, is_newest_first=self.is_newest_first)
@@ -458,8 +449,8 @@ class ImportsScreen(SplitScreen[ImportRow, FileRow], FileActions):
         self.list.show_columns(self.columns())
 
     def action_next_outcome(self) -> None:
-        """Show only the files of the next outcome; after the last one, all."""
-        self._show_outcome(SHOWN[(SHOWN.index(self._outcome) + 1) % len(SHOWN)])
+        shown = [None, *ORDER]
+        self._show_outcome(shown[(shown.index(self._outcome) + 1) % len(shown)])
 
     def _show_outcome(self, outcome: FileOutcome | None) -> None:
         self._outcome = outcome
@@ -507,9 +498,6 @@ class ImportsScreen(SplitScreen[ImportRow, FileRow], FileActions):
     def leave(self) -> None:
         self.unmark()
         self.action_reload()
-
-    def unmark(self) -> None:
-        self.list.unmark()
 
     @store_work()
     async def action_ask_all(self, kind: str) -> None:

@@ -1,32 +1,194 @@
-"""The API keys screen: the list, a new key shown once, revoking."""
+"""The API keys screen: the list, the dialogs that create, import and rotate a key, a new key shown once."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 from operator import attrgetter
-from typing import Final
+from typing import Final, TypeVar
 
 from textual import on
 from textual.app import ComposeResult
-from textual.containers import Vertical
+from textual.containers import Vertical, VerticalGroup
 from textual.content import Content
 from textual.screen import ModalScreen
+from textual.widget import Widget
 
-from resumes.clock import later
+from resumes import durations
+from resumes.clock import Clock, later
 from resumes.errors import Conflict
 from resumes.store import accounts, api_keys
-from resumes.store.api_keys import KeyInfo, KeyState, NewKey
+from resumes.store.api_keys import FORM, MAX_GRACE, KeyInfo, KeyState, NewKey
 from resumes.store.store import Store
 from tui import clipboard
 from tui.keys import Place, Target, bindings, shown_key
 from tui.screens.base import ListScreen, Order, PageRead
-from tui.screens.dialogs import ConfirmDialog, Fact, FactsDialog, no_accounts
-from tui.screens.key_forms import CreateKeyDialog, KeyForm, R, RegisterKeyDialog, RotateDialog
+from tui.screens.dialogs import ConfirmDialog, Dialog, Fact, FactsDialog, fact_notes, no_accounts
 from tui.store_calls import Failure, call, store_work
 from tui.text import NONE, ago, minute, safe, tell
 from tui.widgets.bars import KeyLine, Note
-from tui.widgets.forms import TextButton
+from tui.widgets.forms import Choices, LabelledField, SafeInput, TextButton
 from tui.widgets.paged_list import ListColumn, PagedList, age_column, text_cell
+
+R = TypeVar("R")
+
+MAX_CHARS = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Understood:
+    """What was typed. `words` say it, or why it cannot be used. `span` None: for good."""
+
+    words: str
+    span: timedelta | None = None
+    is_usable: bool = True
+
+
+def understand_expiry(text: str, now_us: int) -> Understood:
+    """Return the lifetime of a new key; the empty text is for a key that never expires."""
+    if not text:
+        return Understood("Never expires.")
+    expiry = durations.parse_expiry(text)
+    if expiry is None:
+        words = f'! "{text}" is not a valid expiry: use 30d, 12h or 2027-01-31.'
+        return Understood(words, is_usable=False)
+    span = durations.until(expiry, now_us=now_us)
+    if span <= timedelta(0):
+        return Understood("! The expiry must be in the future.", is_usable=False)
+    return Understood(f"Expires {minute(later(now_us, span))} UTC.", span)
+
+
+def understand_grace(text: str, now_us: int) -> Understood:
+    """Return how long a rotated key stays valid."""
+    span = durations.parse_span(text)
+    if span is None:
+        words = f'! "{text}" is not a valid duration: use 24h, 7d, 30m or 0.'
+        return Understood(words, is_usable=False)
+    if span > MAX_GRACE:
+        return Understood("! The maximum is 7d.", is_usable=False)
+    if not span:
+        return Understood("The old key stops working immediately.", span)
+    return Understood(f"The old key expires {minute(later(now_us, span))} UTC.", span)
+
+
+class SpanField(VerticalGroup):
+    """A labelled line to type in, and below it what is understood of it."""
+
+    def __init__(
+        self, label: str, understand: Callable[[str], Understood], *, preset: str = ""
+    ) -> None:
+        self._understand = understand
+        self.line = SafeInput(max_length=MAX_CHARS)
+        self._note = Note(safe(understand(preset).words))
+        super().__init__(LabelledField(label, self.line), self._note)
+        self.line.value = preset
+        self.line.placeholder = "such as 7d or 12h"
+
+    @property
+    def understood(self) -> Understood:
+        """What is typed now."""
+        return self._understand(self.line.value.strip())
+
+    def check(self) -> bool:
+        """Return whether it can be used; if not, say why, and focus it."""
+        understood = self.understood
+        if not understood.is_usable:
+            tell(self, understood.words, "warning")
+            self.line.focus()
+        return understood.is_usable
+
+    @on(SafeInput.Changed)
+    def show_understood(self) -> None:
+        self._note.update(safe(self.understood.words))
+
+
+MAX_NAME_CHARS = 100
+
+
+class KeyForm(Dialog[tuple[str, Callable[[Store], R]]]):
+    """Gives an account and what makes the key for it, None if it was canceled."""
+
+    def __init__(self, title: str, accounts: Sequence[str], preset: str, field: Widget) -> None:
+        self.account = Choices(accounts, preset)
+        self.name_line = SafeInput(max_length=MAX_NAME_CHARS)
+        super().__init__(
+            title,
+            LabelledField("Account", self.account),
+            LabelledField("Name", self.name_line),
+            field,
+        )
+
+
+class CreateKeyDialog(KeyForm[NewKey]):
+    """A form for a key that is to be made."""
+
+    VERB = "Create"
+
+    def __init__(self, accounts: Sequence[str], preset: str, clock: Clock) -> None:
+        self._expiry = SpanField("Expires", lambda text: understand_expiry(text, clock()))
+        super().__init__("New key", accounts, preset, self._expiry)
+
+    def is_ready(self) -> bool:
+        return self._expiry.check()
+
+    def submit(self) -> None:
+        account, name = self.account.chosen, self.name_line.value.strip()
+        lifetime = self._expiry.understood.span
+        self.dismiss(
+            (account, partial(api_keys.create_key, account=account, name=name, lifetime=lifetime))
+        )
+
+
+MAX_SECRET_CHARS: Final = 200
+NOT_A_KEY: Final = "! Not a valid key: expected enh_live_ followed by 64 letters or digits."
+
+
+class RegisterKeyDialog(KeyForm[str]):
+    """A form for a key that was made elsewhere, of which dots are shown."""
+
+    VERB = "Import"
+    AUTO_FOCUS = "#secret"
+
+    def __init__(self, accounts: Sequence[str], preset: str) -> None:
+        self._secret = SafeInput(max_length=MAX_SECRET_CHARS)
+        self._secret.id, self._secret.password = "secret", True
+        super().__init__(
+            "Import a key", accounts, preset, LabelledField("Key (hidden)", self._secret)
+        )
+
+    def is_ready(self) -> bool:
+        is_ready = FORM.fullmatch(self._secret.value.strip()) is not None
+        if not is_ready:
+            tell(self, NOT_A_KEY, "warning")
+            self._secret.focus()
+        return is_ready
+
+    def submit(self) -> None:
+        account, name = self.account.chosen, self.name_line.value.strip()
+        secret = self._secret.value.strip()
+        # Not a partial, which would show the secret wherever it is shown.
+        self.dismiss(
+            (account, lambda store: api_keys.import_key(store, account, secret, name=name))
+        )
+
+
+class RotateDialog(Dialog[timedelta]):
+    """Gives the grace of the old key, None if it was canceled."""
+
+    VERB = "Rotate"
+
+    def __init__(self, facts: Sequence[Fact], clock: Clock) -> None:
+        self._grace = SpanField(
+            "Grace period", lambda text: understand_grace(text, clock()), preset="24h"
+        )
+        super().__init__("Rotate this key?", *fact_notes(facts), self._grace)
+
+    def is_ready(self) -> bool:
+        return self._grace.check()
+
+    def submit(self) -> None:
+        self.dismiss(self._grace.understood.span)
+
 
 WHAT_TO_DO = (
     "Copy it now. It will not be shown again and cannot be recovered. Press {copy} to copy it, then check "
@@ -58,35 +220,31 @@ class NewKeyScreen(ModalScreen[None]):
         self._remark = remark
 
     def compose(self) -> ComposeResult:
+        texts = [
+            safe(f"New API key for {self._account} ({self._new.id})", "bold"),
+            safe(self._new.secret, "bold"),
+            safe(WHAT_TO_DO.format(copy=self._copy_key)),
+            *([safe(self._remark)] if self._remark else []),
+        ]
         with Vertical(classes="page"):
-            yield Note(safe(f"New API key for {self._account} ({self._new.id})", "bold"))
-            yield Note(safe(""))
-            yield Note(safe(self._new.secret, "bold"), id="secret")
-            yield Note(safe(""))
-            yield Note(safe(WHAT_TO_DO.format(copy=self._copy_key)))
-            yield Note(safe(""))
-            if self._remark:
-                yield Note(safe(self._remark))
+            for text in texts:
+                yield Note(text)
                 yield Note(safe(""))
             label = safe(f"I've saved it ({self._stored_key})")
             yield TextButton(label, id="stored", variant="primary")
         yield KeyLine()
 
     def action_copy(self) -> None:
-        """Ask the terminal to put the key on the clipboard; it gives no answer."""
         clipboard.send(self, self._new.secret, what="key")
 
     @on(TextButton.Pressed, "#stored")
     def action_stored(self) -> None:
-        """Close the screen."""
         self.dismiss()
 
     def action_back(self) -> None:
-        """Say how to close the screen."""
         tell(self, f"Press {self._stored_key} when you have saved the key.", "warning")
 
 
-NEVER_SHOWN: Final = "never shown"
 STATE_CELLS: Final = 27
 FAR: Final = timedelta(days=180)
 """From here on the year of an instant matters more than its minute."""
@@ -97,33 +255,23 @@ def label(key: KeyInfo) -> str:
     return key.name.strip() or key.id
 
 
-def state_words(key: KeyInfo) -> str:
-    """Return the state: active, until when and why, revoked or expired; or that it was never shown."""
+def state_of(key: KeyInfo, shown: Callable[[str], str] = minute) -> tuple[str, str, str]:
+    """Return a sign for the state, its words, and its style. `shown` is how it says when it ends."""
     if key.state is not KeyState.ACTIVE:
-        return key.state
+        return "✗", key.state, "dim"
     if key.shown_at is None:
-        return NEVER_SHOWN
-    return "active" if key.expires_at is None else f"{_ends(key)} {minute(key.expires_at)}"
-
-
-def _ends(key: KeyInfo) -> str:
-    return "expires" if key.replaced_by is None else "rotated, ends"
+        return "!", "never shown", "$text-warning"
+    if key.expires_at is None:
+        return "✓", "active", "$text-success"
+    ends = "expires" if key.replaced_by is None else "rotated, ends"
+    return "~", f"{ends} {shown(key.expires_at)}", "$text-warning"
 
 
 def state_cell(key: KeyInfo, now_us: int) -> Content:
-    """Return the state after a sign, so that it is readable without color.
-
-    It ends at `01-31 09:00`, or at `2027-01-31` if that is far ahead.
-    """
-    if key.state is not KeyState.ACTIVE:
-        return safe(f"✗ {key.state}", "dim")
-    if key.shown_at is None:
-        return safe(f"! {NEVER_SHOWN}", "$text-warning")
-    if key.expires_at is None:
-        return safe("✓ active", "$text-success")
-    is_near = key.expires_at < later(now_us, FAR)
-    ends = minute(key.expires_at)[5:] if is_near else key.expires_at[:10]
-    return safe(f"~ {_ends(key)} {ends}", "$text-warning")
+    """Return the state; it ends at `01-31 09:00`, or at `2027-01-31` if that is far ahead."""
+    far = later(now_us, FAR)
+    sign, words, style = state_of(key, lambda at: minute(at)[5:] if at < far else at[:10])
+    return safe(f"{sign} {words}", style)
 
 
 def revoke(store: Store, key: KeyInfo) -> None:
@@ -167,13 +315,14 @@ class KeysScreen(ListScreen[KeyInfo]):
             age_column("CREATED", attrgetter("created_at"), clock, 110),
         )
 
-    def labels(self) -> Mapping[str, str]:
+    def hidden(self) -> Iterable[str]:
         key = self.list.current
-        return {
-            **({} if key is not None else {"choose": ""}),
-            **({} if key and key.state is KeyState.ACTIVE else {"rotate_key": ""}),
-            **({} if key and key.state is not KeyState.REVOKED else {"revoke_key": ""}),
-        }
+        if key is None:
+            yield "choose"
+        if key is None or key.state is not KeyState.ACTIVE:
+            yield "rotate_key"
+        if key is None or key.state is KeyState.REVOKED:
+            yield "revoke_key"
 
     def row_key(self, row: KeyInfo) -> str:
         return row.id
@@ -190,8 +339,9 @@ class KeysScreen(ListScreen[KeyInfo]):
     def page_arrived(self, read: PageRead[KeyInfo]) -> Sequence[Content]:
         if not read.about:
             return no_accounts(self.session)
-        how = [] if self.session.read_only else [f"Press {self.create_key} to create one."]
-        return list(map(safe, ["No keys yet.", *how]))
+        create = shown_key("keys.create", self.session.settings.keymap)
+        how = [] if self.session.read_only else [safe(f"Press {create} to create one.")]
+        return [safe("No keys yet."), *how]
 
     @on(PagedList.Chosen)
     def show_key(self, chosen: PagedList.Chosen) -> None:
@@ -205,11 +355,6 @@ class KeysScreen(ListScreen[KeyInfo]):
         else:
             self.follow_link(Target("accounts", row=key.account), label(key))
 
-    @property
-    def create_key(self) -> str:
-        """The keyboard key that creates a new key, as the user has it."""
-        return shown_key("keys.create", self.session.keymap)
-
     def facts(self, key: KeyInfo) -> list[Fact]:
         """Return everything that is known of the key; times are UTC."""
         used = ago(key.last_used_at, self.session.store.clock())
@@ -219,7 +364,7 @@ class KeysScreen(ListScreen[KeyInfo]):
             ("Key", f"{key.masked}  ({key.id})"),
             ("Account", key.account),
             ("Name", key.name or NONE),
-            ("State", state_words(key)),
+            ("State", state_of(key)[1]),
             ("Created", f"{minute(key.created_at)}, shown {minute(key.shown_at)}"),
             ("Last used", used),
             ("Expires", minute(key.expires_at)),
@@ -230,7 +375,6 @@ class KeysScreen(ListScreen[KeyInfo]):
 
     @store_work()
     async def action_create_key(self) -> None:
-        """Open the form for a new key, once it is known which accounts there are."""
         form = partial(CreateKeyDialog, clock=self.session.store.clock)
         if (wish := await self._ask_for(form)) is not None:
             account, create = wish
@@ -238,7 +382,6 @@ class KeysScreen(ListScreen[KeyInfo]):
 
     @store_work()
     async def action_import_key(self) -> None:
-        """Open the form for a key that was made elsewhere, once the accounts are known."""
         if (wish := await self._ask_for(RegisterKeyDialog)) is not None:
             key_id = await call(self.session.store, wish[1])
             self._changed(f"Imported {key_id}.", key_id)
@@ -261,7 +404,7 @@ class KeysScreen(ListScreen[KeyInfo]):
 
     async def _show_once(self, account: str, new: NewKey, remark: str = "") -> None:
         self.action_reload(row=new.id)
-        shown = NewKeyScreen(account, new, remark=remark, keymap=self.session.keymap)
+        shown = NewKeyScreen(account, new, remark=remark, keymap=self.session.settings.keymap)
         await self.app.push_screen_wait(shown)
         await call(self.session.store, api_keys.mark_shown, key_id=new.id)
         self._changed(f"{new.id} is active.", new.id)
@@ -274,7 +417,8 @@ class KeysScreen(ListScreen[KeyInfo]):
         if (key := self.current_row("rotate")) is None:
             return
         if key.state is not KeyState.ACTIVE:
-            words = f"{label(key)} is {key.state}. Press {self.create_key} to create a new key."
+            create = shown_key("keys.create", self.session.settings.keymap)
+            words = f"{label(key)} is {key.state}. Press {create} to create a new key."
             tell(self, words, "warning")
             return
         store = self.session.store

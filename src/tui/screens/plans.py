@@ -1,12 +1,11 @@
 """The plans screen: the list, the form for a plan's limits, the review before they are saved."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from operator import attrgetter
 from typing import Final
 
 from textual import on, work
 from textual.content import Content
-from textual.widget import Widget
 
 from resumes.errors import Conflict, InvalidArgument
 from resumes.store import plans
@@ -109,29 +108,26 @@ class PlanForm(Dialog[PlanInfo]):
     """
 
     def __init__(self, session: UiSession, shown: PlanInfo | None) -> None:
-        super().__init__("New plan" if shown is None else f"Plan {shown.name}")
         self._store = session.store
         self._shown = shown
         self._name_line = SafeInput(max_length=MAX_CHARS)
         self._maximum = SafeInput(max_length=MAX_CHARS)
         self._listing = Choices(["no", "yes"], listing_text((shown or BLANK).api_listing))
         self._rates = {window: SafeInput(max_length=MAX_CHARS) for window in WINDOWS}
-
-    def fields(self) -> Iterable[Widget]:
-        if self._shown is None:
-            yield LabelledField("Name", self._name_line)
-        yield LabelledField("Resumes", self._maximum)
-        yield LabelledField("API listing", self._listing)
-        for window, label in WINDOWS.items():
-            yield LabelledField(label, self._rates[window])
-        yield Note(safe(RULE, "dim"))
-        yield Note(safe(""), id="problem")
+        super().__init__(
+            "New plan" if shown is None else f"Plan {shown.name}",
+            *([LabelledField("Name", self._name_line)] if shown is None else []),
+            LabelledField("Resumes", self._maximum),
+            LabelledField("API listing", self._listing),
+            *(LabelledField(WINDOWS[window], line) for window, line in self._rates.items()),
+            Note(safe(RULE, "dim")),
+            Note(safe(""), id="problem"),
+        )
 
     def on_mount(self) -> None:
         self._fill(self._shown or BLANK)
 
     def _fill(self, plan: PlanInfo) -> None:
-        """Show the plan's limits in the form."""
         self._maximum.value = maximum_text(plan.max_resumes)
         self._listing.value = listing_text(plan.api_listing)
         for line, rate in zip(self._rates.values(), plan.rates, strict=True):
@@ -246,9 +242,9 @@ class PlansScreen(ListScreen[PlanInfo]):
     def columns(self) -> Sequence[ListColumn[PlanInfo]]:
         return COLUMNS
 
-    def labels(self) -> Mapping[str, str]:
-        # To edit is what enter does.
-        return {"choose": "" if self.list.current is None or not self.session.read_only else "Open"}
+    def hidden(self) -> Iterable[str]:
+        if self.list.current is None or not self.session.read_only:
+            yield "choose"  # to edit is what enter does
 
     def row_key(self, row: PlanInfo) -> str:
         return row.name

@@ -19,7 +19,7 @@ from resumes.store.accounts import AccountInfo
 from resumes.store.store import Store
 from resumes.store.stored_resumes import Entry, StoredResume
 from resumes.text import counted, escaped_json
-from tui.screens.import_detail import find_filed
+from tui.screens.imported_files import find_filed
 from tui.text import joined, minute, safe, safe_lines
 from tui.widgets.text_pane import Paragraph
 

@@ -1,7 +1,7 @@
 """The resumes screen: the list, the filter, the preview, copy, delete."""
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from math import ceil
 from operator import attrgetter
@@ -70,12 +70,6 @@ class ResumePane(TextPane, RowPane[ResumeRef]):
         self.add_class("panel")
         self.border_title = view_tabs(self.view)
 
-    def turn(self, views: int) -> None:
-        """Switch by that many views."""
-        known = list(View)
-        self.view = known[(known.index(self.view) + views) % len(known)]
-        self.border_title = view_tabs(self.view)
-
     def reading(self, wanted: ResumeRef) -> Callable[[Store], Shown]:
         account, resume_id = wanted
         return partial(show, account=account, resume_id=resume_id, view=self.view)
@@ -100,9 +94,16 @@ class ResumeActions(PaneScreen[ResumeRef]):
     def find_resume(self, verb: str) -> tuple[str, Entry] | None:
         """Return the account and the resume that is acted on; None, and say why, if there is none."""
 
+    def find_resumes(self, verb: str) -> tuple[str, Sequence[Entry]] | None:
+        """Return the account and the resumes that are acted on together; None, and say why."""
+        found = self.find_resume(verb)
+        return None if found is None else (found[0], [found[1]])
+
     def action_next_view(self, views: int) -> None:
         """Switch to another view; what is shown stays until that is read."""
-        self.pane.turn(views)
+        pane, known = self.pane, list(View)
+        pane.view = known[(known.index(pane.view) + views) % len(known)]
+        pane.border_title = view_tabs(pane.view)
         self.workers.cancel_group(self, PANE)
         self.refresh_pane()
 
@@ -121,12 +122,11 @@ class ResumeActions(PaneScreen[ResumeRef]):
 
     @store_work(exclusive=True)
     async def action_copy(self) -> None:
-        """Ask what of the resume to copy, and send that to the clipboard."""
         if (found := self.find_resume("copy")) is None:
             return
         account, entry = found
         session = self.session
-        pdf = session.pdfs.find(entry.id)
+        pdf = session.pdfs.paths.get(entry.id)
         offered = await call(
             session.store, read_copyables, account=account, resume_id=entry.id, pdf=pdf
         )
@@ -140,55 +140,50 @@ class ResumeActions(PaneScreen[ResumeRef]):
     async def action_open_pdf(self) -> None:
         """Draw the resume, to be seen in another program."""
         if (found := self.find_resume("open")) is not None:
-            account, entry = found
             session = self.session
-            copy_key = shown_key(f"{self.PLACE.name.lower()}.copy", session.keymap)
+            copy_key = shown_key(f"{self.PLACE.name.lower()}.copy", session.settings.keymap)
             await open_pdf(
-                self,
-                session.store,
-                session.pdfs,
-                account=account,
-                resume_id=entry.id,
-                copy_key=copy_key,
+                self, session.store, session.pdfs, found[0], found[1].id, copy_key=copy_key
             )
 
-    def delete(self, account: str, entries: Sequence[Entry]) -> None:
+    def action_delete(self) -> None:
         """Delete the resumes after the grace, unless that is undone."""
-        undo = shown_key("everywhere.undo", self.session.keymap)
+        if (found := self.find_resumes("delete")) is None:
+            return
+        account, entries = found
+        undo = shown_key("everywhere.undo", self.session.settings.keymap)
         added = self.session.deletions.add(account, entries)
         if added:
             words = f"Deleting {named(added)} in {GRACE_S:.0f} s. Press {undo} to undo."
             tell(self, words, "warning")
         else:
             tell(self, f"Already deleting {quoted(entries[0].shown_title)}. Press {undo} to undo.")
+        self.unmark()
 
-    async def export(
-        self,
-        account: str,
-        entries: Sequence[Entry],
-        *,
-        chosen: str,
-        listed: str | None = None,
-        text: str = "",
-    ) -> None:
-        """Ask what to export and where to, and do it. Raises Failure.
-
-        `chosen` is what the entries are called, `listed` what "all" is.
-        """
-        wish = await self.app.push_screen_wait(ExportDialog(chosen=chosen, listed=listed))
-        if wish is None:
+    @store_work()
+    async def action_export(self) -> None:
+        if (found := self.find_resumes("export")) is None:
             return
-        tell(self, "Exporting…")
-        outcome = await call(
-            self.session.store,
-            export_resumes,
-            account=account,
-            resume_ids=[] if wish.is_all else [entry.id for entry in entries],
-            text=text,
-            wish=wish,
-            settings=self.session.settings,
-        )
-        tell(self, outcome)
+        account, entries = found
+        dialog, text = self.export_dialog(account)
+        wish = await self.app.push_screen_wait(dialog)
+        if wish is not None:
+            tell(self, "Exporting…")
+            outcome = await call(
+                self.session.store,
+                export_resumes,
+                account=account,
+                resume_ids=[] if wish.is_all else [entry.id for entry in entries],
+                text=text,
+                wish=wish,
+                settings=self.session.settings,
+            )
+            tell(self, outcome)
+        self.unmark()
+
+    def export_dialog(self, account: str) -> tuple[ExportDialog, str]:
+        """Return what asks for the export, and the filter of what is "all" there."""
+        return ExportDialog(chosen="this resume", listed=None), ""
 
 
 def find_claim(store: Store, *, account: str, resume_id: str) -> str | None:
@@ -220,7 +215,6 @@ class DetailScreen(RowScreen[Entry, ResumeRef], ResumeActions):
     """A resume of the account's list."""
 
     MODE = "resumes"
-    ROW = "resume"
     PLACE = Place.RESUME
     BINDINGS = bindings(Place.RESUME)
 
@@ -244,19 +238,6 @@ class DetailScreen(RowScreen[Entry, ResumeRef], ResumeActions):
             tell(self, "Loading the resume…")
             return None
         return self.wanted.account, shown.entry
-
-    @store_work()
-    async def action_export(self) -> None:
-        """Ask where to export it."""
-        if (found := self.find_resume("export")) is not None:
-            account, entry = found
-            await self.export(account, [entry], chosen="this resume")
-
-    def action_delete(self) -> None:
-        """Delete the resume after the grace, unless that is undone."""
-        if (found := self.find_resume("delete")) is not None:
-            account, entry = found
-            self.delete(account, [entry])
 
 
 PAGE_SIZE = 100
@@ -293,19 +274,19 @@ class ResumesScreen(SplitScreen[Entry, ResumeRef], ResumeActions):
         title = text_cell(entry.shown_title, "dim")
         if entry.id in self.session.deletions.gone:
             return safe("(deleted)", "italic")
-        deletion = self.session.deletions.find(entry.id)
+        deletion = self.session.deletions.waiting.get(entry.id)
         if deletion is None:
             return title
-        key = shown_key("everywhere.undo", self.session.keymap)
+        key = shown_key("everywhere.undo", self.session.settings.keymap)
         left_s = ceil(self.session.deletions.left_s(deletion))
         left = f"Deleting in {left_s} s ({key} to undo) " if left_s else "Deleting… "
         return joined([safe(left, "bold $text-warning"), title])
 
-    def labels(self) -> Mapping[str, str]:
-        hidden = [] if self.is_split else ["next_view(1)"]
+    def hidden(self) -> Iterable[str]:
+        if not self.is_split or self.list.current is None:
+            yield "next_view(1)"
         if self.list.current is None:
-            hidden += ["choose", "next_view(1)", "open_pdf", "export", "delete"]
-        return dict.fromkeys(hidden, "")
+            yield from ("choose", "open_pdf", "export", "delete")
 
     def row_key(self, row: Entry) -> str:
         return flipped(row.id) if self.is_newest_first else row.id
@@ -341,7 +322,7 @@ class ResumesScreen(SplitScreen[Entry, ResumeRef], ResumeActions):
         self.set_interval(TICK_S, self._count_down)
 
     def _count_down(self) -> None:
-        if self.session.deletions:
+        if self.session.deletions.waiting:
             self.list.refresh()
 
     def arrive(self, link: Target) -> None:
@@ -359,7 +340,6 @@ class ResumesScreen(SplitScreen[Entry, ResumeRef], ResumeActions):
         return ResumeRef(self.account or "", row.id)
 
     def action_next_view(self, views: int) -> None:
-        """Switch the preview to another view."""
         if self.is_split:
             super().action_next_view(views)
         else:
@@ -380,31 +360,18 @@ class ResumesScreen(SplitScreen[Entry, ResumeRef], ResumeActions):
         entry = self.current_row(verb)
         return None if entry is None or self.account is None else (self.account, entry)
 
-    def action_delete(self) -> None:
-        """Delete the marked resumes, or this one, after the grace, unless that is undone."""
+    def find_resumes(self, verb: str) -> tuple[str, Sequence[Entry]] | None:
         entries = self.list.chosen()
         if not entries or self.account is None:
-            tell(self, "No resume to delete.")
-            return
-        self.delete(self.account, entries)
-        self.list.unmark()
+            tell(self, f"No resume to {verb}.")
+            return None
+        return self.account, entries
 
-    @store_work()
-    async def action_export(self) -> None:
-        """Ask what to export and where to."""
-        entries, text = self.list.chosen(), self.filter.text
-        if not entries or self.account is None:
-            tell(self, "No resume to export.")
-            return
-        marked = len(self.list.marked)
-        await self.export(
-            self.account,
-            entries,
-            chosen=f"{marked:,} marked" if marked else "this resume",
-            listed=f'all matching "{text}"' if text else f"all of {self.account}",
-            text=text,
-        )
-        self.list.unmark()
+    def export_dialog(self, account: str) -> tuple[ExportDialog, str]:
+        marked, text = len(self.list.marked), self.filter.text
+        chosen = f"{marked:,} marked" if marked else "this resume"
+        listed = f'all matching "{text}"' if text else f"all of {account}"
+        return ExportDialog(chosen=chosen, listed=listed), text
 
 
 def read_first_page(

@@ -96,38 +96,6 @@ class PageSession(AppService):
 HOST: Final = "127.0.0.1"
 
 
-class Gate:
-    """The checks of one server, which listens on `port` of loopback."""
-
-    def __init__(self, port: int) -> None:
-        self.token = secrets.token_urlsafe()
-        """What the first visit has to show."""
-        self.cookie_name = f"resumes-tui-{port}"
-        """With the port in it, since a browser sends cookies to all ports of a host."""
-        self._cookie = secrets.token_urlsafe()
-        self._is_spent = False
-        self._hosts = frozenset({f"{HOST}:{port}", f"localhost:{port}"})
-
-    def knows_host(self, host: str | None) -> bool:
-        """Return whether a request's Host header is ours."""
-        return host in self._hosts
-
-    def knows_origin(self, origin: str | None, host: str | None) -> bool:
-        """Return whether a request comes from our page at that host. None is no header."""
-        return self.knows_host(host) and origin == f"http://{host}"
-
-    def find_cookie(self, token: str) -> str | None:
-        """Return the cookie's value for the token, which works once; None for any other."""
-        if self._is_spent or not _is_same(token, self.token):
-            return None
-        self._is_spent = True
-        return self._cookie
-
-    def admits(self, cookie: str | None) -> bool:
-        """Return whether this is the value of our cookie. None is no cookie."""
-        return cookie is not None and _is_same(cookie, self._cookie)
-
-
 def _is_same(given: str, secret: str) -> bool:
     return hmac.compare_digest(given.encode(errors="replace"), secret.encode())
 
@@ -143,14 +111,12 @@ _ENTRY: Final = '<!DOCTYPE html><meta http-equiv="refresh" content="0;url=/"><ti
 
 
 async def page(request: web.Request) -> web.Response:
-    """Return the page that shows the terminal UI."""
     socket = html.escape(f"ws://{request.headers['Host']}/ws")
     text = _read("page.html").replace("{websocket}", socket)
     return web.Response(text=text, content_type="text/html")
 
 
 async def script(_: web.Request) -> web.Response:
-    """Return the page's own script."""
     return web.Response(text=_read("page.js"), content_type="text/javascript")
 
 
@@ -204,19 +170,27 @@ MAX_CELLS = 1_000
 
 
 class PageServer(Server):
-    """Shows what `command` draws, to those whom its gate lets through."""
+    """Shows what `command` draws, to the one browser that showed the token first."""
 
     def __init__(
         self, command: Sequence[str], port: int, *, end_within_s: float = END_WITHIN_S
     ) -> None:
         super().__init__(command[0], host=HOST, port=port, title="Resumes")
-        self.gate = Gate(port)
+        self.token = secrets.token_urlsafe()
+        """What the first visit has to show."""
+
+        self.cookie_name = f"resumes-tui-{port}"
+        """With the port in it, since a browser sends cookies to all ports of a host."""
+
+        self._cookie = secrets.token_urlsafe()
+        self._is_spent = False
+        self._hosts = (f"{HOST}:{port}", f"localhost:{port}")
         self._arguments = tuple(command)
         self._end_within_s = end_within_s
         self._sessions: set[PageSession] = set()
 
     async def application(self) -> web.Application:
-        """Return the server's routes, all behind the gate."""
+        """Return the server's routes, all of them guarded."""
 
         @web.middleware
         async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -239,22 +213,21 @@ class PageServer(Server):
     def _refusal_or_entry(self, request: web.Request) -> web.Response | None:
         """Return the answer to a request that is refused or a first visit; None lets it through."""
         host = request.headers.get("Host")
-        if not self.gate.knows_host(host):
+        if host not in self._hosts:
             return refusal(REFUSAL)
         token = request.query.get("token") if request.path == "/" else None
         # A HEAD request is not a visit: it would spend the token.
-        is_visit = request.method == "GET"
-        if token is not None and is_visit and (cookie := self.gate.find_cookie(token)) is not None:
+        is_visit = request.method == "GET" and not self._is_spent
+        if token is not None and is_visit and _is_same(token, self.token):
+            self._is_spent = True
             response = entry()
             response.set_cookie(
-                self.gate.cookie_name, cookie, httponly=True, samesite="Strict", path="/"
+                self.cookie_name, self._cookie, httponly=True, samesite="Strict", path="/"
             )
             return response
-        if not self.gate.admits(request.cookies.get(self.gate.cookie_name)):
+        if not _is_same(request.cookies.get(self.cookie_name, ""), self._cookie):
             return refusal(REFUSAL)
-        if request.path == "/ws" and not self.gate.knows_origin(
-            request.headers.get("Origin"), host
-        ):
+        if request.path == "/ws" and request.headers.get("Origin") != f"http://{host}":
             return refusal(WRONG_ORIGIN)
         return None if token is None else entry()
 
@@ -299,7 +272,7 @@ class PageServer(Server):
 
     async def _add_headers(self, request: web.Request, response: web.StreamResponse) -> None:
         host = request.headers.get("Host", "")
-        known = host if self.gate.knows_host(host) else f"{HOST}:{self.port}"
+        known = host if host in self._hosts else f"{HOST}:{self.port}"
         response.headers.update(headers(known))
 
     async def on_shutdown(self, app: web.Application) -> None:
@@ -396,7 +369,7 @@ async def _serve(
     assert runner.server is not None
     try:
         stop = _stop_event()
-        ready(f"http://{HOST}:{port}/?token={pages.gate.token}")
+        ready(f"http://{HOST}:{port}/?token={pages.token}")
         async with asyncio.TaskGroup() as tasks:
             accepting = tasks.create_task(_accept(listener, runner.server, max_open))
             await stop.wait()

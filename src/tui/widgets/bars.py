@@ -9,7 +9,6 @@ from textual import events
 from textual.content import Content
 from textual.message import Message
 from textual.reactive import reactive
-from textual.screen import Screen
 from textual.style import Style
 from textual.widget import Widget
 from textual.widgets import Input, Static
@@ -151,10 +150,7 @@ class KeyLine(Widget):
     """The message."""
 
     def on_mount(self) -> None:
-        self.screen.bindings_updated_signal.subscribe(self, self._changed)
-
-    def _changed(self, _: Screen[object]) -> None:
-        self.refresh()
+        self.screen.bindings_updated_signal.subscribe(self, lambda _: self.refresh())
 
     def say(self, told: Told) -> None:
         """Show the message for a few seconds, or until `clear`."""

@@ -3,7 +3,6 @@
 from typing import Final
 
 from textual import on
-from textual.app import ComposeResult
 from textual.containers import Horizontal
 from textual.message import Message
 from textual.reactive import reactive
@@ -50,27 +49,26 @@ class FilterLine(Horizontal):
     class Left(Message):
         """The reader is done with typing."""
 
-    def compose(self) -> ComposeResult:
-        yield Note(safe("/", "bold"))
-        yield FilterInput(max_length=MAX_CHARS, disabled=True)
+    def __init__(self) -> None:
+        self._line = FilterInput(max_length=MAX_CHARS, disabled=True)
+        super().__init__(Note(safe("/", "bold")), self._line)
 
     def open(self) -> None:
         """Open the line and focus it."""
         self.display = True
-        line = self.query_one(FilterInput)
-        line.disabled = False
-        line.focus()
+        self._line.disabled = False
+        self._line.focus()
 
     def close(self) -> None:
         """Close the line and clear the filter."""
-        self.query_one(FilterInput).value = ""
+        self._line.value = ""
         self.leave()
 
     def leave(self) -> None:
         """Close the line, and leave the filter to the list."""
         self._tell()
         # Disabled, or the focus would come to it when a screen begins.
-        self.query_one(FilterInput).disabled = True
+        self._line.disabled = True
         self.display = False
         self.post_message(self.Left())
 
@@ -83,4 +81,4 @@ class FilterLine(Horizontal):
         self._rest = self.set_timer(REST_S, self._tell)
 
     def _tell(self) -> None:
-        self.text = " ".join(self.query_one(FilterInput).value.split())
+        self.text = " ".join(self._line.value.split())

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from typing import Literal
 
-from textual.app import ComposeResult
 from textual.containers import Horizontal
 from textual.content import Content
 from textual.widget import Widget
@@ -65,10 +64,4 @@ class LabelledField(Horizontal):
     """
 
     def __init__(self, label: str, widget: Widget) -> None:
-        super().__init__()
-        self._label = label
-        self._widget = widget
-
-    def compose(self) -> ComposeResult:
-        yield Note(safe(self._label))
-        yield self._widget
+        super().__init__(Note(safe(label)), widget)

@@ -129,20 +129,18 @@ class PagedList(ScrollView, Generic[T], can_focus=True):
     is_stale: reactive[bool] = reactive(False)
     """Whether the rows are old, because the newest are unavailable."""
 
+    @dataclass(eq=False)
     class PageWanted(Message):
         """Somebody fill this page: `fill` with the rows after `cursor`, or `fail`."""
 
-        def __init__(self, page: int, cursor: str) -> None:
-            super().__init__()
-            self.page = page
-            self.cursor = cursor
+        page: int
+        cursor: str
 
+    @dataclass(eq=False)
     class Chosen(Message):
         """Enter, or a click on the row that has the cursor."""
 
-        def __init__(self, row: Any) -> None:
-            super().__init__()
-            self.row = row
+        row: Any
 
     class Changed(Message):
         """The cursor, or what is known of the list, changed."""
@@ -171,7 +169,9 @@ class PagedList(ScrollView, Generic[T], can_focus=True):
         """Whether that is another list than the one that is shown."""
         self._asked: tuple[Pages[T], int] | None = None
         self._has_failed = False
-        self._empty: Sequence[Content] = ()
+        self.empty: Sequence[Content] = ()
+        """The lines that stand for the rows when there are none."""
+
         self.pages: Pages[T] = Pages(key)
 
     # State that comes down.
@@ -266,11 +266,6 @@ class PagedList(ScrollView, Generic[T], can_focus=True):
         self._resize_list()
         self.cursor = 0
         self.scroll_to(y=0, animate=False, force=True)
-
-    def say_when_empty(self, *lines: Content) -> None:
-        """Show these lines when the list has no rows."""
-        self._empty = lines
-        self.refresh()
 
     @property
     def current(self) -> T | None:
@@ -420,8 +415,8 @@ class PagedList(ScrollView, Generic[T], can_focus=True):
     def _quiet_line(self, y: int, number: int) -> Content:
         """Return a line below the rows: that more is coming, or that the list is empty."""
         if self.pages.is_complete:
-            is_empty = self.pages.count == 0
-            line = self._empty[y - 2] if is_empty and 0 <= y - 2 < len(self._empty) else safe("")
+            is_shown = self.pages.count == 0 and 0 <= y - 2 < len(self.empty)
+            line = self.empty[y - 2] if is_shown else safe("")
         elif number == self.pages.count:
             line = safe("… not loaded" if self._has_failed else "… loading")
         else:

@@ -12,7 +12,7 @@ from aiohttp import ClientSession, ClientWebSocketResponse, CookieJar, web
 
 from tests.support.terminal.driving import LIMIT_S
 from tests.support.waiting import wait_until as wait_until
-from tui.web.server import END_WITHIN_S, Gate, PageServer
+from tui.web.server import END_WITHIN_S, PageServer
 
 _ECHO = """
 import os, struct, sys
@@ -45,12 +45,12 @@ class Site:
     """A server on a port of its own, and somebody with a browser."""
 
     url: str
-    gate: Gate
+    server: PageServer
     browser: ClientSession
 
     async def enter(self) -> None:
         """The token was shown; the browser has the cookie."""
-        async with self.browser.get(f"{self.url}/", params={"token": self.gate.token}) as answer:
+        async with self.browser.get(f"{self.url}/", params={"token": self.server.token}) as answer:
             assert answer.status == 200
 
     async def open_page(self, **query: str) -> ClientWebSocketResponse:
@@ -71,7 +71,7 @@ async def serving(
     await web.SockSite(runner, listener).start()
     async with ClientSession(cookie_jar=CookieJar(unsafe=True)) as browser:
         try:
-            yield Site(f"http://127.0.0.1:{port}", server.gate, browser)
+            yield Site(f"http://127.0.0.1:{port}", server, browser)
         finally:
             await runner.cleanup()
 
