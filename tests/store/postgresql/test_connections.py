@@ -292,7 +292,7 @@ def test_s18_everything_works_when_each_transaction_has_another_session(pooled: 
                 stored_resumes.list_page_async(store, account.id, limit=n) for n in range(1, 21)
             ]
             known, found = await asyncio.gather(asyncio.gather(*holders), asyncio.gather(*pages))
-            assert {holder.account_id for holder, _ in known} == {account.id}
+            assert {holder.account_id for holder, *_ in known} == {account.id}
             assert [len(page.entries) for page in found] == [*range(1, 21)]
 
         created = sorted(pool.map(create_and_read, range(100)))
