@@ -224,8 +224,8 @@ def test_s7_a_waiter_that_is_gone_does_not_keep_the_others_from_their_answers(
         writer = LoopWriter(store.write_queue, loop)
         waiters: list[asyncio.Future[Any]] = [loop.create_future() for _ in range(3)]
         writes = [Write(apply_changes, rename("x"), deadline=0) for _ in waiters]
-        for write, waiter in zip(writes, waiters, strict=True):
-            write.waiter, write.loop_writer = waiter, writer
+        writer._pending.update(zip(writes, waiters, strict=True))
+        for write in writes:
             write.outcome = "first"
         waiters[0].cancel()
         await asyncio.to_thread(writer.deliver, writes)

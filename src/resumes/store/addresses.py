@@ -49,13 +49,10 @@ class PostgresAddress:
         """Return the address as a person would type it, without secrets, which libpq can get elsewhere."""
         credentials, place, options = _split(self.url)
         user = credentials.partition(":")[0]
-        shown = [one for one in options.split("&") if one and not _is_secret(one)]
+        named = ((one, unquote(one.partition("=")[0])) for one in options.split("&") if one)
+        shown = [one for one, name in named if not _SECRET.search(name)]
         query = f"?{'&'.join(shown)}" if shown else ""
         return f"postgresql://{user}{'@' if user else ''}{place}{query}"
-
-
-def _is_secret(option: str) -> bool:
-    return bool(_SECRET.search(unquote(option.partition("=")[0])))
 
 
 Address = SqliteAddress | PostgresAddress

@@ -209,11 +209,6 @@ ADD_DOCUMENT = Prepared(
 )
 
 
-def document_values(document: bytes) -> dict[str, Any]:
-    """Return the parameters of ADD_DOCUMENT that a document decides."""
-    return {"crc32": crc32(document), "document": blob(document)}
-
-
 STORED = Prepared(select(literal(1)).select_from(resumes).where(of_key(resumes)))
 
 
@@ -360,8 +355,13 @@ class _Earlier:
         self, connection: Connection, account_id: str, creations: Sequence[Creation]
     ) -> None:
         self._items: dict[str, dict[int, Outcome]] = {}
-        single, several = _list_claims(creations)
-        for statement, claim_ids in ((RESUMES_OF_CLAIMS, single), (ITEMS_OF_CLAIMS, several)):
+        # Files of one resume, and of several.
+        claims: dict[Prepared, list[str]] = {RESUMES_OF_CLAIMS: [], ITEMS_OF_CLAIMS: []}
+        for one in creations:
+            if one.claim is not None and one.resumes:
+                statement = ITEMS_OF_CLAIMS if one.resumes[0].item else RESUMES_OF_CLAIMS
+                claims[statement].append(one.claim.claim_id)
+        for statement, claim_ids in claims.items():
             for values in _chunks(claim_ids):
                 found = statement.run(connection, account_id=account_id, **values).fetchall()
                 for claim_id, item, outcome, resume_id in found:
@@ -409,16 +409,6 @@ class _Earlier:
             if stored is not None:
                 return Duplicate(stored)
         return None
-
-
-def _list_claims(creations: Sequence[Creation]) -> tuple[list[str], list[str]]:
-    """Return the claims of files of one resume, and of several."""
-    single: list[str] = []
-    several: list[str] = []
-    for one in creations:
-        if one.claim is not None and one.resumes:
-            (several if one.resumes[0].item else single).append(one.claim.claim_id)
-    return single, several
 
 
 def _add_resume(rows: _Rows, account_id: str, resume_id: str, new: NewResume, now: str) -> None:

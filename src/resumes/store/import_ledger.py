@@ -234,12 +234,12 @@ def find_items(
         for table, number in numbers
     )
     statement = union_all(*parts).order_by("item").limit(limit)
-    return [Item(item, _of_item(outcome), id_) for item, outcome, id_ in store.fetch(statement)]
-
-
-def _of_item(outcome: str) -> FileOutcome:
     # A file that something else is said of later had become a resume before.
-    return FileOutcome.DUPLICATE if outcome == FileOutcome.DUPLICATE else FileOutcome.DONE
+    outcomes = {FileOutcome.DUPLICATE.value: FileOutcome.DUPLICATE}
+    return [
+        Item(item, outcomes.get(outcome, FileOutcome.DONE), resume_id)
+        for item, outcome, resume_id in store.fetch(statement)
+    ]
 
 
 def find_stored(store: Store, account_id: str, digest: bytes) -> str | None:

@@ -361,6 +361,8 @@ RETRY_S: Final = 5.0
 
 DEADLINE_S: Final = 2.0
 
+FAILURE: Final = "The search index cannot be updated; will retry"
+
 _INDEXED_US = func.coalesce(search_progress.c.indexed_us, 0)
 BEHIND = Prepared(
     select(account_usage.c.account_id, account_usage.c.last_id_us, _INDEXED_US)
@@ -452,9 +454,11 @@ class Indexer:
             try:
                 pause_s = self.step()
                 is_failing = False
-            except Exception as error:  # noqa: BLE001  (the thread's edge: nothing here may end it)
-                if not is_failing:
-                    _log(error)
+            except Exception as error:  # the thread's edge: nothing here may end it
+                if not is_failing and isinstance(error, ResumesError):
+                    logger.warning("%s: %s", FAILURE, error.message)
+                elif not is_failing:
+                    logger.error(FAILURE, exc_info=error)
                 is_failing = True
                 pause_s = self._retry_s
 
@@ -498,10 +502,3 @@ class Indexer:
             return self._interval_s
         share = BUSY_SHARE if more_came or is_busy else IDLE_SHARE
         return took_s * (1 / share - 1)
-
-
-def _log(error: Exception) -> None:
-    if isinstance(error, ResumesError):
-        logger.warning("The search index cannot be updated; will retry: %s", error.message)
-    else:
-        logger.error("The search index cannot be updated; will retry", exc_info=error)

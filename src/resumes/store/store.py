@@ -312,21 +312,20 @@ def close_store(store: Store, target: str, copy_id: str) -> None:
             )
         set_facts(connection, moving_to=target, copy_id=copy_id)
 
+    def wait_for_writers(connection: Connection) -> None:
+        # Whoever wrote to a table before the store was closed holds a lock on it until the end; whoever
+        # begins to write after this lock sees that it is closed. On SQLite closing has waited for all.
+        if connection.dialect.name == "postgresql":
+            names = ", ".join(table.name for table in metadata.sorted_tables)
+            connection.execute(text(f"LOCK TABLE {names} IN SHARE MODE"))
+
     store.write(close, ignores_closed=True)
     retry(
-        lambda: store.write(_wait_for_writers, ignores_closed=True),
+        lambda: store.write(wait_for_writers, ignores_closed=True),
         timeout_s=WRITERS_TIMEOUT_S,
         delays_s=RETRY_DELAYS_S,
         is_retryable=lambda error: isinstance(error, StoreUnavailable),
     )
-
-
-def _wait_for_writers(connection: Connection) -> None:
-    # Whoever wrote to a table before the store was closed holds a lock on it until the end; whoever
-    # begins to write after this lock sees that it is closed. On SQLite closing has waited for all.
-    if connection.dialect.name == "postgresql":
-        names = ", ".join(table.name for table in metadata.sorted_tables)
-        connection.execute(text(f"LOCK TABLE {names} IN SHARE MODE"))
 
 
 def check_closed(store: Store, copy_id: str) -> None:

@@ -78,7 +78,7 @@ class Write:
 
     `account_id` is the account that it concerns; None for several, or none. With `ignores_closed` it
     is done whatever the marks of a copy say (`resumes.store.store`). Whoever submits it sets the
-    waiter: a `ThreadWaiter`, or a future of the event loop that `loop_writer` writes for.
+    waiter, which is given the write when it has its outcome.
     """
 
     apply: Apply
@@ -88,8 +88,7 @@ class Write:
     account_id: str | None = None
     proof: Proof | None = None
     ignores_closed: bool = False
-    waiter: Any = None
-    loop_writer: "LoopWriter | None" = None
+    waiter: "ThreadWaiter | LoopWriter | None" = None
     outcome: Any = PENDING
 
 
@@ -100,10 +99,10 @@ class ThreadWaiter:
         self._left = writes
         self._changed = threading.Condition()
 
-    def count_down(self, writes: int = 1) -> None:
-        """Record that this many writes are done."""
+    def deliver(self, writes: Sequence[Write]) -> None:
+        """Record that these writes are done."""
         with self._changed:
-            self._left -= writes
+            self._left -= len(writes)
             if self._left <= 0:
                 self._changed.notify_all()
 
@@ -194,7 +193,7 @@ class WriteQueue(ABC):
             for write in writes:
                 if self.withdraw(write):
                     write.outcome = StoreUnavailable(BUSY)
-                    waiter.count_down()
+                    waiter.deliver([write])
             waiter.wait(COMMIT_GRACE_S)
         return [OutcomeUnknown() if one.outcome is PENDING else one.outcome for one in writes]
 
@@ -245,7 +244,7 @@ class LoopWriter:
     def __init__(self, queue: WriteQueue, loop: asyncio.AbstractEventLoop) -> None:
         self._queue = queue
         self._loop = loop
-        self._pending: set[Write] = set()
+        self._pending: dict[Write, asyncio.Future[Any]] = {}
         self._is_turn_due = False
         self._seen_writes = self._quiet_iterations = 0
         """What waited in the last iteration, and how many iterations brought no more."""
@@ -257,9 +256,9 @@ class LoopWriter:
         If the coroutine is cancelled, a write that nobody has begun is withdrawn.
         """
         waiter: asyncio.Future[Any] = self._loop.create_future()
-        write.waiter, write.loop_writer = waiter, self
+        write.waiter = self
         self._queue.submit(write)
-        self._pending.add(write)
+        self._pending[write] = waiter
         self._plan_turn()
         if self._timer is None:
             self._timer = self._loop.call_later(EXPIRY_INTERVAL_S, self._expire)
@@ -267,7 +266,7 @@ class LoopWriter:
             return await waiter
         except asyncio.CancelledError:
             self._queue.withdraw(write)
-            self._pending.discard(write)
+            self._pending.pop(write, None)
             raise
 
     def _plan_turn(self) -> None:
@@ -313,9 +312,9 @@ class LoopWriter:
 
     def _settle(self, write: Write, outcome: Any) -> None:
         # The outcome is copied: the queue may set another one before the coroutine continues.
-        self._pending.discard(write)
-        if not write.waiter.done():
-            write.waiter.set_result(outcome)
+        waiter = self._pending.pop(write, None)
+        if waiter is not None and not waiter.done():
+            waiter.set_result(outcome)
 
     def _expire(self) -> None:
         now = time.monotonic()
@@ -333,19 +332,13 @@ class LoopWriter:
 def deliver(writes: Iterable[Write]) -> None:
     """Wake whoever waits for these writes; one without an outcome has an unknown one. Never raise or
     block."""
-    by_thread: dict[ThreadWaiter, int] = {}
-    by_loop: dict[LoopWriter, list[Write]] = {}
+    by_waiter: dict[Any, list[Write]] = {}
     for write in writes:
         if write.outcome is PENDING:
             write.outcome = OutcomeUnknown()
-        if write.loop_writer is None:
-            by_thread[write.waiter] = by_thread.get(write.waiter, 0) + 1
-        else:
-            by_loop.setdefault(write.loop_writer, []).append(write)
-    for waiter, count in by_thread.items():
-        waiter.count_down(count)
-    for loop_writer, finished in by_loop.items():
-        loop_writer.deliver(finished)
+        by_waiter.setdefault(write.waiter, []).append(write)
+    for waiter, finished in by_waiter.items():
+        waiter.deliver(finished)
 
 
 def apply_all(connection: Connection, batch: Sequence[Write]) -> list[Any]:

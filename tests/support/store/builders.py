@@ -35,9 +35,9 @@ from resumes.store.account_archive.file_format import (
     FORMAT,
     VERSION,
     ArchiveRow,
-    ArchiveWriter,
     Header,
     RowKind,
+    encode_archive,
 )
 from resumes.store.accounts import AccountInfo
 from resumes.store.addresses import SqliteAddress, parse_address
@@ -219,8 +219,7 @@ def a_row(
 
 def an_export(*rows: ArchiveRow, header: Header = HEADER) -> bytes:
     """A file with these rows."""
-    writer = ArchiveWriter()
-    return b"".join([writer.header(header), *map(writer.row, rows), writer.end()])
+    return b"".join(encode_archive(header, rows))
 
 
 # Whole stores

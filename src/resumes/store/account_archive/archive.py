@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from functools import partial
 from operator import attrgetter
 from typing import Any, BinaryIO, Final
+from zlib import crc32
 
 from sqlalchemy import BindParameter, ColumnElement, Connection, bindparam, insert, select, update
 
@@ -37,9 +38,9 @@ from resumes.store.account_archive.file_format import (
     VERSION,
     ArchiveReader,
     ArchiveRow,
-    ArchiveWriter,
     Header,
     RowKind,
+    encode_archive,
 )
 from resumes.store.accounts import (
     ARRIVING,
@@ -51,7 +52,7 @@ from resumes.store.accounts import (
     find_account,
     get_account,
 )
-from resumes.store.creation import ADD_DOCUMENT, document_values
+from resumes.store.creation import ADD_DOCUMENT
 from resumes.store.schema import (
     accounts,
     api_keys,
@@ -62,7 +63,7 @@ from resumes.store.schema import (
     key_directory,
     resumes,
 )
-from resumes.store.statements import Prepared, iter_pages, looked_up, matching, next_page
+from resumes.store.statements import Prepared, blob, iter_pages, looked_up, matching, next_page
 from resumes.store.store import Store, change_count, lock_account
 
 # Export
@@ -138,32 +139,32 @@ def iter_lines(
     their SHA-256: they are valid wherever the archive is imported. Raises Conflict, before the last
     line, for an account that was deleted in the meantime.
     """
-    writer = ArchiveWriter()
-    yield writer.header(
-        Header(
-            format=FORMAT,
-            version=VERSION,
-            account=account.name,
-            plan=account.plan,
-            created_at=account.created_at,
-            exported_at=timestamp(store.clock()),
-            last_id_us=account.last_id_us,
-            resumes=account.resume_count,
-        )
+    header = Header(
+        format=FORMAT,
+        version=VERSION,
+        account=account.name,
+        plan=account.plan,
+        created_at=account.created_at,
+        exported_at=timestamp(store.clock()),
+        last_id_us=account.last_id_us,
+        resumes=account.resume_count,
     )
     last = identifiers.resume_id(account.last_id_us, "f" * 8)
-    for kind in RowKind:
-        if kind is RowKind.KEY and not with_keys:
-            continue
-        for row in _iter_rows(store, account.id, kind, last):
-            yield writer.row(row)
-            if kind is RowKind.RESUME:
-                on_progress(writer.counts[kind])
-    # An account that is being deleted has fewer and fewer rows, and would look whole.
-    found = find_account(store, account.name)
-    if found is None or found.id != account.id:
-        raise Conflict(f'The account "{account.name}" was deleted while it was exported')
-    yield writer.end()
+
+    def iter_rows() -> Iterator[ArchiveRow]:
+        for kind in RowKind:
+            if kind is RowKind.KEY and not with_keys:
+                continue
+            for count, row in enumerate(_iter_rows(store, account.id, kind, last), 1):
+                yield row
+                if kind is RowKind.RESUME:
+                    on_progress(count)
+        # An account that is being deleted has fewer and fewer rows, and would look whole.
+        found = find_account(store, account.name)
+        if found is None or found.id != account.id:
+            raise Conflict(f'The account "{account.name}" was deleted while it was exported')
+
+    return encode_archive(header, iter_rows())
 
 
 def _iter_rows(store: Store, account_id: str, kind: RowKind, last: str) -> Iterator[ArchiveRow]:
@@ -368,18 +369,25 @@ def _add(new: _NewAccount, some: Sequence[ArchiveRow], connection: Connection) -
     kind, account_id = some[0].kind, new.account_id
     rows = [{**row.values, "account_id": account_id} for row in some]
     if kind is RowKind.DIGEST:
-        _refuse_strays(connection, account_id, {row["resume_id"] for row in rows})
+        # Files of a content without its resume would become duplicates, and nothing would be stored.
+        ids = {row["resume_id"] for row in rows}
+        known = select(resumes.c.id).where(
+            resumes.c.account_id == account_id, resumes.c.id.in_(ids)
+        )
+        for stray in sorted(ids.difference(connection.execute(known).scalars())):
+            raise InvalidJson(
+                f"Not a complete account export: it has the digest of the resume {stray}, but not the "
+                "resume"
+            )
     elif kind is RowKind.KEY:
         _refuse_known_keys(connection, some)
     _ADD[kind].run_many(connection, rows)
     if kind is RowKind.KEY:
         _ADD_TO_DIRECTORY.run_many(connection, ({**row, "key_id": row["id"]} for row in rows))
     elif kind is RowKind.RESUME:
-        contents = (document_values(row.document) for row in some)
-        ADD_DOCUMENT.run_many(
-            connection,
-            ({**row, **content} for row, content in zip(rows, contents, strict=True)),
-        )
+        for row, line in zip(rows, some, strict=True):
+            row |= {"crc32": crc32(line.document), "document": blob(line.document)}
+        ADD_DOCUMENT.run_many(connection, rows)
         change_count(connection, account_id, len(rows))
 
 
@@ -393,19 +401,6 @@ def _lock(connection: Connection, new: _NewAccount) -> None:
     is_arriving = (accounts.c.id == new.account_id, accounts.c.closed_at == new.now)
     if connection.execute(select(accounts.c.id).where(*is_arriving)).first() is None:
         raise Conflict("The account was deleted during the import, or its import was restarted")
-
-
-def _refuse_strays(connection: Connection, account_id: str, ids: set[str]) -> None:
-    """Raise InvalidJson for the digest of a resume that the account has not.
-
-    Files of its content would go to the duplicates, and nothing would be stored.
-    """
-    known = select(resumes.c.id).where(resumes.c.account_id == account_id, resumes.c.id.in_(ids))
-    for stray in sorted(ids - set(connection.execute(known).scalars())):
-        raise InvalidJson(
-            f"Not a complete account export: it has the digest of the resume {stray}, but not the "
-            "resume"
-        )
 
 
 def _open(new: _NewAccount, connection: Connection) -> None:

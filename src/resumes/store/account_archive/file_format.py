@@ -1,4 +1,4 @@
-"""The file format of an account archive: the models of its lines, a writer and a reader.
+"""The file format of an account archive: the models of its lines, how they are written, and a reader.
 
 An archive is NDJSON. The first line is a header, each of the others is a row of a table, and the last
 one has the number of rows and the SHA-256 of all lines before it. So a file that was cut off or changed
@@ -9,7 +9,7 @@ for byte as it is stored.
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Any, BinaryIO, Final, Literal, NamedTuple, NoReturn, TypeVar
@@ -266,20 +266,14 @@ def is_account_file(file: BinaryIO) -> bool:
     return isinstance(header, dict) and header.get("format") == FORMAT
 
 
-class ArchiveWriter:
-    """Makes the lines of an archive, in order: the header, the rows, the last line."""
-
-    def __init__(self) -> None:
-        self._sha256 = hashlib.sha256()
-        self.counts = dict.fromkeys(RowKind, 0)
-
-    def header(self, header: Header) -> bytes:
-        """Return the first line."""
-        return self._line(_json(header.model_dump(by_alias=True)))
-
-    def row(self, row: ArchiveRow) -> bytes:
-        """Return the row's line."""
-        self.counts[row.kind] += 1
+def encode_archive(header: Header, rows: Iterable[ArchiveRow]) -> Iterator[bytes]:
+    """Yield the lines of an archive. Each row is asked for when the lines before it were taken."""
+    line = _json(header.model_dump(by_alias=True)) + b"\n"
+    sha256 = hashlib.sha256(line)
+    yield line
+    counts = dict.fromkeys(RowKind, 0)
+    for row in rows:
+        counts[row.kind] += 1
         content: dict[str, Any] = {"kind": row.kind}
         for column, name in COLUMNS[row.kind].items():
             value = row.values[column]
@@ -287,17 +281,10 @@ class ArchiveWriter:
         line = _json(content)
         if row.kind is RowKind.RESUME:
             line = line[:-1] + DOCUMENT + row.document + b"}"
-        return self._line(line)
-
-    def end(self) -> bytes:
-        """Return the last line."""
-        end = {"kind": "end", "counts": self.counts, "sha256": self._sha256.hexdigest()}
-        return _json(end) + b"\n"
-
-    def _line(self, content: bytes) -> bytes:
-        line = content + b"\n"
-        self._sha256.update(line)
-        return line
+        line += b"\n"
+        sha256.update(line)
+        yield line
+    yield _json({"kind": "end", "counts": counts, "sha256": sha256.hexdigest()}) + b"\n"
 
 
 def _json(content: Mapping[str, Any]) -> bytes:

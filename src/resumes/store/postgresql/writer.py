@@ -11,6 +11,7 @@ import contextlib
 import logging
 import time
 from collections.abc import Iterator
+from functools import partial
 from typing import Any, Final
 
 from sqlalchemy import Engine
@@ -62,110 +63,12 @@ class _Unanswered(Exception):
         self.outcomes = outcomes
 
 
-class Writer:
-    """How one thread commits a batch."""
-
-    def __init__(self, own: ThreadConnection, label: str) -> None:
-        self._own = own
-        self._label = label
-
-    def commit(self, batch: list[Write]) -> list[Any]:
-        """Return the outcomes, committed. Raises what the batch is refused with, or its own error:
-        then it is rolled back."""
-        ends_at = max(write.deadline for write in batch)
-        tries = races = 0
-        cause: BaseException
-        while True:
-            try:
-                return self._try(batch)
-            except _Unanswered as unanswered:
-                if self._was_committed(batch, unanswered.outcomes, ends_at + PROOF_TIMEOUT_S):
-                    return unanswered.outcomes
-                error_class = ErrorClass.UNAVAILABLE
-                cause = unanswered.__cause__ or unanswered
-            except Exception as error:  # noqa: BLE001 - rolled back, whatever it is
-                cause, error_class = error, classify_error(error)
-            races += error_class is ErrorClass.RACE
-            if error_class is ErrorClass.OTHER or races > MAX_RACES:
-                raise cause
-            if error_class is ErrorClass.BUSY:
-                raise StoreUnavailable(BUSY) from cause
-            if error_class is ErrorClass.DISK_FULL:
-                raise StoreUnavailable(FULL) from cause
-            delay_s = jittered(RETRY_DELAYS_S, tries)
-            tries += 1
-            if time.monotonic() + delay_s >= ends_at:
-                raise explain(cause, self._label) from cause
-            logger.info("Rolled back, retrying: %s", type(cause).__name__)
-            time.sleep(delay_s)
-
-    def _try(self, batch: list[Write]) -> list[Any]:
-        """Return the outcomes, committed. Raises _Unanswered, and any other error once the transaction
-        is rolled back."""
-        try:
-            connection = self._own.get()
-            transaction = connection.begin()
-            outcomes = apply_all(connection, batch)
-            refuse_if_closed(connection, batch)
-        except BaseException as error:
-            self._roll_back(error)
-            raise
-        try:
-            transaction.commit()
-        except Exception as error:
-            # Whatever it was: what may still be open must not be committed with the next.
-            self._own.discard()
-            if classify_error(error) is ErrorClass.RACE:
-                raise
-            raise _Unanswered(outcomes) from error
-        return outcomes
-
-    def _was_committed(self, batch: list[Write], outcomes: list[Any], ends_at: float) -> bool:
-        """Return whether a COMMIT without an answer was done. Raises OutcomeUnknown if nobody can
-        tell."""
-        logger.warning("No answer to a commit of %d writes; checking its outcome", len(batch))
-        verdict: bool | None = None
-        with contextlib.suppress(*DRIVER_ERRORS):
-            verdict = retry(
-                lambda: self._prove(batch, outcomes),
-                is_retryable=lambda error: isinstance(error, DRIVER_ERRORS),
-                timeout_s=ends_at - time.monotonic(),
-                delays_s=RETRY_DELAYS_S,
-            )
-        if verdict is None:
-            logger.error("The outcome of %d writes is unknown", len(batch))
-            raise OutcomeUnknown
-        return verdict
-
-    def _prove(self, batch: list[Write], outcomes: list[Any]) -> bool | None:
-        """Return whether the COMMIT was done; None if what it would have left behind cannot tell."""
-        try:
-            connection = self._own.get()
-            with connection.begin():
-                return was_committed(connection, batch, outcomes)
-        except DRIVER_ERRORS as error:
-            self._roll_back(error)
-            raise
-
-    def _roll_back(self, error: BaseException) -> None:
-        """Roll back the transaction; a connection that failed is not used again."""
-        connection = self._own.connection
-        if connection is None or classify_error(error) is ErrorClass.UNAVAILABLE:
-            self._own.discard()
-            return
-        driver(connection).forget()
-        try:
-            connection.rollback()
-        except DRIVER_ERRORS:
-            self._own.discard()
-
-
 class PostgresWriter(WriteQueue):
     """The queue and its threads. No two of them write for one account at the same time. The transactions
     of `engine` wait for locks a short while only."""
 
-    def __init__(self, engine: Engine, label: str, *, threads: int = THREADS) -> None:
-        super().__init__(*(f"store-writer-{number}" for number in range(1, threads + 1)))
+    def __init__(self, engine: Engine, label: str) -> None:
+        super().__init__(*(f"store-writer-{number}" for number in range(1, THREADS + 1)))
         self._engine = engine
         self._label = label
         self._busy: list[str | None] = []
@@ -194,11 +97,10 @@ class PostgresWriter(WriteQueue):
 
     def _run(self) -> None:
         own = ThreadConnection(self._engine)
-        writer = Writer(own, self._label)
         while batch := self._take_batch():
             began_s = time.monotonic()
             try:
-                self._commit_batch(batch, writer.commit)
+                self._commit_batch(batch, partial(self._commit, own))
                 self.observe(len(batch), time.monotonic() - began_s)
             except BaseException:
                 # The thread outlives any error (pitfalls S7).
@@ -239,3 +141,98 @@ class PostgresWriter(WriteQueue):
             # Nobody else is woken: the thread that leaves takes the next account itself.
             if self._is_paused or self._is_closing:
                 self._changed.notify_all()
+
+    # One batch, on the thread's own connection
+
+    def _commit(self, own: ThreadConnection, batch: list[Write]) -> list[Any]:
+        """Return the outcomes, committed. Raises what the batch is refused with, or its own error:
+        then it is rolled back."""
+        ends_at = max(write.deadline for write in batch)
+        tries = races = 0
+        cause: BaseException
+        while True:
+            try:
+                return self._try(own, batch)
+            except _Unanswered as unanswered:
+                if self._was_committed(own, batch, unanswered.outcomes, ends_at):
+                    return unanswered.outcomes
+                error_class = ErrorClass.UNAVAILABLE
+                cause = unanswered.__cause__ or unanswered
+            except Exception as error:  # noqa: BLE001 - rolled back, whatever it is
+                cause, error_class = error, classify_error(error)
+            races += error_class is ErrorClass.RACE
+            if error_class is ErrorClass.OTHER or races > MAX_RACES:
+                raise cause
+            if error_class is ErrorClass.BUSY:
+                raise StoreUnavailable(BUSY) from cause
+            if error_class is ErrorClass.DISK_FULL:
+                raise StoreUnavailable(FULL) from cause
+            delay_s = jittered(RETRY_DELAYS_S, tries)
+            tries += 1
+            if time.monotonic() + delay_s >= ends_at:
+                raise explain(cause, self._label) from cause
+            logger.info("Rolled back, retrying: %s", type(cause).__name__)
+            time.sleep(delay_s)
+
+    def _try(self, own: ThreadConnection, batch: list[Write]) -> list[Any]:
+        """Return the outcomes, committed. Raises _Unanswered, and any other error once the transaction
+        is rolled back."""
+        try:
+            connection = own.get()
+            transaction = connection.begin()
+            outcomes = apply_all(connection, batch)
+            refuse_if_closed(connection, batch)
+        except BaseException as error:
+            _roll_back(own, error)
+            raise
+        try:
+            transaction.commit()
+        except Exception as error:
+            # Whatever it was: what may still be open must not be committed with the next.
+            own.discard()
+            if classify_error(error) is ErrorClass.RACE:
+                raise
+            raise _Unanswered(outcomes) from error
+        return outcomes
+
+    def _was_committed(
+        self, own: ThreadConnection, batch: list[Write], outcomes: list[Any], ends_at: float
+    ) -> bool:
+        """Return whether a COMMIT without an answer was done. Raises OutcomeUnknown if nobody can
+        tell."""
+
+        def prove() -> bool | None:
+            try:
+                connection = own.get()
+                with connection.begin():
+                    return was_committed(connection, batch, outcomes)
+            except DRIVER_ERRORS as error:
+                _roll_back(own, error)
+                raise
+
+        logger.warning("No answer to a commit of %d writes; checking its outcome", len(batch))
+        verdict: bool | None = None
+        with contextlib.suppress(*DRIVER_ERRORS):
+            verdict = retry(
+                prove,
+                is_retryable=lambda error: isinstance(error, DRIVER_ERRORS),
+                timeout_s=ends_at + PROOF_TIMEOUT_S - time.monotonic(),
+                delays_s=RETRY_DELAYS_S,
+            )
+        if verdict is None:
+            logger.error("The outcome of %d writes is unknown", len(batch))
+            raise OutcomeUnknown
+        return verdict
+
+
+def _roll_back(own: ThreadConnection, error: BaseException) -> None:
+    """Roll back the transaction; a connection that failed is not used again."""
+    connection = own.connection
+    if connection is None or classify_error(error) is ErrorClass.UNAVAILABLE:
+        own.discard()
+        return
+    driver(connection).forget()
+    try:
+        connection.rollback()
+    except DRIVER_ERRORS:
+        own.discard()

@@ -66,7 +66,15 @@ def open_file(
     if not upgrade and not path.exists():
         raise StoreUnavailable(f"Database not found: {path}. Create one with `resumes up`")
     refuse_second_name(path)  # before SQLite opens it, which would apply a log that is out of date
-    _refuse_strangers(path)
+    if path.exists() and path.stat().st_size > 0:
+        try:
+            # Before a lock file is made next to a file that is no store.
+            _state(sqlite_engine(path, transactions=False), path)
+        except DRIVER_ERRORS as error:
+            # Another process may be creating the store: other errors are left to the look in the lock.
+            explained = explain(error, path)
+            if isinstance(explained, StoreIncompatible):
+                raise explained from error
     try:
         life = FileLock(path.with_name(path.name + ".lock"))
     except OSError as error:
@@ -102,17 +110,9 @@ def check_place(path: Path) -> None:
         raise StoreUnavailable(f"The database {path} is a pipe or a device; use a file")
     refuse_special_files(path)
     check_name(path)
-    _refuse_shared(path)
-    refuse_mount_point(path)
-
-
-def _refuse_shared(path: Path) -> None:
-    """Raise StoreUnavailable if other machines can open the file, or its log, too.
-
-    The users of a file coordinate through shared memory, which belongs to one machine: two machines
-    would damage the file (SQLite's "Write-Ahead Logging", 1). A folder shared by a host is allowed,
-    though doctor mentions it: containers may have nothing else, and the host does not use it.
-    """
+    # The users of a file coordinate through shared memory, which belongs to one machine: two machines
+    # would damage the file or its log (SQLite's "Write-Ahead Logging", 1). A folder shared by a host is
+    # allowed, though doctor mentions it: containers may have nothing else, and the host does not use it.
     for place in (path, path.parent):
         kind = find_kind(place)
         if kind is not None and SHARED.get(kind, HOST) is not HOST:
@@ -120,22 +120,7 @@ def _refuse_shared(path: Path) -> None:
                 f"The database {path} is on {kind}, {SHARED[kind].nature}, where SQLite can "
                 "damage it. Use a file on a local disk, or a PostgreSQL database"
             )
-
-
-def _refuse_strangers(path: Path) -> None:
-    """Raise StoreIncompatible for a file that is not a store, before lock files are created next to it.
-
-    Without the lock another process may be creating the store: other errors are left to the look
-    inside the lock.
-    """
-    if not path.exists() or path.stat().st_size == 0:
-        return
-    try:
-        _state(sqlite_engine(path, transactions=False), path)
-    except DRIVER_ERRORS as error:
-        explained = explain(error, path)
-        if isinstance(explained, StoreIncompatible):
-            raise explained from error
+    refuse_mount_point(path)
 
 
 def _prepare(path: Path, life: FileLock, *, upgrade: bool, timeout_s: float) -> None:

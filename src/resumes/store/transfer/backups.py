@@ -235,26 +235,25 @@ def _restore_file(backup: Path, address: SqliteAddress, clock: Clock) -> Restore
     check_place(path)
     with contextlib.ExitStack() as locks, scratch_in(path.parent) as folder:
         # A lock file is made only for a backup that is one: what is refused leaves nothing behind.
-        was_there = path.with_name(path.name + ".lock").exists()
-        if was_there:
+        has_lock = path.with_name(path.name + ".lock").exists()
+        if has_lock:
             locks.enter_context(exclude_others(path, "restore"))
         with _opened_copy(backup, folder) as connection:
-            if not was_there:
+            if not has_lock:
                 locks.enter_context(exclude_others(path, "restore"))
             replaced = _read_replaced(path)
-            _lift(connection, clock(), replaced.last_ids if replaced else {})
+            _lift(connection, clock(), replaced.last_ids)
             stored = count_rows(connection, resumes)
             store_id = read_facts(connection).store_id
         kept = path.with_name(f"{path.name}.before-restore-{stamp(clock())}")
-        had_one = path.exists()
-        exchange(folder / "resumes.db", path, kept)
+        was_there = exchange(folder / "resumes.db", path, kept)
     return Restored(
         address.label,
         stored,
         store_id,
-        kept if had_one else None,
-        replaced is not None,
-        replaced.store_id if replaced else "",
+        kept if was_there else None,
+        replaced.is_readable,
+        replaced.store_id,
     )
 
 
@@ -263,20 +262,19 @@ class _Replaced(NamedTuple):
 
     last_ids: Mapping[str, int]
     store_id: str = ""
+    is_readable: bool = True
 
 
-def _read_replaced(path: Path) -> _Replaced | None:
-    """Read the store that is replaced, and empty its log; None for one that cannot be read."""
+def _read_replaced(path: Path) -> _Replaced:
+    """Read the store that is replaced, if there is one, and empty its log."""
     if not path.exists():
         return _Replaced({})
+    unreadable = _Replaced({}, is_readable=False)
     if not is_database(path):
-        return None  # SQLite would remove the log next to it
-    if not is_closed(path):
-        try:
-            refuse_second_name(path)
-        except StoreUnavailable:
-            return None  # SQLite would apply the log, which may be older than the file
+        return unreadable  # SQLite would remove the log next to it
     try:
+        if not is_closed(path):
+            refuse_second_name(path)  # or SQLite would apply a log that may be older than the file
         with sqlite_engine(path, transactions=False).connect() as connection:
             rows = connection.execute(
                 select(account_usage.c.account_id, account_usage.c.last_id_us)
@@ -285,8 +283,8 @@ def _read_replaced(path: Path) -> _Replaced | None:
             store_id = read_facts(connection).store_id
             connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)").all()
             return _Replaced(last_ids, store_id)
-    except DRIVER_ERRORS:
-        return None
+    except (StoreUnavailable, *DRIVER_ERRORS):
+        return unreadable
 
 
 def _lift(connection: Connection, now_us: int, last_ids: Mapping[str, int]) -> None:

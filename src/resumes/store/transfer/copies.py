@@ -134,30 +134,24 @@ def iter_rows(connection: Connection, table: Table) -> Iterator[Row]:
     """Yield all rows of the table in the order of their keys. The connection may be of any engine."""
     keys = list(table.primary_key)
     key_at = {f"after_{key.name}": list(table.columns).index(key) for key in keys}
+    chunk_rows = WIDE_CHUNK_ROWS if table in WIDE else CHUNK_ROWS
     page = first_page(select(table), *keys)
-    after: dict[str, Any] = {}
+    values: dict[str, Any] = {"rows": PAGE_ROWS}
     while True:
+        bound = Prepared(page).bound(connection.dialect, values)
+        # Row by row: a page of documents does not fit into memory.
+        if connection.dialect.name == "sqlite":
+            rows = driver(connection).execute(*bound)
+        else:
+            rows = driver(connection).cursor().stream(*bound, size=chunk_rows)
         read, last = 0, ()
-        for last in _iter_page(connection, table, Prepared(page), after):
+        for last in rows:
             read += 1
             yield last
         if read < PAGE_ROWS:
             return
         page = next_page(select(table), *keys)
-        after = {name: last[at] for name, at in key_at.items()}
-
-
-def _iter_page(
-    connection: Connection, table: Table, page: Prepared, after: dict[str, Any]
-) -> Iterator[Row]:
-    sql, values = page.bound(connection.dialect, {**after, "rows": PAGE_ROWS})
-    # Row by row: a page of documents does not fit into memory.
-    if connection.dialect.name == "sqlite":
-        rows: Iterator[Row] = driver(connection).execute(sql, values)
-        return rows
-    chunk_rows = WIDE_CHUNK_ROWS if table in WIDE else CHUNK_ROWS
-    streamed: Iterator[Row] = driver(connection).cursor().stream(sql, values, size=chunk_rows)
-    return streamed
+        values |= {name: last[at] for name, at in key_at.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,19 +165,18 @@ class TableDigest:
 
 def digest_tables(connection: Connection, on_rows: OnRows) -> list[TableDigest]:
     """Return what each table holds, documents included: the same for two stores that hold the same."""
-    return [_digest(connection, table, on_rows) for table in TABLES]
-
-
-def _digest(connection: Connection, table: Table, on_rows: OnRows) -> TableDigest:
-    digest = hashlib.sha256()
-    count = 0
-    for row in iter_rows(connection, table):
-        digest.update(encode(row))
-        count += 1
-        if count % PROGRESS_ROWS == 0:
-            on_rows(table.name, PROGRESS_ROWS)
-    on_rows(table.name, count % PROGRESS_ROWS)
-    return TableDigest(table.name, count, digest.hexdigest())
+    digests = []
+    for table in TABLES:
+        digest = hashlib.sha256()
+        count = 0
+        for row in iter_rows(connection, table):
+            digest.update(encode(row))
+            count += 1
+            if count % PROGRESS_ROWS == 0:
+                on_rows(table.name, PROGRESS_ROWS)
+        on_rows(table.name, count % PROGRESS_ROWS)
+        digests.append(TableDigest(table.name, count, digest.hexdigest()))
+    return digests
 
 
 def encode(row: Row) -> bytes:
