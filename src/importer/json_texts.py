@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
+import msgspec
+
 from importer.files import JSON_SPACE
 from importer.options import Limits
 from importer.outcomes import Refusal
@@ -27,10 +29,7 @@ class Part:
     """For people: "item 3", "member good/a.json", "member more.ndjson, line 2"; empty for the only
     value of a file. Names of members are escaped in it."""
 
-    byte_offset: int | None
-    """Where the part begins in the inflated file or member; None for a member that is refused."""
-
-    body: bytes
+    body: bytes = b""
     """The JSON value's own bytes, outer white space cut; empty when it is refused."""
 
     refusal: Refusal | None = None
@@ -72,54 +71,20 @@ def invalid_archive(message: str) -> Refusal:
     return Refusal(Reason.INVALID_ARCHIVE, message)
 
 
-MAX_DEPTH = 1_000
-"""Levels of nesting in an item; a resume may have far fewer (docs/format.md, JSON)."""
+MAX_DEPTH = 500
+"""Levels of nesting that a file may have at least; a resume may have far fewer (docs/format.md, JSON)."""
 
-_SPACE = rb"[ \t\r\n]*+"
-_PLAIN = rb'[^"\\\x00-\x1f]*+'
-_ESCAPE = rb'\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})'
-_BEGUN_STRING = rb'"' + _PLAIN + rb"(?:" + _ESCAPE + _PLAIN + rb"|)*+"
-_STRING = _BEGUN_STRING + rb'"'
-_INTEGER = rb"-?(?:0|[1-9][0-9]*+)"
-_NUMBER = _INTEGER + rb"(?:\.[0-9]++[eE][+-]?[0-9]++|\.[0-9]++|[eE][+-]?[0-9]++|)"
-_SCALAR = rb"(?:" + _STRING + rb"|" + _NUMBER + rb"|true|false|null)"
-_KEY = _STRING + _SPACE + rb":" + _SPACE
+_BEGINNING = re.compile(rb"[ \t\r\n]*+\[[ \t\r\n]*+")
+# Of text that is known to be JSON: a scalar, what is up to the next bracket (arrays and objects without
+# others in them are passed), and what is between two items.
+_STRING = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
+_SCALAR = re.compile(_STRING + rb"|[^] \t\r\n,]++")
+_FLAT = rb'(?:[^]["{}]++|' + _STRING + rb")*+"
+_UP_TO_BRACKET = re.compile(_FLAT + rb"(?:[{[]" + _FLAT + rb"[]}]" + _FLAT + rb")*+")
+_BETWEEN = re.compile(rb"[ \t\r\n,]*+")
 
-
-def _then(closer: bytes) -> bytes:
-    """Return what stands between a value and the next one, or the closing bracket."""
-    return _SPACE + rb"(?:," + _SPACE + rb"(?!" + closer + rb")|(?=" + closer + rb"))"
-
-
-def _items(value: bytes) -> bytes:
-    return rb"(?:" + value + _then(rb"\]") + rb"|)*+"
-
-
-def _members(value: bytes) -> bytes:
-    return rb"(?:" + _KEY + value + _then(rb"\}") + rb"|)*+"
-
-
-_FLAT_ARRAY = rb"\[" + _SPACE + _items(_SCALAR) + rb"\]"
-_FLAT_OBJECT = rb"\{" + _SPACE + _members(_SCALAR) + rb"\}"
-_LEAF = rb"(?:" + _SCALAR + rb"|" + _FLAT_ARRAY + rb"|" + _FLAT_OBJECT + rb")"
-# A key whose value is not a leaf is the one group.
-_IN_ARRAY = _items(_LEAF)
-_IN_OBJECT = _members(_LEAF) + rb"(?:(" + _KEY + rb")|)"
-
-_WHITE = re.compile(_SPACE)
-_BEGINNING = re.compile(_SPACE + rb"\[" + _SPACE)
-_PASSED = re.compile(_LEAF)
-_OPENED = {b"[": re.compile(_SPACE + _IN_ARRAY), b"{": re.compile(_SPACE + _IN_OBJECT)}
-_CONTINUED = {
-    b"[": re.compile(_then(rb"\]") + _IN_ARRAY),
-    b"{": re.compile(_then(rb"\}") + _IN_OBJECT),
-}
-_CLOSERS = {b"[": b"]", b"{": b"}"}
-_NEXT_ITEM = re.compile(_then(rb"\]"))
-# A token that ends with the text, before it is complete.
-_CUT_SHORT = re.compile(
-    rb"(?:" + _BEGUN_STRING + rb"(?:\\(?:u[0-9a-fA-F]{0,3})?)?|[-+.0-9eE]*+|[a-z]*+)\Z"
-)
+_skip = msgspec.json.Decoder(msgspec.Raw).decode
+_MALFORMED = re.compile(r"JSON is malformed: (.*) \(byte ([0-9]+)\)")
 
 
 def begins_array(text: Bytes) -> bool:
@@ -128,80 +93,61 @@ def begins_array(text: Bytes) -> bool:
 
 
 def iter_items(text: Bytes) -> Iterator[tuple[int, int]]:
-    """Where each item of the array begins and ends, in order.
+    """Yield where each item of the array begins and ends, in order.
 
-    Raises InvalidJson at the place where it is not JSON: a caller that must know that the whole is takes all
-    of them before any is used.
+    Raises InvalidJson before the first, with the place where the text stops being JSON.
     """
-    beginning = _BEGINNING.match(text)
-    at = len(text) if beginning is None else beginning.end()
-    while text[at : at + 1] != b"]":
+    check_syntax(text)
+    at = _end(_BEGINNING, text, 0)
+    while text[at] != ord("]"):
         end = _find_end(text, at)
         yield at, end
-        following = _NEXT_ITEM.match(text, end)
-        if following is None:
-            raise _not_json(text, end)
-        at = following.end()
-    end = _after_space(text, at + 1)
-    if end != len(text):
-        raise _invalid("trailing characters", end)
+        at = _end(_BETWEEN, text, end)
 
 
-def is_value(text: Bytes) -> bool:
-    """Return whether the text is one JSON value, without white space around it."""
+def check_syntax(text: Bytes) -> None:
+    """Raise InvalidJson unless the text is one JSON value, white space aside.
+
+    That is all that is looked at: the analyzer may refuse a number or half of a surrogate pair in it.
+    """
+    for half in (rb"\ud", rb"\uD"):
+        if half in text:
+            text = text.replace(half, rb"\u0")
     try:
-        return _find_end(text, 0) == len(text)
-    except InvalidJson:
-        return False
+        _skip(text)
+    except RecursionError:
+        reason = f"nested deeper than {MAX_DEPTH} levels"
+        raise InvalidJson(f"Invalid JSON at byte 0: {reason}", offset=0) from None
+    except msgspec.DecodeError as error:
+        malformed = _MALFORMED.fullmatch(str(error))
+        # The place of what trails is given as the one behind it.
+        is_trailing = malformed is not None and malformed[1].startswith("trailing")
+        offset = len(text) if malformed is None else int(malformed[2]) - is_trailing
+        reason = "expected a value, comma or bracket"
+        if offset >= len(text):
+            reason = "the text ends in the middle of the array"
+        elif malformed is not None and malformed[1] == "trailing characters":
+            reason = malformed[1]
+        raise InvalidJson(f"Invalid JSON at byte {offset}: {reason}", offset=offset) from None
 
 
 def _find_end(text: Bytes, at: int) -> int:
-    """Where the JSON value ends that begins at this byte. Raises InvalidJson."""
-    leaf = _PASSED.match(text, at)
-    if leaf is not None:
-        return leaf.end()
-    opened: list[bytes] = []
-    is_value_due = True
+    """Return where the JSON value ends that begins at this byte."""
+    if text[at] not in b"[{":
+        return _end(_SCALAR, text, at)
+    depth = 0
     while True:
-        bracket = bytes(text[at : at + 1])
-        if not is_value_due or bracket not in _OPENED:
-            # What is wrong with a value, or with a string where a key is due, is what comes after.
-            leaf = _PASSED.match(text, at)
-            raise _not_json(text, at if leaf is None else leaf.end())
-        if len(opened) == MAX_DEPTH:
-            raise _invalid(f"nested deeper than {MAX_DEPTH:,} levels", at)
-        opened.append(bracket)
-        passed = _OPENED[bracket].match(text, at + 1)
-        while passed is not None:
-            at = passed.end()
-            has_key = passed.lastindex is not None
-            if has_key or text[at : at + 1] != _CLOSERS[opened[-1]]:
-                break
-            opened.pop()
-            at += 1
-            if not opened:
-                return at
-            passed = _CONTINUED[opened[-1]].match(text, at)
-        else:
-            raise _not_json(text, at)
-        is_value_due = has_key or opened[-1] == b"["
+        depth += 1 if text[at] in b"[{" else -1
+        at += 1
+        if not depth:
+            return at
+        at = _end(_UP_TO_BRACKET, text, at)
 
 
-def _after_space(text: Bytes, at: int) -> int:
-    white = _WHITE.match(text, at)
-    return at if white is None else white.end()
-
-
-def _not_json(text: Bytes, at: int) -> InvalidJson:
-    """Return the error for what follows here, white space aside, and may not."""
-    at = _after_space(text, at)
-    if _CUT_SHORT.match(text, at):
-        return _invalid("the text ends in the middle of the array", len(text))
-    return _invalid("expected a value, comma or bracket", at)
-
-
-def _invalid(reason: str, offset: int) -> InvalidJson:
-    return InvalidJson(f"Invalid JSON at byte {offset}: {reason}", offset=offset)
+def _end(pattern: re.Pattern[bytes], text: Bytes, at: int) -> int:
+    found = pattern.match(text, at)
+    assert found is not None
+    return found.end()
 
 
 _OBJECT = ord("{")
@@ -241,9 +187,9 @@ def _iter_parts(
         body = b"" if end - begin > limits.max_bytes + 1 else bytes(content[begin:end])
         body = body.rstrip(JSON_SPACE)
         if body and len(body) <= limits.max_bytes:
-            yield Part(number, place, begin, body)
+            yield Part(number, place, body)
         else:
-            yield Part(number, place, begin, b"", too_large)
+            yield Part(number, place, refusal=too_large)
 
 
 def looks_like_lines(content: Bytes, *, is_whole: bool = True) -> bool:
@@ -258,7 +204,11 @@ def looks_like_lines(content: Bytes, *, is_whole: bool = True) -> bool:
     following = _LINE.search(content, first.end())
     if content[following.start()] != _OBJECT if following else is_whole:
         return False
-    return is_value(first[0].rstrip(JSON_SPACE))
+    try:
+        check_syntax(first[0])
+    except InvalidJson:
+        return False
+    return True
 
 
 GZIP_MAGIC = b"\x1f\x8b"
@@ -331,4 +281,4 @@ def _unpack_value(content: Bytes, limits: Limits) -> Iterator[Part]:
     if not body:
         message = "It contains no resume: it is empty"
         raise CannotUnpack(Refusal(Reason.INVALID_JSON, message, byte_offset=0))
-    return iter([Part(1, "", content.find(body[:1]), body)])
+    return iter([Part(1, "", body)])

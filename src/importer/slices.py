@@ -54,7 +54,7 @@ class Bundle:
             verdict = outcomes.judge(body, self._format)
             if isinstance(verdict, Refusal):
                 raise CannotUnpack(verdict)
-            return iter([Part(1, "", 0, body)])
+            return iter([Part(1, "", body)])
         return unpack.unpack(name, body, limits)
 
     def next_slice(self) -> list[Portion]:

@@ -247,7 +247,7 @@ def _iter_zip(opened: ZipFile, members: list[Member], limits: Limits) -> Iterato
         for part in _unpack_member(opened, member, limits):
             number += 1
             if number > limits.max_parts:
-                yield Part(number, "", None, b"", too_many_parts(limits))
+                yield Part(number, "", refusal=too_many_parts(limits))
                 return
             place = f"member {name}" + (f", {part.place}" if part.place else "")
             yield dataclasses.replace(part, number=number, place=place)
@@ -261,4 +261,4 @@ def _unpack_member(opened: ZipFile, member: Member, limits: Limits) -> Iterator[
             return _unpack_chunks(chunks, member.extension, limits)
         except CannotUnpack as error:
             refusal = error.refusal
-    return iter([Part(1, "", None, b"", refusal)])
+    return iter([Part(1, "", refusal=refusal)])

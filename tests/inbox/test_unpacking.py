@@ -165,8 +165,7 @@ def test_what_looks_like_json_gives_parts_within_the_limits(name: str, body: byt
     for part in parts:
         assert part.body.strip(b" \t\r\n") == part.body
         if not part.refusal:
-            assert part.byte_offset is not None
-            assert body[part.byte_offset :].startswith(part.body)
+            assert part.body in body
 
 
 @pytest.mark.parametrize(

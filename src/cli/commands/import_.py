@@ -77,14 +77,14 @@ def _open(path: str, limits: Limits) -> Iterator[Part]:
         body = _read_bytes(path, max_bytes=max(limits.max_bytes, limits.max_file_bytes))
         if unpack.is_bundle(path, body):
             return unpack.unpack(path, body, limits)
-        return iter([Part(0, "", 0, body)])
+        return iter([Part(0, "", body)])
     except InvalidArgument as error:
         refusal = Refusal(Reason.UNREADABLE, error.message)
     except TooLarge:
         refusal = json_texts.file_too_large(limits)
     except unpack.CannotUnpack as error:
         refusal = error.refusal
-    return iter([Part(0, "", None, b"", refusal)])
+    return iter([Part(0, "", refusal=refusal)])
 
 
 def _read_bytes(path: str, *, max_bytes: int) -> bytes:
