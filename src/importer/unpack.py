@@ -18,7 +18,7 @@ import re
 import struct
 import zipfile
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from zipfile import ZipFile, ZipInfo
 
@@ -69,9 +69,9 @@ def unpack(name: str, body: bytes, limits: Limits) -> Iterator[Part]:
     packing = _packing(name, body)
     if packing == _ZIP:
         return _iter_zip(*open_archive(body, limits), limits)
-    if packing == _GZ:
-        return _unpack_chunks(iter_gunzipped(body, limits), extension, limits)
-    return unpack_content(body, limits, is_by_line=extension in _LINES)
+    is_by_line = extension in _LINES
+    content = gunzip(body, limits, is_by_line=is_by_line) if packing == _GZ else body
+    return unpack_content(content, limits, is_by_line=is_by_line)
 
 
 def _packing(name: str, body: bytes) -> str | None:
@@ -91,11 +91,11 @@ _STREAM = GZIP_MAGIC + b"\x08"
 """How each stream of a gzip file begins, and one in 16 million other places of it."""
 
 
-def collect(chunks: Iterable[bytes], limits: Limits, *, is_by_line: bool) -> bytearray:
-    """Return all that is inflated. Raises CannotUnpack over `max_file_bytes`, having taken no more,
+def inflate(read: Callable[[int], bytes], limits: Limits, *, is_by_line: bool) -> bytearray:
+    """Return all that can be read. Raises CannotUnpack over `max_file_bytes`, having read no more,
     and as soon as it is longer than one resume may be and cannot be several."""
     content = bytearray()
-    for chunk in chunks:
+    while chunk := read(CHUNK_BYTES):
         was_small = len(content) <= limits.max_bytes
         content += chunk
         if len(content) > limits.max_file_bytes:
@@ -105,11 +105,11 @@ def collect(chunks: Iterable[bytes], limits: Limits, *, is_by_line: bool) -> byt
     return content
 
 
-def iter_gunzipped(body: bytes, limits: Limits) -> Iterator[bytes]:
-    """Yield what a gzip file holds, in pieces: one stream, or several one after the other (RFC 1952).
+def gunzip(body: bytes, limits: Limits, *, is_by_line: bool) -> bytearray:
+    """Return what a gzip file holds: one stream, or several one after the other (RFC 1952).
 
     Zeros may follow, as tapes and block devices leave them. Raises CannotUnpack for anything else,
-    and for what is damaged or cut short.
+    for what is damaged or cut short, and as `inflate` does.
     """
     if not body.startswith(GZIP_MAGIC):
         raise CannotUnpack(invalid_archive("It is not a gzip file, though its name says so"))
@@ -119,8 +119,7 @@ def iter_gunzipped(body: bytes, limits: Limits) -> Iterator[bytes]:
         )
     try:
         with gzip.GzipFile(fileobj=io.BytesIO(body)) as file:
-            while chunk := file.read(CHUNK_BYTES):
-                yield chunk
+            return inflate(file.read, limits, is_by_line=is_by_line)
     except EOFError:
         raise CannotUnpack(invalid_archive("The gzip file is truncated")) from None
     except (gzip.BadGzipFile, zlib.error):
@@ -216,26 +215,18 @@ def _find_refusal(info: ZipInfo, name: str, extension: str) -> Refusal | None:
     return None
 
 
-def iter_inflated(archive: ZipFile, info: ZipInfo) -> Iterator[bytes]:
-    """Yield what the member holds, in pieces. Raises CannotUnpack when it is damaged."""
-    size_bytes = 0
+def inflate_member(
+    archive: ZipFile, info: ZipInfo, limits: Limits, *, is_by_line: bool
+) -> bytearray:
+    """Return what the member holds. Raises CannotUnpack when it is damaged, and as `inflate` does."""
     try:
         with archive.open(info) as member:
-            while chunk := member.read(CHUNK_BYTES):
-                size_bytes += len(chunk)
-                yield chunk
+            content = inflate(member.read, limits, is_by_line=is_by_line)
     except _DAMAGED:
         raise CannotUnpack(invalid_archive("It is damaged")) from None
-    if size_bytes != info.file_size:
+    if len(content) != info.file_size:
         raise CannotUnpack(invalid_archive("It is damaged: shorter than the archive says"))
-
-
-def _unpack_chunks(
-    chunks: Iterator[bytes], extension: str | None, limits: Limits
-) -> Iterator[Part]:
-    is_by_line = extension in _LINES
-    content = collect(chunks, limits, is_by_line=is_by_line)
-    return unpack_content(content, limits, is_by_line=is_by_line)
+    return content
 
 
 def _iter_zip(opened: ZipFile, members: list[Member], limits: Limits) -> Iterator[Part]:
@@ -257,8 +248,9 @@ def _unpack_member(opened: ZipFile, member: Member, limits: Limits) -> Iterator[
     refusal = member.refusal
     if refusal is None:
         try:
-            chunks = iter_inflated(opened, member.info)
-            return _unpack_chunks(chunks, member.extension, limits)
+            is_by_line = member.extension in _LINES
+            content = inflate_member(opened, member.info, limits, is_by_line=is_by_line)
+            return unpack_content(content, limits, is_by_line=is_by_line)
         except CannotUnpack as error:
             refusal = error.refusal
     return iter([Part(1, "", refusal=refusal)])

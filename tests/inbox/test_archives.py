@@ -1,21 +1,20 @@
 """Files of several resumes that are compressed: gzip and zip."""
 
 import io
-import itertools
 import struct
 import time
 import tracemalloc
 import zipfile
-from collections.abc import Iterator
 
 import pytest
 
 from importer.json_texts import CannotUnpack
 from importer.unpack import (
     CHUNK_BYTES,
-    collect,
-    iter_gunzipped,
-    iter_inflated,
+    Member,
+    gunzip,
+    inflate,
+    inflate_member,
     open_archive,
 )
 from resumes.import_reasons import Reason
@@ -32,7 +31,11 @@ CENTRAL = "<4s6H3L5H2L"
 def contents(body: bytes) -> dict[str, bytes]:
     """What each member holds, by its name as it is shown."""
     archive, members = open_archive(body, WIDE)
-    return {member.name: b"".join(iter_inflated(archive, member.info)) for member in members}
+    return {member.name: inflated(archive, member) for member in members}
+
+
+def inflated(archive: zipfile.ZipFile, member: Member) -> bytes:
+    return bytes(inflate_member(archive, member.info, WIDE, is_by_line=True))
 
 
 def refused(body: bytes) -> dict[str, str]:
@@ -206,14 +209,14 @@ def test_members_that_overlap_are_refused() -> None:
 def test_a_name_that_occurs_twice_is_two_members() -> None:
     buffer = io.BytesIO(renamed(zipped({"a.json": b"1", "b.json": b"2"}), b"b.json", b"a.json"))
     archive, members = open_archive(buffer.getvalue(), WIDE)
-    held = [b"".join(iter_inflated(archive, member.info)) for member in members]
+    held = [inflated(archive, member) for member in members]
     assert held == [b"1", b"2"]
 
 
 def test_a_damaged_member_is_an_invalid_archive() -> None:
     archive, members = open_archive(edited(zipped({"a.json": b"{}"}), crc=1), WIDE)
     with pytest.raises(CannotUnpack) as caught:
-        b"".join(iter_inflated(archive, members[0].info))
+        inflated(archive, members[0])
     assert caught.value.refusal.reason is Reason.INVALID_ARCHIVE
 
 
@@ -224,13 +227,7 @@ CONTENT = bytes(range(256)) * 2_000
 
 
 def gunzipped(body: bytes) -> bytes:
-    return b"".join(iter_gunzipped(body, WIDE))
-
-
-def test_a_stream_is_inflated_in_pieces() -> None:
-    pieces = list(iter_gunzipped(gzipped(CONTENT), WIDE))
-    assert b"".join(pieces) == CONTENT
-    assert max(map(len, pieces)) <= CHUNK_BYTES
+    return bytes(gunzip(body, WIDE, is_by_line=True))
 
 
 def test_streams_one_after_the_other_are_one_content_and_zeros_may_follow() -> None:
@@ -275,28 +272,34 @@ def test_streams_without_number_are_refused() -> None:
     assert time.monotonic() - started < 60
 
 
+class Chunks:
+    """Content that comes in pieces of 1,000 bytes."""
+
+    def __init__(self, char: bytes, chunks: int) -> None:
+        self.char = char
+        self.left = chunks
+
+    def read(self, at_most: int) -> bytes:
+        assert at_most == CHUNK_BYTES
+        self.left -= 1
+        return self.char * 1_000 if self.left >= 0 else b""
+
+
 def test_no_more_is_inflated_than_a_file_may_hold() -> None:
-    taken: list[bytes] = []
-
-    def endless() -> Iterator[bytes]:
-        for chunk in itertools.repeat(b" " * 1_000):
-            taken.append(chunk)
-            yield chunk
-
+    chunks = Chunks(b" ", 1_000)
     with pytest.raises(CannotUnpack, match="uncompressed, the limit is 20000 bytes"):
-        collect(endless(), LIMITS, is_by_line=True)
-    assert len(taken) == 21
-    assert collect([b" " * 20_000], LIMITS, is_by_line=True) == b" " * 20_000
+        inflate(chunks.read, LIMITS, is_by_line=True)
+    assert chunks.left == 1_000 - 21
+    assert inflate(Chunks(b" ", 20).read, LIMITS, is_by_line=True) == b" " * 20_000
 
 
 def test_what_is_longer_than_a_resume_and_is_not_several_is_inflated_no_further() -> None:
-    chunks = [b"x" * 1_000] * 5
-    left = iter(chunks)
+    chunks = Chunks(b"x", 5)
     with pytest.raises(CannotUnpack, match="Resume too large"):
-        collect(left, LIMITS, is_by_line=False)
-    assert len(list(left)) == 2
-    assert collect(chunks, LIMITS, is_by_line=True) == b"x" * 5_000
-    assert collect(chunks[:2], LIMITS, is_by_line=False) == b"x" * 2_000
+        inflate(chunks.read, LIMITS, is_by_line=False)
+    assert chunks.left == 2
+    assert inflate(Chunks(b"x", 5).read, LIMITS, is_by_line=True) == b"x" * 5_000
+    assert inflate(Chunks(b"x", 2).read, LIMITS, is_by_line=False) == b"x" * 2_000
 
 
 def test_a_gigabyte_in_a_megabyte_costs_no_more_than_the_limit() -> None:
@@ -304,7 +307,7 @@ def test_a_gigabyte_in_a_megabyte_costs_no_more_than_the_limit() -> None:
     assert len(body) < 2 * 1024 * 1024
     tracemalloc.start()
     with pytest.raises(CannotUnpack, match="File too large"):
-        collect(iter_gunzipped(body, WIDE), WIDE, is_by_line=True)
+        gunzip(body, WIDE, is_by_line=True)
     _, peak_bytes = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak_bytes < 1.5 * WIDE.max_file_bytes
