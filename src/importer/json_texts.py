@@ -72,7 +72,8 @@ def invalid_archive(message: str) -> Refusal:
 
 
 MAX_DEPTH = 500
-"""Levels of nesting that a file may have at least; a resume may have far fewer (docs/format.md, JSON)."""
+"""So many levels of nesting are read for certain, the stack decides about more; a resume may have
+far fewer (docs/format.md, JSON)."""
 
 _BEGINNING = re.compile(rb"[ \t\r\n]*+\[[ \t\r\n]*+")
 # Of text that is known to be JSON: a scalar, what is up to the next bracket (arrays and objects without
