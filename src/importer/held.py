@@ -273,8 +273,9 @@ class Returns:
     def dismiss_missing(self) -> int:
         """Dismiss the failed files that are not in their folder any more; return how many.
 
-        Whoever deleted one, or moved it back into the inbox, needs no reminder of it. Do nothing unless a folder has changed since, and while one might change yet: an editor that
-        saves a file may remove it first. Raises StoreError and OSError.
+        Whoever deleted one, or moved it back into the inbox, needs no reminder of it. Do nothing
+        unless a folder has changed since, and while one might change yet: an editor that saves a file
+        may remove it first. Raises StoreError and OSError.
         """
         folder = self._root / FAILED
         folders = [str(folder), *list_folders(folder)]
@@ -284,15 +285,12 @@ class Returns:
             if changed_at == self._failed_at or now_ns - max(changed_at.values()) < FRESH_NS:
                 return 0
             names = [name for path in folders for name in os.listdir(path)]  # noqa: PTH208
-        except FileNotFoundError:  # nothing failed yet, or somebody is tidying up
-            return 0
-        until = timestamp(self._store.clock() - SETTLED_S * 1_000_000)
-        try:
+            until = timestamp(self._store.clock() - SETTLED_S * 1_000_000)
             missing = list(self._iter_missing(names))
             settled = [one for one in missing if one.finished_at < until]
             import_requests.dismiss_files(self._store, settled)
-        except (NotFound, Conflict):  # somebody else has dismissed one
-            return 0
+        except (FileNotFoundError, NotFound, Conflict):
+            return 0  # nothing failed yet, or somebody else is tidying up or has dismissed one
         if len(settled) == len(missing):
             self._failed_at = changed_at
         return len(settled)

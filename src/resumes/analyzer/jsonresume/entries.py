@@ -38,13 +38,13 @@ class EntryReader:
     `is_mere_text`: there is no object, but a text that counts as its one field.
     """
 
-    __slots__ = ("_asked", "_findings", "_values", "is_mere_text")
+    __slots__ = ("_asked", "_values", "findings", "is_mere_text")
 
     def __init__(
         self, values: Mapping[str, Any], findings: Findings, *, is_mere_text: bool = False
     ) -> None:
         self._values = values
-        self._findings = findings
+        self.findings = findings
         self.is_mere_text = is_mere_text
         self._asked: set[str] = set()
 
@@ -74,11 +74,11 @@ class EntryReader:
         for name in self._ask(*names):
             text = find_text(self._values[name])
             if text is None:
-                self._findings.warn(name, NO_TEXT)
+                self.findings.warn(name, NO_TEXT)
             elif found is None:
                 found = text
             elif text != found:
-                self._findings.warn(name, NO_PLACE)
+                self.findings.warn(name, NO_PLACE)
         return found
 
     def texts(self, name: str) -> list[str]:
@@ -89,10 +89,10 @@ class EntryReader:
         for position, value in self._iter_listed(name):
             text = find_text(value)
             if type(value) is dict:
-                with opened(value, self._findings, position) as entry:
+                with opened(value, self.findings, position) as entry:
                     text = entry.find_text(*_NAMES_OF_AN_OBJECT)
             elif text is None:
-                self._findings.warn(position, NO_TEXT)
+                self.findings.warn(position, NO_TEXT)
             if text is not None:
                 found.append(text)
         return found
@@ -103,11 +103,11 @@ class EntryReader:
         if not self._ask(name):
             return
         if type(listed) is not list:
-            self._findings.warn(name, NO_LIST)
+            self.findings.warn(name, NO_LIST)
             return
-        self._findings.scope.append(name)
+        self.findings.scope.append(name)
         yield from ((at, value) for at, value in enumerate(listed) if not is_blank(value))
-        self._findings.scope.pop()
+        self.findings.scope.pop()
 
     def iter_objects(self, name: str, sole_field: str) -> Iterator[tuple[int, "EntryReader"]]:
         """Yield the objects listed in the field, each with its position; report what is not an object.
@@ -116,12 +116,12 @@ class EntryReader:
         """
         for position, value in self._iter_listed(name):
             if type(value) is dict:
-                with opened(value, self._findings, position) as entry:
+                with opened(value, self.findings, position) as entry:
                     yield position, entry
             elif (text := find_text(value)) is not None:
-                yield position, EntryReader({sole_field: text}, self._findings, is_mere_text=True)
+                yield position, EntryReader({sole_field: text}, self.findings, is_mere_text=True)
             else:
-                self._findings.warn(position, NO_OBJECT)
+                self.findings.warn(position, NO_OBJECT)
 
     @contextmanager
     def inner(self, name: str) -> Iterator["EntryReader"]:
@@ -129,25 +129,21 @@ class EntryReader:
         value = self._values.get(name)
         if type(value) is not dict:
             if any(self._ask(name)):
-                self._findings.warn(name, NO_OBJECT)
+                self.findings.warn(name, NO_OBJECT)
             value = {}
         self.pass_over(name)
-        with opened(value, self._findings, name) as entry:
+        with opened(value, self.findings, name) as entry:
             yield entry
 
     def _ask(self, *names: str) -> list[str]:
         self._asked.update(names)
         return [name for name in names if self.has(name)]
 
-    def tell(self, name: str, remark: str) -> None:
-        """Report the remark about the field."""
-        self._findings.warn(name, remark)
-
     def tell_rest(self) -> None:
         """Report what was in the object and nobody asked for."""
         for name in self._values:
             if name not in self._asked and self.has(name):
-                self._findings.warn(name, NO_PLACE)
+                self.findings.warn(name, NO_PLACE)
 
 
 @contextmanager

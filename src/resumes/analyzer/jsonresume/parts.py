@@ -382,7 +382,7 @@ def _read_date(entry: EntryReader, name: str, end: str) -> dict[str, Any]:
         return {}
     found = find_month(text)
     if found is None:
-        entry.tell(name, f'"{printable(text)}" cannot be read as a date: left out')
+        entry.findings.warn(name, f'"{printable(text)}" cannot be read as a date: left out')
         return {}
     year, month = found
     return {f"{end}Year": year, **({} if month is None else {f"{end}Month": month})}
@@ -441,7 +441,7 @@ class Link(PropertyMapping):
         if address is None:
             return present("link", username)
         if username and username.strip("@").lower() not in address.lower():
-            entry.tell("username", NO_PLACE)
+            entry.findings.warn("username", NO_PLACE)
         return {"link": address}
 
     def write(self, item: Fields, /) -> Fields:
