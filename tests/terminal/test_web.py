@@ -1,5 +1,6 @@
 """The terminal UI in a browser: nobody passes without the cookie, and who has it gets a screen of a process of its own."""
 
+import asyncio
 import http.client
 import os
 import re
@@ -80,9 +81,13 @@ async def test_who_has_the_cookie_may_reload_the_first_address() -> None:
         await site.enter()
 
 
-@pytest.mark.parametrize("host", ["example.com", "example.com:80", "127.0.0.1", "127.0.0.1:1"])
+@pytest.mark.parametrize(
+    "host",
+    ["", "example.com", "example.com:{port}", "127.0.0.1", "127.0.0.1:1", "127.0.0.1.evil:{port}"],
+)
 async def test_under_another_name_nothing_is_served_and_no_token_is_spent(host: str) -> None:
     async with serving() as site:
+        host = host.format(port=site.url.rpartition(":")[2])
         address = f"{site.url}/?token={site.server.token}"
         async with site.browser.get(address, headers={"Host": host}) as answer:
             assert answer.status == 403
@@ -90,6 +95,28 @@ async def test_under_another_name_nothing_is_served_and_no_token_is_spent(host: 
             assert f"ws://{own};" in answer.headers["Content-Security-Policy"]
 
         await site.enter()
+
+
+async def test_localhost_is_its_name_too() -> None:
+    async with serving() as site:
+        host = f"localhost:{site.url.rpartition(':')[2]}"
+        address = f"{site.url}/?token={site.server.token}"
+        async with site.browser.get(address, headers={"Host": host}) as answer:
+            assert answer.status == 200
+        headers = {"Host": host, "Origin": f"http://{host}"}
+        async with site.browser.ws_connect(f"{site.url}/ws", headers=headers) as page:
+            assert await drawn(page, b"x24")
+
+
+@pytest.mark.parametrize("line", ["/?token=%ff HTTP/1.1", "/ HTTP/1.1\r\nCookie: {name}=\udcff"])
+async def test_what_is_not_utf_8_is_refused(line: str) -> None:
+    async with serving() as site:
+        port = site.url.rpartition(":")[2]
+        reader, writer = await asyncio.open_connection("127.0.0.1", int(port))
+        request = f"GET {line}\r\nHost: 127.0.0.1:{port}\r\nConnection: close\r\n\r\n"
+        writer.write(request.format(name=site.server.cookie_name).encode(errors="surrogateescape"))
+        assert b" 403 " in await reader.readline()
+        writer.close()
 
 
 async def test_no_socket_without_the_cookie() -> None:

@@ -106,10 +106,12 @@ class CreateAccountDialog(Dialog[tuple[AccountInfo, str]]):
             self._name_line.focus()
         return not problem
 
+    def submit(self) -> None:
+        self.is_saving = True  # at once: another press may have come
+        self._create(self._wished_name, self._plan_line.chosen)
+
     @store_work()
-    async def submit(self) -> None:
-        self.is_saving = True
-        name, plan = self._wished_name, self._plan_line.chosen
+    async def _create(self, name: str, plan: str) -> None:
         self.dismiss(await call(self._store, make, name, plan, self._inboxes))
 
 

@@ -117,6 +117,10 @@ class ModeScreen(Screen[None]):
 class RowPane(Widget, Generic[W]):
     """Shows one row of a list."""
 
+    def key_of(self, wanted: W) -> object:
+        """Return what tells the row from others, whatever else of it changes."""
+        return wanted
+
     @abstractmethod
     def reading(self, wanted: W) -> Callable[[Store], Any]:
         """Return what reads the row, in a thread, without using the pane."""
@@ -138,14 +142,15 @@ class PaneScreen(ModeScreen, Generic[W]):
     """A screen with a pane for a row."""
 
     pane: RowPane[W]
-    _last_read: W | None = None
-    """The row that is being read, or was last."""
+    _last_read: object = None
+    """The key of the row that is being read, or was last."""
 
     def read_row(self, wanted: W) -> None:
         """Read the row and show it, unless another is wanted before it is there."""
         # Asked again, the call that is under way would be for nothing.
-        if wanted != self._last_read or not is_running(self, PANE):
-            self._last_read = wanted
+        key = self.pane.key_of(wanted)
+        if key != self._last_read or not is_running(self, PANE):
+            self._last_read = key
             self._read_row(wanted)
 
     @work(group=PANE, exclusive=True, description="")
@@ -284,7 +289,7 @@ class ListScreen(ModeScreen, Generic[T]):
             yield safe(self.order.label)
 
     def hidden(self) -> Iterable[str]:
-        """Yield the keys that do nothing for the row at the cursor, by Textual's action."""
+        """Yield the keys that the key line leaves out for the row at the cursor, by Textual's action."""
         return ()
 
     def page_arrived(self, read: PageRead[T]) -> Sequence[Content]:

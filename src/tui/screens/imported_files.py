@@ -398,6 +398,9 @@ class FileView(Container, RowPane[FileRow]):
         self.read: FileRead | None = None
         """What is shown; None when it is nothing, or a failure."""
 
+    def key_of(self, wanted: FileRow) -> object:
+        return wanted.account_id, wanted.claim_id
+
     def reading(self, wanted: FileRow) -> Callable[[Store], FileRead]:
         return partial(
             read_file, account_id=wanted.account_id, claim_id=wanted.claim_id, before=self.read

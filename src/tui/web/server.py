@@ -216,9 +216,8 @@ class PageServer(Server):
         if host not in self._hosts:
             return refusal(REFUSAL)
         token = request.query.get("token") if request.path == "/" else None
-        # A HEAD request is not a visit: it would spend the token.
-        is_visit = request.method == "GET" and not self._is_spent
-        if token is not None and is_visit and _is_same(token, self.token):
+        is_visit = request.method == "GET"  # a HEAD request would spend the token
+        if token is not None and is_visit and not self._is_spent and _is_same(token, self.token):
             self._is_spent = True
             response = entry()
             response.set_cookie(

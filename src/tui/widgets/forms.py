@@ -43,10 +43,10 @@ class TextButton(Button):
 class Choices(Select[str]):
     """One of several texts. Enter opens the list; what is typed there finds one."""
 
-    def __init__(self, texts: Sequence[str], preset: str, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name
+    def __init__(self, texts: Sequence[str], preset: str) -> None:
         # Option prompts take markup in a str and none in Content.
         options = [(safe(text), text) for text in texts]
-        super().__init__(options, value=preset, allow_blank=False, compact=True, id=id)
+        super().__init__(options, value=preset, allow_blank=False, compact=True)
 
     @property
     def chosen(self) -> str:
