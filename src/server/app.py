@@ -226,16 +226,16 @@ class App:
         request.holder = holder
         operations = self._operations_at(request.path)
         operation = operations.get("GET" if request.method == "HEAD" else request.method)
-        wait_s = 0
-        if self._rate_limits is not None:
-            tokens = 0 if operation is None else 1
-            wait_s = self._rate_limits.admit(holder, request.lines, tokens=tokens)
         if operation is None:
+            if self._rate_limits is not None:
+                self._rate_limits.tell(holder, request.lines)
             if not operations:
                 raise HttpError(404)
             raise HttpError(405, headers=[(b"allow", ", ".join(operations).encode())])
         request.operation = operation.name
-        if wait_s:
+        if self._rate_limits is not None and (
+            wait_s := self._rate_limits.admit(holder, request.lines)
+        ):
             body = error_body(429, REFUSAL, request_id=request.id, retryAfter=wait_s)
             request.respond(429, body, [(b"retry-after", b"%d" % wait_s)])
             return None

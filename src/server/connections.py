@@ -64,7 +64,7 @@ class Connections:
         return len(self._refused) >= REFUSED_AT_ONCE
 
     def add(self, connection: Watched, *, is_refused: bool = False) -> None:
-        """Count the connection, and look at it from time to time."""
+        """Count the connection."""
         (self._refused if is_refused else self._open).add(connection)
 
     def discard(self, connection: Watched) -> None:
@@ -88,8 +88,9 @@ class Connections:
             now_s = loop.time()
             # If this process was held up, timeouts are checked once it has caught up.
             if now_s - began_s < 2 * self._interval_s:
-                for connection in (*self._open, *self._refused):
-                    loop.call_soon(connection.look, now_s)  # so that an error ends nothing else
+                with contextlib.suppress(MemoryError):  # the next look is in a second
+                    for connection in (*self._open, *self._refused):
+                        loop.call_soon(connection.look, now_s)  # so that an error ends nothing else
 
 
 def find_room(wanted: int) -> int:

@@ -19,8 +19,8 @@ from server.request import RETRY_AFTER, Request
 
 logger = logging.getLogger("resumes.server")
 
-LOOK_EVERY_S = 1.0
-
+DISK_LOOK_EVERY_S = 1.0
+"""How long what the disk has left is not asked for again."""
 
 ALIVE = b'{"status":"ok"}'
 OK, FAILED = "ok", "failed"
@@ -41,8 +41,8 @@ class HealthCheck:
     def __init__(self, store: Store, *, floor_bytes: int) -> None:
         self._store = store
         self._floor_bytes = floor_bytes
-        self._look_at_s = 0.0
-        self._is_low = False
+        self._disk_look_at_s = 0.0
+        self._is_disk_low = False
         # A thread of its own: what hangs on a dead disk must not take those that parse bodies.
         self._thread = ThreadPoolExecutor(1, "readiness")
         self._look: asyncio.Task[Mapping[str, str]] | None = None
@@ -78,21 +78,21 @@ class HealthCheck:
         A disk that does not say counts as having room: what is wrong with it, its writes will tell.
         """
         now_s = time.monotonic()
-        if self._store.path is None or now_s < self._look_at_s:
-            return self._is_low
-        self._look_at_s = now_s + LOOK_EVERY_S
-        was_low, self._is_low = self._is_low, False
+        if self._store.path is None or now_s < self._disk_look_at_s:
+            return self._is_disk_low
+        self._disk_look_at_s = now_s + DISK_LOOK_EVERY_S
+        was_low, self._is_disk_low = self._is_disk_low, False
         with contextlib.suppress(OSError):
-            self._is_low = free_bytes(self._store.path.parent) < self._floor_bytes
-        if self._is_low and not was_low:
+            self._is_disk_low = free_bytes(self._store.path.parent) < self._floor_bytes
+        if self._is_disk_low and not was_low:
             logger.warning(
                 "Less than %d MiB is free on the store's disk: creates are refused until there "
                 "is more space",
                 self._floor_bytes // 1024**2,
             )
-        elif was_low and not self._is_low:
+        elif was_low and not self._is_disk_low:
             logger.warning("There is enough space on the store's disk again: creates are accepted")
-        return self._is_low
+        return self._is_disk_low
 
     async def close(self) -> None:
         """Look at nothing any more, so that the store may be closed."""

@@ -252,9 +252,9 @@ class RateLimits:
                 "Fix that, or serve with --no-rate-limit"
             ) from None
 
-    def admit(self, holder: KeyHolder, lines: list[bytes], *, tokens: int = 1) -> int:
+    def admit(self, holder: KeyHolder, lines: list[bytes]) -> int:
         """Count the request and return 0; else count nothing, and return in how many seconds a
-        token comes. A request that is not to be counted takes no `tokens`.
+        token comes.
 
         Either way the headers that tell how the key stands are added to `lines`.
         """
@@ -262,9 +262,7 @@ class RateLimits:
         if not windows:
             return 0
         taken = self._taken.get(holder.key_id)
-        if not tokens:
-            self._give_back()
-        elif taken is not None and taken.left and taken.windows is windows:
+        if taken is not None and taken.left and taken.windows is windows:
             taken.left -= 1
             taken.debt_ns += taken.tightest.interval_ns
             lines.append(self._line(taken.tightest, taken.debt_ns))
@@ -276,7 +274,7 @@ class RateLimits:
             slot = self._buckets.take_slot(holder.key_id, now_ns)
             debts_ns = self._debts_ns(windows, slot, now_ns)
             waits_ns = [
-                debt_ns + tokens * window.interval_ns - window.burst_ns
+                debt_ns + window.interval_ns - window.burst_ns
                 for window, debt_ns in zip(windows, debts_ns, strict=True)
             ]
             wait_ns = max(waits_ns)
@@ -284,12 +282,11 @@ class RateLimits:
                 at = waits_ns.index(wait_ns)
                 lines.append(self._line(windows[at], debts_ns[at]))
                 return -(-wait_ns // SECOND_NS)
-            tightest, debt_ns = _find_tightest(windows, debts_ns, tokens)
+            tightest, debt_ns = _find_tightest(windows, debts_ns, 1)
             lines.append(self._line(tightest, debt_ns))
-            if (
-                tokens
-                and self._takes_ahead
-                and self._is_ahead_due(holder, windows, debts_ns, tightest, now_ns)
+            tokens = 1
+            if self._takes_ahead and self._is_ahead_due(
+                holder, windows, debts_ns, tightest, now_ns
             ):
                 tokens = AHEAD
                 if not self._taken:
@@ -300,6 +297,17 @@ class RateLimits:
             return 0
         finally:
             self._buckets.unlock()
+
+    def tell(self, holder: KeyHolder, lines: list[bytes]) -> None:
+        """Add to `lines` the headers that tell how the key stands; count nothing."""
+        windows = self._windows(holder.rates)
+        if not windows:
+            return
+        self._give_back()
+        now_ns = self._clock_ns()
+        slot = self._buckets.find_slot(holder.key_id, now_ns)
+        debts_ns = [0] * len(windows) if slot is None else self._debts_ns(windows, slot, now_ns)
+        lines.append(self._line(*_find_tightest(windows, debts_ns, 0)))
 
     def _debts_ns(self, windows: tuple[Window, ...], slot: int, now_ns: int) -> list[int]:
         """Return the debt of each bucket in a key's slot."""

@@ -79,7 +79,7 @@ _JSON: Final = (
 
 
 class HttpError(Exception):
-    """An error that only HTTP has: a path, a method, a content type, a head that is not served.
+    """An answer that no error of the store or the format stands for: a path, a method, a head, a full disk.
 
     `headers` are for its answer; a 503 says at least when to try again.
     """

@@ -175,7 +175,8 @@ class ApiServer(uvicorn.Server):
         config = uvicorn.Config(
             app,  # type: ignore[arg-type]  # our connections know it, and it is not an ASGI application
             loop="uvloop",
-            http=Connection,
+            http=Connection,  # which `startup` makes; any other protocol would be imported
+            workers=1,  # whatever WEB_CONCURRENCY says
             ws="none",
             lifespan="off",
             interface="asgi3",

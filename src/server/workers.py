@@ -29,6 +29,10 @@ SILENT_LOOKS: Final = 60 * LOOKS_A_SECOND
 """How long one that has started may say nothing: on a busy machine healthy ones are silent too,
 and what they were asked would be lost with them."""
 
+STARTING: Final = b"."
+STARTED: Final = b"s"
+"""What a worker sends before it answers requests, and from then on."""
+
 Serve: TypeAlias = Callable[[int, Callable[[], None]], None]
 """Serves in a worker process, of which it gets the number, until that gets a SIGTERM. What it also
 gets, it calls as soon as it answers requests. Exits with STARTUP_FAILURE if it cannot start."""
@@ -50,15 +54,16 @@ class Worker:
         self.process.start()
         other_end.close()
         self.has_started = False
+        self._looks = 0
         self._silent_looks = 0
 
     def find_fault(self) -> str | None:
         """Return why another has to take its place; None: it is well, or is given more time."""
+        self._looks += 1
         self._silent_looks += 1
         with contextlib.suppress(OSError, EOFError):  # as good as silent
             while self._heartbeats.poll():
-                self._heartbeats.recv_bytes()
-                self.has_started = True
+                self.has_started |= self._heartbeats.recv_bytes() == STARTED
                 self._silent_looks = 0
         code = self.process.exitcode
         if code is not None:
@@ -72,7 +77,7 @@ class Worker:
     @property
     def is_late(self) -> bool:
         """Whether it has had all the time that there is for starting, and has not started."""
-        return not self.has_started and self._silent_looks > STARTING_LOOKS
+        return not self.has_started and self._looks > STARTING_LOOKS
 
     def kill(self) -> None:
         """End it at once."""
@@ -82,19 +87,23 @@ class Worker:
 
 
 def _serve(serve: Serve, number: int, heartbeats: Pipe) -> None:
-    thread = threading.Thread(
-        target=_send_heartbeats, args=(heartbeats,), name="heartbeat", daemon=True
-    )
-    serve(number, thread.start)
-    # It was asked to end, and has: a thread of its that hangs is not waited for.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the supervisor gets it too, and ends its workers
+    has_started = threading.Event()
+    threading.Thread(
+        target=_send_heartbeats, args=(heartbeats, has_started), name="heartbeat", daemon=True
+    ).start()
+    serve(number, has_started.set)
+    # It was asked to end, and has: a thread that hangs and is not the event loop's is not waited for.
     signal.raise_signal(signal.SIGTERM)
 
 
-def _send_heartbeats(heartbeats: Pipe) -> None:
+def _send_heartbeats(heartbeats: Pipe, has_started: threading.Event) -> None:
     """Tell the supervisor again and again that this process lives, and end it with the supervisor."""
     with contextlib.suppress(OSError):
+        while not has_started.wait(1 / LOOKS_A_SECOND):
+            heartbeats.send_bytes(STARTING)
         while True:
-            heartbeats.send_bytes(b".")
+            heartbeats.send_bytes(STARTED)
             time.sleep(1 / LOOKS_A_SECOND)
     os.kill(os.getpid(), signal.SIGTERM)
 
@@ -111,9 +120,11 @@ def supervise(
 
     for one in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):  # the last: the terminal is gone
         signal.signal(one, lambda number, _: signals.append(number))
-    workers = [Worker(serve, number) for number in range(count)]
+    workers: list[Worker] = []
     is_announced = False
     try:
+        for number in range(count):
+            workers.append(Worker(serve, number))
         while not signals:
             time.sleep(1 / LOOKS_A_SECOND)
             for number, worker in enumerate(workers):
@@ -126,7 +137,12 @@ def supervise(
                     if worker.is_late and not is_announced:
                         start = f"Worker {worker.process.pid} could not start: {fault}"
                         raise WorkersFailed(f"{start}. Is the machine very busy?")
-                    workers[number] = Worker(serve, number)
+                    try:
+                        workers[number] = Worker(serve, number)
+                    except OSError as error:  # no memory for one, say: the next look tries again
+                        fault = f"{fault}; it cannot be replaced yet: {error.strerror}"
+                        logger.warning("Worker %s ended (%s)", worker.process.pid, fault)
+                        continue
                     logger.warning(
                         "Worker %s ended (%s) and was replaced", worker.process.pid, fault
                     )

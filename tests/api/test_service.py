@@ -308,7 +308,6 @@ if "--multiprocessing-fork" in sys.orig_argv:
 IMPATIENT = """
 import sys
 from pathlib import Path
-from resumes.listener import CannotListen
 from resumes.settings import Settings
 from server import service, workers
 
@@ -337,7 +336,7 @@ def run_impatiently(home: Path, starting_looks: int) -> "subprocess.CompletedPro
 def test_workers_that_start_slowly_are_waited_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    start_workers_with(monkeypatch, tmp_path, "import time; time.sleep(7)")  # uvicorn would wait 5
+    start_workers_with(monkeypatch, tmp_path, "import time; time.sleep(7)")
 
     with serve(tmp_path, workers=2) as served:
         served.process.terminate()

@@ -45,9 +45,8 @@ def up(session: Session, /, **flags: Any) -> None:
     if settings.log_format == "json":
         set_up_logs(as_json=True)
     if not os.access(settings.home, os.F_OK):
-        listen(
-            settings.host, settings.port
-        ).close()  # else a home would be left behind where nothing can be served
+        # Else a home would be left behind where nothing can be served.
+        listen(settings.host, settings.port).close()
     make_home(settings.home)
     with alone(settings.home), stop_event() as stop, Supervisor(settings) as supervisor:
         # Only now: if another `up` on this home has the port, that error comes first.
