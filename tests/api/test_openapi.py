@@ -220,7 +220,7 @@ def test_the_schema_accepts_what_the_service_accepts_and_nothing_else(document: 
 
 @pytest.mark.campaign(minutes=3)
 @given(DOCUMENTS)
-@settings(max_examples=50_000, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=20_000, deadline=None, suppress_health_check=list(HealthCheck))
 def test_the_schema_and_the_service_agree_on_very_many_documents(document: Any) -> None:
     check_property(document)
 

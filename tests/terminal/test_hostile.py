@@ -201,7 +201,7 @@ def test_whatever_is_written_draws_nothing_but_text(
 
 @pytest.mark.campaign(minutes=3)
 @given(st.lists(TEXTS, min_size=1, max_size=12), SIZES)
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
 def test_whatever_is_written_draws_nothing_but_text_at_length(
     texts: list[str], size: tuple[int, int]
 ) -> None:
