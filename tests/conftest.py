@@ -109,8 +109,8 @@ class _ByModuleAndEngine(LoadFileScheduling):  # type: ignore[misc]  # it ships 
 def _unit_of(nodeid: str) -> str:
     """Return the module of a test and its engine, if it has one."""
     module, _, test = nodeid.partition("::")
-    parameters = re.split(r"[\[\]-]", test)
-    return "::".join([module, *(name for name in engines.NAMES if name in parameters)])
+    found = re.search(rf"[\[-]({'|'.join(engines.NAMES)})[]-]", test)
+    return f"{module}::{found[1]}" if found else module
 
 
 def _minutes_of(item: pytest.Item) -> int:

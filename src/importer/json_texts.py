@@ -72,8 +72,8 @@ def invalid_archive(message: str) -> Refusal:
 
 
 MAX_DEPTH = 500
-"""So many levels of nesting are read for certain, the stack decides about more; a resume may have
-far fewer (docs/format.md, JSON)."""
+"""So many levels of nesting are read for certain, as the importer's own stack is not deep, which
+decides about more; a resume may have far fewer (docs/format.md, JSON)."""
 
 _BEGINNING = re.compile(rb"[ \t\r\n]*+\[[ \t\r\n]*+")
 # Of text that is known to be JSON: a scalar, what is up to the next bracket (arrays and objects without
@@ -111,24 +111,28 @@ def check_syntax(text: Bytes) -> None:
 
     That is all that is looked at: the analyzer may refuse a number or half of a surrogate pair in it.
     """
-    for half in (rb"\ud", rb"\uD"):
-        if half in text:
-            text = text.replace(half, rb"\u0")
     try:
-        _skip(text)
+        try:
+            _skip(text)
+        except msgspec.DecodeError:  # perhaps for half of a surrogate pair
+            text = bytes(text).replace(rb"\ud", rb"\u0").replace(rb"\uD", rb"\u0")
+            _skip(text)
     except RecursionError:
         reason = f"nested deeper than {MAX_DEPTH} levels"
         raise InvalidJson(f"Invalid JSON at byte 0: {reason}", offset=0) from None
     except msgspec.DecodeError as error:
-        malformed = _MALFORMED.fullmatch(str(error))
-        # The place of what trails is given as the one behind it.
-        is_trailing = malformed is not None and malformed[1].startswith("trailing")
-        offset = len(text) if malformed is None else int(malformed[2]) - is_trailing
-        reason = "expected a value, comma or bracket"
+        offset, reason = len(text), "expected a value, comma or bracket"
+        if malformed := _MALFORMED.fullmatch(str(error)):
+            offset = int(malformed[2])
+            # The place of what trails is given as one behind it.
+            if malformed[1].startswith("trailing comma"):
+                offset = text.rindex(b",", 0, offset)
+            elif malformed[1] == "trailing characters":
+                offset, reason = offset - 1, malformed[1]
+        elif text.rstrip(JSON_SPACE).endswith(b"]") and b"\\u" in text[-5:]:
+            offset = text.rindex(b"\\u")  # an escape that would go on behind the end
         if offset >= len(text):
             reason = "the text ends in the middle of the array"
-        elif malformed is not None and malformed[1] == "trailing characters":
-            reason = malformed[1]
         raise InvalidJson(f"Invalid JSON at byte {offset}: {reason}", offset=offset) from None
 
 

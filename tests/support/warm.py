@@ -1,8 +1,8 @@
 """`resumes` as a process of its own that need not import anything first.
 
 A test that kills hundreds of programs would spend most of its time on their imports. So one process
-imports the product, and each program is a fork of it, which does what `python -m cli` does: it has
-neither threads nor open stores when it forks.
+imports the product, and each program is a fork of it, which does what `python -m cli` does, though the
+system shows another command line. The process has neither threads nor open stores when it forks.
 """
 
 import atexit
@@ -19,6 +19,7 @@ import socket
 import struct
 import subprocess
 import sys
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -69,25 +70,31 @@ class Program(subprocess.Popen[Any]):
             return 0, 0
         (status,) = STATUS.unpack(os.read(self._status, STATUS.size))
         os.close(self._status)
+        self._status = -1
         return self.pid, status
 
     def _internal_poll(self, *_: Any, **__: Any) -> int | None:
-        if self.returncode is None:
-            pid, status = self._try_wait(os.WNOHANG)
-            if pid == self.pid:
-                self._handle_exitstatus(status)  # type: ignore[attr-defined]
+        lock: threading.Lock = self._waitpid_lock  # type: ignore[attr-defined]
+        if lock.acquire(blocking=False):  # else another thread waits
+            try:
+                pid, status = (0, 0) if self.returncode is not None else self._try_wait(os.WNOHANG)
+                if pid == self.pid:
+                    self._handle_exitstatus(status)  # type: ignore[attr-defined]
+            finally:
+                lock.release()
         return self.returncode
 
 
 def start(
     words: Sequence[str], *, before: Sequence[str] = (), **options: Any
 ) -> subprocess.Popen[Any]:
-    """`resumes` with these words, and the options of `subprocess.Popen`.
+    """`resumes` with these words, and some of the options of `subprocess.Popen`.
 
     With something before the command it is a process as any other, which imports the product.
     """
     if before:
         return subprocess.Popen([*before, sys.executable, "-m", "cli", *words], **options)
+    assert options.keys() <= {"stdin", "stdout", "stderr", "text", "cwd", "env"}
     return Program(words, **options)
 
 

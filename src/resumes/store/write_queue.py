@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import KW_ONLY, dataclass
 from itertools import groupby, islice
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from sqlalchemy import Connection
 
@@ -88,8 +88,15 @@ class Write:
     account_id: str | None = None
     proof: Proof | None = None
     ignores_closed: bool = False
-    waiter: "ThreadWaiter | LoopWriter | None" = None
+    waiter: "Waiter | None" = None
     outcome: Any = PENDING
+
+
+class Waiter(Protocol):
+    """Whoever waits for writes, and is woken once for all of them."""
+
+    def deliver(self, writes: Sequence[Write]) -> None:
+        """Take these writes, which have their outcomes. Neither raise nor block."""
 
 
 class ThreadWaiter:
@@ -332,11 +339,12 @@ class LoopWriter:
 def deliver(writes: Iterable[Write]) -> None:
     """Wake whoever waits for these writes; one without an outcome has an unknown one. Never raise or
     block."""
-    by_waiter: dict[Any, list[Write]] = {}
+    by_waiter: dict[Waiter, list[Write]] = {}
     for write in writes:
         if write.outcome is PENDING:
             write.outcome = OutcomeUnknown()
-        by_waiter.setdefault(write.waiter, []).append(write)
+        if write.waiter is not None:
+            by_waiter.setdefault(write.waiter, []).append(write)
     for waiter, finished in by_waiter.items():
         waiter.deliver(finished)
 

@@ -164,7 +164,7 @@ def iter_lines(
         if found is None or found.id != account.id:
             raise Conflict(f'The account "{account.name}" was deleted while it was exported')
 
-    return encode_archive(header, iter_rows())
+    yield from encode_archive(header, iter_rows())
 
 
 def _iter_rows(store: Store, account_id: str, kind: RowKind, last: str) -> Iterator[ArchiveRow]:
