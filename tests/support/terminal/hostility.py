@@ -147,9 +147,11 @@ def assert_in_columns(pilot: Pilot[int]) -> None:
 
 
 def _is_blank(text: str, at: int) -> bool:
-    """Whether there is a gap at this cell. (`Strip.crop` cuts joined emoji in the wrong place.)"""
-    places = (place for place in range(len(text) + 1) if cell_len(text[:place]) == at)
-    return any(not text[place : place + GAP_CELLS].strip() for place in places)
+    """Whether there is a gap at this cell, or nothing any more. (`Strip.crop` cuts joined emoji in
+    the wrong place.)"""
+    places = (place for place in range(len(text)) if cell_len(text[:place]) == at)
+    is_gap = any(not text[place : place + GAP_CELLS].strip() for place in places)
+    return is_gap or at >= cell_len(text)
 
 
 # A walk through everything.
