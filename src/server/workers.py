@@ -117,7 +117,6 @@ def supervise(
     Raises WorkersFailed when one could not even start.
     """
     signals: list[int] = []
-
     for one in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):  # the last: the terminal is gone
         signal.signal(one, lambda number, _: signals.append(number))
     workers: list[Worker] = []

@@ -39,15 +39,16 @@ class Havoc:
             importer.kill()
 
     def _let_work(self, importer: Watch) -> None:
-        # It starts within a tenth of a second or two, and goes on with what was left before it takes more.
+        # It starts in a tenth of a second or two, and goes on with what was left before it takes more.
         threading.Event().wait(self._chosen.uniform(0.1, 1.5))
         assert importer.is_running, importer.log
 
 
 def wreak_havoc(scene: Scene, say: Callable[[str], None], kills: int, burst: int) -> Supply:
     """Files of every kind come in all the time, and before each start there are so many that the
-    importer gets helpers. Returns what came in, of which all is in its place. The seed that is printed has the next run do the same, as far as
-    processes can be made to: `IMPORTER_CAMPAIGN_SEED=… make campaign`."""
+    importer gets helpers. Returns what came in, of which all is in its place. The seed that is said
+    has the next run do the same, as far as processes can be made to: `IMPORTER_CAMPAIGN_SEED=…`
+    before the command."""
     seed = int(os.environ.get(SEED, "0")) or random.SystemRandom().randrange(1, 10**9)
     say(f"{SEED}={seed}")
     chosen = random.Random(seed)
