@@ -21,7 +21,7 @@ from importer.notices import FileReport, Notices, Progress, Summary
 from importer.options import Options, Tuning
 from importer.prune import prune
 from importer.watcher import Watcher
-from resumes import process_memory, watched_folder
+from resumes import text, watched_folder
 from resumes.clock import timestamp
 from resumes.errors import InvalidArgument, StoreError
 from resumes.store import Store, importers
@@ -76,7 +76,6 @@ def watch(
     root = check_root(root)
     take_root(store, root, options)
     files.ignore_breaks()
-    process_memory.tune_gc()
     notices = Notices(on_notice)
     if options.dry_run:
         return rehearse(
@@ -285,7 +284,7 @@ class Maintenance:
             id=importer.id,
             host=socket.gethostname(),
             pid=os.getpid(),
-            root=escaped(str(importer.root)),
+            root=text.escaped(str(importer.root)),  # as `resumes.health` writes it
             state=importer.notices.state,
             findings=findings,
             waiting=importer.progress().waiting,

@@ -148,7 +148,7 @@ def watched(store: Store, root: Path, told: Told) -> Watched:
     """The folder is watched during the block; afterwards the list holds what it came to."""
 
     @contextmanager
-    def run(**options: Any) -> Iterator[list[Summary]]:
+    def run(at: Path | None = None, **options: Any) -> Iterator[list[Summary]]:
         stop = threading.Event()
         summaries: list[Summary] = []
 
@@ -156,7 +156,7 @@ def watched(store: Store, root: Path, told: Told) -> Watched:
             summaries.append(
                 watch(
                     store,
-                    root,
+                    at or root,
                     the_options({"settle_s": 0.05, "scan_s": 0.2} | options),
                     stop=stop,
                     on_file=told.files.append,

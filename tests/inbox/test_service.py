@@ -12,7 +12,8 @@ from sqlalchemy import func, select
 from importer.options import Options
 from importer.service import Progress, Summary
 from resumes.errors import InvalidArgument
-from resumes.settings import load_settings
+from resumes.health.findings import installation_of
+from resumes.settings import Settings, load_settings
 from resumes.store import Store, import_history, import_requests, importers
 from resumes.store.accounts import AccountInfo
 from resumes.store.import_requests import RequestKind
@@ -146,6 +147,18 @@ def test_an_importer_is_announced_while_it_runs(
         assert (row.root, row.host, row.pid) == (str(root), socket.gethostname(), os.getpid())
         assert (row.state, row.findings) == (ImporterState.OK, ())
     assert importers.list_importers(store) == []
+
+
+@pytest.mark.parametrize("name", ["home", "ho\\me", "ho\x1bme"])
+def test_it_is_known_by_its_folder_to_who_looks_after_the_installation(
+    store: Store, tmp_path: Path, watched: Watched, name: str
+) -> None:
+    settings = Settings(home=tmp_path / name)
+    settings.inbox.mkdir(parents=True)
+    installation = installation_of(store, settings, "resumes")
+    with watched(settings.inbox):
+        wait_until(lambda: len(importers.list_importers(store)) == 1)
+        assert installation.watches(importers.list_importers(store)[0].importer.root)
 
 
 def test_a_finding_is_announced_at_once_and_goes_when_it_is_over(

@@ -19,7 +19,7 @@ from cli.session import Session, pass_session
 from cli.signals import end_with_standard_input, stop_event
 from importer import service
 from importer.service import FileReport, Ignored
-from resumes import watched_folder
+from resumes import process_memory, watched_folder
 from resumes.store.search_index import Indexer
 
 
@@ -124,6 +124,7 @@ def watch(
         if not once and not until_stdin_ends:
             say(f"Watching {safe_text(str(root))}. Press Ctrl-C to stop.")
         indexing = contextlib.nullcontext() if dry_run else Indexer(store)
+        process_memory.tune_gc()
         with indexing, timed(is_wanted=not once and settings.log_format != "json"):
             ends = service.watch(
                 store,
