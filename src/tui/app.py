@@ -221,9 +221,10 @@ class ResumesApp(App[int]):
         if self.screen.focused is None:
             self.screen.focus_next()
 
-    async def on_unmount(self) -> None:
+    def on_unmount(self) -> None:
+        # In no thread of the store's: all of them may be waiting for it.
         if self._session is not None:
-            await asyncio.to_thread(self._session.pdfs.close)
+            self._session.pdfs.close()
 
     def action_go(self, mode: str) -> None:
         if self._session is not None and mode != self.current_mode:

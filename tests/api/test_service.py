@@ -220,7 +220,7 @@ def test_a_damaged_resume_is_an_internal_error_whose_cause_is_in_the_log_alone(
     place = a_place()
     client = place.client()
     resume_id = client.create(a_resume()).json()["id"]
-    alter(place.settings.home, "UPDATE documents SET document = 'damaged'")
+    alter(place, "UPDATE documents SET document = 'damaged'")
 
     answer = client.get(resume_id)
 
@@ -242,7 +242,7 @@ def test_a_store_that_cannot_be_used_is_503_and_names_no_path(
 ) -> None:
     place = a_place()
     client = place.client()
-    alter(place.settings.home, "ALTER TABLE resumes RENAME TO elsewhere")
+    alter(place, "ALTER TABLE resumes RENAME TO elsewhere")
 
     answer = client.page()
 
@@ -252,13 +252,9 @@ def test_a_store_that_cannot_be_used_is_503_and_names_no_path(
     client.close()
 
 
-def alter(home: Path, statement: str) -> None:
+def alter(place: Place, statement: str) -> None:
     """The store was altered behind the server's back."""
-    import sqlite3
-
-    with sqlite3.connect(home / "resumes.db") as connection:
-        connection.execute(statement)
-    connection.close()
+    place.store.write(lambda connection: connection.exec_driver_sql(statement))
 
 
 # Several processes

@@ -28,6 +28,7 @@ from tests.support.inbox.builders import (
     names_below,
     report_beside,
     resume_names,
+    rounds_until,
     set_limit,
     the_report,
 )
@@ -108,18 +109,17 @@ def test_a_held_file_of_several_is_not_overtaken_while_it_waits_to_be_unpacked(
     importer = an_importer(settle_s=0, slice_items=1)
     for name in names:
         drop(root, f"{name}/1.ndjson", a_document(f"{name} 1") + b"\n")
-    importer.round()
+    rounds_until(importer, lambda: len(filed(root, "_held")) == 2)
     for name in names:
         set_limit(store, name, 1)
         drop(root, f"{name}/2.json", a_document(f"{name} 2"))
         drop(root, f"{name}/3.ndjson", a_document(f"{name} 3") + b"\n")
-    importer.round()
+    rounds_until(importer, lambda: len(filed(root, "_held")) == 4)
     assert (resume_names(store, ana.id), resume_names(store, bo.id)) == (["ana 1"], ["bo 1"])
     for name in names:
         set_limit(store, name, None)
-    importer.round()
+    rounds_until(importer, lambda: names_below(root / "_held") == [])
     assert resume_names(store, bo.id) == ["bo 1", "bo 2", "bo 3"]
-    assert names_below(root / "_held") == []
 
 
 def test_a_held_file_of_several_that_was_imported_is_put_away_though_the_account_is_full_now(
