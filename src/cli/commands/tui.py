@@ -114,11 +114,11 @@ def tui(
         options = {"account": account, "open": open_id, "theme": theme}
         serve_pages(session, web, first, read_only=read_only, **options)
         return ExitCode.DONE
-    # What is imported from here to the first row is kept: looking through it is a tenth of the start.
-    gc.disable()
-    from tui import run
-
     with contextlib.ExitStack() as stack:
+        # What is imported from here to the first row is kept: looking through it is a tenth of the start.
+        gc.disable()
+        stack.callback(gc.enable)
+        from tui import run
 
         def open_session() -> "UiSession":
             from resumes.store.search_index import Indexer
