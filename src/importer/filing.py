@@ -32,7 +32,7 @@ from resumes.import_reasons import Reason, find_hint
 from resumes.output_files import flush
 from resumes.store.accounts import NAME
 from resumes.store.import_ledger import FileOutcome
-from resumes.watched_folder import HELD
+from resumes.watched_folder import outcome_folder
 from resumes.watched_names import REPORT, find_extension
 
 MARKER = "resumes_import_report"
@@ -97,8 +97,6 @@ def report_path(file: str | Path) -> Path:
     path = Path(file)
     return path.with_name(split_extension(path.name)[0] + REPORT)
 
-
-DONE, FAILED, DUPLICATE = "_done", "_failed", "_duplicate"
 
 ENDS = (
     *(Conclusion(one) for one in FileOutcome if one is not FileOutcome.FAILED),
@@ -398,16 +396,8 @@ def _beside(path: Path, claim: Claim) -> Path:
 
 def folder_of(conclusion: Conclusion, account: str, claimed_at: str) -> str:
     """Return the folder below ROOT for files of this conclusion."""
-    match conclusion.outcome:
-        case FileOutcome.DONE:
-            return f"{DONE}/{claimed_at[:10]}/{account}"
-        case FileOutcome.DUPLICATE:
-            return DUPLICATE
-        case FileOutcome.HELD:
-            return f"{HELD}/{account}"
-        case FileOutcome.FAILED:
-            reason = conclusion.refusal.reason if conclusion.refusal else Reason.INTERNAL_ERROR
-            return f"{FAILED}/{reason.value}"
+    reason = conclusion.refusal.reason if conclusion.refusal else Reason.INTERNAL_ERROR
+    return outcome_folder(conclusion.outcome, reason, account, claimed_at)
 
 
 def iter_places(claim: Claim, conclusion: Conclusion) -> Iterator[str]:

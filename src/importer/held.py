@@ -19,14 +19,14 @@ from importer.files import (
     find_sha256,
     split_extension,
 )
-from importer.filing import FAILED, load_report, report_path
+from importer.filing import load_report, report_path
 from resumes.clock import timestamp
 from resumes.errors import Conflict, NotFound, QuotaReached
 from resumes.store import Store, identifiers, import_history, import_ledger, import_requests
 from resumes.store.accounts import AccountInfo
 from resumes.store.import_history import FileRow
 from resumes.store.import_requests import RequestedFile, RequestKind
-from resumes.watched_folder import HELD, HELD_NAME, list_folders
+from resumes.watched_folder import FAILED, HELD, HELD_NAME, list_folders
 from resumes.watched_names import REPORT, find_extension
 
 RELEASE_FILES = 500

@@ -17,7 +17,6 @@ from importer.batch import Candidate, FailureReason, Left
 from importer.claims import Claim
 from importer.failpoints import Observer, Step, unobserved
 from importer.files import escaped
-from importer.filing import FAILED
 from importer.held import Returns
 from importer.helper import SLOT, Batch, Helper, Setup
 from importer.intake import Intake
@@ -34,6 +33,7 @@ from resumes.store.accounts import AccountInfo
 from resumes.store.import_ledger import FileOutcome
 from resumes.store.importers import ImporterState
 from resumes.text import counted
+from resumes.watched_folder import FAILED
 
 MAINTENANCE_INTERVAL_S = 0.5
 """How often to see to what others change: half of what people are promised."""

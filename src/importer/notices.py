@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 from importer.claims import Claim
 from importer.files import escaped
-from importer.filing import FAILED
 from importer.outcomes import Conclusion
 from resumes.store.import_ledger import FileOutcome
 from resumes.store.importers import ImporterFinding, ImporterState
+from resumes.watched_folder import FAILED
 
 
 class FileReport(NamedTuple):

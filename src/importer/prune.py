@@ -13,11 +13,10 @@ from collections.abc import Iterator
 from datetime import date, timedelta
 from pathlib import Path
 
-from importer.filing import DONE
 from importer.notices import Remark
 from resumes.clock import timestamp
 from resumes.store.accounts import NAME
-from resumes.watched_folder import FOLDER_FLAGS, opened
+from resumes.watched_folder import DONE, FOLDER_FLAGS, opened
 from resumes.watched_names import EXTENSIONS, REPORT
 
 _ENDING = "|".join(map(re.escape, (*EXTENSIONS, REPORT)))

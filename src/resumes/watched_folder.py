@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from resumes.errors import InvalidArgument
+from resumes.store.import_ledger import FileOutcome
 from resumes.store.store import Store, read_facts
 from resumes.text import counted, escaped
 from resumes.watched_names import OWN, REPORT
@@ -32,6 +33,9 @@ WATCHED: Final = "watched-folders"
 UNKNOWN_ACCOUNTS: Final = "unknown accounts"
 """The key of an importer's finding on files that wait for accounts unknown to the store."""
 
+DONE: Final = "_done"
+FAILED: Final = "_failed"
+DUPLICATE: Final = "_duplicate"
 HELD: Final = "_held"
 HELD_NAME: Final = re.compile(r"([0-9a-f]{24})-([0-9a-f]{16})-.+", re.DOTALL)
 """Names of files that are held: a claim's id, an account's id, their own name."""
@@ -46,6 +50,19 @@ _WRITE_FLAGS: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
 _APPEND_FLAGS: Final = (
     os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 )
+
+
+def outcome_folder(outcome: FileOutcome, reason: str | None, account: str, claimed_at: str) -> str:
+    """Return the folder below ROOT for files of this outcome (docs/importing.md, Where files go)."""
+    match outcome:
+        case FileOutcome.DONE:
+            return f"{DONE}/{claimed_at[:10]}/{account}"
+        case FileOutcome.DUPLICATE:
+            return DUPLICATE
+        case FileOutcome.HELD:
+            return f"{HELD}/{account}"
+        case FileOutcome.FAILED:
+            return f"{FAILED}/{reason}"
 
 
 class Owner(NamedTuple):

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from importer import prune as pruning
-from importer.filing import DONE
 from importer.notices import Notices
 from resumes.store.accounts import AccountInfo
+from resumes.watched_folder import DONE
 from tests.store.conftest import SteppingClock
 from tests.support.inbox.builders import (
     MakeImporter,

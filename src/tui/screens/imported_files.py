@@ -22,6 +22,7 @@ from resumes.store.import_requests import RequestedFile, RequestKind
 from resumes.store.search import holds
 from resumes.store.store import Store
 from resumes.text import folded, in_bytes
+from resumes.watched_folder import outcome_folder
 from resumes.watched_names import REPORT
 from tui.screens.base import PageRead, RowPane
 from tui.screens.dialogs import Fact
@@ -216,31 +217,20 @@ def find_filed(file: FileRow) -> Path | None:
     """Return where the file is, if that is on this machine and it was not moved."""
     if file.root is None or file.is_under_way:
         return None
-    filed = []
-    for folder in folders_of(file):
-        with contextlib.suppress(OSError):  # there is none
-            filed += [path for path in Path(file.root, folder).iterdir() if _is_of(file, path.name)]
-    return filed[0] if len(filed) == 1 else None
+    with contextlib.suppress(OSError):  # there is no such folder
+        filed = [one for one in Path(file.root, folder_of(file)).iterdir() if _is_of(file, one)]
+        return filed[0] if len(filed) == 1 else None
+    return None
 
 
-def _is_of(file: FileRow, name: str) -> bool:
-    is_its = f"{file.claim_id[-8:]}." in name or name.startswith(file.claim_id)
-    return is_its and not name.endswith(REPORT)
+def _is_of(file: FileRow, path: Path) -> bool:
+    is_its = f"{file.claim_id[-8:]}." in path.name or path.name.startswith(file.claim_id)
+    return is_its and not path.name.endswith(REPORT)
 
 
-def folders_of(file: FileRow) -> Sequence[str]:
-    """Return the folders below its own that the file may be in (docs/importing.md, Where files go)."""
-    match file.outcome:
-        case FileOutcome.FAILED:
-            return [f"_failed/{file.reason}"]
-        case FileOutcome.HELD:
-            return [f"_held/{file.account}"]
-        case FileOutcome.DUPLICATE:
-            return ["_duplicate"]
-        case FileOutcome.DONE:
-            # Before accounts had folders of their own their files were in the day's.
-            day = f"_done/{file.claimed_at[:10]}"
-            return [f"{day}/{file.account}", day]
+def folder_of(file: FileRow) -> str:
+    """Return the folder below its own that the file was put into."""
+    return outcome_folder(file.outcome, file.reason, file.account, file.claimed_at)
 
 
 def find_issues(file: FileRow, source: bytes) -> Sequence[Issue]:
@@ -325,7 +315,7 @@ def filed_in(file: FileRow) -> str:
         return "the inbox"
     is_held = file.outcome is FileOutcome.HELD
     name = f"{file.claim_id}-{file.account_id}-…" if is_held else f"…-{file.claim_id[-8:]}"
-    return f"{folders_of(file)[0]}, as {name}"
+    return f"{folder_of(file)}, as {name}"
 
 
 def _contents(read: FileRead) -> Iterator[Paragraph]:

@@ -39,7 +39,7 @@ from tui.screens.imported_files import (
     columns,
     copyables,
     find_account_id,
-    folders_of,
+    folder_of,
     outcome_content,
     position,
     read_page,
@@ -210,7 +210,7 @@ class FileActions(PaneScreen[FileRow]):
         """Return whether the file was changed; if not, say why."""
         refusal = why_not(read.file, RequestKind.RETRY)
         if refusal is None and read.path is None:
-            refusal = f"The file is not in {folders_of(read.file)[0]} of {read.file.root} any more."
+            refusal = f"The file is not in {folder_of(read.file)} of {read.file.root} any more."
         if refusal is None and read.path is not None and read.path.suffix in COMPRESSED:
             refusal = "A compressed file cannot be edited as text."
         if refusal is not None or read.path is None:
