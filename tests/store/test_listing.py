@@ -78,6 +78,20 @@ def test_lists_in_other_orders_come_page_by_page(
         assert [entry.id for entry in entries_of(read)] == expected, sort
 
 
+@pytest.mark.parametrize("sort", Sort)
+def test_lists_in_any_order_have_the_same_limits_and_end_with_an_exactly_full_page(
+    store: Store, ana: AccountInfo, sort: Sort
+) -> None:
+    *_, last = add_resumes(store, ana, 101)
+    read = partial(stored_resumes.list_sorted, store, ana.id, sort)
+    counts = [len(read(limit=limit).entries) for limit in (-5, 0, 1, 100, 10**30)]
+    assert counts == [1, 1, 1, 100, 100]
+    assert read() == read(cursor="", limit=stored_resumes.DEFAULT_LIMIT)
+    assert read(limit=100).cursor is not None
+    stored_resumes.delete_resume(store, ana.id, last)
+    assert read(limit=100).cursor is None
+
+
 def test_by_name_the_cursor_has_to_be_a_resume(store: Store, ana: AccountInfo) -> None:
     add_resumes(store, ana, 1)
     with pytest.raises(InvalidArgument, match=f"no resume of this account has the ID {'0' * 24}"):

@@ -173,6 +173,8 @@ def iter_types() -> Requests:
         yield f"type that is JSON: {kind}", a_request("POST", RESUMES, field, body=b"{}")
     for encoding in (b"gzip", b"identity, gzip", b"br", b"deflate", b"x", b"identity"):
         yield f"encoding: {encoding!r}", a_create(b"{}", b"Content-Encoding: " + encoding)
+    both = b"Content-Encoding: gzip", b"Content-Encoding: identity"
+    yield "encoding: gzip, and identity", a_create(b"{}", *both)
     yield "size: declared", a_request("POST", RESUMES, JSON, b"Content-Length: 3000000")
     yield "size: absurd", a_request("POST", RESUMES, JSON, b"Content-Length: " + b"9" * 18)
     yield "size: before the type", a_request("POST", RESUMES, b"Content-Length: 3000000")
