@@ -115,6 +115,7 @@ AREAS: Final[Mapping[str, Area]] = {
             "store/test_keys.py",
             "store/test_search_index.py",
             "api/test_creating.py",
+            "api/test_idempotency.py",
             "api/test_reading.py",
             "api/test_refusals.py",
         ),

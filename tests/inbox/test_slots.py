@@ -11,16 +11,11 @@ from importer.claims import Claim
 from importer.files import Signature
 from importer.slots import Slot
 from resumes.store import Store
-from resumes.store.accounts import AccountInfo
 from tests.support.inbox.builders import (
     MakeImporter,
-    Told,
     a_full_disk,
-    drop,
     names_below,
-    resume_names,
 )
-from tests.support.resumes import a_document
 
 OWNER = "a" * 16
 
@@ -169,40 +164,6 @@ def test_a_long_note_is_written_anew_with_what_is_still_under_way(
     slot.leave()
     (entry,) = taken(root).load()
     assert (entry.claim, entry.signature) == (a_claim(0), Signature(1, 2, 3))
-
-
-# Standing by
-
-
-def test_an_importer_stands_by_while_another_works_and_says_so_once(
-    store: Store, root: Path, told: Told, ana: AccountInfo, an_importer: MakeImporter
-) -> None:
-    first = an_importer()
-    second = an_importer(beside=True)
-    drop(root, "ana/1.json", a_document("1"))
-    for _ in range(2):
-        second.round()
-    assert second.stands_by
-    assert resume_names(store, ana.id) == []
-    (notice,) = told.notices
-    assert notice.startswith(f"Another importer is running in {root}. This one is on standby")
-    first.close()
-    second.round()
-    assert resume_names(store, ana.id) == ["1"]
-    assert not second.stands_by
-
-
-def test_no_new_file_is_taken_while_a_helper_of_an_importer_that_is_gone_lives(
-    store: Store, root: Path, ana: AccountInfo, an_importer: MakeImporter
-) -> None:
-    helper = taken(root, 1)
-    drop(root, "ana/1.json", a_document("1"))
-    importer = an_importer()
-    importer.round()
-    assert resume_names(store, ana.id) == []
-    helper.leave()
-    importer.round()
-    assert resume_names(store, ana.id) == ["1"]
 
 
 def test_where_nothing_can_be_locked_the_folder_is_refused(

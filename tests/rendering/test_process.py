@@ -18,9 +18,8 @@ import pytest
 
 from resumes.rendering import Renderer, RenderingFailed, compose
 from resumes.rendering.child import FOLDER
-from resumes.rendering.fonts import font_folders, version
 from tests.support.documents import a_document, with_section
-from tests.support.pdfs import SAMPLES, find_cjk_fonts
+from tests.support.pdfs import SAMPLES
 from tests.support.waiting import drawing_children, is_running, wait_until
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are found in /proc")
@@ -289,34 +288,6 @@ print([name for name in sys.modules if name.partition(".")[0] == "typst"])
 def test_nobody_but_the_child_imports_typst() -> None:
     done = subprocess.run([sys.executable, "-c", IMPORTED], capture_output=True, check=True)
     assert done.stdout == b"[]\n"
-
-
-def test_a_font_that_is_added_changes_the_version_and_a_broken_link_does_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("resumes.rendering.fonts.VERSION_INTERVAL_S", 0)
-    before = version([tmp_path])
-    (tmp_path / "gone.ttf").symlink_to("nothing")
-    assert version([tmp_path]) == before
-    (tmp_path / "new.ttf").write_bytes(b"x")
-    assert version([tmp_path]) != before
-
-
-@pytest.mark.skipif(not find_cjk_fonts(), reason="no CJK font is installed")
-def test_a_font_that_is_added_is_used_without_a_restart(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("resumes.rendering.fonts.VERSION_INTERVAL_S", 0)
-    page = compose(with_section("summaries", {"text": "数据"}), "0" * 24)
-    (font, *_) = sorted(Path("/usr/share/fonts").rglob("NotoSansCJK-Regular*"))
-    with closing(Renderer([tmp_path])) as renderer:
-        assert renderer.render(page).missing is not None
-        (tmp_path / font.name).symlink_to(font)
-        assert renderer.render(page).missing is None
-
-
-def test_fonts_of_the_user_come_before_those_of_the_system(tmp_path: Path) -> None:
-    assert font_folders(tmp_path)[0] == tmp_path / "fonts"
 
 
 @pytest.mark.slow

@@ -1,0 +1,352 @@
+"""Creates that are sent again, with an Idempotency-Key (docs/api.md, Retrying a create)."""
+
+import asyncio
+import json
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from sqlalchemy import select
+
+from resumes.store import Store, accounts, api_keys, open_store, schema
+from resumes.store.creation import create
+from server import routes
+from server.routes import prune_forever
+from tests.support.api.builders import Client, a_body, a_resume, error_of, with_section
+from tests.support.api.serving import Place, serve_here
+from tests.support.clocks import SteppingClock
+from tests.support.resumes import a_resume as a_new_resume
+from tests.support.store.builders import hold_writer
+from tests.support.waiting import wait_until
+
+
+def post_all(client: Client, bodies: Sequence[bytes], **headers: str) -> list[httpx.Response]:
+    """The answers to creates that are sent at once."""
+    with ThreadPoolExecutor(len(bodies)) as threads:
+        return list(threads.map(lambda body: client.post(body, **headers), bodies))
+
+
+def is_replay(answer: httpx.Response, first: httpx.Response) -> bool:
+    """Whether it is the first answer again, and says so."""
+    return (
+        answer.headers.get("Idempotent-Replayed") == "true"
+        and "Idempotent-Replayed" not in first.headers
+        and (answer.status_code, answer.content) == (201, first.content)
+    )
+
+
+@pytest.mark.parametrize(
+    "body",
+    [a_body(), a_body(mood="calm"), json.dumps(with_section(items=[{"text": "x" * 15_000}] * 30))],
+    ids=["plain", "warnings", "large"],
+)
+def test_a_repeat_with_the_same_key_and_body_is_the_same_201(client: Client, body: Any) -> None:
+    first = client.post(body, Idempotency_Key="once")
+
+    assert is_replay(client.post(body, Idempotency_Key="once"), first)
+    assert ("warnings" in first.json()) == (b"mood" in first.request.content)
+    assert len(client.ids()) == 1
+
+
+def test_without_a_key_or_with_another_one_a_repeat_makes_another_resume(client: Client) -> None:
+    longest = "".join(map(chr, range(33, 127))) + "k" * 161
+    answers = [client.post(a_body(), Idempotency_Key=key) for key in ("", "", "!", longest)]
+
+    assert len({answer.json()["id"] for answer in answers}) == 4
+    assert not any("Idempotent-Replayed" in answer.headers for answer in answers)
+    assert is_replay(client.post(a_body(), Idempotency_Key=longest), answers[-1])
+
+
+def test_a_key_belongs_to_the_account_whatever_api_key_it_comes_with(place: Place) -> None:
+    client, other = place.client(), place.client()
+    again = Client(place.url, api_keys.create_key(place.store, client.account).secret)
+    first = client.post(a_body(), Idempotency_Key="once")
+
+    assert is_replay(again.post(a_body(), Idempotency_Key="once"), first)
+    foreign = other.post(a_body("Bo Example"), Idempotency_Key="once")
+    assert (foreign.status_code, "Idempotent-Replayed" in foreign.headers) == (201, False)
+    for each in (client, other, again):
+        each.close()
+
+
+def test_refusals_are_not_remembered(free_client: Client, place: Place) -> None:
+    assert free_client.post(b"[]", Idempotency_Key="fixed").status_code == 400
+    assert free_client.post(a_body("0"), Idempotency_Key="fixed").status_code == 201
+    for number in range(4):
+        free_client.post(a_body(str(number)))
+    assert free_client.post(a_body("late"), Idempotency_Key="late").status_code == 403
+
+    accounts.set_plan(place.store, free_client.account, "pro")
+
+    answer = free_client.post(a_body("another"), Idempotency_Key="late")
+    assert (answer.status_code, "Idempotent-Replayed" in answer.headers) == (201, False)
+
+
+def test_s6_a_repeat_at_a_full_account_is_still_its_201(free_client: Client) -> None:
+    first = free_client.post(a_body(), Idempotency_Key="once")
+    for _ in range(4):
+        free_client.post(a_body())
+
+    assert is_replay(free_client.post(a_body(), Idempotency_Key="once"), first)
+    assert free_client.post(a_body("Bo"), Idempotency_Key="once").status_code == 422
+    assert free_client.post(a_body(), Idempotency_Key="new").status_code == 403
+
+
+def test_a_repeat_whose_resume_was_deleted_is_the_same_201_and_makes_none(client: Client) -> None:
+    first = client.post(a_body(), Idempotency_Key="once")
+    client.delete(first.json()["id"])
+
+    assert is_replay(client.post(a_body(), Idempotency_Key="once"), first)
+    assert client.get(first.json()["id"]).status_code == 404
+    assert client.ids() == []
+
+
+def test_a_key_counts_for_24_hours(a_place: Callable[..., Place]) -> None:
+    place = a_place()
+    client = place.client()
+    first = client.post(a_body(), Idempotency_Key="once")
+    place.clock.advance(24 * 3_600 - 1)
+    assert is_replay(client.post(a_body(), Idempotency_Key="once"), first)
+
+    place.clock.advance(1)
+
+    answer = client.post(a_body("Bo Example"), Idempotency_Key="once")
+    assert answer.status_code == 201
+    assert answer.json()["id"] != first.json()["id"]
+    client.close()
+
+
+def test_repeats_at_once_make_one_resume(client: Client) -> None:
+    answers = post_all(client, [a_body()] * 32, Idempotency_Key="once")
+
+    assert {answer.status_code for answer in answers} == {201}
+    assert len({answer.content for answer in answers}) == 1
+    assert sum("Idempotent-Replayed" in answer.headers for answer in answers) == 31
+    assert len(client.ids()) == 1
+
+
+def test_of_several_bodies_with_a_key_at_once_one_is_created(client: Client) -> None:
+    bodies = [a_body(f"Person {number % 4}") for number in range(32)]
+
+    answers = post_all(client, bodies, Idempotency_Key="once")
+
+    assert Counter(answer.status_code for answer in answers) == {201: 8, 422: 24}
+    assert len(client.ids()) == 1
+
+
+class Commits:
+    """The store's commits, each of which can be made to wait or to fail."""
+
+    def __init__(self, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+        owner: Any = store if store.path else store.write_queue
+        engine = owner._write_connection.engine if store.path else owner._engine
+        self._dialect: Any = engine.dialect
+        self._really = self._dialect.do_commit
+        self._monkeypatch = monkeypatch
+        self.has_come = threading.Event()
+        self.go_on = threading.Event()
+
+    def hold_up(self) -> None:
+        """The next commit waits for `go_on`."""
+
+        def wait(connection: Any) -> None:
+            self.has_come.set()
+            self.go_on.wait(60)
+            self._really(connection)
+
+        self._monkeypatch.setattr(self._dialect, "do_commit", wait)
+
+    def fail(self, times: int, *, after: bool) -> None:
+        """The next commits fail, before or after they have taken effect, and nothing tells which."""
+        left = iter(range(times))
+
+        def fail(connection: Any) -> None:
+            has_to_fail = next(left, None) is not None
+            if after or not has_to_fail:
+                self._really(connection)
+            if has_to_fail:
+                raise OSError("input/output error")
+
+        self._monkeypatch.setattr(self._dialect, "do_commit", fail)
+
+
+@pytest.fixture
+def broken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[tuple[Client, Commits, Place]]:
+    """A client of a server whose commits can be held up, or fail."""
+    with serve_here(tmp_path) as place:
+        client = place.client()
+        client.page()
+        wait_until(
+            lambda: api_keys.list_keys(place.store)[0].last_used_at
+        )  # nothing else is written
+        commits = Commits(place.store, monkeypatch)
+        yield client, commits, place
+        commits.go_on.set()
+        client.close()
+
+
+def test_a_repeat_waits_for_the_first_however_many_give_up(
+    broken: tuple[Client, Commits, Place],
+) -> None:
+    client, commits, _ = broken
+    commits.hold_up()
+    with ThreadPoolExecutor() as threads:
+        first = threads.submit(client.post, a_body(), Idempotency_Key="once")
+        assert commits.has_come.wait(60)
+        with httpx.Client(timeout=0.05) as impatient, pytest.raises(httpx.ReadTimeout):
+            impatient.post(
+                f"{client.url}/api/v1/resumes",
+                content=a_body(),
+                headers=first_headers(client),
+            )
+        repeat = threads.submit(client.post, a_body(), Idempotency_Key="once")
+        commits.go_on.set()
+
+        assert is_replay(repeat.result(), first.result())
+    assert len(client.ids()) == 1
+
+
+def first_headers(client: Client) -> dict[str, str]:
+    """Those of a create with the key `once`."""
+    return {
+        "Authorization": f"Bearer {client.key}",
+        "Content-Type": "application/json",
+        "Idempotency-Key": "once",
+    }
+
+
+@pytest.mark.slow
+def test_a_repeat_is_409_when_the_first_takes_longer_than_10_s(
+    broken: tuple[Client, Commits, Place],
+) -> None:
+    client, commits, _ = broken
+    commits.hold_up()
+    with ThreadPoolExecutor() as threads:
+        first = threads.submit(client.post, a_body(), Idempotency_Key="once")
+        assert commits.has_come.wait(60)
+        early = client.post(a_body(), Idempotency_Key="once")
+        commits.go_on.set()
+
+    assert (early.status_code, early.headers["Retry-After"]) == (409, "1")
+    assert "still being processed" in error_of(early)["error"]
+    assert is_replay(client.post(a_body(), Idempotency_Key="once"), first.result())
+    assert len(client.ids()) == 1
+
+
+def test_a_create_with_a_key_has_one_deadline_for_its_turn_and_its_write(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(routes, "KEY_DEADLINE_S", 0.3)
+    with serve_here(tmp_path) as place, ThreadPoolExecutor() as threads:
+        client = place.client()
+        client.page()
+        wait_until(
+            lambda: api_keys.list_keys(place.store)[0].last_used_at
+        )  # nothing else is written
+        go_on, holder = hold_writer(place.store)
+        waiting = threads.submit(client.create, a_resume())
+        wait_until(lambda: place.store.write_queue.waiting == 1)
+
+        answers = post_all(client, [a_body()] * 2, Idempotency_Key="once")
+        was_first = not waiting.done()  # which waits as long as any write
+        go_on.set()
+        holder.join()
+
+        assert was_first
+        for answer in answers:
+            busy = "is still being processed" in error_of(answer)["error"]
+            assert answer.status_code == (409 if busy else 503)
+            assert answer.headers["Retry-After"] == "1"
+        created = waiting.result()
+        assert client.ids() == [created.json()["id"]]
+        client.close()
+
+
+@pytest.mark.parametrize("after", [False, True])
+def test_an_unknown_outcome_is_503_and_the_same_key_then_makes_exactly_one_resume(
+    broken: tuple[Client, Commits, Place], after: bool
+) -> None:
+    client, commits, _ = broken
+    commits.fail(2, after=after)  # the writer thread itself tries once more
+
+    unknown = client.post(a_body(), Idempotency_Key="once")
+    answer = client.post(a_body(), Idempotency_Key="once")
+
+    assert (unknown.status_code, unknown.headers["Retry-After"]) == (503, "1")
+    assert error_of(unknown)["error"] == (
+        "Outcome unknown: it may have succeeded. Send it again with the same Idempotency-Key"
+    )
+    assert answer.status_code == 201
+    assert ("Idempotent-Replayed" in answer.headers) is after
+    assert client.ids() == [answer.json()["id"]]
+
+
+def test_an_unknown_outcome_without_a_key_says_to_look(
+    broken: tuple[Client, Commits, Place],
+) -> None:
+    client, commits, _ = broken
+    commits.fail(2, after=False)
+
+    answer = client.create(a_resume())
+
+    assert (answer.status_code, answer.headers["Retry-After"]) == (503, "1")
+    assert error_of(answer)["error"] == (
+        "Outcome unknown: it may have succeeded. Check before you try again"
+    )
+    assert client.ids() == []
+
+
+def test_want_of_memory_is_an_unknown_outcome_and_the_server_goes_on(
+    client: Client, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    large = with_section(items=[{"text": "x" * 15_000}] * 30)
+    full = ThreadPoolExecutor()
+    full.shutdown()  # refuses as one does that the system gives no thread
+    with monkeypatch.context() as patched:
+        patched.setattr(routes, "ASIDE", full)
+        answer = client.create(large)
+
+    assert (answer.status_code, answer.headers["Retry-After"]) == (503, "1")
+    assert error_of(answer)["error"].startswith("Outcome unknown: ")
+    assert [line.partition(" request ")[0] for line in caplog.messages] == ["Out of memory for"]
+    assert client.create(large).status_code == 201
+
+
+def kept_keys(store: Store) -> list[str]:
+    """The keys that lie in the store."""
+    with store.read() as connection:
+        return list(connection.execute(select(schema.idempotency.c.key)).scalars())
+
+
+def test_keys_that_count_no_more_are_removed_while_it_runs(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    clock = SteppingClock()
+    with open_store(f"sqlite:///{tmp_path / 'resumes.db'}", clock=clock) as store:
+        account = accounts.create_account(store, "ada")
+
+        async def scenario() -> None:
+            async with asyncio.timeout(60):
+                pruning = asyncio.create_task(prune_forever(store, every_s=0.001))
+                for name in ("first", "second"):
+                    create(store, account.id, [a_new_resume(idempotency=name)])
+                    clock.advance(24 * 3_600)
+                    while kept_keys(store):
+                        await asyncio.sleep(0.001)
+                create(store, account.id, [a_new_resume(idempotency="third")])
+                store.write_queue.close()
+                clock.advance(24 * 3_600)
+                while len(caplog.messages) < 3:
+                    await asyncio.sleep(0.001)
+                pruning.cancel()
+
+        asyncio.run(scenario())
+
+    assert set(caplog.messages) == {"Old Idempotency-Keys were not removed: The store is closed"}
