@@ -243,7 +243,8 @@ def test_a_plan_says_otherwise_for_each_window_and_no_window_tells_nothing(
 ) -> None:
     same = limits(rate_per_minute=60, rate_per_hour=1_000, rate_per_day=10_000)
 
-    assert Asking(same, "key_a", 5, None, 0).admitted(1_000) == 5
+    for key in ("key_a", "key_d"):  # each has its own
+        assert Asking(same, key, 5, None, 0).admitted(1_000) == 5
     assert Asking(same, "key_b", 0, 7, None).admitted(1_000) == 7
     free = Asking(same, "key_c", 0, 0, 0)
     assert free.admitted(1_000) == 1_000
