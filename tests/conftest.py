@@ -1,11 +1,13 @@
 """What every test gets, whether it asks or not."""
 
 import contextlib
+import gc
 import itertools
 import logging
 import os
 import re
 import signal
+import sys
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -48,6 +50,17 @@ def pytest_configure() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
         signal.signal(signal.SIGHUP, lambda *_: None)
+
+
+@pytest.fixture(autouse=True)
+def own_collector() -> Iterator[None]:
+    """Give each test Python's collector as it was: programs that run in this process tune it."""
+    threshold, switch_s = gc.get_threshold(), sys.getswitchinterval()
+    yield
+    assert gc.isenabled()
+    gc.unfreeze()
+    gc.set_threshold(*threshold)
+    sys.setswitchinterval(switch_s)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -38,6 +38,7 @@ from resumes.import_reasons import Reason
 from resumes.store import Store, accounts, import_ledger
 from resumes.store.creation import Creation, NewResume, create_files
 from resumes.store.import_ledger import FileOutcome, Verdict
+from resumes.watched_folder import shown_root
 from resumes.watched_names import find_extension
 
 UNPROVED_S = 1.0
@@ -174,7 +175,7 @@ class Batches:
         self._store = store
         self._slot = slot
         self._root = str(root)
-        self._shown_root = escaped(self._root)
+        self._shown_root = shown_root(self._root)
         self._options = options
         self.queues: dict[str, Queue] = {}
         """By account id, what its new files queue behind (pitfalls I7)."""

@@ -13,7 +13,6 @@ from importer import json_texts
 from importer.batch import Candidate, Queue
 from importer.claims import Claim
 from importer.files import (
-    escaped,
     escaped_before,
     find_head,
     find_sha256,
@@ -26,7 +25,7 @@ from resumes.store import Store, identifiers, import_history, import_ledger, imp
 from resumes.store.accounts import AccountInfo
 from resumes.store.import_history import FileRow
 from resumes.store.import_requests import RequestedFile, RequestKind
-from resumes.watched_folder import FAILED, HELD, HELD_NAME, list_folders
+from resumes.watched_folder import FAILED, HELD, HELD_NAME, list_folders, shown_root
 from resumes.watched_names import REPORT, find_extension
 
 RELEASE_FILES = 500
@@ -179,7 +178,7 @@ class Returns:
     def take_requests(self) -> None:
         """Take up the files that somebody asked for; answer what cannot be found."""
         self.answer()
-        root = escaped(str(self._root))
+        root = shown_root(self._root)
         # If a folder that nobody watches was moved here, its files are here, and known by their
         # claims.
         most = FOREIGN_FILES + len(self._not_here)
@@ -299,7 +298,7 @@ class Returns:
         """Yield the failed files that none of these names belongs to, and that are not where they came
         from either."""
         ends = {split_extension(name)[0][-8:] for name in names}
-        root = escaped(str(self._root))
+        root = shown_root(self._root)
         for account_id, claim_ids in import_requests.iter_files_for(self._store, RequestKind.RETRY):
             for claim_id in claim_ids:
                 if claim_id[-8:] in ends:

@@ -33,7 +33,7 @@ from resumes.store.accounts import AccountInfo
 from resumes.store.import_ledger import FileOutcome
 from resumes.store.importers import ImporterState
 from resumes.text import counted
-from resumes.watched_folder import FAILED
+from resumes.watched_folder import FAILED, shown_root
 
 MAINTENANCE_INTERVAL_S = 0.5
 """How often to see to what others change: half of what people are promised."""
@@ -110,9 +110,7 @@ class Importer:
         try:
             self._lead()
         except OSError as error:
-            raise InvalidArgument(
-                f"Cannot write to {escaped(str(root))}: {error.strerror}"
-            ) from None
+            raise InvalidArgument(f"Cannot write to {shown_root(root)}: {error.strerror}") from None
 
     # What those who run it ask
 
@@ -230,7 +228,7 @@ class Importer:
         if self.stands_by:
             self.notices(
                 "standby",
-                f"Another importer is running in {escaped(str(self.root))}. This one is on standby, "
+                f"Another importer is running in {shown_root(self.root)}. This one is on standby, "
                 "and takes over when that one stops",
             )
             return False
@@ -293,8 +291,7 @@ class Importer:
             self.notices.find("owner", ImporterState.DEGRADED, error.message)
             self._let_go()
             self._slot.leave()
-            where = escaped(str(self.root))
-            raise StoreUnavailable(f"{where} belongs to another store") from None
+            raise StoreUnavailable(f"{shown_root(self.root)} belongs to another store") from None
         self.notices.clear("owner")
 
     def _find_accounts(self) -> None:

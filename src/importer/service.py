@@ -21,7 +21,7 @@ from importer.notices import FileReport, Notices, Progress, Summary
 from importer.options import Options, Tuning
 from importer.prune import prune
 from importer.watcher import Watcher
-from resumes import text, watched_folder
+from resumes import watched_folder
 from resumes.clock import timestamp
 from resumes.errors import InvalidArgument, StoreError
 from resumes.store import Store, importers
@@ -284,7 +284,7 @@ class Maintenance:
             id=importer.id,
             host=socket.gethostname(),
             pid=os.getpid(),
-            root=text.escaped(str(importer.root)),  # as `resumes.health` writes it
+            root=watched_folder.shown_root(importer.root),
             state=importer.notices.state,
             findings=findings,
             waiting=importer.progress().waiting,

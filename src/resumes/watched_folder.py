@@ -52,6 +52,11 @@ _APPEND_FLAGS: Final = (
 )
 
 
+def shown_root(root: Path | str) -> str:
+    """Return the watched folder as the ledger, importers and findings write it, and compare it."""
+    return escaped(str(root))
+
+
 def outcome_folder(outcome: FileOutcome, reason: str | None, account: str, claimed_at: str) -> str:
     """Return the folder below ROOT for files of this outcome (docs/importing.md, Where files go)."""
     match outcome:
@@ -186,14 +191,14 @@ def list_watched(home: Path) -> list[Path]:
 
 def describe_other(root: Path, other: Owner) -> str:
     """Return a sentence that the folder belongs to another store."""
-    return f"{escaped(str(root))} belongs to another store, known as {escaped(other.address)}"
+    return f"{shown_root(root)} belongs to another store, known as {escaped(other.address)}"
 
 
 def remedy_for_other(root: Path) -> str:
     """Return what to do about a folder that belongs to another store."""
     return (
         "Use that store with --home or --database, restore its backup, or take over the folder: "
-        f"`resumes watch {shlex.quote(escaped(str(root)))} --adopt --once`"
+        f"`resumes watch {shlex.quote(shown_root(root))} --adopt --once`"
     )
 
 

@@ -222,7 +222,7 @@ class ResumesApp(App[int]):
             self.screen.focus_next()
 
     def on_unmount(self) -> None:
-        # In no thread of the store's: all of them may be waiting for it.
+        # Not in the thread pool: all its threads may be waiting for the store.
         if self._session is not None:
             self._session.pdfs.close()
 

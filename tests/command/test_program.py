@@ -5,7 +5,6 @@ import signal
 import stat
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +25,7 @@ from tests.command.conftest import (
     start,
     store_resumes,
 )
-from tests.support.waiting import open_files
+from tests.support.waiting import open_files, wait_until
 
 HEAVY = (
     "sqlalchemy",
@@ -146,12 +145,12 @@ def test_ctrl_c_before_the_program_is_loaded_is_exit_130_without_a_word(tmp_path
 def wait_until_open(home: Path, process: "subprocess.Popen[str]") -> None:
     """The process has the store open."""
     lock = str(home / "resumes.db.writer")
-    for _ in range(2_000):
-        if lock in open_files(process.pid):
-            return
+
+    def is_open() -> bool:
         assert process.poll() is None
-        time.sleep(0.005)
-    pytest.fail("the store was not opened")
+        return lock in open_files(process.pid)
+
+    wait_until(is_open)
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import stat
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -389,6 +390,16 @@ def run(
     )
 
 
+def run_until(ready: Path, command: str) -> Ending:
+    """How the command ended that is to end as soon as this file is there."""
+    cut_off = threading.Event()
+    with ThreadPoolExecutor(1) as threads:
+        ending = threads.submit(run, command, timeout_s=600, cut_off=cut_off)
+        wait_until(ready.exists)
+        cut_off.set()
+        return ending.result()
+
+
 def is_alive(pid_file: Path) -> bool:
     """Whether the process with the number in the file runs, and is no mere entry of a dead one."""
     state = Path(f"/proc/{pid_file.read_text().strip()}/stat")
@@ -418,17 +429,18 @@ def test_only_the_beginning_of_what_it_prints_is_kept_and_it_never_blocks() -> N
 
 def test_one_that_does_not_end_is_killed_with_all_that_it_started(tmp_path: Path) -> None:
     pids = [tmp_path / "shell", tmp_path / "child"]
-    ending = run(f"echo $$ > {pids[0]}; sleep 600 & echo $! > {pids[1]}; wait", timeout_s=0.3)
+    ready = tmp_path / "ready"
+    command = f"echo $$ > {pids[0]}; sleep 600 & echo $! > {pids[1]}; touch {ready}; wait"
 
-    assert ending.exit_status is None
+    assert run_until(ready, command).exit_status is None
     wait_until(lambda: not any(map(is_alive, pids)))
 
 
-def test_one_that_does_not_listen_is_killed_too(tmp_path: Path) -> None:
-    pid = tmp_path / "pid"
-    command = f"trap 'echo no' TERM; echo $$ > {pid}; while :; do sleep 0.05; done"
+def test_one_that_ignores_the_signal_is_killed(tmp_path: Path) -> None:
+    pid, ready = tmp_path / "pid", tmp_path / "ready"
+    command = f"trap 'echo no' TERM; echo $$ > {pid}; touch {ready}; while :; do sleep 0.05; done"
 
-    ending = run(command, timeout_s=0.3, kill_after_s=0.2)
+    ending = run_until(ready, command)
 
     assert (ending.exit_status, ending.output) == (None, b"no\n")
     assert not is_alive(pid)

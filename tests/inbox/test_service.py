@@ -1,5 +1,6 @@
 """What `resumes watch` runs."""
 
+import dataclasses
 import os
 import socket
 import tarfile
@@ -149,16 +150,21 @@ def test_an_importer_is_announced_while_it_runs(
     assert importers.list_importers(store) == []
 
 
-@pytest.mark.parametrize("name", ["home", "ho\\me", "ho\x1bme"])
-def test_it_is_known_by_its_folder_to_who_looks_after_the_installation(
-    store: Store, tmp_path: Path, watched: Watched, name: str
+@pytest.mark.parametrize("name", ["home", "ho\\me", "ho\x1bm\ne", "home\udcff"])
+def test_doctor_and_requests_know_the_importer_of_the_inbox_whatever_its_path(
+    store: Store, tmp_path: Path, ana: AccountInfo, told: Told, watched: Watched, name: str
 ) -> None:
     settings = Settings(home=tmp_path / name)
     settings.inbox.mkdir(parents=True)
     installation = installation_of(store, settings, "resumes")
+    drop(settings.inbox, "ana/1.json", b"{}")
     with watched(settings.inbox):
-        wait_until(lambda: len(importers.list_importers(store)) == 1)
+        wait_until(lambda: len(told.files) == 1)
         assert installation.watches(importers.list_importers(store)[0].importer.root)
+        row = dataclasses.replace(importers.list_importers(store)[0].importer)
+    importers.announce(store, row)
+    import_requests.request_files(store, import_history.list_files(store), RequestKind.RETRY)
+    assert import_requests.list_unwatched_roots(store) == []
 
 
 def test_a_finding_is_announced_at_once_and_goes_when_it_is_over(

@@ -1,7 +1,6 @@
 """The product in the test's own process: its functions, and its API in a thread."""
 
 import contextlib
-import gc
 import os
 import threading
 from collections.abc import Callable
@@ -97,7 +96,6 @@ class InProcess:
             )
         finally:
             timer.cancel()
-            gc.unfreeze()  # an importer expects to be the only one in its process
         assert not stop.is_set(), f"the importer does not end: {oracle.tally(self.root)}"
 
     def drain_killed(self, at: int) -> None:

@@ -185,7 +185,7 @@ def test_a_commit_that_takes_too_long_is_unknown_to_a_loop(
 
     async def scenario() -> None:
         with pytest.raises(OutcomeUnknown):
-            await store.write_async(rename("x"), deadline_s=0.1)
+            await store.write_async(rename("x"), deadline_s=0.5)
         go_on.set()
 
     with at_commit(lambda: go_on.wait(60)):

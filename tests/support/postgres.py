@@ -268,7 +268,7 @@ def pooled(url: str, server: Server) -> Iterator[str]:
 
 
 def _wait(address: str, process: "subprocess.Popen[bytes]", log: Path) -> None:
-    ends_at = time.monotonic() + 10
+    ends_at = time.monotonic() + 60
     while True:
         try:
             psycopg.connect(address, connect_timeout=2).close()

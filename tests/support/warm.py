@@ -51,7 +51,7 @@ class Program(subprocess.Popen[Any]):
             started = {
                 "argv": [*map(str, args)],
                 "cwd": str(cwd or Path.cwd()),
-                "env": dict(env or os.environ),
+                "env": dict(os.environ if env is None else env),
             }
             files = [
                 given if given >= 0 else own for own, given in enumerate(ends[:1] + ends[3:6:2])

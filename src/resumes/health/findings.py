@@ -12,7 +12,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from resumes.text import escaped
+from resumes.watched_folder import shown_root
 
 if TYPE_CHECKING:  # a command that only names another one should not wait for these
     from resumes.settings import Settings
@@ -97,7 +97,7 @@ class Installation:
         No command is named for another folder: it may be another store's, and whoever watched it
         would import its files into this one.
         """
-        return root in (None, escaped(str(Path(self.settings().inbox).resolve())))
+        return root in (None, shown_root(Path(self.settings().inbox).resolve()))
 
     def how_to_watch(self, root: str | None) -> str:
         """Return how to start an importer for files of the folder, as the end of a sentence."""

@@ -196,7 +196,10 @@ def iter_unknown_account_findings(
     }
     for root in dict.fromkeys([inbox.resolve(), *others]):
         with suppress(OSError):
-            if escaped(str(root)) in reported or watched_folder.find_other(root, owner) is not None:
+            if (
+                watched_folder.shown_root(root) in reported
+                or watched_folder.find_other(root, owner) is not None
+            ):
                 continue
             waiting = {
                 (str(root / folder), account_id): files

@@ -204,6 +204,7 @@ def serve(home: Path, **settings: Any) -> Iterator[Served]:
         try:
             assert process.stdout is not None
             url = process.stdout.readline().strip().replace("0.0.0.0", "127.0.0.1")
+            assert url or process.stderr is None, process.stderr.read()
             yield Served(url, key, process)
         finally:
             process.terminate()
