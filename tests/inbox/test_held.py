@@ -23,6 +23,7 @@ from tests.support.inbox.builders import (
     die,
     drop,
     drop_aged,
+    during,
     filed,
     killing_at,
     names_below,
@@ -78,6 +79,18 @@ def test_what_does_not_fit_is_held_and_released_in_the_order_of_arrival(
     assert (summary.done, summary.held, summary.waiting) == (6, 0, 0)
     assert accounts.list_wrong(store) == []
     assert {row.outcome for row in import_history.list_files(store)} == {FileOutcome.DONE}
+
+
+def test_a_file_that_was_just_held_is_not_overtaken_when_a_place_becomes_free(
+    store: Store, root: Path, an_importer: MakeImporter
+) -> None:
+    ana = an_account_with_room_for(store, 0)
+    make_room = during(Moment.COMMITTED, lambda: set_limit(store, "ana", 1))
+    importer = an_importer(settle_s=0, batch_files=1, observe=make_room)
+    drop_aged(root, *"12")
+    rounds_until(importer, lambda: len(filed(root, "_done")) == 1)
+    assert resume_names(store, ana.id) == ["1"]
+    assert len(filed(root, "_held")) == 1
 
 
 def test_a_store_that_fails_while_files_are_released_does_not_hold_them_for_ever(
