@@ -3,6 +3,7 @@
 import contextlib
 import os
 from pathlib import Path
+from typing import BinaryIO
 
 import pytest
 
@@ -20,6 +21,7 @@ from tests.support.inbox.builders import (
     is_tidy,
     names_below,
     resume_names,
+    rounds_until,
 )
 from tests.support.resumes import a_document
 
@@ -202,6 +204,33 @@ def test_a_file_that_changes_while_it_is_taken_is_imported_as_it_is_in_the_end(
     assert resume_names(store, ana.id) == expected
     assert counts(root, "done", "failed") == [len(expected), 0]
     assert importer.summary().waiting == 0
+
+
+def test_a_file_that_is_opened_for_writing_before_its_move_is_looked_at_until_it_is_closed(
+    store: Store,
+    root: Path,
+    told: Told,
+    monotonic: FakeMonotonic,
+    ana: AccountInfo,
+    an_importer: MakeImporter,
+) -> None:
+    path = drop(root, "ana/cv.json", a_document("First"))
+    opened: list[BinaryIO] = []
+    with contextlib.ExitStack() as writing:
+
+        def open_it() -> None:
+            if not opened:
+                opened.append(writing.enter_context(path.open("r+b")))
+
+        importer = an_importer(settle_s=0, observe=during(Moment.COMMITTED, open_it))
+        for _ in range(3):
+            importer.round()
+            monotonic.advance(5)
+        assert counts(root, "done") == [1]
+        assert told.files == []
+        opened[0].write(a_document("Second"))
+    rounds_until(importer, lambda: resume_names(store, ana.id) == ["First", "Second"])
+    assert counts(root, "done") == [1]
 
 
 def test_a_report_of_ours_is_waited_for_by_nobody_until_it_changes(
