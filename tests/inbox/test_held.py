@@ -149,6 +149,17 @@ def test_a_held_file_of_several_that_was_imported_is_put_away_though_the_account
     assert counts(root, "held", "done") == [0, 1]
 
 
+def test_an_account_in_a_report_that_was_edited_leads_nowhere(
+    store: Store, root: Path, account: AccountInfo, an_importer: MakeImporter
+) -> None:
+    for path in filed(root, "_held"):
+        report = report_beside(path)
+        report.write_text(report.read_text().replace('"ana"', '"../../../../elsewhere"'))
+    set_limit(store, "ana", None)
+    rounds_until(an_importer(settle_s=0), lambda: len(resume_names(store, account.id)) == 3)
+    assert {path.parent.name for path in filed(root, "_done")} == {account.id}
+
+
 def test_the_order_of_arrival_outlives_a_clock_that_is_set_back(
     store: Store, root: Path, clock: SteppingClock, account: AccountInfo, an_importer: MakeImporter
 ) -> None:

@@ -304,15 +304,22 @@ def test_accounts_take_turns_within_a_batch(
     assert len(told.files) == 4
 
 
-@pytest.mark.parametrize("full", [{"batch_files": 3}, {"batch_bytes": 1}])
+@pytest.mark.parametrize(
+    ("full", "batches"),
+    [
+        ({"batch_files": 3}, 3),
+        ({"batch_bytes": 1}, 7),
+        ({"batch_bytes": 2 * len(a_document("0"))}, 4),
+    ],
+)
 def test_a_batch_is_full_with_files_or_with_bytes(
-    root: Path, ana: AccountInfo, an_importer: MakeImporter, full: dict[str, int]
+    root: Path, ana: AccountInfo, an_importer: MakeImporter, full: dict[str, int], batches: int
 ) -> None:
     commits: list[int] = []
     for number in range(7):
-        drop(root, f"ana/{number}.json")
+        drop(root, f"ana/{number}.json", a_document(f"{number}"))
     an_importer(observe=during(Moment.COMMITTED, lambda: commits.append(1)), **full).round()
-    assert len(commits) == (3 if "batch_files" in full else 7)
+    assert len(commits) == batches
     assert len(filed(root, "_done")) == 7
 
 

@@ -149,6 +149,7 @@ def test_i4_a_file_that_is_never_closed_is_imported_after_a_minute_and_twelve_se
         monotonic.advance(1.2)
         importer.round()
         assert resume_names(store, ana.id) == ["1"]
+        assert importer.summary().done == 1
 
 
 def test_i4_quiet_before_a_write_does_not_count_for_a_file_that_is_still_open(
