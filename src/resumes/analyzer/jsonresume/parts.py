@@ -300,8 +300,8 @@ class Score(PropertyMapping):
 
     def read(self, entry: EntryReader, /) -> Fields:
         score = entry.find_text(*self.names) or ""
-        slash = score.rfind("/", 0, MAX_TEXT_CHARS + 1)
-        if len(score) > MAX_TEXT_CHARS and slash > 0:
+        slash = score.rfind("/", 1, MAX_TEXT_CHARS + 1)
+        if len(score) > MAX_TEXT_CHARS and slash != -1:
             return {"gpa": score[:slash], "maxGpa": score[slash + 1 :]}
         return present("gpa", score)
 
