@@ -22,6 +22,8 @@ from pathlib import Path
 from tempfile import gettempdir
 from typing import Final
 
+from tests.support.engines import CONTRACT, SQLITE
+
 ROOT: Final = Path(__file__).parents[1]
 SITE: Final = Path(sys.prefix) / "mutants"
 FOLDER: Final = (
@@ -34,6 +36,7 @@ LINES_SHOWN: Final = 20
 KILLED: Final = {1, 3, 24, 36, -24, 152}
 """How a run of tests ends that notices the mutant; the later ones, when it took too long."""
 
+SURVIVED: Final = 0
 UNTESTED: Final = 33
 """How a mutant ends that no test runs."""
 
@@ -81,6 +84,9 @@ class Area:
     tests: Sequence[str]
     """Below `tests`."""
 
+    on_postgresql: Sequence[str] = ()
+    """Tests that try once more, with that engine, what no test noticed with SQLite."""
+
     at_import: Sequence[str] = ()
     """Mutants, by pattern, of what runs when a module is imported: each is tried in a process of
     its own, as the others are in forks of one that has imported everything."""
@@ -119,6 +125,7 @@ AREAS: Final[Mapping[str, Area]] = {
             "api/test_reading.py",
             "api/test_refusals.py",
         ),
+        on_postgresql=("api/test_engines.py", "store/test_listing.py"),
     ),
     "quota": Area(
         ("resumes/store/creation.py",),
@@ -140,7 +147,7 @@ AREAS: Final[Mapping[str, Area]] = {
 }
 
 PYTEST: Final = (
-    "--engine=sqlite", "-p", "no:cacheprovider", "--timeout=30",
+    "-p", "no:cacheprovider", "--timeout=30",
     "-m", "not hypothesis and not campaign and not slow and not timing",
 )  # fmt: skip
 """What is noticed by chance is not always noticed, and takes longest to look for. A test that hangs is
@@ -222,7 +229,7 @@ def _settings(area: Area) -> str:
     lines = {
         "source_paths": ["src"],
         "only_mutate": [f"src/{module}" for module in area.modules],
-        "pytest_add_cli_args": PYTEST,
+        "pytest_add_cli_args": (f"--engine={SQLITE}", *PYTEST),
         "pytest_add_cli_args_test_selection": [f"tests/{test}" for test in area.tests],
         "also_copy": [name for name in COPIED if name not in ("src", "tests")],
         # mutmut adds the seconds first.
@@ -260,17 +267,23 @@ def _iter_ends(
     for path in sorted((folder / "mutants").rglob("*.meta")):
         for mutant, end in json.loads(path.read_text())["exit_code_by_key"].items():
             if end is not None and any(fnmatchcase(mutant, one) for one in area.at_import):
-                yield mutant, _try_alone(mutant, area, folder / "mutants", options)
+                yield mutant, _try_alone(mutant, area.tests, SQLITE, folder / "mutants", options)
+            elif end in (SURVIVED, UNTESTED) and area.on_postgresql:
+                tests = area.on_postgresql
+                found = _try_alone(mutant, tests, CONTRACT[-1], folder / "mutants", options)
+                yield mutant, end if found == SURVIVED else found
             else:
                 yield mutant, end
 
 
-def _try_alone(mutant: str, area: Area, folder: Path, options: argparse.Namespace) -> int:
+def _try_alone(
+    mutant: str, tests: Sequence[str], engine: str, folder: Path, options: argparse.Namespace
+) -> int:
     """How the tests end in a process that imports everything when the mutant is there already."""
     try:
         end = subprocess.run(
             [sys.executable, "-m", "pytest", "-x", "-q", "--rootdir=.", *PYTEST,
-             *(f"tests/{test}" for test in area.tests)],
+             f"--engine={engine}", *(f"tests/{test}" for test in tests)],
             cwd=folder,
             env={
                 **os.environ,

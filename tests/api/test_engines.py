@@ -29,7 +29,9 @@ def test_a_life_of_resumes(client: Client, free_client: Client, place: Place) ->
 
     assert client.ids("limit=2") == created[:2]
     assert client.ids(f"cursor={created[1]}") == created[2:]
-    assert client.get(created[0]).json() == a_resume("Ada 0")
+    assert client.page("limit=2").json()["pagination"] == {"cursor": created[1], "limit": 2}
+    answer = client.get(created[0])
+    assert (answer.status_code, answer.json()) == (200, a_resume("Ada 0"))
     for unknown in (foreign[0], "0" * 24, "x", "%FF", "%F0%9F%90%88"):
         assert error_of(client.get(unknown)) == {"error": "Resume not found", "status": 404}
         assert client.delete(unknown).status_code == 404

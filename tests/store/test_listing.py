@@ -120,6 +120,8 @@ def test_coroutines_read_what_threads_read(
         for after, limit in (("", 2), ("", 5), ("", 10**30), (made[1], 2), (made[4], 2), ("", 0)):
             page = await stored_resumes.list_page_async(store, ana.id, cursor=after, limit=limit)
             assert page == stored_resumes.list_page(store, ana.id, cursor=after, limit=limit)
+        page = await stored_resumes.list_page_async(store, ana.id)
+        assert page == stored_resumes.list_page(store, ana.id)
         with pytest.raises(InvalidArgument, match="Invalid cursor"):
             await stored_resumes.list_page_async(store, ana.id, cursor="x")
         one = await stored_resumes.get_resume_async(store, ana.id, made[0])
