@@ -18,6 +18,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import partial
 from pathlib import Path
 from tempfile import gettempdir
 from typing import Final
@@ -264,20 +265,22 @@ def _iter_ends(
     area: Area, folder: Path, options: argparse.Namespace
 ) -> Iterator[tuple[str, int | None]]:
     """How the tests ended for each mutant; None: it was not tried."""
+    again = partial(_try_alone, area.on_postgresql, CONTRACT[-1], folder / "mutants", options)
+    if area.on_postgresql and again("none") != SURVIVED:
+        raise NotTried(f"{', '.join(area.on_postgresql)} fail on {CONTRACT[-1]} without a mutant")
     for path in sorted((folder / "mutants").rglob("*.meta")):
         for mutant, end in json.loads(path.read_text())["exit_code_by_key"].items():
             if end is not None and any(fnmatchcase(mutant, one) for one in area.at_import):
-                yield mutant, _try_alone(mutant, area.tests, SQLITE, folder / "mutants", options)
+                yield mutant, _try_alone(area.tests, SQLITE, folder / "mutants", options, mutant)
             elif end in (SURVIVED, UNTESTED) and area.on_postgresql:
-                tests = area.on_postgresql
-                found = _try_alone(mutant, tests, CONTRACT[-1], folder / "mutants", options)
+                found = again(mutant)
                 yield mutant, end if found == SURVIVED else found
             else:
                 yield mutant, end
 
 
 def _try_alone(
-    mutant: str, tests: Sequence[str], engine: str, folder: Path, options: argparse.Namespace
+    tests: Sequence[str], engine: str, folder: Path, options: argparse.Namespace, mutant: str
 ) -> int:
     """How the tests end in a process that imports everything when the mutant is there already."""
     try:

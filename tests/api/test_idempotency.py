@@ -175,17 +175,21 @@ class Commits:
         self._monkeypatch.setattr(self._dialect, "do_commit", fail)
 
 
+def a_settled_client(place: Place) -> Client:
+    """A client for whom nothing else is written: the use of its key was noted."""
+    client = place.client()
+    client.page()
+    wait_until(lambda: api_keys.list_keys(place.store)[0].last_used_at)
+    return client
+
+
 @pytest.fixture
 def broken(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[tuple[Client, Commits, Place]]:
     """A client of a server whose commits can be held up, or fail."""
     with serve_here(tmp_path) as place:
-        client = place.client()
-        client.page()
-        wait_until(
-            lambda: api_keys.list_keys(place.store)[0].last_used_at
-        )  # nothing else is written
+        client = a_settled_client(place)
         commits = Commits(place.store, monkeypatch)
         yield client, commits, place
         commits.go_on.set()
@@ -245,11 +249,7 @@ def test_a_create_with_a_key_has_one_deadline_for_its_turn_and_its_write(
 ) -> None:
     monkeypatch.setattr(routes, "KEY_DEADLINE_S", 0.3)
     with serve_here(tmp_path) as place, ThreadPoolExecutor() as threads:
-        client = place.client()
-        client.page()
-        wait_until(
-            lambda: api_keys.list_keys(place.store)[0].last_used_at
-        )  # nothing else is written
+        client = a_settled_client(place)
         go_on, holder = hold_writer(place.store)
         waiting = threads.submit(client.create, a_resume())
         wait_until(lambda: place.store.write_queue.waiting == 1)

@@ -253,7 +253,7 @@ def test_a_store_that_cannot_be_used_is_503_and_names_no_path(
 
 
 def alter(place: Place, statement: str) -> None:
-    """Change the store's tables by a statement of no program of ours."""
+    """Change the store's tables in a way that no program of ours does."""
     place.store.write(lambda connection: connection.exec_driver_sql(statement))
 
 

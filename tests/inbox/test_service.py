@@ -1,6 +1,5 @@
 """What `resumes watch` runs."""
 
-import dataclasses
 import os
 import socket
 import tarfile
@@ -160,8 +159,8 @@ def test_doctor_and_requests_know_the_importer_of_the_inbox_whatever_its_path(
     drop(settings.inbox, "ana/1.json", b"{}")
     with watched(settings.inbox):
         wait_until(lambda: len(told.files) == 1)
-        assert installation.watches(importers.list_importers(store)[0].importer.root)
-        row = dataclasses.replace(importers.list_importers(store)[0].importer)
+        row = importers.list_importers(store)[0].importer
+        assert installation.watches(row.root)
     importers.announce(store, row)
     import_requests.request_files(store, import_history.list_files(store), RequestKind.RETRY)
     assert import_requests.list_unwatched_roots(store) == []
