@@ -126,7 +126,11 @@ AREAS: Final[Mapping[str, Area]] = {
             "api/test_reading.py",
             "api/test_refusals.py",
         ),
-        on_postgresql=("api/test_engines.py", "store/test_listing.py"),
+        on_postgresql=(
+            "api/test_engines.py",
+            "store/test_listing.py",
+            "store/postgresql/test_writing.py",
+        ),
     ),
     "quota": Area(
         ("resumes/store/creation.py",),

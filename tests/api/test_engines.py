@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from resumes.store import accounts, api_keys
-from tests.support.api.builders import RESUMES, Client, a_body, a_resume, error_of
+from tests.support.api.builders import RESUMES, Client, a_body, a_resume, error_of, with_section
 from tests.support.api.serving import Place, serve_here
 from tests.support.store.builders import lose_table
 from tests.support.waiting import wait_until
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.engines
 @pytest.fixture
 def place(tmp_path: Path, url: str) -> Iterator[Place]:
     """A server of an empty store of the engine."""
-    with serve_here(tmp_path, url) as place:
+    with serve_here(tmp_path, url, extra_section_types=frozenset({"patents"})) as place:
         yield place
 
 
@@ -27,6 +27,10 @@ def test_a_life_of_resumes(client: Client, free_client: Client, place: Place) ->
     created = [client.create(a_resume(f"Ada {number}")).json()["id"] for number in range(3)]
     foreign = [free_client.create(a_resume()).json()["id"] for _ in range(5)]
 
+    patents = with_section("patents", items=[{"number": "US 1"}])
+    other = client.create(patents).json()["id"]
+    assert client.get(other).json() == patents
+    assert client.delete(other).json() == {"success": True}
     assert client.ids("limit=2") == created[:2]
     assert client.ids(f"cursor={created[1]}") == created[2:]
     assert client.page("limit=2").json()["pagination"] == {"cursor": created[1], "limit": 2}

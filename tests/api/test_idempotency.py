@@ -226,20 +226,22 @@ def first_headers(client: Client) -> dict[str, str]:
     }
 
 
-@pytest.mark.slow
-def test_a_repeat_is_409_when_the_first_takes_longer_than_10_s(
-    broken: tuple[Client, Commits, Place],
+def test_a_repeat_is_409_when_the_first_takes_too_long_and_other_keys_do_not_wait_for_it(
+    broken: tuple[Client, Commits, Place], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     client, commits, _ = broken
+    monkeypatch.setattr(routes, "KEY_DEADLINE_S", 0.3)
     commits.hold_up()
     with ThreadPoolExecutor() as threads:
         first = threads.submit(client.post, a_body(), Idempotency_Key="once")
         assert commits.has_come.wait(60)
         early = client.post(a_body(), Idempotency_Key="once")
+        other = client.post(a_body(), Idempotency_Key="other")
         commits.go_on.set()
 
     assert (early.status_code, early.headers["Retry-After"]) == (409, "1")
     assert "still being processed" in error_of(early)["error"]
+    assert (other.status_code, "nothing was done" in error_of(other)["error"]) == (503, True)
     assert is_replay(client.post(a_body(), Idempotency_Key="once"), first.result())
     assert len(client.ids()) == 1
 

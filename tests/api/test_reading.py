@@ -73,6 +73,11 @@ def test_limit_is_20_by_default_and_100_at_most(client: Client) -> None:
     assert client.page("limit=1000").json()["pagination"] == {"cursor": created[99], "limit": 100}
 
 
+def test_a_limit_may_have_thousands_of_digits(client: Client) -> None:
+    for limit, page_size in (("9" * 6_000, 100), ("0" * 6_000 + "5", 5), ("-" + "9" * 6_000, 1)):
+        assert client.page(f"limit={limit}").json()["pagination"]["limit"] == page_size
+
+
 def test_cursor_of_a_page_gives_the_next_until_it_is_null(client: Client) -> None:
     created = create(client, 5)
 

@@ -78,6 +78,12 @@ def test_lists_in_other_orders_come_page_by_page(
         assert [entry.id for entry in entries_of(read)] == expected, sort
 
 
+def test_resumes_of_one_name_are_in_the_order_of_their_ids(store: Store, ana: AccountInfo) -> None:
+    made = made_ids(creation.create(store, ana.id, [a_person("Ada")] * 60))
+    read = partial(stored_resumes.list_sorted, store, ana.id, Sort.NAME, limit=7)
+    assert [entry.id for entry in entries_of(read)] == made
+
+
 @pytest.mark.parametrize("sort", Sort)
 def test_lists_in_any_order_have_the_same_limits_and_end_with_an_exactly_full_page(
     store: Store, ana: AccountInfo, sort: Sort

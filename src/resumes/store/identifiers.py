@@ -36,7 +36,7 @@ def resume_id(position_us: int, tail: str | None = None) -> str:
 def tails(count: int) -> Iterator[str]:
     """Return random ends of ids, drawn together: each draw is a system call."""
     drawn = secrets.token_hex(4 * count)
-    return (drawn[start : start + 8] for start in range(0, 8 * count, 8))
+    return (drawn[start : start + 8] for start in range(0, len(drawn), 8))
 
 
 def account_id() -> str:

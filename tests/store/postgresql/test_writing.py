@@ -1,10 +1,11 @@
 """How a process writes to PostgreSQL: account by account, again after a race, and never twice."""
 
+import asyncio
 import contextlib
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import psycopg
@@ -69,6 +70,50 @@ def test_s8_who_waits_for_a_busy_account_is_told_so_and_the_others_go_on(
             waiting.result()
     creation.create(store, busy.id, [a_resume()])
     assert accounts.list_wrong(store) == []
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+def test_s8_deletes_in_a_busy_account_leave_a_thread_to_the_others(
+    store: Store, url: str, an_account: MakeAccount, is_async: bool
+) -> None:
+    busy, calm = an_account("busy"), an_account("calm")
+    made = made_ids(creation.create(store, busy.id, [a_resume()] * writer.THREADS))
+    with ThreadPoolExecutor(len(made)) as pool:
+
+        def delete(resume_id: str) -> None:
+            if is_async:
+                asyncio.run(stored_resumes.delete_resume_async(store, busy.id, resume_id))
+            else:
+                stored_resumes.delete_resume(store, busy.id, resume_id)
+
+        def have_come() -> bool:
+            return count_sessions(url, WAITS) + store.write_queue.waiting == len(deletes)
+
+        with held(url, busy):
+            deletes: list[Future[None]] = []
+            for resume_id in made:
+                deletes.append(pool.submit(delete, resume_id))
+                wait_until(have_come)
+            creation.create(store, calm.id, [a_resume()])
+            assert not any(call.done() for call in deletes)
+        for call in deletes:
+            call.result()
+    assert listed_ids(store, busy) == []
+
+
+def test_a_delete_has_its_account_before_it_touches_the_resume(
+    store: Store, url: str, ana: AccountInfo
+) -> None:
+    [resume_id] = made_ids(creation.create(store, ana.id, [a_resume()]))
+    with ThreadPoolExecutor(1) as pool, psycopg.connect(url) as other:
+        other.execute("SELECT 1 FROM account_usage WHERE account_id = %s FOR UPDATE", [ana.id])
+        call = pool.submit(stored_resumes.delete_resume, store, ana.id, resume_id)
+        wait_until(lambda: count_sessions(url, WAITS) == 1)
+        # Whoever has the account may change what is in it; in the other order, both could wait.
+        other.execute("SELECT 1 FROM resumes WHERE id = %s FOR UPDATE NOWAIT", [resume_id])
+        other.commit()
+        call.result()
+    assert listed_ids(store, ana) == []
 
 
 # Processes beside one another
