@@ -253,7 +253,7 @@ def console(
 
 
 KEYS = (
-    (b"\r", "created "),
+    (b"\r", "esc Back"),
     (b"\t", '"header"'),
     (b"\t", "No source file"),
     (b"\t", "Created in ana"),
