@@ -291,7 +291,6 @@ def _close(connection: Connection, account_id: str, name: str, with_resumes: boo
 
 
 def _delete_slice(connection: Connection, account_id: str) -> int:
-    lock_account(connection, account_id)
     some = (
         select(resumes.c.id)
         .where(resumes.c.account_id == account_id)
@@ -311,7 +310,6 @@ def _delete_slice(connection: Connection, account_id: str) -> int:
 
 
 def _delete_rows(connection: Connection, account_id: str, table: Table) -> int:
-    lock_account(connection, account_id)
     keys = tuple(table.primary_key.columns)
     some = select(*keys).where(table.c.account_id == account_id).limit(SLICE_ROWS)
     return connection.execute(
@@ -320,7 +318,6 @@ def _delete_rows(connection: Connection, account_id: str, table: Table) -> int:
 
 
 def _delete_rest(connection: Connection, account_id: str) -> int:
-    lock_account(connection, account_id)
     for table in ACCOUNT_TABLES:
         connection.execute(delete(table).where(table.c.account_id == account_id))
     return connection.execute(delete(accounts).where(accounts.c.id == account_id)).rowcount

@@ -144,19 +144,14 @@ class Store(ABC):
 
         The change shares its transaction with others, in a savepoint of its own: a ResumesError that
         it raises undoes what it wrote, and is raised here. It may be run more than once; only what
-        the last run wrote is committed. `account_id` is the account that it concerns. `ignores_closed`
-        lets it write to a store that is being moved.
+        the last run wrote is committed. `account_id` is the account that it concerns, whose row is
+        locked first. `ignores_closed` lets it write to a store that is being moved.
 
         Raises also StoreUnavailable when nothing was done within `deadline_s`, and OutcomeUnknown
         when a commit neither succeeded nor failed for certain.
         """
-        write = Write(
-            apply_changes,
-            change,
-            deadline=time.monotonic() + deadline_s,
-            account_id=account_id,
-            ignores_closed=ignores_closed,
-        )
+        write = _as_write(change, account_id, deadline_s)
+        write.ignores_closed = ignores_closed
         (outcome,) = self.commit([write])
         if isinstance(outcome, BaseException):
             raise outcome
@@ -174,9 +169,7 @@ class Store(ABC):
 
         If the coroutine is cancelled while it waits, a write that nobody has begun is withdrawn.
         """
-        deadline = time.monotonic() + deadline_s
-        write = Write(apply_changes, change, deadline=deadline, account_id=account_id)
-        result: R = await self.commit_async(write)
+        result: R = await self.commit_async(_as_write(change, account_id, deadline_s))
         return result
 
     def commit(self, writes: Sequence[Write]) -> list[Any]:
@@ -246,6 +239,22 @@ def lock_account(connection: Connection, account_id: str) -> int | None:
     """
     row = LOCK_ACCOUNT.run(connection, account_id=account_id).fetchone()
     return None if row is None else int(row[0])
+
+
+def _as_write(
+    change: Callable[[Connection], object], account_id: str | None, deadline_s: float
+) -> Write:
+    if account_id is not None:
+        change = partial(_change_account, account_id, change)
+    deadline = time.monotonic() + deadline_s
+    return Write(apply_changes, change, deadline=deadline, account_id=account_id)
+
+
+def _change_account(
+    account_id: str, change: Callable[[Connection], object], connection: Connection
+) -> object:
+    lock_account(connection, account_id)
+    return change(connection)
 
 
 # Closed for writes

@@ -20,7 +20,7 @@ from resumes.store import search_index
 from resumes.store.identifiers import RESUME_ID
 from resumes.store.schema import documents, imported_digests, resumes
 from resumes.store.statements import Prepared, first_page, matching, of_key, rows_as_json
-from resumes.store.store import Row, Store, change_count, lock_account
+from resumes.store.store import Row, Store, change_count
 
 DEFAULT_LIMIT = 20
 MAX_LIMIT = 100
@@ -230,7 +230,6 @@ async def delete_resume_async(store: Store, account_id: str, resume_id: str) -> 
 
 
 def _delete(account_id: str, resume_id: str, connection: Connection) -> None:
-    lock_account(connection, account_id)
     gone = connection.execute(delete(resumes).where(of_key(resumes, account_id, resume_id)))
     if gone.rowcount != 1:
         raise NotFound("Resume not found")

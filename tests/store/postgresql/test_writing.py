@@ -4,20 +4,33 @@ import asyncio
 import contextlib
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any
+from typing import Any, Final
 
 import psycopg
 import pytest
 from sqlalchemy import Connection, text
 
 from resumes.errors import NotFound, OutcomeUnknown, QuotaReached, StoreUnavailable
-from resumes.store import Store, accounts, api_keys, creation, open_store, plans, stored_resumes
+from resumes.store import (
+    Store,
+    accounts,
+    api_keys,
+    creation,
+    idempotency,
+    import_requests,
+    open_store,
+    plans,
+    stored_resumes,
+)
 from resumes.store.accounts import AccountInfo
+from resumes.store.api_keys import KeyHolder
 from resumes.store.creation import Created, Creation
 from resumes.store.plans import PlanChange
 from resumes.store.postgresql import writer
+from resumes.store.schema import ACCOUNT_TABLES
+from tests.support.clocks import SteppingClock
 from tests.support.postgres import WAITS, Server, count_sessions
 from tests.support.resumes import a_claim, a_resume
 from tests.support.store.builders import (
@@ -101,19 +114,46 @@ def test_s8_deletes_in_a_busy_account_leave_a_thread_to_the_others(
     assert listed_ids(store, busy) == []
 
 
-def test_a_delete_has_its_account_before_it_touches_the_resume(
-    store: Store, url: str, ana: AccountInfo
+WRITES: Final[Mapping[str, Callable[[Store, KeyHolder, str], object]]] = {
+    "delete a resume": lambda store, holder, resume_id: stored_resumes.delete_resume(
+        store, holder.account_id, resume_id
+    ),
+    "note a key's use": lambda store, holder, _: asyncio.run(
+        api_keys.mark_used_async(store, holder)
+    ),
+    "mark a key as shown": lambda store, holder, _: api_keys.mark_shown(store, holder.key_id),
+    "revoke a key": lambda store, holder, _: api_keys.revoke_key(store, holder.key_id),
+    "refuse a request": lambda store, holder, _: import_requests.refuse_request(
+        store, holder.account_id, "1" * 24, "gone"
+    ),
+    "remove old Idempotency-Keys": lambda store, *_: asyncio.run(idempotency.prune_async(store)),
+}
+
+
+@pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
+def test_s8_a_write_has_its_account_before_it_touches_anything_of_it(
+    store: Store,
+    url: str,
+    clock: SteppingClock,
+    ana: AccountInfo,
+    write: Callable[[Store, KeyHolder, str], object],
 ) -> None:
-    [resume_id] = made_ids(creation.create(store, ana.id, [a_resume()]))
+    key = api_keys.create_key(store, "ana")
+    holder = api_keys.authenticate(store, key.secret).holder
+    [resume_id] = made_ids(creation.create(store, ana.id, [a_resume(idempotency="once")]))
+    creation.create_files(
+        store, [Creation(ana.id, [a_resume(with_digest=True)], store.clock(), a_claim("1" * 24))]
+    )
+    clock.advance(7 * 86_400)
     with ThreadPoolExecutor(1) as pool, psycopg.connect(url) as other:
         other.execute("SELECT 1 FROM account_usage WHERE account_id = %s FOR UPDATE", [ana.id])
-        call = pool.submit(stored_resumes.delete_resume, store, ana.id, resume_id)
+        call = pool.submit(write, store, holder, resume_id)
         wait_until(lambda: count_sessions(url, WAITS) == 1)
         # Whoever has the account may change what is in it; in the other order, both could wait.
-        other.execute("SELECT 1 FROM resumes WHERE id = %s FOR UPDATE NOWAIT", [resume_id])
+        for table in ACCOUNT_TABLES:
+            other.execute(f"SELECT 1 FROM {table.name} FOR UPDATE NOWAIT".encode())
         other.commit()
         call.result()
-    assert listed_ids(store, ana) == []
 
 
 # Processes beside one another
