@@ -74,7 +74,7 @@ class Operation(NamedTuple):
 
 
 class App:
-    """Answers requests from a store that is its own, as are the metrics and the log.
+    """Answers requests from a store. The metrics are its own.
 
     It limits requests only if `settings.rate_limit` says so: it does not know where it listens.
     Without `metrics` it counts for itself alone; without `log` no request is logged. It indexes for
@@ -138,10 +138,7 @@ class App:
 
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Do during the block what is done beside answering.
-
-        Behind it, do what was begun behind answers, and close the log and the store.
-        """
+        """Do during the block what is done beside answering; behind it, what was begun behind answers."""
         tasks = [
             asyncio.create_task(self.connections.look_forever()),
             asyncio.create_task(self._sample_forever()),
@@ -161,10 +158,7 @@ class App:
             self._rate_limits.close()
         await self._health.close()
         await self._exposition.close()
-        if self._log is not None:
-            self._log.close()
         self._pdf.close()
-        self._store.close()
 
     async def _sample_forever(self) -> None:
         while True:

@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 import httptools
-from uvicorn.server import ServerState
 
 from server.app import App
 from server.connections import STOP_S, Deadlines, Reading
@@ -55,12 +54,11 @@ class Connection(asyncio.Protocol):
 
     _transport: asyncio.Transport
 
-    def __init__(self, app: App, server: ServerState, keep_alive_s: float) -> None:
+    def __init__(self, app: App) -> None:
         self._app = app
-        self._server = server
         self.all = app.connections
         self._loop = asyncio.get_running_loop()
-        self._deadlines = Deadlines(self._loop.time(), self.all.client_timeout_s, keep_alive_s)
+        self._deadlines = Deadlines(self._loop.time(), self.all.client_timeout_s)
         self._parser = self._new_parser()
         self.is_connected = False
         """Whether HTTP has begun, over TLS after the handshake, and the client is there."""
@@ -113,8 +111,8 @@ class Connection(asyncio.Protocol):
         if self.all.is_full:
             self._refuse_connection()
             return
-        self._server.connections.add(self)  # type: ignore[arg-type]  # as uvicorn's own are
         self.all.add(self)
+        self.all.served.add(self)
 
     def _refuse_connection(self) -> None:
         if not self.all.is_overrun:
@@ -127,7 +125,7 @@ class Connection(asyncio.Protocol):
         """Let go of all that was kept for it."""
         self.is_connected = False
         self.all.discard(self)
-        self._server.connections.discard(self)
+        self.all.served.discard(self)
         self._release()
         for request in (self._begun, self._request, *self._waiting):
             if request is not None and not request.is_answered:
@@ -354,7 +352,7 @@ class Connection(asyncio.Protocol):
             rest = self._app.begin(request)
             if rest is not None:
                 task = self._loop.create_task(rest)
-                self._server.tasks.add(task)
+                self.all.tasks.add(task)
                 task.add_done_callback(self._end_task)
         self.resume_reading()
 
@@ -364,7 +362,7 @@ class Connection(asyncio.Protocol):
         self._app.authenticator.end_look()
 
     def _end_task(self, task: asyncio.Task[None]) -> None:
-        self._server.tasks.discard(task)
+        self.all.tasks.discard(task)
         self._begin_later()
 
     def write(self, data: bytes) -> None:
@@ -413,17 +411,10 @@ class Connection(asyncio.Protocol):
         """Return whether nothing more can be written."""
         return self._is_closing or self._transport.is_closing()
 
-    @property
-    def common_headers(self) -> bytes:
-        """Return the lines that every answer has."""
-        lines: bytes = self.all.common_headers(self._server.default_headers)
-        return lines
-
     def finish(self, request: Request) -> None:
         """Record that the request has its complete answer."""
         if request.is_gone:
             return
-        self._server.total_requests += 1
         if self._reading is BETWEEN or self._reading is OVER:
             self._deadlines.begin(self._loop.time())
         if not request.keep_alive:

@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import resource
-from collections.abc import Sequence
 from enum import Enum, auto
 from typing import Protocol
 
@@ -28,6 +27,9 @@ class Watched(Protocol):
     def look(self, now_s: float) -> None:
         """Refuse or cut off a client that has kept the connection waiting for too long."""
 
+    def shutdown(self) -> None:
+        """End the connection after the answers to what was sent before."""
+
 
 class Connections:
     """The connections of a process, and the bytes of bodies that they hold in memory."""
@@ -41,8 +43,11 @@ class Connections:
         """How much they are."""
         self._open: set[Watched] = set()
         self._refused: set[Watched] = set()
+        self.served: set[Watched] = set()
+        """Those of the open ones in which HTTP has begun, over TLS after the handshake."""
+        self.tasks: set[asyncio.Task[None]] = set()
+        """What answers their requests that have to wait."""
         self._interval_s = min(1.0, settings.client_timeout_s / 10)
-        self._common: tuple[Sequence[tuple[bytes, bytes]], bytes] = ((), b"")
 
     def __len__(self) -> int:
         """Return how many are open, not counting those that were refused."""
@@ -71,12 +76,6 @@ class Connections:
         """Forget the connection, which is gone."""
         self._open.discard(connection)
         self._refused.discard(connection)
-
-    def common_headers(self, headers: Sequence[tuple[bytes, bytes]]) -> bytes:
-        """Return the lines of these headers, which change once a second."""
-        if headers is not self._common[0]:
-            self._common = (headers, b"".join(b"%b: %b\r\n" % header for header in headers))
-        return self._common[1]
 
     async def look_forever(self) -> None:
         """Look at each connection about once a second: a timer for each request would cost more than
@@ -114,6 +113,10 @@ BODY_BYTES_PER_S = 40 * 1024
 """The speed that a body must have overall, after a free start: 2 MiB take 60 s at
 most, which a telephone manages."""
 
+KEEP_ALIVE_S = 75
+"""How long a silent connection stays open: longer than the pools of common clients and proxies
+keep theirs, so that none sends into a closing one."""
+
 READ_BYTES_PER_S = 4 * 1024
 """The speed at which an answer must be read, while part of it waits: it costs us memory."""
 
@@ -140,9 +143,8 @@ class Reading(Enum):
 class Deadlines:
     """What the one connection was granted, by the clock of the event loop, in seconds."""
 
-    def __init__(self, now_s: float, client_s: float, idle_s: float) -> None:
+    def __init__(self, now_s: float, client_s: float) -> None:
         self._client_s = client_s
-        self._idle_s = idle_s
         self._is_new = True
         self._since_s = now_s
         self._progress_s = now_s
@@ -177,7 +179,7 @@ class Deadlines:
             case Reading.OVER:
                 return self.is_stopping or waited_s >= LINGER_S
             case Reading.BETWEEN:
-                return waited_s >= (self._client_s if self._is_new else self._idle_s)
+                return waited_s >= (self._client_s if self._is_new else KEEP_ALIVE_S)
             case Reading.HEAD:
                 return self.has_stopped(now_s) or waited_s >= self._client_s
             case Reading.BODY:

@@ -6,12 +6,14 @@ meet it.
 """
 
 import asyncio
+import functools
 import http
 import random
 import re
 import time
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
+from email.utils import formatdate
 from typing import Any, Final, Protocol
 
 import orjson
@@ -109,10 +111,6 @@ class Carrier(Protocol):
 
     def finish(self, request: "Request") -> None:
         """Record that the request has its complete answer."""
-
-    @property
-    def common_headers(self) -> bytes:
-        """Return the lines that every answer has."""
 
 
 @dataclass(slots=True, kw_only=True, eq=False, repr=False)  # it holds a key, and a resume
@@ -275,7 +273,7 @@ class Request:
             return
         close = b"" if self.keep_alive else CLOSE
         content = b"" if self.method == "HEAD" else body
-        head = (STATUS_LINES[status], self.carrier.common_headers, *lines, close, b"\r\n")
+        head = (STATUS_LINES[status], _date_line(int(time.time())), *lines, close, b"\r\n")
         self.carrier.write(b"".join((*head, content)))
 
     def _finish(self) -> None:
@@ -297,6 +295,11 @@ def error_body(
     if issues:
         body["issues"] = issues
     return orjson.dumps(body)
+
+
+@functools.lru_cache(maxsize=1)
+def _date_line(now_s: int) -> bytes:
+    return b"date: %b\r\n" % formatdate(now_s, usegmt=True).encode()
 
 
 def find_request_id(headers: Sequence[tuple[bytes, bytes]]) -> str:

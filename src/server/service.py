@@ -5,16 +5,16 @@ import contextlib
 import functools
 import ipaddress
 import logging
+import signal
 import socket
 import ssl
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import uvicorn
-from uvicorn.config import STARTUP_FAILURE
+import uvloop
 
 from resumes import process_memory
 from resumes.errors import InvalidArgument, ResumesError
@@ -26,7 +26,7 @@ from resumes.store.search_index import Indexer
 from server.app import App
 from server.connection import Connection
 from server.metrics import Memory, Metrics, share_memory
-from server.workers import supervise
+from server.workers import STARTUP_FAILURE, supervise
 
 
 def base_url(listener: socket.socket, *, has_tls: bool) -> str:
@@ -42,13 +42,12 @@ READ_TIMEOUT_S = 5.0
 """How long a database across a network may take for one statement: then there is time left, of the
 10 s that a request waits, to try another connection."""
 
-KEEP_ALIVE_S = 75
-"""How long a silent connection stays open: longer than the pools of common clients and proxies
-keep theirs, so that none sends into a closing one."""
-
 SWITCH_INTERVAL_S = 0.000_5
 """How long a thread may keep Python to itself: the writer thread, which everyone waits for, would stand
 behind the event loop for 5 ms at each of its steps."""
+
+LOOK_INTERVAL_S = 0.1
+"""How often it is looked whether to end, and then whether everything has ended."""
 
 SHUTDOWN_S = 35
 """How long a stop waits for accepted requests: longer than a write waits for its outcome."""
@@ -72,10 +71,9 @@ def run(
     have no lines in the log. Without `tls_key` the key is in the certificate's file. Raises
     CannotListen, what `open_store` raises, InvalidArgument for the certificate, and WorkersFailed.
     """
-    _check_tls(tls_cert, tls_key)
-    log = open_log() if open_log else None
+    _load_tls(tls_cert, tls_key)
     with (
-        contextlib.closing(log) if log else contextlib.nullcontext(),
+        _opened(open_log) as log,
         # Before anything listens: a store that cannot be is one message, not one per worker.
         contextlib.closing(_open_store(settings)) as store,
     ):
@@ -102,28 +100,21 @@ def serve(
     stop: threading.Event | None = None,
     log: LogWriter | None = None,
     runs_indexer: bool = True,
-    grace_s: float = SHUTDOWN_S,
-    keep_alive_s: float = KEEP_ALIVE_S,
 ) -> None:
     """Serve an open store in this process until SIGTERM, SIGINT or `stop`, and close it.
 
     Only `stop` ends it in a thread that is not the main one. `ready` is as in `run`; `runs_indexer`
-    says whether the search index is filled at the same time, `grace_s` how long a stop waits for accepted
-    requests, `keep_alive_s` how long a silent connection stays open. Raises CannotListen.
+    says whether the search index is filled at the same time. Raises CannotListen.
     """
-    with contextlib.closing(listen(settings.host, settings.port)) as listener:
-        has_tls = tls_cert is not None
-        settings = _adapt(settings, listener, has_tls=has_tls)
+    tls = _load_tls(tls_cert, tls_key)
+    with (
+        contextlib.closing(store),
+        contextlib.closing(listen(settings.host, settings.port)) as listener,
+    ):
+        settings = _adapt(settings, listener, has_tls=tls is not None)
         app = App(settings, store, log=log, runs_indexer=runs_indexer)
-        ApiServer(
-            app,
-            tls_cert,
-            tls_key,
-            announce=functools.partial(ready, base_url(listener, has_tls=has_tls)),
-            stop=stop,
-            grace_s=grace_s,
-            keep_alive_s=keep_alive_s,
-        ).run([listener])
+        announce = functools.partial(ready, base_url(listener, has_tls=tls is not None))
+        uvloop.run(_answer(app, listener, tls, announce, stop))
 
 
 def _adapt(settings: Settings, listener: socket.socket, *, has_tls: bool) -> Settings:
@@ -140,95 +131,66 @@ def _adapt(settings: Settings, listener: socket.socket, *, has_tls: bool) -> Set
     return settings
 
 
+def _opened(open_log: OpenLog | None) -> contextlib.AbstractContextManager[LogWriter | None]:
+    return contextlib.closing(open_log()) if open_log else contextlib.nullcontext()
+
+
 def _open_store(settings: Settings) -> Store:
     return open_store(settings.database_url, read_timeout_s=READ_TIMEOUT_S)
 
 
-def _check_tls(tls_cert: Path | None, tls_key: Path | None) -> None:
+def _load_tls(tls_cert: Path | None, tls_key: Path | None) -> ssl.SSLContext | None:
     if tls_cert is None:
-        return
+        return None
     try:
-        ssl.create_default_context(ssl.Purpose.CLIENT_AUTH).load_cert_chain(tls_cert, tls_key)
+        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        context.load_cert_chain(tls_cert, tls_key)
+        return context
     except OSError as error:  # ssl.SSLError is one
         files = " and ".join(str(path) for path in (tls_cert, tls_key) if path)
         raise InvalidArgument(f"Cannot use the TLS files {files}: {error.strerror}") from None
 
 
-class ApiServer(uvicorn.Server):
-    """uvicorn's server, with connections of our own; it ends by returning.
+async def _answer(
+    app: App,
+    listener: socket.socket,
+    tls: ssl.SSLContext | None,
+    announce: Callable[[], None],
+    stop: threading.Event | None = None,
+) -> None:
+    """Answer requests until SIGTERM, SIGINT or `stop`, and then those that were accepted.
 
-    The application runs from before the first request to after the last. `announce` is called when
-    requests are answered. Besides signals, which a process gets in its main thread, `stop` ends it.
+    `announce` is called when requests are answered. Only the main thread gets signals; after a second
+    SIGINT nobody is waited for.
     """
+    signals: list[int] = []
+    if threading.current_thread() is threading.main_thread():
+        for one in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(one, lambda number, _: signals.append(number))
 
-    def __init__(
-        self,
-        app: App,
-        tls_cert: Path | None,
-        tls_key: Path | None,
-        *,
-        announce: Callable[[], None],
-        stop: threading.Event | None = None,
-        grace_s: float = SHUTDOWN_S,
-        keep_alive_s: float = KEEP_ALIVE_S,
-    ) -> None:
-        config = uvicorn.Config(
-            app,  # type: ignore[arg-type]  # our connections know it, and it is not an ASGI application
-            loop="uvloop",
-            http=Connection,  # which `startup` makes; any other protocol would be imported
-            workers=1,  # whatever WEB_CONCURRENCY says
-            ws="none",
-            lifespan="off",
-            interface="asgi3",
-            # Logging is set up by whoever runs us.
-            log_config=None,
-            access_log=False,
-            # Nothing depends on a client's address, so no header may claim another.
-            proxy_headers=False,
-            server_header=False,
-            timeout_graceful_shutdown=grace_s,  # type: ignore[arg-type]  # as asyncio takes it
-            ssl_certfile=tls_cert,
-            ssl_keyfile=tls_key,
-        )
-        super().__init__(config)
-        self._app = app
-        self._announce = announce
-        self._stop = stop
-        self._keep_alive_s = keep_alive_s
-        self._running = contextlib.AsyncExitStack()
+    def make_protocol() -> asyncio.Protocol:
+        connection = Connection(app)
+        return Handshake(connection, tls) if tls else connection
 
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Begin to serve."""
-        await self._running.enter_async_context(self._app.running())
-        loop = asyncio.get_running_loop()
-        self.servers = [
-            await loop.create_server(self._make_protocol, sock=listener, backlog=BACKLOG)
-            for listener in sockets or ()
-        ]
-        self.started = True
-        self._announce()
-
-    def _make_protocol(self) -> asyncio.Protocol:
-        connection = Connection(self._app, self.server_state, self._keep_alive_s)
-        return Handshake(connection, self.config.ssl) if self.config.ssl else connection
-
-    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """End when the requests that were accepted are answered."""
-        await super().shutdown(sockets)
-        if not self.force_exit:
-            await self._running.aclose()
-
-    async def on_tick(self, counter: int) -> bool:
-        """Return whether it is time to end."""
-        return await super().on_tick(counter) or (self._stop is not None and self._stop.is_set())
-
-    @contextlib.contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        """Take signals during the block. uvicorn would raise them again, and the process would die
-        before its caller has cleaned up."""
-        with super().capture_signals():
-            yield
-            self._captured_signals.clear()
+    loop = asyncio.get_running_loop()
+    served, tasks = app.connections.served, app.connections.tasks
+    async with app.running():
+        server = await loop.create_server(make_protocol, sock=listener, backlog=BACKLOG)
+        announce()
+        while not (signals or (stop is not None and stop.is_set())):
+            await asyncio.sleep(LOOK_INTERVAL_S)
+        server.close()
+        listener.close()
+        for connection in [*served]:
+            connection.shutdown()
+        ends_at_s = loop.time() + SHUTDOWN_S
+        await asyncio.sleep(LOOK_INTERVAL_S)
+        while (served or tasks) and loop.time() < ends_at_s and signal.SIGINT not in signals[1:]:
+            await asyncio.sleep(LOOK_INTERVAL_S)
+        if tasks:
+            logger.error("Stopping with %d requests that are not answered", len(tasks))
+        for task in tasks:
+            task.cancel()
 
 
 def _work(
@@ -245,16 +207,16 @@ def _work(
 
     It counts in its part of the memory that all workers share.
     """
-    log = open_log() if open_log else None
-    try:
-        app = App(settings, _open_store(settings), metrics=Metrics(memory, number), log=log)
-    except ResumesError as error:
-        logger.error("%s", error.message)
-        if log is not None:
-            log.close()
-        sys.exit(STARTUP_FAILURE)
-    _tune()
-    ApiServer(app, tls_cert, tls_key, announce=announce).run([listener])
+    with _opened(open_log) as log:
+        try:
+            store = _open_store(settings)
+            app = App(settings, store, metrics=Metrics(memory, number), log=log)
+        except ResumesError as error:
+            logger.error("%s", error.message)
+            sys.exit(STARTUP_FAILURE)
+        _tune()
+        with contextlib.closing(store):
+            uvloop.run(_answer(app, listener, _load_tls(tls_cert, tls_key), announce))
 
 
 def _tune() -> None:

@@ -12,8 +12,6 @@ from collections.abc import Callable
 from multiprocessing.connection import Connection as Pipe
 from typing import Final, TypeAlias
 
-from uvicorn.config import STARTUP_FAILURE
-
 from resumes.errors import ErrorCode, StoreError
 
 logger = logging.getLogger("resumes.server")
@@ -28,6 +26,9 @@ STARTING_LOOKS: Final = 300 * LOOKS_A_SECOND
 SILENT_LOOKS: Final = 60 * LOOKS_A_SECOND
 """How long one that has started may say nothing: on a busy machine healthy ones are silent too,
 and what they were asked would be lost with them."""
+
+STARTUP_FAILURE: Final = 3
+"""The exit code of a worker that cannot start."""
 
 STARTING: Final = b"."
 STARTED: Final = b"s"

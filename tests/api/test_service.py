@@ -192,10 +192,11 @@ def test_half_a_request_and_an_idle_connection_do_not_keep_it_from_stopping(
 
 
 def test_a_request_that_takes_longer_than_a_stop_waits_is_503_and_may_have_been_done(
-    tmp_path: Path,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("server.service.SHUTDOWN_S", 0.2)
     with ThreadPoolExecutor() as threads:
-        with serve_here(tmp_path, options={"grace_s": 0.2}) as place:
+        with serve_here(tmp_path) as place:
             client = place.client()
             go_on, holder = hold_writer(place.store)
             answer = threads.submit(client.create, a_resume())
