@@ -163,16 +163,17 @@ async def _answer(
     `announce` is called when requests are answered. Only the main thread gets signals; after a second
     SIGINT nobody is waited for.
     """
+    loop = asyncio.get_running_loop()
     signals: list[int] = []
+    handlers = {}
     if threading.current_thread() is threading.main_thread():
         for one in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(one, lambda number, _: signals.append(number))
+            handlers[one] = signal.signal(one, lambda number, _: signals.append(number))
 
     def make_protocol() -> asyncio.Protocol:
         connection = Connection(app)
         return Handshake(connection, tls) if tls else connection
 
-    loop = asyncio.get_running_loop()
     served, tasks = app.connections.served, app.connections.tasks
     async with app.running():
         server = await loop.create_server(make_protocol, sock=listener, backlog=BACKLOG)
@@ -191,6 +192,8 @@ async def _answer(
             logger.error("Stopping with %d requests that are not answered", len(tasks))
         for task in tasks:
             task.cancel()
+    for one, handler in handlers.items():
+        signal.signal(one, handler)
 
 
 def _work(
