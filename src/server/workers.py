@@ -46,7 +46,7 @@ class WorkersFailed(StoreError):
 
 
 class Worker:
-    """A worker process, and for how many looks it has said nothing."""
+    """A worker process, and for how many looks it is starting, or has said nothing since."""
 
     def __init__(self, serve: Serve, number: int) -> None:
         context = multiprocessing.get_context("spawn")
@@ -56,22 +56,21 @@ class Worker:
         other_end.close()
         self.has_started = False
         self._looks = 0
-        self._silent_looks = 0
 
     def find_fault(self) -> str | None:
         """Return why another has to take its place; None: it is well, or is given more time."""
         self._looks += 1
-        self._silent_looks += 1
         with contextlib.suppress(OSError, EOFError):  # as good as silent
             while self._heartbeats.poll():
-                self.has_started |= self._heartbeats.recv_bytes() == STARTED
-                self._silent_looks = 0
+                if self._heartbeats.recv_bytes() == STARTED:
+                    self.has_started = True
+                    self._looks = 0
         code = self.process.exitcode
         if code is not None:
             return f"killed by signal {-code}" if code < 0 else f"exit code {code}"
         if self.is_late:
             return f"it did not start within {STARTING_LOOKS // LOOKS_A_SECOND} s"
-        if self.has_started and self._silent_looks > SILENT_LOOKS:
+        if self.has_started and self._looks > SILENT_LOOKS:
             return f"no answer for {SILENT_LOOKS // LOOKS_A_SECOND} s"
         return None
 
