@@ -43,6 +43,9 @@ LOCK_TIMEOUT_S = 1.0
 """How long a request waits for the table at most. Others have it for microseconds, and on a busy
 machine for as long as they are not given a processor within; longer only if they were stopped."""
 
+boot_clock_ns = functools.partial(time.clock_gettime_ns, time.CLOCK_BOOTTIME)
+"""Nanoseconds since the machine's start: one clock for all processes, never set."""
+
 NAP_S = 0.000_05
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
@@ -50,14 +53,6 @@ BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 # then run for long, comes between having the table and leaving it.
 _flock = ctypes.PyDLL(None).flock
 _LOCK = fcntl.LOCK_EX | fcntl.LOCK_NB
-
-
-def boot_clock_ns() -> int:
-    """Return nanoseconds since the machine's start: one clock for all processes, never set."""
-    return time.clock_gettime_ns(_CLOCK)
-
-
-_CLOCK: int = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 
 def find_boot(boot_id: Path = BOOT_ID) -> int:
