@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-from collections.abc import Iterable
 from typing import Final
 
 from resumes.clock import timestamp
@@ -10,6 +9,7 @@ from resumes.errors import InvalidKey, StoreError
 from resumes.store import Store, api_keys
 from resumes.store.api_keys import KeyHolder
 from server.connections import Connections
+from server.request import Headers
 
 logger = logging.getLogger("resumes.server")
 
@@ -40,7 +40,7 @@ class Authenticator:
         # The loop holds tasks weakly; one note at a time for a key is enough.
         self._notes: dict[str, asyncio.Task[None]] = {}
 
-    def authenticate(self, headers: Iterable[tuple[bytes, bytes]]) -> KeyHolder:
+    def authenticate(self, headers: Headers) -> KeyHolder:
         """Return who holds the request's key. Never waits for its last use to be written.
 
         Only for the event loop. Raises InvalidKey, the same for a missing, malformed, unknown,
@@ -76,7 +76,7 @@ class Authenticator:
         """Take note that the event loop may look for requests before what is done next."""
         self._is_current = False
 
-    async def authenticate_async(self, headers: Iterable[tuple[bytes, bytes]]) -> KeyHolder:
+    async def authenticate_async(self, headers: Headers) -> KeyHolder:
         """Return who holds the request's key, as the store has it now. Raises as `authenticate`."""
         secret = parse_secret(headers)
         holder, is_due, _ = await api_keys.authenticate_async(self._store, secret)
@@ -101,7 +101,7 @@ class Authenticator:
         await asyncio.gather(*self._notes.values())
 
 
-def parse_secret(headers: Iterable[tuple[bytes, bytes]]) -> str:
+def parse_secret(headers: Headers) -> str:
     """Return the key of `Authorization: Bearer KEY`, the scheme in any case.
 
     Raises InvalidKey without that header, for other forms, and for two: which of them would count?

@@ -1,6 +1,6 @@
 """A connection: read what the client sends into requests, and answer them one after another.
 
-httptools parses; `request_checks` says which heads are served, `connections` how long a client may
+httptools parses; `request` says which heads are served, `connections` how long a client may
 take and what all connections may hold. What the application must not get to see is refused
 here, in the shape that all errors have: what cannot be read as HTTP, or could be read in two ways,
 what is too large, and what there is no room for (docs/api.md, Limits).
@@ -9,15 +9,22 @@ what is too large, and what there is no room for (docs/api.md, Limits).
 import asyncio
 import urllib.parse
 from collections import deque
-from collections.abc import Sequence
 from typing import Any, Final
 
 import httptools
 
 from server.app import App
 from server.connections import STOP_S, Deadlines, Reading
-from server.request import UNAVAILABLE, HttpError, Request, find_request_id
-from server.request_checks import check_head, check_size, count_bytes
+from server.request import (
+    UNAVAILABLE,
+    Headers,
+    HttpError,
+    Request,
+    check_head,
+    check_size,
+    count_bytes,
+    find_request_id,
+)
 
 BETWEEN, HEAD, BODY, OVER = Reading
 
@@ -496,7 +503,7 @@ class Connection(asyncio.Protocol):
             self._close()
         self.resume_reading()
 
-    def _respond_error(self, refused: HttpError, headers: Sequence[tuple[bytes, bytes]]) -> None:
+    def _respond_error(self, refused: HttpError, headers: Headers) -> None:
         """Answer with the error, and end the connection; of the request only the headers are known."""
         request = Request(carrier=self, id=find_request_id(headers), headers=headers)
         request.respond_error(refused)

@@ -77,19 +77,18 @@ class Connections:
         self._open.discard(connection)
         self._refused.discard(connection)
 
-    async def look_forever(self) -> None:
-        """Look at each connection about once a second: a timer for each request would cost more than
-        a list's page."""
+    async def look(self) -> None:
+        """Look at each connection, after a second or less: a timer for each request would cost more
+        than a list's page."""
         loop = asyncio.get_running_loop()
-        while True:
-            began_s = loop.time()
-            await asyncio.sleep(self._interval_s)
-            now_s = loop.time()
-            # If this process was held up, timeouts are checked once it has caught up.
-            if now_s - began_s < 2 * self._interval_s:
-                with contextlib.suppress(MemoryError):  # the next look is in a second
-                    for connection in (*self._open, *self._refused):
-                        loop.call_soon(connection.look, now_s)  # so that an error ends nothing else
+        began_s = loop.time()
+        await asyncio.sleep(self._interval_s)
+        now_s = loop.time()
+        # If this process was held up, timeouts are checked once it has caught up.
+        if now_s - began_s < 2 * self._interval_s:
+            with contextlib.suppress(MemoryError):  # the next look is in a second
+                for connection in (*self._open, *self._refused):
+                    loop.call_soon(connection.look, now_s)  # so that an error ends nothing else
 
 
 def find_room(wanted: int) -> int:

@@ -112,9 +112,10 @@ def serve(
         contextlib.closing(listen(settings.host, settings.port)) as listener,
     ):
         settings = _adapt(settings, listener, has_tls=tls is not None)
-        app = App(settings, store, log=log, runs_indexer=runs_indexer)
+        app = App(settings, store, log=log)
         announce = functools.partial(ready, base_url(listener, has_tls=tls is not None))
-        uvloop.run(_answer(app, listener, tls, announce, stop))
+        with Indexer(store, is_busy=app.is_busy) if runs_indexer else contextlib.nullcontext():
+            uvloop.run(_answer(app, listener, tls, announce, stop))
 
 
 def _adapt(settings: Settings, listener: socket.socket, *, has_tls: bool) -> Settings:

@@ -206,6 +206,7 @@ def test_a_request_that_takes_longer_than_a_stop_waits_is_503_and_may_have_been_
 
     told = answer.result()
     assert (told.status_code, told.headers["Connection"]) == (503, "close")
+    assert told.headers["Retry-After"] == "1"
     assert error_of(told)["error"] == (
         "The server is shutting down; it is unknown whether the request succeeded"
     )
