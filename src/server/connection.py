@@ -7,6 +7,7 @@ what is too large, and what there is no room for (docs/api.md, Limits).
 """
 
 import asyncio
+import time
 import urllib.parse
 from collections import deque
 from typing import Any, Final
@@ -17,7 +18,6 @@ from server.app import App
 from server.connections import STOP_S, Deadlines, Reading
 from server.request import (
     UNAVAILABLE,
-    Headers,
     HttpError,
     Request,
     check_head,
@@ -74,9 +74,8 @@ class Connection(asyncio.Protocol):
         self._reading: Reading = BETWEEN
         self._is_new = False
         """Whether the head or body that is being received began in what is being parsed."""
-        self._url = b""
-        self._headers: list[tuple[bytes, bytes]] = []
-        self._expects_continue = False
+        self._head = Request(self)
+        """The request whose head is being received, or was last."""
         self._head_bytes = self._body_bytes = self._wire_bytes = 0
         self._held_bytes = 0
         """What this connection has of the bodies in memory."""
@@ -126,7 +125,7 @@ class Connection(asyncio.Protocol):
             self.all.add(self, is_refused=True)
             self._lingers = True
         self._reading = OVER
-        self._respond_error(HttpError(503, UNAVAILABLE), ())
+        Request(self, find_request_id(())).respond_error(HttpError(503, UNAVAILABLE))
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Let go of all that was kept for it."""
@@ -218,8 +217,9 @@ class Connection(asyncio.Protocol):
         method: bytes = self._parser.get_method()
         if method == b"CONNECT":  # means to change the protocol by its name alone
             raise HttpError(400, "CONNECT is not supported.")
-        head = [b"%b %b HTTP/%b" % (method, self._url, self._parser.get_http_version().encode())]
-        head += [b"%b: %b" % header for header in self._headers if header[0] != b"upgrade"]
+        target, version = self._head.target, self._parser.get_http_version()
+        head = [b"%b %b HTTP/%b" % (method, target, version.encode())]
+        head += [b"%b: %b" % header for header in self._head.headers if header[0] != b"upgrade"]
         self._parser = self._new_parser()
         return b"\r\n".join([*head, b"", rest])
 
@@ -231,7 +231,7 @@ class Connection(asyncio.Protocol):
                 self._head_bytes += size_bytes
             elif self._request is not None:  # the first head has had its time since the beginning
                 self._deadlines.begin(self._loop.time())
-            check_size(self._head_bytes, self._url)
+            check_size(self._head_bytes, self._head.target)
         elif is_new:
             self._deadlines.begin(self._loop.time())
         else:
@@ -244,13 +244,11 @@ class Connection(asyncio.Protocol):
         self._reading = HEAD
         self._is_new = True
         self._head_bytes = 0
-        self._url = b""
-        self._headers = []
-        self._expects_continue = False
+        self._head = Request(self)
 
     def on_url(self, url: bytes) -> None:
         """For the parser: a part of the request's target."""
-        self._url += url
+        self._head.target += url
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """For the parser: a field; one after a body in chunks says nothing, and is not kept."""
@@ -258,33 +256,32 @@ class Connection(asyncio.Protocol):
             return
         name = name.lower()
         if name == b"expect" and value.lower() == b"100-continue":
-            self._expects_continue = True
-        self._headers.append((name, value))
+            self._head.expects_continue = True
+        self._head.headers.append((name, value))
 
     def on_headers_complete(self) -> None:
         """For the parser: the head is whole. Raises HttpError for one that is not served."""
-        parser, headers = self._parser, self._headers
+        parser, request = self._parser, self._head
         # A head that came at once, in a slice, is small.
-        check_size(0 if self._is_new else count_bytes(self._url, headers), self._url)
+        size_bytes = 0 if self._is_new else count_bytes(request.target, request.headers)
+        check_size(size_bytes, request.target)
         version = parser.get_http_version()
-        check_head(version, self._url, headers)
+        check_head(version, request.target, request.headers)
         if parser.should_upgrade():
             return
-        target = httptools.parse_url(self._url)
+        target = httptools.parse_url(request.target)
         path = target.path.decode("ascii")
-        self._request = Request(
-            carrier=self,
-            method=parser.get_method().decode("ascii"),
-            path=urllib.parse.unquote(path) if "%" in path else path,
-            query=target.query or b"",
-            headers=headers,
-            keep_alive=(
-                version != "1.0" and parser.should_keep_alive() and not self._deadlines.is_stopping
-            ),
-            expects_continue=self._expects_continue and version != "1.0",
-            id=find_request_id(headers),
-        )
-        self._waiting.append(self._request)
+        request.began_s = time.perf_counter()
+        request.id = find_request_id(request.headers)
+        request.method = parser.get_method().decode("ascii")
+        request.path = urllib.parse.unquote(path) if "%" in path else path
+        request.query = target.query or b""
+        if version == "1.0":
+            request.expects_continue = False
+        elif parser.should_keep_alive() and not self._deadlines.is_stopping:
+            request.keep_alive = True
+        self._request = request
+        self._waiting.append(request)
         self._reading = BODY
         self._is_new = True
         self._body_bytes = self._wire_bytes = 0
@@ -490,7 +487,8 @@ class Connection(asyncio.Protocol):
         Tell nothing while an earlier request awaits its answer, or has had part of it: the client
         would take this for that. Then the connection ends after that answer.
         """
-        headers = self._headers if self._reading in (HEAD, BODY) else ()
+        # Of the request only the headers are known.
+        request_id = find_request_id(self._head.headers if self._reading in (HEAD, BODY) else ())
         was_answered = self._reading is BODY and self._is_idle()
         is_answering = self._give_up()
         if self._is_ending():
@@ -498,15 +496,10 @@ class Connection(asyncio.Protocol):
         self._hear_out()
         if not is_answering:
             if not was_answered:
-                self._respond_error(refused, headers)
+                Request(self, request_id).respond_error(refused)
             self._release()
             self._close()
         self.resume_reading()
-
-    def _respond_error(self, refused: HttpError, headers: Headers) -> None:
-        """Answer with the error, and end the connection; of the request only the headers are known."""
-        request = Request(carrier=self, id=find_request_id(headers), headers=headers)
-        request.respond_error(refused)
 
     def _give_up(self) -> bool:
         """Give up the request that has arrived in part. Return whether another awaits its answer."""

@@ -107,20 +107,21 @@ class Carrier(Protocol):
         """Record that the request has its complete answer."""
 
 
-@dataclass(slots=True, kw_only=True, eq=False, repr=False)  # it holds a key, and a resume
+@dataclass(slots=True, eq=False, repr=False)  # it holds a key, and a resume
 class Request:
-    """A request, what became known of it on its way, and its answer.
-
-    `path` is decoded, `query` is not; `headers` have their names in lower case. One that is refused
-    before its head was read has only the headers that have come.
-    """
+    """A request, what became known of it on its way, and its answer."""
 
     carrier: Carrier
-    id: str
-    headers: Headers
+
+    id: str = ""
     method: str = ""
+    target: bytes = b""
     path: str = ""
+    """Decoded."""
     query: bytes = b""
+    """Not decoded."""
+    headers: list[tuple[bytes, bytes]] = field(default_factory=list)
+    """With names in lower case."""
 
     keep_alive: bool = False
     """Whether the connection stays open after the answer."""
@@ -128,35 +129,37 @@ class Request:
     expects_continue: bool = False
     """Whether the client asks before it sends the body, and has not been answered yet."""
 
-    began_s: float = field(default_factory=time.perf_counter, init=False)
+    began_s: float = 0.0
+    """When the head was whole."""
 
-    lines: list[bytes] = field(default_factory=list, init=False)
+    lines: list[bytes] = field(default_factory=list)
     """Header lines of its answer, whatever the status."""
 
-    operation: str = field(default="", init=False)
+    operation: str = ""
     """What was asked for, by the name that logs and metrics know; empty for what is nothing."""
 
-    holder: KeyHolder | None = field(default=None, init=False)
+    holder: KeyHolder | None = None
     """Whose key it came with, once that is known."""
 
-    status: int = field(default=0, init=False)
+    status: int = 0
     """Of the answer; 0 until it has begun."""
 
-    is_answered: bool = field(default=False, init=False)
+    is_answered: bool = False
     """Whether the answer is whole."""
 
-    is_whole: bool = field(default=False, init=False)
+    is_whole: bool = False
     """Whether all of the body has come."""
 
-    is_gone: bool = field(default=False, init=False)
+    is_gone: bool = False
     """Whether the client has left, or has been sent an error."""
 
-    body_bytes: int = field(default=0, init=False)
+    body_bytes: int = 0
     """How much of the body has come."""
 
-    _chunks: list[bytes] = field(default_factory=list, init=False)
-    _max_bytes: int | None = field(default=None, init=False)
-    _waiter: asyncio.Future[None] | None = field(default=None, init=False)
+    _chunks: list[bytes] = field(default_factory=list)
+    _max_bytes: int | None = None
+    _changed: asyncio.Event | None = None
+    """While somebody waits for the body."""
 
     # Its body
 
@@ -176,8 +179,8 @@ class Request:
                 chunks, self._chunks = self._chunks, []
                 return chunks[0] if len(chunks) == 1 else b"".join(chunks)
             self.carrier.resume_reading()
-            self._waiter = asyncio.get_running_loop().create_future()
-            await self._waiter
+            self._changed = asyncio.Event()
+            await self._changed.wait()
         raise ClientGone
 
     @property
@@ -203,9 +206,8 @@ class Request:
         self._wake()
 
     def _wake(self) -> None:
-        waiter, self._waiter = self._waiter, None
-        if waiter is not None and not waiter.done():
-            waiter.set_result(None)
+        if self._changed is not None:
+            self._changed.set()
 
     # Its answer
 
