@@ -113,16 +113,13 @@ class Connection(asyncio.Protocol):
         """Receive requests; a connection over the limit gets a 503 and ends."""
         self._transport = transport
         self.is_connected = True
-        self.all.discard(self)  # over TLS it was counted during the handshake
-        if self.all.is_full:
-            self._refuse_connection()
+        self.all.discard(self.look)  # over TLS it was counted during the handshake
+        if not self.all.is_full:
+            self.all.add(self.look)
+            self.all.served.add(self.shutdown)
             return
-        self.all.add(self)
-        self.all.served.add(self)
-
-    def _refuse_connection(self) -> None:
         if not self.all.is_overrun:
-            self.all.add(self, is_refused=True)
+            self.all.add(self.look, is_refused=True)
             self._lingers = True
         self._reading = OVER
         Request(self, find_request_id(())).respond_error(HttpError(503, UNAVAILABLE))
@@ -130,8 +127,8 @@ class Connection(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Let go of all that was kept for it."""
         self.is_connected = False
-        self.all.discard(self)
-        self.all.served.discard(self)
+        self.all.discard(self.look)
+        self.all.served.discard(self.shutdown)
         self._release()
         for request in (self._begun, self._request, *self._waiting):
             if request is not None and not request.is_answered:

@@ -3,8 +3,8 @@
 import asyncio
 import contextlib
 import resource
+from collections.abc import Callable
 from enum import Enum, auto
-from typing import Protocol
 
 from resumes.settings import Settings
 
@@ -21,14 +21,8 @@ does when 1,024 files have something, and the process has a few more."""
 MIB = 1024 * 1024
 
 
-class Watched(Protocol):
-    """A connection."""
-
-    def look(self, now_s: float) -> None:
-        """Refuse or cut off a client that has kept the connection waiting for too long."""
-
-    def shutdown(self) -> None:
-        """End the connection after the answers to what was sent before."""
+Look = Callable[[float], None]
+"""A connection, by what refuses or cuts off a client that has kept it waiting for too long."""
 
 
 class Connections:
@@ -41,10 +35,10 @@ class Connections:
         self.client_timeout_s = settings.client_timeout_s
         self.body_bytes = 0
         """How much they are."""
-        self._open: set[Watched] = set()
-        self._refused: set[Watched] = set()
-        self.served: set[Watched] = set()
-        """Those of the open ones in which HTTP has begun, over TLS after the handshake."""
+        self._open: set[Look] = set()
+        self._refused: set[Look] = set()
+        self.served: set[Callable[[], None]] = set()
+        """What ends those in which HTTP has begun, after the answers to what was sent before."""
         self.tasks: set[asyncio.Task[None]] = set()
         """What answers their requests that have to wait."""
         self._interval_s = min(1.0, settings.client_timeout_s / 10)
@@ -68,14 +62,14 @@ class Connections:
         """Whether too many are being refused for each to get an answer."""
         return len(self._refused) >= REFUSED_AT_ONCE
 
-    def add(self, connection: Watched, *, is_refused: bool = False) -> None:
+    def add(self, look: Look, *, is_refused: bool = False) -> None:
         """Count the connection."""
-        (self._refused if is_refused else self._open).add(connection)
+        (self._refused if is_refused else self._open).add(look)
 
-    def discard(self, connection: Watched) -> None:
+    def discard(self, look: Look) -> None:
         """Forget the connection, which is gone."""
-        self._open.discard(connection)
-        self._refused.discard(connection)
+        self._open.discard(look)
+        self._refused.discard(look)
 
     async def look(self) -> None:
         """Look at each connection, after a second or less: a timer for each request would cost more
@@ -87,8 +81,8 @@ class Connections:
         # If this process was held up, timeouts are checked once it has caught up.
         if now_s - began_s < 2 * self._interval_s:
             with contextlib.suppress(MemoryError):  # the next look is in a second
-                for connection in (*self._open, *self._refused):
-                    loop.call_soon(connection.look, now_s)  # so that an error ends nothing else
+                for look in (*self._open, *self._refused):
+                    loop.call_soon(look, now_s)  # so that an error ends nothing else
 
 
 def find_room(wanted: int) -> int:

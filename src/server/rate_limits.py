@@ -84,14 +84,10 @@ class Buckets:
         flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
         self._descriptor = os.open(path, flags, 0o600)
         size_bytes = (slots + 1) * WORDS * WORD_BYTES
-        try:
-            if os.fstat(self._descriptor).st_size < size_bytes:
-                # Whole now: memory beyond a file's end, or that finds no disk later, ends a process.
-                os.posix_fallocate(self._descriptor, 0, size_bytes)
-            self._map = mmap.mmap(self._descriptor, size_bytes)
-        except OSError:
-            os.close(self._descriptor)
-            raise
+        if os.fstat(self._descriptor).st_size < size_bytes:
+            # Whole now: memory beyond a file's end, or that finds no disk later, ends a process.
+            os.posix_fallocate(self._descriptor, 0, size_bytes)
+        self._map = mmap.mmap(self._descriptor, size_bytes)
         self.words = memoryview(self._map).cast("q")
         self._waits = True
         boot = find_boot() if boot is None else boot

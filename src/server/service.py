@@ -183,8 +183,8 @@ async def _answer(
             await asyncio.sleep(LOOK_INTERVAL_S)
         server.close()
         listener.close()
-        for connection in [*served]:
-            connection.shutdown()
+        for shut_down in [*served]:
+            shut_down()
         ends_at_s = loop.time() + SHUTDOWN_S
         await asyncio.sleep(LOOK_INTERVAL_S)
         while (served or tasks) and loop.time() < ends_at_s and signal.SIGINT not in signals[1:]:
@@ -256,7 +256,7 @@ class Handshake(asyncio.Protocol):
         with contextlib.suppress(OSError):
             if not (is_full and self._all.is_overrun):
                 connection = transport.get_extra_info("socket").dup()
-                self._all.add(self._protocol, is_refused=is_full)
+                self._all.add(self._protocol.look, is_refused=is_full)
                 self._task = asyncio.create_task(self._secure(connection))
         transport.abort()
 
@@ -273,4 +273,4 @@ class Handshake(asyncio.Protocol):
                 )
         finally:
             if not self._protocol.is_connected:
-                self._all.discard(self._protocol)
+                self._all.discard(self._protocol.look)
