@@ -74,7 +74,7 @@ class Connection(asyncio.Protocol):
         self._reading: Reading = BETWEEN
         self._is_new = False
         """Whether the head or body that is being received began in what is being parsed."""
-        self._head = Request(self)
+        self._head = Request(self, is_answered=True)
         """The request whose head is being received, or was last."""
         self._head_bytes = self._body_bytes = self._wire_bytes = 0
         self._held_bytes = 0
@@ -82,10 +82,8 @@ class Connection(asyncio.Protocol):
         self._is_paused = False
 
         # What is being answered
-        self._request: Request | None = None
-        """The request that is being received, or was last."""
-        self._begun: Request | None = None
-        """The request that is being answered, or was last."""
+        self._request = self._begun = self._head
+        """The request that is being received, or was last, and the one that is being answered, or was."""
         self._waiting: deque[Request] = deque()
         """Requests after it."""
         self._unsent: list[bytes] = []
@@ -98,8 +96,9 @@ class Connection(asyncio.Protocol):
         To close with something unread would reset the connection, and the client lose the answer
         that it has not read yet. Its deadline ends such a connection.
         """
-        self._writable: asyncio.Event | None = None
-        """While the client does not read its answers: set when it does again."""
+        self._writable = asyncio.Event()
+        """Whether the client reads its answers."""
+        self._writable.set()
 
     def _new_parser(self) -> Any:
         parser = httptools.HttpRequestParser(self)
@@ -131,7 +130,7 @@ class Connection(asyncio.Protocol):
         self.all.served.discard(self.shutdown)
         self._release()
         for request in (self._begun, self._request, *self._waiting):
-            if request is not None and not request.is_answered:
+            if not request.is_answered:
                 request.leave()
         self._waiting.clear()
         self.resume_writing()
@@ -157,17 +156,14 @@ class Connection(asyncio.Protocol):
         """
         self._deadlines.stop(self._loop.time())
         self._loop.call_later(STOP_S, lambda: self.look(self._loop.time()))
-        if self._request is None or self._request.is_answered:
+        if self._request.is_answered:
             self._loop.call_later(SETTLE_S, self._close_if_idle)
         else:
             self._request.keep_alive = False
 
     def _close_if_idle(self) -> None:
-        if self._reading is BETWEEN and self._is_idle():
+        if self._reading is BETWEEN and self._request.is_answered:
             self._close()
-
-    def _is_idle(self) -> bool:
-        return self._request is None or self._request.is_answered
 
     # Received data
 
@@ -226,7 +222,7 @@ class Connection(asyncio.Protocol):
         if self._reading is HEAD:
             if not is_new:
                 self._head_bytes += size_bytes
-            elif self._request is not None:  # the first head has had its time since the beginning
+            elif self._request.method:  # the first head has had its time since the beginning
                 self._deadlines.begin(self._loop.time())
             check_size(self._head_bytes, self._head.target)
         elif is_new:
@@ -288,7 +284,6 @@ class Connection(asyncio.Protocol):
         size_bytes = len(body)
         self._body_bytes += size_bytes
         request = self._request
-        assert request is not None
         if request.is_answered:
             if self._body_bytes > DRAIN_BYTES:
                 raise HttpError(413, "Request body too large")
@@ -309,12 +304,10 @@ class Connection(asyncio.Protocol):
         if self._reading is HEAD:
             return  # its offer is about to be declined
         self._reading = BETWEEN
-        request = self._request
-        assert request is not None
-        if request.is_answered:
+        if self._request.is_answered:
             self._deadlines.begin(self._loop.time())
         else:
-            request.complete()
+            self._request.complete()
 
     def _pause_reading(self) -> None:
         if not self._is_paused:
@@ -339,9 +332,7 @@ class Connection(asyncio.Protocol):
     def _begin_waiting(self) -> None:
         """Begin what waits, each request after the answer to the one before it."""
         while self._waiting:
-            before = self._begun
-            is_answering = before is not None and not before.is_answered
-            if is_answering or self._writable is not None:
+            if not self._begun.is_answered or not self._writable.is_set():
                 self._pause_reading()
                 return
             if self._is_ending():
@@ -430,20 +421,17 @@ class Connection(asyncio.Protocol):
 
     def pause_writing(self) -> None:
         """For the transport: the client does not take what it is sent."""
-        if self._writable is None:
-            self._writable = asyncio.Event()
+        self._writable.clear()
 
     def resume_writing(self) -> None:
         """For the transport: the client has taken most of it."""
-        writable, self._writable = self._writable, None
-        if writable is not None:
-            writable.set()
+        if not self._writable.is_set():
+            self._writable.set()
             self._begin_later()
 
     async def drain(self) -> None:
         """Wait until the client has taken most of what was written."""
-        if self._writable is not None:
-            await self._writable.wait()
+        await self._writable.wait()
 
     # Who is refused
 
@@ -454,7 +442,7 @@ class Connection(asyncio.Protocol):
         unsent_bytes = self._transport.get_write_buffer_size()
         if self._deadlines.is_stuck(now_s, self._written_bytes - unsent_bytes, unsent_bytes):
             self._abort()
-        elif self._reading is not BODY and not self._is_idle():
+        elif self._reading is not BODY and not self._request.is_answered:
             return  # it is the client that waits
         elif self._reading is not OVER and self._is_paused:
             self._deadlines.begin(now_s)  # so it does here
@@ -486,7 +474,7 @@ class Connection(asyncio.Protocol):
         """
         # Of the request only the headers are known.
         request_id = find_request_id(self._head.headers if self._reading in (HEAD, BODY) else ())
-        was_answered = self._reading is BODY and self._is_idle()
+        was_answered = self._reading is BODY and self._request.is_answered
         is_answering = self._give_up()
         if self._is_ending():
             return  # after an answer that ends the connection
@@ -501,17 +489,17 @@ class Connection(asyncio.Protocol):
     def _give_up(self) -> bool:
         """Give up the request that has arrived in part. Return whether another awaits its answer."""
         request = self._request
-        if self._reading is BODY and request is not None and not request.status:
+        if self._reading is BODY and not request.status:
             request.leave()
             if request is self._begun:
-                request = None  # those before it are answered
+                request = Request(self, is_answered=True)  # those before it are answered
             else:
                 self._waiting.pop()
                 request = self._waiting[-1] if self._waiting else self._begun
             self._request = request
         # Complete requests were sent before.
         self._begin_waiting()
-        if request is None or request.is_answered:
+        if request.is_answered:
             return False
         request.keep_alive = False
         return True

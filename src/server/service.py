@@ -71,7 +71,7 @@ def run(
     have no lines in the log. Without `tls_key` the key is in the certificate's file. Raises
     CannotListen, what `open_store` raises, InvalidArgument for the certificate, and WorkersFailed.
     """
-    _load_tls(tls_cert, tls_key)
+    tls = load_tls(tls_cert, tls_key)
     with (
         _opened(open_log) as log,
         # Before anything listens: a store that cannot be is one message, not one per worker.
@@ -79,14 +79,14 @@ def run(
     ):
         if settings.workers == 1:
             _tune()
-            serve(settings, store, tls_cert=tls_cert, tls_key=tls_key, ready=ready, log=log)
+            serve(settings, store, tls=tls, ready=ready, log=log)
             return
         # Each worker opens a store of its own; this one is for what one process does for all.
         with contextlib.closing(listen(settings.host, settings.port)) as listener, Indexer(store):
-            settings = _adapt(settings, listener, has_tls=tls_cert is not None)
+            settings = _adapt(settings, listener, has_tls=tls is not None)
             memory = share_memory(settings.workers)
             work = functools.partial(_work, settings, listener, tls_cert, tls_key, memory, open_log)
-            announce = functools.partial(ready, base_url(listener, has_tls=tls_cert is not None))
+            announce = functools.partial(ready, base_url(listener, has_tls=tls is not None))
             supervise(work, settings.workers, listener, announce)
 
 
@@ -94,8 +94,7 @@ def serve(
     settings: Settings,
     store: Store,
     *,
-    tls_cert: Path | None = None,
-    tls_key: Path | None = None,
+    tls: ssl.SSLContext | None = None,
     ready: Callable[[str], None] = lambda url: None,
     stop: threading.Event | None = None,
     log: LogWriter | None = None,
@@ -106,7 +105,6 @@ def serve(
     Only `stop` ends it in a thread that is not the main one. `ready` is as in `run`; `runs_indexer`
     says whether the search index is filled at the same time. Raises CannotListen.
     """
-    tls = _load_tls(tls_cert, tls_key)
     with (
         contextlib.closing(store),
         contextlib.closing(listen(settings.host, settings.port)) as listener,
@@ -140,7 +138,8 @@ def _open_store(settings: Settings) -> Store:
     return open_store(settings.database_url, read_timeout_s=READ_TIMEOUT_S)
 
 
-def _load_tls(tls_cert: Path | None, tls_key: Path | None) -> ssl.SSLContext | None:
+def load_tls(tls_cert: Path | None, tls_key: Path | None = None) -> ssl.SSLContext | None:
+    """Return what these files say; None without a certificate. Raises InvalidArgument."""
     if tls_cert is None:
         return None
     try:
@@ -220,7 +219,7 @@ def _work(
             sys.exit(STARTUP_FAILURE)
         _tune()
         with contextlib.closing(store):
-            uvloop.run(_answer(app, listener, _load_tls(tls_cert, tls_key), announce))
+            uvloop.run(_answer(app, listener, load_tls(tls_cert, tls_key), announce))
 
 
 def _tune() -> None:

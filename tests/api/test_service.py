@@ -104,10 +104,10 @@ def test_tls_files_that_cannot_be_used_are_invalid(tmp_path: Path) -> None:
 def test_what_is_not_safe_is_said_at_the_start(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, host: str, has_tls: bool, count: int
 ) -> None:
-    options: dict[str, Any] = {"tls_cert": make_certificate(tmp_path)} if has_tls else {}
+    tls = service.load_tls(make_certificate(tmp_path) if has_tls else None)
     store = open_store(f"sqlite:///{tmp_path / 'resumes.db'}")
 
-    with serving(Settings(home=tmp_path, port=0, host=host), store, **options):
+    with serving(Settings(home=tmp_path, port=0, host=host), store, tls=tls):
         assert ["without TLS" in message for message in caplog.messages] == [True] * count
 
 
@@ -116,7 +116,7 @@ def test_tls_is_served_with_a_certificate(tmp_path: Path) -> None:
     context = ssl.create_default_context(cafile=str(certificate))
     store = open_store(f"sqlite:///{tmp_path / 'resumes.db'}")
     settings = Settings(home=tmp_path, port=0)
-    with serving(settings, store, tls_cert=certificate) as url:
+    with serving(settings, store, tls=service.load_tls(certificate)) as url:
         assert url.startswith("https://127.0.0.1:")
         place = Place(settings, store, None, url)  # type: ignore[arg-type]  # a clock of its own
         headers = {"Authorization": f"Bearer {place.key('ada')}"}
