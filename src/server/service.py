@@ -28,14 +28,6 @@ from server.connection import Connection
 from server.metrics import Memory, Metrics, share_memory
 from server.workers import STARTUP_FAILURE, supervise
 
-
-def base_url(listener: socket.socket, *, has_tls: bool) -> str:
-    """Return the address that a client on this machine uses."""
-    host, port = listener.getsockname()[:2]
-    shown = f"[{host}]" if ":" in host else host
-    return f"{'https' if has_tls else 'http'}://{shown}:{port}"
-
-
 logger = logging.getLogger("resumes.server")
 
 READ_TIMEOUT_S = 5.0
@@ -82,12 +74,11 @@ def run(
             serve(settings, store, tls=tls, ready=ready, log=log)
             return
         # Each worker opens a store of its own; this one is for what one process does for all.
-        with contextlib.closing(listen(settings.host, settings.port)) as listener, Indexer(store):
-            settings = _adapt(settings, listener, has_tls=tls is not None)
+        listener, settings, url = _listen(settings, has_tls=tls is not None)
+        with contextlib.closing(listener), Indexer(store):
             memory = share_memory(settings.workers)
             work = functools.partial(_work, settings, listener, tls_cert, tls_key, memory, open_log)
-            announce = functools.partial(ready, base_url(listener, has_tls=tls is not None))
-            supervise(work, settings.workers, listener, announce)
+            supervise(work, settings.workers, listener, functools.partial(ready, url))
 
 
 def serve(
@@ -105,29 +96,31 @@ def serve(
     Only `stop` ends it in a thread that is not the main one. `ready` is as in `run`; `runs_indexer`
     says whether the search index is filled at the same time. Raises CannotListen.
     """
-    with (
-        contextlib.closing(store),
-        contextlib.closing(listen(settings.host, settings.port)) as listener,
-    ):
-        settings = _adapt(settings, listener, has_tls=tls is not None)
-        app = App(settings, store, log=log)
-        announce = functools.partial(ready, base_url(listener, has_tls=tls is not None))
-        with Indexer(store, is_busy=app.is_busy) if runs_indexer else contextlib.nullcontext():
-            uvloop.run(_answer(app, listener, tls, announce, stop))
+    with contextlib.closing(store):
+        listener, settings, url = _listen(settings, has_tls=tls is not None)
+        with contextlib.closing(listener):
+            app = App(settings, store, log=log)
+            with Indexer(store, is_busy=app.is_busy) if runs_indexer else contextlib.nullcontext():
+                uvloop.run(_answer(app, listener, tls, functools.partial(ready, url), stop))
 
 
-def _adapt(settings: Settings, listener: socket.socket, *, has_tls: bool) -> Settings:
-    """Return the settings for where the server listens; warn where others can listen too."""
-    address = listener.getsockname()[0].partition("%")[0]
-    is_loopback = ipaddress.ip_address(address).is_loopback
+def _listen(settings: Settings, *, has_tls: bool) -> tuple[socket.socket, Settings, str]:
+    """Listen, and warn if others can listen too. Raises CannotListen.
+
+    Return the socket, the settings for where it is, and its address for clients on this machine.
+    """
+    listener = listen(settings.host, settings.port)
+    host, port = listener.getsockname()[:2]
+    is_loopback = ipaddress.ip_address(host.partition("%")[0]).is_loopback
     if not is_loopback and not has_tls:
         logger.warning(
             "Listening beyond this machine without TLS: keys and resumes can be read on the network. "
             "Use --tls-cert, or a proxy with TLS"
         )
     if settings.rate_limit is None:
-        return settings.model_copy(update={"rate_limit": not is_loopback})
-    return settings
+        settings = settings.model_copy(update={"rate_limit": not is_loopback})
+    shown = f"[{host}]" if ":" in host else host
+    return listener, settings, f"{'https' if has_tls else 'http'}://{shown}:{port}"
 
 
 def _opened(open_log: OpenLog | None) -> contextlib.AbstractContextManager[LogWriter | None]:
