@@ -106,7 +106,7 @@ class App:
             settings.format,
             Renderer(font_folders(settings.home), timeout_s=settings.pdf_timeout_s),
         )
-        routes = Routes(store, settings.format, self._health.is_disk_low)
+        routes = Routes(store, settings.format, lambda: self._health.is_disk_low)
         # Decided once: whoever has a file pays nothing for those who have a network.
         self._waits_for_store = is_remote = store.is_remote
         self._of_all: Mapping[str, Operation] = {
@@ -151,6 +151,7 @@ class App:
     async def _look_forever(self) -> None:
         while True:
             self._sample()  # for other processes of the server
+            self._health.look_at_disk()
             await self.connections.look()
 
     def _sample(self) -> None:

@@ -91,14 +91,14 @@ def find_room(wanted: int) -> int:
     Raise the process's limit of open files as far as that needs.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY:
+        return wanted
     needed = wanted + RESERVED_FILES + REFUSED_AT_ONCE
-    if soft != resource.RLIM_INFINITY and soft < needed:
+    if soft < needed:
         higher = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
         with contextlib.suppress(OSError, ValueError):  # a system may allow less than it says
             resource.setrlimit(resource.RLIMIT_NOFILE, (higher, hard))
             soft = higher
-    if soft == resource.RLIM_INFINITY:
-        return wanted
     return max(1, min(wanted, soft - RESERVED_FILES - REFUSED_AT_ONCE))
 
 
