@@ -296,7 +296,7 @@ class Connection(asyncio.Protocol):
         if self.all.body_bytes > self.all.max_body_bytes:
             raise HttpError(503, UNAVAILABLE)
         request.receive(body)
-        if self._body_bytes > AHEAD_BYTES and not request.is_awaited:
+        if self._body_bytes > AHEAD_BYTES and request.max_bytes is None:
             self._pause_reading()
 
     def on_message_complete(self) -> None:
@@ -447,16 +447,13 @@ class Connection(asyncio.Protocol):
         elif self._reading is not OVER and self._is_paused:
             self._deadlines.begin(now_s)  # so it does here
         elif self._deadlines.is_over(now_s, self._reading, self._body_bytes):
-            self._end_late(now_s)
-
-    def _end_late(self, now_s: float) -> None:
-        if self._reading in (HEAD, BODY):
-            has_stopped = self._deadlines.has_stopped(now_s)
-            self._refuse(HttpError(503, STOPPING) if has_stopped else HttpError(408, LATE))
-        elif self._reading is BETWEEN and not self._is_ending():
-            self._close()
-        else:
-            self._abort()
+            if self._reading in (HEAD, BODY):
+                has_stopped = self._deadlines.has_stopped(now_s)
+                self._refuse(HttpError(503, STOPPING) if has_stopped else HttpError(408, LATE))
+            elif self._reading is BETWEEN and not self._is_ending():
+                self._close()
+            else:
+                self._abort()
 
     def _hear_out(self) -> None:
         """Discard what still arrives, for some time."""

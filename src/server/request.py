@@ -157,7 +157,9 @@ class Request:
     """How much of the body has come."""
 
     _chunks: list[bytes] = field(default_factory=list)
-    _max_bytes: int | None = None
+    max_bytes: int | None = None
+    """How large a body somebody waits for; None while nobody does."""
+
     _changed: asyncio.Event | None = None
     """While somebody waits for the body."""
 
@@ -168,7 +170,7 @@ class Request:
 
         Raises TooLarge, and ClientGone when the client goes before it has sent all.
         """
-        self._max_bytes = max_bytes
+        self.max_bytes = max_bytes
         if self.expects_continue and not self.is_gone:
             self.expects_continue = False
             self.carrier.write(CONTINUE)
@@ -183,16 +185,11 @@ class Request:
             await self._changed.wait()
         raise ClientGone
 
-    @property
-    def is_awaited(self) -> bool:
-        """Whether somebody waits for the body, so that none of it is kept here."""
-        return self._max_bytes is not None
-
     def receive(self, chunk: bytes) -> None:
         """Take a part of the body, which the connection has read."""
         self.body_bytes += len(chunk)
         self._chunks.append(chunk)
-        if self._max_bytes is not None and self.body_bytes > self._max_bytes:
+        if self.max_bytes is not None and self.body_bytes > self.max_bytes:
             self._wake()
 
     def complete(self) -> None:

@@ -1,23 +1,30 @@
-"""Running the API: its processes, a clean start and a clean end."""
+"""Running the API: a clean start and a clean end, in one process or in several.
+
+Worker processes that answer together are started, watched, replaced, and ended with each other.
+"""
 
 import asyncio
 import contextlib
 import functools
 import ipaddress
 import logging
+import multiprocessing
+import os
 import signal
 import socket
 import ssl
 import sys
 import threading
+import time
 from collections.abc import Callable
+from multiprocessing.connection import Connection as Pipe
 from pathlib import Path
 from typing import Any
 
 import uvloop
 
 from resumes import process_memory
-from resumes.errors import InvalidArgument, ResumesError
+from resumes.errors import ErrorCode, InvalidArgument, ResumesError, StoreError
 from resumes.listener import BACKLOG, listen
 from resumes.log_writer import LogWriter
 from resumes.settings import Settings
@@ -26,7 +33,6 @@ from resumes.store.search_index import Indexer
 from server.app import App
 from server.connection import Connection
 from server.metrics import Memory, Metrics, share_memory
-from server.workers import STARTUP_FAILURE, supervise
 
 logger = logging.getLogger("resumes.server")
 
@@ -78,7 +84,7 @@ def run(
         with contextlib.closing(listener), Indexer(store):
             memory = share_memory(settings.workers)
             work = functools.partial(_work, settings, listener, tls_cert, tls_key, memory, open_log)
-            supervise(work, settings.workers, listener, functools.partial(ready, url))
+            _supervise(work, settings.workers, listener, functools.partial(ready, url))
 
 
 def serve(
@@ -189,32 +195,6 @@ async def _answer(
         signal.signal(one, handler)
 
 
-def _work(
-    settings: Settings,
-    listener: socket.socket,
-    tls_cert: Path | None,
-    tls_key: Path | None,
-    memory: Memory,
-    open_log: OpenLog | None,
-    number: int,
-    announce: Callable[[], None],
-) -> None:
-    """Serve in a worker process, over a store of its own.
-
-    It counts in its part of the memory that all workers share.
-    """
-    with _opened(open_log) as log:
-        try:
-            store = _open_store(settings)
-            app = App(settings, store, metrics=Metrics(memory, number), log=log)
-        except ResumesError as error:
-            logger.error("%s", error.message)
-            sys.exit(STARTUP_FAILURE)
-        _tune()
-        with contextlib.closing(store):
-            uvloop.run(_answer(app, listener, load_tls(tls_cert, tls_key), announce))
-
-
 def _tune() -> None:
     """Tune the process to do nothing but serve from now on; all that it needs is loaded."""
     sys.setswitchinterval(SWITCH_INTERVAL_S)
@@ -266,3 +246,168 @@ class Handshake(asyncio.Protocol):
         finally:
             if not self._protocol.is_connected:
                 self._all.discard(self._protocol.look)
+
+
+# Several processes
+
+Work = Callable[[int, Pipe], None]
+"""Serves in a worker process: the number of that, and where it says that it lives."""
+
+LOOKS_A_SECOND = 2
+"""How often workers are looked at, and tell that they live. Limits are counted in looks: a time in
+which the whole machine, or all of our processes, stood still is not a worker's fault."""
+
+STARTING_LOOKS = 300 * LOOKS_A_SECOND
+"""How long a worker may need to start."""
+
+SILENT_LOOKS = 60 * LOOKS_A_SECOND
+"""How long one that has started may say nothing: on a busy machine healthy ones are silent too,
+and what they were asked would be lost with them."""
+
+STARTUP_FAILURE = 3
+"""The exit code of a worker that cannot start."""
+
+STARTING = b"."
+STARTED = b"s"
+"""What a worker sends before it answers requests, and from then on."""
+
+
+class WorkersFailed(StoreError):
+    """No worker could start; each has logged why, or the message says it."""
+
+    code = ErrorCode.STORE_UNAVAILABLE
+
+
+class Worker:
+    """A worker process, and for how many looks it is starting, or has said nothing since."""
+
+    def __init__(self, work: Work, number: int) -> None:
+        context = multiprocessing.get_context("spawn")
+        self._heartbeats, other_end = context.Pipe(duplex=False)
+        self.process = context.Process(target=work, args=(number, other_end))
+        self.process.start()
+        other_end.close()
+        self.has_started = False
+        self._looks = 0
+
+    def find_fault(self) -> str | None:
+        """Return why another has to take its place; None: it is well, or is given more time."""
+        self._looks += 1
+        with contextlib.suppress(OSError, EOFError):  # as good as silent
+            while self._heartbeats.poll():
+                if self._heartbeats.recv_bytes() == STARTED:
+                    self.has_started = True
+                    self._looks = 0
+        code = self.process.exitcode
+        if code is not None:
+            return f"killed by signal {-code}" if code < 0 else f"exit code {code}"
+        if self.is_late:
+            return f"it did not start within {STARTING_LOOKS // LOOKS_A_SECOND} s"
+        if self.has_started and self._looks > SILENT_LOOKS:
+            return f"no answer for {SILENT_LOOKS // LOOKS_A_SECOND} s"
+        return None
+
+    @property
+    def is_late(self) -> bool:
+        """Whether it has had all the time that there is for starting, and has not started."""
+        return not self.has_started and self._looks > STARTING_LOOKS
+
+    def kill(self) -> None:
+        """End it at once."""
+        self.process.kill()
+        self.process.join()
+        self._heartbeats.close()
+
+
+def _work(
+    settings: Settings,
+    listener: socket.socket,
+    tls_cert: Path | None,
+    tls_key: Path | None,
+    memory: Memory,
+    open_log: OpenLog | None,
+    number: int,
+    heartbeats: Pipe,
+) -> None:
+    """Serve in a worker process until SIGTERM, over a store of its own.
+
+    It counts in its part of the memory that all workers share.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the supervisor gets it too, and ends its workers
+    has_started = threading.Event()
+    threading.Thread(
+        target=_send_heartbeats, args=(heartbeats, has_started), name="heartbeat", daemon=True
+    ).start()
+    with _opened(open_log) as log:
+        try:
+            store = _open_store(settings)
+            app = App(settings, store, metrics=Metrics(memory, number), log=log)
+        except ResumesError as error:
+            logger.error("%s", error.message)
+            sys.exit(STARTUP_FAILURE)
+        _tune()
+        with contextlib.closing(store):
+            uvloop.run(_answer(app, listener, load_tls(tls_cert, tls_key), has_started.set))
+    # It was asked to end, and has: a thread that hangs and is not the event loop's is not waited for.
+    signal.raise_signal(signal.SIGTERM)
+
+
+def _send_heartbeats(heartbeats: Pipe, has_started: threading.Event) -> None:
+    """Tell the supervisor again and again that this process lives, and end it with the supervisor."""
+    with contextlib.suppress(OSError):
+        while not has_started.wait(1 / LOOKS_A_SECOND):
+            heartbeats.send_bytes(STARTING)
+        while True:
+            heartbeats.send_bytes(STARTED)
+            time.sleep(1 / LOOKS_A_SECOND)
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+def _supervise(
+    work: Work, count: int, listener: socket.socket, announce: Callable[[], None]
+) -> None:
+    """Keep so many workers until SIGTERM, SIGINT or SIGHUP, then end them.
+
+    One that ends or falls silent is replaced. `announce` is called once, when all have started.
+    Raises WorkersFailed when one could not even start.
+    """
+    signals: list[int] = []
+    for one in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):  # the last: the terminal is gone
+        signal.signal(one, lambda number, _: signals.append(number))
+    workers: list[Worker] = []
+    is_announced = False
+    try:
+        for number in range(count):
+            workers.append(Worker(work, number))
+        while not signals:
+            time.sleep(1 / LOOKS_A_SECOND)
+            for number, worker in enumerate(workers):
+                fault = worker.find_fault()
+                if fault is not None and not signals:
+                    worker.kill()
+                    if worker.process.exitcode == STARTUP_FAILURE:
+                        # What keeps one from starting keeps the next one from it as well.
+                        raise WorkersFailed("The API's workers could not start; see above")
+                    if worker.is_late and not is_announced:
+                        start = f"Worker {worker.process.pid} could not start: {fault}"
+                        raise WorkersFailed(f"{start}. Is the machine very busy?")
+                    try:
+                        workers[number] = Worker(work, number)
+                    except OSError as error:  # no memory for one, say: the next look tries again
+                        fault = f"{fault}; it cannot be replaced yet: {error.strerror}"
+                        logger.warning("Worker %s ended (%s)", worker.process.pid, fault)
+                        continue
+                    logger.warning(
+                        "Worker %s ended (%s) and was replaced", worker.process.pid, fault
+                    )
+            if not is_announced and all(worker.has_started for worker in workers):
+                is_announced = True
+                announce()
+    finally:
+        # Workers stop listening when they are asked to end; new connections are to be refused,
+        # and not left waiting behind a socket that nobody accepts from any more.
+        listener.close()
+        for worker in workers:
+            worker.process.terminate()
+        for worker in workers:
+            worker.process.join()

@@ -307,15 +307,15 @@ IMPATIENT = """
 import sys
 from pathlib import Path
 from resumes.settings import Settings
-from server import service, workers
+from server import service
 
-workers.STARTING_LOOKS, workers.SILENT_LOOKS = int(sys.argv[2]), 4
+service.STARTING_LOOKS, service.SILENT_LOOKS = int(sys.argv[2]), 4
 try:
     service.run(
         Settings(home=Path(sys.argv[1]), port=0, workers=2),
         ready=lambda url: print(url, flush=True),
     )
-except workers.WorkersFailed as error:
+except service.WorkersFailed as error:
     print(error.message)
 """
 
