@@ -11,6 +11,7 @@ Errors). A store in a file is read here and now; one across a network is waited 
 
 import asyncio
 import contextlib
+import http
 import logging
 import re
 import secrets
@@ -18,6 +19,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from typing import Any, Final, NamedTuple
 
+from resumes.clock import system_clock, timestamp
 from resumes.errors import (
     BusinessPlanRequired,
     OutcomeUnknown,
@@ -31,16 +33,14 @@ from resumes.rendering.fonts import font_folders
 from resumes.settings import LogFormat, Settings
 from resumes.store import Store
 from resumes.store.api_keys import KeyHolder
-from resumes.store.search_index import Indexer
-from server.access_log import AccessLog
 from server.auth import Authenticator
 from server.connections import Connections
-from server.docs_page import description_files
 from server.health import HealthCheck
 from server.metrics import Exposition, Metrics
+from server.openapi import description_files
 from server.pdf_route import PdfRoute
 from server.rate_limits import REFUSAL, RateLimits
-from server.request import ClientGone, HttpError, Request, Respond, error_body
+from server.request import ClientGone, HttpError, Request, Respond
 from server.routes import Routes, prune_forever
 
 logger = logging.getLogger("resumes.server")
@@ -55,9 +55,6 @@ CUT_OFF: Final = "The server is shutting down; it is unknown whether the request
 
 BUSY_PER_S: Final = 20
 """From this many requests a second on, work that is not urgent waits."""
-
-SAMPLE_EVERY_S: Final = 1.0
-"""How old may be what other processes of the server tell of this one's moment."""
 
 Run = Callable[[Request, KeyHolder], Coroutine[Any, Any, None] | None]
 """Answers the request, or returns what is to be awaited for that. Raises what stood in the way, then
@@ -74,11 +71,10 @@ class Operation(NamedTuple):
 
 
 class App:
-    """Answers requests from a store that is its own, as are the metrics and the log.
+    """Answers requests from a store. The metrics are its own.
 
     It limits requests only if `settings.rate_limit` says so: it does not know where it listens.
-    Without `metrics` it counts for itself alone; without `log` no request is logged. It indexes for
-    search while it runs only if `runs_indexer`: one process of several is enough.
+    Without `metrics` it counts for itself alone; without `log` no request is logged.
     """
 
     def __init__(
@@ -88,11 +84,9 @@ class App:
         *,
         metrics: Metrics | None = None,
         log: LogWriter | None = None,
-        runs_indexer: bool = False,
     ) -> None:
         self._store = store
         self._log = log
-        self._runs_indexer = runs_indexer
         self.connections = Connections(settings)
         self.authenticator = Authenticator(store, self.connections)
         self._rate_limits = RateLimits(settings, takes_ahead=True) if settings.rate_limit else None
@@ -112,7 +106,7 @@ class App:
             settings.format,
             Renderer(font_folders(settings.home), timeout_s=settings.pdf_timeout_s),
         )
-        routes = Routes(store, settings.format, self._health.is_disk_low)
+        routes = Routes(store, settings.format, lambda: self._health.is_disk_low)
         # Decided once: whoever has a file pays nothing for those who have a network.
         self._waits_for_store = is_remote = store.is_remote
         self._of_all: Mapping[str, Operation] = {
@@ -138,21 +132,12 @@ class App:
 
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Do during the block what is done beside answering.
-
-        Behind it, do what was begun behind answers, and close the log and the store.
-        """
+        """Do during the block what is done beside answering; behind it, what was begun behind answers."""
         tasks = [
-            asyncio.create_task(self.connections.look_forever()),
-            asyncio.create_task(self._sample_forever()),
+            asyncio.create_task(self._look_forever()),
             asyncio.create_task(prune_forever(self._store)),
         ]
-        with (
-            Indexer(self._store, is_busy=self._is_busy)
-            if self._runs_indexer
-            else contextlib.nullcontext()
-        ):
-            yield
+        yield
         for task in tasks:
             task.cancel()
         await asyncio.wait(tasks)
@@ -161,15 +146,13 @@ class App:
             self._rate_limits.close()
         await self._health.close()
         await self._exposition.close()
-        if self._log is not None:
-            self._log.close()
         self._pdf.close()
-        self._store.close()
 
-    async def _sample_forever(self) -> None:
+    async def _look_forever(self) -> None:
         while True:
-            self._sample()
-            await asyncio.sleep(SAMPLE_EVERY_S)
+            self._sample()  # for other processes of the server
+            self._health.look_at_disk()
+            await self.connections.look()
 
     def _sample(self) -> None:
         self._metrics.put(
@@ -178,7 +161,7 @@ class App:
             dropped_lines=0 if self._log is None else self._log.dropped_count,
         )
 
-    def _is_busy(self) -> bool:
+    def is_busy(self) -> bool:
         """Return whether requests have come in quick succession since this was last asked."""
         begun, now_s = self._begun, time.monotonic()
         before, since_s = self._seen
@@ -236,9 +219,8 @@ class App:
         if self._rate_limits is not None and (
             wait_s := self._rate_limits.admit(holder, request.lines)
         ):
-            body = error_body(429, REFUSAL, request_id=request.id, retryAfter=wait_s)
-            request.respond(429, body, [(b"retry-after", b"%d" % wait_s)])
-            return None
+            headers = [(b"retry-after", b"%d" % wait_s)]
+            raise HttpError(429, REFUSAL, headers, retryAfter=wait_s)
         if operation.is_read and not holder.api_listing:
             raise BusinessPlanRequired
         return operation.run(request, holder)
@@ -258,7 +240,7 @@ class App:
             return
         except asyncio.CancelledError:
             request.keep_alive = False
-            request.respond(503, error_body(503, CUT_OFF, request_id=request.id))
+            request.respond_error(HttpError(503, CUT_OFF))
         except Exception as error:  # noqa: BLE001  (the server's edge)
             _respond_error(request, error)
         finally:
@@ -284,3 +266,43 @@ def _respond_error(request: Request, error: Exception) -> None:
     elif isinstance(error, StoreError):
         logger.error("Answered 503 to request %s: %s", request.id, error.message)
     request.respond_error(error)
+
+
+METHODS = frozenset[str](http.HTTPMethod)
+"""Methods that are named; a stranger's own words are not."""
+
+# Put together here and not by the logging package: that costs more than answering the request's
+# look-up does. Every value is of our own making, or of a form that needs no escaping.
+JSON_LINE = (
+    '{"at":"%s","level":"INFO","logger":"resumes.access","message":"request","requestId":"%s",'
+    '"method":"%s","operation":"%s","status":%d,"ms":%.2f,"account":%s,"key":%s}\n'
+)
+TEXT_LINE = "%s INFO resumes.access: request %s: %s %s, status %d, %.2f ms, account %s, key %s\n"
+
+
+class AccessLog:
+    """Writes a line for each finished request (docs/operations.md, Logs).
+
+    It has the ids of the account and the key, and the operation's name: no path, no query, no body,
+    no name, no key is ever in it.
+    """
+
+    def __init__(self, writer: LogWriter, *, is_json: bool) -> None:
+        self._put = writer.put
+        self._line = JSON_LINE if is_json else TEXT_LINE
+        self._id, self._no_id = ('"%s"', "null") if is_json else ("%s", "none")
+
+    def observe(self, request: Request, took_s: float) -> None:
+        """Log the request; its line is written after the answer."""
+        holder = request.holder
+        line = self._line % (
+            timestamp(system_clock()),
+            request.id,
+            request.method if request.method in METHODS else "other",
+            request.operation or "other",
+            request.status,
+            took_s * 1_000,
+            self._no_id if holder is None else self._id % holder.account_id,
+            self._no_id if holder is None else self._id % holder.key_id,
+        )
+        self._put(line.encode())

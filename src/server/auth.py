@@ -2,19 +2,19 @@
 
 import asyncio
 import logging
-from collections.abc import Iterable
 from typing import Final
 
 from resumes.clock import timestamp
 from resumes.errors import InvalidKey, StoreError
 from resumes.store import Store, api_keys
-from resumes.store.api_keys import KeyHolder
+from resumes.store.api_keys import Authenticated, KeyHolder
 from server.connections import Connections
+from server.request import Headers
 
 logger = logging.getLogger("resumes.server")
 
 KEEP_US: Final = 1_000_000
-"""How long the store's answer is kept if nobody writes: the note of a key's last use is due by time."""
+"""How long the store's answers are kept if nobody writes: the note of a key's last use is due by time."""
 
 
 class Authenticator:
@@ -28,19 +28,17 @@ class Authenticator:
     def __init__(self, store: Store, connections: Connections) -> None:
         self._store = store
         self._connections = connections
-        self._known: dict[str, tuple[KeyHolder, int, int]] = {}
-        """Holders, each with when the store said so and until when that counts.
-
-        By the key alone: around it, a header may have any number of blanks.
-        """
+        self._known: dict[str, KeyHolder] = {}
+        """By the key alone: around it, a header may have any number of blanks."""
         self._version: int | None = None
-        """Of the store, when they became known."""
+        """Of the store, since they are known."""
+        self._since_us = 0
         self._is_current = False
         """Whether that was asked for since the event loop last looked for requests."""
         # The loop holds tasks weakly; one note at a time for a key is enough.
         self._notes: dict[str, asyncio.Task[None]] = {}
 
-    def authenticate(self, headers: Iterable[tuple[bytes, bytes]]) -> KeyHolder:
+    def authenticate(self, headers: Headers) -> KeyHolder:
         """Return who holds the request's key. Never waits for its last use to be written.
 
         Only for the event loop. Raises InvalidKey, the same for a missing, malformed, unknown,
@@ -49,25 +47,32 @@ class Authenticator:
         secret = parse_secret(headers)
         if not self._is_current:
             self._forget_what_changed()
-        now_us = self._store.clock()
         if secret in self._known:
-            holder, since_us, until_us = self._known[secret]
-            if since_us <= now_us < until_us:
-                return holder
-        holder, is_due, expires_at = api_keys.authenticate(self._store, secret)
-        if is_due:
-            self._schedule_note_use(holder)
-        until_us = now_us + KEEP_US
-        is_kept = expires_at is None or expires_at > timestamp(until_us)
-        if self._version is not None and is_kept and not is_due:  # whose use is due is asked again
-            self._known[secret] = (holder, now_us, until_us)
+            return self._known[secret]
+        return self._accept(secret, api_keys.authenticate(self._store, secret))
+
+    async def authenticate_async(self, headers: Headers) -> KeyHolder:
+        """Return who holds the request's key, as the store has it now. Raises as `authenticate`."""
+        secret = parse_secret(headers)
+        return self._accept(secret, await api_keys.authenticate_async(self._store, secret))
+
+    def _accept(self, secret: str, found: Authenticated) -> KeyHolder:
+        holder, is_due, expires_at = found
+        if is_due:  # the next request asks again
+            if holder.key_id not in self._notes:
+                self._notes[holder.key_id] = asyncio.create_task(self._note_use(holder))
+        elif self._version is not None and (
+            expires_at is None or expires_at > timestamp(self._since_us + KEEP_US)
+        ):
+            self._known[secret] = holder
         return holder
 
     def _forget_what_changed(self) -> None:
-        version = self._store.read_version()
-        if version is None or version != self._version:
+        version, now_us = self._store.read_version(), self._store.clock()
+        is_old = not 0 <= now_us - self._since_us < KEEP_US
+        if version is None or version != self._version or is_old:
             self._known.clear()
-            self._version = version
+            self._version, self._since_us = version, now_us
         if not self._connections.are_seen_twice:
             self._is_current = True
             asyncio.get_running_loop().call_soon(self.end_look)
@@ -75,18 +80,6 @@ class Authenticator:
     def end_look(self) -> None:
         """Take note that the event loop may look for requests before what is done next."""
         self._is_current = False
-
-    async def authenticate_async(self, headers: Iterable[tuple[bytes, bytes]]) -> KeyHolder:
-        """Return who holds the request's key, as the store has it now. Raises as `authenticate`."""
-        secret = parse_secret(headers)
-        holder, is_due, _ = await api_keys.authenticate_async(self._store, secret)
-        if is_due:
-            self._schedule_note_use(holder)
-        return holder
-
-    def _schedule_note_use(self, holder: KeyHolder) -> None:
-        if holder.key_id not in self._notes:
-            self._notes[holder.key_id] = asyncio.create_task(self._note_use(holder))
 
     async def _note_use(self, holder: KeyHolder) -> None:
         try:
@@ -101,7 +94,7 @@ class Authenticator:
         await asyncio.gather(*self._notes.values())
 
 
-def parse_secret(headers: Iterable[tuple[bytes, bytes]]) -> str:
+def parse_secret(headers: Headers) -> str:
     """Return the key of `Authorization: Bearer KEY`, the scheme in any case.
 
     Raises InvalidKey without that header, for other forms, and for two: which of them would count?

@@ -1,24 +1,30 @@
 """A connection: read what the client sends into requests, and answer them one after another.
 
-httptools parses; `request_checks` says which heads are served, `connections` how long a client may
+httptools parses; `request` says which heads are served, `connections` how long a client may
 take and what all connections may hold. What the application must not get to see is refused
 here, in the shape that all errors have: what cannot be read as HTTP, or could be read in two ways,
 what is too large, and what there is no room for (docs/api.md, Limits).
 """
 
 import asyncio
+import time
 import urllib.parse
 from collections import deque
-from collections.abc import Sequence
 from typing import Any, Final
 
 import httptools
-from uvicorn.server import ServerState
 
 from server.app import App
 from server.connections import STOP_S, Deadlines, Reading
-from server.request import UNAVAILABLE, HttpError, Request, find_request_id
-from server.request_checks import check_head, check_size, count_bytes
+from server.request import (
+    UNAVAILABLE,
+    HttpError,
+    Request,
+    check_head,
+    check_size,
+    count_bytes,
+    find_request_id,
+)
 
 BETWEEN, HEAD, BODY, OVER = Reading
 
@@ -55,12 +61,11 @@ class Connection(asyncio.Protocol):
 
     _transport: asyncio.Transport
 
-    def __init__(self, app: App, server: ServerState, keep_alive_s: float) -> None:
+    def __init__(self, app: App) -> None:
         self._app = app
-        self._server = server
         self.all = app.connections
         self._loop = asyncio.get_running_loop()
-        self._deadlines = Deadlines(self._loop.time(), self.all.client_timeout_s, keep_alive_s)
+        self._deadlines = Deadlines(self._loop.time(), self.all.client_timeout_s)
         self._parser = self._new_parser()
         self.is_connected = False
         """Whether HTTP has begun, over TLS after the handshake, and the client is there."""
@@ -69,19 +74,16 @@ class Connection(asyncio.Protocol):
         self._reading: Reading = BETWEEN
         self._is_new = False
         """Whether the head or body that is being received began in what is being parsed."""
-        self._url = b""
-        self._headers: list[tuple[bytes, bytes]] = []
-        self._expects_continue = False
+        self._head = Request(self, is_answered=True)
+        """The request whose head is being received, or was last."""
         self._head_bytes = self._body_bytes = self._wire_bytes = 0
         self._held_bytes = 0
         """What this connection has of the bodies in memory."""
         self._is_paused = False
 
         # What is being answered
-        self._request: Request | None = None
-        """The request that is being received, or was last."""
-        self._begun: Request | None = None
-        """The request that is being answered, or was last."""
+        self._request = self._begun = self._head
+        """The request that is being received, or was last, and the one that is being answered, or was."""
         self._waiting: deque[Request] = deque()
         """Requests after it."""
         self._unsent: list[bytes] = []
@@ -94,8 +96,9 @@ class Connection(asyncio.Protocol):
         To close with something unread would reset the connection, and the client lose the answer
         that it has not read yet. Its deadline ends such a connection.
         """
-        self._writable: asyncio.Event | None = None
-        """While the client does not read its answers: set when it does again."""
+        self._writable = asyncio.Event()
+        """Whether the client reads its answers."""
+        self._writable.set()
 
     def _new_parser(self) -> Any:
         parser = httptools.HttpRequestParser(self)
@@ -109,28 +112,25 @@ class Connection(asyncio.Protocol):
         """Receive requests; a connection over the limit gets a 503 and ends."""
         self._transport = transport
         self.is_connected = True
-        self.all.discard(self)  # over TLS it was counted during the handshake
-        if self.all.is_full:
-            self._refuse_connection()
+        self.all.discard(self.look)  # over TLS it was counted during the handshake
+        if not self.all.is_full:
+            self.all.add(self.look)
+            self.all.served.add(self.shutdown)
             return
-        self._server.connections.add(self)  # type: ignore[arg-type]  # as uvicorn's own are
-        self.all.add(self)
-
-    def _refuse_connection(self) -> None:
         if not self.all.is_overrun:
-            self.all.add(self, is_refused=True)
+            self.all.add(self.look, is_refused=True)
             self._lingers = True
         self._reading = OVER
-        self._respond_error(HttpError(503, UNAVAILABLE), ())
+        Request(self, find_request_id(())).respond_error(HttpError(503, UNAVAILABLE))
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Let go of all that was kept for it."""
         self.is_connected = False
-        self.all.discard(self)
-        self._server.connections.discard(self)
+        self.all.discard(self.look)
+        self.all.served.discard(self.shutdown)
         self._release()
         for request in (self._begun, self._request, *self._waiting):
-            if request is not None and not request.is_answered:
+            if not request.is_answered:
                 request.leave()
         self._waiting.clear()
         self.resume_writing()
@@ -156,17 +156,14 @@ class Connection(asyncio.Protocol):
         """
         self._deadlines.stop(self._loop.time())
         self._loop.call_later(STOP_S, lambda: self.look(self._loop.time()))
-        if self._request is None or self._request.is_answered:
+        if self._request.is_answered:
             self._loop.call_later(SETTLE_S, self._close_if_idle)
         else:
             self._request.keep_alive = False
 
     def _close_if_idle(self) -> None:
-        if self._reading is BETWEEN and self._is_idle():
+        if self._reading is BETWEEN and self._request.is_answered:
             self._close()
-
-    def _is_idle(self) -> bool:
-        return self._request is None or self._request.is_answered
 
     # Received data
 
@@ -213,8 +210,9 @@ class Connection(asyncio.Protocol):
         method: bytes = self._parser.get_method()
         if method == b"CONNECT":  # means to change the protocol by its name alone
             raise HttpError(400, "CONNECT is not supported.")
-        head = [b"%b %b HTTP/%b" % (method, self._url, self._parser.get_http_version().encode())]
-        head += [b"%b: %b" % header for header in self._headers if header[0] != b"upgrade"]
+        target, version = self._head.target, self._parser.get_http_version()
+        head = [b"%b %b HTTP/%b" % (method, target, version.encode())]
+        head += [b"%b: %b" % header for header in self._head.headers if header[0] != b"upgrade"]
         self._parser = self._new_parser()
         return b"\r\n".join([*head, b"", rest])
 
@@ -224,9 +222,9 @@ class Connection(asyncio.Protocol):
         if self._reading is HEAD:
             if not is_new:
                 self._head_bytes += size_bytes
-            elif self._request is not None:  # the first head has had its time since the beginning
+            elif self._request.method:  # the first head has had its time since the beginning
                 self._deadlines.begin(self._loop.time())
-            check_size(self._head_bytes, self._url)
+            check_size(self._head_bytes, self._head.target)
         elif is_new:
             self._deadlines.begin(self._loop.time())
         else:
@@ -239,13 +237,11 @@ class Connection(asyncio.Protocol):
         self._reading = HEAD
         self._is_new = True
         self._head_bytes = 0
-        self._url = b""
-        self._headers = []
-        self._expects_continue = False
+        self._head = Request(self)
 
     def on_url(self, url: bytes) -> None:
         """For the parser: a part of the request's target."""
-        self._url += url
+        self._head.target += url
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """For the parser: a field; one after a body in chunks says nothing, and is not kept."""
@@ -253,33 +249,32 @@ class Connection(asyncio.Protocol):
             return
         name = name.lower()
         if name == b"expect" and value.lower() == b"100-continue":
-            self._expects_continue = True
-        self._headers.append((name, value))
+            self._head.expects_continue = True
+        self._head.headers.append((name, value))
 
     def on_headers_complete(self) -> None:
         """For the parser: the head is whole. Raises HttpError for one that is not served."""
-        parser, headers = self._parser, self._headers
+        parser, request = self._parser, self._head
         # A head that came at once, in a slice, is small.
-        check_size(0 if self._is_new else count_bytes(self._url, headers), self._url)
+        size_bytes = 0 if self._is_new else count_bytes(request.target, request.headers)
+        check_size(size_bytes, request.target)
         version = parser.get_http_version()
-        check_head(version, self._url, headers)
+        check_head(version, request.target, request.headers)
         if parser.should_upgrade():
             return
-        target = httptools.parse_url(self._url)
+        target = httptools.parse_url(request.target)
         path = target.path.decode("ascii")
-        self._request = Request(
-            carrier=self,
-            method=parser.get_method().decode("ascii"),
-            path=urllib.parse.unquote(path) if "%" in path else path,
-            query=target.query or b"",
-            headers=headers,
-            keep_alive=(
-                version != "1.0" and parser.should_keep_alive() and not self._deadlines.is_stopping
-            ),
-            expects_continue=self._expects_continue and version != "1.0",
-            id=find_request_id(headers),
-        )
-        self._waiting.append(self._request)
+        request.began_s = time.perf_counter()
+        request.id = find_request_id(request.headers)
+        request.method = parser.get_method().decode("ascii")
+        request.path = urllib.parse.unquote(path) if "%" in path else path
+        request.query = target.query or b""
+        if version == "1.0":
+            request.expects_continue = False
+        elif parser.should_keep_alive() and not self._deadlines.is_stopping:
+            request.keep_alive = True
+        self._request = request
+        self._waiting.append(request)
         self._reading = BODY
         self._is_new = True
         self._body_bytes = self._wire_bytes = 0
@@ -289,7 +284,6 @@ class Connection(asyncio.Protocol):
         size_bytes = len(body)
         self._body_bytes += size_bytes
         request = self._request
-        assert request is not None
         if request.is_answered:
             if self._body_bytes > DRAIN_BYTES:
                 raise HttpError(413, "Request body too large")
@@ -302,7 +296,7 @@ class Connection(asyncio.Protocol):
         if self.all.body_bytes > self.all.max_body_bytes:
             raise HttpError(503, UNAVAILABLE)
         request.receive(body)
-        if self._body_bytes > AHEAD_BYTES and not request.is_awaited:
+        if self._body_bytes > AHEAD_BYTES and request.max_bytes is None:
             self._pause_reading()
 
     def on_message_complete(self) -> None:
@@ -310,12 +304,10 @@ class Connection(asyncio.Protocol):
         if self._reading is HEAD:
             return  # its offer is about to be declined
         self._reading = BETWEEN
-        request = self._request
-        assert request is not None
-        if request.is_answered:
+        if self._request.is_answered:
             self._deadlines.begin(self._loop.time())
         else:
-            request.complete()
+            self._request.complete()
 
     def _pause_reading(self) -> None:
         if not self._is_paused:
@@ -340,9 +332,7 @@ class Connection(asyncio.Protocol):
     def _begin_waiting(self) -> None:
         """Begin what waits, each request after the answer to the one before it."""
         while self._waiting:
-            before = self._begun
-            is_answering = before is not None and not before.is_answered
-            if is_answering or self._writable is not None:
+            if not self._begun.is_answered or not self._writable.is_set():
                 self._pause_reading()
                 return
             if self._is_ending():
@@ -354,7 +344,7 @@ class Connection(asyncio.Protocol):
             rest = self._app.begin(request)
             if rest is not None:
                 task = self._loop.create_task(rest)
-                self._server.tasks.add(task)
+                self.all.tasks.add(task)
                 task.add_done_callback(self._end_task)
         self.resume_reading()
 
@@ -364,7 +354,7 @@ class Connection(asyncio.Protocol):
         self._app.authenticator.end_look()
 
     def _end_task(self, task: asyncio.Task[None]) -> None:
-        self._server.tasks.discard(task)
+        self.all.tasks.discard(task)
         self._begin_later()
 
     def write(self, data: bytes) -> None:
@@ -413,17 +403,10 @@ class Connection(asyncio.Protocol):
         """Return whether nothing more can be written."""
         return self._is_closing or self._transport.is_closing()
 
-    @property
-    def common_headers(self) -> bytes:
-        """Return the lines that every answer has."""
-        lines: bytes = self.all.common_headers(self._server.default_headers)
-        return lines
-
     def finish(self, request: Request) -> None:
         """Record that the request has its complete answer."""
         if request.is_gone:
             return
-        self._server.total_requests += 1
         if self._reading is BETWEEN or self._reading is OVER:
             self._deadlines.begin(self._loop.time())
         if not request.keep_alive:
@@ -438,20 +421,17 @@ class Connection(asyncio.Protocol):
 
     def pause_writing(self) -> None:
         """For the transport: the client does not take what it is sent."""
-        if self._writable is None:
-            self._writable = asyncio.Event()
+        self._writable.clear()
 
     def resume_writing(self) -> None:
         """For the transport: the client has taken most of it."""
-        writable, self._writable = self._writable, None
-        if writable is not None:
-            writable.set()
+        if not self._writable.is_set():
+            self._writable.set()
             self._begin_later()
 
     async def drain(self) -> None:
         """Wait until the client has taken most of what was written."""
-        if self._writable is not None:
-            await self._writable.wait()
+        await self._writable.wait()
 
     # Who is refused
 
@@ -462,21 +442,18 @@ class Connection(asyncio.Protocol):
         unsent_bytes = self._transport.get_write_buffer_size()
         if self._deadlines.is_stuck(now_s, self._written_bytes - unsent_bytes, unsent_bytes):
             self._abort()
-        elif self._reading is not BODY and not self._is_idle():
+        elif self._reading is not BODY and not self._request.is_answered:
             return  # it is the client that waits
         elif self._reading is not OVER and self._is_paused:
             self._deadlines.begin(now_s)  # so it does here
         elif self._deadlines.is_over(now_s, self._reading, self._body_bytes):
-            self._end_late(now_s)
-
-    def _end_late(self, now_s: float) -> None:
-        if self._reading in (HEAD, BODY):
-            has_stopped = self._deadlines.has_stopped(now_s)
-            self._refuse(HttpError(503, STOPPING) if has_stopped else HttpError(408, LATE))
-        elif self._reading is BETWEEN and not self._is_ending():
-            self._close()
-        else:
-            self._abort()
+            if self._reading in (HEAD, BODY):
+                has_stopped = self._deadlines.has_stopped(now_s)
+                self._refuse(HttpError(503, STOPPING) if has_stopped else HttpError(408, LATE))
+            elif self._reading is BETWEEN and not self._is_ending():
+                self._close()
+            else:
+                self._abort()
 
     def _hear_out(self) -> None:
         """Discard what still arrives, for some time."""
@@ -492,38 +469,34 @@ class Connection(asyncio.Protocol):
         Tell nothing while an earlier request awaits its answer, or has had part of it: the client
         would take this for that. Then the connection ends after that answer.
         """
-        headers = self._headers if self._reading in (HEAD, BODY) else ()
-        was_answered = self._reading is BODY and self._is_idle()
+        # Of the request only the headers are known.
+        request_id = find_request_id(self._head.headers if self._reading in (HEAD, BODY) else ())
+        was_answered = self._reading is BODY and self._request.is_answered
         is_answering = self._give_up()
         if self._is_ending():
             return  # after an answer that ends the connection
         self._hear_out()
         if not is_answering:
             if not was_answered:
-                self._respond_error(refused, headers)
+                Request(self, request_id).respond_error(refused)
             self._release()
             self._close()
         self.resume_reading()
 
-    def _respond_error(self, refused: HttpError, headers: Sequence[tuple[bytes, bytes]]) -> None:
-        """Answer with the error, and end the connection; of the request only the headers are known."""
-        request = Request(carrier=self, id=find_request_id(headers), headers=headers)
-        request.respond_error(refused)
-
     def _give_up(self) -> bool:
         """Give up the request that has arrived in part. Return whether another awaits its answer."""
         request = self._request
-        if self._reading is BODY and request is not None and not request.status:
+        if self._reading is BODY and not request.status:
             request.leave()
             if request is self._begun:
-                request = None  # those before it are answered
+                request = Request(self, is_answered=True)  # those before it are answered
             else:
                 self._waiting.pop()
                 request = self._waiting[-1] if self._waiting else self._begun
             self._request = request
         # Complete requests were sent before.
         self._begin_waiting()
-        if request is None or request.is_answered:
+        if request.is_answered:
             return False
         request.keep_alive = False
         return True

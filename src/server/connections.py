@@ -3,9 +3,8 @@
 import asyncio
 import contextlib
 import resource
-from collections.abc import Sequence
+from collections.abc import Callable
 from enum import Enum, auto
-from typing import Protocol
 
 from resumes.settings import Settings
 
@@ -22,11 +21,8 @@ does when 1,024 files have something, and the process has a few more."""
 MIB = 1024 * 1024
 
 
-class Watched(Protocol):
-    """A connection."""
-
-    def look(self, now_s: float) -> None:
-        """Refuse or cut off a client that has kept the connection waiting for too long."""
+Look = Callable[[float], None]
+"""A connection, by what refuses or cuts off a client that has kept it waiting for too long."""
 
 
 class Connections:
@@ -39,10 +35,13 @@ class Connections:
         self.client_timeout_s = settings.client_timeout_s
         self.body_bytes = 0
         """How much they are."""
-        self._open: set[Watched] = set()
-        self._refused: set[Watched] = set()
+        self._open: set[Look] = set()
+        self._refused: set[Look] = set()
+        self.served: set[Callable[[], None]] = set()
+        """What ends those in which HTTP has begun, after the answers to what was sent before."""
+        self.tasks: set[asyncio.Task[None]] = set()
+        """What answers their requests that have to wait."""
         self._interval_s = min(1.0, settings.client_timeout_s / 10)
-        self._common: tuple[Sequence[tuple[bytes, bytes]], bytes] = ((), b"")
 
     def __len__(self) -> int:
         """Return how many are open, not counting those that were refused."""
@@ -63,34 +62,27 @@ class Connections:
         """Whether too many are being refused for each to get an answer."""
         return len(self._refused) >= REFUSED_AT_ONCE
 
-    def add(self, connection: Watched, *, is_refused: bool = False) -> None:
+    def add(self, look: Look, *, is_refused: bool = False) -> None:
         """Count the connection."""
-        (self._refused if is_refused else self._open).add(connection)
+        (self._refused if is_refused else self._open).add(look)
 
-    def discard(self, connection: Watched) -> None:
+    def discard(self, look: Look) -> None:
         """Forget the connection, which is gone."""
-        self._open.discard(connection)
-        self._refused.discard(connection)
+        self._open.discard(look)
+        self._refused.discard(look)
 
-    def common_headers(self, headers: Sequence[tuple[bytes, bytes]]) -> bytes:
-        """Return the lines of these headers, which change once a second."""
-        if headers is not self._common[0]:
-            self._common = (headers, b"".join(b"%b: %b\r\n" % header for header in headers))
-        return self._common[1]
-
-    async def look_forever(self) -> None:
-        """Look at each connection about once a second: a timer for each request would cost more than
-        a list's page."""
+    async def look(self) -> None:
+        """Look at each connection, after a second or less: a timer for each request would cost more
+        than a list's page."""
         loop = asyncio.get_running_loop()
-        while True:
-            began_s = loop.time()
-            await asyncio.sleep(self._interval_s)
-            now_s = loop.time()
-            # If this process was held up, timeouts are checked once it has caught up.
-            if now_s - began_s < 2 * self._interval_s:
-                with contextlib.suppress(MemoryError):  # the next look is in a second
-                    for connection in (*self._open, *self._refused):
-                        loop.call_soon(connection.look, now_s)  # so that an error ends nothing else
+        began_s = loop.time()
+        await asyncio.sleep(self._interval_s)
+        now_s = loop.time()
+        # If this process was held up, timeouts are checked once it has caught up.
+        if now_s - began_s < 2 * self._interval_s:
+            with contextlib.suppress(MemoryError):  # the next look is in a second
+                for look in (*self._open, *self._refused):
+                    loop.call_soon(look, now_s)  # so that an error ends nothing else
 
 
 def find_room(wanted: int) -> int:
@@ -99,20 +91,24 @@ def find_room(wanted: int) -> int:
     Raise the process's limit of open files as far as that needs.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY:
+        return wanted
     needed = wanted + RESERVED_FILES + REFUSED_AT_ONCE
-    if soft != resource.RLIM_INFINITY and soft < needed:
+    if soft < needed:
         higher = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
         with contextlib.suppress(OSError, ValueError):  # a system may allow less than it says
             resource.setrlimit(resource.RLIMIT_NOFILE, (higher, hard))
             soft = higher
-    if soft == resource.RLIM_INFINITY:
-        return wanted
     return max(1, min(wanted, soft - RESERVED_FILES - REFUSED_AT_ONCE))
 
 
 BODY_BYTES_PER_S = 40 * 1024
 """The speed that a body must have overall, after a free start: 2 MiB take 60 s at
 most, which a telephone manages."""
+
+KEEP_ALIVE_S = 75
+"""How long a silent connection stays open: longer than the pools of common clients and proxies
+keep theirs, so that none sends into a closing one."""
 
 READ_BYTES_PER_S = 4 * 1024
 """The speed at which an answer must be read, while part of it waits: it costs us memory."""
@@ -140,9 +136,8 @@ class Reading(Enum):
 class Deadlines:
     """What the one connection was granted, by the clock of the event loop, in seconds."""
 
-    def __init__(self, now_s: float, client_s: float, idle_s: float) -> None:
+    def __init__(self, now_s: float, client_s: float) -> None:
         self._client_s = client_s
-        self._idle_s = idle_s
         self._is_new = True
         self._since_s = now_s
         self._progress_s = now_s
@@ -177,7 +172,7 @@ class Deadlines:
             case Reading.OVER:
                 return self.is_stopping or waited_s >= LINGER_S
             case Reading.BETWEEN:
-                return waited_s >= (self._client_s if self._is_new else self._idle_s)
+                return waited_s >= (self._client_s if self._is_new else KEEP_ALIVE_S)
             case Reading.HEAD:
                 return self.has_stopped(now_s) or waited_s >= self._client_s
             case Reading.BODY:

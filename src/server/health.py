@@ -19,9 +19,6 @@ from server.request import RETRY_AFTER, Request
 
 logger = logging.getLogger("resumes.server")
 
-DISK_LOOK_EVERY_S = 1.0
-"""How long what the disk has left is not asked for again."""
-
 ALIVE = b'{"status":"ok"}'
 OK, FAILED = "ok", "failed"
 
@@ -41,8 +38,8 @@ class HealthCheck:
     def __init__(self, store: Store, *, floor_bytes: int) -> None:
         self._store = store
         self._floor_bytes = floor_bytes
-        self._disk_look_at_s = 0.0
-        self._is_disk_low = False
+        self.is_disk_low = False
+        """Whether less than the floor is free, as `look_at_disk` has seen."""
         # A thread of its own: what hangs on a dead disk must not take those that parse bodies.
         self._thread = ThreadPoolExecutor(1, "readiness")
         self._look: asyncio.Task[Mapping[str, str]] | None = None
@@ -68,31 +65,27 @@ class HealthCheck:
         reading = asyncio.get_running_loop().run_in_executor(self._thread, self._store.ping)
         writing = self._store.ping_write(deadline_s=PROBE_S)
         read, write = await asyncio.gather(_judge(reading), _judge(writing))
-        disk = FAILED if self.is_disk_low() else OK
+        disk = FAILED if self.is_disk_low else OK
         self._keep_until_s = time.monotonic() + KEEP_S
         return {"read": read, "write": write, "disk": disk}
 
-    def is_disk_low(self) -> bool:
-        """Return whether less than the floor is free, as it was within the last second.
+    def look_at_disk(self) -> None:
+        """See how much is free; called about once a second.
 
         A disk that does not say counts as having room: what is wrong with it, its writes will tell.
         """
-        now_s = time.monotonic()
-        if self._store.path is None or now_s < self._disk_look_at_s:
-            return self._is_disk_low
-        self._disk_look_at_s = now_s + DISK_LOOK_EVERY_S
-        was_low, self._is_disk_low = self._is_disk_low, False
+        was_low, self.is_disk_low = self.is_disk_low, False
         with contextlib.suppress(OSError):
-            self._is_disk_low = free_bytes(self._store.path.parent) < self._floor_bytes
-        if self._is_disk_low and not was_low:
+            if self._store.path is not None:
+                self.is_disk_low = free_bytes(self._store.path.parent) < self._floor_bytes
+        if self.is_disk_low and not was_low:
             logger.warning(
                 "Less than %d MiB is free on the store's disk: creates are refused until there "
                 "is more space",
                 self._floor_bytes // 1024**2,
             )
-        elif was_low and not self._is_disk_low:
+        elif was_low and not self.is_disk_low:
             logger.warning("There is enough space on the store's disk again: creates are accepted")
-        return self._is_disk_low
 
     async def close(self) -> None:
         """Look at nothing any more, so that the store may be closed."""

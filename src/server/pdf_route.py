@@ -4,7 +4,6 @@ import asyncio
 import hashlib
 import logging
 import time
-from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 from urllib.parse import parse_qsl
@@ -113,7 +112,7 @@ class PdfRoute:
 _CACHED: Final[Headers] = [(b"cache-control", b"private, no-cache")]
 
 
-def _is_known(tag: bytes, headers: Sequence[tuple[bytes, bytes]]) -> bool:
+def _is_known(tag: bytes, headers: Headers) -> bool:
     """Return whether the client has what the tag is of (RFC 9110, If-None-Match)."""
     values = [value for name, value in headers if name == b"if-none-match"]
     known = {each.strip().removeprefix(b"W/") for value in values for each in value.split(b",")}

@@ -43,6 +43,9 @@ LOCK_TIMEOUT_S = 1.0
 """How long a request waits for the table at most. Others have it for microseconds, and on a busy
 machine for as long as they are not given a processor within; longer only if they were stopped."""
 
+boot_clock_ns = functools.partial(time.clock_gettime_ns, time.CLOCK_BOOTTIME)
+"""Nanoseconds since the machine's start: one clock for all processes, never set."""
+
 NAP_S = 0.000_05
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
@@ -50,14 +53,6 @@ BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 # then run for long, comes between having the table and leaving it.
 _flock = ctypes.PyDLL(None).flock
 _LOCK = fcntl.LOCK_EX | fcntl.LOCK_NB
-
-
-def boot_clock_ns() -> int:
-    """Return nanoseconds since the machine's start: one clock for all processes, never set."""
-    return time.clock_gettime_ns(_CLOCK)
-
-
-_CLOCK: int = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 
 def find_boot(boot_id: Path = BOOT_ID) -> int:
@@ -89,14 +84,10 @@ class Buckets:
         flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
         self._descriptor = os.open(path, flags, 0o600)
         size_bytes = (slots + 1) * WORDS * WORD_BYTES
-        try:
-            if os.fstat(self._descriptor).st_size < size_bytes:
-                # Whole now: memory beyond a file's end, or that finds no disk later, ends a process.
-                os.posix_fallocate(self._descriptor, 0, size_bytes)
-            self._map = mmap.mmap(self._descriptor, size_bytes)
-        except OSError:
-            os.close(self._descriptor)
-            raise
+        if os.fstat(self._descriptor).st_size < size_bytes:
+            # Whole now: memory beyond a file's end, or that finds no disk later, ends a process.
+            os.posix_fallocate(self._descriptor, 0, size_bytes)
+        self._map = mmap.mmap(self._descriptor, size_bytes)
         self.words = memoryview(self._map).cast("q")
         self._waits = True
         boot = find_boot() if boot is None else boot
@@ -188,6 +179,10 @@ class Window(NamedTuple):
     burst_ns: int
 
 
+Debts = list[tuple[Window, int]]
+"""The debt of each of a key's buckets, in nanoseconds."""
+
+
 AHEAD = 32
 """Tokens that are taken at once."""
 
@@ -267,33 +262,27 @@ class RateLimits:
             taken.debt_ns += taken.tightest.interval_ns
             lines.append(self._line(taken.tightest, taken.debt_ns))
             return 0
-        words = self._buckets.words
         self._buckets.lock()
         try:
             now_ns = self._clock_ns()
             slot = self._buckets.take_slot(holder.key_id, now_ns)
-            debts_ns = self._debts_ns(windows, slot, now_ns)
-            waits_ns = [
-                debt_ns + window.interval_ns - window.burst_ns
-                for window, debt_ns in zip(windows, debts_ns, strict=True)
-            ]
+            debts = self._debts(windows, slot, now_ns)
+            waits_ns = [debt_ns + each.interval_ns - each.burst_ns for each, debt_ns in debts]
             wait_ns = max(waits_ns)
             if wait_ns > 0:
-                at = waits_ns.index(wait_ns)
-                lines.append(self._line(windows[at], debts_ns[at]))
+                lines.append(self._line(*debts[waits_ns.index(wait_ns)]))
                 return -(-wait_ns // SECOND_NS)
-            tightest, debt_ns = _find_tightest(windows, debts_ns, 1)
+            tightest, debt_ns = _find_tightest(debts, 1)
             lines.append(self._line(tightest, debt_ns))
             tokens = 1
-            if self._takes_ahead and self._is_ahead_due(
-                holder, windows, debts_ns, tightest, now_ns
-            ):
+            if self._takes_ahead and self._is_ahead_due(holder, debts, tightest, now_ns):
                 tokens = AHEAD
                 if not self._taken:
                     asyncio.get_running_loop().call_later(AHEAD_S, self._give_back)
                 self._taken[holder.key_id] = _Taken(windows, tightest, debt_ns, AHEAD - 1, now_ns)
-            for window, before_ns in zip(windows, debts_ns, strict=True):
-                words[slot + window.word] = now_ns + before_ns + tokens * window.interval_ns
+            for window, debt_ns in debts:
+                full_ns = now_ns + debt_ns + tokens * window.interval_ns
+                self._buckets.words[slot + window.word] = full_ns
             return 0
         finally:
             self._buckets.unlock()
@@ -306,27 +295,16 @@ class RateLimits:
         self._give_back()
         now_ns = self._clock_ns()
         slot = self._buckets.find_slot(holder.key_id, now_ns)
-        debts_ns = [0] * len(windows) if slot is None else self._debts_ns(windows, slot, now_ns)
-        lines.append(self._line(*_find_tightest(windows, debts_ns, 0)))
+        debts = self._debts(windows, slot, now_ns) if slot else [(each, 0) for each in windows]
+        lines.append(self._line(*_find_tightest(debts, 0)))
 
-    def _debts_ns(self, windows: tuple[Window, ...], slot: int, now_ns: int) -> list[int]:
-        """Return the debt of each bucket in a key's slot."""
+    def _debts(self, windows: tuple[Window, ...], slot: int, now_ns: int) -> Debts:
         words = self._buckets.words
-        debts_ns = [words[slot + window.word] - now_ns for window in windows]
+        debts = [(window, words[slot + window.word] - now_ns) for window in windows]
         # A time further off than the window is of another clock.
-        return [
-            debt_ns if 0 < debt_ns <= window.length_ns else 0
-            for window, debt_ns in zip(windows, debts_ns, strict=True)
-        ]
+        return [(each, debt_ns if 0 < debt_ns <= each.length_ns else 0) for each, debt_ns in debts]
 
-    def _is_ahead_due(
-        self,
-        holder: KeyHolder,
-        windows: tuple[Window, ...],
-        debts_ns: list[int],
-        tightest: Window,
-        now_ns: int,
-    ) -> bool:
+    def _is_ahead_due(self, holder: KeyHolder, debts: Debts, tightest: Window, now_ns: int) -> bool:
         """Return whether to take several tokens for the key now; `tightest` is for one."""
         if len(self._asked_ns) >= KEYS:
             self._asked_ns.clear()
@@ -336,10 +314,10 @@ class RateLimits:
             now_ns - asked_ns <= AHEAD_S * SECOND_NS
             and all(
                 window.burst_ns - debt_ns >= (AHEAD + LEFT) * window.interval_ns
-                for window, debt_ns in zip(windows, debts_ns, strict=True)
+                for window, debt_ns in debts
             )
             # What is tightest at both ends is so in between: each bucket's part grows evenly.
-            and _find_tightest(windows, debts_ns, AHEAD)[0] is tightest
+            and _find_tightest(debts, AHEAD)[0] is tightest
         )
 
     def _give_back(self) -> None:
@@ -380,15 +358,9 @@ class RateLimits:
         self._buckets.close()
 
 
-def _find_tightest(
-    windows: tuple[Window, ...], debts_ns: list[int], tokens: int
-) -> tuple[Window, int]:
+def _find_tightest(debts: Debts, tokens: int) -> tuple[Window, int]:
     """Return the window of whose bucket the smallest part is left once this many tokens are taken,
     and its debt then; the shorter of two alike."""
-    after_ns = [
-        debt_ns + tokens * window.interval_ns
-        for window, debt_ns in zip(windows, debts_ns, strict=True)
-    ]
-    used = [debt_ns / window.burst_ns for window, debt_ns in zip(windows, after_ns, strict=True)]
-    at = used.index(max(used))
-    return windows[at], after_ns[at]
+    after = [(window, debt_ns + tokens * window.interval_ns) for window, debt_ns in debts]
+    used = [debt_ns / window.burst_ns for window, debt_ns in after]
+    return after[used.index(max(used))]

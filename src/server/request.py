@@ -1,4 +1,8 @@
-"""A request and its answer: JSON, and errors in the one shape.
+"""A request: which heads are served, and its answer: JSON, and errors in the one shape.
+
+Two readers of one head, a proxy and this server, must never read two requests: what could be read in
+two ways is refused, not repaired (RFC 9112, 11.2; docs/api.md, Limits). The parser refuses broken
+lines, white space where none belongs, and lengths that are not numbers or contradict each other.
 
 An error is `{"error": str, "status": int}`, whatever layer it comes from; `requestId`, `retryAfter`
 and `issues` may follow (docs/api.md, Errors). Domain errors know no HTTP: `STATUSES` is where they
@@ -6,12 +10,14 @@ meet it.
 """
 
 import asyncio
+import functools
 import http
 import random
 import re
 import time
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
+from email.utils import formatdate
 from typing import Any, Final, Protocol
 
 import orjson
@@ -20,7 +26,6 @@ from resumes.errors import (
     ErrorCode,
     InvalidKey,
     InvalidResume,
-    Issue,
     OutcomeUnknown,
     ResumesError,
     StoreError,
@@ -28,7 +33,7 @@ from resumes.errors import (
 )
 from resumes.store.api_keys import KeyHolder
 
-Headers = list[tuple[bytes, bytes]]
+Headers = Sequence[tuple[bytes, bytes]]
 
 REQUEST_ID: Final = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 """The form in which a client may name its request (docs/api.md, Errors)."""
@@ -54,12 +59,7 @@ STATUSES: Final[dict[ErrorCode, int]] = {
 
 UNAVAILABLE: Final = "Service unavailable; nothing was done, try again later"
 RETRY_AFTER: Final = (b"retry-after", b"1")
-LINE: Final = b"%b: %b\r\n"
-"""A header."""
-
 CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
-CLOSE: Final = b"connection: close\r\n"
-NOSNIFF: Final = b"x-content-type-options: nosniff\r\n"
 STATUS_LINES: Final = {
     status.value: b"HTTP/1.1 %d %b\r\n" % (status.value, status.phrase.encode())
     for status in http.HTTPStatus
@@ -69,26 +69,22 @@ FILE_SLICE_BYTES: Final = 32 * 1024
 """How much of a large answer is in memory at once, for each client that asks for it."""
 
 # Answers hold personal data and depend on the key: no cache may keep them.
-_JSON: Final = (
-    b"content-type: application/json\r\n"
-    b"cache-control: no-store\r\n"
-    b"x-content-type-options: nosniff\r\n"
-    b"content-length: %d\r\n"
-    b"x-request-id: %b\r\n"
-)
+_JSON: Final = b"content-type: application/json\r\ncache-control: no-store\r\n"
+_BODY: Final = b"x-content-type-options: nosniff\r\ncontent-length: %d\r\n"
 
 
 class HttpError(Exception):
     """An answer that no error of the store or the format stands for: a path, a method, a head, a full disk.
 
-    `headers` are for its answer; a 503 says at least when to try again.
+    `headers` and `more` are for its answer, and for the body of that.
     """
 
-    def __init__(self, status: int, message: str = "", headers: Sequence[tuple[bytes, bytes]] = ()):
+    def __init__(self, status: int, message: str = "", headers: Headers = (), **more: int) -> None:
         super().__init__(status, message)
         self.status = status
         self.message = message or http.HTTPStatus(status).phrase
-        self.headers = headers or ([RETRY_AFTER] if status == 503 else [])
+        self.headers = headers
+        self.more = more
 
 
 class ClientGone(Exception):
@@ -110,25 +106,22 @@ class Carrier(Protocol):
     def finish(self, request: "Request") -> None:
         """Record that the request has its complete answer."""
 
-    @property
-    def common_headers(self) -> bytes:
-        """Return the lines that every answer has."""
 
-
-@dataclass(slots=True, kw_only=True, eq=False, repr=False)  # it holds a key, and a resume
+@dataclass(slots=True, eq=False, repr=False)  # it holds a key, and a resume
 class Request:
-    """A request, what became known of it on its way, and its answer.
-
-    `path` is decoded, `query` is not; `headers` have their names in lower case. One that is refused
-    before its head was read has only the headers that have come.
-    """
+    """A request, what became known of it on its way, and its answer."""
 
     carrier: Carrier
-    id: str
-    headers: Sequence[tuple[bytes, bytes]]
+
+    id: str = ""
     method: str = ""
+    target: bytes = b""
     path: str = ""
+    """Decoded."""
     query: bytes = b""
+    """Not decoded."""
+    headers: list[tuple[bytes, bytes]] = field(default_factory=list)
+    """With names in lower case."""
 
     keep_alive: bool = False
     """Whether the connection stays open after the answer."""
@@ -136,35 +129,39 @@ class Request:
     expects_continue: bool = False
     """Whether the client asks before it sends the body, and has not been answered yet."""
 
-    began_s: float = field(default_factory=time.perf_counter, init=False)
+    began_s: float = 0.0
+    """When the head was whole."""
 
-    lines: list[bytes] = field(default_factory=list, init=False)
+    lines: list[bytes] = field(default_factory=list)
     """Header lines of its answer, whatever the status."""
 
-    operation: str = field(default="", init=False)
+    operation: str = ""
     """What was asked for, by the name that logs and metrics know; empty for what is nothing."""
 
-    holder: KeyHolder | None = field(default=None, init=False)
+    holder: KeyHolder | None = None
     """Whose key it came with, once that is known."""
 
-    status: int = field(default=0, init=False)
+    status: int = 0
     """Of the answer; 0 until it has begun."""
 
-    is_answered: bool = field(default=False, init=False)
+    is_answered: bool = False
     """Whether the answer is whole."""
 
-    is_whole: bool = field(default=False, init=False)
+    is_whole: bool = False
     """Whether all of the body has come."""
 
-    is_gone: bool = field(default=False, init=False)
+    is_gone: bool = False
     """Whether the client has left, or has been sent an error."""
 
-    body_bytes: int = field(default=0, init=False)
+    body_bytes: int = 0
     """How much of the body has come."""
 
-    _chunks: list[bytes] = field(default_factory=list, init=False)
-    _max_bytes: int | None = field(default=None, init=False)
-    _waiter: asyncio.Future[None] | None = field(default=None, init=False)
+    _chunks: list[bytes] = field(default_factory=list)
+    max_bytes: int | None = None
+    """How large a body somebody waits for; None while nobody does."""
+
+    _changed: asyncio.Event | None = None
+    """While somebody waits for the body."""
 
     # Its body
 
@@ -173,7 +170,7 @@ class Request:
 
         Raises TooLarge, and ClientGone when the client goes before it has sent all.
         """
-        self._max_bytes = max_bytes
+        self.max_bytes = max_bytes
         if self.expects_continue and not self.is_gone:
             self.expects_continue = False
             self.carrier.write(CONTINUE)
@@ -184,20 +181,15 @@ class Request:
                 chunks, self._chunks = self._chunks, []
                 return chunks[0] if len(chunks) == 1 else b"".join(chunks)
             self.carrier.resume_reading()
-            self._waiter = asyncio.get_running_loop().create_future()
-            await self._waiter
+            self._changed = asyncio.Event()
+            await self._changed.wait()
         raise ClientGone
-
-    @property
-    def is_awaited(self) -> bool:
-        """Whether somebody waits for the body, so that none of it is kept here."""
-        return self._max_bytes is not None
 
     def receive(self, chunk: bytes) -> None:
         """Take a part of the body, which the connection has read."""
         self.body_bytes += len(chunk)
         self._chunks.append(chunk)
-        if self._max_bytes is not None and self.body_bytes > self._max_bytes:
+        if self.max_bytes is not None and self.body_bytes > self.max_bytes:
             self._wake()
 
     def complete(self) -> None:
@@ -211,52 +203,47 @@ class Request:
         self._wake()
 
     def _wake(self) -> None:
-        waiter, self._waiter = self._waiter, None
-        if waiter is not None and not waiter.done():
-            waiter.set_result(None)
+        if self._changed is not None:
+            self._changed.set()
 
     # Its answer
 
-    def respond(self, status: int, body: bytes, extra: Sequence[tuple[bytes, bytes]] = ()) -> None:
+    def respond(self, status: int, body: bytes, headers: Headers = ()) -> None:
         """Answer in JSON."""
-        head = [_JSON % (len(body), self.id.encode()), *self.lines]
-        if extra:
-            head += [LINE % header for header in extra]
-        self._begin(status, head, body)
+        self._begin(status, _JSON + _BODY % len(body), headers, body)
         self._finish()
 
     def respond_error(self, error: ResumesError | HttpError) -> None:
         """Tell the client of an error."""
-        headers: Sequence[tuple[bytes, bytes]] = ()
+        headers: Headers = ()
+        more: dict[str, Any] = {}
+        message = error.message
         if isinstance(error, HttpError):
-            status, message, headers = error.status, error.message, error.headers
+            status, headers, more = error.status, error.headers, error.more
         else:
-            status, message = STATUSES[error.code], error.message
+            status = STATUSES[error.code]
             if isinstance(error, StoreError) and not isinstance(error, OutcomeUnknown):
                 # Its own message names files on this machine: for the log, not for clients.
                 message = UNAVAILABLE
-            if status == 503:
-                headers = [RETRY_AFTER]
             elif isinstance(error, InvalidKey):
                 headers = [(b"www-authenticate", b"Bearer")]
             elif isinstance(error, TooLarge):
                 self.keep_alive = False  # no more of it is read
-        issues = error.issues if isinstance(error, InvalidResume) else ()
-        body = error_body(status, message, issues, request_id=self.id)
-        self.respond(status, body, headers)
+        body = {"error": message, "status": status, **more, "requestId": self.id}
+        if isinstance(error, InvalidResume) and error.issues:
+            body["issues"] = error.issues
+        if status == 503 and not headers:
+            headers = [RETRY_AFTER]
+        self.respond(status, orjson.dumps(body), headers)
 
     def respond_not_modified(self, headers: Headers) -> None:
         """Answer 304: what the client has is what it would get."""
-        lines = [*(LINE % header for header in headers), *self.lines]
-        self._begin(304, [*lines, b"x-request-id: %b\r\n" % self.id.encode()], b"")
+        self._begin(304, b"", headers, b"")
         self._finish()
 
     async def respond_file(self, body: bytes, headers: Headers) -> None:
         """Answer 200 with bytes that may be many, as fast as the client takes them."""
-        lines = [*(LINE % header for header in headers), *self.lines]
-        lines += [NOSNIFF, b"content-length: %d\r\n" % len(body)]
-        lines.append(b"x-request-id: %b\r\n" % self.id.encode())
-        self._begin(200, lines, body[:FILE_SLICE_BYTES])
+        self._begin(200, _BODY % len(body), headers, body[:FILE_SLICE_BYTES])
         end = 0 if self.method == "HEAD" else len(body)
         for start in range(FILE_SLICE_BYTES, end, FILE_SLICE_BYTES):
             # In slices, each after a turn of the loop in which the last can leave: a client that
@@ -268,15 +255,18 @@ class Request:
             self.carrier.write(body[start : start + FILE_SLICE_BYTES])
         self._finish()
 
-    def _begin(self, status: int, lines: list[bytes], body: bytes) -> None:
+    def _begin(self, status: int, about: bytes, headers: Headers, body: bytes) -> None:
         self.status = status
         self.expects_continue = False
         if self.is_gone:
             return
-        close = b"" if self.keep_alive else CLOSE
-        content = b"" if self.method == "HEAD" else body
-        head = (STATUS_LINES[status], self.carrier.common_headers, *lines, close, b"\r\n")
-        self.carrier.write(b"".join((*head, content)))
+        answer = [STATUS_LINES[status], _date_line(int(time.time())), about]
+        answer += [b"x-request-id: %b\r\n" % self.id.encode(), *self.lines]
+        answer += [b"%b: %b\r\n" % header for header in headers]
+        answer += [b"\r\n" if self.keep_alive else b"connection: close\r\n\r\n"]
+        if self.method != "HEAD":
+            answer.append(body)
+        self.carrier.write(b"".join(answer))
 
     def _finish(self) -> None:
         self.is_answered = True
@@ -287,22 +277,82 @@ Respond = Callable[[Request], Coroutine[Any, Any, None]]
 """Answers whoever asks."""
 
 
-def error_body(
-    status: int, message: str, issues: Sequence[Issue] = (), *, request_id: str = "", **more: Any
-) -> bytes:
-    """Return the one shape of errors. What is empty is left out."""
-    body: dict[str, Any] = {"error": message, "status": status, **more}
-    if request_id:
-        body["requestId"] = request_id
-    if issues:
-        body["issues"] = issues
-    return orjson.dumps(body)
+@functools.lru_cache(maxsize=1)
+def _date_line(now_s: int) -> bytes:
+    return b"date: %b\r\n" % formatdate(now_s, usegmt=True).encode()
 
 
-def find_request_id(headers: Sequence[tuple[bytes, bytes]]) -> str:
+def find_request_id(headers: Headers) -> str:
     """Return the id that the client gave its request, if it is of the form; else a new one."""
     for name, value in headers:
         if name == b"x-request-id" and REQUEST_ID.fullmatch(value):
             return value.decode()
     # 16 random hex digits. They name, and keep no secret.
     return f"{random.getrandbits(64):016x}"
+
+
+HEAD_BYTES = 64 * 1024
+"""The largest head, its request line among it."""
+
+TARGET_BYTES = 8 * 1024 - 16
+"""The longest request target: with method and version around it, a request line of 8 KiB."""
+
+MAX_FIELDS = 100
+"""The most header fields of a head."""
+
+HOST = re.compile(rb"[A-Za-z0-9._~%!$&'()*+,;=-]*(?::[0-9]*)?|\[[0-9A-Fa-f:.]+\](?::[0-9]*)?")
+ENCODED_STRUCTURE = re.compile(rb"%(?:2[ef]|5c|[01][0-9a-f]|7f)", re.IGNORECASE)
+"""Dots, slashes, backslashes and control characters that hide in a path."""
+
+
+def check_head(version: str, target: bytes, headers: Headers) -> None:
+    """Check that a complete head, which is not too large, is one that is served. Raises HttpError.
+
+    `headers` have names in lower case.
+    """
+    if len(headers) > MAX_FIELDS:
+        raise HttpError(431, f"Too many header fields: at most {MAX_FIELDS}")
+    if version not in ("1.1", "1.0"):
+        raise HttpError(400, f"HTTP/{version} is not supported: use HTTP/1.1")
+    # As a path: what names another host, or nothing in particular, has nothing to find here.
+    if target[:1] != b"/" or b"#" in target:
+        raise HttpError(400, "Invalid request target: it must be a path, as in /api/v1/resumes")
+    if b"%" in target and ENCODED_STRUCTURE.search(target.partition(b"?")[0]):
+        raise HttpError(400, "Invalid request target: an encoded dot, slash or control character")
+    hosts = codings = 0
+    for name, value in headers:
+        if name == b"host":
+            hosts += 1
+            if not _is_host(value):
+                raise HttpError(400, "Invalid Host: it must be a name or an address")
+        elif name == b"transfer-encoding":
+            codings += 1
+            if version == "1.0" or codings > 1:
+                raise HttpError(
+                    400, "Invalid Transfer-Encoding: it takes HTTP/1.1, and may be sent once"
+                )
+            if value.lower() != b"chunked":
+                raise HttpError(
+                    501, "Unsupported transfer coding: send chunked, or a Content-Length"
+                )
+    if hosts != 1 and (hosts or version == "1.1"):
+        raise HttpError(400, "Missing Host" if not hosts else "More than one Host")
+
+
+@functools.lru_cache(maxsize=64)  # a client always sends the same
+def _is_host(value: bytes) -> bool:
+    return HOST.fullmatch(value) is not None
+
+
+def count_bytes(target: bytes, headers: Headers) -> int:
+    """Return the size of a complete head."""
+    # With ": " and a line break for each field, and what a request line has around its target.
+    return len(target) + 16 + sum(len(name) + len(value) + 4 for name, value in headers)
+
+
+def check_size(head_bytes: int, target: bytes) -> None:
+    """Check that a head, or what has come of it, is not too large. Raises HttpError."""
+    if len(target) > TARGET_BYTES:
+        raise HttpError(414, f"Request line too long: the limit is {TARGET_BYTES + 16} bytes")
+    if head_bytes > HEAD_BYTES:
+        raise HttpError(431, f"Request head too large: the limit is {HEAD_BYTES} bytes")

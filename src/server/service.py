@@ -1,23 +1,30 @@
-"""Running the API: its processes, a clean start and a clean end."""
+"""Running the API: a clean start and a clean end, in one process or in several.
+
+Worker processes that answer together are started, watched, replaced, and ended with each other.
+"""
 
 import asyncio
 import contextlib
 import functools
 import ipaddress
 import logging
+import multiprocessing
+import os
+import signal
 import socket
 import ssl
 import sys
 import threading
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable
+from multiprocessing.connection import Connection as Pipe
 from pathlib import Path
 from typing import Any
 
-import uvicorn
-from uvicorn.config import STARTUP_FAILURE
+import uvloop
 
 from resumes import process_memory
-from resumes.errors import InvalidArgument, ResumesError
+from resumes.errors import ErrorCode, InvalidArgument, ResumesError, StoreError
 from resumes.listener import BACKLOG, listen
 from resumes.log_writer import LogWriter
 from resumes.settings import Settings
@@ -26,15 +33,6 @@ from resumes.store.search_index import Indexer
 from server.app import App
 from server.connection import Connection
 from server.metrics import Memory, Metrics, share_memory
-from server.workers import supervise
-
-
-def base_url(listener: socket.socket, *, has_tls: bool) -> str:
-    """Return the address that a client on this machine uses."""
-    host, port = listener.getsockname()[:2]
-    shown = f"[{host}]" if ":" in host else host
-    return f"{'https' if has_tls else 'http'}://{shown}:{port}"
-
 
 logger = logging.getLogger("resumes.server")
 
@@ -42,13 +40,12 @@ READ_TIMEOUT_S = 5.0
 """How long a database across a network may take for one statement: then there is time left, of the
 10 s that a request waits, to try another connection."""
 
-KEEP_ALIVE_S = 75
-"""How long a silent connection stays open: longer than the pools of common clients and proxies
-keep theirs, so that none sends into a closing one."""
-
 SWITCH_INTERVAL_S = 0.000_5
 """How long a thread may keep Python to itself: the writer thread, which everyone waits for, would stand
 behind the event loop for 5 ms at each of its steps."""
+
+LOOK_INTERVAL_S = 0.1
+"""How often it is looked whether to end, and then whether everything has ended."""
 
 SHUTDOWN_S = 35
 """How long a stop waits for accepted requests: longer than a write waits for its outcome."""
@@ -72,189 +69,130 @@ def run(
     have no lines in the log. Without `tls_key` the key is in the certificate's file. Raises
     CannotListen, what `open_store` raises, InvalidArgument for the certificate, and WorkersFailed.
     """
-    _check_tls(tls_cert, tls_key)
-    log = open_log() if open_log else None
+    tls = load_tls(tls_cert, tls_key)
     with (
-        contextlib.closing(log) if log else contextlib.nullcontext(),
+        _opened(open_log) as log,
         # Before anything listens: a store that cannot be is one message, not one per worker.
         contextlib.closing(_open_store(settings)) as store,
     ):
         if settings.workers == 1:
             _tune()
-            serve(settings, store, tls_cert=tls_cert, tls_key=tls_key, ready=ready, log=log)
+            serve(settings, store, tls=tls, ready=ready, log=log)
             return
         # Each worker opens a store of its own; this one is for what one process does for all.
-        with contextlib.closing(listen(settings.host, settings.port)) as listener, Indexer(store):
-            settings = _adapt(settings, listener, has_tls=tls_cert is not None)
+        listener, settings, url = _listen(settings, has_tls=tls is not None)
+        with contextlib.closing(listener), Indexer(store):
             memory = share_memory(settings.workers)
             work = functools.partial(_work, settings, listener, tls_cert, tls_key, memory, open_log)
-            announce = functools.partial(ready, base_url(listener, has_tls=tls_cert is not None))
-            supervise(work, settings.workers, listener, announce)
+            _supervise(work, settings.workers, listener, functools.partial(ready, url))
 
 
 def serve(
     settings: Settings,
     store: Store,
     *,
-    tls_cert: Path | None = None,
-    tls_key: Path | None = None,
+    tls: ssl.SSLContext | None = None,
     ready: Callable[[str], None] = lambda url: None,
     stop: threading.Event | None = None,
     log: LogWriter | None = None,
     runs_indexer: bool = True,
-    grace_s: float = SHUTDOWN_S,
-    keep_alive_s: float = KEEP_ALIVE_S,
 ) -> None:
     """Serve an open store in this process until SIGTERM, SIGINT or `stop`, and close it.
 
     Only `stop` ends it in a thread that is not the main one. `ready` is as in `run`; `runs_indexer`
-    says whether the search index is filled at the same time, `grace_s` how long a stop waits for accepted
-    requests, `keep_alive_s` how long a silent connection stays open. Raises CannotListen.
+    says whether the search index is filled at the same time. Raises CannotListen.
     """
-    with contextlib.closing(listen(settings.host, settings.port)) as listener:
-        has_tls = tls_cert is not None
-        settings = _adapt(settings, listener, has_tls=has_tls)
-        app = App(settings, store, log=log, runs_indexer=runs_indexer)
-        ApiServer(
-            app,
-            tls_cert,
-            tls_key,
-            announce=functools.partial(ready, base_url(listener, has_tls=has_tls)),
-            stop=stop,
-            grace_s=grace_s,
-            keep_alive_s=keep_alive_s,
-        ).run([listener])
+    with contextlib.closing(store):
+        listener, settings, url = _listen(settings, has_tls=tls is not None)
+        with contextlib.closing(listener):
+            app = App(settings, store, log=log)
+            with Indexer(store, is_busy=app.is_busy) if runs_indexer else contextlib.nullcontext():
+                uvloop.run(_answer(app, listener, tls, functools.partial(ready, url), stop))
 
 
-def _adapt(settings: Settings, listener: socket.socket, *, has_tls: bool) -> Settings:
-    """Return the settings for where the server listens; warn where others can listen too."""
-    address = listener.getsockname()[0].partition("%")[0]
-    is_loopback = ipaddress.ip_address(address).is_loopback
+def _listen(settings: Settings, *, has_tls: bool) -> tuple[socket.socket, Settings, str]:
+    """Listen, and warn if others can listen too. Raises CannotListen.
+
+    Return the socket, the settings for where it is, and its address for clients on this machine.
+    """
+    listener = listen(settings.host, settings.port)
+    host, port = listener.getsockname()[:2]
+    is_loopback = ipaddress.ip_address(host.partition("%")[0]).is_loopback
     if not is_loopback and not has_tls:
         logger.warning(
             "Listening beyond this machine without TLS: keys and resumes can be read on the network. "
             "Use --tls-cert, or a proxy with TLS"
         )
     if settings.rate_limit is None:
-        return settings.model_copy(update={"rate_limit": not is_loopback})
-    return settings
+        settings = settings.model_copy(update={"rate_limit": not is_loopback})
+    shown = f"[{host}]" if ":" in host else host
+    return listener, settings, f"{'https' if has_tls else 'http'}://{shown}:{port}"
+
+
+def _opened(open_log: OpenLog | None) -> contextlib.AbstractContextManager[LogWriter | None]:
+    return contextlib.closing(open_log()) if open_log else contextlib.nullcontext()
 
 
 def _open_store(settings: Settings) -> Store:
     return open_store(settings.database_url, read_timeout_s=READ_TIMEOUT_S)
 
 
-def _check_tls(tls_cert: Path | None, tls_key: Path | None) -> None:
+def load_tls(tls_cert: Path | None, tls_key: Path | None = None) -> ssl.SSLContext | None:
+    """Return what these files say; None without a certificate. Raises InvalidArgument."""
     if tls_cert is None:
-        return
+        return None
     try:
-        ssl.create_default_context(ssl.Purpose.CLIENT_AUTH).load_cert_chain(tls_cert, tls_key)
+        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        context.load_cert_chain(tls_cert, tls_key)
+        return context
     except OSError as error:  # ssl.SSLError is one
         files = " and ".join(str(path) for path in (tls_cert, tls_key) if path)
         raise InvalidArgument(f"Cannot use the TLS files {files}: {error.strerror}") from None
 
 
-class ApiServer(uvicorn.Server):
-    """uvicorn's server, with connections of our own; it ends by returning.
-
-    The application runs from before the first request to after the last. `announce` is called when
-    requests are answered. Besides signals, which a process gets in its main thread, `stop` ends it.
-    """
-
-    def __init__(
-        self,
-        app: App,
-        tls_cert: Path | None,
-        tls_key: Path | None,
-        *,
-        announce: Callable[[], None],
-        stop: threading.Event | None = None,
-        grace_s: float = SHUTDOWN_S,
-        keep_alive_s: float = KEEP_ALIVE_S,
-    ) -> None:
-        config = uvicorn.Config(
-            app,  # type: ignore[arg-type]  # our connections know it, and it is not an ASGI application
-            loop="uvloop",
-            http=Connection,  # which `startup` makes; any other protocol would be imported
-            workers=1,  # whatever WEB_CONCURRENCY says
-            ws="none",
-            lifespan="off",
-            interface="asgi3",
-            # Logging is set up by whoever runs us.
-            log_config=None,
-            access_log=False,
-            # Nothing depends on a client's address, so no header may claim another.
-            proxy_headers=False,
-            server_header=False,
-            timeout_graceful_shutdown=grace_s,  # type: ignore[arg-type]  # as asyncio takes it
-            ssl_certfile=tls_cert,
-            ssl_keyfile=tls_key,
-        )
-        super().__init__(config)
-        self._app = app
-        self._announce = announce
-        self._stop = stop
-        self._keep_alive_s = keep_alive_s
-        self._running = contextlib.AsyncExitStack()
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Begin to serve."""
-        await self._running.enter_async_context(self._app.running())
-        loop = asyncio.get_running_loop()
-        self.servers = [
-            await loop.create_server(self._make_protocol, sock=listener, backlog=BACKLOG)
-            for listener in sockets or ()
-        ]
-        self.started = True
-        self._announce()
-
-    def _make_protocol(self) -> asyncio.Protocol:
-        connection = Connection(self._app, self.server_state, self._keep_alive_s)
-        return Handshake(connection, self.config.ssl) if self.config.ssl else connection
-
-    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """End when the requests that were accepted are answered."""
-        await super().shutdown(sockets)
-        if not self.force_exit:
-            await self._running.aclose()
-
-    async def on_tick(self, counter: int) -> bool:
-        """Return whether it is time to end."""
-        return await super().on_tick(counter) or (self._stop is not None and self._stop.is_set())
-
-    @contextlib.contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        """Take signals during the block. uvicorn would raise them again, and the process would die
-        before its caller has cleaned up."""
-        with super().capture_signals():
-            yield
-            self._captured_signals.clear()
-
-
-def _work(
-    settings: Settings,
+async def _answer(
+    app: App,
     listener: socket.socket,
-    tls_cert: Path | None,
-    tls_key: Path | None,
-    memory: Memory,
-    open_log: OpenLog | None,
-    number: int,
+    tls: ssl.SSLContext | None,
     announce: Callable[[], None],
+    stop: threading.Event | None = None,
 ) -> None:
-    """Serve in a worker process, over a store of its own.
+    """Answer requests until SIGTERM, SIGINT or `stop`, and then those that were accepted.
 
-    It counts in its part of the memory that all workers share.
+    `announce` is called when requests are answered. Only the main thread gets signals; after a second
+    SIGINT nobody is waited for.
     """
-    log = open_log() if open_log else None
-    try:
-        app = App(settings, _open_store(settings), metrics=Metrics(memory, number), log=log)
-    except ResumesError as error:
-        logger.error("%s", error.message)
-        if log is not None:
-            log.close()
-        sys.exit(STARTUP_FAILURE)
-    _tune()
-    ApiServer(app, tls_cert, tls_key, announce=announce).run([listener])
+    loop = asyncio.get_running_loop()
+    signals: list[int] = []
+    handlers = {}
+    if threading.current_thread() is threading.main_thread():
+        for one in (signal.SIGTERM, signal.SIGINT):
+            handlers[one] = signal.signal(one, lambda number, _: signals.append(number))
+
+    def make_protocol() -> asyncio.Protocol:
+        connection = Connection(app)
+        return Handshake(connection, tls) if tls else connection
+
+    served, tasks = app.connections.served, app.connections.tasks
+    async with app.running():
+        server = await loop.create_server(make_protocol, sock=listener, backlog=BACKLOG)
+        announce()
+        while not (signals or (stop is not None and stop.is_set())):
+            await asyncio.sleep(LOOK_INTERVAL_S)
+        server.close()
+        listener.close()
+        for shut_down in [*served]:
+            shut_down()
+        ends_at_s = loop.time() + SHUTDOWN_S
+        await asyncio.sleep(LOOK_INTERVAL_S)
+        while (served or tasks) and loop.time() < ends_at_s and signal.SIGINT not in signals[1:]:
+            await asyncio.sleep(LOOK_INTERVAL_S)
+        if tasks:
+            logger.error("Stopping with %d requests that are not answered", len(tasks))
+        for task in tasks:
+            task.cancel()
+    for one, handler in handlers.items():
+        signal.signal(one, handler)
 
 
 def _tune() -> None:
@@ -290,7 +228,7 @@ class Handshake(asyncio.Protocol):
         with contextlib.suppress(OSError):
             if not (is_full and self._all.is_overrun):
                 connection = transport.get_extra_info("socket").dup()
-                self._all.add(self._protocol, is_refused=is_full)
+                self._all.add(self._protocol.look, is_refused=is_full)
                 self._task = asyncio.create_task(self._secure(connection))
         transport.abort()
 
@@ -307,4 +245,169 @@ class Handshake(asyncio.Protocol):
                 )
         finally:
             if not self._protocol.is_connected:
-                self._all.discard(self._protocol)
+                self._all.discard(self._protocol.look)
+
+
+# Several processes
+
+Work = Callable[[int, Pipe], None]
+"""Serves in a worker process: the number of that, and where it says that it lives."""
+
+LOOKS_A_SECOND = 2
+"""How often workers are looked at, and tell that they live. Limits are counted in looks: a time in
+which the whole machine, or all of our processes, stood still is not a worker's fault."""
+
+STARTING_LOOKS = 300 * LOOKS_A_SECOND
+"""How long a worker may need to start."""
+
+SILENT_LOOKS = 60 * LOOKS_A_SECOND
+"""How long one that has started may say nothing: on a busy machine healthy ones are silent too,
+and what they were asked would be lost with them."""
+
+STARTUP_FAILURE = 3
+"""The exit code of a worker that cannot start."""
+
+STARTING = b"."
+STARTED = b"s"
+"""What a worker sends before it answers requests, and from then on."""
+
+
+class WorkersFailed(StoreError):
+    """No worker could start; each has logged why, or the message says it."""
+
+    code = ErrorCode.STORE_UNAVAILABLE
+
+
+class Worker:
+    """A worker process, and for how many looks it is starting, or has said nothing since."""
+
+    def __init__(self, work: Work, number: int) -> None:
+        context = multiprocessing.get_context("spawn")
+        self._heartbeats, other_end = context.Pipe(duplex=False)
+        self.process = context.Process(target=work, args=(number, other_end))
+        self.process.start()
+        other_end.close()
+        self.has_started = False
+        self._looks = 0
+
+    def find_fault(self) -> str | None:
+        """Return why another has to take its place; None: it is well, or is given more time."""
+        self._looks += 1
+        with contextlib.suppress(OSError, EOFError):  # as good as silent
+            while self._heartbeats.poll():
+                if self._heartbeats.recv_bytes() == STARTED:
+                    self.has_started = True
+                    self._looks = 0
+        code = self.process.exitcode
+        if code is not None:
+            return f"killed by signal {-code}" if code < 0 else f"exit code {code}"
+        if self.is_late:
+            return f"it did not start within {STARTING_LOOKS // LOOKS_A_SECOND} s"
+        if self.has_started and self._looks > SILENT_LOOKS:
+            return f"no answer for {SILENT_LOOKS // LOOKS_A_SECOND} s"
+        return None
+
+    @property
+    def is_late(self) -> bool:
+        """Whether it has had all the time that there is for starting, and has not started."""
+        return not self.has_started and self._looks > STARTING_LOOKS
+
+    def kill(self) -> None:
+        """End it at once."""
+        self.process.kill()
+        self.process.join()
+        self._heartbeats.close()
+
+
+def _work(
+    settings: Settings,
+    listener: socket.socket,
+    tls_cert: Path | None,
+    tls_key: Path | None,
+    memory: Memory,
+    open_log: OpenLog | None,
+    number: int,
+    heartbeats: Pipe,
+) -> None:
+    """Serve in a worker process until SIGTERM, over a store of its own.
+
+    It counts in its part of the memory that all workers share.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the supervisor gets it too, and ends its workers
+    has_started = threading.Event()
+    threading.Thread(
+        target=_send_heartbeats, args=(heartbeats, has_started), name="heartbeat", daemon=True
+    ).start()
+    with _opened(open_log) as log:
+        try:
+            store = _open_store(settings)
+            app = App(settings, store, metrics=Metrics(memory, number), log=log)
+        except ResumesError as error:
+            logger.error("%s", error.message)
+            sys.exit(STARTUP_FAILURE)
+        _tune()
+        with contextlib.closing(store):
+            uvloop.run(_answer(app, listener, load_tls(tls_cert, tls_key), has_started.set))
+    # It was asked to end, and has: a thread that hangs and is not the event loop's is not waited for.
+    signal.raise_signal(signal.SIGTERM)
+
+
+def _send_heartbeats(heartbeats: Pipe, has_started: threading.Event) -> None:
+    """Tell the supervisor again and again that this process lives, and end it with the supervisor."""
+    with contextlib.suppress(OSError):
+        while not has_started.wait(1 / LOOKS_A_SECOND):
+            heartbeats.send_bytes(STARTING)
+        while True:
+            heartbeats.send_bytes(STARTED)
+            time.sleep(1 / LOOKS_A_SECOND)
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+def _supervise(
+    work: Work, count: int, listener: socket.socket, announce: Callable[[], None]
+) -> None:
+    """Keep so many workers until SIGTERM, SIGINT or SIGHUP, then end them.
+
+    One that ends or falls silent is replaced. `announce` is called once, when all have started.
+    Raises WorkersFailed when one could not even start.
+    """
+    signals: list[int] = []
+    for one in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):  # the last: the terminal is gone
+        signal.signal(one, lambda number, _: signals.append(number))
+    workers: list[Worker] = []
+    is_announced = False
+    try:
+        for number in range(count):
+            workers.append(Worker(work, number))
+        while not signals:
+            time.sleep(1 / LOOKS_A_SECOND)
+            for number, worker in enumerate(workers):
+                fault = worker.find_fault()
+                if fault is not None and not signals:
+                    worker.kill()
+                    if worker.process.exitcode == STARTUP_FAILURE:
+                        # What keeps one from starting keeps the next one from it as well.
+                        raise WorkersFailed("The API's workers could not start; see above")
+                    if worker.is_late and not is_announced:
+                        start = f"Worker {worker.process.pid} could not start: {fault}"
+                        raise WorkersFailed(f"{start}. Is the machine very busy?")
+                    try:
+                        workers[number] = Worker(work, number)
+                    except OSError as error:  # no memory for one, say: the next look tries again
+                        fault = f"{fault}; it cannot be replaced yet: {error.strerror}"
+                        logger.warning("Worker %s ended (%s)", worker.process.pid, fault)
+                        continue
+                    logger.warning(
+                        "Worker %s ended (%s) and was replaced", worker.process.pid, fault
+                    )
+            if not is_announced and all(worker.has_started for worker in workers):
+                is_announced = True
+                announce()
+    finally:
+        # Workers stop listening when they are asked to end; new connections are to be refused,
+        # and not left waiting behind a socket that nobody accepts from any more.
+        listener.close()
+        for worker in workers:
+            worker.process.terminate()
+        for worker in workers:
+            worker.process.join()

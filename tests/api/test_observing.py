@@ -1,6 +1,7 @@
 """What a server shows of itself: health, metrics, and a line for each request."""
 
 import asyncio
+import contextlib
 import json
 import os
 import re
@@ -263,7 +264,10 @@ def lines_of(tmp_path: Path, act: Callable[[Place, Client], object], **changes: 
     path = tmp_path / "log"
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT)
     (tmp_path / "home").mkdir()
-    with serve_here(tmp_path / "home", options={"log": LogWriter(descriptor)}, **changes) as place:
+    with (
+        contextlib.closing(LogWriter(descriptor)) as log,
+        serve_here(tmp_path / "home", options={"log": log}, **changes) as place,
+    ):
         client = place.client()
         act(place, client)
         client.close()

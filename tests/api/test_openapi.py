@@ -27,8 +27,7 @@ from resumes.errors import (
     TooLarge,
 )
 from resumes.store.stored_resumes import DEFAULT_LIMIT, MAX_LIMIT
-from server.docs_page import ASSETS, SWAGGER_UI
-from server.openapi import build_document, document_bytes
+from server.openapi import ASSETS, SWAGGER_UI, build_document, document_bytes
 from server.rate_limits import REFUSAL
 from server.request import STATUSES, UNAVAILABLE
 from tests.support.api.builders import Client

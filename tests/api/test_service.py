@@ -104,10 +104,10 @@ def test_tls_files_that_cannot_be_used_are_invalid(tmp_path: Path) -> None:
 def test_what_is_not_safe_is_said_at_the_start(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, host: str, has_tls: bool, count: int
 ) -> None:
-    options: dict[str, Any] = {"tls_cert": make_certificate(tmp_path)} if has_tls else {}
+    tls = service.load_tls(make_certificate(tmp_path) if has_tls else None)
     store = open_store(f"sqlite:///{tmp_path / 'resumes.db'}")
 
-    with serving(Settings(home=tmp_path, port=0, host=host), store, **options):
+    with serving(Settings(home=tmp_path, port=0, host=host), store, tls=tls):
         assert ["without TLS" in message for message in caplog.messages] == [True] * count
 
 
@@ -116,7 +116,7 @@ def test_tls_is_served_with_a_certificate(tmp_path: Path) -> None:
     context = ssl.create_default_context(cafile=str(certificate))
     store = open_store(f"sqlite:///{tmp_path / 'resumes.db'}")
     settings = Settings(home=tmp_path, port=0)
-    with serving(settings, store, tls_cert=certificate) as url:
+    with serving(settings, store, tls=service.load_tls(certificate)) as url:
         assert url.startswith("https://127.0.0.1:")
         place = Place(settings, store, None, url)  # type: ignore[arg-type]  # a clock of its own
         headers = {"Authorization": f"Bearer {place.key('ada')}"}
@@ -192,10 +192,11 @@ def test_half_a_request_and_an_idle_connection_do_not_keep_it_from_stopping(
 
 
 def test_a_request_that_takes_longer_than_a_stop_waits_is_503_and_may_have_been_done(
-    tmp_path: Path,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("server.service.SHUTDOWN_S", 0.2)
     with ThreadPoolExecutor() as threads:
-        with serve_here(tmp_path, options={"grace_s": 0.2}) as place:
+        with serve_here(tmp_path) as place:
             client = place.client()
             go_on, holder = hold_writer(place.store)
             answer = threads.submit(client.create, a_resume())
@@ -205,6 +206,7 @@ def test_a_request_that_takes_longer_than_a_stop_waits_is_503_and_may_have_been_
 
     told = answer.result()
     assert (told.status_code, told.headers["Connection"]) == (503, "close")
+    assert told.headers["Retry-After"] == "1"
     assert error_of(told)["error"] == (
         "The server is shutting down; it is unknown whether the request succeeded"
     )
@@ -305,15 +307,15 @@ IMPATIENT = """
 import sys
 from pathlib import Path
 from resumes.settings import Settings
-from server import service, workers
+from server import service
 
-workers.STARTING_LOOKS, workers.SILENT_LOOKS = int(sys.argv[2]), 4
+service.STARTING_LOOKS, service.SILENT_LOOKS = int(sys.argv[2]), 4
 try:
     service.run(
         Settings(home=Path(sys.argv[1]), port=0, workers=2),
         ready=lambda url: print(url, flush=True),
     )
-except workers.WorkersFailed as error:
+except service.WorkersFailed as error:
     print(error.message)
 """
 

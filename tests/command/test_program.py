@@ -33,7 +33,7 @@ HEAVY = (
     "pydantic",
     "textual",
     "rich",
-    "uvicorn",
+    "uvloop",
     "watchfiles",
 )
 

@@ -16,8 +16,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from resumes.analyzer import DEFAULT_FORMAT
-from server.docs_page import description_files
-from server.openapi import document_bytes
+from server.openapi import description_files, document_bytes
 from tests.support.api.serving import serve_here
 from tests.support.programs import call, run, running, succeed
 

@@ -1,6 +1,5 @@
 """Servers in a thread of the test, and in processes of their own for what needs signals."""
 
-import asyncio
 import contextlib
 import json
 import queue
@@ -18,7 +17,6 @@ from typing import Any
 
 import httpx
 import pytest
-import uvicorn.server
 
 from resumes.settings import Settings
 from resumes.store import Store, accounts, api_keys, open_store
@@ -28,21 +26,8 @@ from tests.support.stores import make_account, make_store_file
 from tests.support.waiting import end
 from tests.support.waiting import wait_until as wait_until
 
-
-class _Hurry:
-    """What uvicorn knows as asyncio: it sleeps 0.1 s between looks at whether to end, twice for each
-    server, and most tests start one."""
-
-    MOST_S = 0.005
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(asyncio, name)
-
-    async def sleep(self, seconds: float) -> None:
-        await asyncio.sleep(min(seconds, self.MOST_S))
-
-
-uvicorn.server.asyncio = _Hurry()  # type: ignore[assignment, attr-defined]
+service.LOOK_INTERVAL_S = 0.005
+"""Most tests start a server, and each waits for it twice when it ends."""
 
 
 @contextmanager
