@@ -22,7 +22,6 @@ from tui.key_queue import KeyOrder
 from tui.keys import (
     MODES,
     Action,
-    LinkFollowed,
     Mode,
     Place,
     active_actions,
@@ -97,7 +96,7 @@ class ActionsProvider(Provider):
 def is_offered(action: Action) -> bool:
     """Return whether the palette offers the action."""
     return action.id == "list.open" or (
-        action.place not in MOVES and action.method not in ("command_palette", "back")
+        action.place not in MOVES and action.name not in ("palette", "back")
     )
 
 
@@ -231,39 +230,18 @@ class ResumesApp(App[int]):
             self._session.trail.clear()
             self.switch_mode(mode)
 
-    @on(LinkFollowed)
-    def follow(self, followed: LinkFollowed) -> None:
-        """Show what the link leads to, over whatever was open there; `esc` comes back."""
-        from tui.session import TrailStep
-
-        link, session = followed.link, self.session
-        # A mode has one stack of screens: a path that returns to a mode continues from there.
-        modes = [*(step.mode for step in session.trail), self.current_mode, link.mode]
-        steps = [*session.trail, TrailStep(self.current_mode, followed.path)]
-        session.trail[:] = steps[: modes.index(link.mode)]
-        session.link = link
-        self.switch_mode(link.mode)
-        while len(self.screen_stack) > 1:
-            self.pop_screen()
-
     def action_help(self) -> None:
         from tui.screens.dialogs import HelpScreen
 
         self.push_screen(HelpScreen(self.screen, self._own_keys, read_only=self._read_only))
 
-    async def action_back(self) -> None:
+    def action_back(self) -> None:
         """Clear the filter or the marks, or else go up one level; never quit."""
-        from tui.screens.base import ListScreen, RowScreen
+        from tui.screens.base import ModeScreen
 
         screen = self.screen
-        if isinstance(screen, ListScreen) and screen.peel():
-            return
-        if isinstance(screen, RowScreen):
-            screen.dismiss()
-            if not screen.is_linked:
-                return
-        if self._session is not None and self._session.trail:
-            self.switch_mode(self._session.trail.pop().mode)
+        if isinstance(screen, ModeScreen) and not screen.peel() and screen.session.trail:
+            self.switch_mode(screen.session.trail.pop().mode)
 
     def action_undo(self) -> None:
         from tui.deletions import named

@@ -11,7 +11,6 @@ from typing import Any, Final
 
 from textual.binding import ActiveBinding, Binding, BindingType
 from textual.keys import Keys, _character_to_key, format_key
-from textual.message import Message
 from textual.screen import ModalScreen, Screen
 
 from resumes.errors import InvalidArgument
@@ -135,7 +134,7 @@ ACTIONS: tuple[Action, ...] = (
     Action(Place.RESUME, "copy", "copy", "y", "y", "", "Copy ID, email, JSON or PDF path"),
     Action(Place.RESUME, "delete", "delete", "d,delete", "d", "Delete", "Delete resume (u to undo)", command="resumes delete"),
     Action(Place.RESUME, *_RELOAD),
-    Action(Place.RESUME, "back", "back", "escape,backspace", "esc", "Back", "Up one level"),
+    Action(Place.RESUME, "back", "app.back", "escape,backspace", "esc", "Back", "Up one level"),
     Action(Place.IMPORTS, *_FILTER),
     Action(Place.IMPORTS, "outcome", "next_outcome", "o", "o", "Outcome", "Filter by outcome"),
     Action(Place.IMPORTS, "account", "choose_account", "a", "a", "Account", "Choose account, or all"),
@@ -162,7 +161,7 @@ ACTIONS: tuple[Action, ...] = (
     Action(Place.FILE, "dismiss", "dismiss_files", "D,delete", "D", "", "Dismiss failed file", command="resumes imports dismiss"),
     Action(Place.FILE, "copy", "copy", "y", "y", "", "Copy path, reason or ID"),
     Action(Place.FILE, *_RELOAD),
-    Action(Place.FILE, "back", "back", "escape,backspace", "esc", "Back", "Up one level"),
+    Action(Place.FILE, "back", "app.back", "escape,backspace", "esc", "Back", "Up one level"),
     Action(Place.ACCOUNTS, *_FILTER),
     Action(Place.ACCOUNTS, "create", "create_account", "n", "n", "New", "Create account", command="resumes accounts create"),
     Action(Place.ACCOUNTS, "plan", "change_plan", "p", "p", "Plan", "Change plan", command="resumes accounts set-plan"),
@@ -412,11 +411,3 @@ class Target:
     only: str = ""
     row: str = ""
     opens: str = ""
-
-
-@dataclass(eq=False)
-class LinkFollowed(Message):
-    """Somebody show what the link leads to. `path` is where it was, as the title line says it."""
-
-    link: Target
-    path: tuple[str, ...]

@@ -16,10 +16,10 @@ from textual.widget import Widget
 from resumes.store.search import holds, parse_terms
 from resumes.store.store import Store
 from resumes.text import counted, folded
-from tui.keys import ACTIONS, MODES, LinkFollowed, Target, shown_key
+from tui.keys import ACTIONS, MODES, Target, shown_key
 from tui.looks import ROOM_CELLS
 from tui.screens.dialogs import account_chooser
-from tui.session import UiSession
+from tui.session import TrailStep, UiSession
 from tui.store_calls import Failure, call, is_running
 from tui.text import joined, safe, tell
 from tui.web.driver import is_behind_a_page
@@ -78,6 +78,10 @@ class ModeScreen(Screen[None]):
     def body(self) -> Iterable[Widget]:
         """Yield the widgets between header and footer."""
 
+    @abstractmethod
+    def peel(self) -> bool:
+        """Clear or leave what is uppermost here; return False if what led here is to be shown."""
+
     @property
     @abstractmethod
     def path(self) -> tuple[str, ...]:
@@ -110,8 +114,19 @@ class ModeScreen(Screen[None]):
         return joined([safe(PATH_MARK.join(self.path)), *more], by=" · ")
 
     def follow_link(self, link: Target, *names: str) -> None:
-        """Show what the link leads to. `names` is what the reader follows it from."""
-        self.post_message(LinkFollowed(link, (*self.path, *names)))
+        """Show what the link leads to, over whatever was open there; `esc` comes back.
+
+        `names` is what the reader follows it from.
+        """
+        # A mode has one stack of screens: a path that returns to a mode continues from there.
+        trail = self.session.trail
+        modes = [*(step.mode for step in trail), self.MODE, link.mode]
+        steps = [*trail, TrailStep(self.MODE, (*self.path, *names))]
+        trail[:] = steps[: modes.index(link.mode)]
+        self.session.link = link
+        self.app.switch_mode(link.mode)
+        while len(self.app.screen_stack) > 1:
+            self.app.pop_screen()
 
 
 class RowPane(Widget, Generic[W]):
@@ -232,8 +247,9 @@ class RowScreen(PaneScreen[W], Generic[T, W]):
             self.wanted = self._listed.wanted_of(listed.current)
             self.refresh_pane()
 
-    async def action_back(self) -> None:
-        await self.run_action("app.back")
+    def peel(self) -> bool:
+        self.dismiss()
+        return not self.is_linked
 
 
 class ListScreen(ModeScreen, Generic[T]):
@@ -368,7 +384,6 @@ class ListScreen(ModeScreen, Generic[T]):
             self.show_account(choice.name)
 
     def peel(self) -> bool:
-        """Clear the filter, or the marks; return False if there are none."""
         if self.filter.text:
             self.filter.close()
         elif self.list.marked:
@@ -393,10 +408,6 @@ class ListScreen(ModeScreen, Generic[T]):
         stays = "" if self.filter.text or current is None else self.row_key(current)
         self.list.terms = parse_terms(self.filter.text)
         self.restart(keeps_rows=True, row=stays)
-
-    @on(FilterLine.Left)
-    def back_to_list(self) -> None:
-        self.list.focus()
 
     def action_next_order(self) -> None:
         self.order = self.ORDERS[(self.ORDERS.index(self.order) + 1) % len(self.ORDERS)]
