@@ -8,7 +8,6 @@ import sys
 import tempfile
 import threading
 import time
-from collections import defaultdict
 from collections.abc import Mapping
 from io import BytesIO
 from pathlib import Path
@@ -51,7 +50,7 @@ class PdfFiles:
         self._folder: tempfile.TemporaryDirectory[str] | None = None
         self._is_closed = False
         self.home = home
-        self.turns: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
+        self.turns: dict[str, threading.Lock] = {}
         """Locks by the IDs of resumes: whoever draws one holds its lock."""
 
         self.paths: dict[str, Path] = {}
@@ -128,8 +127,7 @@ async def open_pdf(
     """Draw the PDF and start what shows it; a toast says how that went. Raises Failure."""
     app = screen.app
     tell(screen, "Drawing the PDF…")
-    turn = pdfs.turns[resume_id]
-    made = await call(store, _make, account, resume_id, pdfs, turn)
+    made = await call(store, _make, account, resume_id, pdfs)
     if made is None:
         return
     if isinstance(made, str):
@@ -166,12 +164,13 @@ async def open_pdf(
 
 
 def _make(
-    store: Store, account: str, resume_id: str, pdfs: PdfFiles, turn: threading.Lock
+    store: Store, account: str, resume_id: str, pdfs: PdfFiles
 ) -> tuple[str, Rendered, Path | None, Viewer | None] | str | None:
     """Return the PDF and its name, for a terminal also its file and what shows it; or why not.
 
-    None while another thread, which holds `turn`, does the same. Raises NotFound.
+    None while another thread does the same. Raises NotFound.
     """
+    turn = pdfs.turns.setdefault(resume_id, threading.Lock())
     if not turn.acquire(blocking=False):
         return None
     try:

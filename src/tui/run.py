@@ -70,9 +70,14 @@ END_TIMEOUT_S: Final = 3.0
 """A closed terminal can block the end, because nobody reads what is drawn."""
 
 
-def end_soon(code: int) -> None:
-    """End the process within a few seconds, whatever it waits for."""
-    last_resort = threading.Timer(END_TIMEOUT_S, os._exit, [code])
+def end_soon(code: int, finish: Callable[[], object] = lambda: None) -> None:
+    """End the process within a few seconds, whatever it waits for but `finish`."""
+
+    def end() -> None:
+        finish()
+        os._exit(code)
+
+    last_resort = threading.Timer(END_TIMEOUT_S, end)
     last_resort.daemon = True
     last_resort.start()
 
@@ -151,14 +156,22 @@ def run(
     if app.driver_class is LinuxDriver:
         app.driver_class = TerminalDriver
     with held_logs(), ended_by_signals(app):
-        app.run()
+        asyncio.run(_run(app))
     if app.failure is not None:
         raise app.failure
-    if kept := app.deletions_left:
+    return app.return_code or 0
+
+
+async def _run(app: ResumesApp) -> None:
+    """Run the app. What hangs in a thread of the store's is not waited for after that."""
+    await app.run_async()
+    if (session := app.session) is None:
+        return
+    if kept := [*session.deletions.waiting.values()]:
         # To standard error: the screen that could have said so is gone.
         titles = ", ".join(f'"{safe_text(one.title[:80])}"' for one in kept[:5])
         sys.stderr.write(f"{counted(len(kept), 'pending deletion')} canceled: {titles}\n")
-    return app.return_code or 0
+    end_soon(app.return_code or 0, session.store.write_queue.close)
 
 
 def check_screen(screen: str) -> None:

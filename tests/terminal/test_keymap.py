@@ -60,7 +60,7 @@ def test_what_has_keys_has_them_from_the_table_and_does_them() -> None:
     for owner, bindings in OWNERS.items():
         for binding in bindings:
             action = BY_ID[binding.id or ""]
-            of_app, _, method = action.method.rpartition("app.")
+            _, of_app, method = action.method.rpartition("app.")
             assert hasattr(ResumesApp if of_app else owner, f"action_{method}"), action
 
 

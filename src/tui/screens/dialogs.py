@@ -14,6 +14,7 @@ from textual.widget import Widget
 
 from resumes.store import accounts
 from resumes.store.store import Store
+from tui import clipboard
 from tui.keys import ACTIONS, Place, active_actions, bindings, key_names, shown_key
 from tui.looks import ROOM_CELLS
 from tui.session import UiSession
@@ -315,10 +316,12 @@ def no_accounts(session: UiSession) -> Sequence[Content]:
     return there_are_none, safe(f"Press {screen} then {key}, or run"), safe(command)
 
 
-def copy_chooser(store: Store, facts: Iterable[Fact]) -> Chooser[Fact]:
-    """Return the dialog to choose what to copy, of those that there are."""
+async def copy_one(
+    screen: Screen[None], store: Store, facts: Iterable[Fact], *, instead: str = ""
+) -> None:
+    """Ask which to copy, of those that there are; `instead` is what to do if it is too long."""
     found = [fact for fact in facts if fact[1]]
-    return Chooser(
+    chooser = Chooser(
         store,
         title="Copy",
         columns=(
@@ -328,3 +331,5 @@ def copy_chooser(store: Store, facts: Iterable[Fact]) -> Chooser[Fact]:
         key=lambda fact: fact[0],
         read=lambda _: found,
     )
+    if (fact := await screen.app.push_screen_wait(chooser)) is not None:
+        clipboard.send(screen, fact[1], what=fact[0], instead=instead)

@@ -289,12 +289,11 @@ def _asked(read: FileRead) -> Iterator[Paragraph]:
     request = read.request
     if request is None:
         return
+    style, then = "$text-accent", "the importer will pick it up"
+    if not read.is_watched:
+        style, then = "$text-warning", "waiting: no importer is watching its folder"
     since = f"{request.action} requested at {minute(request.requested_at)} UTC"
-    if read.is_watched:
-        yield Paragraph(safe(f"{since}; the importer will pick it up.", "$text-accent"), mark="↻ ")
-    else:
-        text = f"{since}; waiting: no importer is watching its folder."
-        yield Paragraph(safe(text, "$text-warning"), mark="↻ ")
+    yield Paragraph(safe(f"{since}; {then}.", style), mark="↻ ")
 
 
 def _about(file: FileRow, path: Path | None) -> Iterator[Paragraph]:

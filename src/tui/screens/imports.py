@@ -19,7 +19,6 @@ from resumes.store.import_ledger import FileOutcome, Item
 from resumes.store.import_requests import STATES, RequestKind
 from resumes.store.store import Store
 from resumes.text import counted
-from tui import clipboard
 from tui.editor import edit
 from tui.keys import Place, Target, bindings
 from tui.screens.base import (
@@ -31,7 +30,7 @@ from tui.screens.base import (
     RowScreen,
     SplitScreen,
 )
-from tui.screens.dialogs import Chooser, ConfirmDialog, Fact, copy_chooser
+from tui.screens.dialogs import Chooser, ConfirmDialog, Fact, copy_one
 from tui.screens.imported_files import (
     FileRead,
     FileView,
@@ -195,9 +194,7 @@ class FileActions(PaneScreen[FileRow]):
     @store_work(exclusive=True)
     async def action_copy(self) -> None:
         if (read := await self.find_read("copy")) is not None:
-            chooser = copy_chooser(self.session.store, copyables(read))
-            if (fact := await self.app.push_screen_wait(chooser)) is not None:
-                clipboard.send(self, fact[1], what=fact[0])
+            await copy_one(self, self.session.store, copyables(read))
 
     @store_work()
     async def action_edit_file(self) -> None:

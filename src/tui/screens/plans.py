@@ -104,7 +104,7 @@ class PlanForm(Dialog[PlanInfo]):
 
     VERB = "Save"
     DEFAULT_CSS = """
-    PlanForm #problem { color: $text-error; }
+    PlanForm .problem { color: $text-error; }
     """
 
     def __init__(self, session: UiSession, shown: PlanInfo | None) -> None:
@@ -114,6 +114,8 @@ class PlanForm(Dialog[PlanInfo]):
         self._maximum = SafeInput(max_length=MAX_CHARS)
         self._listing = Choices(["no", "yes"], listing_text((shown or BLANK).api_listing))
         self._rates = {window: SafeInput(max_length=MAX_CHARS) for window in WINDOWS}
+        self._problem = Note(safe(""))
+        self._problem.add_class("problem")
         super().__init__(
             "New plan" if shown is None else f"Plan {shown.name}",
             *([LabelledField("Name", self._name_line)] if shown is None else []),
@@ -121,7 +123,7 @@ class PlanForm(Dialog[PlanInfo]):
             LabelledField("API listing", self._listing),
             *(LabelledField(WINDOWS[window], line) for window, line in self._rates.items()),
             Note(safe(RULE, "dim")),
-            Note(safe(""), id="problem"),
+            self._problem,
         )
 
     def on_mount(self) -> None:
@@ -208,7 +210,7 @@ class PlanForm(Dialog[PlanInfo]):
         self.show_problem(f"{conflict}: {others}. Nothing was saved. The current plan is shown.")
 
     def show_problem(self, problem: str) -> None:
-        self.query_one("#problem", Note).update(safe(f"! {problem}" if problem else ""))
+        self._problem.update(safe(f"! {problem}" if problem else ""))
 
 
 def rate_column(heading: str, rate: Callable[[PlanInfo], int | None]) -> ListColumn[PlanInfo]:

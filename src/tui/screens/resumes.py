@@ -18,7 +18,6 @@ from resumes.store.accounts import AccountInfo
 from resumes.store.store import Store
 from resumes.store.stored_resumes import Entry, Sort
 from resumes.text import escaped_json
-from tui import clipboard
 from tui.deletions import GRACE_S, named, quoted
 from tui.keys import Place, Target, bindings, shown_key
 from tui.pdf_files import open_pdf
@@ -32,7 +31,7 @@ from tui.screens.base import (
     RowScreen,
     SplitScreen,
 )
-from tui.screens.dialogs import Fact, copy_chooser, no_accounts
+from tui.screens.dialogs import Fact, copy_one, no_accounts
 from tui.screens.export_dialog import ExportDialog, export_resumes
 from tui.screens.resume_views import Shown, View, show
 from tui.session import UiSession
@@ -130,11 +129,8 @@ class ResumeActions(PaneScreen[ResumeRef]):
         offered = await call(
             session.store, read_copyables, account=account, resume_id=entry.id, pdf=pdf
         )
-        if not self.is_active:
-            return
-        fact = await self.app.push_screen_wait(copy_chooser(session.store, offered))
-        if fact is not None:
-            clipboard.send(self, fact[1], what=fact[0], instead="press x to export it")
+        if self.is_active:
+            await copy_one(self, session.store, offered, instead="press x to export it")
 
     @store_work()
     async def action_open_pdf(self) -> None:
