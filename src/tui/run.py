@@ -13,6 +13,7 @@ import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
+from logging.handlers import MemoryHandler
 from types import FrameType
 from typing import TYPE_CHECKING, Final
 
@@ -32,15 +33,6 @@ if TYPE_CHECKING:
 MAX_HELD = 200
 
 
-class _Holder(logging.Handler):
-    def __init__(self) -> None:
-        super().__init__()
-        self.held: deque[logging.LogRecord] = deque(maxlen=MAX_HELD)
-
-    def emit(self, record: logging.LogRecord) -> None:
-        self.held.append(record)
-
-
 @contextlib.contextmanager
 def held_logs() -> Iterator[None]:
     """Hold log lines for streams until after the block; the last 200 are written then.
@@ -49,7 +41,8 @@ def held_logs() -> Iterator[None]:
     """
     root = logging.getLogger()
     streams = [handler for handler in root.handlers if type(handler) is logging.StreamHandler]
-    holder = _Holder()
+    holder = MemoryHandler(MAX_HELD)  # without a target it only holds
+    holder.buffer = deque(maxlen=MAX_HELD)  # type: ignore[assignment]  # it is only appended to
     root.addHandler(holder)
     for handler in streams:
         root.removeHandler(handler)
@@ -59,7 +52,7 @@ def held_logs() -> Iterator[None]:
         root.removeHandler(holder)
         for handler in streams:
             root.addHandler(handler)
-        for record in holder.held:
+        for record in holder.buffer:
             for handler in streams:
                 handler.handle(record)
 

@@ -47,6 +47,9 @@ class Dialog(ModalScreen[T | None], Generic[T]):
     is_saving = False
     """Whether what was typed is being saved, which is waited for."""
 
+    main_line: SafeInput | None = None
+    """What has the focus when it cannot be submitted."""
+
     def __init__(self, title: str, *fields: Widget) -> None:
         super().__init__()
         self._title = title
@@ -68,15 +71,25 @@ class Dialog(ModalScreen[T | None], Generic[T]):
         line.labels = self.LABELS
         yield line
 
-    def is_ready(self) -> bool:
-        """Return whether what was typed can be submitted; if not, say why, and focus it."""
-        return True
-
-    def submit(self) -> object:
-        """End with what was typed."""
+    def find_problem(self) -> str:
+        """Return why what was typed cannot be submitted; empty if it can."""
+        return ""
 
     def show_problem(self, problem: str) -> None:
         """Show what is wrong with what was typed; empty: nothing."""
+        if problem:
+            tell(self, problem, "warning")
+
+    def is_ready(self) -> bool:
+        """Return whether what was typed can be submitted; if not, say why, and focus it."""
+        problem = self.find_problem()
+        self.show_problem(problem)
+        if problem and self.main_line is not None:
+            self.main_line.focus()
+        return not problem
+
+    def submit(self) -> object:
+        """End with what was typed."""
 
     def show_failure(self, failure: Failure) -> None:
         """Show why nothing was saved; the dialog stays open."""
@@ -203,19 +216,18 @@ class ConfirmDialog(Dialog[bool]):
         self._typed = typed
         if typed is not None:
             ask = Note(safe(f'Type "{typed}" to confirm:'))
-            self._fields = *self._fields, ask, SafeInput(max_length=MAX_TYPED_CHARS)
+            self.main_line = SafeInput(max_length=MAX_TYPED_CHARS)
+            self._fields = *self._fields, ask, self.main_line
 
     def buttons(self) -> Iterable[Widget]:
         is_typed = self._typed is not None
         yield TextButton(safe("Cancel"), id="cancel", is_default=not is_typed)
         yield TextButton(safe(self._verb), id="submit", variant="error", is_default=is_typed)
 
-    def is_ready(self) -> bool:
-        if self._typed is None or self.query_one(SafeInput).value.strip() == self._typed:
-            return True
-        tell(self, f'Type "{self._typed}" exactly to confirm.', "warning")
-        self.query_one(SafeInput).focus()
-        return False
+    def find_problem(self) -> str:
+        if self.main_line is None or self.main_line.value.strip() == self._typed:
+            return ""
+        return f'Type "{self._typed}" exactly to confirm.'
 
     def submit(self) -> None:
         self.dismiss(True)

@@ -89,13 +89,10 @@ class SpanField(VerticalGroup):
         """What is typed now."""
         return self._understand(self.line.value.strip())
 
-    def check(self) -> bool:
-        """Return whether it can be used; if not, say why, and focus it."""
-        understood = self.understood
-        if not understood.is_usable:
-            tell(self, understood.words, "warning")
-            self.line.focus()
-        return understood.is_usable
+    @property
+    def problem(self) -> str:
+        """Why it cannot be used; empty if it can."""
+        return "" if self.understood.is_usable else self.understood.words
 
     @on(SafeInput.Changed)
     def show_understood(self) -> None:
@@ -126,10 +123,11 @@ class CreateKeyDialog(KeyForm[NewKey]):
 
     def __init__(self, accounts: Sequence[str], preset: str, clock: Clock) -> None:
         self._expiry = SpanField("Expires", lambda text: understand_expiry(text, clock()))
+        self.main_line = self._expiry.line
         super().__init__("New key", accounts, preset, self._expiry)
 
-    def is_ready(self) -> bool:
-        return self._expiry.check()
+    def find_problem(self) -> str:
+        return self._expiry.problem
 
     def submit(self) -> None:
         account, name = self.account.chosen, self.name_line.value.strip()
@@ -150,18 +148,14 @@ class RegisterKeyDialog(KeyForm[str]):
     AUTO_FOCUS = "#secret"
 
     def __init__(self, accounts: Sequence[str], preset: str) -> None:
-        self._secret = SafeInput(max_length=MAX_SECRET_CHARS)
+        self.main_line = self._secret = SafeInput(max_length=MAX_SECRET_CHARS)
         self._secret.id, self._secret.password = "secret", True
         super().__init__(
             "Import a key", accounts, preset, LabelledField("Key (hidden)", self._secret)
         )
 
-    def is_ready(self) -> bool:
-        is_ready = FORM.fullmatch(self._secret.value.strip()) is not None
-        if not is_ready:
-            tell(self, NOT_A_KEY, "warning")
-            self._secret.focus()
-        return is_ready
+    def find_problem(self) -> str:
+        return "" if FORM.fullmatch(self._secret.value.strip()) else NOT_A_KEY
 
     def submit(self) -> None:
         account, name = self.account.chosen, self.name_line.value.strip()
@@ -181,10 +175,11 @@ class RotateDialog(Dialog[timedelta]):
         self._grace = SpanField(
             "Grace period", lambda text: understand_grace(text, clock()), preset="24h"
         )
+        self.main_line = self._grace.line
         super().__init__("Rotate this key?", *fact_notes(facts), self._grace)
 
-    def is_ready(self) -> bool:
-        return self._grace.check()
+    def find_problem(self) -> str:
+        return self._grace.problem
 
     def submit(self) -> None:
         self.dismiss(self._grace.understood.span)

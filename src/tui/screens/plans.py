@@ -138,18 +138,15 @@ class PlanForm(Dialog[PlanInfo]):
     @on(SafeInput.Changed)
     def check(self) -> None:
         """Show what is wrong with what was typed so far."""
-        self.is_ready()
-        if self._shown is None and not self._name_line.value:
-            self.show_problem("")
+        is_begun = self._shown is not None or self._name_line.value
+        self.show_problem(self.find_problem() if is_begun else "")
 
-    def is_ready(self) -> bool:
+    def find_problem(self) -> str:
         try:
             self._wished()
         except InvalidArgument as error:
-            self.show_problem(error.message)
-            return False
-        self.show_problem("")
-        return True
+            return error.message
+        return ""
 
     def _wished(self) -> PlanInfo:
         """Return the plan in the form. Raises InvalidArgument."""

@@ -1,4 +1,4 @@
-"""The views of one resume: as text, as JSON, its source, its history; laid out in a thread."""
+"""What a thread reads of resumes: a page of their list; one as text, as JSON, its source, its history."""
 
 import os
 import stat
@@ -14,14 +14,52 @@ from resumes.analyzer import stored_warnings, whole_view
 from resumes.analyzer.readable import Line, Role, header_lines, section_lines
 from resumes.analyzer.schema import LAYOUTS
 from resumes.rendering.page import DEFAULT_LAYOUT
-from resumes.store import accounts, import_history, import_ledger, stored_resumes
+from resumes.store import accounts, import_history, import_ledger, search, stored_resumes
 from resumes.store.accounts import AccountInfo
 from resumes.store.store import Store
-from resumes.store.stored_resumes import Entry, StoredResume
+from resumes.store.stored_resumes import Entry, Sort, StoredResume
 from resumes.text import counted, escaped_json
+from tui.screens.base import PageRead
 from tui.screens.imported_files import find_filed
 from tui.text import joined, minute, safe, safe_lines
+from tui.widgets.pages import flipped
 from tui.widgets.text_pane import Paragraph
+
+PAGE_SIZE = 100
+
+
+def read_page(
+    store: Store,
+    *,
+    account: AccountInfo,
+    text: str,
+    cursor: str,
+    is_newest_first: bool = False,
+    timeout_s: float = search.TIMEOUT_S,
+) -> PageRead[Entry]:
+    """Return the page after the cursor, of all resumes or those that match the text.
+
+    The cursor is an ID, or with the newest first a flipped one. `about`: whose page it is, and how
+    many resumes cannot be found yet since they are too new.
+    """
+    cursor = flipped(cursor) if is_newest_first else cursor
+    if text:
+        found = search.find_page(
+            store,
+            account.id,
+            text,
+            cursor=cursor,
+            limit=PAGE_SIZE,
+            is_newest_first=is_newest_first,
+            timeout_s=timeout_s,
+        )
+        page, unindexed = found.page, found.unindexed
+    else:
+        sort = Sort.NEWEST if is_newest_first else Sort.OLDEST
+        page = stored_resumes.list_sorted(store, account.id, sort, cursor=cursor, limit=PAGE_SIZE)
+        unindexed = 0
+    following = flipped(page.cursor) if page.cursor and is_newest_first else page.cursor
+    return PageRead(page.entries, following, about=(account, unindexed))
 
 
 def json_paragraphs(document: Any) -> list[Paragraph]:

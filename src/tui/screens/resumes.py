@@ -13,10 +13,10 @@ from textual import on
 from textual.content import Content
 
 from resumes.analyzer import whole_view
-from resumes.store import accounts, import_ledger, search, stored_resumes
+from resumes.store import accounts, import_ledger, stored_resumes
 from resumes.store.accounts import AccountInfo
 from resumes.store.store import Store
-from resumes.store.stored_resumes import Entry, Sort
+from resumes.store.stored_resumes import Entry
 from resumes.text import escaped_json
 from tui.deletions import GRACE_S, named, quoted
 from tui.keys import Place, Target, bindings, shown_key
@@ -33,7 +33,7 @@ from tui.screens.base import (
 )
 from tui.screens.dialogs import Fact, copy_one, no_accounts
 from tui.screens.export_dialog import ExportDialog, export_resumes
-from tui.screens.resume_views import Shown, View, show
+from tui.screens.resume_views import Shown, View, read_page, show
 from tui.session import UiSession
 from tui.store_calls import call, store_work
 from tui.text import joined, minute, safe, tell
@@ -236,7 +236,6 @@ class DetailScreen(RowScreen[Entry, ResumeRef], ResumeActions):
         return self.wanted.account, shown.entry
 
 
-PAGE_SIZE = 100
 TICK_S = 1.0
 """How often the time left to undo a deletion is drawn."""
 
@@ -381,30 +380,3 @@ def read_first_page(
         return PageRead([], about=(None, 0))
     first = next((account for account in known if account.resume_count), known[0])
     return read(store, account=first)
-
-
-def read_page(
-    store: Store, *, account: AccountInfo, text: str, cursor: str, is_newest_first: bool
-) -> PageRead[Entry]:
-    """Return the page after the cursor, of all resumes or those that match the text.
-
-    The cursor is an ID, or with the newest first a flipped one. `about`: whose page it is, and how
-    many resumes cannot be found yet since they are too new.
-    """
-    cursor = flipped(cursor) if is_newest_first else cursor
-    if text:
-        found = search.find_page(
-            store,
-            account.id,
-            text,
-            cursor=cursor,
-            limit=PAGE_SIZE,
-            is_newest_first=is_newest_first,
-        )
-        page, unindexed = found.page, found.unindexed
-    else:
-        sort = Sort.NEWEST if is_newest_first else Sort.OLDEST
-        page = stored_resumes.list_sorted(store, account.id, sort, cursor=cursor, limit=PAGE_SIZE)
-        unindexed = 0
-    following = flipped(page.cursor) if page.cursor and is_newest_first else page.cursor
-    return PageRead(page.entries, following, about=(account, unindexed))
