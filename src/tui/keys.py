@@ -5,7 +5,6 @@ import importlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import cache
 from itertools import combinations
 from typing import Any, Final
 
@@ -263,6 +262,11 @@ SAME_TO_TERMINALS: Final = {
 }
 """Keys that most terminals send as others."""
 
+_CHARACTERS: Final = frozenset(_character_to_key(chr(code)) for code in range(32, 127))
+_NAMED: Final = {key.value for key in Keys if key.value.isalnum()} - {Keys.Return.value}
+KNOWN_KEYS: Final = _CHARACTERS | _NAMED
+"""Keys without modifiers, except letters of other scripts."""
+
 _SHARED: Final = (Place.LIST, Place.TEXT, Place.EVERYWHERE)
 _MODAL: Final = (Place.DIALOG, Place.NEW_KEY)
 _TYPED_IN: Final = (Place.DIALOG, Place.FILTER)
@@ -305,7 +309,7 @@ def shown_key(action_id: str, keymap: Mapping[str, str]) -> str:
 def _check_key(key: str, action: Action, source: str) -> None:
     where = f'"{key[:80]}" for {action.id} in the keymap of {source}'
     if not is_key(key):
-        near = _nearest(key, known_keys())
+        near = _nearest(key, KNOWN_KEYS)
         raise InvalidArgument(
             f"Unknown key {where}.{near} Key names look like d, D, f8, ctrl+e, slash, comma, pageup"
         )
@@ -354,24 +358,12 @@ def is_key(key: str) -> bool:
         return False  # with ctrl or alt all letters are small
     if modifiers == ["shift"] and is_character(base):
         return False  # it comes as the character: A, not shift+a
-    return base in known_keys() or (is_character(base) and not modifiers)
+    return base in KNOWN_KEYS or (is_character(base) and not modifiers)
 
 
 def is_character(key: str) -> bool:
     """Return whether the key is text in an input."""
-    return key in _characters() or (len(key) == 1 and key.isalnum())
-
-
-@cache
-def known_keys() -> frozenset[str]:
-    """Return the names of keys without modifiers, except letters of other scripts."""
-    named = {key.value for key in Keys if key.value.isalnum()} - {Keys.Return.value}
-    return _characters() | named
-
-
-@cache
-def _characters() -> frozenset[str]:
-    return frozenset(_character_to_key(chr(code)) for code in range(32, 127))
+    return key in _CHARACTERS or (len(key) == 1 and key.isalnum())
 
 
 def _nearest(name: str, known: Iterable[str]) -> str:

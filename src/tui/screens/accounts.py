@@ -25,7 +25,7 @@ from tui.store_calls import Failure, call, store_work
 from tui.text import NONE, minute, quota_bar, safe, tell
 from tui.widgets.bars import Note
 from tui.widgets.forms import Choices, LabelledField, SafeInput
-from tui.widgets.paged_list import ListColumn, PagedList, age_column, text_cell
+from tui.widgets.paged_list import ListColumn, age_column, text_cell
 from tui.widgets.text_pane import Paragraph, TextPane
 
 
@@ -308,8 +308,7 @@ class AccountsScreen(SplitScreen[AccountInfo, str]):
     def wanted_of(self, row: AccountInfo) -> str:
         return row.name
 
-    @on(PagedList.Chosen)
-    def open_account(self) -> None:
+    def open_row(self, row: AccountInfo) -> None:
         self.action_show("resumes")
 
     def action_show(self, mode: str) -> None:

@@ -294,6 +294,14 @@ class ListScreen(ModeScreen, Generic[T]):
     def reading(self, cursor: str) -> Callable[[Store], PageRead[T]]:
         """Return what reads the page after the cursor, in a thread, without using the screen."""
 
+    @abstractmethod
+    def open_row(self, row: T) -> None:
+        """Show what the row is about, after enter or a click."""
+
+    @on(PagedList.Chosen)
+    def _open_chosen(self, chosen: PagedList.Chosen) -> None:
+        self.open_row(chosen.row)
+
     def words(self, row: T) -> str:
         """Return what the row is filtered by, in a thread; empty where what reads the list does that."""
         return ""
@@ -378,10 +386,9 @@ class ListScreen(ModeScreen, Generic[T]):
         chooser = account_chooser(
             self.session, offer_all=bool(self.OF_ALL), preset=self.account or ""
         )
-        choice = await self.app.push_screen_wait(chooser)
-        if choice is not None:
+        if (choice := await self.app.push_screen_wait(chooser)) is not None:
             self.session.trail.clear()
-            self.show_account(choice.name)
+            self.show_account(choice[0])
 
     def peel(self) -> bool:
         if self.filter.text:

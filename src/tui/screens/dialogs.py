@@ -1,7 +1,6 @@
 """The base of all dialogs, and those that several screens use: confirm, facts, choose, choose an account, help."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import zip_longest
 from typing import ClassVar, Final, Generic, TypeVar
 
@@ -288,30 +287,25 @@ def help_text(groups: Sequence[Sequence[Content]], *, columns: int) -> list[Para
     ]
 
 
-@dataclass(frozen=True, slots=True)
-class AccountChoice:
-    """An account, or with `name` None all of them. `holds` is how many resumes are in it."""
-
-    name: str | None
-    holds: int
+AccountChoice = tuple[str | None, int]
+"""The name of an account, None for all of them; and how many resumes are there."""
 
 
 def account_chooser(session: UiSession, *, offer_all: bool, preset: str) -> Chooser[AccountChoice]:
     """Return the dialog to choose an account by name, with `offer_all` or all of them."""
 
     def read(store: Store) -> Sequence[AccountChoice]:
-        known = [AccountChoice(one.name, one.resume_count) for one in accounts.list_accounts(store)]
-        everything = AccountChoice(None, sum(one.holds for one in known))
-        return [everything, *known] if offer_all else known
+        known = {one.name: one.resume_count for one in accounts.list_accounts(store)}
+        return [*([(None, sum(known.values()))] if offer_all else []), *known.items()]
 
     return Chooser(
         session.store,
         title="Choose account",
         columns=(
-            ListColumn("ACCOUNT", 0, lambda choice: text_cell(choice.name or "(all accounts)")),
-            ListColumn("RESUMES", 9, lambda choice: safe(f"{choice.holds:,}"), is_right=True),
+            ListColumn("ACCOUNT", 0, lambda choice: text_cell(choice[0] or "(all accounts)")),
+            ListColumn("RESUMES", 9, lambda choice: safe(f"{choice[1]:,}"), is_right=True),
         ),
-        key=lambda choice: choice.name or "",
+        key=lambda choice: choice[0] or "",
         read=read,
         preset=preset,
     )

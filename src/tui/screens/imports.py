@@ -6,7 +6,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Final
 
-from textual import on, work
+from textual import work
 from textual.content import Content
 from textual.widget import Widget
 
@@ -49,7 +49,7 @@ from tui.session import UiSession
 from tui.store_calls import Failure, call, is_running, store_work
 from tui.text import safe, tell
 from tui.widgets.bars import ErrorLine, KeyLine
-from tui.widgets.paged_list import ListColumn, PagedList, text_cell
+from tui.widgets.paged_list import ListColumn, text_cell
 
 FOLLOWED: Final = "followed"
 """The group of the workers that look for the outcome of queued files."""
@@ -447,10 +447,7 @@ class ImportsScreen(SplitScreen[ImportRow, FileRow], FileActions):
 
     def action_next_outcome(self) -> None:
         shown = [None, *ORDER]
-        self._show_outcome(shown[(shown.index(self._outcome) + 1) % len(shown)])
-
-    def _show_outcome(self, outcome: FileOutcome | None) -> None:
-        self._outcome = outcome
+        self._outcome = shown[(shown.index(self._outcome) + 1) % len(shown)]
         self.restart()
 
     def peel(self) -> bool:
@@ -459,7 +456,8 @@ class ImportsScreen(SplitScreen[ImportRow, FileRow], FileActions):
             return True
         if self._outcome is None or self.session.trail:
             return False
-        self._show_outcome(None)
+        self._outcome = None
+        self.restart()
         return True
 
     def wanted_of(self, row: ImportRow) -> FileRow:
@@ -467,9 +465,8 @@ class ImportsScreen(SplitScreen[ImportRow, FileRow], FileActions):
 
     # What is done with the file at the cursor, and with many.
 
-    @on(PagedList.Chosen)
-    def open_file(self, chosen: PagedList.Chosen) -> None:
-        self._open(chosen.row.file)
+    def open_row(self, row: ImportRow) -> None:
+        self._open(row.file)
 
     def _open(self, file: FileRow, *, is_linked: bool = False) -> None:
         self.app.push_screen(FileScreen(self, file, is_linked=is_linked))

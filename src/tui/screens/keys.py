@@ -28,7 +28,7 @@ from tui.store_calls import Failure, call, store_work
 from tui.text import NONE, ago, minute, safe, tell
 from tui.widgets.bars import KeyLine, Note
 from tui.widgets.forms import Choices, LabelledField, SafeInput, TextButton
-from tui.widgets.paged_list import ListColumn, PagedList, age_column, text_cell
+from tui.widgets.paged_list import ListColumn, age_column, text_cell
 
 R = TypeVar("R")
 
@@ -338,10 +338,9 @@ class KeysScreen(ListScreen[KeyInfo]):
         how = [] if self.session.read_only else [safe(f"Press {create} to create one.")]
         return [safe("No keys yet."), *how]
 
-    @on(PagedList.Chosen)
-    def show_key(self, chosen: PagedList.Chosen) -> None:
+    def open_row(self, row: KeyInfo) -> None:
         remark = "The full key was shown only at creation."
-        self.app.push_screen(FactsDialog("Key details", self.facts(chosen.row), remark=remark))
+        self.app.push_screen(FactsDialog("Key details", self.facts(row), remark=remark))
 
     def action_open_account(self) -> None:
         key = self.list.current

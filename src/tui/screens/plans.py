@@ -31,7 +31,7 @@ from tui.store_calls import Failure, call, store_work
 from tui.text import safe, tell
 from tui.widgets.bars import Note
 from tui.widgets.forms import Choices, LabelledField, SafeInput
-from tui.widgets.paged_list import ListColumn, PagedList, text_cell
+from tui.widgets.paged_list import ListColumn, text_cell
 
 WINDOWS: Final = {
     Requests.PER_MINUTE: "Per minute",
@@ -262,15 +262,13 @@ class PlansScreen(ListScreen[PlanInfo]):
         yield from super().heading()
         yield safe(f"default: {default}", "dim")
 
-    @on(PagedList.Chosen)
-    def open_plan(self, chosen: PagedList.Chosen) -> None:
+    def open_row(self, row: PlanInfo) -> None:
         """Open the form for the plan, or show what it allows while nothing can change."""
-        plan: PlanInfo = chosen.row
         if self.session.read_only:
-            on_it = ("Accounts", f"{plan.accounts:,}")
-            self.app.push_screen(FactsDialog(f"Plan {plan.name}", [*facts(plan), on_it]))
+            on_it = ("Accounts", f"{row.accounts:,}")
+            self.app.push_screen(FactsDialog(f"Plan {row.name}", [*facts(row), on_it]))
         else:
-            self._edit(plan)
+            self._edit(row)
 
     def action_edit_plan(self) -> None:
         if self.current_row("edit") is not None:

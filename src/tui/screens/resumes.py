@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import ClassVar, NamedTuple
 
 import orjson
-from textual import on
 from textual.content import Content
 
 from resumes.analyzer import whole_view
@@ -37,7 +36,7 @@ from tui.screens.resume_views import Shown, View, read_page, show
 from tui.session import UiSession
 from tui.store_calls import call, store_work
 from tui.text import joined, minute, safe, tell
-from tui.widgets.paged_list import ListColumn, PagedList, age_column, text_cell
+from tui.widgets.paged_list import ListColumn, age_column, text_cell
 from tui.widgets.pages import flipped
 from tui.widgets.text_pane import Paragraph, TextPane
 
@@ -342,9 +341,8 @@ class ResumesScreen(SplitScreen[Entry, ResumeRef], ResumeActions):
 
     # What is done with the resume at the cursor.
 
-    @on(PagedList.Chosen)
-    def open_resume(self, chosen: PagedList.Chosen) -> None:
-        self._open(chosen.row.id)
+    def open_row(self, row: Entry) -> None:
+        self._open(row.id)
 
     def _open(self, resume_id: str, *, is_linked: bool = False) -> None:
         if self.account is not None:

@@ -353,12 +353,11 @@ async def _serve(
     await runner.setup()
     assert runner.server is not None
     try:
-        stop = _stop_event()
+        accepting = asyncio.create_task(_accept(listener, runner.server, max_open))
+        _end_by_signal(accepting)
         ready(f"http://{HOST}:{port}/?token={pages.token}")
-        async with asyncio.TaskGroup() as tasks:
-            accepting = tasks.create_task(_accept(listener, runner.server, max_open))
-            await stop.wait()
-            accepting.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await accepting
         listener.close()
     finally:
         await runner.cleanup()
@@ -406,18 +405,16 @@ def _refuse(connection: socket.socket) -> None:
         connection.send(TOO_MANY)
 
 
-def _stop_event() -> asyncio.Event:
-    """Set by the first signal to stop; the second one acts as it always did."""
-    stop = asyncio.Event()
+def _end_by_signal(task: asyncio.Task[None]) -> None:
+    """Cancel the task at the first signal to stop; the second one acts as it always did."""
     loop = asyncio.get_running_loop()
 
-    def request_stop() -> None:
-        stop.set()
+    def end() -> None:
+        task.cancel()
         for number in STOPPING:
             loop.remove_signal_handler(number)
 
     for number in STOPPING:
         # Under nohup a closed terminal ends nothing.
         if signal.getsignal(number) is not signal.SIG_IGN:
-            loop.add_signal_handler(number, request_stop)
-    return stop
+            loop.add_signal_handler(number, end)
