@@ -49,9 +49,6 @@ MAX_TYPED: Final = 60
 TYPEABLE: Final = "[ -~]*"
 """Descriptions are ASCII, so nothing else is accepted, pasted control characters least of all."""
 
-MOVES: Final = (Place.LIST, Place.TEXT)
-"""Where keys move by a line or a page, which nobody would look for by name."""
-
 EXACT: Final = 1_000.0
 """A score above all that matching gives: the name of a screen, or of what works on each."""
 
@@ -94,17 +91,13 @@ class ActionsProvider(Provider):
 
 
 def is_offered(action: Action) -> bool:
-    """Return whether the palette offers the action."""
-    return action.id == "list.open" or (
-        action.place not in MOVES and action.name not in ("palette", "back")
-    )
+    """Return whether the palette offers the action. Nobody looks by name for a move by a line."""
+    is_move = action.place in (Place.LIST, Place.TEXT)
+    return action.id == "list.open" or not (is_move or action.name in ("palette", "back"))
 
 
 GLANCE_S: Final = 5.0
 """How often the header is read again."""
-
-GLANCE: Final = "glance"
-"""The group of the worker that does so."""
 
 LOOK_S: Final = 0.25
 """How often it is checked whether a deletion is due, on any screen."""
@@ -194,10 +187,10 @@ class ResumesApp(App[int]):
         return mode.load()(session)
 
     def _refresh_glance(self, session: "UiSession") -> None:
-        if not is_running(self, GLANCE):
+        if not is_running(self, self._read_glance):
             self._read_glance(session)
 
-    @work(group=GLANCE)
+    @work(description="")
     async def _read_glance(self, session: "UiSession") -> None:
         from tui.screens.health import read_glance
 
@@ -256,20 +249,14 @@ class ResumesApp(App[int]):
         from tui.deletions import carry_out, named
         from tui.widgets.paged_list import PagedList
 
-        gone: list[Deletion] = []
         problem = ""
         for deletion in due:
             try:
                 await call(session.store, carry_out, deletion)
+                session.deletions.gone.add(deletion.resume_id)
             except Failure as failure:
                 problem = f'Could not delete "{deletion.title}": {failure.message}'
-            else:
-                gone.append(deletion)
-                session.deletions.gone.add(deletion.resume_id)
-        if problem:
-            toast(self, problem, "error")
-        else:
-            toast(self, f"Deleted {named(gone)}.")
+        toast(self, problem or f"Deleted {named(due)}.", "error" if problem else "information")
         for listed in self.screen.query(PagedList):
             listed.refresh_rows()
 

@@ -1,7 +1,7 @@
 """The table of actions, and from it the bindings, the user's own keys, and why a key does nothing; the modes."""
 
 import difflib
-import importlib
+import pkgutil
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -29,8 +29,7 @@ class Mode:
 
     def load(self) -> Any:
         """Import and return the screen class."""
-        module, _, name = self.screen.partition(":")
-        return getattr(importlib.import_module(module), name)
+        return pkgutil.resolve_name(self.screen)
 
 
 MODES = (

@@ -164,7 +164,7 @@ class PaneScreen(ModeScreen, Generic[W]):
         """Read the row and show it, unless another is wanted before it is there."""
         # Asked again, the call that is under way would be for nothing.
         key = self.pane.key_of(wanted)
-        if key != self._last_read or not is_running(self, PANE):
+        if key != self._last_read or not is_running(self, self._read_row):
             self._last_read = key
             self._read_row(wanted)
 

@@ -51,6 +51,7 @@ class ExportDialog(Dialog[ExportWish]):
         kinds = [kind.value for kind in ExportFormat]
         self._kind = Choices(kinds, ExportFormat.ANALYZER.value)
         self._folder = SafeInput(max_length=MAX_PATH_CHARS)
+        self._folder.value = preset_folder()
         super().__init__(
             f"Export {chosen}" if listed is None else "Export",
             *([] if listed is None else [LabelledField("Resumes", self._what)]),
@@ -58,9 +59,6 @@ class ExportDialog(Dialog[ExportWish]):
             LabelledField("Folder", self._folder),
             Note(safe('Only "analyzer" can be imported again unchanged.', "dim")),
         )
-
-    def on_mount(self) -> None:
-        self._folder.value = preset_folder()
 
     def find_problem(self) -> str:
         return "" if self._folder.value.strip() else "Enter a folder."

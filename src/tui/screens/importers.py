@@ -81,8 +81,6 @@ def waiting_line(waiting: int, most: int) -> Content:
     return safe(f"{'█' * filled}{'░' * (BAR_CELLS - filled)} {waiting:,} waiting")
 
 
-OVERVIEW: Final = "overview"
-
 TALLY_EVERY_S: Final = 2.0
 """How often files are counted, as long as that is quick."""
 
@@ -114,7 +112,7 @@ class Overview(Static):
 
     def restart(self, account: str | None) -> None:
         """Count the files of another account."""
-        self.workers.cancel_group(self, OVERVIEW)
+        self.workers.cancel_node(self)
         self._tallies = None
         self.recount(account)
 
@@ -126,10 +124,10 @@ class Overview(Static):
     def read(self, account: str | None) -> None:
         """Read what has changed, and count files again when it is time."""
         # Asked again, the call that is under way would be for nothing.
-        if not is_running(self, OVERVIEW):
+        if not is_running(self, self._read):
             self._read(account)
 
-    @work(group=OVERVIEW)
+    @work
     async def _read(self, account: str | None) -> None:
         # Of a failure the list says what is wrong, which is read at the same time.
         with suppress(Failure):

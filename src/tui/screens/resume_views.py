@@ -1,5 +1,6 @@
 """What a thread reads of resumes: a page of their list; one as text, as JSON, its source, its history."""
 
+import contextlib
 import os
 import stat
 from collections.abc import Iterator, Sequence
@@ -19,6 +20,7 @@ from resumes.store.accounts import AccountInfo
 from resumes.store.store import Store
 from resumes.store.stored_resumes import Entry, Sort, StoredResume
 from resumes.text import counted, escaped_json
+from resumes.watched_folder import opened
 from tui.screens.base import PageRead
 from tui.screens.imported_files import find_filed
 from tui.text import joined, minute, safe, safe_lines
@@ -125,14 +127,10 @@ def source_paragraphs(store: Store, account: AccountInfo, stored: StoredResume) 
 
 def read_start(path: Path) -> tuple[str, bool]:
     """Return the beginning of the file, and whether that is all. Empty if it cannot be read."""
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-    except OSError:
-        return "", True
-    with os.fdopen(descriptor, "rb") as file:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            return "", True
-        start = file.read(MAX_BYTES + 1)
+    flags, start = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, b""
+    with contextlib.suppress(OSError), opened(path, flags) as descriptor:
+        if stat.S_ISREG(os.fstat(descriptor).st_mode):
+            start = os.read(descriptor, MAX_BYTES + 1)
     return start[:MAX_BYTES].decode(errors="backslashreplace"), len(start) <= MAX_BYTES
 
 

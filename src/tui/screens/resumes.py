@@ -6,7 +6,7 @@ from functools import partial
 from math import ceil
 from operator import attrgetter
 from pathlib import Path
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import orjson
 from textual.content import Content
@@ -85,7 +85,6 @@ class ResumePane(TextPane, RowPane[ResumeRef]):
 class ResumeActions(PaneScreen[ResumeRef]):
     """What is done with a resume, in the list and on its page."""
 
-    PLACE: ClassVar[Place]
     pane: ResumePane
 
     @abstractmethod
@@ -136,7 +135,8 @@ class ResumeActions(PaneScreen[ResumeRef]):
         """Draw the resume, to be seen in another program."""
         if (found := self.find_resume("open")) is not None:
             session = self.session
-            copy_key = shown_key(f"{self.PLACE.name.lower()}.copy", session.settings.keymap)
+            action = "resume.copy" if isinstance(self, RowScreen) else "resumes.copy"
+            copy_key = shown_key(action, session.settings.keymap)
             await open_pdf(
                 self, session.store, session.pdfs, found[0], found[1].id, copy_key=copy_key
             )
@@ -210,7 +210,6 @@ class DetailScreen(RowScreen[Entry, ResumeRef], ResumeActions):
     """A resume of the account's list."""
 
     MODE = "resumes"
-    PLACE = Place.RESUME
     BINDINGS = bindings(Place.RESUME)
 
     def __init__(self, listed: "ResumesScreen", wanted: ResumeRef, *, is_linked: bool) -> None:
@@ -244,7 +243,6 @@ class ResumesScreen(SplitScreen[Entry, ResumeRef], ResumeActions):
 
     MODE = "resumes"
     ROW = "resume"
-    PLACE = Place.RESUMES
     ORDERS = (Order("oldest first", inserts=False), NEWEST_FIRST)
     BINDINGS = bindings(Place.RESUMES)
 

@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import hmac
-import html
 import logging
 import resource
 import secrets
@@ -104,8 +103,8 @@ _ENTRY: Final = '<!DOCTYPE html><meta http-equiv="refresh" content="0;url=/"><ti
 
 
 async def page(request: web.Request) -> web.Response:
-    socket = html.escape(f"ws://{request.headers['Host']}/ws")
-    text = _read("page.html").replace("{websocket}", socket)
+    # One of our own hosts, and no markup: others are refused.
+    text = _read("page.html").replace("{websocket}", f"ws://{request.headers['Host']}/ws")
     return web.Response(text=text, content_type="text/html")
 
 
@@ -308,19 +307,9 @@ def run(
     has `client_timeout_s` for the whole head of its next request. `ready` gets the address to
     open, which works once. Raises CannotListen.
     """
-    output = sys.stdout
-
-    def tell(address: str) -> None:
-        with contextlib.redirect_stdout(output):
-            ready(address)
-
     max_open = min(max_connections, _find_room())
-    # The library prints its processes' error output, which is not data.
-    with (
-        contextlib.closing(listen(HOST, port, option="--web")) as listener,
-        contextlib.redirect_stdout(sys.stderr),
-    ):
-        asyncio.run(_serve(listener, command, tell, max_open, client_timeout_s))
+    with contextlib.closing(listen(HOST, port, option="--web")) as listener:
+        asyncio.run(_serve(listener, command, ready, max_open, client_timeout_s))
 
 
 def _find_room() -> int:
@@ -352,15 +341,17 @@ async def _serve(
     )
     await runner.setup()
     assert runner.server is not None
-    try:
-        accepting = asyncio.create_task(_accept(listener, runner.server, max_open))
-        _end_by_signal(accepting)
-        ready(f"http://{HOST}:{port}/?token={pages.token}")
-        with contextlib.suppress(asyncio.CancelledError):
-            await accepting
-        listener.close()
-    finally:
-        await runner.cleanup()
+    accepting = asyncio.create_task(_accept(listener, runner.server, max_open))
+    _end_by_signal(accepting)
+    ready(f"http://{HOST}:{port}/?token={pages.token}")
+    # The library prints its processes' error output, which is not data.
+    with contextlib.redirect_stdout(sys.stderr):
+        try:
+            with contextlib.suppress(asyncio.CancelledError):
+                await accepting
+            listener.close()
+        finally:
+            await runner.cleanup()
 
 
 def _is_fault_of_ours(record: logging.LogRecord) -> bool:
