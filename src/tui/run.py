@@ -60,7 +60,7 @@ def held_logs() -> Iterator[None]:
 END_SIGNALS: Final = (signal.SIGHUP, signal.SIGTERM)
 
 END_TIMEOUT_S: Final = 3.0
-"""A closed terminal can block the end, because nobody reads what is drawn."""
+"""A closed terminal can block the end, because nobody reads what is drawn; so can a hanging read."""
 
 
 def end_soon(code: int, finish: Callable[[], object] = lambda: None) -> None:
@@ -156,7 +156,7 @@ def run(
 
 
 async def _run(app: ResumesApp) -> None:
-    """Run the app. What hangs in a thread of the store's is not waited for after that."""
+    """Run the app; then finish what is written, and do not wait for a read that hangs."""
     await app.run_async()
     if (session := app.session) is None:
         return
