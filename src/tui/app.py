@@ -22,7 +22,6 @@ from tui.key_queue import KeyOrder
 from tui.keys import (
     MODES,
     Action,
-    LinkFollowed,
     Mode,
     Place,
     active_actions,
@@ -49,9 +48,6 @@ MAX_TYPED: Final = 60
 
 TYPEABLE: Final = "[ -~]*"
 """Descriptions are ASCII, so nothing else is accepted, pasted control characters least of all."""
-
-MOVES: Final = (Place.LIST, Place.TEXT)
-"""Where keys move by a line or a page, which nobody would look for by name."""
 
 EXACT: Final = 1_000.0
 """A score above all that matching gives: the name of a screen, or of what works on each."""
@@ -95,17 +91,13 @@ class ActionsProvider(Provider):
 
 
 def is_offered(action: Action) -> bool:
-    """Return whether the palette offers the action."""
-    return action.id == "list.open" or (
-        action.place not in MOVES and action.method not in ("command_palette", "back")
-    )
+    """Return whether the palette offers the action. Nobody looks by name for a move by a line."""
+    is_move = action.place in (Place.LIST, Place.TEXT)
+    return action.id == "list.open" or not (is_move or action.name in ("palette", "back"))
 
 
 GLANCE_S: Final = 5.0
 """How often the header is read again."""
-
-GLANCE: Final = "glance"
-"""The group of the worker that does so."""
 
 LOOK_S: Final = 0.25
 """How often it is checked whether a deletion is due, on any screen."""
@@ -140,22 +132,12 @@ class ResumesApp(App[int]):
         self.failure: ResumesError | None = None
         """Why the session could not be opened, once the app has ended."""
         self._open_session = open_session
-        self._session: UiSession | None = None
+        self.session: UiSession | None = None
+        """None until the store is open."""
         self._own_keys: Mapping[str, str] = {}
         self._read_only = read_only
         self._first_screen = screen
         self._order = KeyOrder(self, self._hand_on)
-
-    @property
-    def session(self) -> "UiSession":
-        """The open session; there is none before the first screen."""
-        assert self._session is not None
-        return self._session
-
-    @property
-    def deletions_left(self) -> "Sequence[Deletion]":
-        """The deletions that were not carried out because the app ended."""
-        return [*self._session.deletions.waiting.values()] if self._session else []
 
     def compose(self) -> ComposeResult:
         """Yield what is shown until the store is open."""
@@ -173,15 +155,14 @@ class ResumesApp(App[int]):
     async def _open(self) -> None:
         """Open the session, and show the first screen unless the app ends meanwhile."""
         try:
-            self._session = await asyncio.to_thread(self._open_and_import)
+            self.session = await asyncio.to_thread(self._open_and_import)
         except ResumesError as error:
             self.failure = error
             self.exit(None, 1)
         else:
-            self.call_later(self._start)
+            self.call_later(self._start, self.session)
 
-    def _start(self) -> None:
-        session = self.session
+    def _start(self, session: "UiSession") -> None:
         # Looking through all that is loaded by now would hold up keys for a tenth of a second.
         gc.freeze()
         gc.enable()
@@ -189,32 +170,33 @@ class ResumesApp(App[int]):
         self._own_keys = session.settings.keymap
         self.set_keymap(self._own_keys)
         for mode in MODES:
-            self.add_mode(mode.name, partial(self._new_screen, mode))
+            self.add_mode(mode.name, partial(self._new_screen, mode, session))
         self.switch_mode(self._first_screen)
-        self._refresh_glance()
-        self.set_interval(session.refresh_s or GLANCE_S, self._refresh_glance)
-        self.set_interval(LOOK_S, self._delete_due)
+        self._refresh_glance(session)
+        self.set_interval(session.refresh_s or GLANCE_S, partial(self._refresh_glance, session))
+        self.set_interval(LOOK_S, partial(self._delete_due, session))
 
     def _open_and_import(self) -> "UiSession":
         session = self._open_session()
         next(mode for mode in MODES if mode.name == self._first_screen).load()
         return session
 
-    def _new_screen(self, mode: Mode) -> Any:
+    @staticmethod
+    def _new_screen(mode: Mode, session: "UiSession") -> Any:
         """Return the mode's screen, whose module is imported when it is first shown."""
-        return mode.load()(self.session)
+        return mode.load()(session)
 
-    def _refresh_glance(self) -> None:
-        if not is_running(self, GLANCE):
-            self._read_glance()
+    def _refresh_glance(self, session: "UiSession") -> None:
+        if not is_running(self, self._read_glance):
+            self._read_glance(session)
 
-    @work(group=GLANCE)
-    async def _read_glance(self) -> None:
+    @work(description="")
+    async def _read_glance(self, session: "UiSession") -> None:
         from tui.screens.health import read_glance
 
         # Of a failure the screen says what is wrong.
         with suppress(Failure):
-            self.glance = await call(self.session.store, read_glance, session=self.session)
+            self.glance = await call(session.store, read_glance, session=session)
 
     def on_app_focus(self) -> None:
         """Focus the list, also if the screen was built before the page had the focus."""
@@ -223,28 +205,13 @@ class ResumesApp(App[int]):
 
     def on_unmount(self) -> None:
         # Not in the thread pool: all its threads may be waiting for the store.
-        if self._session is not None:
-            self._session.pdfs.close()
+        if self.session is not None:
+            self.session.pdfs.close()
 
     def action_go(self, mode: str) -> None:
-        if self._session is not None and mode != self.current_mode:
-            self._session.trail.clear()
+        if self.session is not None and mode != self.current_mode:
+            self.session.trail.clear()
             self.switch_mode(mode)
-
-    @on(LinkFollowed)
-    def follow(self, followed: LinkFollowed) -> None:
-        """Show what the link leads to, over whatever was open there; `esc` comes back."""
-        from tui.session import TrailStep
-
-        link, session = followed.link, self.session
-        # A mode has one stack of screens: a path that returns to a mode continues from there.
-        modes = [*(step.mode for step in session.trail), self.current_mode, link.mode]
-        steps = [*session.trail, TrailStep(self.current_mode, followed.path)]
-        session.trail[:] = steps[: modes.index(link.mode)]
-        session.link = link
-        self.switch_mode(link.mode)
-        while len(self.screen_stack) > 1:
-            self.pop_screen()
 
     def action_help(self) -> None:
         from tui.screens.dialogs import HelpScreen
@@ -253,55 +220,43 @@ class ResumesApp(App[int]):
 
     async def action_back(self) -> None:
         """Clear the filter or the marks, or else go up one level; never quit."""
-        from tui.screens.base import ListScreen, RowScreen
+        from tui.screens.base import ModeScreen
 
         screen = self.screen
-        if isinstance(screen, ListScreen) and screen.peel():
-            return
-        if isinstance(screen, RowScreen):
-            screen.dismiss()
-            if not screen.is_linked:
-                return
-        if self._session is not None and self._session.trail:
-            self.switch_mode(self._session.trail.pop().mode)
+        if isinstance(screen, ModeScreen) and not screen.peel() and screen.session.trail:
+            self.switch_mode(screen.session.trail.pop().mode)
 
     def action_undo(self) -> None:
         from tui.deletions import named
         from tui.widgets.paged_list import PagedList
 
-        if self._session is None:
+        if self.session is None:
             return
-        if kept := self._session.deletions.undo():
+        if kept := self.session.deletions.undo():
             tell(self, f"Undid the deletion of {named(kept)}.")
             for listed in self.screen.query(PagedList):
                 listed.refresh()
         else:
             tell(self, "Nothing to undo.")
 
-    def _delete_due(self) -> None:
-        if due := self.session.deletions.take_due():
-            self._delete(due)
+    def _delete_due(self, session: "UiSession") -> None:
+        if due := session.deletions.take_due():
+            self._delete(session, due)
 
     @work(description="")
-    async def _delete(self, due: "Sequence[Deletion]") -> None:
+    async def _delete(self, session: "UiSession", due: "Sequence[Deletion]") -> None:
         """Carry out the deletions, and say on whichever screen is shown how that went."""
         from tui.deletions import carry_out, named
         from tui.widgets.paged_list import PagedList
 
-        gone: list[Deletion] = []
         problem = ""
         for deletion in due:
             try:
-                await call(self.session.store, carry_out, deletion)
+                await call(session.store, carry_out, deletion)
+                session.deletions.gone.add(deletion.resume_id)
             except Failure as failure:
                 problem = f'Could not delete "{deletion.title}": {failure.message}'
-            else:
-                gone.append(deletion)
-                self.session.deletions.gone.add(deletion.resume_id)
-        if problem:
-            toast(self, problem, "error")
-        else:
-            toast(self, f"Deleted {named(gone)}.")
+        toast(self, problem or f"Deleted {named(due)}.", "error" if problem else "information")
         for listed in self.screen.query(PagedList):
             listed.refresh_rows()
 
@@ -316,7 +271,7 @@ class ResumesApp(App[int]):
 
     async def action_suspend(self) -> None:
         """Stop the process while nothing is written; return once it continues."""
-        if (session := self._session) is None:
+        if (session := self.session) is None:
             return
         loop, is_paused, is_over = asyncio.get_running_loop(), asyncio.Event(), threading.Event()
 

@@ -3,7 +3,6 @@
 import base64
 import os
 from collections.abc import Mapping
-from enum import Enum
 from typing import Any, Final
 
 from textual.screen import Screen
@@ -11,16 +10,6 @@ from textual.screen import Screen
 from resumes.text import is_harmless
 from tui.text import tell
 from tui.web.driver import is_behind_a_page
-
-
-class Way(Enum):
-    """How a request reaches the clipboard. The value says it, as `Sent …`."""
-
-    TERMINAL = "to the clipboard (OSC 52)"
-    TMUX = "to the clipboard through tmux (needs `set-clipboard on` or `allow-passthrough on`)"
-    SCREEN = "to the clipboard through screen (OSC 52)"
-    BROWSER = "to the browser's clipboard (OSC 52)"
-
 
 MAX_BYTES: Final = 70_000
 """Terminals throw away longer requests, and say nothing."""
@@ -39,29 +28,28 @@ def send(teller: Screen[Any], text: str, *, what: str, instead: str = "") -> Non
         end = f"; {instead}." if instead else "."
         tell(teller, f"Not copied: the {what} is too long for the clipboard{end}", "warning")
     else:
-        taken = way()
+        sequence, where = request(text)
         # Unlike Textual's own copying this keeps no copy, which ctrl+v would type somewhere else.
         driver = teller.app._driver  # Textual gives no other way to write to the terminal
         if driver is not None:
-            driver.write(request(text, taken))
-        tell(teller, f"Sent the {what} {taken.value}.")
+            driver.write(sequence)
+        tell(teller, f"Sent the {what} to {where}.")
 
 
-def way(environment: Mapping[str, str] = os.environ) -> Way:
-    """Return the way to the clipboard from here; tmux and screen are seen in the environment."""
-    if is_behind_a_page(environment):
-        return Way.BROWSER
-    if environment.get("TMUX"):
-        return Way.TMUX
-    return Way.SCREEN if environment.get("STY") else Way.TERMINAL
+def request(text: str, environment: Mapping[str, str] = os.environ) -> tuple[str, str]:
+    """Return what to write to the terminal, the text in it as base64 only, and where that goes.
 
-
-def request(text: str, by: Way) -> str:
-    """Return what to write to the terminal, the text in it as base64 only."""
+    What stands between here and the terminal is seen in the environment.
+    """
     encoded = base64.b64encode(text.encode()).decode("ascii")
     plain = f"\x1b]52;c;{encoded}\a"
-    if by is Way.TMUX:
+    if is_behind_a_page(environment):
+        return plain, "the browser's clipboard (OSC 52)"
+    if environment.get("TMUX"):
         # Which of the two tmux lets through depends on its options; both set the same text.
         doubled = plain.replace("\x1b", "\x1b\x1b")
-        return f"\x1bPtmux;{doubled}\x1b\\{plain}"
-    return f"\x1bP{plain}\x1b\\" if by is Way.SCREEN else plain
+        where = "the clipboard through tmux (needs `set-clipboard on` or `allow-passthrough on`)"
+        return f"\x1bPtmux;{doubled}\x1b\\{plain}", where
+    if environment.get("STY"):
+        return f"\x1bP{plain}\x1b\\", "the clipboard through screen (OSC 52)"
+    return plain, "the clipboard (OSC 52)"

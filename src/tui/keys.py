@@ -1,17 +1,15 @@
 """The table of actions, and from it the bindings, the user's own keys, and why a key does nothing; the modes."""
 
 import difflib
-import importlib
+import pkgutil
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import cache
 from itertools import combinations
 from typing import Any, Final
 
 from textual.binding import ActiveBinding, Binding, BindingType
 from textual.keys import Keys, _character_to_key, format_key
-from textual.message import Message
 from textual.screen import ModalScreen, Screen
 
 from resumes.errors import InvalidArgument
@@ -31,8 +29,7 @@ class Mode:
 
     def load(self) -> Any:
         """Import and return the screen class."""
-        module, _, name = self.screen.partition(":")
-        return getattr(importlib.import_module(module), name)
+        return pkgutil.resolve_name(self.screen)
 
 
 MODES = (
@@ -135,7 +132,7 @@ ACTIONS: tuple[Action, ...] = (
     Action(Place.RESUME, "copy", "copy", "y", "y", "", "Copy ID, email, JSON or PDF path"),
     Action(Place.RESUME, "delete", "delete", "d,delete", "d", "Delete", "Delete resume (u to undo)", command="resumes delete"),
     Action(Place.RESUME, *_RELOAD),
-    Action(Place.RESUME, "back", "back", "escape,backspace", "esc", "Back", "Up one level"),
+    Action(Place.RESUME, "back", "app.back", "escape,backspace", "esc", "Back", "Up one level"),
     Action(Place.IMPORTS, *_FILTER),
     Action(Place.IMPORTS, "outcome", "next_outcome", "o", "o", "Outcome", "Filter by outcome"),
     Action(Place.IMPORTS, "account", "choose_account", "a", "a", "Account", "Choose account, or all"),
@@ -162,7 +159,7 @@ ACTIONS: tuple[Action, ...] = (
     Action(Place.FILE, "dismiss", "dismiss_files", "D,delete", "D", "", "Dismiss failed file", command="resumes imports dismiss"),
     Action(Place.FILE, "copy", "copy", "y", "y", "", "Copy path, reason or ID"),
     Action(Place.FILE, *_RELOAD),
-    Action(Place.FILE, "back", "back", "escape,backspace", "esc", "Back", "Up one level"),
+    Action(Place.FILE, "back", "app.back", "escape,backspace", "esc", "Back", "Up one level"),
     Action(Place.ACCOUNTS, *_FILTER),
     Action(Place.ACCOUNTS, "create", "create_account", "n", "n", "New", "Create account", command="resumes accounts create"),
     Action(Place.ACCOUNTS, "plan", "change_plan", "p", "p", "Plan", "Change plan", command="resumes accounts set-plan"),
@@ -264,6 +261,11 @@ SAME_TO_TERMINALS: Final = {
 }
 """Keys that most terminals send as others."""
 
+_CHARACTERS: Final = frozenset(_character_to_key(chr(code)) for code in range(32, 127))
+_NAMED: Final = {key.value for key in Keys if key.value.isalnum()} - {Keys.Return.value}
+KNOWN_KEYS: Final = _CHARACTERS | _NAMED
+"""Keys without modifiers, except letters of other scripts."""
+
 _SHARED: Final = (Place.LIST, Place.TEXT, Place.EVERYWHERE)
 _MODAL: Final = (Place.DIALOG, Place.NEW_KEY)
 _TYPED_IN: Final = (Place.DIALOG, Place.FILTER)
@@ -306,7 +308,7 @@ def shown_key(action_id: str, keymap: Mapping[str, str]) -> str:
 def _check_key(key: str, action: Action, source: str) -> None:
     where = f'"{key[:80]}" for {action.id} in the keymap of {source}'
     if not is_key(key):
-        near = _nearest(key, known_keys())
+        near = _nearest(key, KNOWN_KEYS)
         raise InvalidArgument(
             f"Unknown key {where}.{near} Key names look like d, D, f8, ctrl+e, slash, comma, pageup"
         )
@@ -355,24 +357,12 @@ def is_key(key: str) -> bool:
         return False  # with ctrl or alt all letters are small
     if modifiers == ["shift"] and is_character(base):
         return False  # it comes as the character: A, not shift+a
-    return base in known_keys() or (is_character(base) and not modifiers)
+    return base in KNOWN_KEYS or (is_character(base) and not modifiers)
 
 
 def is_character(key: str) -> bool:
     """Return whether the key is text in an input."""
-    return key in _characters() or (len(key) == 1 and key.isalnum())
-
-
-@cache
-def known_keys() -> frozenset[str]:
-    """Return the names of keys without modifiers, except letters of other scripts."""
-    named = {key.value for key in Keys if key.value.isalnum()} - {Keys.Return.value}
-    return _characters() | named
-
-
-@cache
-def _characters() -> frozenset[str]:
-    return frozenset(_character_to_key(chr(code)) for code in range(32, 127))
+    return key in _CHARACTERS or (len(key) == 1 and key.isalnum())
 
 
 def _nearest(name: str, known: Iterable[str]) -> str:
@@ -412,11 +402,3 @@ class Target:
     only: str = ""
     row: str = ""
     opens: str = ""
-
-
-@dataclass(eq=False)
-class LinkFollowed(Message):
-    """Somebody show what the link leads to. `path` is where it was, as the title line says it."""
-
-    link: Target
-    path: tuple[str, ...]

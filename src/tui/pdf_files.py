@@ -8,7 +8,6 @@ import sys
 import tempfile
 import threading
 import time
-from collections import defaultdict
 from collections.abc import Mapping
 from io import BytesIO
 from pathlib import Path
@@ -23,7 +22,6 @@ from resumes.rendering import Rendered, Renderer, RenderingFailed, TooLong
 from resumes.rendering.fonts import font_folders, font_packages
 from resumes.store import accounts, stored_resumes
 from resumes.store.store import Store
-from resumes.store.stored_resumes import StoredResume
 from tui.store_calls import call
 from tui.text import tell
 from tui.web.driver import is_behind_a_page
@@ -35,6 +33,8 @@ FAILS_WITHIN_S: Final = 10.0
 
 
 Viewer = subprocess.Popen[bytes]
+Made = tuple[str, Rendered, Path | None, Viewer | None]
+"""A PDF and its name; for a terminal also its file, and what shows it, if there is such a program."""
 
 
 class PdfFiles:
@@ -51,19 +51,44 @@ class PdfFiles:
         self._folder: tempfile.TemporaryDirectory[str] | None = None
         self._is_closed = False
         self.home = home
-        self.turns: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
+        self._turns: dict[str, threading.Lock] = {}
         """Locks by the IDs of resumes: whoever draws one holds its lock."""
 
         self.paths: dict[str, Path] = {}
         """Where the PDFs are, by the IDs of their resumes."""
 
-    def draw(self, resume: StoredResume) -> tuple[str, Rendered]:
-        """Return the PDF's name, as the list has it, and the PDF. Raises TooLong, RenderingFailed."""
-        # A file name and no path, whatever the store holds.
-        name = filename(resume.entry.filename.removesuffix(".pdf"), None)
-        return name, self._renderer.render_resume(resume, accepted=self._accepted)
+    def make(self, store: Store, account: str, resume_id: str) -> Made | str | None:
+        """Return the PDF of the resume, or why there is none.
 
-    def write(self, resume_id: str, name: str, pdf: bytes) -> Path:
+        None while another thread does the same. Raises NotFound.
+        """
+        turn = self._turns.setdefault(resume_id, threading.Lock())
+        if not turn.acquire(blocking=False):
+            return None
+        try:
+            owner = accounts.get_account(store, account)
+            resume = stored_resumes.get_resume(store, owner.id, resume_id)
+            # A file name and no path, whatever the store holds.
+            name = filename(resume.entry.filename.removesuffix(".pdf"), None)
+            drawn = self._renderer.render_resume(resume, accepted=self._accepted)
+            if is_behind_a_page():
+                return name, drawn, None, None
+            path = self._write(resume_id, name, drawn.pdf)
+        except (TooLong, RenderingFailed) as error:
+            return describe(error)
+        except OSError as error:
+            return f"Could not write the PDF: {error.strerror}."
+        finally:
+            turn.release()
+        # A program that opens the file outlives this process.
+        program, quiet = shutil.which(find_viewer() or ""), subprocess.DEVNULL
+        if program is None:
+            return name, drawn, path, None
+        command = [program, str(path)]
+        viewer = Viewer(command, stdin=quiet, stdout=quiet, stderr=quiet, start_new_session=True)
+        return name, drawn, path, viewer
+
+    def _write(self, resume_id: str, name: str, pdf: bytes) -> Path:
         """Return the path of a file of this name that holds the PDF. Raises OSError."""
         with self._guard:
             if self._is_closed:
@@ -128,8 +153,7 @@ async def open_pdf(
     """Draw the PDF and start what shows it; a toast says how that went. Raises Failure."""
     app = screen.app
     tell(screen, "Drawing the PDF…")
-    turn = pdfs.turns[resume_id]
-    made = await call(store, _make, account, resume_id, pdfs, turn)
+    made = await call(store, pdfs.make, account, resume_id)
     if made is None:
         return
     if isinstance(made, str):
@@ -163,33 +187,3 @@ async def open_pdf(
                 app.call_later(tell, app, said, "error")
 
         threading.Thread(target=watch, daemon=True).start()
-
-
-def _make(
-    store: Store, account: str, resume_id: str, pdfs: PdfFiles, turn: threading.Lock
-) -> tuple[str, Rendered, Path | None, Viewer | None] | str | None:
-    """Return the PDF and its name, for a terminal also its file and what shows it; or why not.
-
-    None while another thread, which holds `turn`, does the same. Raises NotFound.
-    """
-    if not turn.acquire(blocking=False):
-        return None
-    try:
-        owner = accounts.get_account(store, account)
-        name, drawn = pdfs.draw(stored_resumes.get_resume(store, owner.id, resume_id))
-        if is_behind_a_page():
-            return name, drawn, None, None
-        path = pdfs.write(resume_id, name, drawn.pdf)
-    except (TooLong, RenderingFailed) as error:
-        return describe(error)
-    except OSError as error:
-        return f"Could not write the PDF: {error.strerror}."
-    finally:
-        turn.release()
-    # A program that opens the file outlives this process.
-    program, quiet = shutil.which(find_viewer() or ""), subprocess.DEVNULL
-    if program is None:
-        return name, drawn, path, None
-    command = [program, str(path)]
-    viewer = Viewer(command, stdin=quiet, stdout=quiet, stderr=quiet, start_new_session=True)
-    return name, drawn, path, viewer

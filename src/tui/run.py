@@ -13,6 +13,7 @@ import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
+from logging.handlers import MemoryHandler
 from types import FrameType
 from typing import TYPE_CHECKING, Final
 
@@ -32,15 +33,6 @@ if TYPE_CHECKING:
 MAX_HELD = 200
 
 
-class _Holder(logging.Handler):
-    def __init__(self) -> None:
-        super().__init__()
-        self.held: deque[logging.LogRecord] = deque(maxlen=MAX_HELD)
-
-    def emit(self, record: logging.LogRecord) -> None:
-        self.held.append(record)
-
-
 @contextlib.contextmanager
 def held_logs() -> Iterator[None]:
     """Hold log lines for streams until after the block; the last 200 are written then.
@@ -49,7 +41,8 @@ def held_logs() -> Iterator[None]:
     """
     root = logging.getLogger()
     streams = [handler for handler in root.handlers if type(handler) is logging.StreamHandler]
-    holder = _Holder()
+    holder = MemoryHandler(MAX_HELD)  # without a target it only holds
+    holder.buffer = deque(maxlen=MAX_HELD)  # type: ignore[assignment]  # it is only appended to
     root.addHandler(holder)
     for handler in streams:
         root.removeHandler(handler)
@@ -59,7 +52,7 @@ def held_logs() -> Iterator[None]:
         root.removeHandler(holder)
         for handler in streams:
             root.addHandler(handler)
-        for record in holder.held:
+        for record in holder.buffer:
             for handler in streams:
                 handler.handle(record)
 
@@ -67,12 +60,17 @@ def held_logs() -> Iterator[None]:
 END_SIGNALS: Final = (signal.SIGHUP, signal.SIGTERM)
 
 END_TIMEOUT_S: Final = 3.0
-"""A closed terminal can block the end, because nobody reads what is drawn."""
+"""A closed terminal can block the end, because nobody reads what is drawn; so can a hanging read."""
 
 
-def end_soon(code: int) -> None:
-    """End the process within a few seconds, whatever it waits for."""
-    last_resort = threading.Timer(END_TIMEOUT_S, os._exit, [code])
+def end_soon(code: int, finish: Callable[[], object] = lambda: None) -> None:
+    """End the process within a few seconds, whatever it waits for but `finish`."""
+
+    def end() -> None:
+        finish()
+        os._exit(code)
+
+    last_resort = threading.Timer(END_TIMEOUT_S, end)
     last_resort.daemon = True
     last_resort.start()
 
@@ -151,14 +149,22 @@ def run(
     if app.driver_class is LinuxDriver:
         app.driver_class = TerminalDriver
     with held_logs(), ended_by_signals(app):
-        app.run()
+        asyncio.run(_run(app))
     if app.failure is not None:
         raise app.failure
-    if kept := app.deletions_left:
+    return app.return_code or 0
+
+
+async def _run(app: ResumesApp) -> None:
+    """Run the app; then finish what is written, and do not wait for a read that hangs."""
+    await app.run_async()
+    if (session := app.session) is None:
+        return
+    if kept := [*session.deletions.waiting.values()]:
         # To standard error: the screen that could have said so is gone.
         titles = ", ".join(f'"{safe_text(one.title[:80])}"' for one in kept[:5])
         sys.stderr.write(f"{counted(len(kept), 'pending deletion')} canceled: {titles}\n")
-    return app.return_code or 0
+    end_soon(app.return_code or 0, session.store.write_queue.close)
 
 
 def check_screen(screen: str) -> None:

@@ -1,6 +1,7 @@
 """What the screens share for as long as the terminal UI runs, and what that is at the start."""
 
 import os
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -87,13 +88,10 @@ def prepare(
 def find_owner(store: Store, resume_id: str, account: str | None) -> str:
     """Return the name of the account that holds the resume. Raises NotFound."""
     for candidate in accounts.list_accounts(store):
-        if account not in (None, candidate.name):
-            continue
-        try:
-            stored_resumes.get_resume(store, candidate.id, resume_id)
-        except NotFound:
-            continue
-        return candidate.name
+        if account in (None, candidate.name):
+            with suppress(NotFound):
+                stored_resumes.get_resume(store, candidate.id, resume_id)
+                return candidate.name
     where = "any account" if account is None else f'account "{account}"'
     raise NotFound(
         f'Resume not found in {where}: "{resume_id[:80]}". `resumes list --filter TEXT` finds '

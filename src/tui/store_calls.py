@@ -137,10 +137,10 @@ def store_work(
     return decorate
 
 
-def is_running(node: DOMNode, group: str) -> bool:
-    """Return whether a worker of the group is under way for the node."""
+def is_running(node: DOMNode, method: Callable[..., object]) -> bool:
+    """Return whether the method, a worker, is under way for the node."""
     return any(
-        worker.node is node and worker.group == group
+        worker.node is node and worker.name == method.__name__
         for worker in node.workers
         if not (worker.is_finished or worker.is_cancelled)
     )

@@ -7,46 +7,38 @@ import pytest
 from resumes.store.store import Store
 from tests.support.terminal.builders import a_document, stored
 from tests.support.terminal.driving import copied, leads, presses, running, tells, until
-from tui.clipboard import Way, request, way
+from tui.clipboard import request
 from tui.web.driver import environment_of
 
-ENCODED = base64.b64encode(b"secret").decode()
+PLAIN = f"\x1b]52;c;{base64.b64encode(b'secret').decode()}\x07"
+TMUX = {"TMUX": "/tmp/tmux-0/default,1,0"}
+SCREEN = {"STY": "1.tty"}
+BROWSER = environment_of(80, 24, TMUX)
 
 
 @pytest.mark.parametrize(
-    ("environment", "expected"),
+    ("environment", "sequence", "where"),
     [
-        ({}, Way.TERMINAL),
-        ({"TMUX": ""}, Way.TERMINAL),
-        ({"TMUX": "/tmp/tmux-0/default,1,0"}, Way.TMUX),
-        ({"STY": "1.tty"}, Way.SCREEN),
-        (environment_of(80, 24, {"TMUX": "/tmp/tmux-0/default,1,0"}), Way.BROWSER),
+        ({}, PLAIN, "the clipboard (OSC 52)"),
+        ({"TMUX": ""}, PLAIN, "the clipboard (OSC 52)"),
+        # In both forms that it may let through.
+        (TMUX, f"\x1bPtmux;\x1b{PLAIN}\x1b\\{PLAIN}", "the clipboard through tmux"),
+        (SCREEN, f"\x1bP{PLAIN}\x1b\\", "the clipboard through screen"),
+        (BROWSER, PLAIN, "the browser's clipboard"),
     ],
 )
 def test_the_environment_says_what_stands_between(
-    environment: dict[str, str], expected: Way
+    environment: dict[str, str], sequence: str, where: str
 ) -> None:
-    assert way(environment) is expected
+    sent, told = request("secret", environment)
+
+    assert sent == sequence
+    assert told.startswith(where)
 
 
-def test_terminals_get_the_request_as_it_is() -> None:
-    assert request("secret", Way.TERMINAL) == f"\x1b]52;c;{ENCODED}\x07"
-    assert request("secret", Way.BROWSER) == request("secret", Way.TERMINAL)
-
-
-def test_tmux_gets_it_in_both_forms_that_it_may_let_through() -> None:
-    plain = request("secret", Way.TERMINAL)
-
-    assert request("secret", Way.TMUX) == f"\x1bPtmux;\x1b{plain}\x1b\\{plain}"
-
-
-def test_screen_gets_it_wrapped() -> None:
-    assert request("secret", Way.SCREEN) == f"\x1bP\x1b]52;c;{ENCODED}\x07\x1b\\"
-
-
-def test_no_text_can_end_the_request_early() -> None:
-    for by in Way:
-        assert "\x07;\x1b" not in request("\x07;\x1b", by)
+@pytest.mark.parametrize("environment", [{}, TMUX, SCREEN, BROWSER])
+def test_no_text_can_end_the_request_early(environment: dict[str, str]) -> None:
+    assert "\x07;\x1b" not in request("\x07;\x1b", environment)[0]
 
 
 @pytest.mark.anyio

@@ -132,7 +132,7 @@ async def test_what_was_found_far_down_is_where_the_list_then_begins(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tui.widgets.paged_list.PAGES_READ_ANEW", 2)
-    monkeypatch.setattr("tui.screens.resumes.PAGE_SIZE", 5)
+    monkeypatch.setattr("tui.screens.resume_views.PAGE_SIZE", 5)
     stored_many(store, 60)
     async with running(store, "Number 0") as pilot:
         await types(pilot, "/Number 42\n", "1 of 1")

@@ -97,6 +97,16 @@ def test_ctrl_c_ends_it_before_the_store_is_open_too(store: Store) -> None:
 
 
 @pytest.mark.slow
+def test_a_read_that_hangs_does_not_keep_it(store: Store) -> None:
+    with terminal(store, "hang") as screen:
+        screen.reads_until(b"loading")
+        screen.types(b"q")
+
+        assert screen.ends() == 0
+        assert LEAVES_SCREEN in screen.wire
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_ends_it_and_gives_the_terminal_back(store: Store, number: signal.Signals) -> None:
     with terminal(store) as screen:

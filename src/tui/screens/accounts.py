@@ -25,7 +25,7 @@ from tui.store_calls import Failure, call, store_work
 from tui.text import NONE, minute, quota_bar, safe, tell
 from tui.widgets.bars import Note
 from tui.widgets.forms import Choices, LabelledField, SafeInput
-from tui.widgets.paged_list import ListColumn, PagedList, age_column, text_cell
+from tui.widgets.paged_list import ListColumn, age_column, text_cell
 from tui.widgets.text_pane import Paragraph, TextPane
 
 
@@ -64,7 +64,7 @@ class CreateAccountDialog(Dialog[tuple[AccountInfo, str]]):
         self._inboxes = session.settings.inbox
         self._plans = {plan.name: plan for plan in plans}
         self._taken = taken
-        self._name_line = SafeInput(max_length=MAX_CHARS)
+        self.main_line = self._name_line = SafeInput(max_length=MAX_CHARS)
         first = FIRST_PLAN if FIRST_PLAN in self._plans else next(iter(self._plans))
         self._plan_line = Choices(list(self._plans), first)
         self._name_note, self._plan_note = Note(safe(RULE)), Note(safe(""))
@@ -79,7 +79,7 @@ class CreateAccountDialog(Dialog[tuple[AccountInfo, str]]):
     @on(SafeInput.Changed)
     def check_name(self) -> None:
         """Show what is wrong with the name, if anything."""
-        self.show_problem(self._problem() if self._wished_name else "")
+        self.show_problem(self.find_problem() if self._wished_name else "")
 
     @on(Choices.Changed)
     def show_plan(self) -> None:
@@ -90,7 +90,7 @@ class CreateAccountDialog(Dialog[tuple[AccountInfo, str]]):
     def _wished_name(self) -> str:
         return self._name_line.value.strip()
 
-    def _problem(self) -> str:
+    def find_problem(self) -> str:
         name = self._wished_name
         if not NAME.fullmatch(name):
             return f'"{name}" is not a valid name. {RULE}'
@@ -99,12 +99,6 @@ class CreateAccountDialog(Dialog[tuple[AccountInfo, str]]):
     def show_problem(self, problem: str) -> None:
         self._name_note.set_class(bool(problem), "-bad")
         self._name_note.update(safe(f"! {problem}" if problem else RULE))
-
-    def is_ready(self) -> bool:
-        if problem := self._problem():
-            self.show_problem(problem)
-            self._name_line.focus()
-        return not problem
 
     def submit(self) -> None:
         self.is_saving = True  # at once: another press may have come
@@ -314,8 +308,7 @@ class AccountsScreen(SplitScreen[AccountInfo, str]):
     def wanted_of(self, row: AccountInfo) -> str:
         return row.name
 
-    @on(PagedList.Chosen)
-    def open_account(self) -> None:
+    def open_row(self, row: AccountInfo) -> None:
         self.action_show("resumes")
 
     def action_show(self, mode: str) -> None:

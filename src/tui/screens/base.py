@@ -16,10 +16,10 @@ from textual.widget import Widget
 from resumes.store.search import holds, parse_terms
 from resumes.store.store import Store
 from resumes.text import counted, folded
-from tui.keys import ACTIONS, MODES, LinkFollowed, Target, shown_key
+from tui.keys import ACTIONS, MODES, Target, shown_key
 from tui.looks import ROOM_CELLS
 from tui.screens.dialogs import account_chooser
-from tui.session import UiSession
+from tui.session import TrailStep, UiSession
 from tui.store_calls import Failure, call, is_running
 from tui.text import joined, safe, tell
 from tui.web.driver import is_behind_a_page
@@ -78,6 +78,10 @@ class ModeScreen(Screen[None]):
     def body(self) -> Iterable[Widget]:
         """Yield the widgets between header and footer."""
 
+    @abstractmethod
+    def peel(self) -> bool:
+        """Clear or leave what is uppermost here; return False if what led here is to be shown."""
+
     @property
     @abstractmethod
     def path(self) -> tuple[str, ...]:
@@ -110,8 +114,19 @@ class ModeScreen(Screen[None]):
         return joined([safe(PATH_MARK.join(self.path)), *more], by=" · ")
 
     def follow_link(self, link: Target, *names: str) -> None:
-        """Show what the link leads to. `names` is what the reader follows it from."""
-        self.post_message(LinkFollowed(link, (*self.path, *names)))
+        """Show what the link leads to, over whatever was open there; `esc` comes back.
+
+        `names` is what the reader follows it from.
+        """
+        # A mode has one stack of screens: a path that returns to a mode continues from there.
+        trail = self.session.trail
+        modes = [*(step.mode for step in trail), self.MODE, link.mode]
+        steps = [*trail, TrailStep(self.MODE, (*self.path, *names))]
+        trail[:] = steps[: modes.index(link.mode)]
+        self.session.link = link
+        self.app.switch_mode(link.mode)
+        while len(self.app.screen_stack) > 1:
+            self.app.pop_screen()
 
 
 class RowPane(Widget, Generic[W]):
@@ -149,7 +164,7 @@ class PaneScreen(ModeScreen, Generic[W]):
         """Read the row and show it, unless another is wanted before it is there."""
         # Asked again, the call that is under way would be for nothing.
         key = self.pane.key_of(wanted)
-        if key != self._last_read or not is_running(self, PANE):
+        if key != self._last_read or not is_running(self, self._read_row):
             self._last_read = key
             self._read_row(wanted)
 
@@ -232,8 +247,9 @@ class RowScreen(PaneScreen[W], Generic[T, W]):
             self.wanted = self._listed.wanted_of(listed.current)
             self.refresh_pane()
 
-    async def action_back(self) -> None:
-        await self.run_action("app.back")
+    def peel(self) -> bool:
+        self.dismiss()
+        return not self.is_linked
 
 
 class ListScreen(ModeScreen, Generic[T]):
@@ -277,6 +293,14 @@ class ListScreen(ModeScreen, Generic[T]):
     @abstractmethod
     def reading(self, cursor: str) -> Callable[[Store], PageRead[T]]:
         """Return what reads the page after the cursor, in a thread, without using the screen."""
+
+    @abstractmethod
+    def open_row(self, row: T) -> None:
+        """Show what the row is about, after enter or a click."""
+
+    @on(PagedList.Chosen)
+    def _open_chosen(self, chosen: PagedList.Chosen) -> None:
+        self.open_row(chosen.row)
 
     def words(self, row: T) -> str:
         """Return what the row is filtered by, in a thread; empty where what reads the list does that."""
@@ -362,13 +386,11 @@ class ListScreen(ModeScreen, Generic[T]):
         chooser = account_chooser(
             self.session, offer_all=bool(self.OF_ALL), preset=self.account or ""
         )
-        choice = await self.app.push_screen_wait(chooser)
-        if choice is not None:
+        if (choice := await self.app.push_screen_wait(chooser)) is not None:
             self.session.trail.clear()
-            self.show_account(choice.name)
+            self.show_account(choice[0])
 
     def peel(self) -> bool:
-        """Clear the filter, or the marks; return False if there are none."""
         if self.filter.text:
             self.filter.close()
         elif self.list.marked:
@@ -393,10 +415,6 @@ class ListScreen(ModeScreen, Generic[T]):
         stays = "" if self.filter.text or current is None else self.row_key(current)
         self.list.terms = parse_terms(self.filter.text)
         self.restart(keeps_rows=True, row=stays)
-
-    @on(FilterLine.Left)
-    def back_to_list(self) -> None:
-        self.list.focus()
 
     def action_next_order(self) -> None:
         self.order = self.ORDERS[(self.ORDERS.index(self.order) + 1) % len(self.ORDERS)]

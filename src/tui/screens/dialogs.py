@@ -1,7 +1,6 @@
 """The base of all dialogs, and those that several screens use: confirm, facts, choose, choose an account, help."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import zip_longest
 from typing import ClassVar, Final, Generic, TypeVar
 
@@ -14,6 +13,7 @@ from textual.widget import Widget
 
 from resumes.store import accounts
 from resumes.store.store import Store
+from tui import clipboard
 from tui.keys import ACTIONS, Place, active_actions, bindings, key_names, shown_key
 from tui.looks import ROOM_CELLS
 from tui.session import UiSession
@@ -46,6 +46,9 @@ class Dialog(ModalScreen[T | None], Generic[T]):
     is_saving = False
     """Whether what was typed is being saved, which is waited for."""
 
+    main_line: SafeInput | None = None
+    """What has the focus when it cannot be submitted."""
+
     def __init__(self, title: str, *fields: Widget) -> None:
         super().__init__()
         self._title = title
@@ -67,15 +70,25 @@ class Dialog(ModalScreen[T | None], Generic[T]):
         line.labels = self.LABELS
         yield line
 
-    def is_ready(self) -> bool:
-        """Return whether what was typed can be submitted; if not, say why, and focus it."""
-        return True
-
-    def submit(self) -> object:
-        """End with what was typed."""
+    def find_problem(self) -> str:
+        """Return why what was typed cannot be submitted; empty if it can."""
+        return ""
 
     def show_problem(self, problem: str) -> None:
         """Show what is wrong with what was typed; empty: nothing."""
+        if problem:
+            tell(self, problem, "warning")
+
+    def is_ready(self) -> bool:
+        """Return whether what was typed can be submitted; if not, say why, and focus it."""
+        problem = self.find_problem()
+        self.show_problem(problem)
+        if problem and self.main_line is not None:
+            self.main_line.focus()
+        return not problem
+
+    def submit(self) -> object:
+        """End with what was typed."""
 
     def show_failure(self, failure: Failure) -> None:
         """Show why nothing was saved; the dialog stays open."""
@@ -202,19 +215,18 @@ class ConfirmDialog(Dialog[bool]):
         self._typed = typed
         if typed is not None:
             ask = Note(safe(f'Type "{typed}" to confirm:'))
-            self._fields = *self._fields, ask, SafeInput(max_length=MAX_TYPED_CHARS)
+            self.main_line = SafeInput(max_length=MAX_TYPED_CHARS)
+            self._fields = *self._fields, ask, self.main_line
 
     def buttons(self) -> Iterable[Widget]:
         is_typed = self._typed is not None
         yield TextButton(safe("Cancel"), id="cancel", is_default=not is_typed)
         yield TextButton(safe(self._verb), id="submit", variant="error", is_default=is_typed)
 
-    def is_ready(self) -> bool:
-        if self._typed is None or self.query_one(SafeInput).value.strip() == self._typed:
-            return True
-        tell(self, f'Type "{self._typed}" exactly to confirm.', "warning")
-        self.query_one(SafeInput).focus()
-        return False
+    def find_problem(self) -> str:
+        if self.main_line is None or self.main_line.value.strip() == self._typed:
+            return ""
+        return f'Type "{self._typed}" exactly to confirm.'
 
     def submit(self) -> None:
         self.dismiss(True)
@@ -275,30 +287,25 @@ def help_text(groups: Sequence[Sequence[Content]], *, columns: int) -> list[Para
     ]
 
 
-@dataclass(frozen=True, slots=True)
-class AccountChoice:
-    """An account, or with `name` None all of them. `holds` is how many resumes are in it."""
-
-    name: str | None
-    holds: int
+AccountChoice = tuple[str | None, int]
+"""The name of an account, None for all of them; and how many resumes are there."""
 
 
 def account_chooser(session: UiSession, *, offer_all: bool, preset: str) -> Chooser[AccountChoice]:
     """Return the dialog to choose an account by name, with `offer_all` or all of them."""
 
     def read(store: Store) -> Sequence[AccountChoice]:
-        known = [AccountChoice(one.name, one.resume_count) for one in accounts.list_accounts(store)]
-        everything = AccountChoice(None, sum(one.holds for one in known))
-        return [everything, *known] if offer_all else known
+        known = {one.name: one.resume_count for one in accounts.list_accounts(store)}
+        return [*([(None, sum(known.values()))] if offer_all else []), *known.items()]
 
     return Chooser(
         session.store,
         title="Choose account",
         columns=(
-            ListColumn("ACCOUNT", 0, lambda choice: text_cell(choice.name or "(all accounts)")),
-            ListColumn("RESUMES", 9, lambda choice: safe(f"{choice.holds:,}"), is_right=True),
+            ListColumn("ACCOUNT", 0, lambda choice: text_cell(choice[0] or "(all accounts)")),
+            ListColumn("RESUMES", 9, lambda choice: safe(f"{choice[1]:,}"), is_right=True),
         ),
-        key=lambda choice: choice.name or "",
+        key=lambda choice: choice[0] or "",
         read=read,
         preset=preset,
     )
@@ -315,10 +322,12 @@ def no_accounts(session: UiSession) -> Sequence[Content]:
     return there_are_none, safe(f"Press {screen} then {key}, or run"), safe(command)
 
 
-def copy_chooser(store: Store, facts: Iterable[Fact]) -> Chooser[Fact]:
-    """Return the dialog to choose what to copy, of those that there are."""
+async def copy_one(
+    screen: Screen[None], store: Store, facts: Iterable[Fact], *, instead: str = ""
+) -> None:
+    """Ask which to copy, of those that there are; `instead` is what to do if it is too long."""
     found = [fact for fact in facts if fact[1]]
-    return Chooser(
+    chooser = Chooser(
         store,
         title="Copy",
         columns=(
@@ -328,3 +337,5 @@ def copy_chooser(store: Store, facts: Iterable[Fact]) -> Chooser[Fact]:
         key=lambda fact: fact[0],
         read=lambda _: found,
     )
+    if (fact := await screen.app.push_screen_wait(chooser)) is not None:
+        clipboard.send(screen, fact[1], what=fact[0], instead=instead)

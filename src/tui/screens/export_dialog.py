@@ -11,12 +11,14 @@ from resumes.export import Exporter, ExportFormat
 from resumes.export import write as write_exported
 from resumes.rendering import RenderingFailed, TooLong
 from resumes.settings import Settings
-from resumes.store import accounts, search, stored_resumes
+from resumes.store import accounts, stored_resumes
+from resumes.store.accounts import AccountInfo
 from resumes.store.store import Store
 from resumes.text import counted
 from tui.pdf_files import describe, describe_boxes
 from tui.screens.dialogs import Dialog
-from tui.text import safe, safe_text, tell
+from tui.screens.resume_views import read_page
+from tui.text import safe, safe_text
 from tui.widgets.bars import Note
 from tui.widgets.forms import Choices, LabelledField, SafeInput
 
@@ -49,6 +51,7 @@ class ExportDialog(Dialog[ExportWish]):
         kinds = [kind.value for kind in ExportFormat]
         self._kind = Choices(kinds, ExportFormat.ANALYZER.value)
         self._folder = SafeInput(max_length=MAX_PATH_CHARS)
+        self._folder.value = preset_folder()
         super().__init__(
             f"Export {chosen}" if listed is None else "Export",
             *([] if listed is None else [LabelledField("Resumes", self._what)]),
@@ -57,14 +60,8 @@ class ExportDialog(Dialog[ExportWish]):
             Note(safe('Only "analyzer" can be imported again unchanged.', "dim")),
         )
 
-    def on_mount(self) -> None:
-        self._folder.value = preset_folder()
-
-    def is_ready(self) -> bool:
-        is_ready = bool(self._folder.value.strip())
-        if not is_ready:
-            tell(self, "Enter a folder.", "warning")
-        return is_ready
+    def find_problem(self) -> str:
+        return "" if self._folder.value.strip() else "Enter a folder."
 
     def submit(self) -> None:
         is_all = self._listed is not None and self._what.chosen == self._listed
@@ -104,7 +101,8 @@ def export_resumes(
     failed = list[str]()
     missing: str | None = None
     with Exporter(wish.kind, settings.format, home=home) as exporter:
-        for resume_id, not_looked_at in _iter_ids(store, owner.id, resume_ids, text):
+        listed = [(resume_id, 0) for resume_id in resume_ids] or _iter_all(store, owner, text)
+        for resume_id, not_looked_at in listed:
             unindexed = not_looked_at
             if worker.is_cancelled:
                 break
@@ -136,23 +134,12 @@ def export_resumes(
     return said
 
 
-def _iter_ids(
-    store: Store, account_id: str, resume_ids: Sequence[str], text: str
-) -> Iterator[tuple[str, int]]:
-    """Yield IDs, each with how many resumes could not be searched so far."""
-    if resume_ids:
-        yield from ((resume_id, 0) for resume_id in resume_ids)
-        return
+def _iter_all(store: Store, account: AccountInfo, text: str) -> Iterator[tuple[str, int]]:
+    """Yield the IDs that fit `text`, each with how many resumes could not be searched so far."""
     cursor: str | None = ""
     while cursor is not None:
-        if text:
-            found = search.find_page(
-                store, account_id, text, cursor=cursor, timeout_s=SEARCH_TIMEOUT_S
-            )
-            page, unindexed = found.page, found.unindexed
-        else:
-            limit = stored_resumes.MAX_LIMIT
-            page = stored_resumes.list_page(store, account_id, cursor=cursor, limit=limit)
-            unindexed = 0
-        yield from [(entry.id, unindexed) for entry in page.entries]
-        cursor = page.cursor
+        page = read_page(
+            store, account=account, text=text, cursor=cursor, timeout_s=SEARCH_TIMEOUT_S
+        )
+        yield from [(entry.id, page.about[1]) for entry in page.rows]
+        cursor = page.next_cursor

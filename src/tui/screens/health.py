@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from math import ceil
-from typing import NamedTuple
 
 from textual import on
 from textual.content import Content
@@ -28,37 +27,26 @@ from tui.widgets.bars import Glance
 from tui.widgets.paged_list import ListColumn, PagedList, text_cell
 from tui.widgets.text_pane import Paragraph, TextPane
 
-
-class Sign(NamedTuple):
-    """How a severity is shown. `style` is one of Textual's."""
-
-    mark: str
-    word: str
-    style: str
-
-
 SIGNS = {
-    Severity.ERROR: Sign("✗", "error", "bold $text-error"),
-    Severity.WARNING: Sign("!", "warning", "bold $text-warning"),
-    Severity.OK: Sign("✓", "ok", "$text-success"),
+    Severity.ERROR: ("✗", "bold $text-error"),
+    Severity.WARNING: ("!", "bold $text-warning"),
+    Severity.OK: ("✓", "$text-success"),
 }
-"""By state, the worst first."""
-
-IDLE = Sign("○", "idle", "$text-muted")
+"""A sign and its style by state, the worst first."""
 
 
-def sign_of(finding: Finding) -> Sign:
-    """Return how the finding is shown: what does not run has no tick."""
-    return IDLE if finding.is_idle else SIGNS[finding.severity]
+def sign_of(finding: Finding) -> tuple[str, str]:
+    """Return the sign and its style: what does not run has no tick."""
+    return ("○", "$text-muted") if finding.is_idle else SIGNS[finding.severity]
 
 
 def tally(findings: Sequence[Finding]) -> Content:
     """Return `✗ 1 error · ! 2 warnings · ✓ 10 ok`, without those that are zero."""
     parts = []
-    for state, sign in SIGNS.items():
+    for state, (sign, style) in SIGNS.items():
         if count := sum(finding.severity is state for finding in findings):
-            words = f"{count} {sign.word}" if state is Severity.OK else counted(count, sign.word)
-            parts.append(safe(f"{sign.mark} {words}", sign.style))
+            words = f"{count} {state}" if state is Severity.OK else counted(count, state)
+            parts.append(safe(f"{sign} {words}", style))
     return joined(parts, by=" · ")
 
 
@@ -66,14 +54,13 @@ def remedy_line(finding: Finding) -> Content:
     """Return what to do, or that there is nothing to do."""
     if finding.remedy is None:
         return safe("Nothing to do.", "dim")
-    return joined([safe("→ ", SIGNS[finding.severity].style), safe(finding.remedy, "bold")])
+    return joined([safe("→ ", SIGNS[finding.severity][1]), safe(finding.remedy, "bold")])
 
 
 def finding_line(finding: Finding) -> Content:
     """Return the finding after its sign."""
-    sign = sign_of(finding)
-    subject = safe(f"{sign.mark} {finding.subject}", sign.style)
-    return joined([subject, safe(finding.text)], by="  ")
+    sign, style = sign_of(finding)
+    return joined([safe(f"{sign} {finding.subject}", style), safe(finding.text)], by="  ")
 
 
 def read_health(store: Store, *, session: UiSession) -> PageRead[Finding]:
@@ -95,9 +82,9 @@ def read_glance(store: Store, *, session: UiSession) -> Glance:
     health = read_health(store, session=session)
     metrics: InstallationMetrics = health.about
     to_do = [one for one in health.rows if one.severity is not Severity.OK]
-    worst = SIGNS[to_do[0].severity if to_do else Severity.OK]
-    count = sum(one.severity is to_do[0].severity for one in to_do)
-    state = f"{worst.mark} {counted(count, worst.word)}" if to_do else f"{worst.mark} healthy"
+    worst = to_do[0].severity if to_do else Severity.OK
+    sign, style = SIGNS[worst]
+    state = counted(sum(one.severity is worst for one in to_do), worst) if to_do else "healthy"
     importer = (
         safe("● importer running", "$text-success")
         if metrics.live_importers
@@ -108,7 +95,7 @@ def read_glance(store: Store, *, session: UiSession) -> Glance:
             "imports": metrics.files[FileOutcome.FAILED] + metrics.files[FileOutcome.HELD],
             "health": len(to_do),
         },
-        (importer, safe(state, worst.style)),
+        (importer, safe(f"{sign} {state}", style)),
     )
 
 
@@ -194,7 +181,7 @@ def find_link(finding: Finding) -> Target | None:
 
 
 COLUMNS: tuple[ListColumn[Finding], ...] = (
-    ListColumn("", 1, lambda finding: safe(sign_of(finding).mark, sign_of(finding).style)),
+    ListColumn("", 1, lambda finding: safe(*sign_of(finding))),
     ListColumn("ABOUT", 8, lambda finding: text_cell(finding.subject)),
     ListColumn("FINDING", 0, lambda finding: text_cell(finding.text)),
     ListColumn("WHAT TO DO", 0, lambda finding: text_cell(finding.remedy or NONE), 140),
@@ -258,13 +245,11 @@ class HealthScreen(ListScreen[Finding]):
         lines = () if found is None else (finding_line(found), remedy_line(found))
         self._remedy.show(list(map(Paragraph, lines)))
 
-    @on(PagedList.Chosen)
-    def open_finding(self, chosen: PagedList.Chosen) -> None:
+    def open_row(self, row: Finding) -> None:
         """Show what the finding is about, or else the finding in full."""
-        link = find_link(chosen.row)
-        if link is None:
-            title = f"{chosen.row.subject}: {sign_of(chosen.row).word}"
-            self.app.push_screen(TextDialog(title, list(iter_paragraphs(chosen.row))))
+        if (link := find_link(row)) is None:
+            title = f"{row.subject}: {'idle' if row.is_idle else row.severity}"
+            self.app.push_screen(TextDialog(title, list(iter_paragraphs(row))))
         else:
             self.follow_link(link)
 

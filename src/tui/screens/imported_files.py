@@ -4,7 +4,6 @@ import contextlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from operator import attrgetter
 from pathlib import Path
 from typing import Final
 
@@ -12,7 +11,6 @@ from textual.containers import Container
 from textual.content import Content
 
 from resumes.analyzer import parse_imported
-from resumes.clock import Clock
 from resumes.errors import InvalidResume, Issue, ResumesError
 from resumes.import_reasons import Reason, find_hint, plain_words
 from resumes.store import accounts, import_history, import_ledger, import_requests
@@ -28,7 +26,7 @@ from tui.screens.base import PageRead, RowPane
 from tui.screens.dialogs import Fact
 from tui.screens.source_pane import SourceLines, SourceText, fault_of, lay_out
 from tui.text import joined, minute, safe
-from tui.widgets.paged_list import ListColumn, age_column, text_cell
+from tui.widgets.paged_list import text_cell
 from tui.widgets.pages import flipped
 from tui.widgets.text_pane import Paragraph, TextPane
 
@@ -147,22 +145,6 @@ def file_cell(row: ImportRow, account: str | None) -> Content:
     name = row.file.name.removeprefix(f"{row.file.account}/")
     above = "" if account else f"{row.file.account}/"
     return joined([safe(above, "dim"), text_cell(name, "bold")])
-
-
-def columns(
-    clock: Clock, account: str | None, *, has_preview: bool
-) -> Sequence[ListColumn[ImportRow]]:
-    """Return the columns for the files of an account or of all; a preview says the reason."""
-    reason = ListColumn("REASON", 20, reason_cell, 54)
-    return (
-        ListColumn("OUTCOME", 11, lambda row: outcome_content(row.file, row.request)),
-        ListColumn("FILE", 0, lambda row: file_cell(row, account)),
-        *(() if has_preview else (reason,)),
-        ListColumn(
-            "SIZE", 9, lambda row: safe(in_bytes(row.file.size_bytes), "dim"), 64, is_right=True
-        ),
-        age_column("AGE", attrgetter("file.claimed_at"), clock),
-    )
 
 
 MAX_ITEMS: Final = 50
@@ -289,12 +271,11 @@ def _asked(read: FileRead) -> Iterator[Paragraph]:
     request = read.request
     if request is None:
         return
+    style, then = "$text-accent", "the importer will pick it up"
+    if not read.is_watched:
+        style, then = "$text-warning", "waiting: no importer is watching its folder"
     since = f"{request.action} requested at {minute(request.requested_at)} UTC"
-    if read.is_watched:
-        yield Paragraph(safe(f"{since}; the importer will pick it up.", "$text-accent"), mark="↻ ")
-    else:
-        text = f"{since}; waiting: no importer is watching its folder."
-        yield Paragraph(safe(text, "$text-warning"), mark="↻ ")
+    yield Paragraph(safe(f"{since}; {then}.", style), mark="↻ ")
 
 
 def _about(file: FileRow, path: Path | None) -> Iterator[Paragraph]:

@@ -81,9 +81,6 @@ def waiting_line(waiting: int, most: int) -> Content:
     return safe(f"{'█' * filled}{'░' * (BAR_CELLS - filled)} {waiting:,} waiting")
 
 
-IMPORTERS: Final = "importers"
-TALLIES: Final = "tallies"
-
 TALLY_EVERY_S: Final = 2.0
 """How often files are counted, as long as that is quick."""
 
@@ -115,7 +112,7 @@ class Overview(Static):
 
     def restart(self, account: str | None) -> None:
         """Count the files of another account."""
-        self.workers.cancel_group(self, TALLIES)
+        self.workers.cancel_node(self)
         self._tallies = None
         self.recount(account)
 
@@ -127,30 +124,23 @@ class Overview(Static):
     def read(self, account: str | None) -> None:
         """Read what has changed, and count files again when it is time."""
         # Asked again, the call that is under way would be for nothing.
-        if not is_running(self, IMPORTERS):
-            self._read_importers()
-        is_due = self._is_outdated or self._monotonic() >= self._tally_due_s
-        if is_due and not is_running(self, TALLIES):
-            self._is_outdated = False
-            self._read_tallies(account)
+        if not is_running(self, self._read):
+            self._read(account)
 
-    # Of a failure the list says what is wrong, which is read at the same time.
-
-    @work(group=IMPORTERS)
-    async def _read_importers(self) -> None:
+    @work
+    async def _read(self, account: str | None) -> None:
+        # Of a failure the list says what is wrong, which is read at the same time.
         with suppress(Failure):
-            self._watching = await call(self._session.store, read_watching, session=self._session)
+            store = self._session.store
+            self._watching = await call(store, read_watching, session=self._session)
             self._draw()
-
-    @work(group=TALLIES)
-    async def _read_tallies(self, account: str | None) -> None:
-        with suppress(Failure):
             begin_s = self._monotonic()
-            tallies = await call(self._session.store, read_tallies, account=account)
-            now_s = self._monotonic()
-            self._tally_due_s = now_s + max(TALLY_EVERY_S, TALLY_TIMES * (now_s - begin_s))
-            self._tallies = tallies
-            self._draw()
+            if self._is_outdated or begin_s >= self._tally_due_s:
+                self._is_outdated = False
+                self._tallies = await call(store, read_tallies, account=account)
+                now_s = self._monotonic()
+                self._tally_due_s = now_s + max(TALLY_EVERY_S, TALLY_TIMES * (now_s - begin_s))
+                self._draw()
 
     def _draw(self) -> None:
         # What must be seen comes first: on a low terminal the last importers are cut off.

@@ -4,9 +4,10 @@ from abc import abstractmethod
 from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
+from operator import attrgetter
 from typing import Final
 
-from textual import on, work
+from textual import work
 from textual.content import Content
 from textual.widget import Widget
 
@@ -18,31 +19,30 @@ from resumes.store.import_history import ORDER, FileCount, FileRow
 from resumes.store.import_ledger import FileOutcome, Item
 from resumes.store.import_requests import STATES, RequestKind
 from resumes.store.store import Store
-from resumes.text import counted
-from tui import clipboard
+from resumes.text import counted, in_bytes
 from tui.editor import edit
 from tui.keys import Place, Target, bindings
 from tui.screens.base import (
     NEWEST_FIRST,
-    PANE,
     Order,
     PageRead,
     PaneScreen,
     RowScreen,
     SplitScreen,
 )
-from tui.screens.dialogs import Chooser, ConfirmDialog, Fact, copy_chooser
+from tui.screens.dialogs import Chooser, ConfirmDialog, Fact, copy_one
 from tui.screens.imported_files import (
     FileRead,
     FileView,
     ImportRow,
-    columns,
     copyables,
+    file_cell,
     find_account_id,
     folder_of,
     outcome_content,
     position,
     read_page,
+    reason_cell,
     why_not,
 )
 from tui.screens.importers import Overview
@@ -50,10 +50,7 @@ from tui.session import UiSession
 from tui.store_calls import Failure, call, is_running, store_work
 from tui.text import safe, tell
 from tui.widgets.bars import ErrorLine, KeyLine
-from tui.widgets.paged_list import ListColumn, PagedList, text_cell
-
-FOLLOWED: Final = "followed"
-"""The group of the workers that look for the outcome of queued files."""
+from tui.widgets.paged_list import ListColumn, age_column, text_cell
 
 MAX_FOLLOWED: Final = 20
 """Others are seen only in the list."""
@@ -195,9 +192,7 @@ class FileActions(PaneScreen[FileRow]):
     @store_work(exclusive=True)
     async def action_copy(self) -> None:
         if (read := await self.find_read("copy")) is not None:
-            chooser = copy_chooser(self.session.store, copyables(read))
-            if (fact := await self.app.push_screen_wait(chooser)) is not None:
-                clipboard.send(self, fact[1], what=fact[0])
+            await copy_one(self, self.session.store, copyables(read))
 
     @store_work()
     async def action_edit_file(self) -> None:
@@ -289,7 +284,7 @@ class FileScreen(RowScreen[ImportRow, FileRow], FileActions):
         """Return whether the file is the one that is shown; if not, say why."""
         if self.wanted.claim_id == self._file.claim_id:
             return True
-        if is_running(self, PANE):
+        if is_running(self, self._read_row):
             tell(self, "Loading the next file…")
         else:
             tell(self, "Could not load the next file. Press r to retry.")
@@ -359,7 +354,18 @@ class ImportsScreen(SplitScreen[ImportRow, FileRow], FileActions):
         yield from super().body()
 
     def columns(self) -> Sequence[ListColumn[ImportRow]]:
-        return columns(self.session.store.clock, self.account, has_preview=self.is_split)
+        account = self.account
+        # A preview says the reason.
+        reason = () if self.is_split else (ListColumn("REASON", 20, reason_cell, 54),)
+        return (
+            ListColumn("OUTCOME", 11, lambda row: outcome_content(row.file, row.request)),
+            ListColumn("FILE", 0, lambda row: file_cell(row, account)),
+            *reason,
+            ListColumn(
+                "SIZE", 9, lambda row: safe(in_bytes(row.file.size_bytes), "dim"), 64, is_right=True
+            ),
+            age_column("AGE", attrgetter("file.claimed_at"), self.session.store.clock),
+        )
 
     def hidden(self) -> Iterable[str]:
         row = self.list.current
@@ -406,11 +412,11 @@ class ImportsScreen(SplitScreen[ImportRow, FileRow], FileActions):
             super().refresh_rows()
         if self.is_active and self.query_one(ErrorLine).failure is None:
             self.overview.read(self.account)
-            if self._followed and not is_running(self, FOLLOWED):
+            if self._followed and not is_running(self, self._tell_ended):
                 self._tell_ended()
             self.refresh_pane()
 
-    @work(group=FOLLOWED)
+    @work
     async def _tell_ended(self) -> None:
         # The list says what is wrong; it is looked again with it.
         with suppress(Failure):
@@ -450,10 +456,7 @@ class ImportsScreen(SplitScreen[ImportRow, FileRow], FileActions):
 
     def action_next_outcome(self) -> None:
         shown = [None, *ORDER]
-        self._show_outcome(shown[(shown.index(self._outcome) + 1) % len(shown)])
-
-    def _show_outcome(self, outcome: FileOutcome | None) -> None:
-        self._outcome = outcome
+        self._outcome = shown[(shown.index(self._outcome) + 1) % len(shown)]
         self.restart()
 
     def peel(self) -> bool:
@@ -462,7 +465,8 @@ class ImportsScreen(SplitScreen[ImportRow, FileRow], FileActions):
             return True
         if self._outcome is None or self.session.trail:
             return False
-        self._show_outcome(None)
+        self._outcome = None
+        self.restart()
         return True
 
     def wanted_of(self, row: ImportRow) -> FileRow:
@@ -470,9 +474,8 @@ class ImportsScreen(SplitScreen[ImportRow, FileRow], FileActions):
 
     # What is done with the file at the cursor, and with many.
 
-    @on(PagedList.Chosen)
-    def open_file(self, chosen: PagedList.Chosen) -> None:
-        self._open(chosen.row.file)
+    def open_row(self, row: ImportRow) -> None:
+        self._open(row.file)
 
     def _open(self, file: FileRow, *, is_linked: bool = False) -> None:
         self.app.push_screen(FileScreen(self, file, is_linked=is_linked))

@@ -28,7 +28,7 @@ from tui.store_calls import Failure, call, store_work
 from tui.text import NONE, ago, minute, safe, tell
 from tui.widgets.bars import KeyLine, Note
 from tui.widgets.forms import Choices, LabelledField, SafeInput, TextButton
-from tui.widgets.paged_list import ListColumn, PagedList, age_column, text_cell
+from tui.widgets.paged_list import ListColumn, age_column, text_cell
 
 R = TypeVar("R")
 
@@ -89,13 +89,10 @@ class SpanField(VerticalGroup):
         """What is typed now."""
         return self._understand(self.line.value.strip())
 
-    def check(self) -> bool:
-        """Return whether it can be used; if not, say why, and focus it."""
-        understood = self.understood
-        if not understood.is_usable:
-            tell(self, understood.words, "warning")
-            self.line.focus()
-        return understood.is_usable
+    @property
+    def problem(self) -> str:
+        """Why it cannot be used; empty if it can."""
+        return "" if self.understood.is_usable else self.understood.words
 
     @on(SafeInput.Changed)
     def show_understood(self) -> None:
@@ -126,10 +123,11 @@ class CreateKeyDialog(KeyForm[NewKey]):
 
     def __init__(self, accounts: Sequence[str], preset: str, clock: Clock) -> None:
         self._expiry = SpanField("Expires", lambda text: understand_expiry(text, clock()))
+        self.main_line = self._expiry.line
         super().__init__("New key", accounts, preset, self._expiry)
 
-    def is_ready(self) -> bool:
-        return self._expiry.check()
+    def find_problem(self) -> str:
+        return self._expiry.problem
 
     def submit(self) -> None:
         account, name = self.account.chosen, self.name_line.value.strip()
@@ -150,18 +148,14 @@ class RegisterKeyDialog(KeyForm[str]):
     AUTO_FOCUS = "#secret"
 
     def __init__(self, accounts: Sequence[str], preset: str) -> None:
-        self._secret = SafeInput(max_length=MAX_SECRET_CHARS)
+        self.main_line = self._secret = SafeInput(max_length=MAX_SECRET_CHARS)
         self._secret.id, self._secret.password = "secret", True
         super().__init__(
             "Import a key", accounts, preset, LabelledField("Key (hidden)", self._secret)
         )
 
-    def is_ready(self) -> bool:
-        is_ready = FORM.fullmatch(self._secret.value.strip()) is not None
-        if not is_ready:
-            tell(self, NOT_A_KEY, "warning")
-            self._secret.focus()
-        return is_ready
+    def find_problem(self) -> str:
+        return "" if FORM.fullmatch(self._secret.value.strip()) else NOT_A_KEY
 
     def submit(self) -> None:
         account, name = self.account.chosen, self.name_line.value.strip()
@@ -181,10 +175,11 @@ class RotateDialog(Dialog[timedelta]):
         self._grace = SpanField(
             "Grace period", lambda text: understand_grace(text, clock()), preset="24h"
         )
+        self.main_line = self._grace.line
         super().__init__("Rotate this key?", *fact_notes(facts), self._grace)
 
-    def is_ready(self) -> bool:
-        return self._grace.check()
+    def find_problem(self) -> str:
+        return self._grace.problem
 
     def submit(self) -> None:
         self.dismiss(self._grace.understood.span)
@@ -343,10 +338,9 @@ class KeysScreen(ListScreen[KeyInfo]):
         how = [] if self.session.read_only else [safe(f"Press {create} to create one.")]
         return [safe("No keys yet."), *how]
 
-    @on(PagedList.Chosen)
-    def show_key(self, chosen: PagedList.Chosen) -> None:
+    def open_row(self, row: KeyInfo) -> None:
         remark = "The full key was shown only at creation."
-        self.app.push_screen(FactsDialog("Key details", self.facts(chosen.row), remark=remark))
+        self.app.push_screen(FactsDialog("Key details", self.facts(row), remark=remark))
 
     def action_open_account(self) -> None:
         key = self.list.current

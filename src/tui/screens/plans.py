@@ -31,7 +31,7 @@ from tui.store_calls import Failure, call, store_work
 from tui.text import safe, tell
 from tui.widgets.bars import Note
 from tui.widgets.forms import Choices, LabelledField, SafeInput
-from tui.widgets.paged_list import ListColumn, PagedList, text_cell
+from tui.widgets.paged_list import ListColumn, text_cell
 
 WINDOWS: Final = {
     Requests.PER_MINUTE: "Per minute",
@@ -104,7 +104,7 @@ class PlanForm(Dialog[PlanInfo]):
 
     VERB = "Save"
     DEFAULT_CSS = """
-    PlanForm #problem { color: $text-error; }
+    PlanForm .problem { color: $text-error; }
     """
 
     def __init__(self, session: UiSession, shown: PlanInfo | None) -> None:
@@ -114,6 +114,8 @@ class PlanForm(Dialog[PlanInfo]):
         self._maximum = SafeInput(max_length=MAX_CHARS)
         self._listing = Choices(["no", "yes"], listing_text((shown or BLANK).api_listing))
         self._rates = {window: SafeInput(max_length=MAX_CHARS) for window in WINDOWS}
+        self._problem = Note(safe(""))
+        self._problem.add_class("problem")
         super().__init__(
             "New plan" if shown is None else f"Plan {shown.name}",
             *([LabelledField("Name", self._name_line)] if shown is None else []),
@@ -121,7 +123,7 @@ class PlanForm(Dialog[PlanInfo]):
             LabelledField("API listing", self._listing),
             *(LabelledField(WINDOWS[window], line) for window, line in self._rates.items()),
             Note(safe(RULE, "dim")),
-            Note(safe(""), id="problem"),
+            self._problem,
         )
 
     def on_mount(self) -> None:
@@ -136,18 +138,15 @@ class PlanForm(Dialog[PlanInfo]):
     @on(SafeInput.Changed)
     def check(self) -> None:
         """Show what is wrong with what was typed so far."""
-        self.is_ready()
-        if self._shown is None and not self._name_line.value:
-            self.show_problem("")
+        is_begun = self._shown is not None or self._name_line.value
+        self.show_problem(self.find_problem() if is_begun else "")
 
-    def is_ready(self) -> bool:
+    def find_problem(self) -> str:
         try:
             self._wished()
         except InvalidArgument as error:
-            self.show_problem(error.message)
-            return False
-        self.show_problem("")
-        return True
+            return error.message
+        return ""
 
     def _wished(self) -> PlanInfo:
         """Return the plan in the form. Raises InvalidArgument."""
@@ -208,7 +207,7 @@ class PlanForm(Dialog[PlanInfo]):
         self.show_problem(f"{conflict}: {others}. Nothing was saved. The current plan is shown.")
 
     def show_problem(self, problem: str) -> None:
-        self.query_one("#problem", Note).update(safe(f"! {problem}" if problem else ""))
+        self._problem.update(safe(f"! {problem}" if problem else ""))
 
 
 def rate_column(heading: str, rate: Callable[[PlanInfo], int | None]) -> ListColumn[PlanInfo]:
@@ -263,15 +262,13 @@ class PlansScreen(ListScreen[PlanInfo]):
         yield from super().heading()
         yield safe(f"default: {default}", "dim")
 
-    @on(PagedList.Chosen)
-    def open_plan(self, chosen: PagedList.Chosen) -> None:
+    def open_row(self, row: PlanInfo) -> None:
         """Open the form for the plan, or show what it allows while nothing can change."""
-        plan: PlanInfo = chosen.row
         if self.session.read_only:
-            on_it = ("Accounts", f"{plan.accounts:,}")
-            self.app.push_screen(FactsDialog(f"Plan {plan.name}", [*facts(plan), on_it]))
+            on_it = ("Accounts", f"{row.accounts:,}")
+            self.app.push_screen(FactsDialog(f"Plan {row.name}", [*facts(row), on_it]))
         else:
-            self._edit(plan)
+            self._edit(row)
 
     def action_edit_plan(self) -> None:
         if self.current_row("edit") is not None:

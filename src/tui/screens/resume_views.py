@@ -1,5 +1,6 @@
-"""The views of one resume: as text, as JSON, its source, its history; laid out in a thread."""
+"""What a thread reads of resumes: a page of their list; one as text, as JSON, its source, its history."""
 
+import contextlib
 import os
 import stat
 from collections.abc import Iterator, Sequence
@@ -14,14 +15,53 @@ from resumes.analyzer import stored_warnings, whole_view
 from resumes.analyzer.readable import Line, Role, header_lines, section_lines
 from resumes.analyzer.schema import LAYOUTS
 from resumes.rendering.page import DEFAULT_LAYOUT
-from resumes.store import accounts, import_history, import_ledger, stored_resumes
+from resumes.store import accounts, import_history, import_ledger, search, stored_resumes
 from resumes.store.accounts import AccountInfo
 from resumes.store.store import Store
-from resumes.store.stored_resumes import Entry, StoredResume
+from resumes.store.stored_resumes import Entry, Sort, StoredResume
 from resumes.text import counted, escaped_json
+from resumes.watched_folder import opened
+from tui.screens.base import PageRead
 from tui.screens.imported_files import find_filed
 from tui.text import joined, minute, safe, safe_lines
+from tui.widgets.pages import flipped
 from tui.widgets.text_pane import Paragraph
+
+PAGE_SIZE = 100
+
+
+def read_page(
+    store: Store,
+    *,
+    account: AccountInfo,
+    text: str,
+    cursor: str,
+    is_newest_first: bool = False,
+    timeout_s: float = search.TIMEOUT_S,
+) -> PageRead[Entry]:
+    """Return the page after the cursor, of all resumes or those that match the text.
+
+    The cursor is an ID, or with the newest first a flipped one. `about`: whose page it is, and how
+    many resumes cannot be found yet since they are too new.
+    """
+    cursor = flipped(cursor) if is_newest_first else cursor
+    if text:
+        found = search.find_page(
+            store,
+            account.id,
+            text,
+            cursor=cursor,
+            limit=PAGE_SIZE,
+            is_newest_first=is_newest_first,
+            timeout_s=timeout_s,
+        )
+        page, unindexed = found.page, found.unindexed
+    else:
+        sort = Sort.NEWEST if is_newest_first else Sort.OLDEST
+        page = stored_resumes.list_sorted(store, account.id, sort, cursor=cursor, limit=PAGE_SIZE)
+        unindexed = 0
+    following = flipped(page.cursor) if page.cursor and is_newest_first else page.cursor
+    return PageRead(page.entries, following, about=(account, unindexed))
 
 
 def json_paragraphs(document: Any) -> list[Paragraph]:
@@ -87,14 +127,10 @@ def source_paragraphs(store: Store, account: AccountInfo, stored: StoredResume) 
 
 def read_start(path: Path) -> tuple[str, bool]:
     """Return the beginning of the file, and whether that is all. Empty if it cannot be read."""
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-    except OSError:
-        return "", True
-    with os.fdopen(descriptor, "rb") as file:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            return "", True
-        start = file.read(MAX_BYTES + 1)
+    flags, start = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, b""
+    with contextlib.suppress(OSError), opened(path, flags) as descriptor:
+        if stat.S_ISREG(os.fstat(descriptor).st_mode):
+            start = os.read(descriptor, MAX_BYTES + 1)
     return start[:MAX_BYTES].decode(errors="backslashreplace"), len(start) <= MAX_BYTES
 
 

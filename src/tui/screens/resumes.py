@@ -6,19 +6,17 @@ from functools import partial
 from math import ceil
 from operator import attrgetter
 from pathlib import Path
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import orjson
-from textual import on
 from textual.content import Content
 
 from resumes.analyzer import whole_view
-from resumes.store import accounts, import_ledger, search, stored_resumes
+from resumes.store import accounts, import_ledger, stored_resumes
 from resumes.store.accounts import AccountInfo
 from resumes.store.store import Store
-from resumes.store.stored_resumes import Entry, Sort
+from resumes.store.stored_resumes import Entry
 from resumes.text import escaped_json
-from tui import clipboard
 from tui.deletions import GRACE_S, named, quoted
 from tui.keys import Place, Target, bindings, shown_key
 from tui.pdf_files import open_pdf
@@ -32,13 +30,13 @@ from tui.screens.base import (
     RowScreen,
     SplitScreen,
 )
-from tui.screens.dialogs import Fact, copy_chooser, no_accounts
+from tui.screens.dialogs import Fact, copy_one, no_accounts
 from tui.screens.export_dialog import ExportDialog, export_resumes
-from tui.screens.resume_views import Shown, View, show
+from tui.screens.resume_views import Shown, View, read_page, show
 from tui.session import UiSession
 from tui.store_calls import call, store_work
 from tui.text import joined, minute, safe, tell
-from tui.widgets.paged_list import ListColumn, PagedList, age_column, text_cell
+from tui.widgets.paged_list import ListColumn, age_column, text_cell
 from tui.widgets.pages import flipped
 from tui.widgets.text_pane import Paragraph, TextPane
 
@@ -87,7 +85,6 @@ class ResumePane(TextPane, RowPane[ResumeRef]):
 class ResumeActions(PaneScreen[ResumeRef]):
     """What is done with a resume, in the list and on its page."""
 
-    PLACE: ClassVar[Place]
     pane: ResumePane
 
     @abstractmethod
@@ -130,18 +127,16 @@ class ResumeActions(PaneScreen[ResumeRef]):
         offered = await call(
             session.store, read_copyables, account=account, resume_id=entry.id, pdf=pdf
         )
-        if not self.is_active:
-            return
-        fact = await self.app.push_screen_wait(copy_chooser(session.store, offered))
-        if fact is not None:
-            clipboard.send(self, fact[1], what=fact[0], instead="press x to export it")
+        if self.is_active:
+            await copy_one(self, session.store, offered, instead="press x to export it")
 
     @store_work()
     async def action_open_pdf(self) -> None:
         """Draw the resume, to be seen in another program."""
         if (found := self.find_resume("open")) is not None:
             session = self.session
-            copy_key = shown_key(f"{self.PLACE.name.lower()}.copy", session.settings.keymap)
+            action = "resume.copy" if isinstance(self, RowScreen) else "resumes.copy"
+            copy_key = shown_key(action, session.settings.keymap)
             await open_pdf(
                 self, session.store, session.pdfs, found[0], found[1].id, copy_key=copy_key
             )
@@ -215,7 +210,6 @@ class DetailScreen(RowScreen[Entry, ResumeRef], ResumeActions):
     """A resume of the account's list."""
 
     MODE = "resumes"
-    PLACE = Place.RESUME
     BINDINGS = bindings(Place.RESUME)
 
     def __init__(self, listed: "ResumesScreen", wanted: ResumeRef, *, is_linked: bool) -> None:
@@ -240,7 +234,6 @@ class DetailScreen(RowScreen[Entry, ResumeRef], ResumeActions):
         return self.wanted.account, shown.entry
 
 
-PAGE_SIZE = 100
 TICK_S = 1.0
 """How often the time left to undo a deletion is drawn."""
 
@@ -250,7 +243,6 @@ class ResumesScreen(SplitScreen[Entry, ResumeRef], ResumeActions):
 
     MODE = "resumes"
     ROW = "resume"
-    PLACE = Place.RESUMES
     ORDERS = (Order("oldest first", inserts=False), NEWEST_FIRST)
     BINDINGS = bindings(Place.RESUMES)
 
@@ -347,9 +339,8 @@ class ResumesScreen(SplitScreen[Entry, ResumeRef], ResumeActions):
 
     # What is done with the resume at the cursor.
 
-    @on(PagedList.Chosen)
-    def open_resume(self, chosen: PagedList.Chosen) -> None:
-        self._open(chosen.row.id)
+    def open_row(self, row: Entry) -> None:
+        self._open(row.id)
 
     def _open(self, resume_id: str, *, is_linked: bool = False) -> None:
         if self.account is not None:
@@ -385,30 +376,3 @@ def read_first_page(
         return PageRead([], about=(None, 0))
     first = next((account for account in known if account.resume_count), known[0])
     return read(store, account=first)
-
-
-def read_page(
-    store: Store, *, account: AccountInfo, text: str, cursor: str, is_newest_first: bool
-) -> PageRead[Entry]:
-    """Return the page after the cursor, of all resumes or those that match the text.
-
-    The cursor is an ID, or with the newest first a flipped one. `about`: whose page it is, and how
-    many resumes cannot be found yet since they are too new.
-    """
-    cursor = flipped(cursor) if is_newest_first else cursor
-    if text:
-        found = search.find_page(
-            store,
-            account.id,
-            text,
-            cursor=cursor,
-            limit=PAGE_SIZE,
-            is_newest_first=is_newest_first,
-        )
-        page, unindexed = found.page, found.unindexed
-    else:
-        sort = Sort.NEWEST if is_newest_first else Sort.OLDEST
-        page = stored_resumes.list_sorted(store, account.id, sort, cursor=cursor, limit=PAGE_SIZE)
-        unindexed = 0
-    following = flipped(page.cursor) if page.cursor and is_newest_first else page.cursor
-    return PageRead(page.entries, following, about=(account, unindexed))

@@ -179,23 +179,24 @@ class SourceLines(TextPane):
 
     def __init__(self) -> None:
         super().__init__()
-        self._source: SourceText | None = None
-        self._pieces: Sequence[Piece] = ()
+        self._source = SourceText((), None, is_whole=True)
+        self._drawn: list[Piece | Content] = []
         self._fault_at: int | None = None
         """The line of the screen with the fault on it."""
 
     def show_source(self, source: SourceText | None) -> None:
         """Show this source at its fault; hide the pane if there is none."""
-        self._source = source
         self.display = source is not None
-        if source is not None:
-            parts = [safe("Source")]
-            if source.mark is not None:
-                where = f"▶ line {source.mark.line}, column {source.mark.column}"
-                parts.append(safe(where, "bold $text-error"))
-            if not source.is_whole:
-                parts.append(safe("first 64 KiB only", "$text-warning"))
-            self.border_title = joined(parts, by=" · ")
+        if source is None:
+            return
+        self._source = source
+        parts = [safe("Source")]
+        if source.mark is not None:
+            where = f"▶ line {source.mark.line}, column {source.mark.column}"
+            parts.append(safe(where, "bold $text-error"))
+        if not source.is_whole:
+            parts.append(safe("first 64 KiB only", "$text-warning"))
+        self.border_title = joined(parts, by=" · ")
         self._wrap()
         self._scroll_to_fault()
 
@@ -205,7 +206,7 @@ class SourceLines(TextPane):
 
     @property
     def _gutter_cells(self) -> int:
-        return 0 if self._source is None else len(str(len(self._source.lines))) + 3
+        return len(str(len(self._source.lines))) + 3
 
     @property
     def _usable_width(self) -> int:
@@ -214,14 +215,14 @@ class SourceLines(TextPane):
 
     def _wrap(self) -> None:
         self._width = self._usable_width
-        source = self._source
         room = max(NARROWEST, self._width - self._gutter_cells)
-        self._pieces = [] if source is None else list(iter_pieces(source, room))
-        marked = (number for number, piece in enumerate(self._pieces) if piece[2] is not None)
-        self._fault_at = next(marked, None)
-        # Under the fault stands a line that points at it.
-        count = len(self._pieces) + (self._fault_at is not None)
-        self.virtual_size = Size(self._width, count)
+        self._drawn, self._fault_at = [], None
+        for piece in iter_pieces(self._source, room):
+            self._drawn.append(piece)
+            if piece[2] is not None:
+                self._fault_at = len(self._drawn) - 1
+                self._drawn.append(self._pointer(piece))
+        self.virtual_size = Size(self._width, len(self._drawn))
         self.refresh()
 
     def _scroll_to_fault(self) -> None:
@@ -229,21 +230,16 @@ class SourceLines(TextPane):
         self.scroll_to(y=top, animate=False, force=True)
 
     def line(self, number: int) -> Content:
-        fault_at = self._fault_at
-        if fault_at is not None and number > fault_at:
-            number -= 1
-            if number == fault_at:
-                return self._pointer(self._pieces[number])
-        return self._piece(self._pieces[number]) if number < len(self._pieces) else safe("")
-
-    def _piece(self, piece: Piece) -> Content:
-        line, text, at = piece
-        number = f"{line or '':>{self._gutter_cells - 3}}"
+        drawn = self._drawn[number] if number < len(self._drawn) else safe("")
+        if isinstance(drawn, Content):
+            return drawn
+        line, text, at = drawn
+        gutter = f"{line or '':>{self._gutter_cells - 3}}"
         if at is None:
-            return joined([safe(f"{number} │ ", "dim"), safe(text)])
+            return joined([safe(f"{gutter} │ ", "dim"), safe(text)])
         return joined(
             [
-                safe(f"{number} ▶ ", "bold $text-error"),
+                safe(f"{gutter} ▶ ", "bold $text-error"),
                 safe(text[:at]),
                 safe(text[at : at + 1] or " ", "reverse $text-error"),
                 safe(text[at + 1 :]),
@@ -251,9 +247,10 @@ class SourceLines(TextPane):
         )
 
     def _pointer(self, piece: Piece) -> Content:
+        """Return the line under the fault, which points at it."""
         _, text, at = piece
         blank = " " * (self._gutter_cells + cell_len(text[:at]))
-        mark = None if self._source is None else self._source.mark
+        mark = self._source.mark
         where = "" if mark is None else f"^ line {mark.line}, column {mark.column}"
         if len(blank) + len(where) > self._width:
             where = "^"

@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import hmac
-import html
 import logging
 import resource
 import secrets
@@ -36,31 +35,24 @@ class PageSession(AppService):
 
     def __init__(
         self,
-        command: Sequence[str],
+        command: str,
         page: web.WebSocketResponse,
         downloads: DownloadManager,
-        *,
-        end_within_s: float = END_WITHIN_S,
+        end_within_s: float,
     ) -> None:
         super().__init__(
-            shlex.join(command),
+            command,
             write_bytes=page.send_bytes,
             write_str=page.send_str,
-            close=self.leave,
+            close=page.close,  # type: ignore[arg-type]  # what it returns is of no use
             download_manager=downloads,
         )
-        self._arguments = tuple(command)
-        self._page = page
         self._end_within_s = end_within_s
-
-    async def leave(self) -> None:
-        """Tell the page that the session has ended."""
-        await self._page.close()
 
     async def _open_app_process(self, width: int = 80, height: int = 24) -> Process:
         # No shell. A session of its own: Ctrl-C reaches the server alone, which ends it in order.
         self._process = process = await create_subprocess_exec(
-            *self._arguments,
+            *shlex.split(self.command),
             stdin=PIPE,
             stdout=PIPE,
             stderr=PIPE,
@@ -76,7 +68,7 @@ class PageSession(AppService):
             with contextlib.suppress(ConnectionError):
                 await super().run()
         finally:
-            await self.leave()
+            await self.remote_close()
 
     async def stop(self) -> None:
         """End the process; kill it if it does not end in time."""
@@ -111,8 +103,8 @@ _ENTRY: Final = '<!DOCTYPE html><meta http-equiv="refresh" content="0;url=/"><ti
 
 
 async def page(request: web.Request) -> web.Response:
-    socket = html.escape(f"ws://{request.headers['Host']}/ws")
-    text = _read("page.html").replace("{websocket}", socket)
+    # One of our own hosts, and no markup: others are refused.
+    text = _read("page.html").replace("{websocket}", f"ws://{request.headers['Host']}/ws")
     return web.Response(text=text, content_type="text/html")
 
 
@@ -175,7 +167,7 @@ class PageServer(Server):
     def __init__(
         self, command: Sequence[str], port: int, *, end_within_s: float = END_WITHIN_S
     ) -> None:
-        super().__init__(command[0], host=HOST, port=port, title="Resumes")
+        super().__init__(shlex.join(command), host=HOST, port=port)
         self.token = secrets.token_urlsafe()
         """What the first visit has to show."""
 
@@ -185,18 +177,12 @@ class PageServer(Server):
         self._cookie = secrets.token_urlsafe()
         self._is_spent = False
         self._hosts = (f"{HOST}:{port}", f"localhost:{port}")
-        self._arguments = tuple(command)
         self._end_within_s = end_within_s
         self._sessions: set[PageSession] = set()
 
     async def application(self) -> web.Application:
         """Return the server's routes, all of them guarded."""
-
-        @web.middleware
-        async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
-            return self._refusal_or_entry(request) or await handler(request)
-
-        application = web.Application(middlewares=[guard])
+        application = web.Application(middlewares=[self._guard])
         application.add_routes(
             [
                 web.get("/", page),
@@ -210,8 +196,9 @@ class PageServer(Server):
         application.on_shutdown.append(self.on_shutdown)
         return application
 
-    def _refusal_or_entry(self, request: web.Request) -> web.Response | None:
-        """Return the answer to a request that is refused or a first visit; None lets it through."""
+    @web.middleware
+    async def _guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        """Answer a request that is refused or a first visit; let others through."""
         host = request.headers.get("Host")
         if host not in self._hosts:
             return refusal(REFUSAL)
@@ -228,15 +215,13 @@ class PageServer(Server):
             return refusal(REFUSAL)
         if request.path == "/ws" and request.headers.get("Origin") != f"http://{host}":
             return refusal(WRONG_ORIGIN)
-        return None if token is None else entry()
+        return await handler(request) if token is None else entry()
 
     async def handle_websocket(self, request: web.Request) -> web.WebSocketResponse:
         """Run a process for the page until it disconnects."""
         socket = web.WebSocketResponse(heartbeat=HEARTBEAT_S, timeout=FAREWELL_S)
         await socket.prepare(request)
-        session = PageSession(
-            self._arguments, socket, self.download_manager, end_within_s=self._end_within_s
-        )
+        session = PageSession(self.command, socket, self.download_manager, self._end_within_s)
         self._sessions.add(session)
         try:
             await session.start(_cells(request, "width", 80), _cells(request, "height", 24))
@@ -275,7 +260,7 @@ class PageServer(Server):
         response.headers.update(headers(known))
 
     async def on_shutdown(self, app: web.Application) -> None:
-        await asyncio.gather(*(session.leave() for session in self._sessions))
+        await asyncio.gather(*(session.remote_close() for session in self._sessions))
 
 
 def _cells(request: web.Request, name: str, default: int) -> int:
@@ -322,19 +307,9 @@ def run(
     has `client_timeout_s` for the whole head of its next request. `ready` gets the address to
     open, which works once. Raises CannotListen.
     """
-    output = sys.stdout
-
-    def tell(address: str) -> None:
-        with contextlib.redirect_stdout(output):
-            ready(address)
-
     max_open = min(max_connections, _find_room())
-    # The library prints its processes' error output, which is not data.
-    with (
-        contextlib.closing(listen(HOST, port, option="--web")) as listener,
-        contextlib.redirect_stdout(sys.stderr),
-    ):
-        asyncio.run(_serve(listener, command, tell, max_open, client_timeout_s))
+    with contextlib.closing(listen(HOST, port, option="--web")) as listener:
+        asyncio.run(_serve(listener, command, ready, max_open, client_timeout_s))
 
 
 def _find_room() -> int:
@@ -366,16 +341,17 @@ async def _serve(
     )
     await runner.setup()
     assert runner.server is not None
-    try:
-        stop = _stop_event()
-        ready(f"http://{HOST}:{port}/?token={pages.token}")
-        async with asyncio.TaskGroup() as tasks:
-            accepting = tasks.create_task(_accept(listener, runner.server, max_open))
-            await stop.wait()
-            accepting.cancel()
-        listener.close()
-    finally:
-        await runner.cleanup()
+    accepting = asyncio.create_task(_accept(listener, runner.server, max_open))
+    _end_by_signal(accepting)
+    ready(f"http://{HOST}:{port}/?token={pages.token}")
+    # The library prints its processes' error output, which is not data.
+    with contextlib.redirect_stdout(sys.stderr):
+        try:
+            with contextlib.suppress(asyncio.CancelledError):
+                await accepting
+            listener.close()
+        finally:
+            await runner.cleanup()
 
 
 def _is_fault_of_ours(record: logging.LogRecord) -> bool:
@@ -420,18 +396,16 @@ def _refuse(connection: socket.socket) -> None:
         connection.send(TOO_MANY)
 
 
-def _stop_event() -> asyncio.Event:
-    """Set by the first signal to stop; the second one acts as it always did."""
-    stop = asyncio.Event()
+def _end_by_signal(task: asyncio.Task[None]) -> None:
+    """Cancel the task at the first signal to stop; the second one acts as it always did."""
     loop = asyncio.get_running_loop()
 
-    def request_stop() -> None:
-        stop.set()
+    def end() -> None:
+        task.cancel()
         for number in STOPPING:
             loop.remove_signal_handler(number)
 
     for number in STOPPING:
         # Under nohup a closed terminal ends nothing.
         if signal.getsignal(number) is not signal.SIG_IGN:
-            loop.add_signal_handler(number, request_stop)
-    return stop
+            loop.add_signal_handler(number, end)

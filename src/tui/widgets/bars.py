@@ -50,10 +50,7 @@ class HeaderLine(Widget):
         self._read_only = [safe("read-only", "bold $text-warning")] if read_only else []
 
     def on_mount(self) -> None:
-        self.watch(self.app, "glance", self._follow)
-
-    def _follow(self, glance: Glance) -> None:
-        self.glance = glance
+        self.watch(self.app, "glance", partial(setattr, self, "glance"))
 
     def render(self) -> Content:
         tabs = joined(self._tabs())
@@ -127,8 +124,8 @@ class Note(Static):
     Note { height: auto; padding: 0 1; }
     """
 
-    def __init__(self, content: Content, *, id: str | None = None) -> None:  # noqa: A002  (Textual's name)
-        super().__init__(content, id=id)
+    def __init__(self, content: Content) -> None:
+        super().__init__(content)
 
 
 TYPED: Final = ("slash", "question_mark", "colon")

@@ -4,7 +4,6 @@ from typing import Final
 
 from textual import on
 from textual.containers import Horizontal
-from textual.message import Message
 from textual.reactive import reactive
 from textual.timer import Timer
 
@@ -12,6 +11,7 @@ from tui.keys import Place, bindings
 from tui.text import safe
 from tui.widgets.bars import Note
 from tui.widgets.forms import SafeInput
+from tui.widgets.paged_list import PagedList
 
 MAX_CHARS: Final = 200
 REST_S: Final = 0.04
@@ -46,9 +46,6 @@ class FilterLine(Horizontal):
 
     _rest: Timer | None = None
 
-    class Left(Message):
-        """The reader is done with typing."""
-
     def __init__(self) -> None:
         self._line = FilterInput(max_length=MAX_CHARS, disabled=True)
         super().__init__(Note(safe("/", "bold")), self._line)
@@ -70,7 +67,7 @@ class FilterLine(Horizontal):
         # Disabled, or the focus would come to it when a screen begins.
         self._line.disabled = True
         self.display = False
-        self.post_message(self.Left())
+        self.screen.query_one(PagedList).focus()
 
     @on(SafeInput.Changed)
     def wait_for_rest(self, event: SafeInput.Changed) -> None:

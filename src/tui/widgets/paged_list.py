@@ -414,13 +414,11 @@ class PagedList(ScrollView, Generic[T], can_focus=True):
 
     def _quiet_line(self, y: int, number: int) -> Content:
         """Return a line below the rows: that more is coming, or that the list is empty."""
-        if self.pages.is_complete:
-            is_shown = self.pages.count == 0 and 0 <= y - 2 < len(self.empty)
-            line = self.empty[y - 2] if is_shown else safe("")
-        elif number == self.pages.count:
+        line = safe("")
+        if not self.pages.is_complete and number == self.pages.count:
             line = safe("… not loaded" if self._has_failed else "… loading")
-        else:
-            line = safe("")
+        elif self.pages.is_complete and not self.pages.count and 0 <= y - 2 < len(self.empty):
+            line = self.empty[y - 2]
         return line.truncate(self._row_cells, ellipsis=True)
 
     def _draw(self, line: Content, component: str) -> Strip:

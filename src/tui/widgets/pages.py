@@ -98,14 +98,9 @@ class Pages(Generic[T]):
         """
         end = min(last, self.count - 1)
         seen = range(bisect_right(self._starts, first) - 1, bisect_right(self._starts, end))
-        if end < first:
-            seen = range(0)
-        for page in seen:
-            if page not in self._rows:
-                return page
-        for page in seen:
-            if page in self._stale:
-                return page
+        missing = [page for page in seen if page not in self._rows]
+        if due := missing or [page for page in seen if page in self._stale]:
+            return due[0]
         if self._looks_further or (not self.is_complete and last + ahead >= self.count):
             return self.next_page
         return None

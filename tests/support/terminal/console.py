@@ -21,8 +21,8 @@ from resumes.store.store import Store
 from tests.support.terminal.driving import LIMIT_S
 
 PROGRAM = """
-import sys
-from resumes.store import open_store
+import sys, time
+from resumes.store import open_store, stored_resumes
 from tui.screens.resumes import ResumesScreen
 from tui.session import prepare
 from tui.run import run
@@ -31,6 +31,8 @@ if "crash" in sys.argv:
     def heading(self):
         raise RuntimeError("\\x1b]52;c;AAAA\\x07")
     ResumesScreen.heading = heading
+if "hang" in sys.argv:
+    stored_resumes.list_sorted = lambda *_, **__: time.sleep(3_600)
 with open_store(sys.argv[1]) as store:
     code = run(lambda: prepare(store))
 sys.exit(code)
