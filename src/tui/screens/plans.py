@@ -110,6 +110,7 @@ class PlanForm(Dialog[PlanInfo]):
     def __init__(self, session: UiSession, shown: PlanInfo | None) -> None:
         self._store = session.store
         self._shown = shown
+        self.enter_submits = shown is not None  # what changes is reviewed before it is saved
         self._name_line = SafeInput(max_length=MAX_CHARS)
         self._maximum = SafeInput(max_length=MAX_CHARS)
         self._listing = Choices(["no", "yes"], listing_text((shown or BLANK).api_listing))
