@@ -135,6 +135,11 @@ async def test_a_change_is_saved_after_it_was_reviewed(store: Store) -> None:
     assert plans.get_plan(store, "business") == PlanInfo("business", 2, True, 2)
 
 
+async def test_what_is_typed_takes_the_place_of_the_old_limit(store: Store) -> None:
+    async with editing(store, "pro") as pilot:
+        await types(pilot, "75\n", "50 → 75")
+
+
 async def test_where_nobody_is_over_that_is_said_and_cancel_is_first(store: Store) -> None:
     async with editing(store, "pro") as pilot:
         await writes(pilot, "2\n")

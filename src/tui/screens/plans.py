@@ -127,6 +127,7 @@ class PlanForm(Dialog[PlanInfo]):
 
     def on_mount(self) -> None:
         self._fill(self._shown or BLANK)
+        self._maximum.action_select_all()  # what is typed takes its place, as in the other lines
 
     def _fill(self, plan: PlanInfo) -> None:
         self._maximum.value = maximum_text(plan.max_resumes)
