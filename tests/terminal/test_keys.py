@@ -107,7 +107,7 @@ async def test_a_key_is_rotated_and_the_old_one_counts_a_while(store: Store) -> 
     old = a_key(store)
     async with running(store, "website", screen="keys", size=SMALL) as pilot:
         await leads(pilot, "R", "24h")
-        await leads(pilot, "enter enter", "I've saved it")
+        await leads(pilot, "enter", "I've saved it")
         await shows(pilot.app, f"The old key {old.id} expires ")
         (secret,) = [line.strip() for line in lines(pilot.app) if api_keys.FORM.search(line)]
         await leads(pilot, "s", "~ rotated, ends ", "✓ active")
@@ -120,7 +120,7 @@ async def test_a_key_that_is_replaced_still_ends_when_it_was_to_end(store: Store
     ends = minute(api_keys.get_key(store, old.id).expires_at)
     async with running(store, "website", screen="keys") as pilot:
         await leads(pilot, "R", "24h")
-        await leads(pilot, "enter enter", f"The old key {old.id} expires {ends} UTC.")
+        await leads(pilot, "enter", f"The old key {old.id} expires {ends} UTC.")
         assert minute(api_keys.get_key(store, old.id).expires_at) == ends
 
 
@@ -185,7 +185,7 @@ async def test_what_was_rotated_away_elsewhere_meanwhile_is_said(store: Store) -
         await leads(pilot, "R", "24h")
         api_keys.revoke_key(store, new.id)
 
-        await leads(pilot, "enter enter", f"The key {new.id} is revoked;", "✗ revoked")
+        await leads(pilot, "enter", f"The key {new.id} is revoked;", "✗ revoked")
 
 
 async def test_a_key_whose_account_went_meanwhile_is_said_to_be_gone(store: Store) -> None:
@@ -335,7 +335,7 @@ async def test_a_grace_that_cannot_be_used_keeps_the_question_open(store: Store)
         await types(pilot, "d\n", "! The maximum is 7d.")
         await presses(pilot, *["backspace"] * 3, "0")
         await shows(pilot.app, "The old key stops working immediately.")
-        await leads(pilot, "enter enter", f"The old key {old.id} no longer works.")
+        await leads(pilot, "enter", f"The old key {old.id} no longer works.")
         with pytest.raises(InvalidKey):
             api_keys.authenticate(store, old.secret)
 

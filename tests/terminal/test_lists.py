@@ -265,3 +265,11 @@ async def test_a_stray_line_creates_no_key(store: Store) -> None:
         await at_rest(pilot)
         await leads(pilot, "escape", "0 keys")
     assert api_keys.list_keys(store) == []
+
+
+async def test_a_stray_line_rotates_no_key(store: Store) -> None:
+    old = api_keys.create_key(store, "ana", name="website")
+    async with running(store, "1 key", screen="keys") as pilot:
+        await types(pilot, "Rows: 12\n")
+        await shows(pilot.app, '! "ows: 12" is not a valid duration')
+    assert [key.id for key in api_keys.list_keys(store)] == [old.id]

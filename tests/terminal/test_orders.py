@@ -276,7 +276,7 @@ async def test_while_the_store_is_gone_all_can_be_looked_at_and_afterwards_it_is
     [
         ("keys", ("n",)),
         ("keys", ("D", "w", "e", "b", "enter")),
-        ("keys", ("R", "enter", "enter")),
+        ("keys", ("R", "enter")),
         ("imports", ("t",)),
         ("imports", ("R",)),
         ("accounts", ("D",)),

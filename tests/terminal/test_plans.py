@@ -59,7 +59,7 @@ async def test_a_plan_is_edited_and_listed_as_it_is_now(store: Store, key: str) 
     async with running(store, "3 plans", screen="plans") as pilot:
         await presses(pilot, "j", key)
         await shows(pilot.app, "Per minute")
-        await leads(pilot, "end ctrl+u 7 7 enter enter", "Change plan")
+        await leads(pilot, "end ctrl+u 7 7 enter", "Change plan")
         await leads(pilot, "tab enter", "Saved plan pro: 77 resumes, no API listing.")
         await until(lambda: any(line.split()[:2] == ["pro", "77"] for line in lines(pilot.app)))
 
@@ -125,7 +125,7 @@ async def test_a_change_is_saved_after_it_was_reviewed(store: Store) -> None:
     an_account(store, "zoe")
     stored_many(store, 3, account="zoe")
     async with editing(store, "business") as pilot:
-        await writes(pilot, "2\n\n")
+        await writes(pilot, "2\n")
         await shows(pilot.app, "Change plan business for 2 accounts?", "1,000 → 2")
         await shows(pilot.app, "1 account: zoe (3)", "Nothing is deleted: accounts over")
         assert plans.get_plan(store, "business").max_resumes == 1_000
@@ -135,9 +135,14 @@ async def test_a_change_is_saved_after_it_was_reviewed(store: Store) -> None:
     assert plans.get_plan(store, "business") == PlanInfo("business", 2, True, 2)
 
 
+async def test_what_is_typed_takes_the_place_of_the_old_limit(store: Store) -> None:
+    async with editing(store, "pro") as pilot:
+        await types(pilot, "75\n", "50 → 75")
+
+
 async def test_where_nobody_is_over_that_is_said_and_cancel_is_first(store: Store) -> None:
     async with editing(store, "pro") as pilot:
-        await writes(pilot, "2\n\n")
+        await writes(pilot, "2\n")
         await shows(
             pilot.app, "50 → 2", "Over limit none", "Takes effect immediately. Nothing is deleted."
         )
@@ -155,7 +160,7 @@ async def test_many_long_names_leave_room_for_the_answer(store: Store) -> None:
     async with editing(store, "business") as pilot:
         await writes(pilot, "1")
         await presses(pilot, "tab", "enter", "up", "enter")
-        await presses(pilot, "tab", "tab", "tab", "enter", "enter")
+        await presses(pilot, "tab", "tab", "tab", "enter")
         await shows(pilot.app, "Over limit 12 accounts:", "No listing 13 accounts:", " more")
         await shows(pilot.app, "Cancel", "Save")
 
@@ -183,7 +188,7 @@ async def test_a_bad_limit_is_said_as_it_is_typed_and_nothing_is_lost(
 
 async def test_what_changes_nothing_is_not_saved(store: Store) -> None:
     async with editing(store, "pro") as pilot:
-        await leads(pilot, "enter enter", "! No changes to save.")
+        await leads(pilot, "enter", "! No changes to save.")
 
 
 async def test_a_plan_changed_elsewhere_is_not_overwritten_unseen(store: Store) -> None:
@@ -191,13 +196,13 @@ async def test_a_plan_changed_elsewhere_is_not_overwritten_unseen(store: Store) 
         await writes(pilot, "30")
         others = PlanChange("pro", 40, True, {Requests.PER_HOUR: 77})
         plans.set_plan_limits(store, others)
-        await presses(pilot, "enter", "enter")
+        await presses(pilot, "enter")
         await saves(pilot)
 
         await shows(pilot.app, '! Plan "pro" was changed by someone else', "50 → 40", "77")
         assert plans.get_plan(store, "pro").max_resumes == 40
 
-        await writes(pilot, "30\n\n")
+        await writes(pilot, "30\n")
         await shows(pilot.app, "40 → 30")
         await saves(pilot)
         await until(lambda: plans.get_plan(store, "pro").max_resumes == 30)
@@ -231,7 +236,7 @@ async def test_a_store_that_is_away_loses_nothing_that_was_typed(store: Store) -
     unsteady = UnsteadyStore(store)
     async with editing(unsteady, "pro") as pilot:
         unsteady.go_away("The store is away")
-        await writes(pilot, "31\n\n")
+        await writes(pilot, "31\n")
         await shows(pilot.app, "! The store is away. Your input was kept", "31")
 
         unsteady.come_back()
@@ -247,7 +252,7 @@ async def test_what_is_being_saved_cannot_be_cancelled_and_is_told(
     unsteady = UnsteadyStore(store)
     async with editing(unsteady, name) as pilot:
         saving = unsteady.hold("write")
-        await writes(pilot, "31\n\n" if name else "gold\n\n")
+        await writes(pilot, "31\n" if name else "gold\n\n")
         if name:
             await saves(pilot)
         await until(saving.begun.is_set)
@@ -261,7 +266,7 @@ async def test_the_form_can_be_cancelled_also_while_the_store_is_asked(store: St
     async with editing(unsteady, "pro") as pilot:
         await writes(pilot, "31")
         with unsteady.held_reads() as asking:
-            await presses(pilot, "enter", "enter")
+            await presses(pilot, "enter")
             await until(asking.begun.is_set)
             await presses(pilot, "escape")
             await shows_no(pilot.app, "Per minute  ")

@@ -158,7 +158,7 @@ def replace(admin: Admin, grace: str, understood: str) -> str:
     """The key that takes the place of the last one."""
     admin.types(b"GR", "Rotate this key?", "✓ active", "24h")
     admin.types(ERASE + grace.encode(), understood)
-    return secret_on(admin.types(ENTER + ENTER, "Copy it now", "The old key"))
+    return secret_on(admin.types(ENTER, "Copy it now", "The old key"))
 
 
 def revoke(admin: Admin, secret: str) -> None:

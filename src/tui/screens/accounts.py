@@ -53,6 +53,7 @@ class CreateAccountDialog(Dialog[tuple[AccountInfo, str]]):
     """
 
     VERB = "Create"
+    enter_submits = False
     DEFAULT_CSS = """
     CreateAccountDialog .-bad { color: $text-error; }
     """

@@ -37,11 +37,11 @@ class Dialog(ModalScreen[T | None], Generic[T]):
     LABELS: ClassVar[Mapping[str, str]] = {}
     """What keys are called here, by Textual's action."""
 
-    ENTER_SUBMITS: ClassVar[bool] = False
-    """Whether enter in a line submits, instead of going to the button."""
-
     AUTO_FOCUS = "SafeInput, PagedList, TextPane, Button"
     """The first of these in the dialog has the focus."""
+
+    enter_submits = True
+    """Whether enter in a line submits; a form for something new goes to its button instead."""
 
     is_saving = False
     """Whether what was typed is being saved, which is waited for."""
@@ -106,8 +106,8 @@ class Dialog(ModalScreen[T | None], Generic[T]):
 
     @on(SafeInput.Submitted)
     def _go_on(self) -> None:
-        """Go from a line to the button: a stray line creates nothing."""
-        if self.ENTER_SUBMITS:
+        """Submit, or go from a line to the button: a stray line creates nothing."""
+        if self.enter_submits:
             self._submit()
         elif self.is_ready():
             self.query_one("#submit").focus()
@@ -198,8 +198,6 @@ class ConfirmDialog(Dialog[bool]):
 
     With `typed` the answer is yes only when just that was typed.
     """
-
-    ENTER_SUBMITS = True
 
     def __init__(
         self,

@@ -43,7 +43,6 @@ class ExportDialog(Dialog[ExportWish]):
     """
 
     VERB = "Export"
-    ENTER_SUBMITS = True
 
     def __init__(self, *, chosen: str, listed: str | None) -> None:
         self._listed = listed

@@ -110,6 +110,7 @@ class PlanForm(Dialog[PlanInfo]):
     def __init__(self, session: UiSession, shown: PlanInfo | None) -> None:
         self._store = session.store
         self._shown = shown
+        self.enter_submits = shown is not None  # what changes is reviewed before it is saved
         self._name_line = SafeInput(max_length=MAX_CHARS)
         self._maximum = SafeInput(max_length=MAX_CHARS)
         self._listing = Choices(["no", "yes"], listing_text((shown or BLANK).api_listing))
@@ -128,6 +129,7 @@ class PlanForm(Dialog[PlanInfo]):
 
     def on_mount(self) -> None:
         self._fill(self._shown or BLANK)
+        self._maximum.action_select_all()  # what is typed takes its place, as in the other lines
 
     def _fill(self, plan: PlanInfo) -> None:
         self._maximum.value = maximum_text(plan.max_resumes)
