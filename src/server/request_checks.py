@@ -49,7 +49,7 @@ def check_head(version: str, target: bytes, headers: Sequence[tuple[bytes, bytes
             codings += 1
             if version == "1.0" or codings > 1:
                 raise HttpError(
-                    400, "Invalid Transfer-Encoding: it takes HTTP/1.1, and may be sent once"
+                    400, "Invalid Transfer-Encoding: it needs HTTP/1.1, and may be sent only once"
                 )
             if value.lower() != b"chunked":
                 raise HttpError(

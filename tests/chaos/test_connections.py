@@ -78,7 +78,7 @@ def test_a_connection_may_break_at_any_byte(
     figures["partial"] = partial
     figures["open_at_most"] = most - before
     figures["left_open"] = max(0, left)
-    figures["last_let_go_s"] = gone_s
+    figures["last_closed_s"] = gone_s
     assert proxy.cut_count > len(told) // 2
     assert told_otherwise == partial == 0
     assert len(told) + 1 == len(listed)

@@ -103,10 +103,10 @@ def test_whatever_comes_into_the_folder_comes_to_its_end(
     found = scene.check(files=files + len(left), left=left, resumes={"ana": names})
     assert (found.done, found.failed, found.duplicate) == (len(names), failed, DUPLICATES)
     figures["files"] = found.files
-    figures["imported"], figures["put_aside"] = found.done, found.failed
+    figures["imported"], figures["failed"] = found.done, found.failed
     figures["duplicates"], figures["left_alone"] = found.duplicate, len(found.left)
     missing, more = checker.count_differences(names, scene.names("ana"))
-    figures["half_imported"], figures["missing"] = more, missing
+    figures["partly_imported"], figures["missing"] = more, missing
     assert missing == more == 0
 
 

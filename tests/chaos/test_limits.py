@@ -40,7 +40,7 @@ SMALL: Final = 2
 
 @pytest.mark.chaos(
     6,
-    fault="files may not grow",
+    fault="files cannot grow",
     promise="503; the process survives and recovers automatically",
 )
 def test_files_that_may_not_grow_are_lived_through(tmp_path: Path, figures: Figures) -> None:
@@ -72,7 +72,7 @@ def limited(pids: list[int], kind: int, most: dict[int, int]) -> Iterator[None]:
 
 @pytest.mark.chaos(
     6,
-    fault="no file may be opened",
+    fault="the process cannot open more files",
     promise="connected clients are served and new ones are not; the process survives, and accepts new ones again automatically",
 )
 def test_a_process_without_a_file_to_open_goes_on_with_who_is_there(
@@ -100,7 +100,7 @@ def test_a_process_without_a_file_to_open_goes_on_with_who_is_there(
         listed = scene.walk(server.url)
     attempts = load.attempts_of(writers)
     full_disks.check(scene, attempts, listed)
-    figures["acknowledged_meanwhile"] = served
+    figures["acknowledged_during_the_fault"] = served
     figures["errors"] = sum(one.answer is None or one.answer.status != 201 for one in attempts)
     figures["turned_away"] = turned_away
     figures["recovery_s"] = recovery_s

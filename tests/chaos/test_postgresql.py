@@ -76,7 +76,7 @@ def test_a_killed_postgresql_loses_nothing(drill: "Drill", figures: Figures) -> 
     fault="PostgreSQL is frozen",
     promise="an error by the deadline, not silence; the service recovers automatically, and nothing is lost",
 )
-def test_a_frozen_postgresql_is_told_in_time(drill: "Drill", figures: Figures) -> None:
+def test_a_frozen_postgresql_gives_an_error_in_time(drill: "Drill", figures: Figures) -> None:
     """SIGSTOP of all its processes under load, until each API process has refused something."""
     outcome = drill.live_through("frozen", "freeze", times=1)
 
@@ -273,7 +273,7 @@ def test_a_cell_takes_no_other_cell_along(
     figures["failed"] = len(meanwhile) - statuses(meanwhile)[201]
     figures["failed_in_the_lost_cell"] = len(failed)
     figures["p99_before_ms"] = p99_ms(before)
-    figures["p99_meanwhile_ms"] = p99_ms(meanwhile)
+    figures["p99_during_ms"] = p99_ms(meanwhile)
     assert statuses(meanwhile).keys() == {201}
     assert statuses(failed).keys() == {503}
     assert checker.check_attempts(url, before + meanwhile).stored == len(before + meanwhile)

@@ -108,7 +108,9 @@ class Number(Kind):
             findings.is_doubtful = True
         elif self.lowest != MIN_INTEGER:
             hint = f": {self.hint}" if self.hint else ""
-            findings.warn(where, f"{value} is outside {self.lowest} to {self.highest}{hint}")
+            findings.warn(
+                where, f"{value} is outside the range {self.lowest} to {self.highest}{hint}"
+            )
 
 
 class ColumnNumber(Number):
