@@ -44,7 +44,7 @@ _HINTS: Mapping[Reason, str] = {
         "The byte offset is where reading failed."
     ),
     Reason.INVALID_RESUME: (
-        "Fix the listed fields in the file, leave it where it is, then run "
+        "Fix the listed fields in the file without moving it, then run "
         "`resumes imports retry {id}`."
     ),
     Reason.COVER_LETTER: (
