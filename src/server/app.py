@@ -134,11 +134,11 @@ class App:
             **{path: ("", file) for path, file in description_files(settings.format).items()},
         }
 
-    # What is done beside answering
+    # What is done in addition to answering
 
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Do during the block what is done beside answering.
+        """Do during the block what is done in addition to answering.
 
         Behind it, do what was begun behind answers, and close the log and the store.
         """

@@ -171,7 +171,7 @@ class ResumesApp(App[int]):
 
     @work
     async def _open(self) -> None:
-        """Open the session, and show the first screen unless the app ends meanwhile."""
+        """Open the session, and show the first screen unless the app ends in the meantime."""
         try:
             self._session = await asyncio.to_thread(self._open_and_import)
         except ResumesError as error:
