@@ -125,7 +125,7 @@ def send_through(proxy: Proxy, fault: Fault, request: bytes) -> Answer | None:
     promise="a client that is slow but makes progress is served",
 )
 def test_a_slow_connection_is_served(tmp_path: Path, figures: Figures) -> None:
-    """The TCP proxy keeps each piece for 0.1 s and passes 96 KiB a second, for 8 clients at once."""
+    """The TCP proxy keeps each piece for 0.1 s and passes 96 KiB a second, for 8 clients at a time."""
     scene = Scene(tmp_path / "home", tmp_path / "logs")
     create = load.a_request(scene.key, "POST", body=valid(SLOW_BYTES))
     with scene.served() as server, Proxy(server.url) as proxy, ThreadPoolExecutor(SLOW) as pool:

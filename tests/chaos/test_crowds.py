@@ -179,7 +179,7 @@ def test_the_last_place_goes_to_one(
 
 @pytest.mark.chaos(
     19,
-    fault="six programs start at once with nothing",
+    fault="six programs start together without a store",
     promise="one creates the store, and all start",
 )
 def test_of_programs_that_start_at_once_one_makes_the_store(

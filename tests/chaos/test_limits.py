@@ -78,7 +78,7 @@ def limited(pids: list[int], kind: int, most: dict[int, int]) -> Iterator[None]:
 def test_a_process_without_a_file_to_open_goes_on_with_who_is_there(
     tmp_path: Path, figures: Figures
 ) -> None:
-    """prlimit: RLIMIT_NOFILE of what the server has open, while four clients create and 20 others
+    """prlimit: RLIMIT_NOFILE as low as the files that the server has open, while four clients create and 20 others
     connect and list; then it is lifted."""
     scene = Scene(tmp_path / "home", tmp_path / "logs")
     with scene.served() as server:
@@ -199,7 +199,7 @@ LOGS: Final[dict[str, Callable[[], int]]] = {
 
 @pytest.mark.chaos(
     34,
-    fault="a log that is a full disk, or a pipe that nobody reads",
+    fault="a log on a full disk, or a pipe that nobody reads",
     promise="requests are answered as usual",
 )
 @pytest.mark.parametrize("log", LOGS)
@@ -237,7 +237,7 @@ def an_account(home: Path) -> str:
 
 @pytest.mark.chaos(
     34,
-    fault="an importer's log is a full disk, or a pipe that nobody reads",
+    fault="an importer's log is on a full disk, or a pipe that nobody reads",
     promise="files are imported as usual",
 )
 @pytest.mark.parametrize("log", LOGS)

@@ -142,7 +142,7 @@ def statuses(attempts: list[Attempt]) -> Counter[int]:
 
 @pytest.mark.chaos(
     16,
-    fault="transactions lose races (40001, 40P01), three of ten",
+    fault="transactions lose races (40001, 40P01), three in ten",
     promise="retried, and no client notices",
 )
 def test_lost_races_are_seen_by_nobody(
@@ -168,7 +168,7 @@ def test_lost_races_are_seen_by_nobody(
 
 @pytest.mark.chaos(
     13,
-    fault="connections to PostgreSQL break all the time, also in COMMIT",
+    fault="connections to PostgreSQL break all the time, even in COMMIT",
     promise="nothing acknowledged is lost or doubled, and what was refused can be sent again",
 )
 def test_broken_connections_to_postgresql_lose_nothing(

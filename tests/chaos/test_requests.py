@@ -227,7 +227,7 @@ def pour(served: Served, head: bytes, block: bytes, size_bytes: int) -> Poured:
     promise="413 before everything is read, 415 for compressed bodies; memory is bounded",
 )
 def test_bodies_over_the_limit_cost_little(tmp_path: Path, figures: Figures) -> None:
-    """16 clients at once send 64 MiB each, with and without a length; then one request with gzip
+    """16 clients together send 64 MiB each, with and without a length; then one request with gzip
     of 256 MiB."""
     block = b" " * 65_536
     chunk = b"%x\r\n%b\r\n" % (len(block), block)
