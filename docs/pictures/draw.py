@@ -2,7 +2,7 @@
 
     .venv/bin/python docs/pictures/draw.py [FOLDER]
 
-Writes a SVG file for each screen, beside this one unless a FOLDER is named. The clock stands
+Writes a SVG file for each screen, next to this one unless a FOLDER is given. The clock stands
 still, ids are drawn by lot from a known number on, and the home is always the same folder, so
 the same checkout draws the same pictures.
 """
@@ -45,7 +45,7 @@ STEP_US: Final = 97_000_000
 SETTLE_S: Final = 0.02
 LIMIT_S: Final = 30.0
 STILL_S: Final = 0.3
-"""A screen that has not changed for so long is drawn."""
+"""A screen that has not changed for this long is drawn."""
 
 FURTHER_KEYS: Final = {"resumes": "jjjj", "accounts": "G"}
 """What is pressed on a screen, so that the cursor is where there is something to see."""
@@ -67,7 +67,7 @@ FONTS: Final = Finding("fonts", "fonts for the newest resumes are installed")
 
 
 class StandingClock:
-    """A clock that goes on only when told to."""
+    """A clock that only advances on request."""
 
     def __init__(self) -> None:
         self.now_us = BEGAN_AT_US

@@ -2,8 +2,8 @@
 
     .venv/bin/python docs/pictures/draw_layouts.py [FOLDER]
 
-Writes layouts.png, with the first page of each layout, and pdf.png, with three of them, beside this
-file unless a FOLDER is named. Only the fonts of the package are used, so the same checkout draws the
+Writes layouts.png, with the first page of each layout, and pdf.png, with three of them, next to this
+file unless a FOLDER is given. Only the fonts of the package are used, so the same checkout draws the
 same pictures.
 """
 
@@ -41,7 +41,7 @@ SHEET: Final = """
   }))
 )
 """
-"""The pictures of pages beside each other, in points: a point is a pixel."""
+"""The pictures of pages next to each other, in points: a point is a pixel."""
 
 
 def document(layout: str) -> Mapping[str, Any]:
@@ -75,7 +75,7 @@ def draw_page(layout: str, wide: int) -> bytes:
 
 
 def draw_sheet(layouts: Sequence[str], *, across: int, wide: int, names: bool) -> bytes:
-    """The first pages in these layouts as a PNG, so many pixels wide each."""
+    """The first pages in these layouts as a PNG, each this many pixels wide."""
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         for layout in layouts:

@@ -2,7 +2,7 @@
 
     .venv/bin/python docs/pictures/draw_page.py [FOLDER]
 
-Writes api.png beside this file unless a FOLDER is named. Without Chromium nothing is written.
+Writes api.png next to this file unless a FOLDER is given. Without Chromium nothing is written.
 """
 
 import json

@@ -118,7 +118,7 @@ class Ended(NamedTuple):
     due: float = -math.inf
     """When it is tried again, on the monotonic clock."""
     is_stuck: bool = False
-    """Whether it lies where it lay for a reason that concerns all files."""
+    """Whether it is still in its place for a reason that concerns all files."""
 
 
 def _is_read_whole(claim: Claim) -> bool:

@@ -49,7 +49,7 @@ END_TIMEOUT_S = 2.0
 """How long it may take to end before it is killed."""
 
 IDLE_S = 30.0
-"""It ends when there was nothing to do for so long. After it died none is started meanwhile."""
+"""It ends after being idle for this long. After it died, none is started for this long."""
 
 SILENT_S = 60.0
 """How long it may take for a batch."""

@@ -72,7 +72,7 @@ def invalid_archive(message: str) -> Refusal:
 
 
 MAX_DEPTH = 500
-"""So many levels of nesting are read for certain, as the importer's own stack is not deep, which
+"""This many levels of nesting are read for certain, as the importer's own stack is not deep, which
 decides about more; a resume may have far fewer (docs/format.md, JSON)."""
 
 _BEGINNING = re.compile(rb"[ \t\r\n]*+\[[ \t\r\n]*+")

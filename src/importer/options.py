@@ -18,7 +18,7 @@ class Tuning:
     """The same for the part of a file of several resumes that is committed at once."""
 
     helper_from: int = 1_000
-    """A backlog of so many files is worth a process that helps."""
+    """A backlog of this many files is worth a helper process."""
 
     write_timeout_s: float = 2.0
     """How long a write waits for its turn: whoever stops the importer does not wait for the store."""

@@ -117,7 +117,7 @@ def watch(
 def find_pause_s(
     failures: int, tuning: Tuning, random: Callable[[], float] = random.random
 ) -> float:
-    """Return how long nothing is tried after so many failures in a row: longer each time, and not
+    """Return how long nothing is tried after this many failures in a row: longer each time, and not
     all importers for as long. `random` returns 0 to 1."""
     # 2 to the power of a thousand failures is more than a float holds.
     longer_s = tuning.first_back_off_s * 2.0 ** min(failures - 1, 30)

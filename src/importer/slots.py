@@ -193,7 +193,7 @@ class Slot:
     def _append(self, line: dict[str, list[Any]]) -> None:
         content = b"\n%b\n" % _encode(line)  # what was cut off before ends here
         if self._note is None:
-            raise OSError(errno.ENOLCK, "The folder is another importer's", self._path)
+            raise OSError(errno.ENOLCK, "The folder belongs to another importer", self._path)
         if self._bytes > LONG_BYTES:
             self._write_anew()
         left = memoryview(content)

@@ -119,9 +119,9 @@ def polling_reason(path: Path, mountinfo: str | None = None) -> str | None:
     if kind is None:
         return None
     if sharing := SHARED.get(kind):
-        why = f"{sharing.nature}, and what {sharing.others} there is not reported"
+        why = f"{sharing.nature}, and changes by {sharing.others} are not reported"
     elif kind.partition(".")[0] == "fuse" and kind not in LOCAL_FUSE:
-        why = "a file system in user space, and not all of those report changes"
+        why = "a user-space file system, and not all of those report changes"
     else:
         return None
     return f"it is on {escaped(kind)}, {why}"

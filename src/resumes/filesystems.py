@@ -21,9 +21,9 @@ class Sharing(NamedTuple):
     others: str
 
 
-NETWORK = Sharing("a network file system", "other machines write")
-CLUSTER = Sharing("a cluster file system", "the others write")
-HOST = Sharing("a folder shared by a host system", "the host writes")
+NETWORK = Sharing("a network file system", "other machines")
+CLUSTER = Sharing("a cluster file system", "other machines")
+HOST = Sharing("a folder shared by a host system", "the host")
 
 SHARED = {
     kind: sharing

@@ -44,7 +44,7 @@ _HINTS: Mapping[Reason, str] = {
         "The byte offset is where reading failed."
     ),
     Reason.INVALID_RESUME: (
-        "Fix the fields that the issues name, in the file where it is, then run "
+        "Fix the listed fields in the file without moving it, then run "
         "`resumes imports retry {id}`."
     ),
     Reason.COVER_LETTER: (
@@ -60,8 +60,8 @@ _HINTS: Mapping[Reason, str] = {
         "max_body_bytes in the settings; then run `resumes imports retry {id}`."
     ),
     Reason.QUOTA_REACHED: (
-        "Nothing to do for the file: it is imported, in order of arrival, as soon as the plan allows "
-        "more resumes or one is deleted."
+        "Nothing to fix: the file is imported, in order of arrival, as soon as the plan allows more "
+        "resumes or one is deleted."
     ),
     Reason.DUPLICATE: (
         "The same content was already imported into this account. The file can be deleted."

@@ -128,11 +128,14 @@ class App:
             **{path: ("", file) for path, file in description_files(settings.format).items()},
         }
 
-    # What is done beside answering
+    # What is done in addition to answering
 
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Do during the block what is done beside answering; behind it, what was begun behind answers."""
+        """Do during the block what is done in addition to answering.
+
+        After it, finish what was begun behind answers.
+        """
         tasks = [
             asyncio.create_task(self._look_forever()),
             asyncio.create_task(prune_forever(self._store)),

@@ -68,7 +68,7 @@ Memory: TypeAlias = ctypes.Array[ctypes.c_double]
 
 
 def share_memory(processes: int) -> Memory:
-    """Return memory for the counters of so many processes, which goes to them when they are spawned."""
+    """Return memory for the counters of this many processes, which goes to them when spawned."""
     return multiprocessing.get_context("spawn").RawArray(ctypes.c_double, processes * SIZE)
 
 

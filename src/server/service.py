@@ -366,7 +366,7 @@ def _send_heartbeats(heartbeats: Pipe, has_started: threading.Event) -> None:
 def _supervise(
     work: Work, count: int, listener: socket.socket, announce: Callable[[], None]
 ) -> None:
-    """Keep so many workers until SIGTERM, SIGINT or SIGHUP, then end them.
+    """Keep this many workers until SIGTERM, SIGINT or SIGHUP, then end them.
 
     One that ends or falls silent is replaced. `announce` is called once, when all have started.
     Raises WorkersFailed when one could not even start.

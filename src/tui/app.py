@@ -153,7 +153,7 @@ class ResumesApp(App[int]):
 
     @work
     async def _open(self) -> None:
-        """Open the session, and show the first screen unless the app ends meanwhile."""
+        """Open the session, and show the first screen unless the app ends in the meantime."""
         try:
             self.session = await asyncio.to_thread(self._open_and_import)
         except ResumesError as error:

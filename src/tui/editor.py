@@ -39,7 +39,7 @@ def edit(app: App[object], path: Path, line: int | None) -> bool:
             raise InvalidArgument(f"{command[0]} failed (exit code {code})")
         return _state(path) != saved
     except (OSError, SuspendNotSupported) as error:
-        reason = getattr(error, "strerror", None) or "this terminal cannot be handed over"
+        reason = getattr(error, "strerror", None) or "this terminal cannot run an editor"
         raise InvalidArgument(f"Cannot edit with {command[0]}: {reason}") from error
     finally:
         signal.signal(signal.SIGINT, before)

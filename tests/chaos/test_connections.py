@@ -78,7 +78,7 @@ def test_a_connection_may_break_at_any_byte(
     figures["partial"] = partial
     figures["open_at_most"] = most - before
     figures["left_open"] = max(0, left)
-    figures["last_let_go_s"] = gone_s
+    figures["last_closed_s"] = gone_s
     assert proxy.cut_count > len(told) // 2
     assert told_otherwise == partial == 0
     assert len(told) + 1 == len(listed)
@@ -125,7 +125,7 @@ def send_through(proxy: Proxy, fault: Fault, request: bytes) -> Answer | None:
     promise="a client that is slow but makes progress is served",
 )
 def test_a_slow_connection_is_served(tmp_path: Path, figures: Figures) -> None:
-    """The TCP proxy keeps each piece for 0.1 s and passes 96 KiB a second, for 8 clients at once."""
+    """The TCP proxy keeps each piece for 0.1 s and passes 96 KiB a second, for 8 clients at a time."""
     scene = Scene(tmp_path / "home", tmp_path / "logs")
     create = load.a_request(scene.key, "POST", body=valid(SLOW_BYTES))
     with scene.served() as server, Proxy(server.url) as proxy, ThreadPoolExecutor(SLOW) as pool:

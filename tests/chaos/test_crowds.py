@@ -74,9 +74,12 @@ def test_many_writers_in_many_processes_wait_and_never_fail(
     attempts = load.attempts_of(writers)
     counts = [load.acknowledged([client]) for client in writers]
     note(figures, scene, attempts)
-    figures["p99_ms"], figures["most_ms"] = p99_ms(attempts), max(took_ms(attempts))
-    figures["fewest_of_a_client"], figures["most_of_a_client"] = min(counts), max(counts)
-    assert figures["most_ms"] < MOST_MS
+    figures["p99_ms"], figures["slowest_ms"] = p99_ms(attempts), max(took_ms(attempts))
+    figures["creates_of_the_slowest_client"], figures["creates_of_the_fastest_client"] = (
+        min(counts),
+        max(counts),
+    )
+    assert figures["slowest_ms"] < MOST_MS
     assert min(counts) > max(counts) // 4
 
 
@@ -148,7 +151,7 @@ def test_a_long_reading_holds_nobody_up_and_the_log_is_cut_afterwards(
     note(figures, scene, attempts)
     before_ms = p99_ms(between(attempts, span.began_s - CALM_S, span.began_s))
     meanwhile_ms = p99_ms(between(attempts, span.began_s, span.ended_s))
-    figures["p99_before_ms"], figures["p99_meanwhile_ms"] = before_ms, meanwhile_ms
+    figures["p99_before_ms"], figures["p99_during_ms"] = before_ms, meanwhile_ms
     figures["log_at_the_end_of_the_reading_mb"] = most_bytes / 1_000_000
     figures["log_cut_after_s"] = cut_s
     assert meanwhile_ms < SLOWER * before_ms + SLACK_MS
@@ -156,7 +159,7 @@ def test_a_long_reading_holds_nobody_up_and_the_log_is_cut_afterwards(
 
 @pytest.mark.chaos(
     21,
-    fault="a hundred clients want the last place",
+    fault="a hundred clients compete for the last place",
     promise="exactly one gets it",
 )
 def test_the_last_place_goes_to_one(
@@ -176,7 +179,7 @@ def test_the_last_place_goes_to_one(
 
 @pytest.mark.chaos(
     19,
-    fault="six programs start at once with nothing",
+    fault="six programs start together without a store",
     promise="one creates the store, and all start",
 )
 def test_of_programs_that_start_at_once_one_makes_the_store(

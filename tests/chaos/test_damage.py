@@ -159,8 +159,8 @@ class Kind:
 
 KINDS: Final = {
     "one bit": Kind(flip_a_bit, 1),
-    "a letter that is none": Kind(spoil_a_letter, 90, frozenset({Defect.DAMAGED_TEXT})),
-    "two rows in the other order": Kind(swap_rows, 100, frozenset({Defect.DAMAGED})),
+    "an invalid character": Kind(spoil_a_letter, 90, frozenset({Defect.DAMAGED_TEXT})),
+    "two rows swapped": Kind(swap_rows, 100, frozenset({Defect.DAMAGED})),
     "a page of zeros": Kind(zero_a_page, 95),
     "a page of garbage": Kind(fill_a_page, 95),
     "the end missing": Kind(cut_short, 100),
@@ -176,7 +176,7 @@ KINDS: Final = {
 def test_damage_is_found_and_a_backup_restores_all(
     tmp_path: Path, figures: Figures, seed: random.Random, kind: Kind
 ) -> None:
-    """In 40 copies of a store with 300 resumes a bit is flipped, a letter gets an invalid bit, two
+    """In 40 copies of a store with 300 resumes a bit is flipped, a character gets an invalid bit, two
     rows of a page are swapped, a page is zeroed or filled with garbage, or the end is cut off, each
     at random; the first three that are found are replaced by `db restore`."""
     stored = stores.a_full_store(tmp_path / "resumes.db", STORED)
@@ -200,7 +200,7 @@ def test_damage_is_found_and_a_backup_restores_all(
         shutil.rmtree(home)
     figures["damaged"] = EACH
     figures["found_percent"] = 100 * tries.found // EACH
-    figures["told_when_read"], figures["told_never_and_changed"] = tries.told, tries.changed
+    figures["errors_when_read"], figures["changed_and_unnoticed"] = tries.told, tries.changed
     figures["restored"], figures["restore_at_most_s"] = tries.restored, tries.restore_at_most_s
     assert figures["found_percent"] >= kind.least_percent
     assert tries.named == tries.found

@@ -81,7 +81,7 @@ def drop_what_is_imported(scene: Scene, chance: random.Random) -> list[str]:
 
 @pytest.mark.chaos(
     30,
-    fault="files of every kind and size, by every way",
+    fault="files of every kind and size, arriving in every way",
     promise="nothing is imported in part, what fails is filed with its reason, the rest continues",
 )
 def test_whatever_comes_into_the_folder_comes_to_its_end(
@@ -103,16 +103,16 @@ def test_whatever_comes_into_the_folder_comes_to_its_end(
     found = scene.check(files=files + len(left), left=left, resumes={"ana": names})
     assert (found.done, found.failed, found.duplicate) == (len(names), failed, DUPLICATES)
     figures["files"] = found.files
-    figures["imported"], figures["put_aside"] = found.done, found.failed
+    figures["imported"], figures["rejected"] = found.done, found.failed
     figures["duplicates"], figures["left_alone"] = found.duplicate, len(found.left)
     missing, more = checker.count_differences(names, scene.names("ana"))
-    figures["half_imported"], figures["missing"] = more, missing
+    figures["partly_imported"], figures["missing"] = more, missing
     assert missing == more == 0
 
 
 @pytest.mark.chaos(
     31,
-    fault="more files arrive than the system announces",
+    fault="more files arrive than the system reports",
     promise="the next scan finds all of them",
 )
 def test_files_that_nobody_announced_are_found(tmp_path: Path, figures: Figures) -> None:

@@ -78,7 +78,7 @@ def test_servers_killed_under_load_lose_nothing(
 @pytest.mark.parametrize(
     "calls",
     ["fsync,fdatasync", "write,writev,sendto,sendmsg"],
-    ids=["once it is written", "before it is told"],
+    ids=["once it is logged", "before it is answered"],
 )
 @pytest.mark.chaos(
     3,

@@ -40,7 +40,7 @@ SMALL: Final = 2
 
 @pytest.mark.chaos(
     6,
-    fault="files may not grow",
+    fault="files cannot grow",
     promise="503; the process survives and recovers automatically",
 )
 def test_files_that_may_not_grow_are_lived_through(tmp_path: Path, figures: Figures) -> None:
@@ -72,13 +72,13 @@ def limited(pids: list[int], kind: int, most: dict[int, int]) -> Iterator[None]:
 
 @pytest.mark.chaos(
     6,
-    fault="no file may be opened",
+    fault="the process cannot open more files",
     promise="connected clients are served and new ones are not; the process survives, and accepts new ones again automatically",
 )
 def test_a_process_without_a_file_to_open_goes_on_with_who_is_there(
     tmp_path: Path, figures: Figures
 ) -> None:
-    """prlimit: RLIMIT_NOFILE of what the server has open, while four clients create and 20 others
+    """prlimit: RLIMIT_NOFILE as low as the files that the server has open, while four clients create and 20 others
     connect and list; then it is lifted."""
     scene = Scene(tmp_path / "home", tmp_path / "logs")
     with scene.served() as server:
@@ -100,7 +100,7 @@ def test_a_process_without_a_file_to_open_goes_on_with_who_is_there(
         listed = scene.walk(server.url)
     attempts = load.attempts_of(writers)
     full_disks.check(scene, attempts, listed)
-    figures["acknowledged_meanwhile"] = served
+    figures["acknowledged_during_the_fault"] = served
     figures["errors"] = sum(one.answer is None or one.answer.status != 201 for one in attempts)
     figures["turned_away"] = turned_away
     figures["recovery_s"] = recovery_s
@@ -199,7 +199,7 @@ LOGS: Final[dict[str, Callable[[], int]]] = {
 
 @pytest.mark.chaos(
     34,
-    fault="a log that is a full disk, or a pipe that nobody reads",
+    fault="a log on a full disk, or a pipe that nobody reads",
     promise="requests are answered as usual",
 )
 @pytest.mark.parametrize("log", LOGS)
@@ -237,7 +237,7 @@ def an_account(home: Path) -> str:
 
 @pytest.mark.chaos(
     34,
-    fault="an importer's log is a full disk, or a pipe that nobody reads",
+    fault="an importer's log is on a full disk, or a pipe that nobody reads",
     promise="files are imported as usual",
 )
 @pytest.mark.parametrize("log", LOGS)

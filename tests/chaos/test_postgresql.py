@@ -76,7 +76,7 @@ def test_a_killed_postgresql_loses_nothing(drill: "Drill", figures: Figures) -> 
     fault="PostgreSQL is frozen",
     promise="an error by the deadline, not silence; the service recovers automatically, and nothing is lost",
 )
-def test_a_frozen_postgresql_is_told_in_time(drill: "Drill", figures: Figures) -> None:
+def test_a_frozen_postgresql_gives_an_error_in_time(drill: "Drill", figures: Figures) -> None:
     """SIGSTOP of all its processes under load, until each API process has refused something."""
     outcome = drill.live_through("frozen", "freeze", times=1)
 
@@ -142,7 +142,7 @@ def statuses(attempts: list[Attempt]) -> Counter[int]:
 
 @pytest.mark.chaos(
     16,
-    fault="transactions lose races (40001, 40P01), three of ten",
+    fault="transactions lose races (40001, 40P01), three in ten",
     promise="retried, and no client notices",
 )
 def test_lost_races_are_seen_by_nobody(
@@ -168,7 +168,7 @@ def test_lost_races_are_seen_by_nobody(
 
 @pytest.mark.chaos(
     13,
-    fault="connections to PostgreSQL break all the time, also in COMMIT",
+    fault="connections to PostgreSQL break all the time, even in COMMIT",
     promise="nothing acknowledged is lost or doubled, and what was refused can be sent again",
 )
 def test_broken_connections_to_postgresql_lose_nothing(
@@ -273,7 +273,7 @@ def test_a_cell_takes_no_other_cell_along(
     figures["failed"] = len(meanwhile) - statuses(meanwhile)[201]
     figures["failed_in_the_lost_cell"] = len(failed)
     figures["p99_before_ms"] = p99_ms(before)
-    figures["p99_meanwhile_ms"] = p99_ms(meanwhile)
+    figures["p99_during_ms"] = p99_ms(meanwhile)
     assert statuses(meanwhile).keys() == {201}
     assert statuses(failed).keys() == {503}
     assert checker.check_attempts(url, before + meanwhile).stored == len(before + meanwhile)

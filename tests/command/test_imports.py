@@ -205,7 +205,9 @@ def test_show_says_all_that_is_wrong_and_what_to_do(acme: CommandLine) -> None:
     shown = acme.succeeds("imports", "show", row.claim_id)
 
     retry = shlex.join(["resumes", "--home", str(acme.home), "imports", "retry", row.claim_id])
-    assert re.search(rf"^to do +Fix the fields .*`{re.escape(retry)}`\.$", shown, re.MULTILINE)
+    assert re.search(
+        rf"^to do +Fix the listed fields .*`{re.escape(retry)}`\.$", shown, re.MULTILINE
+    )
     for field in ("name", "title"):
         line = rf"^error +header\.{field} +Invalid field header\.{field}: must be a string$"
         assert re.search(line, shown, re.MULTILINE)

@@ -339,7 +339,7 @@ def _(scene: Scene) -> str:
 
 
 @shows(
-    "… was removed or renamed while the store is in use, so nothing is read or written any more. …"
+    "… was removed or renamed while the store is in use, so nothing is read or written anymore. …"
 )
 def _(scene: Scene) -> str:
     scene.has_account()

@@ -178,7 +178,7 @@ def test_a_value_that_is_none_for_its_field_is_refused_with_its_place(
 
 
 def outside(value: Any, highest: int) -> str:
-    return f"{value} is outside 0 to {highest}"
+    return f"{value} is outside the range 0 to {highest}"
 
 
 @pytest.mark.parametrize(

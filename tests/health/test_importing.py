@@ -268,7 +268,7 @@ def test_one_of_another_folder_that_has_gone_silent_is_told_without_a_command(
 
     assert finding.severity is Severity.WARNING
     assert "watched /srv/original/inbox, has not responded for 5 minutes" in finding.text
-    assert "no longer listed after 24 hours" in (finding.remedy or "")
+    assert "drops off this list after 24 hours" in (finding.remedy or "")
     assert finding.command is None
     assert "watch" not in (finding.remedy or "")
 

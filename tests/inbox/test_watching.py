@@ -381,7 +381,7 @@ def test_a_local_file_system_is_not(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", ["fuse", "fuse.somebodys"])
 def test_an_unknown_file_system_in_user_space_is_polled(kind: str) -> None:
-    assert "user space" in (reason(kind) or "")
+    assert "user-space" in (reason(kind) or "")
 
 
 def test_what_may_not_be_shown_of_a_kind_is_escaped() -> None:

@@ -108,18 +108,18 @@ def test_an_export_that_was_cut_off_or_changed_anywhere_is_refused() -> None:
 @pytest.mark.parametrize(
     ("rows", "why"),
     [
-        ([a_row("0" * 23 + "2"), a_row()], "not in order"),
-        ([a_row(), a_row()], "is repeated"),
+        ([a_row("0" * 23 + "2"), a_row()], "out of order or repeated"),
+        ([a_row(), a_row()], "out of order or repeated"),
         ([a_row(title=7)], r'"title" is 7: Input should be a valid string'),
         ([a_row(title=[{}])], r'"title" is a list: Input should be a valid string'),
-        ([a_row(title="Other")], r'"title" is \'Other\', but its document differs'),
-        ([a_row(name="Ada")], r'"name" is \'Ada\', but its document differs'),
+        ([a_row(title="Other")], r'"title" is \'Other\', but its document says otherwise'),
+        ([a_row(name="Ada")], r'"name" is \'Ada\', but its document says otherwise'),
         ([a_row(filename=None)], '"filename" is null'),
         ([a_row("0" * 14 + "99" + "0" * 8)], r'newer than "lastIdUs"'),
         ([a_row(document=b"[1]")], "must be a JSON object"),
         ([a_row(document=b'{"a":NaN}')], "not a JSON number"),
         ([a_row(document=b'"\xff"')], "not UTF-8"),
-        ([a_row(document=b"")], "only a resume's line ends with a document"),
+        ([a_row(document=b"")], "each resume's line must end with a document"),
         ([a_row(document=b'{"a":1},"b":{}')], "trailing"),
         (
             [a_row(), a_row("0" * 23 + "2", created_at="\x1b[31mred")],

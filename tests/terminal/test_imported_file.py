@@ -67,7 +67,7 @@ async def test_the_source_stands_beside_the_reason_at_the_fault(
             pilot.app,
             "ana/cv-1.json · ✗ failed",
             "must be a string",
-            "Fix the fields",
+            "Fix the listed fields",
             '3 ▶   "title": 5',
             "line 3, column 3",
         )
@@ -147,11 +147,11 @@ async def test_a_file_that_is_gone_says_so_and_stays_readable(store: Store) -> N
 
     a_refused_file(store)
     async with running(store, "not a valid resume", screen="imports", refresh_s=SOON_S) as pilot:
-        await leads(pilot, "enter", "Fix the fields")
+        await leads(pilot, "enter", "Fix the listed fields")
 
         accounts.delete_account(store, "ana")
 
-        await shows(pilot.app, "! File not found", "Fix the fields")
+        await shows(pilot.app, "! File not found", "Fix the listed fields", "press t")
 
 
 async def test_what_is_done_is_done_with_the_file_that_is_seen(store: Store) -> None:
@@ -197,7 +197,7 @@ async def test_a_file_that_takes_long_to_read_appears_all_the_same(store: Store)
             await until(reading.begun.is_set)
             await asyncio.sleep(3 * SOON_S)  # it is time to read it again, again and again
 
-        await shows(pilot.app, "Fix the fields")
+        await shows(pilot.app, "Fix the listed fields")
 
 
 # What it became.

@@ -484,7 +484,7 @@ async def test_only_failed_files_that_are_there_are_edited(store: Store, editor:
     a_file(store, an_id("2"))
     async with running(store, "1 of 2", screen="imports", refresh_s=SOON_S) as pilot:
         await presses(pilot, "e")
-        await tells(pilot.app, f"The file is not in _failed/invalid_json of {ROOT} any more.")
+        await tells(pilot.app, f"The file is no longer in _failed/invalid_json of {ROOT}.")
         await presses(pilot, "down", "e")
         await tells(pilot.app, "Already imported: nothing to retry.")
     assert not (editor / "called").exists()

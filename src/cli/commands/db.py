@@ -77,8 +77,8 @@ def copy(session: Session, source_url: str, target_url: str) -> None:
     target = safe_text(to_label)
     say(f"Both are equal. From now on use {target}, with --database or RESUMES_DATABASE.")
     say(
-        f"{safe_text(from_label)} is now read-only. To go back to it, without anything written to the "
-        f"other store: {safe_text(reopening(source_url))}"
+        f"{safe_text(from_label)} is now read-only. To go back to it, and leave what was added to "
+        f"the other store there: {safe_text(reopening(source_url))}"
     )
 
 

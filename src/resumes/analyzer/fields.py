@@ -1,6 +1,6 @@
 """The kinds of value that a field can hold: how each is checked, and when it is shown.
 
-Types are strict: `true` is not a number, and neither is `"0"` (docs/format.md, What is refused).
+Types are strict: `true` is not a number, and neither is `"0"` (docs/format.md, What is rejected).
 """
 
 import re
@@ -108,7 +108,9 @@ class Number(Kind):
             findings.is_doubtful = True
         elif self.lowest != MIN_INTEGER:
             hint = f": {self.hint}" if self.hint else ""
-            findings.warn(where, f"{value} is outside {self.lowest} to {self.highest}{hint}")
+            findings.warn(
+                where, f"{value} is outside the range {self.lowest} to {self.highest}{hint}"
+            )
 
 
 class ColumnNumber(Number):

@@ -13,7 +13,7 @@ MAX_NAME_CHARS = 60
 MAX_WARNINGS = 10_000
 """A document with more is not a resume, and checking it takes long."""
 
-TOO_MANY = f"The resume has more than {MAX_WARNINGS:,} unknown or odd fields"
+TOO_MANY = f"The resume has more than {MAX_WARNINGS:,} unknown or unusual fields"
 
 
 def printable(text: str) -> str:

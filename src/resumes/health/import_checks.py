@@ -339,8 +339,8 @@ def _check_silent(
     return warning(
         "importer",
         text,
-        "If it should be running, start it again on its machine. Otherwise do nothing: it is no longer "
-        f"listed after {importers.REMEMBERED.total_seconds() / 3_600:.0f} hours",
+        "If it should be running, start it again on its machine. Otherwise do nothing: it drops off "
+        f"this list after {importers.REMEMBERED.total_seconds() / 3_600:.0f} hours",
         about=importer.id,
     )
 

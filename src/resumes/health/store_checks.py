@@ -96,7 +96,7 @@ def find_old_files_in_use(path: Path) -> Finding | None:
     return Finding(
         "store",
         f"{path} was {'removed' if current is None else 'replaced'} while process "
-        f"{name_processes(found)} had it open, which can no longer read or write",
+        f"{name_processes(found)} had it open; that process can no longer read or write",
         "Stop that process, put the file back or restore a backup, then start it again",
     )
 
@@ -236,9 +236,9 @@ def iter_server_findings(facts: ServerFacts, *, workers: int) -> Iterator[Findin
             about="standby",
         )
     for name, loss in (
-        ("synchronous_commit", "when it crashes, resumes that were acknowledged are lost"),
-        ("fsync", "when its machine crashes, the store is lost"),
-        ("full_page_writes", "when its machine crashes, the store is lost"),
+        ("synchronous_commit", "if it crashes, acknowledged resumes can be lost"),
+        ("fsync", "if its machine crashes, the store can be lost"),
+        ("full_page_writes", "if its machine crashes, the store can be lost"),
     ):
         if getattr(facts, name) == "off":
             yield warning("server", f"{name} is off: {loss}", f"Set {name} to on", about=name)

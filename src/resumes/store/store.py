@@ -221,7 +221,7 @@ class Store(ABC):
 
 
 def change_count(connection: Connection, account_id: str, resumes: int) -> None:
-    """Add so many to the account's number of resumes, in the caller's transaction."""
+    """Add this to the account's number of resumes, in the caller's transaction."""
     count = account_usage.c.resume_count + resumes
     this = account_usage.c.account_id == account_id
     connection.execute(update(account_usage).where(this).values(resume_count=count))

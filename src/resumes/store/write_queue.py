@@ -311,7 +311,7 @@ class LoopWriter:
             self._loop.call_soon_threadsafe(self._settle_all, writes)
         except RuntimeError:
             # The loop is closed: its requests were abandoned, and the writes stand.
-            logger.warning("%d writes finished after their event loop", len(writes))
+            logger.warning("%d writes finished after their event loop was closed", len(writes))
 
     def _settle_all(self, writes: Sequence[Write]) -> None:
         for write in writes:

@@ -264,7 +264,18 @@ def _verdict(
         yield _fact("Offset", f"byte {file.byte_offset:,}")
     hint = None if file.reason is None else find_hint(file.reason, file.claim_id)
     if hint is not None:
-        yield Paragraph(safe(hint, "italic"), mark="→ ")
+        yield Paragraph(safe(_with_keys(hint, file.claim_id), "italic"), mark="→ ")
+
+
+def _with_keys(hint: str, claim_id: str) -> str:
+    """Return the hint with this screen's keys instead of commands."""
+    for command, key in (
+        (f"run `resumes imports retry {claim_id}`", "press t to retry"),
+        (f"with `resumes imports retry {claim_id}`", "with t"),
+        (f"with `resumes imports dismiss {claim_id}`", "with D"),
+    ):
+        hint = hint.replace(command, key)
+    return hint
 
 
 def _asked(read: FileRead) -> Iterator[Paragraph]:

@@ -205,7 +205,7 @@ class FileActions(PaneScreen[FileRow]):
         """Return whether the file was changed; if not, say why."""
         refusal = why_not(read.file, RequestKind.RETRY)
         if refusal is None and read.path is None:
-            refusal = f"The file is not in {folder_of(read.file)} of {read.file.root} any more."
+            refusal = f"The file is no longer in {folder_of(read.file)} of {read.file.root}."
         if refusal is None and read.path is not None and read.path.suffix in COMPRESSED:
             refusal = "A compressed file cannot be edited as text."
         if refusal is not None or read.path is None:

@@ -226,7 +226,7 @@ class PageServer(Server):
         try:
             await session.start(_cells(request, "width", 80), _cells(request, "height", 24))
         except OSError as error:
-            logger.error("Cannot start the terminal UI for a page: %s", error.strerror)
+            logger.error("Cannot start the terminal UI for a browser page: %s", error.strerror)
         else:
             await self._process_messages(socket, session)
         finally:

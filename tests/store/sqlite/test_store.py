@@ -185,7 +185,7 @@ def test_a_log_that_cannot_be_copied_into_the_store_is_logged_in_a_line_once(
     wait_until(lambda: len(caplog.records) > 1)
     assert caplog.messages == [
         "The store's log cannot be checkpointed: disk I/O error",
-        "The store's log is checkpointed again",
+        "The store's log can be checkpointed again",
     ]
     assert {(record.levelno, record.exc_info) for record in caplog.records} == {
         (logging.WARNING, None)

@@ -110,7 +110,7 @@ def test_a_foreign_key_header_beside_ones_own_is_no_way_in(tenants: Tenants) -> 
     assert {entry["id"] for entry in listed} <= set(tenants.mine)
 
 
-def test_a_wrong_key_is_told_like_a_missing_one(tenants: Tenants) -> None:
+def test_a_wrong_key_is_answered_like_a_missing_one(tenants: Tenants) -> None:
     wrong = tenants.ada_key[:-1] + ("a" if tenants.ada_key[-1] != "a" else "b")
     keys = ["", "x", "enh_live_", wrong, tenants.ada_key + "a", tenants.ada_key[:-1]]
     with Wire(tenants.url) as wire:

@@ -290,7 +290,7 @@ def _check(store: Store, reader: ArchiveReader, on_progress: OnProgress, slice_r
             for row in rows:
                 if row.values["key_hash"] in hashes:
                     raise InvalidJson(
-                        f"The file has the key {row.values['id']} under another ID, too"
+                        f"The file has the key {row.values['id']} under another ID as well"
                     )
                 hashes.add(row.values["key_hash"])
         checked += len(rows)

@@ -368,7 +368,7 @@ class ArchiveReader:
 
     def _check_document(self, row: ArchiveRow) -> None:
         if bool(row.document) is not (row.kind is RowKind.RESUME):
-            self._refuse("only a resume's line ends with a document, and every one must")
+            self._refuse("each resume's line must end with a document, and no other line may")
         if row.kind is not RowKind.RESUME:
             return
         values = row.values
@@ -383,13 +383,15 @@ class ArchiveReader:
             self._refuse(f'"document" cannot be stored: {error}')
         for column, said in (("title", known.title), ("name", known.name)):
             if values[column] != said:
-                self._refuse(f'"{column}" is {_shown(values[column])}, but its document differs')
+                self._refuse(
+                    f'"{column}" is {_shown(values[column])}, but its document says otherwise'
+                )
 
     def _check_order(self, row: ArchiveRow) -> None:
         # Which also says that no row comes twice.
         place = (list(RowKind).index(row.kind), tuple(row.values[key] for key in KEYS[row.kind]))
         if place <= self._last:
-            self._refuse(f"its {row.kind} rows are not in order, or one is repeated")
+            self._refuse(f"its {row.kind} rows are out of order or repeated")
         self._last = place
 
     def _check_end(self, end: EndLine, sha256: str) -> None:

@@ -199,8 +199,8 @@ class Identity:
         with self._noticing:
             if self._lost is None:  # the first error is given again and again
                 self._lost = (
-                    f"{name} was {what} while the store is in use, so nothing is read or written any "
-                    f"more. Stop every program that uses it, {remedy}then start them again"
+                    f"{name} was {what} while the store is in use, so nothing is read or written "
+                    f"anymore. Stop every program that uses it, {remedy}then start them again"
                 )
                 logger.error("%s", self._lost)
         raise StoreUnavailable(self._lost)
@@ -240,7 +240,7 @@ class SqliteStore(Store):
         self._write_lock = FileLock(path.with_name(path.name + ".writer"))
         self._checked_s = self._truncated_s = 0.0
         """When the log was last looked at, and truncated, on the monotonic clock."""
-        self._checkpoint_log = LogOnce("The store's log is checkpointed again")
+        self._checkpoint_log = LogOnce("The store's log can be checkpointed again")
         writer = SqliteWriter(
             self._write_connection,
             self._write_lock,

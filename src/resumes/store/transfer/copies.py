@@ -333,7 +333,7 @@ def empty_database(
 ) -> Iterator[Connection]:
     """Yield a connection to a store that is empty except for plans, in one transaction that is
     committed after the block, unless `confirm`, which is called last, raises. Others can read the
-    store meanwhile, and do not write to it.
+    store in the meantime, and do not write to it.
 
     Raises Occupied, StoreUnavailable when nothing was done, and OutcomeUnknown.
     """
