@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from cli.output import put_json, say
 from resumes.errors import InvalidArgument, NotFound, StoreUnavailable
 
 if TYPE_CHECKING:
@@ -58,6 +59,13 @@ class Session:
                 "or choose another home with --home"
             )
         return open_store(settings.database_url, upgrade=makes, read_cache_bytes=read_cache_bytes)
+
+    def answer(self, document: Any, sentence: str) -> None:
+        """Print the document, with `--json`, or say the sentence. Escape what comes from data first."""
+        if self.as_json:
+            put_json(document)
+        else:
+            say(sentence)
 
     def installation(self) -> "Installation":
         """Return the installation of these flags, for the checks of its health."""
