@@ -162,10 +162,8 @@ def delete(session: Session, name: str, with_resumes: bool, yes: bool) -> None:
         if not yes:
             confirm(f'Permanently delete account "{safe_text(name)}" ({held})?')
         gone = store_accounts.delete_account(store, name, with_resumes=with_resumes)
-    if session.as_json:
-        put_json({"deleted": name, "resumes": gone})
-    else:
-        say(f'Deleted account "{name}" ({counted(gone, "resume")}).')
+    sentence = f'Deleted account "{name}" ({counted(gone, "resume")}).'
+    session.answer({"deleted": name, "resumes": gone}, sentence)
 
 
 @accounts.command()
@@ -235,11 +233,13 @@ def _output(file: Path, *, overwrite: bool) -> Callable[[], AbstractContextManag
     """Return what opens the output. Raises Conflict for a file that stays as it is."""
     if str(file) == "-" or _is_standard_output(file):
         return lambda: contextlib.nullcontext(sys.stdout.buffer)
-    if overwrite:
-        remedy = "--overwrite only replaces account exports. Choose another file"
-        return OutputFile(file, remedy=remedy, may_replace=is_account_file).open
-    remedy = "choose another file, or replace an earlier export with --overwrite"
-    return OutputFile(file, remedy=remedy).open
+    remedy = (
+        "--overwrite only replaces account exports. Choose another file"
+        if overwrite
+        else "choose another file, or replace an earlier export with --overwrite"
+    )
+    may_replace = is_account_file if overwrite else None
+    return OutputFile(file, remedy=remedy, may_replace=may_replace).open
 
 
 def _is_standard_output(file: Path) -> bool:
@@ -264,18 +264,14 @@ def _opened(file: Path) -> BinaryIO:
 
 
 def _say_is_going(session: Session, account: AccountInfo) -> None:
-    delete = session.command_line("accounts", "delete", account.name, "--with-resumes", "--yes")
+    held = counted(account.resume_count, "resume")
     if account.is_arriving:
-        say(
-            f'Account "{account.name.partition("~")[0]}" is being imported '
-            f"({counted(account.resume_count, 'resume')} so far). If that was interrupted, "
-            f"import it again, or delete it: {delete}"
-        )
-        return
-    say(
-        f'Account "{account.name}" is being deleted ({counted(account.resume_count, "resume")} left). '
-        f"If that was interrupted, run it again: {delete}"
-    )
+        going = f'"{account.name.partition("~")[0]}" is being imported ({held} so far)'
+        again = "import it again, or delete it"
+    else:
+        going, again = f'"{account.name}" is being deleted ({held} left)', "run it again"
+    delete = session.command_line("accounts", "delete", account.name, "--with-resumes", "--yes")
+    say(f"Account {going}. If that was interrupted, {again}: {delete}")
 
 
 def _row(account: AccountInfo) -> list[str]:

@@ -42,10 +42,10 @@ def upgrade(session: Session) -> None:
     with open_store(session.settings().database_url) as store:
         label = store.label
     revision = migrations.list_revisions()[-1]
-    if session.as_json:
-        put_json({"database": label, "revision": revision})
-    else:
-        say(f"The store {safe_text(label)} is up to date (schema {revision}).")
+    session.answer(
+        {"database": label, "revision": revision},
+        f"The store {safe_text(label)} is up to date (schema {revision}).",
+    )
 
 
 COLUMNS = (Column("TABLE"), Column("ROWS", is_number=True), Column("SHA-256"))
@@ -100,14 +100,11 @@ def reopen(session: Session) -> None:
     with open_store(session.settings().database_url, upgrade=False) as store:
         target = reopen_store(store)
         label = safe_text(store.label)
-    if session.as_json:
-        put_json({"database": label, "movedTo": target})
-    elif target is None:
-        say(f"{label} was not being moved, and is writable.")
-    else:
-        say(
-            f"{label} is writable again. It had been moved, or was being moved, to {safe_text(target)}."
-        )
+    sentence = f"{label} was not being moved, and is writable."
+    if target is not None:
+        moved = f"It had been moved, or was being moved, to {safe_text(target)}"
+        sentence = f"{label} is writable again. {moved}."
+    session.answer({"database": label, "movedTo": target}, sentence)
 
 
 @database.command()
@@ -203,19 +200,15 @@ def check(session: Session) -> ExitCode:
                     for flaw in checked.flaws:
                         note(flaw)
                     count("checked", account_count)
-    if session.as_json:
-        put_json(
-            {
-                "ok": not flaws,
-                "accounts": account_count,
-                "resumes": resume_count,
-                "findings": [as_json(flaw) for flaw in flaws],
-            }
-        )
-    else:
-        looked_at = f"{counted(account_count, 'account')} with {counted(resume_count, 'resume')}"
-        end = f"{counted(len(flaws), 'problem')} found" if flaws else "no problems"
-        say(f"Checked {looked_at}: {end}.")
+    document = {
+        "ok": not flaws,
+        "accounts": account_count,
+        "resumes": resume_count,
+        "findings": [as_json(flaw) for flaw in flaws],
+    }
+    looked_at = f"{counted(account_count, 'account')} with {counted(resume_count, 'resume')}"
+    end = f"{counted(len(flaws), 'problem')} found" if flaws else "no problems"
+    session.answer(document, f"Checked {looked_at}: {end}.")
     return ExitCode.FAILED if flaws else ExitCode.DONE
 
 

@@ -124,10 +124,7 @@ def revoke(session: Session, key_id: str) -> None:
     with session.store() as store:
         api_keys.revoke_key(store, key_id)
         key = api_keys.get_key(store, key_id)
-    if session.as_json:
-        put_json(as_json(key))
-    else:
-        say(f'Revoked key {key.id} of account "{key.account}".')
+    session.answer(as_json(key), f'Revoked key {key.id} of account "{key.account}".')
 
 
 @keys.command()
@@ -167,10 +164,7 @@ def import_(session: Session, account: str, name: str) -> None:
     secret = _read_key()
     with session.store() as store:
         key = api_keys.get_key(store, api_keys.import_key(store, account, secret, name=name))
-    if session.as_json:
-        put_json(as_json(key))
-    else:
-        say(f'Imported key {key.id} ({key.masked}) for account "{account}".')
+    session.answer(as_json(key), f'Imported key {key.id} ({key.masked}) for account "{account}".')
 
 
 def _read_key() -> str:

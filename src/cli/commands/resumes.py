@@ -341,7 +341,5 @@ def delete(session: Session, resume_id: str, account: str | None, yes: bool) -> 
             stored_resumes.delete_resume(store, chosen.id, resume_id)
         except NotFound:
             raise not_found(session, chosen, resume_id) from None
-    if session.as_json:
-        put_json({"deleted": resume_id})
-    else:
-        say(f'Deleted resume {safe_text(resume_id)} from account "{safe_text(chosen.name)}".')
+    sentence = f'Deleted resume {safe_text(resume_id)} from account "{safe_text(chosen.name)}".'
+    session.answer({"deleted": resume_id}, sentence)
