@@ -29,6 +29,7 @@ from resumes.errors import Conflict
 from resumes.listener import CannotListen, listen
 from resumes.settings import Settings
 from resumes.store import accounts
+from resumes.store.import_ledger import FileOutcome
 from resumes.store.stored_resumes import list_page
 from resumes.text import counted
 
@@ -41,13 +42,15 @@ def find_samples() -> tuple[list[Traversable], list[Traversable]]:
         Path(__file__).parents[3] / "sample_data",
     ):
         if folder.is_dir():
-            return _files(folder), _files(folder / "bad")
+            good, bad = (
+                sorted(
+                    (file for file in part.iterdir() if file.name.endswith(".json")),
+                    key=lambda file: file.name,
+                )
+                for part in (folder, folder / "bad")
+            )
+            return good, bad
     raise Failed("The sample files are missing from this installation. Reinstall it")
-
-
-def _files(folder: Traversable) -> list[Traversable]:
-    found = [file for file in folder.iterdir() if file.name.endswith(".json")]
-    return sorted(found, key=lambda file: file.name)
 
 
 def drop(sample: Traversable, folder: Path) -> None:
@@ -78,20 +81,11 @@ class Demo:
     settings: Settings
     secret: str = ""
     """The account's key."""
-    dropped: dict[str, bool] = field(default_factory=dict)
-    """Names of the samples, and whether each is a good one."""
+    expected: dict[str, FileOutcome] = field(default_factory=dict)
+    """The outcomes of the samples by name: good ones become resumes, bad ones are refused."""
     reports: list[FileReport] = field(default_factory=list)
     resumes: list[dict[str, Any]] = field(default_factory=list)
     """As the API lists them."""
-
-    @property
-    def is_as_expected(self) -> bool:
-        """Return whether every good sample became a resume and every bad one was refused."""
-        became = {Path(report.name).name: report.outcome for report in self.reports}
-        return all(
-            became.get(name) == ("done" if is_good else "failed")
-            for name, is_good in self.dropped.items()
-        )
 
 
 @command()
@@ -129,7 +123,8 @@ def demo(session: Session, home: Path | None, port: int | None, once: bool) -> E
             _tell(demo, url=None, is_kept=home is not None)
         else:
             _serve(demo, stop, is_port_given=port is not None)
-        return ExitCode.DONE if demo.is_as_expected else ExitCode.FAILED
+        became = {Path(report.name).name: report.outcome for report in demo.reports}
+        return ExitCode.DONE if demo.expected.items() <= became.items() else ExitCode.FAILED
 
 
 @contextlib.contextmanager
@@ -162,9 +157,10 @@ def _import(demo: Demo, stop: threading.Event) -> None:
         hand_over(store, new, lambda secret: write_key(settings.home / KEY_FILE, secret))
         demo.secret = new.secret
         good, bad = find_samples()
-        demo.dropped = {sample.name: sample in good for sample in (*good, *bad)}
-        for sample in (*good, *bad):
-            drop(sample, settings.inbox / ACCOUNT)
+        for samples, outcome in ((good, FileOutcome.DONE), (bad, FileOutcome.FAILED)):
+            for sample in samples:
+                demo.expected[sample.name] = outcome
+                drop(sample, settings.inbox / ACCOUNT)
         service.watch(
             store,
             settings.inbox,
@@ -246,8 +242,7 @@ def _tell(demo: Demo, *, url: str | None, is_kept: bool) -> None:
 
 
 def _put_import(demo: Demo, lister: str) -> None:
-    good = sum(demo.dropped.values())
-    bad = len(demo.dropped) - good
+    good, bad = map([*demo.expected.values()].count, (FileOutcome.DONE, FileOutcome.FAILED))
     put(f"The demo's home is {safe_text(str(demo.settings.home))}.")
     put(f'Dropped {good} good samples and {bad} bad ones into the inbox of account "demo".')
     put()
@@ -256,7 +251,7 @@ def _put_import(demo: Demo, lister: str) -> None:
     put_table(
         COLUMNS, ([one["id"], one["title"], instant(one["createdAt"])] for one in demo.resumes)
     )
-    failed = [report for report in demo.reports if report.outcome == "failed"]
+    failed = [report for report in demo.reports if report.outcome is FileOutcome.FAILED]
     if not failed:
         return
     put()

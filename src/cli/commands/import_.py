@@ -60,6 +60,10 @@ class SourceDocument:
         source = "standard input" if self.path == STANDARD_INPUT else self.path
         return f"{source}, {self.place}" if self.place else source
 
+    def as_json(self, **outcome: Any) -> dict[str, Any]:
+        """Return what `--json` prints of it: which one it is, and its outcome."""
+        return {"name": self.path, "item": self.item, "place": self.place, **outcome}
+
 
 def iter_documents(paths: Iterable[str], settings: Settings) -> Iterator[SourceDocument]:
     """Yield the documents of the sources in order, with one source at a time in memory."""
@@ -188,7 +192,15 @@ def import_(
                 outcome = FileOutcome.FAILED if is_full else conclusion.outcome
                 counts[outcome] += 1
                 if session.as_json:
-                    put_json_line(as_json(document, outcome, conclusion))
+                    refusal = conclusion.refusal
+                    told = document.as_json(
+                        outcome=outcome,
+                        reason=refusal and refusal.reason,
+                        message=refusal and refusal.message,
+                        resumeId=conclusion.resume_id,
+                        warnings=issues_as_json(conclusion.warnings),
+                    )
+                    put_json_line(told)
                 elif show is None or outcome is not FileOutcome.DONE:
                     say(line(outcome, document.name, _remark(conclusion)))
                 if show is not None:
@@ -224,23 +236,6 @@ def _remark(conclusion: Conclusion) -> str | None:
     return None if conclusion.refusal is None else conclusion.refusal.message
 
 
-def as_json(
-    document: SourceDocument, outcome: FileOutcome, conclusion: Conclusion
-) -> dict[str, Any]:
-    """Return a document's outcome as `--json` prints it, on a line of its own."""
-    refusal = conclusion.refusal
-    return {
-        "name": document.path,
-        "item": document.item,
-        "place": document.place,
-        "outcome": outcome,
-        "reason": refusal and refusal.reason,
-        "message": refusal and refusal.message,
-        "resumeId": conclusion.resume_id,
-        "warnings": issues_as_json(conclusion.warnings),
-    }
-
-
 @command()
 @PATHS
 @pass_session
@@ -264,17 +259,13 @@ def validate(session: Session, paths: tuple[str, ...]) -> ExitCode:
             warnings = verdict.warnings
         counts["failed" if issues else "valid"] += 1
         if session.as_json:
-            verdicts.append(
-                {
-                    "name": document.path,
-                    "item": document.item,
-                    "place": document.place,
-                    "valid": not issues,
-                    "code": verdict.reason if isinstance(verdict, Refusal) else None,
-                    "issues": issues_as_json(issues),
-                    "warnings": issues_as_json(warnings),
-                }
+            told = document.as_json(
+                valid=not issues,
+                code=verdict.reason if isinstance(verdict, Refusal) else None,
+                issues=issues_as_json(issues),
+                warnings=issues_as_json(warnings),
             )
+            verdicts.append(told)
         elif issues:
             put(line("failed", document.name, issues[0].message))
             for issue in issues[1:]:
