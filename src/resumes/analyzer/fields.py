@@ -4,10 +4,11 @@ Types are strict: `true` is not a number, and neither is `"0"` (docs/format.md, 
 """
 
 import re
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping
+from types import GenericAlias
+from typing import Annotated, Any, Literal
 
-from msgspec import Struct
+from msgspec import UNSET, Meta, Struct, UnsetType, defstruct
 
 from resumes.analyzer.findings import Findings, printable
 from resumes.analyzer.strict_json import MAX_INTEGER, MIN_INTEGER, is_faithful
@@ -31,6 +32,11 @@ class Kind(Struct):
         if not is_faithful(value, depth=len(findings.scope) + 2):
             findings.is_doubtful = True
 
+    def plain_type(self) -> Any:
+        """Return the type of its values that are neither refused nor warned about, null aside: of
+        any value, this much is plain (`plain.py`)."""
+        return bool | str
+
     def public(self, value: Any, /) -> Any:
         """Return what is shown of a valid value that is not null; None when nothing of it is."""
         return value
@@ -52,6 +58,9 @@ class Text(Kind):
         if len(value) > MAX_TEXT_CHARS:
             findings.problem(where, f"must be a string of at most {MAX_TEXT_CHARS:,} characters")
 
+    def plain_type(self) -> Any:
+        return Annotated[str, Meta(max_length=MAX_TEXT_CHARS)]
+
     def public(self, value: Any, /) -> Any:
         return value or None
 
@@ -67,6 +76,9 @@ class KnownText(Text):
         if value and type(value) is str and value not in self.known:
             findings.warn(where, f'"{printable(value)}" is not a known {self.known_as}')
 
+    def plain_type(self) -> Any:
+        return Literal["", *sorted(self.known)]
+
 
 class Choice(Kind):
     """A string out of a closed set; anything else, the empty string too, is a problem."""
@@ -77,6 +89,9 @@ class Choice(Kind):
         if type(value) is not str or value not in self.choices:
             findings.problem(where, f"must be one of {', '.join(self.choices)}")
 
+    def plain_type(self) -> Any:
+        return Literal[*self.choices]
+
 
 class Colour(Kind):
     """A hex color: `#` and 3 or 6 digits; 4 or 8 are kept, with a warning."""
@@ -86,6 +101,9 @@ class Colour(Kind):
             findings.problem(where, "must be a hex color such as #1A2B3C")
         elif len(value) in (5, 9):
             findings.warn(where, f'"{value}" has transparency, which may not be supported')
+
+    def plain_type(self) -> Any:
+        return Annotated[str, Meta(pattern=r"^#(?:[0-9A-Fa-f]{3}){1,2}\Z")]
 
 
 class Number(Kind):
@@ -110,6 +128,13 @@ class Number(Kind):
             hint = f": {self.hint}" if self.hint else ""
             findings.warn(where, f"{value} is outside {self.lowest} to {self.highest}{hint}")
 
+    def plain_type(self) -> Any:
+        limits = Meta(ge=self.lowest, le=self.highest)
+        if self.lowest == MIN_INTEGER:
+            # Whole numbers out of range are read as such, not as fractions.
+            return Annotated[int, limits] | Annotated[float, Meta(gt=MIN_INTEGER, lt=MAX_INTEGER)]
+        return Annotated[int, limits] | Annotated[float, limits]
+
 
 class ColumnNumber(Number):
     """The number of a column: 0, 1, and 2 where the layout has a third one. 1.0 is column 1."""
@@ -120,6 +145,9 @@ class ColumnNumber(Number):
         elif value == 2 and not findings.has_third_column:
             findings.problem(where, "must be 0 or 1 (2 needs style.layout multicolumn)")
 
+    def plain_type(self) -> Any:
+        return Literal[0, 1]
+
 
 class Flag(Kind):
     """True or false, shown either way."""
@@ -127,6 +155,9 @@ class Flag(Kind):
     def check(self, value: Any, where: str | int, findings: Findings, /) -> None:
         if type(value) is not bool:
             findings.problem(where, "must be a boolean")
+
+    def plain_type(self) -> Any:
+        return bool
 
 
 OPAQUE = Kind()
@@ -157,6 +188,10 @@ class Listing(Kind):
             if entry is not None:
                 self.entry.check(entry, position, findings)
         findings.scope.pop()
+
+    def plain_type(self) -> Any:
+        most = min(self.usual_entries, MAX_LIST_ENTRIES)
+        return list_of(self.entry.plain_type() | None, at_most=most)
 
     def public(self, value: Any, /) -> Any:
         if all(each is None or self.entry.public(each) is None for each in value):
@@ -189,6 +224,9 @@ class Group(Kind):
                 check_other(member, name, findings)
         findings.scope.pop()
 
+    def plain_type(self) -> Any:
+        return struct_of("Group", optional(self.fields))
+
     def public(self, value: Any, /) -> Any:
         return shown_fields(value, self.fields) or None
 
@@ -211,3 +249,24 @@ def shown_fields(values: Mapping[str, Any], fields: Mapping[str, Kind]) -> dict[
         and (kind := fields.get(name)) is not None
         and (shown := kind.public(value)) is not None
     }
+
+
+# What types of several values are made of, for msgspec
+
+
+def list_of(entry: Any, *, at_most: int) -> Any:
+    """Return the type of lists of so many entries."""
+    return Annotated[GenericAlias(list, entry), Meta(max_length=at_most)]
+
+
+def struct_of(name: str, fields: Iterable[tuple[Any, ...]]) -> Any:
+    """Return the type of objects with these fields, each a name, a type and perhaps a default."""
+    return defstruct(name, fields, kw_only=True, forbid_unknown_fields=True, gc=False)
+
+
+def optional(fields: Mapping[str, Kind], not_null: Iterable[str] = ()) -> list[tuple[Any, ...]]:
+    """Return fields that may be missing, and null too except those in `not_null`."""
+    return [
+        (name, kind.plain_type() | UnsetType | (UnsetType if name in not_null else None), UNSET)
+        for name, kind in fields.items()
+    ]
