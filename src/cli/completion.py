@@ -9,13 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 from click.decorators import FC
-from click.shell_completion import (
-    BashComplete,
-    CompletionItem,
-    FishComplete,
-    ShellComplete,
-    ZshComplete,
-)
+from click.shell_completion import CompletionItem, get_completion_class
 
 from cli.groups import command
 from cli.output import cut, put, safe_text
@@ -24,16 +18,11 @@ from cli.session import Session, choose_account
 if TYPE_CHECKING:
     from resumes.store import Store
 
-SHELLS: dict[str, type[ShellComplete]] = {
-    "bash": BashComplete,
-    "zsh": ZshComplete,
-    "fish": FishComplete,
-}
 VARIABLE = "_RESUMES_COMPLETE"
 
 
 @command()
-@click.argument("shell", type=click.Choice(list(SHELLS)))
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 @click.pass_context
 def completion(context: click.Context, shell: str) -> None:
     """Print a shell's completion script.
@@ -43,7 +32,9 @@ def completion(context: click.Context, shell: str) -> None:
     zsh   echo 'eval "$(resumes completion zsh)"' >> ~/.zshrc
     fish  resumes completion fish > ~/.config/fish/completions/resumes.fish
     """
-    script = SHELLS[shell](context.find_root().command, {}, "resumes", VARIABLE)
+    shell_class = get_completion_class(shell)
+    assert shell_class is not None
+    script = shell_class(context.find_root().command, {}, "resumes", VARIABLE)
     # The template alone: source() of bash first runs bash to ask for its version.
     put(script.source_template % script.source_vars())
 

@@ -39,6 +39,10 @@ class LogWriter:
         self._thread = threading.Thread(target=self._run, name="log-writer", daemon=True)
         self._thread.start()
 
+    def write(self, lines: str) -> None:
+        """Write the text, so that a handler of `logging` takes this for a stream."""
+        self.put(lines.encode("utf-8", "backslashreplace"))
+
     def put(self, line: bytes) -> None:
         """Write the line, which ends with its line end, or count it as dropped."""
         if len(self._waiting) >= self._max_waiting:

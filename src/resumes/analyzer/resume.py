@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from resumes.analyzer.fields import IS_SET_BY_SERVICE, OPAQUE, check_other
+from resumes.analyzer.fields import IS_SET_BY_SERVICE, IS_UNKNOWN, OPAQUE, check_other
 from resumes.analyzer.findings import Findings
 from resumes.analyzer.jsonresume.conversion import Conversion, is_json_resume
 from resumes.analyzer.plain import parse_plain, without_line_breaks
@@ -162,7 +162,8 @@ def _unless_blank(text: str | None) -> str | None:
 
 # The precise way: problems and warnings
 
-_DOCUMENT_FIELDS = frozenset({"header", "sections", "title", "style"})
+_FIELDS = {"header": HEADER, "title": TITLE, "style": STYLE}
+_DOCUMENT_FIELDS = _FIELDS.keys() | {"sections"}
 _KIND_MARKS = ("type", "kind", "documentType")
 _COVER_LETTER = re.compile(
     r"[\W\d_]*{}[\W\d_]*(?:s[\W\d_]*)?".format(r"[\W\d_]*".join("coverletter"))
@@ -199,23 +200,15 @@ def validate(document: dict[str, Any], accepted: Format) -> Findings:
         if required not in document:
             findings.missing(required)
     for name, value in document.items():
-        match name:
-            case "header" | "sections" if type(value) is not dict:
-                findings.missing(name)
-            case "header":
-                HEADER.check(value, name, findings)
-            case "sections":
-                _check_sections(value, accepted, findings)
-            case "title" | "style" if value is None:
-                pass
-            case "title":
-                TITLE.check(value, name, findings)
-            case "style":
-                STYLE.check(value, name, findings)
-            case "isImported":
-                check_other(value, name, findings, IS_SET_BY_SERVICE)
-            case _:
-                check_other(value, name, findings)
+        if name in ("header", "sections") and type(value) is not dict:
+            findings.missing(name)
+        elif name == "sections":
+            _check_sections(value, accepted, findings)
+        elif (kind := _FIELDS.get(name)) is None:
+            remark = IS_SET_BY_SERVICE if name == "isImported" else IS_UNKNOWN
+            check_other(value, name, findings, remark)
+        elif value is not None:
+            kind.check(value, name, findings)
     return findings
 
 

@@ -208,12 +208,8 @@ class Paragraphs(PlainText):
         return [{self.fields[0]: part} for part in parts if part.strip()]
 
 
-class Texts(PropertyMapping):
+class Texts(PlainText):
     """A list of texts."""
-
-    def __init__(self, field: str, name: str) -> None:
-        self.fields = (field,)
-        self.names = (name,)
 
     def read(self, entry: EntryReader, /) -> Fields:
         return present(self.fields[0], entry.texts(self.names[0]))
