@@ -189,12 +189,10 @@ def _serve(demo: Demo, stop: threading.Event, *, is_port_given: bool) -> None:
         except CannotListen:
             settings = demo.session.settings(port=0)
     with Supervisor(settings) as supervisor:
-        url = supervisor.start_api(stop)
-        if url is None:
-            return
-        supervisor.start_importer()
-        _tell(demo, url=url, is_kept=True)
-        supervisor.watch(stop)
+        url = supervisor.start(stop)
+        if url is not None:
+            _tell(demo, url=url, is_kept=True)
+            supervisor.watch(stop)
 
 
 def _tell(demo: Demo, *, url: str | None, is_kept: bool) -> None:
