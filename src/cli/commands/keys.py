@@ -49,14 +49,6 @@ def parse_duration(text: str) -> timedelta:
     return span
 
 
-def parse_expiry(text: str) -> timedelta | datetime:
-    """Return the length of time from now, or the first moment of the date in UTC. Raises ValueError."""
-    expiry = durations.parse_expiry(text)
-    if expiry is None:
-        raise ValueError(f'"{text}" is not a valid expiry: use 30d, 12h or 2027-01-31')
-    return expiry
-
-
 COLUMNS = (
     Column("id"),
     Column("account", is_flexible=True),
@@ -80,7 +72,7 @@ def keys() -> None:
 @click.option("--name", metavar="TEXT", default="", help="What the key is for.")
 @click.option(
     "--expires",
-    type=parse_expiry,
+    type=durations.parse_expiry,
     metavar="30d|12h|2027-01-31",
     help="When the key expires: a duration, or a date (00:00 UTC). [default: never]",
 )

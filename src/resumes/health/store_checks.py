@@ -103,15 +103,12 @@ def find_old_files_in_use(path: Path) -> Finding | None:
 
 def _has_old_file_open(pid: int, path: Path, current: _FileId | None) -> bool:
     names = {f"{path}{suffix}{gone}" for suffix in ("", "-wal") for gone in ("", " (deleted)")}
-    files = list(_iter_open_files(pid))
-    return any(name in names for name, _ in files) and all(file != current for _, file in files)
-
-
-def _iter_open_files(pid: int) -> Iterator[tuple[str, _FileId | None]]:
+    files: dict[str, _FileId | None] = {}
     with suppress(OSError):
         for descriptor in (PROC / str(pid) / "fd").iterdir():
             with suppress(OSError):
-                yield str(descriptor.readlink()), _find_id(descriptor)
+                files[str(descriptor.readlink())] = _find_id(descriptor)
+    return not names.isdisjoint(files) and current not in files.values()
 
 
 def _find_id(path: Path) -> _FileId | None:

@@ -341,7 +341,7 @@ class DateSpan(PropertyMapping):
         span = _read_date(entry, "startDate", "from")
         end = entry.get("endDate")
         is_ongoing = type(end) is str and end.strip().lower() in _ONGOING
-        if is_ongoing or (span and not entry.has("endDate")):
+        if is_ongoing or (span and end is None):
             entry.pass_over("endDate")
             span["isOngoing"] = True
         else:
