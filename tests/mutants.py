@@ -107,11 +107,7 @@ _CORE: Final = tuple(
 )
 _BUILT_AT_IMPORT: Final = (
     "resumes.analyzer.strict_json.x__up_to_*",
-    "resumes.analyzer.plain.x__*",
     "resumes.analyzer.fields.*plain_type*",
-    "resumes.analyzer.fields.x_list_of*",
-    "resumes.analyzer.fields.x_struct_of*",
-    "resumes.analyzer.fields.x_optional*",
 )
 _CONVERTER_AT_IMPORT: Final = (
     "resumes.analyzer.jsonresume.mapping.*__init__*",

@@ -4,9 +4,9 @@ Types are strict: `true` is not a number, and neither is `"0"` (docs/format.md, 
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from types import GenericAlias
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType, defstruct
 
@@ -139,9 +139,11 @@ class Number(Kind):
 class ColumnNumber(Number):
     """The number of a column: 0, 1, and 2 where the layout has a third one. 1.0 is column 1."""
 
+    EXPECTED: ClassVar = "must be a number: 0, 1 or 2"
+
     def check(self, value: Any, where: str | int, findings: Findings, /) -> None:
         if type(value) not in (int, float) or value not in (0, 1, 2):
-            findings.problem(where, "must be a number: 0, 1 or 2")
+            findings.problem(where, self.EXPECTED)
         elif value == 2 and not findings.has_third_column:
             findings.problem(where, "must be 0 or 1 (2 needs style.layout multicolumn)")
 
@@ -164,34 +166,39 @@ OPAQUE = Kind()
 
 
 class Listing(Kind):
-    """An array of at most 200 entries of one kind, shown when one entry is.
+    """An array of at most 200 entries of one kind, or of `max_entries`, shown when one entry is.
 
-    Null entries are as if absent. The public form keeps hidden entries, so that positions hold.
-    Past `usual_entries` the array is kept with a warning.
+    Null entries are as if absent, unless they are `not_null`. The public form keeps hidden entries,
+    so that positions hold. Past `usual_entries` the array is kept with a warning.
     """
 
     entry: Kind
     of_what: str
     usual_entries: int = MAX_LIST_ENTRIES
+    max_entries: int = MAX_LIST_ENTRIES
+    counted_as: str = "entries"
+    not_null: bool = False
 
     def check(self, value: Any, where: str | int, findings: Findings, /) -> None:
         if type(value) is not list:
             findings.problem(where, f"must be an array of {self.of_what}")
             return
-        if len(value) > MAX_LIST_ENTRIES:
-            findings.problem(where, f"must be an array of at most {MAX_LIST_ENTRIES} entries")
+        if len(value) > self.max_entries:
+            most = f"{self.max_entries} {self.counted_as}"
+            findings.problem(where, f"must be an array of at most {most}")
             return
         if len(value) > self.usual_entries:
             findings.warn(where, f"has more than {self.usual_entries} entries")
         findings.scope.append(where)
         for position, entry in enumerate(value):
-            if entry is not None:
+            if entry is not None or self.not_null:
                 self.entry.check(entry, position, findings)
         findings.scope.pop()
 
     def plain_type(self) -> Any:
-        most = min(self.usual_entries, MAX_LIST_ENTRIES)
-        return list_of(self.entry.plain_type() | None, at_most=most)
+        entry = self.entry.plain_type()
+        entries = GenericAlias(list, entry if self.not_null else entry | None)
+        return Annotated[entries, Meta(max_length=min(self.usual_entries, self.max_entries))]
 
     def public(self, value: Any, /) -> Any:
         if all(each is None or self.entry.public(each) is None for each in value):
@@ -202,42 +209,49 @@ class Listing(Kind):
 class Group(Kind):
     """An object with known fields, shown when one of them is.
 
-    Other fields are reported: unknown ones are kept and hidden, and what the service sets itself
-    is dropped.
+    Those in `not_null` may not be null, and those in `required` not be missing, which says what
+    they have to be. Other fields are reported: unknown ones are kept and hidden, and what the
+    service sets itself is dropped.
     """
 
     fields: Mapping[str, Kind]
     set_by_service: frozenset[str] = frozenset()
+    not_null: frozenset[str] = frozenset()
+    required: Mapping[str, str] = {}
 
     def check(self, value: Any, where: str | int, findings: Findings, /) -> None:
         if type(value) is not dict:
             findings.problem(where, "must be an object")
             return
         findings.scope.append(where)
+        for name in self.required:
+            if name not in value:
+                findings.problem(name, f"is required and {self.required[name]}")
         for name, member in value.items():
             if (kind := self.fields.get(name)) is not None:
-                if member is not None:
+                if member is not None or name in self.not_null:
                     kind.check(member, name, findings)
-            elif name in self.set_by_service:
-                check_other(member, name, findings, IS_SET_BY_SERVICE)
             else:
-                check_other(member, name, findings)
+                self.check_other(member, name, findings)
         findings.scope.pop()
 
+    def check_other(self, value: Any, name: str, findings: Findings) -> None:
+        """Report a field that no table has (docs/format.md, What is a warning)."""
+        findings.warn(name, IS_SET_BY_SERVICE if name in self.set_by_service else IS_UNKNOWN)
+        OPAQUE.check(value, name, findings)
+
     def plain_type(self) -> Any:
-        return struct_of("Group", optional(self.fields))
+        fields: list[tuple[Any, ...]] = []
+        for name, kind in self.fields.items():
+            of = kind.plain_type() if name in self.not_null else kind.plain_type() | None
+            fields.append((name, of) if name in self.required else (name, of | UnsetType, UNSET))
+        return defstruct("Group", fields, kw_only=True, forbid_unknown_fields=True, gc=False)
 
     def public(self, value: Any, /) -> Any:
         return shown_fields(value, self.fields) or None
 
     def without_unknown(self, value: Any, /) -> Any:
         return value and {name: value[name] for name in value if name in self.fields}
-
-
-def check_other(value: Any, name: str, findings: Findings, remark: str = IS_UNKNOWN) -> None:
-    """Report a field that no table has (docs/format.md, What is a warning)."""
-    findings.warn(name, remark)
-    OPAQUE.check(value, name, findings)
 
 
 def shown_fields(values: Mapping[str, Any], fields: Mapping[str, Kind]) -> dict[str, Any]:
@@ -249,24 +263,3 @@ def shown_fields(values: Mapping[str, Any], fields: Mapping[str, Kind]) -> dict[
         and (kind := fields.get(name)) is not None
         and (shown := kind.public(value)) is not None
     }
-
-
-# What types of several values are made of, for msgspec
-
-
-def list_of(entry: Any, *, at_most: int) -> Any:
-    """Return the type of lists of so many entries."""
-    return Annotated[GenericAlias(list, entry), Meta(max_length=at_most)]
-
-
-def struct_of(name: str, fields: Iterable[tuple[Any, ...]]) -> Any:
-    """Return the type of objects with these fields, each a name, a type and perhaps a default."""
-    return defstruct(name, fields, kw_only=True, forbid_unknown_fields=True, gc=False)
-
-
-def optional(fields: Mapping[str, Kind], not_null: Iterable[str] = ()) -> list[tuple[Any, ...]]:
-    """Return fields that may be missing, and null too except those in `not_null`."""
-    return [
-        (name, kind.plain_type() | UnsetType | (UnsetType if name in not_null else None), UNSET)
-        for name, kind in fields.items()
-    ]

@@ -7,21 +7,11 @@ and the precise way finds the same title and name in it.
 """
 
 import re
-from typing import Any, Final
+from typing import Final
 
 import msgspec
-from msgspec import UNSET, UnsetType
 
-from resumes.analyzer.fields import list_of, optional, struct_of
-from resumes.analyzer.schema import (
-    HEADER,
-    MAX_ITEMS,
-    SECTION_FIELDS_NOT_NULL,
-    SECTION_TYPES,
-    STYLE,
-    TITLE,
-    SectionType,
-)
+from resumes.analyzer.schema import DOCUMENT
 from resumes.analyzer.view import Names
 
 MAX_BYTES: Final = 64 * 1024
@@ -61,30 +51,5 @@ def without_line_breaks(body: bytes) -> bytes:
     return msgspec.json.format(body, indent=-1) if has_several else body
 
 
-def _section(section_type: SectionType) -> Any:
-    own = dict(section_type.own_fields)
-    column = own.pop("column").plain_type()
-    items = list_of(struct_of("Item", optional(section_type.fields)), at_most=MAX_ITEMS)
-    return struct_of(
-        "Section",
-        [
-            ("column", column),
-            *optional(own, SECTION_FIELDS_NOT_NULL),
-            ("items", items | UnsetType | None, UNSET),
-        ],
-    )
-
-
-_SECTIONS: Final = struct_of(
-    "Sections", [(one.name, _section(one) | UnsetType, UNSET) for one in SECTION_TYPES.values()]
-)
-_RESUME: Final = struct_of(
-    "Resume",
-    [
-        ("header", HEADER.plain_type()),
-        ("sections", _SECTIONS),
-        *optional({"title": TITLE, "style": STYLE}),
-    ],
-)
-_DECODER: Final = msgspec.json.Decoder(_RESUME)
+_DECODER: Final = msgspec.json.Decoder(DOCUMENT.plain_type())
 _ENCODER: Final = msgspec.json.Encoder()
