@@ -10,7 +10,6 @@ import sys
 import traceback
 from collections.abc import Callable, Mapping
 from enum import IntEnum
-from pathlib import Path
 
 import click
 from click.exceptions import NoSuchOption
@@ -156,13 +155,8 @@ def _tell_internal(session: Session) -> int:
     if os.environ.get("RESUMES_DEBUG") == "1":
         say(report)
         return _tell(f"Internal error {failure_id}", ExitCode.FAILED)
-    written = _write_report(session, failure_id, report)
-    place = f"details are in {written}" if written else "set RESUMES_DEBUG=1 to see details"
-    return _tell(f"Internal error {failure_id}: {place}. Please report it", ExitCode.FAILED)
-
-
-def _write_report(session: Session, failure_id: str, report: str) -> Path | None:
-    try:
+    place = "set RESUMES_DEBUG=1 to see details"
+    with contextlib.suppress(OSError, ResumesError):
         folder = session.settings().home / "logs"
         folder.mkdir(mode=0o700, exist_ok=True)
         path = folder / f"error-{failure_id}.txt"
@@ -170,9 +164,8 @@ def _write_report(session: Session, failure_id: str, report: str) -> Path | None
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(descriptor, "w", encoding="utf-8", errors="backslashreplace") as file:
             file.write(report)
-    except (OSError, ResumesError):
-        return None
-    return path
+        place = f"details are in {path}"
+    return _tell(f"Internal error {failure_id}: {place}. Please report it", ExitCode.FAILED)
 
 
 def _drop_unwritten_output() -> None:

@@ -32,6 +32,16 @@ from resumes.store.import_ledger import FileOutcome
 from resumes.text import counted
 
 STANDARD_INPUT = "-"
+
+SKIPPED = {
+    SkipReason.ENDING: (f"is not {ENDINGS}", f"are not {ENDINGS}"),
+    SkipReason.HIDDEN: ("is hidden or temporary", "are hidden or temporary"),
+    SkipReason.LINK: ("is a symbolic link", "are symbolic links"),
+    SkipReason.NO_FILE: ("is not a regular file", "are not regular files"),
+    SkipReason.REPORT: ("is an import report", "are import reports"),
+}
+"""What one file that is skipped is, and what several are."""
+
 MOST_NAMED = 3
 
 PATHS = click.argument(
@@ -77,8 +87,12 @@ def iter_documents(paths: Iterable[str], settings: Settings) -> Iterator[SourceD
 
 def _open(path: str, limits: Limits) -> Iterator[Part]:
     """Return the source's parts; one with number 0 if that is all of it."""
+    most = max(limits.max_bytes, limits.max_file_bytes)
     try:
-        body = _read_bytes(path, max_bytes=max(limits.max_bytes, limits.max_file_bytes))
+        if path != STANDARD_INPUT:
+            body = files.read(path, most)
+        elif len(body := sys.stdin.buffer.read(most + 1)) > most:
+            raise TooLarge(limit_bytes=most)
         if unpack.is_bundle(path, body):
             return unpack.unpack(path, body, limits)
         return iter([Part(0, "", body)])
@@ -89,16 +103,6 @@ def _open(path: str, limits: Limits) -> Iterator[Part]:
     except unpack.CannotUnpack as error:
         refusal = error.refusal
     return iter([Part(0, "", refusal=refusal)])
-
-
-def _read_bytes(path: str, *, max_bytes: int) -> bytes:
-    """Return its bytes. Raises TooLarge over the limit, having read no more, and InvalidArgument."""
-    if path != STANDARD_INPUT:
-        return files.read(path, max_bytes)
-    content = sys.stdin.buffer.read(max_bytes + 1)
-    if len(content) > max_bytes:
-        raise TooLarge(limit_bytes=max_bytes)
-    return content
 
 
 def find_sources(paths: Sequence[str]) -> tuple[list[str], Counter[SkipReason]]:
@@ -139,19 +143,8 @@ def describe(ignored: Counter[SkipReason]) -> str:
     """Return `Skipped 3 files: 2 are not .json, …; 1 is a link.`; empty for none."""
     if not ignored:
         return ""
-    parts = "; ".join(_part(why, count) for why, count in sorted(ignored.items()))
-    return f"Skipped {counted(ignored.total(), 'file')}: {parts}."
-
-
-def _part(why: SkipReason, count: int) -> str:
-    one, several = {
-        SkipReason.ENDING: (f"is not {ENDINGS}", f"are not {ENDINGS}"),
-        SkipReason.HIDDEN: ("is hidden or temporary", "are hidden or temporary"),
-        SkipReason.LINK: ("is a symbolic link", "are symbolic links"),
-        SkipReason.NO_FILE: ("is not a regular file", "are not regular files"),
-        SkipReason.REPORT: ("is an import report", "are import reports"),
-    }[why]
-    return f"{count:,} {one if count == 1 else several}"
+    parts = [f"{count:,} {SKIPPED[why][count > 1]}" for why, count in sorted(ignored.items())]
+    return f"Skipped {counted(ignored.total(), 'file')}: {'; '.join(parts)}."
 
 
 BATCH = 100

@@ -153,19 +153,13 @@ def import_(session: Session, account: str, name: str) -> None:
     """Register an existing key for ACCOUNT, read from standard input."""
     if sys.stdin.isatty():
         say("Paste the key, then press Enter:")
-    secret = _read_key()
+    # As bytes: whatever comes in, the answer is about the key and not about its encoding.
+    secret = sys.stdin.buffer.readline(LONGEST_KEY).decode("ascii", "replace").strip()
+    if not secret:
+        raise InvalidArgument("No key on standard input. Use: resumes keys import ACCOUNT < FILE")
     with session.store() as store:
         key = api_keys.get_key(store, api_keys.import_key(store, account, secret, name=name))
     session.answer(as_json(key), f'Imported key {key.id} ({key.masked}) for account "{account}".')
-
-
-def _read_key() -> str:
-    # As bytes: whatever comes in, the answer is about the key and not about its encoding.
-    line = sys.stdin.buffer.readline(LONGEST_KEY)
-    secret = line.decode("ascii", "replace").strip()
-    if not secret:
-        raise InvalidArgument("No key on standard input. Use: resumes keys import ACCOUNT < FILE")
-    return secret
 
 
 def _show(session: Session, new: NewKey, secret: str) -> None:

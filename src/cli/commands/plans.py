@@ -12,7 +12,6 @@ from cli.groups import group
 from cli.output import Column, put_json, put_table, say
 from cli.session import Session, pass_session
 from resumes.errors import InvalidArgument
-from resumes.store import Store
 from resumes.store import plans as store_plans
 from resumes.store.plans import (
     AffectedAccounts,
@@ -117,7 +116,11 @@ def set_(
     }
     with session.store(makes=not dry_run) as store:
         if not _is_given("max_resumes"):
-            max_resumes = _known_maximum(store, name)
+            known = {plan.name: plan.max_resumes for plan in store_plans.list_plans(store)}
+            if name not in known:
+                reason = f'there is no plan "{name}" yet'
+                raise click.UsageError(f"Missing option '--max-resumes': {reason}")
+            max_resumes = known[name]
         change = store_plans.PlanChange(name, max_resumes, api_listing, requests)
         store_plans.check_change(change)
         effects = store_plans.preview_change(store, change)
@@ -141,13 +144,6 @@ def set_(
 def _is_given(option: str) -> bool:
     source = click.get_current_context().get_parameter_source(option)
     return source is not ParameterSource.DEFAULT
-
-
-def _known_maximum(store: Store, name: str) -> int | None:
-    for plan in store_plans.list_plans(store):
-        if plan.name == name:
-            return plan.max_resumes
-    raise click.UsageError(f"Missing option '--max-resumes': there is no plan \"{name}\" yet")
 
 
 def _sentence(plan: PlanInfo) -> str:

@@ -34,8 +34,8 @@ from resumes.rendering import PdfOptions, RenderingFailed, TooLong
 from resumes.rendering.fonts import font_packages
 from resumes.rendering.page import Paper
 from resumes.store import stored_resumes
-from resumes.store.search import SearchResult, find_page
-from resumes.store.stored_resumes import Page, Sort, StoredResume, list_sorted
+from resumes.store.search import find_page
+from resumes.store.stored_resumes import Sort, StoredResume, list_sorted
 from resumes.text import counted
 
 WIDTH = 78
@@ -120,24 +120,23 @@ def list_(
         raise click.UsageError("--filter lists the oldest first: it cannot be combined with --sort")
     with session.store() as store:
         chosen = choose_account(session, store, account)
-        _check(cursor)
+        try:
+            stored_resumes.check_cursor(cursor)
+        except InvalidArgument:
+            raise InvalidArgument(
+                f'Invalid cursor "{cursor}": use the ID of a resume, 24 hexadecimal digits'
+            ) from None
         if words is None:
             page = list_sorted(store, chosen.id, Sort(sort), cursor=cursor, limit=limit)
-            found = SearchResult(page, unindexed=0)
+            unindexed = 0
         else:
-            found = find_page(
+            page, unindexed = find_page(
                 store, chosen.id, words, cursor=cursor, limit=limit, timeout_s=SEARCH_TIMEOUT_S
             )
     if session.as_json:
-        more = {} if words is None else {"unindexed": found.unindexed}
-        put_json(found.page.as_json(limit=limit) | more)
+        more = {} if words is None else {"unindexed": unindexed}
+        put_json(page.as_json(limit=limit) | more)
         return
-    _put_page(found.page, chosen.name, words, cursor)
-    if found.unindexed:
-        say(f"{counted(found.unindexed, 'resume')} could not be searched yet. Try again later.")
-
-
-def _put_page(page: Page, account: str, words: str | None, cursor: str) -> None:
     if page.entries:
         put_table(
             COLUMNS,
@@ -146,23 +145,14 @@ def _put_page(page: Page, account: str, words: str | None, cursor: str) -> None:
                 for one in page.entries
             ),
         )
-    elif words is None:
-        what = "No more resumes" if cursor else "No resumes yet"
-        say(f'{what} in account "{safe_text(account)}".')
     else:
-        what = "No more resumes" if cursor else "No resumes"
-        say(f'{what} in account "{safe_text(account)}" match "{safe_text(words)}".')
+        what = "No more resumes" if cursor else "No resumes yet" if words is None else "No resumes"
+        match = "" if words is None else f' match "{safe_text(words)}"'
+        say(f'{what} in account "{safe_text(chosen.name)}"{match}.')
     if page.cursor is not None:
         say(f"More: add --cursor {page.cursor}")
-
-
-def _check(cursor: str) -> None:
-    try:
-        stored_resumes.check_cursor(cursor)
-    except InvalidArgument:
-        raise InvalidArgument(
-            f'Invalid cursor "{cursor}": use the ID of a resume, 24 hexadecimal digits'
-        ) from None
+    if unindexed:
+        say(f"{counted(unindexed, 'resume')} could not be searched yet. Try again later.")
 
 
 @command()

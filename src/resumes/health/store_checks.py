@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from sqlalchemy import text
 
 from resumes.clock import later
-from resumes.errors import InvalidArgument, ResumesError, StoreUnavailable
+from resumes.errors import InvalidArgument, ResumesError
 from resumes.filesystems import SHARED, find_kind
 from resumes.health.findings import (
     MAX_NAMED,
@@ -29,7 +29,6 @@ from resumes.store.api_keys import KeyState
 from resumes.store.locks import PROC, find_holders, name_processes
 from resumes.store.plans import PlanInfo
 from resumes.store.sqlite.driver import dbapi
-from resumes.store.sqlite.store import refuse_mount_point, refuse_second_name, refuse_special_files
 from resumes.store.store import Size, Store, read_facts
 from resumes.text import counted, in_bytes
 
@@ -47,17 +46,6 @@ def check_sqlite(path: Path, *, mountinfo: str | None = None) -> Finding:
             "volume",
         )
     return Finding("SQLite", f"version {dbapi.sqlite_version}")
-
-
-def find_unusable_file(path: Path) -> Finding | None:
-    """Return why the store's file must not be opened, if so; a process that has it open writes nothing."""
-    try:
-        refuse_special_files(path)
-        refuse_mount_point(path)
-        refuse_second_name(path)
-    except StoreUnavailable as error:
-        return check_error(error)
-    return None
 
 
 def find_refusal(path: Path) -> Finding | None:

@@ -74,12 +74,6 @@ FLUENCIES: Final = {5: "Native", 4: "Fluent", 3: "Intermediate", 2: "Basic", 1: 
 """How well a language is spoken in words, by level."""
 
 
-def find_level(fluency: str) -> int | None:
-    """Return the level that the words mean; None when they are not known."""
-    words = set(re.findall(r"[a-z0-9]+", fluency.lower()))
-    return next((level for level, known in _LEVELS if words & known), None)
-
-
 NETWORK_ICONS: Final = {
     "angellist": "angellist", "behance": "34-behance", "discord": "discord-logo",
     "dribbble": "dribble", "facebook": "25-free-facebook", "figma": "figma", "flickr": "flickr",
@@ -403,7 +397,9 @@ class Fluency(PropertyMapping):
 
     def read(self, entry: EntryReader, /) -> Fields:
         fluency = entry.find_text("fluency") or ""
-        return {**present("levelText", fluency), **present("level", find_level(fluency))}
+        words = set(re.findall(r"[a-z0-9]+", fluency.lower()))
+        level = next((level for level, known in _LEVELS if words & known), None)
+        return {**present("levelText", fluency), **present("level", level)}
 
     def write(self, item: Fields, /) -> Fields:
         return present("fluency", item.get("levelText") or FLUENCIES.get(item.get("level", 0)))
