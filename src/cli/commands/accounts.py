@@ -29,11 +29,11 @@ FILE = click.Path(dir_okay=False, readable=False, path_type=Path, allow_dash=Tru
 
 
 COLUMNS = (
-    Column("account", is_flexible=True),
-    Column("plan", is_flexible=True),
-    Column("resumes", is_number=True),
-    Column("of", is_number=True),
-    Column("created (UTC)"),
+    Column("account", lambda account: account.name, is_flexible=True),
+    Column("plan", lambda account: account.plan, is_flexible=True),
+    Column("resumes", lambda account: f"{account.resume_count:,}", is_number=True),
+    Column("of", lambda account: maximum_text(account.max_resumes), is_number=True),
+    Column("created (UTC)", lambda account: instant(account.created_at)),
 )
 
 
@@ -77,7 +77,7 @@ def list_(session: Session) -> None:
     if session.as_json:
         put_json({"accounts": [as_json(account) for account in known]})
     elif known:
-        put_table(COLUMNS, map(_row, known))
+        put_table(COLUMNS, known)
     else:
         say(f"No accounts yet. Create one: {session.command_line('accounts', 'create', 'NAME')}")
     for account in found:
@@ -272,16 +272,6 @@ def _say_is_going(session: Session, account: AccountInfo) -> None:
         going, again = f'"{account.name}" is being deleted ({held} left)', "run it again"
     delete = session.command_line("accounts", "delete", account.name, "--with-resumes", "--yes")
     say(f"Account {going}. If that was interrupted, {again}: {delete}")
-
-
-def _row(account: AccountInfo) -> list[str]:
-    return [
-        account.name,
-        account.plan,
-        f"{account.resume_count:,}",
-        maximum_text(account.max_resumes),
-        instant(account.created_at),
-    ]
 
 
 def as_json(account: AccountInfo) -> dict[str, Any]:

@@ -48,7 +48,11 @@ def upgrade(session: Session) -> None:
     )
 
 
-COLUMNS = (Column("TABLE"), Column("ROWS", is_number=True), Column("SHA-256"))
+COLUMNS = (
+    Column("TABLE", lambda digest: digest.name),
+    Column("ROWS", lambda digest: f"{digest.rows:,}", is_number=True),
+    Column("SHA-256", lambda digest: digest.sha256),
+)
 
 
 @database.command()
@@ -73,7 +77,7 @@ def copy(session: Session, source_url: str, target_url: str) -> None:
         tables = [{"name": one.name, "rows": one.rows, "sha256": one.sha256} for one in digests]
         put_json({"from": from_label, "to": to_label, "tables": tables})
     else:
-        put_table(COLUMNS, [(one.name, f"{one.rows:,}", one.sha256) for one in digests])
+        put_table(COLUMNS, digests)
     target = safe_text(to_label)
     say(f"Both are equal. From now on use {target}, with --database or RESUMES_DATABASE.")
     say(

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from importlib import resources
 from importlib.resources.abc import Traversable
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -66,7 +67,11 @@ DATABASE_FILE = "resumes.db"
 SETTLE_S = 0.1
 """Samples are dropped whole, so one that does not parse need not be waited for."""
 
-COLUMNS = (Column("id"), Column("title", is_flexible=True), Column("created (UTC)"))
+COLUMNS = (
+    Column("id", itemgetter("id")),
+    Column("title", itemgetter("title"), is_flexible=True),
+    Column("created (UTC)", lambda resume: instant(resume["createdAt"])),
+)
 LIMIT = 100
 MARGIN = "    "
 WIDTH = 78 - len(MARGIN)
@@ -246,9 +251,7 @@ def _put_import(demo: Demo, lister: str) -> None:
     put()
     put(f"{counted(len(demo.resumes), 'resume')}, as {lister} lists them:")
     put()
-    put_table(
-        COLUMNS, ([one["id"], one["title"], instant(one["createdAt"])] for one in demo.resumes)
-    )
+    put_table(COLUMNS, demo.resumes)
     failed = [report for report in demo.reports if report.outcome is FileOutcome.FAILED]
     if not failed:
         return

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -72,34 +73,31 @@ def find_roots(row: FileRow, inbox: Path) -> list[Path]:
     return [root for root in dict.fromkeys([*known, inbox.absolute()]) if root.is_dir()]
 
 
-COLUMNS = (
-    Column("id"),
-    Column("outcome"),
-    Column("reason"),
-    Column("file", is_flexible=True),
-)
-NOT_FOUND = "file is missing"
-
-ISSUE_COLUMNS = (Column("kind"), Column("field"), Column("message", is_flexible=True))
-
-PROBLEM_COLUMNS = (
-    Column("item", is_number=True),
-    Column("place"),
-    Column("reason"),
-    Column("message", is_flexible=True),
-)
-
-
-def put_files(files: Iterable[FileRow]) -> None:
-    """Print the files as a table."""
-    put_table(
-        COLUMNS, ([row.claim_id, row.outcome, _reason(row) or "-", row.name] for row in files)
-    )
-
-
 def _reason(row: FileRow) -> str:
     """Return the reason, if it says more than the outcome."""
     return "" if row.reason in (None, row.outcome) else row.reason
+
+
+COLUMNS = (
+    Column("id", lambda row: row.claim_id),
+    Column("outcome", lambda row: row.outcome),
+    Column("reason", lambda row: _reason(row) or "-"),
+    Column("file", lambda row: row.name, is_flexible=True),
+)
+NOT_FOUND = "file is missing"
+
+ISSUE_COLUMNS = (
+    Column("kind", itemgetter("kind")),
+    Column("field", itemgetter("path")),
+    Column("message", itemgetter("message"), is_flexible=True),
+)
+
+PROBLEM_COLUMNS = (
+    Column("item", lambda problem: str(problem.item), is_number=True),
+    Column("place", lambda problem: problem.place),
+    Column("reason", lambda problem: problem.reason or "-"),
+    Column("message", lambda problem: problem.message or "-", is_flexible=True),
+)
 
 
 def put_file(
@@ -138,7 +136,7 @@ def put_file(
     ]
     put_fields([(name, value) for name, value in fields if value])
     issues = [
-        [kind, one["path"], one["message"]]
+        {"kind": kind, **one}
         for kind, found in (("error", "issues"), ("warning", "warnings"))
         for one in told[found]
     ]
@@ -147,10 +145,7 @@ def put_file(
         put_table(ISSUE_COLUMNS, issues)
     if problems := row.items and row.items.problems:
         put()
-        put_table(
-            PROBLEM_COLUMNS,
-            [[str(one.item), one.place, one.reason or "-", one.message or "-"] for one in problems],
-        )
+        put_table(PROBLEM_COLUMNS, problems)
         if len(problems) == MAX_PROBLEMS:
             say(
                 f"Only the first {MAX_PROBLEMS} are kept; the report next to the file may list more."
@@ -274,7 +269,7 @@ def list_(
         put_json({"files": [as_json(row) for row in files], "before": last})
         return
     if files:
-        put_files(files)
+        put_table(COLUMNS, files)
     else:
         is_part = account or outcome or reason or before
         say(
@@ -361,7 +356,7 @@ def wait_for_outcomes(
     if session.as_json:
         put_json({"action": action, "asked": len(files), "files": list(map(as_json, ended))})
     elif ended:
-        put_files(ended)
+        put_table(COLUMNS, ended)
     if late:
         say(f"{counted(late, 'file')} not processed yet; still queued.")
     has_failed = any(file.outcome is FileOutcome.FAILED for file in ended)

@@ -49,13 +49,20 @@ def parse_duration(text: str) -> timedelta:
     return span
 
 
+def _state(key: KeyInfo) -> str:
+    if key.state is not KeyState.ACTIVE or key.expires_at is None:
+        return key.state
+    ends = "expires" if key.replaced_by is None else "rotated, ends"
+    return f"{ends} {instant(key.expires_at)}"
+
+
 COLUMNS = (
-    Column("id"),
-    Column("account", is_flexible=True),
-    Column("name", is_flexible=True),
-    Column("key"),
-    Column("state"),
-    Column("last used (UTC)"),
+    Column("id", lambda key: key.id),
+    Column("account", lambda key: key.account, is_flexible=True),
+    Column("name", lambda key: key.name or "-", is_flexible=True),
+    Column("key", lambda key: key.masked),
+    Column("state", _state),
+    Column("last used (UTC)", lambda key: instant(key.last_used_at)),
 )
 SAVE_IT = "Save the key now: it cannot be shown again."
 LONGEST_KEY = 1_000
@@ -99,7 +106,7 @@ def list_(session: Session, account: str | None) -> None:
     if session.as_json:
         put_json({"keys": [as_json(key) for key in known]})
     elif known:
-        put_table(COLUMNS, map(_row, known))
+        put_table(COLUMNS, known)
     else:
         line = session.command_line("keys", "create", account or "ACCOUNT")
         say(f"No keys yet. Create one: {line}")
@@ -168,14 +175,6 @@ def _show(session: Session, new: NewKey, secret: str) -> None:
     else:
         put(secret)
     sys.stdout.flush()
-
-
-def _row(key: KeyInfo) -> list[str]:
-    state: str = key.state
-    if key.state is KeyState.ACTIVE and key.expires_at is not None:
-        ends = "expires" if key.replaced_by is None else "rotated, ends"
-        state = f"{ends} {instant(key.expires_at)}"
-    return [key.id, key.account, key.name or "-", key.masked, state, instant(key.last_used_at)]
 
 
 def as_json(key: KeyInfo) -> dict[str, Any]:

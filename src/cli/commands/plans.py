@@ -25,13 +25,13 @@ from resumes.store.plans import (
 from resumes.text import counted
 
 COLUMNS = (
-    Column("plan", is_flexible=True),
-    Column("resumes", is_number=True),
-    Column("API listing"),
-    Column("per minute", is_number=True),
-    Column("per hour", is_number=True),
-    Column("per day", is_number=True),
-    Column("accounts", is_number=True),
+    Column("plan", lambda plan: plan.name, is_flexible=True),
+    Column("resumes", lambda plan: maximum_text(plan.max_resumes), is_number=True),
+    Column("API listing", lambda plan: "yes" if plan.api_listing else "no"),
+    Column("per minute", lambda plan: rate_text(plan.requests_per_minute), is_number=True),
+    Column("per hour", lambda plan: rate_text(plan.requests_per_hour), is_number=True),
+    Column("per day", lambda plan: rate_text(plan.requests_per_day), is_number=True),
+    Column("accounts", lambda plan: f"{plan.accounts:,}", is_number=True),
 )
 
 
@@ -71,7 +71,7 @@ def list_(session: Session) -> None:
     if session.as_json:
         put_json({"plans": [as_json(plan) for plan in known]})
     else:
-        put_table(COLUMNS, map(_row, known))
+        put_table(COLUMNS, known)
 
 
 @plans.command("set")
@@ -173,12 +173,6 @@ def _say_effects(effects: PlanImpact, max_resumes: int | None) -> None:
 def _as_json(affected: AffectedAccounts) -> dict[str, Any]:
     fullest = [{"account": name, "resumes": holds} for name, holds in affected.fullest]
     return {"count": affected.count, "fullest": fullest}
-
-
-def _row(plan: PlanInfo) -> list[str]:
-    listing = "yes" if plan.api_listing else "no"
-    rates = map(rate_text, plan.rates)
-    return [plan.name, maximum_text(plan.max_resumes), listing, *rates, f"{plan.accounts:,}"]
 
 
 def as_json(plan: PlanInfo) -> dict[str, Any]:

@@ -74,10 +74,10 @@ SEARCH_TIMEOUT_S = 30.0
 """How long resumes that are not in the search index yet are looked through: people asked once."""
 
 COLUMNS = (
-    Column("id"),
-    Column("name", is_flexible=True),
-    Column("title", is_flexible=True),
-    Column("created (UTC)"),
+    Column("id", lambda entry: entry.id),
+    Column("name", lambda entry: entry.name or "-", is_flexible=True),
+    Column("title", lambda entry: entry.shown_title, is_flexible=True),
+    Column("created (UTC)", lambda entry: instant(entry.created_at)),
 )
 
 
@@ -138,13 +138,7 @@ def list_(
         put_json(page.as_json(limit=limit) | more)
         return
     if page.entries:
-        put_table(
-            COLUMNS,
-            (
-                [one.id, one.name or "-", one.shown_title, instant(one.created_at)]
-                for one in page.entries
-            ),
-        )
+        put_table(COLUMNS, page.entries)
     else:
         what = "No more resumes" if cursor else "No resumes yet" if words is None else "No resumes"
         match = "" if words is None else f' match "{safe_text(words)}"'
