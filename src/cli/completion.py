@@ -57,7 +57,7 @@ def from_store(find: Find) -> Complete:
         context: click.Context, _: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
         offered: list[CompletionItem] = []
-        with _quietly(), _session(context).store() as store:
+        with _quietly(), context.ensure_object(Session).store() as store:
             found = find(context, store, incomplete)
             offered = [item for item in found if str(item.value).startswith(incomplete)]
         return offered
@@ -105,7 +105,7 @@ def resume_ids(context: click.Context, store: "Store", incomplete: str) -> Itera
     """Complete IDs of resumes of the account given so far, with their titles."""
     from resumes.store import stored_resumes
 
-    account = choose_account(_session(context), store, context.params.get("account"))
+    account = choose_account(context.ensure_object(Session), store, context.params.get("account"))
     before = ""  # the position before the smallest ID that begins so
     if incomplete:
         smallest = int(incomplete.ljust(ID_CHARACTERS, "0"), 16)
@@ -127,16 +127,6 @@ def file_ids(*outcomes: str) -> Complete:
                 yield CompletionItem(row.claim_id, help=cut(safe_text(row.name), HELP_CELLS))
 
     return complete
-
-
-def _session(context: click.Context) -> Session:
-    # While completing, click parses and calls nothing: the flags before the command are read from
-    # the parse. Those after it were noted then.
-    flags = context.find_root().params
-    noted = context.find_object(Session) or Session()
-    return Session(
-        home=noted.home or flags.get("home"), database=noted.database or flags.get("database")
-    )
 
 
 @contextlib.contextmanager
