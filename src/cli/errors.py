@@ -106,7 +106,11 @@ def run(call: Callable[[], object], session: Session) -> int:
     except BrokenPipeError:
         code: int = ExitCode.READER_GONE
     except click.Abort as error:
-        code = _interrupted(error)
+        # click wraps Ctrl-C, and the end of input at a question, in the same exception.
+        if isinstance(error.__cause__ or error.__context__, KeyboardInterrupt):
+            code = ExitCode.INTERRUPTED
+        else:
+            code = _tell("No answer; nothing was done", ExitCode.FAILED)
     except KeyboardInterrupt:
         code = ExitCode.INTERRUPTED
     except click.exceptions.NoArgsIsHelpError as error:
@@ -119,27 +123,15 @@ def run(call: Callable[[], object], session: Session) -> int:
     except ResumesError as error:
         code = _tell(session.installation().typeable(error.message), EXIT_CODES[error.code])
     except OSError as error:
-        code = _tell(_explain(error), ExitCode.FAILED)
+        name = error.filename
+        what = "write the output" if name is None else f"use {os.fsdecode(name)}"
+        code = _tell(f"Cannot {what}: {error.strerror or error}", ExitCode.FAILED)
     except Exception:  # noqa: BLE001 - the edge: whatever nobody foresaw must not reach the user as a traceback
         code = _tell_internal(session)
     else:
         code = result if isinstance(result, int) else ExitCode.DONE
     _drop_unwritten_output()
     return code
-
-
-def _interrupted(error: click.Abort) -> int:
-    # click wraps Ctrl-C, and the end of input at a question, in the same exception.
-    if isinstance(error.__cause__ or error.__context__, KeyboardInterrupt):
-        return ExitCode.INTERRUPTED
-    return _tell("No answer; nothing was done", ExitCode.FAILED)
-
-
-def _explain(error: OSError) -> str:
-    reason = error.strerror or str(error)
-    if error.filename is None:
-        return f"Cannot write the output: {reason}"
-    return f"Cannot use {os.fsdecode(error.filename)}: {reason}"
 
 
 def _tell(message: str, code: int) -> int:

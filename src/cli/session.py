@@ -1,4 +1,4 @@
-"""The global flags of one run, and from them the settings, the store, and an account or a resume in it."""
+"""The global flags of one run, and from them the settings, the store, and an account in it."""
 
 import contextlib
 import shlex
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from resumes.settings import Settings
     from resumes.store import Store
     from resumes.store.accounts import AccountInfo
-    from resumes.store.stored_resumes import StoredResume
 
 NAME = "resumes"
 
@@ -134,27 +133,6 @@ def choose_account(session: Session, store: "Store", name: str | None) -> "Accou
     names = ", ".join(account.name for account in known[:10])
     more = f" and {len(known) - 10} more" if len(known) > 10 else ""
     raise InvalidArgument(f"Several accounts exist. Choose one with --account: {names}{more}")
-
-
-def get_resume(
-    session: Session, store: "Store", account: "AccountInfo", resume_id: str
-) -> "StoredResume":
-    """Return the stored resume. Raises NotFound, which says how to find others."""
-    from resumes.store import stored_resumes
-
-    try:
-        return stored_resumes.get_resume(store, account.id, resume_id)
-    except NotFound:
-        raise not_found(session, account, resume_id) from None
-
-
-def not_found(session: Session, account: "AccountInfo", resume_id: str) -> NotFound:
-    """Return the error that the account has no resume of this ID."""
-    line = session.command_line("list", "--account", account.name, "--filter", "TEXT")
-    return NotFound(
-        f'Resume not found in account "{account.name}": "{resume_id[:80]}". '
-        f"Find resumes by title, name or email address with `{line}`"
-    )
 
 
 def store_environment(database: str | None) -> dict[str, str]:

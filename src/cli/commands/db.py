@@ -190,7 +190,10 @@ def check(session: Session) -> ExitCode:
     def note(flaw: Flaw) -> None:
         flaws.append(flaw)
         if not session.as_json:
-            _put(flaw)
+            whose = "" if flaw.account is None else f"{flaw.account}: "
+            what = safe_text(f"{whose}{flaw.what} ({flaw.count:,})")
+            put(f"{click.style('fail', fg='red')}  {what}")
+            put(f"      {safe_text(flaw.remedy)}")
 
     with session.store() as store:
         for flaw in integrity.iter_damage(store):
@@ -214,12 +217,6 @@ def check(session: Session) -> ExitCode:
     end = f"{counted(len(flaws), 'problem')} found" if flaws else "no problems"
     session.answer(document, f"Checked {looked_at}: {end}.")
     return ExitCode.FAILED if flaws else ExitCode.DONE
-
-
-def _put(flaw: Flaw) -> None:
-    whose = "" if flaw.account is None else f"{flaw.account}: "
-    put(f"{click.style('fail', fg='red')}  {safe_text(f'{whose}{flaw.what} ({flaw.count:,})')}")
-    put(f"      {safe_text(flaw.remedy)}")
 
 
 def as_json(flaw: Flaw) -> dict[str, Any]:

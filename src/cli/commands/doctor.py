@@ -9,7 +9,7 @@ from cli.groups import command
 from cli.output import put, safe_text
 from cli.session import Session, pass_session
 from resumes.health.checks import iter_findings
-from resumes.health.findings import Finding, Severity, as_json
+from resumes.health.findings import Severity, as_json
 from resumes.text import counted
 
 MARKS = {
@@ -30,8 +30,12 @@ def doctor(session: Session) -> ExitCode:
     findings = []
     for finding in iter_findings(session.installation()):
         findings.append(finding)
-        if not session.as_json:
-            _put(finding)
+        if session.as_json:
+            continue
+        mark, color = MARKS[finding.severity]
+        put(f"{click.style(mark, fg=color)}  {finding.subject:<8}  {safe_text(finding.text)}")
+        if finding.remedy is not None:
+            put(f"{' ' * 16}{safe_text(finding.remedy)}")
     severities = Counter(finding.severity for finding in findings)
     problems, warnings = severities[Severity.ERROR], severities[Severity.WARNING]
     found = counted(problems, "problem") if problems else "No problems"
@@ -40,10 +44,3 @@ def doctor(session: Session) -> ExitCode:
         f"{found}, {counted(warnings, 'warning')}." if warnings else f"{found}.",
     )
     return ExitCode.FAILED if problems else ExitCode.DONE
-
-
-def _put(finding: Finding) -> None:
-    mark, color = MARKS[finding.severity]
-    put(f"{click.style(mark, fg=color)}  {finding.subject:<8}  {safe_text(finding.text)}")
-    if finding.remedy is not None:
-        put(f"{' ' * 16}{safe_text(finding.remedy)}")

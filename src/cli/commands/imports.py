@@ -158,14 +158,6 @@ def _counts(items: Items) -> str:
     return f"{items.total:,}: {parts}" if parts else f"{items.total:,}"
 
 
-def put_source(source: bytes) -> None:
-    """Print the bytes as text, escaped, also those that are not UTF-8."""
-    for line in readable(source).removesuffix("\n").split("\n"):
-        put(safe_text(line))
-    if len(source) == SOURCE_BYTES:
-        say("Only the first 64 KiB are kept.")
-
-
 def readable(source: bytes) -> str:
     """Return the bytes as text, those that are not UTF-8 as `\\xff`."""
     return source.decode("utf-8", "backslashreplace")
@@ -323,7 +315,10 @@ def show(session: Session, claim_id: str, account: str | None, is_source: bool) 
     if session.as_json:
         put_json(told if source is None else told | {"source": readable(source)})
     elif source is not None:
-        put_source(source)
+        for line in readable(source).removesuffix("\n").split("\n"):
+            put(safe_text(line))
+        if len(source) == SOURCE_BYTES:
+            say("Only the first 64 KiB are kept.")
     else:
         put_file(row, told, place, path if report else None, is_near=bool(roots))
 

@@ -22,7 +22,7 @@ from cli.output import (
     say,
 )
 from cli.progress import counting
-from cli.session import Session, choose_account, get_resume, not_found, pass_session
+from cli.session import Session, choose_account, pass_session
 from cli.signals import sigterm_as_interrupt
 from resumes import export as exports
 from resumes.analyzer import whole_view
@@ -33,7 +33,8 @@ from resumes.export import ExportFormat
 from resumes.rendering import PdfOptions, RenderingFailed, TooLong
 from resumes.rendering.fonts import font_packages
 from resumes.rendering.page import Paper
-from resumes.store import stored_resumes
+from resumes.store import Store, stored_resumes
+from resumes.store.accounts import AccountInfo
 from resumes.store.search import find_page
 from resumes.store.stored_resumes import Sort, StoredResume, list_sorted
 from resumes.text import counted
@@ -147,6 +148,20 @@ def list_(
         say(f"More: add --cursor {page.cursor}")
     if unindexed:
         say(f"{counted(unindexed, 'resume')} could not be searched yet. Try again later.")
+
+
+def get_resume(
+    session: Session, store: Store, account: AccountInfo, resume_id: str
+) -> StoredResume:
+    """Return the stored resume. Raises NotFound, which says how to find others."""
+    try:
+        return stored_resumes.get_resume(store, account.id, resume_id)
+    except NotFound:
+        line = session.command_line("list", "--account", account.name, "--filter", "TEXT")
+        raise NotFound(
+            f'Resume not found in account "{account.name}": "{resume_id[:80]}". '
+            f"Find resumes by title, name or email address with `{line}`"
+        ) from None
 
 
 @command()
@@ -318,12 +333,9 @@ def delete(session: Session, resume_id: str, account: str | None, yes: bool) -> 
     """
     with session.store() as store:
         chosen = choose_account(session, store, account)
+        resume = get_resume(session, store, chosen, resume_id)
         if can_ask() and not yes:
-            resume = get_resume(session, store, chosen, resume_id)
             confirm(f'Permanently delete "{safe_text(resume.entry.shown_title)}"?')
-        try:
-            stored_resumes.delete_resume(store, chosen.id, resume_id)
-        except NotFound:
-            raise not_found(session, chosen, resume_id) from None
+        stored_resumes.delete_resume(store, chosen.id, resume_id)
     sentence = f'Deleted resume {safe_text(resume_id)} from account "{safe_text(chosen.name)}".'
     session.answer({"deleted": resume_id}, sentence)
