@@ -81,8 +81,16 @@ def list_(session: Session) -> None:
     else:
         say(f"No accounts yet. Create one: {session.command_line('accounts', 'create', 'NAME')}")
     for account in found:
-        if account.is_closed:
-            _say_is_going(session, account)
+        if not account.is_closed:
+            continue
+        held = counted(account.resume_count, "resume")
+        if account.is_arriving:
+            going = f'"{account.name.partition("~")[0]}" is being imported ({held} so far)'
+            again = "import it again, or delete it"
+        else:
+            going, again = f'"{account.name}" is being deleted ({held} left)', "run it again"
+        line = session.command_line("accounts", "delete", account.name, "--with-resumes", "--yes")
+        say(f"Account {going}. If that was interrupted, {again}: {line}")
 
 
 @accounts.command()
@@ -261,17 +269,6 @@ def _opened(file: Path) -> BinaryIO:
             f"Cannot read {file}: it must be a regular file, since it is read twice"
         )
     return source
-
-
-def _say_is_going(session: Session, account: AccountInfo) -> None:
-    held = counted(account.resume_count, "resume")
-    if account.is_arriving:
-        going = f'"{account.name.partition("~")[0]}" is being imported ({held} so far)'
-        again = "import it again, or delete it"
-    else:
-        going, again = f'"{account.name}" is being deleted ({held} left)', "run it again"
-    delete = session.command_line("accounts", "delete", account.name, "--with-resumes", "--yes")
-    say(f"Account {going}. If that was interrupted, {again}: {delete}")
 
 
 def as_json(account: AccountInfo) -> dict[str, Any]:

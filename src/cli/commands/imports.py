@@ -255,7 +255,10 @@ def list_(
             page = import_history.list_by_outcome(store, after=after, **filters)
             files, last = page.files, None if page.next is None else str(page.next)
         else:
-            files = import_history.list_files(store, before=_check(before), **filters)
+            if before is not None and not RESUME_ID.fullmatch(before):
+                problem = f'Invalid ID "{before[:80]}"'
+                raise InvalidArgument(f"{problem}: use the ID of a file, 24 hexadecimal digits")
+            files = import_history.list_files(store, before=before, **filters)
             last = files[-1].claim_id if len(files) == limit else None
     if session.as_json:
         put_json({"files": [as_json(row) for row in files], "before": last})
@@ -271,14 +274,6 @@ def list_(
         )
     if last is not None:
         say(f"More: add --before {last}")
-
-
-def _check(before: str | None) -> str | None:
-    if before is not None and not RESUME_ID.fullmatch(before):
-        raise InvalidArgument(
-            f'Invalid ID "{before[:80]}": use the ID of a file, 24 hexadecimal digits'
-        )
-    return before
 
 
 @imports.command()

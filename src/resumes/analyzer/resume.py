@@ -213,13 +213,8 @@ def _check_sections(sections: dict[str, Any], accepted: Format, findings: Findin
         elif name in accepted.extra_section_types:
             EXTRA_SECTION.check(section, name, findings)
         else:
-            findings.problem(name, _unknown_section_type(name, accepted))
+            nearest = nearest_section_type(name)
+            known = ", ".join([*SECTION_TYPES, *sorted(accepted.extra_section_types)])
+            hint = f"did you mean {nearest}?" if nearest else f"must be one of {known}"
+            findings.problem(name, f"unknown section type ({hint})")
     findings.scope.pop()
-
-
-def _unknown_section_type(name: str, accepted: Format) -> str:
-    nearest = nearest_section_type(name)
-    if nearest:
-        return f"unknown section type (did you mean {nearest}?)"
-    known = ", ".join([*SECTION_TYPES, *sorted(accepted.extra_section_types)])
-    return f"unknown section type (must be one of {known})"
