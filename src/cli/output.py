@@ -53,6 +53,12 @@ def cut(text: str, cells: int) -> str:
     return kept.rstrip() + ELLIPSIS
 
 
+def pad(text: str, cells: int, *, to_the_right: bool = False) -> str:
+    """Return the text filled with blanks to `cells` cells, at its end or, `to_the_right`, its start."""
+    blanks = " " * max(0, cells - width(text))
+    return blanks + text if to_the_right else text + blanks
+
+
 GAP = "  "
 NARROWEST = 12
 """Cells that a flexible column keeps, however narrow the terminal."""
@@ -156,11 +162,10 @@ def _squeeze(columns: Sequence[Column], widths: list[int]) -> None:
 
 
 def _line(columns: Sequence[Column], widths: Sequence[int], cells: Sequence[str]) -> str:
-    padded = []
-    for column, cells_wide, cell in zip(columns, widths, cells, strict=True):
-        text = cut(cell, cells_wide)
-        blanks = " " * (cells_wide - width(text))
-        padded.append(blanks + text if column.is_number else text + blanks)
+    padded = [
+        pad(cut(cell, cells_wide), cells_wide, to_the_right=column.is_number)
+        for column, cells_wide, cell in zip(columns, widths, cells, strict=True)
+    ]
     return GAP.join(padded).rstrip()
 
 

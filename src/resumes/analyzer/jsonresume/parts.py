@@ -6,7 +6,6 @@ given shown fields only: texts that are not empty, lists with an entry that coun
 """
 
 import re
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -143,8 +142,11 @@ Fields = Mapping[str, Any]
 PARAGRAPH_BREAK = "\n\n"
 
 
-class PropertyMapping(ABC):
-    """One correspondence. Fields without a value are left out of what is read and written."""
+class PropertyMapping:
+    """One correspondence: of texts, unless a class says otherwise.
+
+    Fields without a value are left out of what is read and written.
+    """
 
     names: Sequence[str]
     """The fields of the entry."""
@@ -152,11 +154,12 @@ class PropertyMapping(ABC):
     fields: Sequence[str]
     """The fields of the item."""
 
-    @abstractmethod
-    def read(self, entry: EntryReader, /) -> Fields: ...
+    def read(self, entry: EntryReader, /) -> Fields:
+        """Return the text of the first of the names that has one, as the first field."""
+        return present(self.fields[0], entry.find_text(*self.names))
 
     def write(self, item: Fields, /) -> Fields:
-        """Return the first field of the item under the first name, as most of them are written."""
+        """Return the first field of the item under the first name."""
         return present(self.names[0], item.get(self.fields[0]))
 
 
@@ -171,9 +174,6 @@ class PlainText(PropertyMapping):
     def __init__(self, field: str, *names: str) -> None:
         self.fields = (field,)
         self.names = names
-
-    def read(self, entry: EntryReader, /) -> Fields:
-        return present(self.fields[0], entry.find_text(*self.names))
 
 
 class Paragraphs(PlainText):
@@ -308,7 +308,7 @@ class Location(PropertyMapping):
 
     def read(self, entry: EntryReader, /) -> Fields:
         if type(entry.get("location")) is not dict:
-            return present("location", entry.find_text("location"))
+            return super().read(entry)
         with entry.inner("location") as place:
             words = [place.find_text(name) for name in ("city", "region", "countryCode")]
         return present("location", place_line(*words))
