@@ -49,15 +49,24 @@ def _text(value: str) -> str:
     return value.encode("utf-8", "backslashreplace").decode()
 
 
-def set_up_logs(*, as_json: bool = False) -> None:
-    """Log to standard error: our own messages from INFO on, those of libraries from WARNING on."""
-    _set_up(logging.StreamHandler(), as_json=as_json)
+def set_up_logs(*, as_json: bool = False, writer: LogWriter | None = None) -> None:
+    """Log our own messages from INFO on, those of libraries from WARNING on, to standard error or by
+    a writer."""
+    handler = logging.StreamHandler(writer)
+    if as_json:
+        handler.setFormatter(JsonFormatter())
+        # Whoever reads lines of JSON gets no others.
+        narrate_by(logging.getLogger("resumes.cli").log)
+    else:
+        handler.setFormatter(SafeFormatter(FORMAT, TIME))
+    logging.basicConfig(level=logging.WARNING, handlers=[handler])
+    logging.getLogger("resumes").setLevel(logging.INFO)
 
 
 def open_service_log(*, as_json: bool) -> LogWriter:
     """Log as `set_up_logs` does, by a thread; return its writer, for other lines."""
     writer = LogWriter(STANDARD_ERROR)
-    _set_up(logging.StreamHandler(writer), as_json=as_json)
+    set_up_logs(as_json=as_json, writer=writer)
     return writer
 
 
@@ -81,14 +90,3 @@ def narrating_behind(*, as_json: bool) -> Iterator[None]:
     finally:
         narrate_by(None)
         writer.close()
-
-
-def _set_up(handler: logging.Handler, *, as_json: bool) -> None:
-    if as_json:
-        handler.setFormatter(JsonFormatter())
-        # Whoever reads lines of JSON gets no others.
-        narrate_by(logging.getLogger("resumes.cli").log)
-    else:
-        handler.setFormatter(SafeFormatter(FORMAT, TIME))
-    logging.basicConfig(level=logging.WARNING, handlers=[handler])
-    logging.getLogger("resumes").setLevel(logging.INFO)
