@@ -1,4 +1,4 @@
-"""The kinds of value that a field can hold: how each is checked, and when it is shown.
+"""The kinds of value that a field can hold: how each is checked, which is plain, and when it is shown.
 
 Types are strict: `true` is not a number, and neither is `"0"` (docs/format.md, What is refused).
 """
