@@ -250,17 +250,13 @@ def iter_key_findings(installation: Installation, store: Store) -> Iterator[Find
     made_before = later(store.clock(), -READING_TIME)
     unseen = [key for key in active if key.shown_at is None and key.created_at < made_before]
     for key in unseen[:MAX_NAMED]:
-        command = installation.command_line("keys", "revoke", key.id)
-        yield warning(
-            "keys",
-            f"{key.id} of {key.account} was never shown, so nobody can use it",
-            f"Revoke it and create another: {command}",
-            command,
-            about=key.id,
-        )
+        remedy = installation.remedy("Revoke it and create another", "keys", "revoke", key.id)
+        text = f"{key.id} of {key.account} was never shown, so nobody can use it"
+        yield warning("keys", text, *remedy, about=key.id)
     if len(unseen) > MAX_NAMED:
-        more = counted(len(unseen) - MAX_NAMED, "more key")
-        yield _others(installation, "keys", f"{more} never shown", "keys", "list")
+        text = f"{counted(len(unseen) - MAX_NAMED, 'more key')} never shown"
+        remedy = installation.remedy("See all", "keys", "list")
+        yield warning("keys", text, *remedy, about="more")
     if not unseen:
         yield Finding("keys", counted(len(active), "active key"))
 
@@ -274,7 +270,8 @@ def iter_quota_findings(
         yield _check_full_account(installation, account, plans)
     if len(full) > MAX_NAMED:
         text = counted(len(full) - MAX_NAMED, "more full account")
-        yield _others(installation, "quota", text, "accounts", "list")
+        remedy = installation.remedy("See all", "accounts", "list")
+        yield warning("quota", text, *remedy, about="more")
     if not full:
         yield Finding("quota", "every account has room for more resumes")
 
@@ -285,23 +282,15 @@ def _check_full_account(
     # The smallest plan with room; if there is none, the account's own can be made larger.
     for plan in plans:
         if plan.max_resumes is None or plan.max_resumes > account.resume_count:
-            command = installation.command_line("accounts", "set-plan", account.name, plan.name)
-            remedy = "move it to a larger plan"
+            words = ["accounts", "set-plan", account.name, plan.name]
+            remedy = installation.remedy("Delete resumes, or move it to a larger plan", *words)
             break
     else:
-        command = installation.command_line("plans", "list")
-        remedy = "enlarge its plan"
+        remedy = installation.remedy("Delete resumes, or enlarge its plan", "plans", "list")
     return warning(
         "quota",
         f"{account.name} is full ({account.resume_count:,} of {account.max_resumes or 0:,}, plan "
         f"{account.plan}): new resumes are refused and files are held",
-        f"Delete resumes, or {remedy}: {command}",
-        command,
+        *remedy,
         about=account.name,
     )
-
-
-def _others(installation: Installation, subject: str, text: str, *words: str) -> Finding:
-    """Return a finding on those that are counted, and listed by the command of these words."""
-    command = installation.command_line(*words)
-    return warning(subject, text, f"See all: {command}", command, about="more")
