@@ -107,7 +107,7 @@ _CORE: Final = tuple(
 )
 _BUILT_AT_IMPORT: Final = (
     "resumes.analyzer.strict_json.x__up_to_*",
-    "resumes.analyzer.plain.x__*",
+    "resumes.analyzer.fields.*plain_type*",
 )
 _CONVERTER_AT_IMPORT: Final = (
     "resumes.analyzer.jsonresume.mapping.*__init__*",

@@ -9,13 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 from click.decorators import FC
-from click.shell_completion import (
-    BashComplete,
-    CompletionItem,
-    FishComplete,
-    ShellComplete,
-    ZshComplete,
-)
+from click.shell_completion import CompletionItem, get_completion_class
 
 from cli.groups import command
 from cli.output import cut, put, safe_text
@@ -24,16 +18,11 @@ from cli.session import Session, choose_account
 if TYPE_CHECKING:
     from resumes.store import Store
 
-SHELLS: dict[str, type[ShellComplete]] = {
-    "bash": BashComplete,
-    "zsh": ZshComplete,
-    "fish": FishComplete,
-}
 VARIABLE = "_RESUMES_COMPLETE"
 
 
 @command()
-@click.argument("shell", type=click.Choice(list(SHELLS)))
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 @click.pass_context
 def completion(context: click.Context, shell: str) -> None:
     """Print a shell's completion script.
@@ -43,7 +32,9 @@ def completion(context: click.Context, shell: str) -> None:
     zsh   echo 'eval "$(resumes completion zsh)"' >> ~/.zshrc
     fish  resumes completion fish > ~/.config/fish/completions/resumes.fish
     """
-    script = SHELLS[shell](context.find_root().command, {}, "resumes", VARIABLE)
+    shell_class = get_completion_class(shell)
+    assert shell_class is not None
+    script = shell_class(context.find_root().command, {}, "resumes", VARIABLE)
     # The template alone: source() of bash first runs bash to ask for its version.
     put(script.source_template % script.source_vars())
 
@@ -66,7 +57,7 @@ def from_store(find: Find) -> Complete:
         context: click.Context, _: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
         offered: list[CompletionItem] = []
-        with _quietly(), _session(context).store() as store:
+        with _quietly(), context.ensure_object(Session).store() as store:
             found = find(context, store, incomplete)
             offered = [item for item in found if str(item.value).startswith(incomplete)]
         return offered
@@ -114,7 +105,7 @@ def resume_ids(context: click.Context, store: "Store", incomplete: str) -> Itera
     """Complete IDs of resumes of the account given so far, with their titles."""
     from resumes.store import stored_resumes
 
-    account = choose_account(_session(context), store, context.params.get("account"))
+    account = choose_account(context.ensure_object(Session), store, context.params.get("account"))
     before = ""  # the position before the smallest ID that begins so
     if incomplete:
         smallest = int(incomplete.ljust(ID_CHARACTERS, "0"), 16)
@@ -136,16 +127,6 @@ def file_ids(*outcomes: str) -> Complete:
                 yield CompletionItem(row.claim_id, help=cut(safe_text(row.name), HELP_CELLS))
 
     return complete
-
-
-def _session(context: click.Context) -> Session:
-    # While completing, click parses and calls nothing: the flags before the command are read from
-    # the parse. Those after it were noted then.
-    flags = context.find_root().params
-    noted = context.find_object(Session) or Session()
-    return Session(
-        home=noted.home or flags.get("home"), database=noted.database or flags.get("database")
-    )
 
 
 @contextlib.contextmanager

@@ -10,7 +10,6 @@ import sys
 import traceback
 from collections.abc import Callable, Mapping
 from enum import IntEnum
-from pathlib import Path
 
 import click
 from click.exceptions import NoSuchOption
@@ -107,7 +106,11 @@ def run(call: Callable[[], object], session: Session) -> int:
     except BrokenPipeError:
         code: int = ExitCode.READER_GONE
     except click.Abort as error:
-        code = _interrupted(error)
+        # click wraps Ctrl-C, and the end of input at a question, in the same exception.
+        if isinstance(error.__cause__ or error.__context__, KeyboardInterrupt):
+            code = ExitCode.INTERRUPTED
+        else:
+            code = _tell("No answer; nothing was done", ExitCode.FAILED)
     except KeyboardInterrupt:
         code = ExitCode.INTERRUPTED
     except click.exceptions.NoArgsIsHelpError as error:
@@ -120,27 +123,15 @@ def run(call: Callable[[], object], session: Session) -> int:
     except ResumesError as error:
         code = _tell(session.installation().typeable(error.message), EXIT_CODES[error.code])
     except OSError as error:
-        code = _tell(_explain(error), ExitCode.FAILED)
+        name = error.filename
+        what = "write the output" if name is None else f"use {os.fsdecode(name)}"
+        code = _tell(f"Cannot {what}: {error.strerror or error}", ExitCode.FAILED)
     except Exception:  # noqa: BLE001 - the edge: whatever nobody foresaw must not reach the user as a traceback
         code = _tell_internal(session)
     else:
         code = result if isinstance(result, int) else ExitCode.DONE
     _drop_unwritten_output()
     return code
-
-
-def _interrupted(error: click.Abort) -> int:
-    # click wraps Ctrl-C, and the end of input at a question, in the same exception.
-    if isinstance(error.__cause__ or error.__context__, KeyboardInterrupt):
-        return ExitCode.INTERRUPTED
-    return _tell("No answer; nothing was done", ExitCode.FAILED)
-
-
-def _explain(error: OSError) -> str:
-    reason = error.strerror or str(error)
-    if error.filename is None:
-        return f"Cannot write the output: {reason}"
-    return f"Cannot use {os.fsdecode(error.filename)}: {reason}"
 
 
 def _tell(message: str, code: int) -> int:
@@ -156,13 +147,8 @@ def _tell_internal(session: Session) -> int:
     if os.environ.get("RESUMES_DEBUG") == "1":
         say(report)
         return _tell(f"Internal error {failure_id}", ExitCode.FAILED)
-    written = _write_report(session, failure_id, report)
-    place = f"details are in {written}" if written else "set RESUMES_DEBUG=1 to see details"
-    return _tell(f"Internal error {failure_id}: {place}. Please report it", ExitCode.FAILED)
-
-
-def _write_report(session: Session, failure_id: str, report: str) -> Path | None:
-    try:
+    place = "set RESUMES_DEBUG=1 to see details"
+    with contextlib.suppress(OSError, ResumesError):
         folder = session.settings().home / "logs"
         folder.mkdir(mode=0o700, exist_ok=True)
         path = folder / f"error-{failure_id}.txt"
@@ -170,9 +156,8 @@ def _write_report(session: Session, failure_id: str, report: str) -> Path | None
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(descriptor, "w", encoding="utf-8", errors="backslashreplace") as file:
             file.write(report)
-    except (OSError, ResumesError):
-        return None
-    return path
+        place = f"details are in {path}"
+    return _tell(f"Internal error {failure_id}: {place}. Please report it", ExitCode.FAILED)
 
 
 def _drop_unwritten_output() -> None:

@@ -1,9 +1,9 @@
 """What commands share: the flags that all of them take, options of several, the question before a loss."""
 
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import click
 
@@ -56,29 +56,43 @@ def _note(context: click.Context, option: click.Parameter, value: Any) -> None:
         setattr(session, option.human_readable_name, value)
 
 
-def _iter_common(own: Iterable[click.Parameter]) -> Iterator[click.Option]:
-    """Yield the flags that every command takes, except those that it defines itself."""
-    taken = {flag for param in own for flag in param.opts}
-    noted: dict[str, Any] = {"expose_value": False, "callback": _note}
-    hidden = noted | {"hidden": True}  # help shows them before the command
-    folder = click.Path(path_type=Path, file_okay=False)
-    for option in (
-        click.Option(["--home"], type=folder, **hidden),
-        click.Option(["--database"], **hidden),
+_NOTED: Final[Mapping[str, Any]] = {"expose_value": False, "callback": _note}
+
+
+def store_options(*, hidden: bool) -> list[click.Parameter]:
+    """Return `--home` and `--database`."""
+    return [
         click.Option(
-            ["--json", "as_json"], is_flag=True, default=None, help="Print JSON.", **noted
+            ["--home"],
+            type=click.Path(path_type=Path, file_okay=False),
+            metavar="DIR",
+            help="Folder with the store, the inbox and config.toml.",
+            hidden=hidden,
+            **_NOTED,
         ),
-    ):
-        if not taken.intersection(option.opts):
-            yield option
+        click.Option(
+            ["--database"],
+            metavar="URL",
+            help="Store to use instead: sqlite:///PATH or postgresql://USER@HOST/NAME. Visible to "
+            "other users of this machine; put an address with a password in RESUMES_DATABASE.",
+            hidden=hidden,
+            **_NOTED,
+        ),
+    ]
 
 
 class Command(click.Command):
-    """A command that takes `--json`, `--home` and `--database`."""
+    """A command that takes `--json`, `--home` and `--database`, except those that it defines itself."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.params.extend([*_iter_common(self.params)])
+        taken = {flag for param in self.params for flag in param.opts}
+        as_json = click.Option(
+            ["--json", "as_json"], is_flag=True, default=None, help="Print JSON.", **_NOTED
+        )
+        # Help shows the store's options before the command.
+        common = [*store_options(hidden=True), as_json]
+        self.params.extend(one for one in common if taken.isdisjoint(one.opts))
 
 
 class CommandGroup(Command, click.Group):

@@ -49,32 +49,24 @@ def _text(value: str) -> str:
     return value.encode("utf-8", "backslashreplace").decode()
 
 
-class WriterHandler(logging.Handler):
-    """Passes lines to a writer that nobody has to wait for."""
-
-    def __init__(self, writer: LogWriter) -> None:
-        super().__init__()
-        self._writer = writer
-
-    def emit(self, record: logging.LogRecord) -> None:
-        """Queue the record's line; a full queue drops and counts it."""
-        try:
-            line = self.format(record)
-        except Exception:  # noqa: BLE001  (a record that cannot be formatted must not fail its caller)
-            self.handleError(record)
-            return
-        self._writer.put(_line(line))
-
-
-def set_up_logs(*, as_json: bool = False) -> None:
-    """Log to standard error: our own messages from INFO on, those of libraries from WARNING on."""
-    _set_up(logging.StreamHandler(), as_json=as_json)
+def set_up_logs(*, as_json: bool = False, writer: LogWriter | None = None) -> None:
+    """Log our own messages from INFO on, those of libraries from WARNING on, to standard error or by
+    a writer."""
+    handler = logging.StreamHandler(writer)
+    if as_json:
+        handler.setFormatter(JsonFormatter())
+        # Whoever reads lines of JSON gets no others.
+        narrate_by(logging.getLogger("resumes.cli").log)
+    else:
+        handler.setFormatter(SafeFormatter(FORMAT, TIME))
+    logging.basicConfig(level=logging.WARNING, handlers=[handler])
+    logging.getLogger("resumes").setLevel(logging.INFO)
 
 
 def open_service_log(*, as_json: bool) -> LogWriter:
     """Log as `set_up_logs` does, by a thread; return its writer, for other lines."""
     writer = LogWriter(STANDARD_ERROR)
-    _set_up(WriterHandler(writer), as_json=as_json)
+    set_up_logs(as_json=as_json, writer=writer)
     return writer
 
 
@@ -92,24 +84,9 @@ def narrating_behind(*, as_json: bool) -> Iterator[None]:
     standard error that is slow or stuck."""
     writer = open_service_log(as_json=as_json)
     if not as_json:
-        narrate_by(lambda level, text: writer.put(_line(text)))
+        narrate_by(lambda _, text: writer.write(f"{text}\n"))
     try:
         yield
     finally:
         narrate_by(None)
         writer.close()
-
-
-def _line(text: str) -> bytes:
-    return text.encode("utf-8", "backslashreplace") + b"\n"
-
-
-def _set_up(handler: logging.Handler, *, as_json: bool) -> None:
-    if as_json:
-        handler.setFormatter(JsonFormatter())
-        # Whoever reads lines of JSON gets no others.
-        narrate_by(logging.getLogger("resumes.cli").log)
-    else:
-        handler.setFormatter(SafeFormatter(FORMAT, TIME))
-    logging.basicConfig(level=logging.WARNING, handlers=[handler])
-    logging.getLogger("resumes").setLevel(logging.INFO)

@@ -18,7 +18,7 @@ from click.shell_completion import CompletionItem
 
 from cli import errors
 from cli.errors import ExitCode
-from cli.groups import CommandGroup
+from cli.groups import CommandGroup, store_options
 from cli.session import Session
 
 STREAMS = ("stdin", "stdout", "stderr")
@@ -112,28 +112,14 @@ class Resumes(CommandGroup):
 @click.group(
     cls=Resumes,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-)
-@click.option(
-    "--home",
-    type=click.Path(path_type=Path, file_okay=False),
-    metavar="DIR",
-    help="Folder with the store, the inbox and config.toml.",
-)
-@click.option(
-    "--database",
-    metavar="URL",
-    help="Store to use instead: sqlite:///PATH or postgresql://USER@HOST/NAME. Visible to other users "
-    "of this machine; put an address with a password in RESUMES_DATABASE.",
+    params=store_options(hidden=False),
 )
 @click.version_option(package_name="resume-service", message="%(prog)s %(version)s")
-@click.pass_obj
-def resumes(session: Session, home: Path | None, database: str | None) -> None:
+def resumes() -> None:
     """Import, store and serve resumes from a resume analyzer.
 
     New here? `resumes demo` shows everything in a minute.
     """
-    session.home = home
-    session.database = database
 
 
 def refuse_closed_output() -> None:

@@ -129,16 +129,20 @@ def put_json_line(value: Any) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of a table. A flexible one is cut where the terminal is too narrow."""
+    """A column of a table: its title, and what it shows of what a row is of.
+
+    A flexible one is cut where the terminal is too narrow.
+    """
 
     title: str
+    cell: Callable[[Any], str]
     is_number: bool = False
     is_flexible: bool = False
 
 
-def put_table(columns: Sequence[Column], rows: Iterable[Sequence[str]]) -> None:
+def put_table(columns: Sequence[Column], rows: Iterable[Any]) -> None:
     """Write a table to standard output, cells escaped; on a terminal, cut to its width."""
-    body = [[safe_text(cell) for cell in row] for row in rows]
+    body = [[safe_text(column.cell(row)) for column in columns] for row in rows]
     titles = [column.title for column in columns]
     widths = [max(map(width, cells)) for cells in zip(titles, *body, strict=True)]
     _squeeze(columns, widths)

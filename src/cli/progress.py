@@ -159,12 +159,8 @@ class Meter:
 @contextlib.contextmanager
 def metered(*, is_wanted: bool) -> Iterator[Meter]:
     """Yield a meter, with a status on standard error if that is wanted and a terminal."""
-    with status_line(is_wanted=is_wanted) as show:
-        meter = Meter(show)
-        try:
-            yield meter
-        finally:
-            meter.close()
+    with status_line(is_wanted=is_wanted) as show, contextlib.closing(Meter(show)) as meter:
+        yield meter
 
 
 def describe(progress: "Progress") -> str:

@@ -1,4 +1,4 @@
-"""The global flags of one run, and from them the settings, the store, and an account or a resume in it."""
+"""The global flags of one run, and from them the settings, the store, and an account in it."""
 
 import contextlib
 import shlex
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from cli.output import put_json, say
 from resumes.errors import InvalidArgument, NotFound, StoreUnavailable
 
 if TYPE_CHECKING:
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from resumes.settings import Settings
     from resumes.store import Store
     from resumes.store.accounts import AccountInfo
-    from resumes.store.stored_resumes import StoredResume
 
 NAME = "resumes"
 
@@ -58,6 +58,13 @@ class Session:
                 "or choose another home with --home"
             )
         return open_store(settings.database_url, upgrade=makes, read_cache_bytes=read_cache_bytes)
+
+    def answer(self, document: Any, sentence: str) -> None:
+        """Print the document, with `--json`, or say the sentence. Escape what comes from data first."""
+        if self.as_json:
+            put_json(document)
+        else:
+            say(sentence)
 
     def installation(self) -> "Installation":
         """Return the installation of these flags, for the checks of its health."""
@@ -126,27 +133,6 @@ def choose_account(session: Session, store: "Store", name: str | None) -> "Accou
     names = ", ".join(account.name for account in known[:10])
     more = f" and {len(known) - 10} more" if len(known) > 10 else ""
     raise InvalidArgument(f"Several accounts exist. Choose one with --account: {names}{more}")
-
-
-def get_resume(
-    session: Session, store: "Store", account: "AccountInfo", resume_id: str
-) -> "StoredResume":
-    """Return the stored resume. Raises NotFound, which says how to find others."""
-    from resumes.store import stored_resumes
-
-    try:
-        return stored_resumes.get_resume(store, account.id, resume_id)
-    except NotFound:
-        raise not_found(session, account, resume_id) from None
-
-
-def not_found(session: Session, account: "AccountInfo", resume_id: str) -> NotFound:
-    """Return the error that the account has no resume of this ID."""
-    line = session.command_line("list", "--account", account.name, "--filter", "TEXT")
-    return NotFound(
-        f'Resume not found in account "{account.name}": "{resume_id[:80]}". '
-        f"Find resumes by title, name or email address with `{line}`"
-    )
 
 
 def store_environment(database: str | None) -> dict[str, str]:

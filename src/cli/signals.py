@@ -1,8 +1,8 @@
 """SIGTERM and Ctrl-C as an event that long commands wait for."""
 
+import _thread
 import contextlib
 import os
-import queue
 import signal
 import threading
 from collections.abc import Iterator
@@ -20,19 +20,11 @@ def stop_event() -> Iterator[threading.Event]:
     """
     stop = threading.Event()
     before: dict[int, Any] = {number: signal.getsignal(number) for number in STOPPING}
-    # A handler may interrupt the very thread that holds the event's lock, waiting for it; so it
-    # only puts a word into a queue that is made for that, and a thread sets the event.
-    requests: queue.SimpleQueue[bool] = queue.SimpleQueue()
-
-    def set_when_requested() -> None:
-        if requests.get():
-            stop.set()
-
-    setter = threading.Thread(target=set_when_requested, name="stop-event", daemon=True)
-    setter.start()
 
     def request_stop(number: int, _: FrameType | None) -> None:
-        requests.put(True)
+        # In a thread, as this may interrupt the very one that holds the event's lock, waiting for
+        # it; and without the locks of `threading`, which that may hold as well.
+        _thread.start_new_thread(stop.set, ())
         signal.signal(number, before[number])
 
     for number in STOPPING:
@@ -42,8 +34,6 @@ def stop_event() -> Iterator[threading.Event]:
     finally:
         for stopping, handler in before.items():
             signal.signal(stopping, handler)
-        requests.put(False)
-        setter.join()
 
 
 @contextlib.contextmanager

@@ -130,10 +130,11 @@ class Supervisor:
         for child in self._children:
             child.wait_for_end()
 
-    def start_api(self, stop: threading.Event) -> str | None:
-        """Start the API. Return its address, or None if asked to stop in the meantime.
+    def start(self, stop: threading.Event) -> str | None:
+        """Start the API and then the importer, whose outcomes appear on our standard error.
 
-        Raises StoreUnavailable when it does not come up; it has said why on standard error.
+        Return the API's address, or None if asked to stop before it has one. Raises StoreUnavailable
+        when it does not come up; it has said why on standard error.
         """
         settings = self._settings
         access_log = {None: [], True: ["--access-log"], False: ["--no-access-log"]}
@@ -148,11 +149,8 @@ class Supervisor:
         url = str(json.loads(line)["url"])
         # Restarted, it keeps its address, also one that was free by chance.
         child.arguments += ["--port", url.rpartition(":")[2].strip("/")]
+        self._start("The importer", ["watch", str(settings.inbox)])
         return url
-
-    def start_importer(self) -> None:
-        """Start the importer; its outcomes appear on our standard error."""
-        self._start("The importer", ["watch", str(self._settings.inbox)])
 
     def _start(self, name: str, words: Sequence[str]) -> Child:
         settings = self._settings

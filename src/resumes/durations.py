@@ -19,15 +19,15 @@ def parse_span(text: str) -> timedelta | None:
     return None if match is None else int(match[1]) * UNITS[match[2]]
 
 
-def parse_expiry(text: str) -> timedelta | datetime | None:
-    """Return a duration from now, or the first moment of a date in UTC; None for any other text."""
+def parse_expiry(text: str) -> timedelta | datetime:
+    """Return a duration from now, or the first moment of a date in UTC. Raises ValueError."""
     span = parse_span(text)
     if span is not None:
         return span
     try:
         return datetime.combine(date.fromisoformat(text), datetime.min.time(), UTC)
     except ValueError:
-        return None
+        raise ValueError(f'"{text}" is not a valid expiry: use 30d, 12h or 2027-01-31') from None
 
 
 def until(expiry: timedelta | datetime, *, now_us: int) -> timedelta:

@@ -39,6 +39,10 @@ class LogWriter:
         self._thread = threading.Thread(target=self._run, name="log-writer", daemon=True)
         self._thread.start()
 
+    def write(self, lines: str) -> None:
+        """Write the text, so that a handler of `logging` takes this for a stream."""
+        self.put(lines.encode("utf-8", "backslashreplace"))
+
     def put(self, line: bytes) -> None:
         """Write the line, which ends with its line end, or count it as dropped."""
         if len(self._waiting) >= self._max_waiting:
@@ -85,16 +89,13 @@ class LogWriter:
         rest = memoryview((b"\n" if self._is_cut_off else b"") + b"".join(lines))
         try:
             while rest:
-                rest = rest[self._write_some(rest) :]
+                try:
+                    written_bytes = os.write(self._descriptor, rest)
+                except BlockingIOError:
+                    # Another process that shares the descriptor has made it non-blocking.
+                    select.select([], [self._descriptor], [], BATCH_INTERVAL_S)
+                    continue
+                self._is_cut_off = rest[written_bytes - 1] != ord("\n")
+                rest = rest[written_bytes:]
         except OSError:
             self.dropped_count += bytes(rest).count(b"\n")
-
-    def _write_some(self, content: memoryview) -> int:
-        try:
-            written_bytes = os.write(self._descriptor, content)
-        except BlockingIOError:
-            # Another process that shares the descriptor has made it non-blocking.
-            select.select([], [self._descriptor], [], BATCH_INTERVAL_S)
-            return 0
-        self._is_cut_off = content[written_bytes - 1] != ord("\n")
-        return written_bytes

@@ -139,28 +139,23 @@ class OutputFile:
         file to be replaced was changed in the meantime.
         """
         with self._explained():
-            if self._is_stream:
-                with self._stream() as file:
-                    yield file
-            else:
+            if not self._is_stream:
                 with drafted(self._path, self._finish) as file:
                     yield file
+                return
+            with os.fdopen(os.open(self._path, os.O_WRONLY | os.O_NOCTTY), "wb") as file:
+                try:
+                    yield file
+                    file.flush()
+                except BaseException:
+                    file.raw.close()  # flushing what is left might block for ever
+                    raise
 
     def _finish(self, draft: Path, path: Path) -> None:
         if self._replaced is not None and _find_signature(path) == self._replaced:
             replace(draft, path)
         else:
             place(draft, path)
-
-    @contextlib.contextmanager
-    def _stream(self) -> Iterator[BinaryIO]:
-        with os.fdopen(os.open(self._path, os.O_WRONLY | os.O_NOCTTY), "wb") as file:
-            try:
-                yield file
-                file.flush()
-            except BaseException:
-                file.raw.close()  # flushing what is left might block for ever
-                raise
 
     @contextlib.contextmanager
     def _explained(self) -> Iterator[None]:

@@ -289,18 +289,28 @@ def _refuse_unknown_variables() -> None:
 
 
 def _load_file(path: Path) -> dict[str, Any]:
+    """Return what is in the file, without waiting for the writer of a FIFO; nothing if there is none."""
+    problem, content = "Cannot read the configuration", None
     try:
-        return tomllib.loads(_read_file(path).decode())
+        if stat.S_ISREG(path.stat().st_mode):
+            with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+                content = file.read(MAX_CONFIG_BYTES + 1)
+        if content is None:  # a non-blocking read of a file of /proc may return that, too
+            why = "not a regular file. Replace it with one, or remove it"
+        else:
+            problem = "Invalid configuration"
+            why = f"larger than {MAX_CONFIG_BYTES} bytes. Shorten it"
+            if len(content) <= MAX_CONFIG_BYTES:
+                return tomllib.loads(content.decode())
     except FileNotFoundError:
         if not path.is_symlink():
             return {}
         why = "the link is broken. Create its target, or remove it"
-        raise InvalidArgument(f"Cannot read the configuration {path}: {why}") from None
     except OSError as error:
         if error.errno == errno.ENAMETOOLONG:
             why = f'Invalid home "{_shown(path.parent)}": {error.strerror}. Use a shorter one'
             raise InvalidArgument(why) from None
-        raise InvalidArgument(f"Cannot read the configuration {path}: {error.strerror}") from None
+        why = f"{error.strerror}"
     except UnicodeDecodeError as error:
         why = f"byte {error.start} is not UTF-8. Save it as UTF-8"
     except tomllib.TOMLDecodeError as error:
@@ -309,25 +319,7 @@ def _load_file(path: Path) -> dict[str, Any]:
         why = "a number has too many digits"
     except RecursionError:
         why = "it is nested too deeply"
-    raise InvalidArgument(f"Invalid configuration {path}: {why}")
-
-
-def _read_file(path: Path) -> bytes:
-    """Return all bytes of a regular file, without waiting for the writer of a FIFO."""
-    content: bytes | None = None
-    if stat.S_ISREG(path.stat().st_mode):
-        with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
-            content = file.read(MAX_CONFIG_BYTES + 1)
-    if content is None:  # a non-blocking read of a file of /proc may return that, too
-        raise InvalidArgument(
-            f"Cannot read the configuration {path}: not a regular file. Replace it with one, or "
-            "remove it"
-        )
-    if len(content) > MAX_CONFIG_BYTES:
-        raise InvalidArgument(
-            f"Invalid configuration {path}: larger than {MAX_CONFIG_BYTES} bytes. Shorten it"
-        )
-    return content
+    raise InvalidArgument(f"{problem} {path}: {why}")
 
 
 def _shown(value: object) -> str:

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -43,7 +44,11 @@ from tests.support.resumes import a_document
 from tests.support.stores import open_home
 from tests.support.waiting import wait_until
 
-COLUMNS = (Column("id"), Column("title", is_flexible=True), Column("n", is_number=True))
+COLUMNS = (
+    Column("id", itemgetter(0)),
+    Column("title", itemgetter(1), is_flexible=True),
+    Column("n", itemgetter(2), is_number=True),
+)
 
 
 def test_columns_line_up_and_numbers_stand_right(capsys: pytest.CaptureFixture[str]) -> None:

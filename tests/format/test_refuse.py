@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from resumes.analyzer import nearest_section_type, parse
+from resumes.analyzer import parse
+from resumes.analyzer.schema import nearest_section_type
 from resumes.errors import CoverLetter, InvalidResume
 from tests.support.documents import (
     SECTIONS,

@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from resumes.analyzer import (
-    date_range,
     filename,
     is_filename,
     iter_sections,
@@ -17,6 +16,7 @@ from resumes.analyzer import (
     plain_number,
     public_view,
 )
+from resumes.analyzer.view import date_range
 from tests.support.documents import (
     DOCUMENTS,
     HEADINGS,

@@ -8,7 +8,6 @@ import orjson
 from resumes.analyzer import (
     Format,
     Resume,
-    date_range,
     iter_sections,
     list_title,
     parse,
@@ -25,6 +24,7 @@ from resumes.analyzer.plain import parse_plain
 from resumes.analyzer.resume import validate
 from resumes.analyzer.schema import SECTION_TYPES
 from resumes.analyzer.strict_json import read_json
+from resumes.analyzer.view import date_range
 from resumes.errors import CoverLetter, InvalidResume
 from resumes.text import is_harmless
 from tests.fuzz import oracle

@@ -153,12 +153,14 @@ def test_a_span_is_a_number_and_a_unit(text: str, span: timedelta) -> None:
 @pytest.mark.parametrize("text", ["", "3", "d", "3 d", "3w", "-3d", "1234567d", "٣d"])
 def test_nothing_else_is_one(text: str) -> None:
     assert parse_span(text) is None
-    assert parse_expiry(text) is None
+    with pytest.raises(ValueError, match="is not a valid expiry: use 30d, 12h or 2027-01-31"):
+        parse_expiry(text)
 
 
 def test_an_expiry_may_be_a_date() -> None:
     assert parse_expiry("2027-01-31") == datetime(2027, 1, 31, tzinfo=UTC)
-    assert parse_expiry("2027-02-29") is None
+    with pytest.raises(ValueError, match='"2027-02-29" is not a valid expiry'):
+        parse_expiry("2027-02-29")
 
 
 def test_the_time_until_an_expiry_is_known() -> None:

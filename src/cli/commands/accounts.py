@@ -29,11 +29,11 @@ FILE = click.Path(dir_okay=False, readable=False, path_type=Path, allow_dash=Tru
 
 
 COLUMNS = (
-    Column("account", is_flexible=True),
-    Column("plan", is_flexible=True),
-    Column("resumes", is_number=True),
-    Column("of", is_number=True),
-    Column("created (UTC)"),
+    Column("account", lambda account: account.name, is_flexible=True),
+    Column("plan", lambda account: account.plan, is_flexible=True),
+    Column("resumes", lambda account: f"{account.resume_count:,}", is_number=True),
+    Column("of", lambda account: maximum_text(account.max_resumes), is_number=True),
+    Column("created (UTC)", lambda account: instant(account.created_at)),
 )
 
 
@@ -77,12 +77,20 @@ def list_(session: Session) -> None:
     if session.as_json:
         put_json({"accounts": [as_json(account) for account in known]})
     elif known:
-        put_table(COLUMNS, map(_row, known))
+        put_table(COLUMNS, known)
     else:
         say(f"No accounts yet. Create one: {session.command_line('accounts', 'create', 'NAME')}")
     for account in found:
-        if account.is_closed:
-            _say_is_going(session, account)
+        if not account.is_closed:
+            continue
+        held = counted(account.resume_count, "resume")
+        if account.is_arriving:
+            going = f'"{account.name.partition("~")[0]}" is being imported ({held} so far)'
+            again = "import it again, or delete it"
+        else:
+            going, again = f'"{account.name}" is being deleted ({held} left)', "run it again"
+        line = session.command_line("accounts", "delete", account.name, "--with-resumes", "--yes")
+        say(f"Account {going}. If that was interrupted, {again}: {line}")
 
 
 @accounts.command()
@@ -162,10 +170,8 @@ def delete(session: Session, name: str, with_resumes: bool, yes: bool) -> None:
         if not yes:
             confirm(f'Permanently delete account "{safe_text(name)}" ({held})?')
         gone = store_accounts.delete_account(store, name, with_resumes=with_resumes)
-    if session.as_json:
-        put_json({"deleted": name, "resumes": gone})
-    else:
-        say(f'Deleted account "{name}" ({counted(gone, "resume")}).')
+    sentence = f'Deleted account "{name}" ({counted(gone, "resume")}).'
+    session.answer({"deleted": name, "resumes": gone}, sentence)
 
 
 @accounts.command()
@@ -235,11 +241,13 @@ def _output(file: Path, *, overwrite: bool) -> Callable[[], AbstractContextManag
     """Return what opens the output. Raises Conflict for a file that stays as it is."""
     if str(file) == "-" or _is_standard_output(file):
         return lambda: contextlib.nullcontext(sys.stdout.buffer)
-    if overwrite:
-        remedy = "--overwrite only replaces account exports. Choose another file"
-        return OutputFile(file, remedy=remedy, may_replace=is_account_file).open
-    remedy = "choose another file, or replace an earlier export with --overwrite"
-    return OutputFile(file, remedy=remedy).open
+    remedy = (
+        "--overwrite only replaces account exports. Choose another file"
+        if overwrite
+        else "choose another file, or replace an earlier export with --overwrite"
+    )
+    may_replace = is_account_file if overwrite else None
+    return OutputFile(file, remedy=remedy, may_replace=may_replace).open
 
 
 def _is_standard_output(file: Path) -> bool:
@@ -261,31 +269,6 @@ def _opened(file: Path) -> BinaryIO:
             f"Cannot read {file}: it must be a regular file, since it is read twice"
         )
     return source
-
-
-def _say_is_going(session: Session, account: AccountInfo) -> None:
-    delete = session.command_line("accounts", "delete", account.name, "--with-resumes", "--yes")
-    if account.is_arriving:
-        say(
-            f'Account "{account.name.partition("~")[0]}" is being imported '
-            f"({counted(account.resume_count, 'resume')} so far). If that was interrupted, "
-            f"import it again, or delete it: {delete}"
-        )
-        return
-    say(
-        f'Account "{account.name}" is being deleted ({counted(account.resume_count, "resume")} left). '
-        f"If that was interrupted, run it again: {delete}"
-    )
-
-
-def _row(account: AccountInfo) -> list[str]:
-    return [
-        account.name,
-        account.plan,
-        f"{account.resume_count:,}",
-        maximum_text(account.max_resumes),
-        instant(account.created_at),
-    ]
 
 
 def as_json(account: AccountInfo) -> dict[str, Any]:

@@ -42,13 +42,17 @@ def upgrade(session: Session) -> None:
     with open_store(session.settings().database_url) as store:
         label = store.label
     revision = migrations.list_revisions()[-1]
-    if session.as_json:
-        put_json({"database": label, "revision": revision})
-    else:
-        say(f"The store {safe_text(label)} is up to date (schema {revision}).")
+    session.answer(
+        {"database": label, "revision": revision},
+        f"The store {safe_text(label)} is up to date (schema {revision}).",
+    )
 
 
-COLUMNS = (Column("TABLE"), Column("ROWS", is_number=True), Column("SHA-256"))
+COLUMNS = (
+    Column("TABLE", lambda digest: digest.name),
+    Column("ROWS", lambda digest: f"{digest.rows:,}", is_number=True),
+    Column("SHA-256", lambda digest: digest.sha256),
+)
 
 
 @database.command()
@@ -73,7 +77,7 @@ def copy(session: Session, source_url: str, target_url: str) -> None:
         tables = [{"name": one.name, "rows": one.rows, "sha256": one.sha256} for one in digests]
         put_json({"from": from_label, "to": to_label, "tables": tables})
     else:
-        put_table(COLUMNS, [(one.name, f"{one.rows:,}", one.sha256) for one in digests])
+        put_table(COLUMNS, digests)
     target = safe_text(to_label)
     say(f"Both are equal. From now on use {target}, with --database or RESUMES_DATABASE.")
     say(
@@ -100,14 +104,11 @@ def reopen(session: Session) -> None:
     with open_store(session.settings().database_url, upgrade=False) as store:
         target = reopen_store(store)
         label = safe_text(store.label)
-    if session.as_json:
-        put_json({"database": label, "movedTo": target})
-    elif target is None:
-        say(f"{label} was not being moved, and is writable.")
-    else:
-        say(
-            f"{label} is writable again. It had been moved, or was being moved, to {safe_text(target)}."
-        )
+    sentence = f"{label} was not being moved, and is writable."
+    if target is not None:
+        moved = f"It had been moved, or was being moved, to {safe_text(target)}"
+        sentence = f"{label} is writable again. {moved}."
+    session.answer({"database": label, "movedTo": target}, sentence)
 
 
 @database.command()
@@ -189,7 +190,10 @@ def check(session: Session) -> ExitCode:
     def note(flaw: Flaw) -> None:
         flaws.append(flaw)
         if not session.as_json:
-            _put(flaw)
+            whose = "" if flaw.account is None else f"{flaw.account}: "
+            what = safe_text(f"{whose}{flaw.what} ({flaw.count:,})")
+            put(f"{click.style('fail', fg='red')}  {what}")
+            put(f"      {safe_text(flaw.remedy)}")
 
     with session.store() as store:
         for flaw in integrity.iter_damage(store):
@@ -203,26 +207,16 @@ def check(session: Session) -> ExitCode:
                     for flaw in checked.flaws:
                         note(flaw)
                     count("checked", account_count)
-    if session.as_json:
-        put_json(
-            {
-                "ok": not flaws,
-                "accounts": account_count,
-                "resumes": resume_count,
-                "findings": [as_json(flaw) for flaw in flaws],
-            }
-        )
-    else:
-        looked_at = f"{counted(account_count, 'account')} with {counted(resume_count, 'resume')}"
-        end = f"{counted(len(flaws), 'problem')} found" if flaws else "no problems"
-        say(f"Checked {looked_at}: {end}.")
+    document = {
+        "ok": not flaws,
+        "accounts": account_count,
+        "resumes": resume_count,
+        "findings": [as_json(flaw) for flaw in flaws],
+    }
+    looked_at = f"{counted(account_count, 'account')} with {counted(resume_count, 'resume')}"
+    end = f"{counted(len(flaws), 'problem')} found" if flaws else "no problems"
+    session.answer(document, f"Checked {looked_at}: {end}.")
     return ExitCode.FAILED if flaws else ExitCode.DONE
-
-
-def _put(flaw: Flaw) -> None:
-    whose = "" if flaw.account is None else f"{flaw.account}: "
-    put(f"{click.style('fail', fg='red')}  {safe_text(f'{whose}{flaw.what} ({flaw.count:,})')}")
-    put(f"      {safe_text(flaw.remedy)}")
 
 
 def as_json(flaw: Flaw) -> dict[str, Any]:

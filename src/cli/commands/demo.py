@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from importlib import resources
 from importlib.resources.abc import Traversable
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ from resumes.errors import Conflict
 from resumes.listener import CannotListen, listen
 from resumes.settings import Settings
 from resumes.store import accounts
+from resumes.store.import_ledger import FileOutcome
 from resumes.store.stored_resumes import list_page
 from resumes.text import counted
 
@@ -41,13 +43,15 @@ def find_samples() -> tuple[list[Traversable], list[Traversable]]:
         Path(__file__).parents[3] / "sample_data",
     ):
         if folder.is_dir():
-            return _files(folder), _files(folder / "bad")
+            good, bad = (
+                sorted(
+                    (file for file in part.iterdir() if file.name.endswith(".json")),
+                    key=lambda file: file.name,
+                )
+                for part in (folder, folder / "bad")
+            )
+            return good, bad
     raise Failed("The sample files are missing from this installation. Reinstall it")
-
-
-def _files(folder: Traversable) -> list[Traversable]:
-    found = [file for file in folder.iterdir() if file.name.endswith(".json")]
-    return sorted(found, key=lambda file: file.name)
 
 
 def drop(sample: Traversable, folder: Path) -> None:
@@ -63,7 +67,11 @@ DATABASE_FILE = "resumes.db"
 SETTLE_S = 0.1
 """Samples are dropped whole, so one that does not parse need not be waited for."""
 
-COLUMNS = (Column("id"), Column("title", is_flexible=True), Column("created (UTC)"))
+COLUMNS = (
+    Column("id", itemgetter("id")),
+    Column("title", itemgetter("title"), is_flexible=True),
+    Column("created (UTC)", lambda resume: instant(resume["createdAt"])),
+)
 LIMIT = 100
 MARGIN = "    "
 WIDTH = 78 - len(MARGIN)
@@ -78,20 +86,11 @@ class Demo:
     settings: Settings
     secret: str = ""
     """The account's key."""
-    dropped: dict[str, bool] = field(default_factory=dict)
-    """Names of the samples, and whether each is a good one."""
+    expected: dict[str, FileOutcome] = field(default_factory=dict)
+    """The outcomes of the samples by name: good ones become resumes, bad ones are refused."""
     reports: list[FileReport] = field(default_factory=list)
     resumes: list[dict[str, Any]] = field(default_factory=list)
     """As the API lists them."""
-
-    @property
-    def is_as_expected(self) -> bool:
-        """Return whether every good sample became a resume and every bad one was refused."""
-        became = {Path(report.name).name: report.outcome for report in self.reports}
-        return all(
-            became.get(name) == ("done" if is_good else "failed")
-            for name, is_good in self.dropped.items()
-        )
 
 
 @command()
@@ -129,7 +128,8 @@ def demo(session: Session, home: Path | None, port: int | None, once: bool) -> E
             _tell(demo, url=None, is_kept=home is not None)
         else:
             _serve(demo, stop, is_port_given=port is not None)
-        return ExitCode.DONE if demo.is_as_expected else ExitCode.FAILED
+        became = {Path(report.name).name: report.outcome for report in demo.reports}
+        return ExitCode.DONE if demo.expected.items() <= became.items() else ExitCode.FAILED
 
 
 @contextlib.contextmanager
@@ -162,9 +162,10 @@ def _import(demo: Demo, stop: threading.Event) -> None:
         hand_over(store, new, lambda secret: write_key(settings.home / KEY_FILE, secret))
         demo.secret = new.secret
         good, bad = find_samples()
-        demo.dropped = {sample.name: sample in good for sample in (*good, *bad)}
-        for sample in (*good, *bad):
-            drop(sample, settings.inbox / ACCOUNT)
+        for samples, outcome in ((good, FileOutcome.DONE), (bad, FileOutcome.FAILED)):
+            for sample in samples:
+                demo.expected[sample.name] = outcome
+                drop(sample, settings.inbox / ACCOUNT)
         service.watch(
             store,
             settings.inbox,
@@ -193,12 +194,10 @@ def _serve(demo: Demo, stop: threading.Event, *, is_port_given: bool) -> None:
         except CannotListen:
             settings = demo.session.settings(port=0)
     with Supervisor(settings) as supervisor:
-        url = supervisor.start_api(stop)
-        if url is None:
-            return
-        supervisor.start_importer()
-        _tell(demo, url=url, is_kept=True)
-        supervisor.watch(stop)
+        url = supervisor.start(stop)
+        if url is not None:
+            _tell(demo, url=url, is_kept=True)
+            supervisor.watch(stop)
 
 
 def _tell(demo: Demo, *, url: str | None, is_kept: bool) -> None:
@@ -246,17 +245,14 @@ def _tell(demo: Demo, *, url: str | None, is_kept: bool) -> None:
 
 
 def _put_import(demo: Demo, lister: str) -> None:
-    good = sum(demo.dropped.values())
-    bad = len(demo.dropped) - good
+    good, bad = map([*demo.expected.values()].count, (FileOutcome.DONE, FileOutcome.FAILED))
     put(f"The demo's home is {safe_text(str(demo.settings.home))}.")
     put(f'Dropped {good} good samples and {bad} bad ones into the inbox of account "demo".')
     put()
     put(f"{counted(len(demo.resumes), 'resume')}, as {lister} lists them:")
     put()
-    put_table(
-        COLUMNS, ([one["id"], one["title"], instant(one["createdAt"])] for one in demo.resumes)
-    )
-    failed = [report for report in demo.reports if report.outcome == "failed"]
+    put_table(COLUMNS, demo.resumes)
+    failed = [report for report in demo.reports if report.outcome is FileOutcome.FAILED]
     if not failed:
         return
     put()

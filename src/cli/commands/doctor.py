@@ -1,13 +1,15 @@
 """`resumes doctor`: what is wrong, and what to do about it."""
 
+from collections import Counter
+
 import click
 
 from cli.errors import ExitCode
 from cli.groups import command
-from cli.output import put, put_json, safe_text, say
+from cli.output import put, safe_text
 from cli.session import Session, pass_session
 from resumes.health.checks import iter_findings
-from resumes.health.findings import Finding, Severity, as_json
+from resumes.health.findings import Severity, as_json
 from resumes.text import counted
 
 MARKS = {
@@ -28,21 +30,17 @@ def doctor(session: Session) -> ExitCode:
     findings = []
     for finding in iter_findings(session.installation()):
         findings.append(finding)
-        if not session.as_json:
-            _put(finding)
-    is_wrong = any(finding.severity is Severity.ERROR for finding in findings)
-    if session.as_json:
-        put_json({"ok": not is_wrong, "findings": [as_json(finding) for finding in findings]})
-    else:
-        problems = sum(finding.severity is Severity.ERROR for finding in findings)
-        warnings = sum(finding.severity is Severity.WARNING for finding in findings)
-        found = counted(problems, "problem") if problems else "No problems"
-        say(f"{found}, {counted(warnings, 'warning')}." if warnings else f"{found}.")
-    return ExitCode.FAILED if is_wrong else ExitCode.DONE
-
-
-def _put(finding: Finding) -> None:
-    mark, color = MARKS[finding.severity]
-    put(f"{click.style(mark, fg=color)}  {finding.subject:<8}  {safe_text(finding.text)}")
-    if finding.remedy is not None:
-        put(f"{' ' * 16}{safe_text(finding.remedy)}")
+        if session.as_json:
+            continue
+        mark, color = MARKS[finding.severity]
+        put(f"{click.style(mark, fg=color)}  {finding.subject:<8}  {safe_text(finding.text)}")
+        if finding.remedy is not None:
+            put(f"{' ' * 16}{safe_text(finding.remedy)}")
+    severities = Counter(finding.severity for finding in findings)
+    problems, warnings = severities[Severity.ERROR], severities[Severity.WARNING]
+    found = counted(problems, "problem") if problems else "No problems"
+    session.answer(
+        {"ok": not problems, "findings": [as_json(finding) for finding in findings]},
+        f"{found}, {counted(warnings, 'warning')}." if warnings else f"{found}.",
+    )
+    return ExitCode.FAILED if problems else ExitCode.DONE

@@ -32,6 +32,16 @@ from resumes.store.import_ledger import FileOutcome
 from resumes.text import counted
 
 STANDARD_INPUT = "-"
+
+SKIPPED = {
+    SkipReason.ENDING: (f"is not {ENDINGS}", f"are not {ENDINGS}"),
+    SkipReason.HIDDEN: ("is hidden or temporary", "are hidden or temporary"),
+    SkipReason.LINK: ("is a symbolic link", "are symbolic links"),
+    SkipReason.NO_FILE: ("is not a regular file", "are not regular files"),
+    SkipReason.REPORT: ("is an import report", "are import reports"),
+}
+"""What one file that is skipped is, and what several are."""
+
 MOST_NAMED = 3
 
 PATHS = click.argument(
@@ -60,6 +70,10 @@ class SourceDocument:
         source = "standard input" if self.path == STANDARD_INPUT else self.path
         return f"{source}, {self.place}" if self.place else source
 
+    def as_json(self, **outcome: Any) -> dict[str, Any]:
+        """Return what `--json` prints of it: which one it is, and its outcome."""
+        return {"name": self.path, "item": self.item, "place": self.place, **outcome}
+
 
 def iter_documents(paths: Iterable[str], settings: Settings) -> Iterator[SourceDocument]:
     """Yield the documents of the sources in order, with one source at a time in memory."""
@@ -73,8 +87,12 @@ def iter_documents(paths: Iterable[str], settings: Settings) -> Iterator[SourceD
 
 def _open(path: str, limits: Limits) -> Iterator[Part]:
     """Return the source's parts; one with number 0 if that is all of it."""
+    most = max(limits.max_bytes, limits.max_file_bytes)
     try:
-        body = _read_bytes(path, max_bytes=max(limits.max_bytes, limits.max_file_bytes))
+        if path != STANDARD_INPUT:
+            body = files.read(path, most)
+        elif len(body := sys.stdin.buffer.read(most + 1)) > most:
+            raise TooLarge(limit_bytes=most)
         if unpack.is_bundle(path, body):
             return unpack.unpack(path, body, limits)
         return iter([Part(0, "", body)])
@@ -85,16 +103,6 @@ def _open(path: str, limits: Limits) -> Iterator[Part]:
     except unpack.CannotUnpack as error:
         refusal = error.refusal
     return iter([Part(0, "", refusal=refusal)])
-
-
-def _read_bytes(path: str, *, max_bytes: int) -> bytes:
-    """Return its bytes. Raises TooLarge over the limit, having read no more, and InvalidArgument."""
-    if path != STANDARD_INPUT:
-        return files.read(path, max_bytes)
-    content = sys.stdin.buffer.read(max_bytes + 1)
-    if len(content) > max_bytes:
-        raise TooLarge(limit_bytes=max_bytes)
-    return content
 
 
 def find_sources(paths: Sequence[str]) -> tuple[list[str], Counter[SkipReason]]:
@@ -135,19 +143,8 @@ def describe(ignored: Counter[SkipReason]) -> str:
     """Return `Skipped 3 files: 2 are not .json, …; 1 is a link.`; empty for none."""
     if not ignored:
         return ""
-    parts = "; ".join(_part(why, count) for why, count in sorted(ignored.items()))
-    return f"Skipped {counted(ignored.total(), 'file')}: {parts}."
-
-
-def _part(why: SkipReason, count: int) -> str:
-    one, several = {
-        SkipReason.ENDING: (f"is not {ENDINGS}", f"are not {ENDINGS}"),
-        SkipReason.HIDDEN: ("is hidden or temporary", "are hidden or temporary"),
-        SkipReason.LINK: ("is a symbolic link", "are symbolic links"),
-        SkipReason.NO_FILE: ("is not a regular file", "are not regular files"),
-        SkipReason.REPORT: ("is an import report", "are import reports"),
-    }[why]
-    return f"{count:,} {one if count == 1 else several}"
+    parts = [f"{count:,} {SKIPPED[why][count > 1]}" for why, count in sorted(ignored.items())]
+    return f"Skipped {counted(ignored.total(), 'file')}: {'; '.join(parts)}."
 
 
 BATCH = 100
@@ -188,7 +185,15 @@ def import_(
                 outcome = FileOutcome.FAILED if is_full else conclusion.outcome
                 counts[outcome] += 1
                 if session.as_json:
-                    put_json_line(as_json(document, outcome, conclusion))
+                    refusal = conclusion.refusal
+                    told = document.as_json(
+                        outcome=outcome,
+                        reason=refusal and refusal.reason,
+                        message=refusal and refusal.message,
+                        resumeId=conclusion.resume_id,
+                        warnings=issues_as_json(conclusion.warnings),
+                    )
+                    put_json_line(told)
                 elif show is None or outcome is not FileOutcome.DONE:
                     say(line(outcome, document.name, _remark(conclusion)))
                 if show is not None:
@@ -224,23 +229,6 @@ def _remark(conclusion: Conclusion) -> str | None:
     return None if conclusion.refusal is None else conclusion.refusal.message
 
 
-def as_json(
-    document: SourceDocument, outcome: FileOutcome, conclusion: Conclusion
-) -> dict[str, Any]:
-    """Return a document's outcome as `--json` prints it, on a line of its own."""
-    refusal = conclusion.refusal
-    return {
-        "name": document.path,
-        "item": document.item,
-        "place": document.place,
-        "outcome": outcome,
-        "reason": refusal and refusal.reason,
-        "message": refusal and refusal.message,
-        "resumeId": conclusion.resume_id,
-        "warnings": issues_as_json(conclusion.warnings),
-    }
-
-
 @command()
 @PATHS
 @pass_session
@@ -264,17 +252,13 @@ def validate(session: Session, paths: tuple[str, ...]) -> ExitCode:
             warnings = verdict.warnings
         counts["failed" if issues else "valid"] += 1
         if session.as_json:
-            verdicts.append(
-                {
-                    "name": document.path,
-                    "item": document.item,
-                    "place": document.place,
-                    "valid": not issues,
-                    "code": verdict.reason if isinstance(verdict, Refusal) else None,
-                    "issues": issues_as_json(issues),
-                    "warnings": issues_as_json(warnings),
-                }
+            told = document.as_json(
+                valid=not issues,
+                code=verdict.reason if isinstance(verdict, Refusal) else None,
+                issues=issues_as_json(issues),
+                warnings=issues_as_json(warnings),
             )
+            verdicts.append(told)
         elif issues:
             put(line("failed", document.name, issues[0].message))
             for issue in issues[1:]:

@@ -1,10 +1,12 @@
 """`resumes imports`: list and show imported files, retry or dismiss failed ones, release held ones."""
 
+import functools
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +37,7 @@ from resumes.store import Store, accounts, import_history, import_ledger, import
 from resumes.store.identifiers import RESUME_ID
 from resumes.store.import_history import FileRow
 from resumes.store.import_ledger import MAX_PROBLEMS, SOURCE_BYTES, FileOutcome, Items
-from resumes.store.import_requests import RequestedFile, RequestKind
+from resumes.store.import_requests import RequestKind
 from resumes.text import counted
 
 
@@ -52,36 +54,6 @@ def find_place(row: FileRow, roots: Iterable[Path]) -> Path | None:
     belows = [*iter_places(claim, conclusion_of(row))]
     places = (root / below for root in roots for below in belows)
     return next((place for place in places if os.path.lexists(place)), None)
-
-
-@dataclass(frozen=True, slots=True)
-class Report:
-    """What is known about a file in addition to its row: from the store, and from the report next to it.
-
-    `path` is None without a report on this machine, and `resume_id` unless the file became a resume, or
-    is a duplicate of one, and of no other.
-    """
-
-    hint: str | None
-    resume_id: str | None
-    path: Path | None = None
-    issues: Sequence[Mapping[str, str]] = ()
-    warnings: Sequence[Mapping[str, str]] = ()
-
-
-def read_report(session: Session, store: Store, row: FileRow, place: Path | None) -> Report:
-    """Return what is known about the file in addition to its row."""
-    items = import_ledger.find_items(store, row.account_id, row.claim_id, limit=2)
-    path = None if place is None else report_path(place)
-    found = {} if path is None else load_report(path)
-    hint = None if row.reason is None else find_hint(row.reason, row.claim_id)
-    return Report(
-        None if hint is None else session.installation().typeable(hint),
-        items[0].resume_id if len(items) == 1 and row.items is None else None,
-        path if found else None,
-        _issues(found.get("issues")),
-        _issues(found.get("warnings")),
-    )
 
 
 def _issues(found: Any) -> list[Mapping[str, str]]:
@@ -101,52 +73,47 @@ def find_roots(row: FileRow, inbox: Path) -> list[Path]:
     return [root for root in dict.fromkeys([*known, inbox.absolute()]) if root.is_dir()]
 
 
-COLUMNS = (
-    Column("id"),
-    Column("outcome"),
-    Column("reason"),
-    Column("file", is_flexible=True),
-)
-NOT_FOUND = "file is missing"
-
-ISSUE_COLUMNS = (Column("kind"), Column("field"), Column("message", is_flexible=True))
-
-PROBLEM_COLUMNS = (
-    Column("item", is_number=True),
-    Column("place"),
-    Column("reason"),
-    Column("message", is_flexible=True),
-)
-
-
-def put_files(files: Iterable[FileRow]) -> None:
-    """Print the files as a table."""
-    put_table(
-        COLUMNS, ([row.claim_id, row.outcome, _reason(row) or "-", row.name] for row in files)
-    )
-
-
 def _reason(row: FileRow) -> str:
     """Return the reason, if it says more than the outcome."""
     return "" if row.reason in (None, row.outcome) else row.reason
 
 
+COLUMNS = (
+    Column("id", lambda row: row.claim_id),
+    Column("outcome", lambda row: row.outcome),
+    Column("reason", lambda row: _reason(row) or "-"),
+    Column("file", lambda row: row.name, is_flexible=True),
+)
+NOT_FOUND = "file is missing"
+
+ISSUE_COLUMNS = (
+    Column("kind", itemgetter("kind")),
+    Column("field", itemgetter("path")),
+    Column("message", itemgetter("message"), is_flexible=True),
+)
+
+PROBLEM_COLUMNS = (
+    Column("item", lambda problem: str(problem.item), is_number=True),
+    Column("place", lambda problem: problem.place),
+    Column("reason", lambda problem: problem.reason or "-"),
+    Column("message", lambda problem: problem.message or "-", is_flexible=True),
+)
+
+
 def put_file(
-    row: FileRow,
-    request: RequestedFile | None,
-    place: Path | None,
-    report: Report,
-    *,
-    is_near: bool,
+    row: FileRow, told: Mapping[str, Any], place: Path | None, report: Path | None, *, is_near: bool
 ) -> None:
     """Print all that is known of the file, with what went wrong inside it.
 
-    `is_near`: its folder is on this machine, so that without a `place` the file is not in it.
+    `told` is all that `--json` prints. `is_near`: its folder is on this machine, so that without a
+    `place` the file is not in it.
     """
     path = (NOT_FOUND if is_near else "") if place is None else str(place)
     if place is not None and row.root and place.is_relative_to(row.root):
         path = str(place.relative_to(row.root))
-    pending = request and f"{request.action}, since {instant(request.requested_at)} UTC"
+    pending = (request := told["request"]) and (
+        f"{request['action']}, since {instant(request['requestedAt'])} UTC"
+    )
     fields = [
         ("file", row.name),
         ("folder", row.root or ""),
@@ -155,12 +122,12 @@ def put_file(
         ("outcome", row.outcome),
         ("reason", _reason(row)),
         ("message", row.message or ""),
-        ("to do", report.hint or ""),
-        ("report", "" if report.path is None else str(report.path)),
-        ("resume", report.resume_id or ""),
+        ("to do", told["hint"] or ""),
+        ("report", "" if report is None else str(report)),
+        ("resume", told["resumeId"] or ""),
         ("field", row.path or ""),
         ("byte offset", "" if row.byte_offset is None else str(row.byte_offset)),
-        ("resumes", "" if row.items is None else _counts(row.items)),
+        ("resumes", _counts(row.items) if row.items else ""),
         ("pending", pending or ""),
         ("size", f"{row.size_bytes:,} bytes"),
         ("picked up", f"{instant(row.claimed_at)} UTC"),
@@ -168,23 +135,17 @@ def put_file(
         ("id", row.claim_id),
     ]
     put_fields([(name, value) for name, value in fields if value])
-    if report.issues or report.warnings:
+    issues = [
+        {"kind": kind, **one}
+        for kind, found in (("error", "issues"), ("warning", "warnings"))
+        for one in told[found]
+    ]
+    if issues:
         put()
-        put_table(
-            ISSUE_COLUMNS,
-            [
-                [kind, one["path"], one["message"]]
-                for kind, found in (("error", report.issues), ("warning", report.warnings))
-                for one in found
-            ],
-        )
-    if row.items is not None and row.items.problems:
-        problems = row.items.problems
+        put_table(ISSUE_COLUMNS, issues)
+    if problems := row.items and row.items.problems:
         put()
-        put_table(
-            PROBLEM_COLUMNS,
-            [[str(one.item), one.place, one.reason or "-", one.message or "-"] for one in problems],
-        )
+        put_table(PROBLEM_COLUMNS, problems)
         if len(problems) == MAX_PROBLEMS:
             say(
                 f"Only the first {MAX_PROBLEMS} are kept; the report next to the file may list more."
@@ -192,22 +153,9 @@ def put_file(
 
 
 def _counts(items: Items) -> str:
-    counts = {
-        "done": items.done,
-        "duplicate": items.duplicate,
-        "held": items.held,
-        "failed": items.failed,
-    }
+    counts = {end: getattr(items, end) for end in ("done", "duplicate", "held", "failed")}
     parts = summary(counts, always=())
     return f"{items.total:,}: {parts}" if parts else f"{items.total:,}"
-
-
-def put_source(source: bytes) -> None:
-    """Print the bytes as text, escaped, also those that are not UTF-8."""
-    for line in readable(source).removesuffix("\n").split("\n"):
-        put(safe_text(line))
-    if len(source) == SOURCE_BYTES:
-        say("Only the first 64 KiB are kept.")
 
 
 def readable(source: bytes) -> str:
@@ -307,13 +255,16 @@ def list_(
             page = import_history.list_by_outcome(store, after=after, **filters)
             files, last = page.files, None if page.next is None else str(page.next)
         else:
-            files = import_history.list_files(store, before=_check(before), **filters)
+            if before is not None and not RESUME_ID.fullmatch(before):
+                problem = f'Invalid ID "{before[:80]}"'
+                raise InvalidArgument(f"{problem}: use the ID of a file, 24 hexadecimal digits")
+            files = import_history.list_files(store, before=before, **filters)
             last = files[-1].claim_id if len(files) == limit else None
     if session.as_json:
         put_json({"files": [as_json(row) for row in files], "before": last})
         return
     if files:
-        put_files(files)
+        put_table(COLUMNS, files)
     else:
         is_part = account or outcome or reason or before
         say(
@@ -323,14 +274,6 @@ def list_(
         )
     if last is not None:
         say(f"More: add --before {last}")
-
-
-def _check(before: str | None) -> str | None:
-    if before is not None and not RESUME_ID.fullmatch(before):
-        raise InvalidArgument(
-            f'Invalid ID "{before[:80]}": use the ID of a file, 24 hexadecimal digits'
-        )
-    return before
 
 
 @imports.command()
@@ -349,55 +292,61 @@ def show(session: Session, claim_id: str, account: str | None, is_source: bool) 
         source = import_history.find_source(store, row) if is_source else None
         if is_source and source is None:
             raise NotFound(f"No source is kept for {row.claim_id} (outcome: {row.outcome})")
-        roots = find_roots(row, session.settings().inbox)
-        place = find_place(row, roots)
-        report = read_report(session, store, row, place)
+        items = import_ledger.find_items(store, row.account_id, row.claim_id, limit=2)
+    roots = find_roots(row, session.settings().inbox)
+    place = find_place(row, roots)
+    path = None if place is None else report_path(place)
+    report = {} if path is None else load_report(path)
+    hint = row.reason and find_hint(row.reason, row.claim_id)
+    told = as_json(row) | {
+        # Of no other file: one that became a resume, or is a duplicate of one.
+        "resumeId": items[0].resume_id if len(items) == 1 and row.items is None else None,
+        "hint": hint and session.installation().typeable(hint),
+        "issues": _issues(report.get("issues")),
+        "warnings": _issues(report.get("warnings")),
+        "filedAs": None if place is None else str(place),
+        "request": request and {"action": request.action, "requestedAt": request.requested_at},
+    }
     if session.as_json:
-        told = as_json(row) | {
-            "resumeId": report.resume_id,
-            "hint": report.hint,
-            "issues": report.issues,
-            "warnings": report.warnings,
-            "filedAs": None if place is None else str(place),
-            "request": request and {"action": request.action, "requestedAt": request.requested_at},
-        }
         put_json(told if source is None else told | {"source": readable(source)})
     elif source is not None:
-        put_source(source)
+        for line in readable(source).removesuffix("\n").split("\n"):
+            put(safe_text(line))
+        if len(source) == SOURCE_BYTES:
+            say("Only the first 64 KiB are kept.")
     else:
-        put_file(row, request, place, report, is_near=bool(roots))
+        put_file(row, told, place, path if report else None, is_near=bool(roots))
 
 
 LOOK_EVERY_S = 0.1
 
 
-def wait_for(store: Store, files: Sequence[FileRow], wait_s: float) -> list[FileRow]:
-    """Return the files when each has a new outcome, or when the time is over."""
+def wait_for_outcomes(
+    session: Session, store: Store, action: RequestKind, files: Sequence[FileRow], wait_s: float
+) -> ExitCode:
+    """Wait until each of the files has a new outcome, or the time is over, and print those.
+
+    Return FAILED unless all were processed and none failed.
+    """
     until = time.monotonic() + wait_s
     while True:
         now = [
             import_history.get_file(store, one.claim_id, account_id=one.account_id) for one in files
         ]
-        if all(map(_is_new, files, now)) or time.monotonic() >= until:
-            return now
+        # Of a file of several resumes the ledger says how far it is after each part.
+        ended = [
+            new
+            for old, new in zip(files, now, strict=True)
+            if old.finished_at != new.finished_at and not new.is_under_way
+        ]
+        late = len(files) - len(ended)
+        if not late or time.monotonic() >= until:
+            break
         time.sleep(LOOK_EVERY_S)
-
-
-def _is_new(before: FileRow, now: FileRow) -> bool:
-    # Of a file of several resumes the ledger says how far it is after each part.
-    return before.finished_at != now.finished_at and not now.is_under_way
-
-
-def tell_outcomes(
-    session: Session, action: RequestKind, before: Sequence[FileRow], now: Sequence[FileRow]
-) -> ExitCode:
-    """Print the outcomes of the files; return FAILED unless all were processed and none failed."""
-    ended = [new for old, new in zip(before, now, strict=True) if _is_new(old, new)]
     if session.as_json:
-        put_json({"action": action, "asked": len(now), "files": list(map(as_json, ended))})
+        put_json({"action": action, "asked": len(files), "files": list(map(as_json, ended))})
     elif ended:
-        put_files(ended)
-    late = len(now) - len(ended)
+        put_table(COLUMNS, ended)
     if late:
         say(f"{counted(late, 'file')} not processed yet; still queued.")
     has_failed = any(file.outcome is FileOutcome.FAILED for file in ended)
@@ -421,15 +370,25 @@ class FileSelection:
         if not self.claim_ids and not chooses_many and self.account is None:
             raise click.UsageError("Give one or more file IDs, or use --account or --all")
 
-    def find_account_id(self, store: Store) -> str | None:
-        """Return the account's id; None if the files may be anybody's. Raises NotFound."""
-        return None if self.account is None else accounts.get_account(store, self.account).id
+    def apply(
+        self,
+        store: Store,
+        to_files: Callable[[Store, Sequence[FileRow]], None],
+        to_all: Callable[..., int],
+    ) -> tuple[list[FileRow], int]:
+        """Do one thing to the files of the ids, or the other to all of the account and reason.
 
-    def get_files(self, store: Store) -> list[FileRow]:
-        """Return the files of the ids. Raises NotFound."""
-        account_id = self.find_account_id(store)
-        claim_ids = dict.fromkeys(self.claim_ids)
-        return [import_history.get_file(store, one, account_id=account_id) for one in claim_ids]
+        Return the files of the ids, and how many files it was done to. Raises NotFound.
+        """
+        account_id = None if self.account is None else accounts.get_account(store, self.account).id
+        if not self.claim_ids:
+            return [], to_all(store, account_id=account_id, reason=self.reason)
+        files = [
+            import_history.get_file(store, one, account_id=account_id)
+            for one in dict.fromkeys(self.claim_ids)
+        ]
+        to_files(store, files)
+        return files, len(files)
 
 
 ACCOUNT = account_option("All files of this account; with IDs, the account that owns them.")
@@ -472,18 +431,11 @@ def dismiss(session: Session, /, **chosen: Any) -> None:
     """
     choice = FileSelection(**chosen)
     with session.store() as store:
-        if choice.claim_ids:
-            files = choice.get_files(store)
-            import_requests.dismiss_files(store, files)
-            count = len(files)
-        else:
-            count = import_requests.dismiss_all_files(
-                store, account_id=choice.find_account_id(store), reason=choice.reason
-            )
-    if session.as_json:
-        put_json({"dismissed": count})
-    else:
-        say(f"Dismissed {counted(count, 'file')}." if count else "Nothing to dismiss.")
+        _, count = choice.apply(
+            store, import_requests.dismiss_files, import_requests.dismiss_all_files
+        )
+    sentence = f"Dismissed {counted(count, 'file')}." if count else "Nothing to dismiss."
+    session.answer({"dismissed": count}, sentence)
 
 
 @imports.command()
@@ -507,34 +459,24 @@ def _run(
     if wait_s is not None and not choice.claim_ids:
         raise click.UsageError("--wait requires file IDs")
     with session.store() as store:
-        if choice.claim_ids:
-            files = choice.get_files(store)
-            import_requests.request_files(store, files, action)
-            if wait_s is not None:
-                return tell_outcomes(session, action, files, wait_for(store, files, wait_s))
-            count = len(files)
-        else:
-            count = import_requests.request_all_files(
-                store, action, account_id=choice.find_account_id(store), reason=choice.reason
-            )
-        _tell(session, store, action, count)
-    return ExitCode.DONE
-
-
-def _tell(session: Session, store: Store, action: RequestKind, count: int) -> None:
-    unwatched = import_requests.list_unwatched_roots(store) if count else []
-    if session.as_json:
-        put_json({"action": action, "asked": count, "isWatched": not unwatched})
-        return
-    if not count:
-        say(f"Nothing to {action}.")
-        return
+        files, count = choice.apply(
+            store,
+            functools.partial(import_requests.request_files, action=action),
+            functools.partial(import_requests.request_all_files, action=action),
+        )
+        if wait_s is not None:
+            return wait_for_outcomes(session, store, action, files, wait_s)
+        unwatched = import_requests.list_unwatched_roots(store) if count else []
     queued = f"Queued {counted(count, 'file')} for {action}"
-    if unwatched:
+    if not count:
+        sentence = f"Nothing to {action}."
+    elif unwatched:
         how_to_watch = session.installation().how_to_watch
         ways = ", ".join(how_to_watch(root) for root in unwatched[:3])
         them = "it" if count == 1 else "them"
-        say(safe_text(f"{queued}, but no importer is running for {them}: {ways}."))
+        sentence = safe_text(f"{queued}, but no importer is running for {them}: {ways}.")
     else:
         they = "it" if count == 1 else "they"
-        say(f"{queued}; {they} will be processed within a second.")
+        sentence = f"{queued}; {they} will be processed within a second."
+    session.answer({"action": action, "asked": count, "isWatched": not unwatched}, sentence)
+    return ExitCode.DONE

@@ -49,21 +49,20 @@ def parse_duration(text: str) -> timedelta:
     return span
 
 
-def parse_expiry(text: str) -> timedelta | datetime:
-    """Return the length of time from now, or the first moment of the date in UTC. Raises ValueError."""
-    expiry = durations.parse_expiry(text)
-    if expiry is None:
-        raise ValueError(f'"{text}" is not a valid expiry: use 30d, 12h or 2027-01-31')
-    return expiry
+def _state(key: KeyInfo) -> str:
+    if key.state is not KeyState.ACTIVE or key.expires_at is None:
+        return key.state
+    ends = "expires" if key.replaced_by is None else "rotated, ends"
+    return f"{ends} {instant(key.expires_at)}"
 
 
 COLUMNS = (
-    Column("id"),
-    Column("account", is_flexible=True),
-    Column("name", is_flexible=True),
-    Column("key"),
-    Column("state"),
-    Column("last used (UTC)"),
+    Column("id", lambda key: key.id),
+    Column("account", lambda key: key.account, is_flexible=True),
+    Column("name", lambda key: key.name or "-", is_flexible=True),
+    Column("key", lambda key: key.masked),
+    Column("state", _state),
+    Column("last used (UTC)", lambda key: instant(key.last_used_at)),
 )
 SAVE_IT = "Save the key now: it cannot be shown again."
 LONGEST_KEY = 1_000
@@ -80,7 +79,7 @@ def keys() -> None:
 @click.option("--name", metavar="TEXT", default="", help="What the key is for.")
 @click.option(
     "--expires",
-    type=parse_expiry,
+    type=durations.parse_expiry,
     metavar="30d|12h|2027-01-31",
     help="When the key expires: a duration, or a date (00:00 UTC). [default: never]",
 )
@@ -107,7 +106,7 @@ def list_(session: Session, account: str | None) -> None:
     if session.as_json:
         put_json({"keys": [as_json(key) for key in known]})
     elif known:
-        put_table(COLUMNS, map(_row, known))
+        put_table(COLUMNS, known)
     else:
         line = session.command_line("keys", "create", account or "ACCOUNT")
         say(f"No keys yet. Create one: {line}")
@@ -124,10 +123,7 @@ def revoke(session: Session, key_id: str) -> None:
     with session.store() as store:
         api_keys.revoke_key(store, key_id)
         key = api_keys.get_key(store, key_id)
-    if session.as_json:
-        put_json(as_json(key))
-    else:
-        say(f'Revoked key {key.id} of account "{key.account}".')
+    session.answer(as_json(key), f'Revoked key {key.id} of account "{key.account}".')
 
 
 @keys.command()
@@ -164,22 +160,13 @@ def import_(session: Session, account: str, name: str) -> None:
     """Register an existing key for ACCOUNT, read from standard input."""
     if sys.stdin.isatty():
         say("Paste the key, then press Enter:")
-    secret = _read_key()
-    with session.store() as store:
-        key = api_keys.get_key(store, api_keys.import_key(store, account, secret, name=name))
-    if session.as_json:
-        put_json(as_json(key))
-    else:
-        say(f'Imported key {key.id} ({key.masked}) for account "{account}".')
-
-
-def _read_key() -> str:
     # As bytes: whatever comes in, the answer is about the key and not about its encoding.
-    line = sys.stdin.buffer.readline(LONGEST_KEY)
-    secret = line.decode("ascii", "replace").strip()
+    secret = sys.stdin.buffer.readline(LONGEST_KEY).decode("ascii", "replace").strip()
     if not secret:
         raise InvalidArgument("No key on standard input. Use: resumes keys import ACCOUNT < FILE")
-    return secret
+    with session.store() as store:
+        key = api_keys.get_key(store, api_keys.import_key(store, account, secret, name=name))
+    session.answer(as_json(key), f'Imported key {key.id} ({key.masked}) for account "{account}".')
 
 
 def _show(session: Session, new: NewKey, secret: str) -> None:
@@ -188,14 +175,6 @@ def _show(session: Session, new: NewKey, secret: str) -> None:
     else:
         put(secret)
     sys.stdout.flush()
-
-
-def _row(key: KeyInfo) -> list[str]:
-    state: str = key.state
-    if key.state is KeyState.ACTIVE and key.expires_at is not None:
-        ends = "expires" if key.replaced_by is None else "rotated, ends"
-        state = f"{ends} {instant(key.expires_at)}"
-    return [key.id, key.account, key.name or "-", key.masked, state, instant(key.last_used_at)]
 
 
 def as_json(key: KeyInfo) -> dict[str, Any]:

@@ -12,7 +12,6 @@ from cli.groups import group
 from cli.output import Column, put_json, put_table, say
 from cli.session import Session, pass_session
 from resumes.errors import InvalidArgument
-from resumes.store import Store
 from resumes.store import plans as store_plans
 from resumes.store.plans import (
     AffectedAccounts,
@@ -26,13 +25,13 @@ from resumes.store.plans import (
 from resumes.text import counted
 
 COLUMNS = (
-    Column("plan", is_flexible=True),
-    Column("resumes", is_number=True),
-    Column("API listing"),
-    Column("per minute", is_number=True),
-    Column("per hour", is_number=True),
-    Column("per day", is_number=True),
-    Column("accounts", is_number=True),
+    Column("plan", lambda plan: plan.name, is_flexible=True),
+    Column("resumes", lambda plan: maximum_text(plan.max_resumes), is_number=True),
+    Column("API listing", lambda plan: "yes" if plan.api_listing else "no"),
+    Column("per minute", lambda plan: rate_text(plan.requests_per_minute), is_number=True),
+    Column("per hour", lambda plan: rate_text(plan.requests_per_hour), is_number=True),
+    Column("per day", lambda plan: rate_text(plan.requests_per_day), is_number=True),
+    Column("accounts", lambda plan: f"{plan.accounts:,}", is_number=True),
 )
 
 
@@ -72,7 +71,7 @@ def list_(session: Session) -> None:
     if session.as_json:
         put_json({"plans": [as_json(plan) for plan in known]})
     else:
-        put_table(COLUMNS, map(_row, known))
+        put_table(COLUMNS, known)
 
 
 @plans.command("set")
@@ -117,7 +116,11 @@ def set_(
     }
     with session.store(makes=not dry_run) as store:
         if not _is_given("max_resumes"):
-            max_resumes = _known_maximum(store, name)
+            known = {plan.name: plan.max_resumes for plan in store_plans.list_plans(store)}
+            if name not in known:
+                reason = f'there is no plan "{name}" yet'
+                raise click.UsageError(f"Missing option '--max-resumes': {reason}")
+            max_resumes = known[name]
         change = store_plans.PlanChange(name, max_resumes, api_listing, requests)
         store_plans.check_change(change)
         effects = store_plans.preview_change(store, change)
@@ -141,13 +144,6 @@ def set_(
 def _is_given(option: str) -> bool:
     source = click.get_current_context().get_parameter_source(option)
     return source is not ParameterSource.DEFAULT
-
-
-def _known_maximum(store: Store, name: str) -> int | None:
-    for plan in store_plans.list_plans(store):
-        if plan.name == name:
-            return plan.max_resumes
-    raise click.UsageError(f"Missing option '--max-resumes': there is no plan \"{name}\" yet")
 
 
 def _sentence(plan: PlanInfo) -> str:
@@ -177,12 +173,6 @@ def _say_effects(effects: PlanImpact, max_resumes: int | None) -> None:
 def _as_json(affected: AffectedAccounts) -> dict[str, Any]:
     fullest = [{"account": name, "resumes": holds} for name, holds in affected.fullest]
     return {"count": affected.count, "fullest": fullest}
-
-
-def _row(plan: PlanInfo) -> list[str]:
-    listing = "yes" if plan.api_listing else "no"
-    rates = map(rate_text, plan.rates)
-    return [plan.name, maximum_text(plan.max_resumes), listing, *rates, f"{plan.accounts:,}"]
 
 
 def as_json(plan: PlanInfo) -> dict[str, Any]:

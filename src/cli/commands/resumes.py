@@ -22,7 +22,7 @@ from cli.output import (
     say,
 )
 from cli.progress import counting
-from cli.session import Session, choose_account, get_resume, not_found, pass_session
+from cli.session import Session, choose_account, pass_session
 from cli.signals import sigterm_as_interrupt
 from resumes import export as exports
 from resumes.analyzer import whole_view
@@ -33,9 +33,10 @@ from resumes.export import ExportFormat
 from resumes.rendering import PdfOptions, RenderingFailed, TooLong
 from resumes.rendering.fonts import font_packages
 from resumes.rendering.page import Paper
-from resumes.store import stored_resumes
-from resumes.store.search import SearchResult, find_page
-from resumes.store.stored_resumes import Page, Sort, StoredResume, list_sorted
+from resumes.store import Store, stored_resumes
+from resumes.store.accounts import AccountInfo
+from resumes.store.search import find_page
+from resumes.store.stored_resumes import Sort, StoredResume, list_sorted
 from resumes.text import counted
 
 WIDTH = 78
@@ -74,10 +75,10 @@ SEARCH_TIMEOUT_S = 30.0
 """How long resumes that are not in the search index yet are looked through: people asked once."""
 
 COLUMNS = (
-    Column("id"),
-    Column("name", is_flexible=True),
-    Column("title", is_flexible=True),
-    Column("created (UTC)"),
+    Column("id", lambda entry: entry.id),
+    Column("name", lambda entry: entry.name or "-", is_flexible=True),
+    Column("title", lambda entry: entry.shown_title, is_flexible=True),
+    Column("created (UTC)", lambda entry: instant(entry.created_at)),
 )
 
 
@@ -120,48 +121,46 @@ def list_(
         raise click.UsageError("--filter lists the oldest first: it cannot be combined with --sort")
     with session.store() as store:
         chosen = choose_account(session, store, account)
-        _check(cursor)
+        try:
+            stored_resumes.check_cursor(cursor)
+        except InvalidArgument:
+            raise InvalidArgument(
+                f'Invalid cursor "{cursor}": use the ID of a resume, 24 hexadecimal digits'
+            ) from None
         if words is None:
             page = list_sorted(store, chosen.id, Sort(sort), cursor=cursor, limit=limit)
-            found = SearchResult(page, unindexed=0)
+            unindexed = 0
         else:
-            found = find_page(
+            page, unindexed = find_page(
                 store, chosen.id, words, cursor=cursor, limit=limit, timeout_s=SEARCH_TIMEOUT_S
             )
     if session.as_json:
-        more = {} if words is None else {"unindexed": found.unindexed}
-        put_json(found.page.as_json(limit=limit) | more)
+        more = {} if words is None else {"unindexed": unindexed}
+        put_json(page.as_json(limit=limit) | more)
         return
-    _put_page(found.page, chosen.name, words, cursor)
-    if found.unindexed:
-        say(f"{counted(found.unindexed, 'resume')} could not be searched yet. Try again later.")
-
-
-def _put_page(page: Page, account: str, words: str | None, cursor: str) -> None:
     if page.entries:
-        put_table(
-            COLUMNS,
-            (
-                [one.id, one.name or "-", one.shown_title, instant(one.created_at)]
-                for one in page.entries
-            ),
-        )
-    elif words is None:
-        what = "No more resumes" if cursor else "No resumes yet"
-        say(f'{what} in account "{safe_text(account)}".')
+        put_table(COLUMNS, page.entries)
     else:
-        what = "No more resumes" if cursor else "No resumes"
-        say(f'{what} in account "{safe_text(account)}" match "{safe_text(words)}".')
+        what = "No more resumes" if cursor else "No resumes yet" if words is None else "No resumes"
+        match = "" if words is None else f' match "{safe_text(words)}"'
+        say(f'{what} in account "{safe_text(chosen.name)}"{match}.')
     if page.cursor is not None:
         say(f"More: add --cursor {page.cursor}")
+    if unindexed:
+        say(f"{counted(unindexed, 'resume')} could not be searched yet. Try again later.")
 
 
-def _check(cursor: str) -> None:
+def get_resume(
+    session: Session, store: Store, account: AccountInfo, resume_id: str
+) -> StoredResume:
+    """Return the stored resume. Raises NotFound, which says how to find others."""
     try:
-        stored_resumes.check_cursor(cursor)
-    except InvalidArgument:
-        raise InvalidArgument(
-            f'Invalid cursor "{cursor}": use the ID of a resume, 24 hexadecimal digits'
+        return stored_resumes.get_resume(store, account.id, resume_id)
+    except NotFound:
+        line = session.command_line("list", "--account", account.name, "--filter", "TEXT")
+        raise NotFound(
+            f'Resume not found in account "{account.name}": "{resume_id[:80]}". '
+            f"Find resumes by title, name or email address with `{line}`"
         ) from None
 
 
@@ -334,14 +333,9 @@ def delete(session: Session, resume_id: str, account: str | None, yes: bool) -> 
     """
     with session.store() as store:
         chosen = choose_account(session, store, account)
+        resume = get_resume(session, store, chosen, resume_id)
         if can_ask() and not yes:
-            resume = get_resume(session, store, chosen, resume_id)
             confirm(f'Permanently delete "{safe_text(resume.entry.shown_title)}"?')
-        try:
-            stored_resumes.delete_resume(store, chosen.id, resume_id)
-        except NotFound:
-            raise not_found(session, chosen, resume_id) from None
-    if session.as_json:
-        put_json({"deleted": resume_id})
-    else:
-        say(f'Deleted resume {safe_text(resume_id)} from account "{safe_text(chosen.name)}".')
+        stored_resumes.delete_resume(store, chosen.id, resume_id)
+    sentence = f'Deleted resume {safe_text(resume_id)} from account "{safe_text(chosen.name)}".'
+    session.answer({"deleted": resume_id}, sentence)

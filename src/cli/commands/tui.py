@@ -4,7 +4,6 @@ import contextlib
 import gc
 import os
 import sys
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import click
@@ -13,7 +12,7 @@ from cli.completion import account_option, resume_ids
 from cli.errors import ExitCode
 from cli.groups import PORT, command
 from cli.output import put, put_json_line, say
-from cli.session import DATABASE, Session, pass_session, store_environment
+from cli.session import Session, pass_session, store_environment
 
 if TYPE_CHECKING:
     from tui.session import UiSession
@@ -41,28 +40,14 @@ def serve_pages(
     words += ["tui", screen]
     words += [f"--{name}={value}" for name, value in options.items() if value is not None]
     words += ["--read-only"] if read_only else []
-    with _lent(store_environment(session.database)):
-        server.run(
-            words,
-            port,
-            max_connections=settings.max_connections,
-            client_timeout_s=settings.client_timeout_s,
-            ready=lambda address: _tell(session, address),
-        )
-
-
-@contextlib.contextmanager
-def _lent(variables: dict[str, str]) -> Iterator[None]:
-    """Set these variables for processes that are started during the block."""
-    before = os.environ.get(DATABASE)
-    os.environ.update(variables)
-    try:
-        yield
-    finally:
-        if variables and before is None:
-            del os.environ[DATABASE]
-        elif before is not None:
-            os.environ[DATABASE] = before
+    os.environ.update(store_environment(session.database))
+    server.run(
+        words,
+        port,
+        max_connections=settings.max_connections,
+        client_timeout_s=settings.client_timeout_s,
+        ready=lambda address: _tell(session, address),
+    )
 
 
 def _tell(session: Session, address: str) -> None:

@@ -52,10 +52,9 @@ def up(session: Session, /, **flags: Any) -> None:
         # Only now: if another `up` on this home has the port, that error comes first.
         listen(settings.host, settings.port).close()
         key_file = _prepare(session, settings)
-        url = supervisor.start_api(stop)
+        url = supervisor.start(stop)
         if url is None:
             return
-        supervisor.start_importer()
         _tell_running(session, settings, url, key_file)
         with timed(is_wanted=settings.log_format != "json"):
             supervisor.watch(stop)

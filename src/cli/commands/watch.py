@@ -22,23 +22,16 @@ from importer.service import FileReport, Ignored
 from resumes import process_memory, watched_folder
 from resumes.store.search_index import Indexer
 
+FIELDS = ("account", "name", "outcome", "reason", "message", "filedAs", "resumeId", "warnings")
+"""What `--json` prints of a file, as a `FileReport` begins; `warnings` counts them."""
+
 
 def _tell_ignored(session: Session, one: Ignored) -> None:
-    if not session.as_json:
+    if session.as_json:
+        told = (None, one.name, "ignored", one.why, one.why.sentence, None, None, 0)
+        put_json_line(dict(zip(FIELDS, told, strict=True)))
+    else:
         say(line("ignored", one.name, one.why.sentence))
-        return
-    put_json_line(
-        {
-            "account": None,
-            "name": one.name,
-            "outcome": "ignored",
-            "reason": one.why.value,
-            "message": one.why.sentence,
-            "filedAs": None,
-            "resumeId": None,
-            "warnings": 0,
-        }
-    )
 
 
 @command()
@@ -171,14 +164,5 @@ def tell(session: Session, meter: Meter, report: FileReport) -> None:
 
 
 def as_json(report: FileReport) -> dict[str, Any]:
-    """Return the file's outcome as `--json` prints it, on a line of its own; `warnings` counts them."""
-    return {
-        "account": report.account,
-        "name": report.name,
-        "outcome": report.outcome,
-        "reason": report.reason,
-        "message": report.message,
-        "filedAs": str(report.filed_as),
-        "resumeId": report.resume_id,
-        "warnings": report.warnings,
-    }
+    """Return the file's outcome as `--json` prints it, on a line of its own."""
+    return dict(zip(FIELDS, report, strict=False))

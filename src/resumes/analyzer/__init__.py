@@ -2,11 +2,9 @@
 
 from resumes.analyzer.jsonresume.conversion import sections_left_out, to_jsonresume
 from resumes.analyzer.resume import Resume, check_stored, parse, parse_imported, stored_warnings
-from resumes.analyzer.schema import DEFAULT_FORMAT, Format, nearest_section_type
+from resumes.analyzer.schema import DEFAULT_FORMAT, Format
 from resumes.analyzer.view import (
-    ShownSection,
     attachment,
-    date_range,
     filename,
     is_filename,
     iter_sections,
@@ -20,15 +18,12 @@ __all__ = [
     "DEFAULT_FORMAT",
     "Format",
     "Resume",
-    "ShownSection",
     "attachment",
     "check_stored",
-    "date_range",
     "filename",
     "is_filename",
     "iter_sections",
     "list_title",
-    "nearest_section_type",
     "parse",
     "parse_imported",
     "plain_number",

@@ -1,13 +1,14 @@
-"""The kinds of value that a field can hold: how each is checked, and when it is shown.
+"""The kinds of value that a field can hold: how each is checked, which is plain, and when it is shown.
 
 Types are strict: `true` is not a number, and neither is `"0"` (docs/format.md, What is rejected).
 """
 
 import re
 from collections.abc import Mapping
-from typing import Any
+from types import GenericAlias
+from typing import Annotated, Any, ClassVar, Literal
 
-from msgspec import Struct
+from msgspec import UNSET, Meta, Struct, UnsetType, defstruct
 
 from resumes.analyzer.findings import Findings, printable
 from resumes.analyzer.strict_json import MAX_INTEGER, MIN_INTEGER, is_faithful
@@ -31,6 +32,11 @@ class Kind(Struct):
         if not is_faithful(value, depth=len(findings.scope) + 2):
             findings.is_doubtful = True
 
+    def plain_type(self) -> Any:
+        """Return the type of its values that are neither refused nor warned about, null aside: of
+        any value, this much is plain (`plain.py`)."""
+        return bool | str
+
     def public(self, value: Any, /) -> Any:
         """Return what is shown of a valid value that is not null; None when nothing of it is."""
         return value
@@ -52,6 +58,9 @@ class Text(Kind):
         if len(value) > MAX_TEXT_CHARS:
             findings.problem(where, f"must be a string of at most {MAX_TEXT_CHARS:,} characters")
 
+    def plain_type(self) -> Any:
+        return Annotated[str, Meta(max_length=MAX_TEXT_CHARS)]
+
     def public(self, value: Any, /) -> Any:
         return value or None
 
@@ -67,6 +76,9 @@ class KnownText(Text):
         if value and type(value) is str and value not in self.known:
             findings.warn(where, f'"{printable(value)}" is not a known {self.known_as}')
 
+    def plain_type(self) -> Any:
+        return Literal["", *sorted(self.known)]
+
 
 class Choice(Kind):
     """A string out of a closed set; anything else, the empty string too, is a problem."""
@@ -77,6 +89,9 @@ class Choice(Kind):
         if type(value) is not str or value not in self.choices:
             findings.problem(where, f"must be one of {', '.join(self.choices)}")
 
+    def plain_type(self) -> Any:
+        return Literal[*self.choices]
+
 
 class Colour(Kind):
     """A hex color: `#` and 3 or 6 digits; 4 or 8 are kept, with a warning."""
@@ -86,6 +101,9 @@ class Colour(Kind):
             findings.problem(where, "must be a hex color such as #1A2B3C")
         elif len(value) in (5, 9):
             findings.warn(where, f'"{value}" has transparency, which may not be supported')
+
+    def plain_type(self) -> Any:
+        return Annotated[str, Meta(pattern=r"^#(?:[0-9A-Fa-f]{3}){1,2}\Z")]
 
 
 class Number(Kind):
@@ -112,15 +130,27 @@ class Number(Kind):
                 where, f"{value} is outside the range {self.lowest} to {self.highest}{hint}"
             )
 
+    def plain_type(self) -> Any:
+        limits = Meta(ge=self.lowest, le=self.highest)
+        if self.lowest == MIN_INTEGER:
+            # Whole numbers out of range are read as such, not as fractions.
+            return Annotated[int, limits] | Annotated[float, Meta(gt=MIN_INTEGER, lt=MAX_INTEGER)]
+        return Annotated[int, limits] | Annotated[float, limits]
+
 
 class ColumnNumber(Number):
     """The number of a column: 0, 1, and 2 where the layout has a third one. 1.0 is column 1."""
 
+    EXPECTED: ClassVar = "must be a number: 0, 1 or 2"
+
     def check(self, value: Any, where: str | int, findings: Findings, /) -> None:
         if type(value) not in (int, float) or value not in (0, 1, 2):
-            findings.problem(where, "must be a number: 0, 1 or 2")
+            findings.problem(where, self.EXPECTED)
         elif value == 2 and not findings.has_third_column:
             findings.problem(where, "must be 0 or 1 (2 needs style.layout multicolumn)")
+
+    def plain_type(self) -> Any:
+        return Literal[0, 1]
 
 
 class Flag(Kind):
@@ -130,35 +160,47 @@ class Flag(Kind):
         if type(value) is not bool:
             findings.problem(where, "must be a boolean")
 
+    def plain_type(self) -> Any:
+        return bool
+
 
 OPAQUE = Kind()
 
 
 class Listing(Kind):
-    """An array of at most 200 entries of one kind, shown when one entry is.
+    """An array of at most 200 entries of one kind, or of `max_entries`, shown when one entry is.
 
-    Null entries are as if absent. The public form keeps hidden entries, so that positions hold.
-    Past `usual_entries` the array is kept with a warning.
+    Null entries are as if absent, unless they are `not_null`. The public form keeps hidden entries,
+    so that positions hold. Past `usual_entries` the array is kept with a warning.
     """
 
     entry: Kind
     of_what: str
     usual_entries: int = MAX_LIST_ENTRIES
+    max_entries: int = MAX_LIST_ENTRIES
+    counted_as: str = "entries"
+    not_null: bool = False
 
     def check(self, value: Any, where: str | int, findings: Findings, /) -> None:
         if type(value) is not list:
             findings.problem(where, f"must be an array of {self.of_what}")
             return
-        if len(value) > MAX_LIST_ENTRIES:
-            findings.problem(where, f"must be an array of at most {MAX_LIST_ENTRIES} entries")
+        if len(value) > self.max_entries:
+            most = f"{self.max_entries} {self.counted_as}"
+            findings.problem(where, f"must be an array of at most {most}")
             return
         if len(value) > self.usual_entries:
             findings.warn(where, f"has more than {self.usual_entries} entries")
         findings.scope.append(where)
         for position, entry in enumerate(value):
-            if entry is not None:
+            if entry is not None or self.not_null:
                 self.entry.check(entry, position, findings)
         findings.scope.pop()
+
+    def plain_type(self) -> Any:
+        entry = self.entry.plain_type()
+        entries = GenericAlias(list, entry if self.not_null else entry | None)
+        return Annotated[entries, Meta(max_length=min(self.usual_entries, self.max_entries))]
 
     def public(self, value: Any, /) -> Any:
         if all(each is None or self.entry.public(each) is None for each in value):
@@ -169,39 +211,49 @@ class Listing(Kind):
 class Group(Kind):
     """An object with known fields, shown when one of them is.
 
-    Other fields are reported: unknown ones are kept and hidden, and what the service sets itself
-    is dropped.
+    Those in `not_null` may not be null, and those in `required` not be missing, which says what
+    they have to be. Other fields are reported: unknown ones are kept and hidden, and what the
+    service sets itself is dropped.
     """
 
     fields: Mapping[str, Kind]
     set_by_service: frozenset[str] = frozenset()
+    not_null: frozenset[str] = frozenset()
+    required: Mapping[str, str] = {}
 
     def check(self, value: Any, where: str | int, findings: Findings, /) -> None:
         if type(value) is not dict:
             findings.problem(where, "must be an object")
             return
         findings.scope.append(where)
+        for name in self.required:
+            if name not in value:
+                findings.problem(name, f"is required and {self.required[name]}")
         for name, member in value.items():
             if (kind := self.fields.get(name)) is not None:
-                if member is not None:
+                if member is not None or name in self.not_null:
                     kind.check(member, name, findings)
-            elif name in self.set_by_service:
-                check_other(member, name, findings, IS_SET_BY_SERVICE)
             else:
-                check_other(member, name, findings)
+                self.check_other(member, name, findings)
         findings.scope.pop()
+
+    def check_other(self, value: Any, name: str, findings: Findings) -> None:
+        """Report a field that no table has (docs/format.md, What is a warning)."""
+        findings.warn(name, IS_SET_BY_SERVICE if name in self.set_by_service else IS_UNKNOWN)
+        OPAQUE.check(value, name, findings)
+
+    def plain_type(self) -> Any:
+        fields: list[tuple[Any, ...]] = []
+        for name, kind in self.fields.items():
+            of = kind.plain_type() if name in self.not_null else kind.plain_type() | None
+            fields.append((name, of) if name in self.required else (name, of | UnsetType, UNSET))
+        return defstruct("Group", fields, kw_only=True, forbid_unknown_fields=True, gc=False)
 
     def public(self, value: Any, /) -> Any:
         return shown_fields(value, self.fields) or None
 
     def without_unknown(self, value: Any, /) -> Any:
         return value and {name: value[name] for name in value if name in self.fields}
-
-
-def check_other(value: Any, name: str, findings: Findings, remark: str = IS_UNKNOWN) -> None:
-    """Report a field that no table has (docs/format.md, What is a warning)."""
-    findings.warn(name, remark)
-    OPAQUE.check(value, name, findings)
 
 
 def shown_fields(values: Mapping[str, Any], fields: Mapping[str, Kind]) -> dict[str, Any]:

@@ -4,6 +4,7 @@ Saying nothing costs nothing: a path is put into words only when there is someth
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 from resumes.errors import InvalidResume, Issue
 from resumes.text import counted, escaped
@@ -32,6 +33,7 @@ def dotted(steps: Sequence[str | int]) -> str:
     return "".join(words)
 
 
+@dataclass(slots=True)
 class Findings:
     """Collects problems and warnings in document order.
 
@@ -40,15 +42,12 @@ class Findings:
     allows column 2. `is_doubtful` says that a value was seen which JSON allows and we cannot keep.
     """
 
-    __slots__ = ("has_third_column", "is_doubtful", "issues", "scope", "unreported", "warnings")
-
-    def __init__(self, *, has_third_column: bool = False) -> None:
-        self.has_third_column = has_third_column
-        self.issues: list[Issue] = []
-        self.warnings: list[Issue] = []
-        self.unreported = 0
-        self.scope: list[str | int] = []
-        self.is_doubtful = False
+    has_third_column: bool = False
+    issues: list[Issue] = field(default_factory=list)
+    warnings: list[Issue] = field(default_factory=list)
+    unreported: int = 0
+    scope: list[str | int] = field(default_factory=list)
+    is_doubtful: bool = False
 
     @property
     def are_full(self) -> bool:

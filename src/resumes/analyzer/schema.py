@@ -124,12 +124,25 @@ SECTION_FIELDS: Final[Mapping[str, Kind]] = {
 SECTION_FIELDS_NOT_NULL: Final = frozenset({"column", "name"})
 
 
+def _section(own_fields: Mapping[str, Kind], item: Kind) -> Group:
+    items = Listing(item, "objects", MAX_ITEMS, MAX_ITEMS, "items", not_null=True)
+    return Group(
+        {**own_fields, "items": items},
+        not_null=SECTION_FIELDS_NOT_NULL,
+        required={"column": ColumnNumber.EXPECTED},
+    )
+
+
+EXTRA_SECTION: Final = _section(SECTION_FIELDS, OPAQUE)
+"""A section of a type that settings admit beyond the table."""
+
+
 class SectionType:
     """One row of the table: what a section of this type is called and what its items hold.
 
     `heading` is shown for a section without a name. `fields` are those of its items, `own_fields`
     those of the section itself, `items` aside. `show_flags` are the flags that say whether a field
-    is shown, by field: showDescription for description.
+    is shown, by field: showDescription for description. `kind` is what a section of this type holds.
     """
 
     def __init__(
@@ -145,10 +158,11 @@ class SectionType:
         self.heading = heading
         kinds = _NOT_TEXT if level is None else {**_NOT_TEXT, "level": level}
         self.fields = {field: kinds.get(field, _TEXT) for field in fields.split()}
-        self.own_fields: Mapping[str, Kind] = {**SECTION_FIELDS, **(extras or {})}
+        self.own_fields = {**SECTION_FIELDS, **(extras or {})}
         self.show_flags = {field: f"show{field[0].upper()}{field[1:]}" for field in self.fields}
         service = frozenset({"record", *self.show_flags.values()})
         self.item = Group(self.fields, set_by_service=service)
+        self.kind = _section(self.own_fields, self.item)
 
 
 _NOT_TEXT: Final[Mapping[str, Kind]] = {
@@ -214,6 +228,22 @@ SECTION_TYPES: Final = {
     )
 }
 """The 26 section types by name, in the order of docs/format.md."""
+
+DOCUMENT: Final = Group(
+    {
+        "header": HEADER,
+        "sections": Group(
+            {name: section_type.kind for name, section_type in SECTION_TYPES.items()},
+            not_null=frozenset(SECTION_TYPES),
+        ),
+        "title": TITLE,
+        "style": STYLE,
+    },
+    set_by_service=frozenset({"isImported"}),
+    not_null=frozenset({"header", "sections"}),
+    required=dict.fromkeys(("header", "sections"), "must be an object"),
+)
+"""All of a resume, but for sections of extra types."""
 
 _BY_LOWERED_NAME: Final = {name.lower(): name for name in SECTION_TYPES}
 _LONGEST_NAME_CHARS: Final = max(map(len, SECTION_TYPES))

@@ -11,7 +11,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
-from resumes.errors import InvalidArgument, ResumesError
+from resumes.errors import InvalidArgument, ResumesError, StoreUnavailable
 from resumes.filesystems import free_bytes
 from resumes.health import import_checks, store_checks
 from resumes.health.findings import Finding, Installation, remedy_for, warning
@@ -21,6 +21,7 @@ from resumes.rendering.fonts import HAN, JAPANESE, Script, find_scripts, font_fo
 from resumes.settings import Settings
 from resumes.store import accounts, import_history, plans, stored_resumes
 from resumes.store.addresses import Address, PostgresAddress, SqliteAddress, parse_address
+from resumes.store.sqlite.store import refuse_mount_point, refuse_second_name, refuse_special_files
 from resumes.store.store import Store
 
 MAX_ACCOUNTS: Final = 50
@@ -134,9 +135,12 @@ def _iter_findings(installation: Installation, cache: QueryCache) -> Iterator[Fi
             yield old_files
             if not path.exists():
                 return
-        unusable = store_checks.find_unusable_file(path)
-        if unusable is not None:
-            yield unusable
+        try:  # a file that must not be opened
+            refuse_special_files(path)
+            refuse_mount_point(path)
+            refuse_second_name(path)
+        except StoreUnavailable as error:
+            yield store_checks.check_error(error)
             return
     has_server = isinstance(address, PostgresAddress)
     try:

@@ -108,6 +108,11 @@ class Installation:
             f"{self.settings().inbox}"
         )
 
+    def remedy(self, sentence: str, *words: str) -> tuple[str, str]:
+        """Return a remedy that ends in a command, and the command, as a `Finding` takes them."""
+        command = self.command_line(*words)
+        return f"{sentence}: {command}", command
+
     def typeable(self, text: str) -> str:
         """Return the text with this installation's flags in the commands that it names."""
         program = self.command_line().rstrip()

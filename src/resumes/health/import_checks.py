@@ -231,19 +231,17 @@ def iter_file_findings(
     counts = count_by_outcome(file_counts)
     failed, held = counts[FileOutcome.FAILED], counts[FileOutcome.HELD]
     if failed:
-        command = installation.command_line("imports", "list", "--outcome", "failed")
+        remedy = installation.remedy("See why", "imports", "list", "--outcome", "failed")
         text = f"{counted(failed, 'failed file')} {'needs' if failed == 1 else 'need'} attention"
-        yield warning("files", text, f"See why: {command}", command, about=FileOutcome.FAILED)
+        yield warning("files", text, *remedy, about=FileOutcome.FAILED)
     if held:
-        command = installation.command_line("imports", "list", "--outcome", "held")
-        text = (
-            f"{counted(held, 'file')} {'is' if held == 1 else 'are'} held until the plan has room"
+        are = "is" if held == 1 else "are"
+        text = f"{counted(held, 'file')} {are} held until the plan has room"
+        sentence = (
+            "Free up space in the account, and they are imported automatically. See which account"
         )
-        remedy = (
-            "Free up space in the account, and they are imported automatically. See which account: "
-            f"{command}"
-        )
-        yield warning("files", text, remedy, command, about=FileOutcome.HELD)
+        remedy = installation.remedy(sentence, "imports", "list", "--outcome", "held")
+        yield warning("files", text, *remedy, about=FileOutcome.HELD)
     if not failed and not held:
         yield Finding("files", "no failed or held files")
 
@@ -328,14 +326,8 @@ def _check_silent(
     if importer.root in watched:
         return Finding("importer", f"{text}; another importer watches it now", about=importer.id)
     if is_here and installation.watches(importer.root):
-        command = installation.command_line("up")
-        return Finding(
-            "importer",
-            text,
-            f"If it has stopped, start it again: {command}",
-            command,
-            about=importer.id,
-        )
+        remedy = installation.remedy("If it has stopped, start it again", "up")
+        return Finding("importer", text, *remedy, about=importer.id)
     return warning(
         "importer",
         text,
@@ -367,7 +359,6 @@ def _iter_waiting(
 
 def _check_unwatched(installation: Installation, root: str | None, text: str) -> Finding:
     if installation.watches(root):
-        command = installation.command_line("up")
-        return Finding("importer", text, f"Start one: {command}", command, about=text)
+        return Finding("importer", text, *installation.remedy("Start one", "up"), about=text)
     how = installation.how_to_watch(root)
     return warning("importer", text, f"{how[0].upper()}{how[1:]}", about=text)

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from sqlalchemy import text
 
 from resumes.clock import later
-from resumes.errors import InvalidArgument, ResumesError, StoreUnavailable
+from resumes.errors import InvalidArgument, ResumesError
 from resumes.filesystems import SHARED, find_kind
 from resumes.health.findings import (
     MAX_NAMED,
@@ -29,7 +29,6 @@ from resumes.store.api_keys import KeyState
 from resumes.store.locks import PROC, find_holders, name_processes
 from resumes.store.plans import PlanInfo
 from resumes.store.sqlite.driver import dbapi
-from resumes.store.sqlite.store import refuse_mount_point, refuse_second_name, refuse_special_files
 from resumes.store.store import Size, Store, read_facts
 from resumes.text import counted, in_bytes
 
@@ -47,17 +46,6 @@ def check_sqlite(path: Path, *, mountinfo: str | None = None) -> Finding:
             "volume",
         )
     return Finding("SQLite", f"version {dbapi.sqlite_version}")
-
-
-def find_unusable_file(path: Path) -> Finding | None:
-    """Return why the store's file must not be opened, if so; a process that has it open writes nothing."""
-    try:
-        refuse_special_files(path)
-        refuse_mount_point(path)
-        refuse_second_name(path)
-    except StoreUnavailable as error:
-        return check_error(error)
-    return None
 
 
 def find_refusal(path: Path) -> Finding | None:
@@ -103,15 +91,12 @@ def find_old_files_in_use(path: Path) -> Finding | None:
 
 def _has_old_file_open(pid: int, path: Path, current: _FileId | None) -> bool:
     names = {f"{path}{suffix}{gone}" for suffix in ("", "-wal") for gone in ("", " (deleted)")}
-    files = list(_iter_open_files(pid))
-    return any(name in names for name, _ in files) and all(file != current for _, file in files)
-
-
-def _iter_open_files(pid: int) -> Iterator[tuple[str, _FileId | None]]:
+    files: dict[str, _FileId | None] = {}
     with suppress(OSError):
         for descriptor in (PROC / str(pid) / "fd").iterdir():
             with suppress(OSError):
-                yield str(descriptor.readlink()), _find_id(descriptor)
+                files[str(descriptor.readlink())] = _find_id(descriptor)
+    return not names.isdisjoint(files) and current not in files.values()
 
 
 def _find_id(path: Path) -> _FileId | None:
@@ -265,17 +250,13 @@ def iter_key_findings(installation: Installation, store: Store) -> Iterator[Find
     made_before = later(store.clock(), -READING_TIME)
     unseen = [key for key in active if key.shown_at is None and key.created_at < made_before]
     for key in unseen[:MAX_NAMED]:
-        command = installation.command_line("keys", "revoke", key.id)
-        yield warning(
-            "keys",
-            f"{key.id} of {key.account} was never shown, so nobody can use it",
-            f"Revoke it and create another: {command}",
-            command,
-            about=key.id,
-        )
+        remedy = installation.remedy("Revoke it and create another", "keys", "revoke", key.id)
+        text = f"{key.id} of {key.account} was never shown, so nobody can use it"
+        yield warning("keys", text, *remedy, about=key.id)
     if len(unseen) > MAX_NAMED:
-        more = counted(len(unseen) - MAX_NAMED, "more key")
-        yield _others(installation, "keys", f"{more} never shown", "keys", "list")
+        text = f"{counted(len(unseen) - MAX_NAMED, 'more key')} never shown"
+        remedy = installation.remedy("See all", "keys", "list")
+        yield warning("keys", text, *remedy, about="more")
     if not unseen:
         yield Finding("keys", counted(len(active), "active key"))
 
@@ -289,7 +270,8 @@ def iter_quota_findings(
         yield _check_full_account(installation, account, plans)
     if len(full) > MAX_NAMED:
         text = counted(len(full) - MAX_NAMED, "more full account")
-        yield _others(installation, "quota", text, "accounts", "list")
+        remedy = installation.remedy("See all", "accounts", "list")
+        yield warning("quota", text, *remedy, about="more")
     if not full:
         yield Finding("quota", "every account has room for more resumes")
 
@@ -300,23 +282,15 @@ def _check_full_account(
     # The smallest plan with room; if there is none, the account's own can be made larger.
     for plan in plans:
         if plan.max_resumes is None or plan.max_resumes > account.resume_count:
-            command = installation.command_line("accounts", "set-plan", account.name, plan.name)
-            remedy = "move it to a larger plan"
+            words = ["accounts", "set-plan", account.name, plan.name]
+            remedy = installation.remedy("Delete resumes, or move it to a larger plan", *words)
             break
     else:
-        command = installation.command_line("plans", "list")
-        remedy = "enlarge its plan"
+        remedy = installation.remedy("Delete resumes, or enlarge its plan", "plans", "list")
     return warning(
         "quota",
         f"{account.name} is full ({account.resume_count:,} of {account.max_resumes or 0:,}, plan "
         f"{account.plan}): new resumes are refused and files are held",
-        f"Delete resumes, or {remedy}: {command}",
-        command,
+        *remedy,
         about=account.name,
     )
-
-
-def _others(installation: Installation, subject: str, text: str, *words: str) -> Finding:
-    """Return a finding on those that are counted, and listed by the command of these words."""
-    command = installation.command_line(*words)
-    return warning(subject, text, f"See all: {command}", command, about="more")

@@ -48,10 +48,10 @@ def understand_expiry(text: str, now_us: int) -> Understood:
     """Return the lifetime of a new key; the empty text is for a key that never expires."""
     if not text:
         return Understood("Never expires.")
-    expiry = durations.parse_expiry(text)
-    if expiry is None:
-        words = f'! "{text}" is not a valid expiry: use 30d, 12h or 2027-01-31.'
-        return Understood(words, is_usable=False)
+    try:
+        expiry = durations.parse_expiry(text)
+    except ValueError as error:
+        return Understood(f"! {error}.", is_usable=False)
     span = durations.until(expiry, now_us=now_us)
     if span <= timedelta(0):
         return Understood("! The expiry must be in the future.", is_usable=False)

@@ -119,8 +119,9 @@ class Conversion:
         """Return what the parts read of the entry; note where in it each field comes from."""
         item: dict[str, Any] = {}
         for part in parts:
+            name = entry.find_name(*part.names)
             item.update(part.read(entry))
-            if name := entry.find_name(*part.names):
+            if name is not None:
                 source = origin if entry.is_mere_text else f"{origin}.{name}"
                 self._origins |= {f"{place}.{field}": source for field in part.fields}
         return item

@@ -4,8 +4,8 @@ What is requested and cannot be used is reported and left out, as is what nobody
 document shows what of it was not used.
 """
 
-from collections.abc import Container, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Set
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from resumes.analyzer.findings import Findings
@@ -33,46 +33,44 @@ def is_blank(value: Any) -> bool:
 
 
 class EntryReader:
-    """An object of a JSON Resume. Its fields are read one by one, and missing ones are blank.
+    """An object of a JSON Resume. Its fields are read one by one, each once; blank ones are missing.
 
     `is_mere_text`: there is no object, but a text that counts as its one field.
     """
 
-    __slots__ = ("_asked", "_values", "findings", "is_mere_text")
+    __slots__ = ("_left", "findings", "is_mere_text")
 
     def __init__(
         self, values: Mapping[str, Any], findings: Findings, *, is_mere_text: bool = False
     ) -> None:
-        self._values = values
+        self._left = {name: value for name, value in values.items() if not is_blank(value)}
         self.findings = findings
         self.is_mere_text = is_mere_text
-        self._asked: set[str] = set()
-
-    def has(self, name: str) -> bool:
-        """Return whether there is something in the field, usable or not."""
-        return not is_blank(self._values.get(name))
 
     def get(self, name: str) -> Any:
-        """Whatever is in the field, None if nothing is. It does not count as taken."""
-        return self._values.get(name)
+        """Whatever is in the field, None if nothing is. It does not count as read."""
+        return self._left.get(name)
 
-    def has_only(self, names: Container[str]) -> bool:
+    def has_only(self, names: Set[str]) -> bool:
         """Return whether there is something in no other field."""
-        return all(name in names for name in self._values if self.has(name))
+        return self._left.keys() <= names
 
     def pass_over(self, *names: str) -> None:
         """Report nothing about the fields, whatever they hold."""
-        self._asked.update(names)
+        for name in names:
+            self._left.pop(name, None)
 
     def find_name(self, *names: str) -> str | None:
         """Return the first of the names whose field there is something in."""
-        return next(filter(self.has, names), None)
+        return next((name for name in names if name in self._left), None)
 
     def find_text(self, *names: str) -> str | None:
         """Return the text of the first of the fields that has one; another text in the others is reported."""
         found: str | None = None
-        for name in self._ask(*names):
-            text = find_text(self._values[name])
+        for name in names:
+            if (value := self._left.pop(name, None)) is None:
+                continue
+            text = find_text(value)
             if text is None:
                 self.findings.warn(name, NO_TEXT)
             elif found is None:
@@ -83,8 +81,8 @@ class EntryReader:
 
     def texts(self, name: str) -> list[str]:
         """Return the texts in the field: of a list, or a single one. A listed object counts by its name."""
-        if (single := find_text(self.get(name))) is not None:
-            return [single] if self._ask(name) else []
+        if find_text(self.get(name)) is not None:
+            return [self.find_text(name) or ""]
         found: list[str] = []
         for position, value in self._iter_listed(name):
             text = find_text(value)
@@ -99,9 +97,7 @@ class EntryReader:
 
     def _iter_listed(self, name: str) -> Iterator[tuple[int, Any]]:
         """Yield the values listed in the field, each with its position. To be read to its end."""
-        listed = self.get(name)
-        if not self._ask(name):
-            return
+        listed = self._left.pop(name, [])
         if type(listed) is not list:
             self.findings.warn(name, NO_LIST)
             return
@@ -123,27 +119,18 @@ class EntryReader:
             else:
                 self.findings.warn(position, NO_OBJECT)
 
-    @contextmanager
-    def inner(self, name: str) -> Iterator["EntryReader"]:
-        """Return the object in the field, empty when there is none; report anything else in it."""
-        value = self._values.get(name)
+    def inner(self, name: str) -> AbstractContextManager["EntryReader"]:
+        """Open the object in the field, empty when there is none; report anything else in it."""
+        value = self._left.pop(name, {})
         if type(value) is not dict:
-            if any(self._ask(name)):
-                self.findings.warn(name, NO_OBJECT)
+            self.findings.warn(name, NO_OBJECT)
             value = {}
-        self.pass_over(name)
-        with opened(value, self.findings, name) as entry:
-            yield entry
-
-    def _ask(self, *names: str) -> list[str]:
-        self._asked.update(names)
-        return [name for name in names if self.has(name)]
+        return opened(value, self.findings, name)
 
     def tell_rest(self) -> None:
-        """Report what was in the object and nobody asked for."""
-        for name in self._values:
-            if name not in self._asked and self.has(name):
-                self.findings.warn(name, NO_PLACE)
+        """Report what was in the object and nobody has read."""
+        for name in self._left:
+            self.findings.warn(name, NO_PLACE)
 
 
 @contextmanager

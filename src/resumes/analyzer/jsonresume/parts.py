@@ -6,7 +6,6 @@ given shown fields only: texts that are not empty, lists with an entry that coun
 """
 
 import re
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -72,12 +71,6 @@ _LEVELS: Final = (
 
 FLUENCIES: Final = {5: "Native", 4: "Fluent", 3: "Intermediate", 2: "Basic", 1: "Beginner"}
 """How well a language is spoken in words, by level."""
-
-
-def find_level(fluency: str) -> int | None:
-    """Return the level that the words mean; None when they are not known."""
-    words = set(re.findall(r"[a-z0-9]+", fluency.lower()))
-    return next((level for level, known in _LEVELS if words & known), None)
 
 
 NETWORK_ICONS: Final = {
@@ -149,8 +142,11 @@ Fields = Mapping[str, Any]
 PARAGRAPH_BREAK = "\n\n"
 
 
-class PropertyMapping(ABC):
-    """One correspondence. Fields without a value are left out of what is read and written."""
+class PropertyMapping:
+    """One correspondence: of texts, unless a class says otherwise.
+
+    Fields without a value are left out of what is read and written.
+    """
 
     names: Sequence[str]
     """The fields of the entry."""
@@ -158,11 +154,12 @@ class PropertyMapping(ABC):
     fields: Sequence[str]
     """The fields of the item."""
 
-    @abstractmethod
-    def read(self, entry: EntryReader, /) -> Fields: ...
+    def read(self, entry: EntryReader, /) -> Fields:
+        """Return the text of the first of the names that has one, as the first field."""
+        return present(self.fields[0], entry.find_text(*self.names))
 
     def write(self, item: Fields, /) -> Fields:
-        """Return the first field of the item under the first name, as most of them are written."""
+        """Return the first field of the item under the first name."""
         return present(self.names[0], item.get(self.fields[0]))
 
 
@@ -177,9 +174,6 @@ class PlainText(PropertyMapping):
     def __init__(self, field: str, *names: str) -> None:
         self.fields = (field,)
         self.names = names
-
-    def read(self, entry: EntryReader, /) -> Fields:
-        return present(self.fields[0], entry.find_text(*self.names))
 
 
 class Paragraphs(PlainText):
@@ -208,12 +202,8 @@ class Paragraphs(PlainText):
         return [{self.fields[0]: part} for part in parts if part.strip()]
 
 
-class Texts(PropertyMapping):
+class Texts(PlainText):
     """A list of texts."""
-
-    def __init__(self, field: str, name: str) -> None:
-        self.fields = (field,)
-        self.names = (name,)
 
     def read(self, entry: EntryReader, /) -> Fields:
         return present(self.fields[0], entry.texts(self.names[0]))
@@ -318,7 +308,7 @@ class Location(PropertyMapping):
 
     def read(self, entry: EntryReader, /) -> Fields:
         if type(entry.get("location")) is not dict:
-            return present("location", entry.find_text("location"))
+            return super().read(entry)
         with entry.inner("location") as place:
             words = [place.find_text(name) for name in ("city", "region", "countryCode")]
         return present("location", place_line(*words))
@@ -345,7 +335,7 @@ class DateSpan(PropertyMapping):
         span = _read_date(entry, "startDate", "from")
         end = entry.get("endDate")
         is_ongoing = type(end) is str and end.strip().lower() in _ONGOING
-        if is_ongoing or (span and not entry.has("endDate")):
+        if is_ongoing or (span and end is None):
             entry.pass_over("endDate")
             span["isOngoing"] = True
         else:
@@ -407,7 +397,9 @@ class Fluency(PropertyMapping):
 
     def read(self, entry: EntryReader, /) -> Fields:
         fluency = entry.find_text("fluency") or ""
-        return {**present("levelText", fluency), **present("level", find_level(fluency))}
+        words = set(re.findall(r"[a-z0-9]+", fluency.lower()))
+        level = next((level for level, known in _LEVELS if words & known), None)
+        return {**present("levelText", fluency), **present("level", level)}
 
     def write(self, item: Fields, /) -> Fields:
         return present("fluency", item.get("levelText") or FLUENCIES.get(item.get("level", 0)))
