@@ -48,7 +48,7 @@ from resumes.store.schema import (
     search_entries,
 )
 from resumes.store.sqlite.files import find_foreign_code
-from resumes.store.statements import driver, iter_pages, looked_up, next_page
+from resumes.store.statements import driver, looked_up
 from resumes.store.store import Store
 
 MAX_REPORT_LINES: Final = 20
@@ -436,10 +436,6 @@ def _iter_rows(
 ) -> Iterator[Any]:
     """Yield the account's keys and columns where there is a content, in order of the keys."""
     is_whole = key.table.c.account_id == account_id, content.is_not(None)
-    statement = next_page(select(key, content, *others).where(*is_whole), key)
-
-    def read_page(after: str) -> Sequence[Any]:
-        return store.fetch(statement, rows=ROWS_AT_ONCE, **{f"after_{key.name}": after})
-
-    for page in iter_pages(read_page, ROWS_AT_ONCE, after=""):
+    statement = select(key, content, *others).where(*is_whole)
+    for page in store.iter_pages(statement, key, rows=ROWS_AT_ONCE):
         yield from page

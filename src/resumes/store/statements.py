@@ -6,7 +6,6 @@ for statements over text, integers and bytes.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from operator import itemgetter
 from typing import Any, TypeVar
 
 from sqlalchemy import (
@@ -32,7 +31,6 @@ from sqlalchemy.sql.functions import FunctionElement
 from resumes.store.schema import BinaryText
 
 K = TypeVar("K")
-R = TypeVar("R")
 
 Insert = Callable[[Table], Any]
 """An engine's own `insert`, which knows ON CONFLICT."""
@@ -242,19 +240,17 @@ def next_page(statement: Select[Any], *keys: ColumnElement[Any]) -> Select[Any]:
 
 
 def iter_pages(
-    read_page: Callable[[K], Sequence[R]],
+    read_page: Callable[[K], Sequence[Any]],
     rows: int,
     *,
     after: K,
-    key: Callable[[Any], Any] = itemgetter(0),
-) -> Iterator[Sequence[R]]:
-    """Yield pages of rows in the order of their keys, from the key `after` on; none is empty.
+) -> Iterator[Sequence[Any]]:
+    """Yield pages of rows in the order of their first column, from the key `after` on; none is empty.
 
-    `read_page` returns at most `rows` rows after a key; a shorter page is the last. `key` returns the
-    key of a row, by default its first column.
+    `read_page` returns at most `rows` rows after a key; a shorter page is the last.
     """
     while page := read_page(after):
         yield page
         if len(page) < rows:
             return
-        after = key(page[-1])
+        after = page[-1][0]

@@ -11,19 +11,19 @@ import asyncio
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
-from sqlalchemy import Connection, Executable, literal, select, text, update
+from sqlalchemy import ColumnElement, Connection, Executable, Select, literal, select, text, update
 
 from resumes.clock import Clock
 from resumes.errors import Conflict, StoreUnavailable
 from resumes.store.locks import retry
 from resumes.store.schema import account_usage, metadata, plans, store_facts
-from resumes.store.statements import Prepared, of_key, replacing
+from resumes.store.statements import Prepared, first_page, next_page, of_key, replacing
 from resumes.store.write_queue import LoopWriter, Write, WriteQueue, apply_changes
 
 Row = tuple[Any, ...]
@@ -112,6 +112,22 @@ class Store(ABC):
                 rows: Sequence[Any] = statement.run(connection, **values).fetchall()
                 return rows
             return connection.execute(statement, values).all()
+
+    def iter_pages(
+        self, statement: Select[Any], *keys: ColumnElement[Any], rows: int, **values: Any
+    ) -> Iterator[Sequence[Any]]:
+        """Yield a statement's rows in the order of these of its columns, `rows` at once, and no empty page.
+
+        Each page is a statement of its own. Raises what `read` raises.
+        """
+        page = first_page(statement, *keys)
+        while found := self.fetch(page, rows=rows, **values):
+            yield found
+            if len(found) < rows:
+                return
+            last = found[-1]._mapping
+            values |= {f"after_{key.name}": last[key] for key in keys}
+            page = next_page(statement, *keys)
 
     @abstractmethod
     async def fetch_async(self, statement: Prepared, /, **values: Any) -> Sequence[Row]:
