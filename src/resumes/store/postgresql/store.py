@@ -15,7 +15,7 @@ from sqlalchemy import Connection, Engine, func, inspect, select, text
 from sqlalchemy.exc import DBAPIError
 
 from resumes.clock import Clock
-from resumes.errors import OutcomeUnknown, StoreIncompatible, StoreUnavailable
+from resumes.errors import OutcomeUnknown, StoreIncompatible
 from resumes.store import migrations
 from resumes.store.addresses import PostgresAddress, parse_address
 from resumes.store.locks import retry
@@ -262,23 +262,14 @@ def _create_lock(engine: Engine) -> None:
             for statement in CREATE_LOCK:
                 connection.execute(text(statement))
 
-    try:
-        retry(
-            create,
-            is_retryable=_is_created_meanwhile,
-            timeout_s=LOCK_TIMEOUT_S,
-            delays_s=LOCK_DELAYS_S,
-        )
-    except DBAPIError as error:
-        if _is_created_meanwhile(error):
-            raise StoreUnavailable(
-                "Another process is creating this store; try again later"
-            ) from error
-        raise
-
-
-def _is_created_meanwhile(error: Exception) -> bool:
-    return getattr(getattr(error, "orig", None), "sqlstate", None) in CREATED_MEANWHILE
+    retry(
+        create,
+        is_retryable=lambda error: (
+            getattr(getattr(error, "orig", None), "sqlstate", None) in CREATED_MEANWHILE
+        ),
+        timeout_s=LOCK_TIMEOUT_S,
+        delays_s=LOCK_DELAYS_S,
+    )
 
 
 def open_server(
