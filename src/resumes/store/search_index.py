@@ -40,7 +40,7 @@ from resumes.store.statements import (
     run_many,
 )
 from resumes.store.store import Store, lock_account
-from resumes.store.write_queue import Write, apply_changes
+from resumes.store.write_queue import as_write
 from resumes.text import folded
 
 # Words and their trigrams
@@ -478,15 +478,8 @@ class Indexer:
         slices = _read_slices(self._store, behind)
         took_s = self._clock() - began_s
         is_added = False
-        deadline = time.monotonic() + DEADLINE_S
         writes = [
-            Write(
-                apply_changes,
-                partial(_add_slice, some),
-                deadline=deadline,
-                account_id=some.account_id,
-            )
-            for some in slices
+            as_write(partial(_add_slice, some), some.account_id, DEADLINE_S) for some in slices
         ]
         for outcome in self._store.commit(writes):
             if isinstance(outcome, BaseException):

@@ -378,6 +378,19 @@ def apply_changes(connection: Connection, changes: Sequence[Change]) -> list[Any
     return results
 
 
+def as_write(
+    change: Change, account_id: str | None, deadline_s: float, ignores_closed: bool = False
+) -> Write:
+    """Return the write that makes the change, to be begun within `deadline_s` seconds."""
+    return Write(
+        apply_changes,
+        change,
+        deadline=time.monotonic() + deadline_s,
+        account_id=account_id,
+        ignores_closed=ignores_closed,
+    )
+
+
 def not_text(error: UnicodeEncodeError) -> InvalidArgument:
     """Return the refusal of a word from a command line that is not UTF-8."""
     return InvalidArgument(f"Not UTF-8 text: {error.object[:80]!r}")
