@@ -246,7 +246,20 @@ def upgrade_database(plain: Engine, transactional: Engine, label: str) -> None:
 
     `plain` commits each statement on its own. On any error the store is as it was.
     """
-    _create_lock(plain)
+
+    def create_lock() -> None:
+        with plain.connect() as connection:
+            for statement in CREATE_LOCK:
+                connection.execute(text(statement))
+
+    retry(
+        create_lock,
+        is_retryable=lambda error: (
+            getattr(getattr(error, "orig", None), "sqlstate", None) in CREATED_MEANWHILE
+        ),
+        timeout_s=LOCK_TIMEOUT_S,
+        delays_s=LOCK_DELAYS_S,
+    )
     with transactional.connect() as connection, connection.begin():
         connection.execute(text("SELECT id FROM schema_lock WHERE id = 1 FOR UPDATE")).one()
         # Sees what others have committed in the meantime: each statement has a new snapshot.
@@ -254,22 +267,6 @@ def upgrade_database(plain: Engine, transactional: Engine, label: str) -> None:
             connection.execute(text(DDL_TIMEOUT))
             migrations.run(connection)
             set_page_cost(connection)
-
-
-def _create_lock(engine: Engine) -> None:
-    def create() -> None:
-        with engine.connect() as connection:
-            for statement in CREATE_LOCK:
-                connection.execute(text(statement))
-
-    retry(
-        create,
-        is_retryable=lambda error: (
-            getattr(getattr(error, "orig", None), "sqlstate", None) in CREATED_MEANWHILE
-        ),
-        timeout_s=LOCK_TIMEOUT_S,
-        delays_s=LOCK_DELAYS_S,
-    )
 
 
 def open_server(
