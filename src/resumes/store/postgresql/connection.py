@@ -22,7 +22,6 @@ from psycopg.adapt import Transformer
 from psycopg.errors import error_from_result
 from psycopg.pq import ConnStatus, ExecStatus
 from psycopg.pq.abc import PGresult
-from psycopg.waiting import Wait
 from sqlalchemy import Engine, NullPool
 from sqlalchemy.exc import DBAPIError
 
@@ -70,9 +69,7 @@ class Rows(NamedTuple):
         return self.rows[0] if self.rows else None
 
 
-class Statement(NamedTuple):
-    """A statement, to be run for each of the rows; `check` is given the number that each changed."""
-
+class _Statement(NamedTuple):
     sql: bytes
     rows: Sequence[Sent]
     check: Callable[[int], None] | None = None
@@ -91,7 +88,7 @@ class TimeoutConnection(psycopg.Connection[Any]):
 
     def __init__(self, pgconn: Any, *arguments: Any, **named: Any) -> None:
         super().__init__(pgconn, *arguments, **named)
-        self._later: list[Statement] = []
+        self._later: list[_Statement] = []
         self._transformer = Transformer(self)
 
     def run_later(
@@ -106,7 +103,7 @@ class TimeoutConnection(psycopg.Connection[Any]):
         that each one changed.
         """
         if sent := [as_sent(row) for row in rows]:
-            self._later.append(Statement(numbered(sql), sent, check))
+            self._later.append(_Statement(numbered(sql), sent, check))
 
     def forget(self) -> None:
         """Discard what was to be run later."""
@@ -130,7 +127,7 @@ class TimeoutConnection(psycopg.Connection[Any]):
         """Return the results of the last statement. Raises what psycopg and the checks raise."""
         statements, self._later = self._later, []
         try:
-            results = self._wait(converse(self.pgconn, statements), self.timeout_s)
+            results = self._wait(_converse(self.pgconn, statements), self.timeout_s)
         except BaseException:
             self.pgconn.finish()  # in the middle of an answer, it is of no more use
             raise
@@ -173,8 +170,7 @@ class TimeoutConnection(psycopg.Connection[Any]):
         return ServerTimeout(f"the server did not answer within {timeout_s:g} seconds")
 
 
-def converse(pgconn: Any, statements: Iterable[Statement]) -> PQGen[list[PGresult]]:
-    """Run the statements in one message; return a result for each row, errors among them."""
+def _converse(pgconn: Any, statements: Iterable[_Statement]) -> PQGen[list[PGresult]]:
     pgconn.enter_pipeline_mode()
     for statement in statements:
         if len(statement.rows) > 1:
@@ -189,11 +185,7 @@ def converse(pgconn: Any, statements: Iterable[Statement]) -> PQGen[list[PGresul
     yield from generators.send(pgconn)
     results: list[PGresult] = []
     while True:
-        # Not by psycopg's `fetch`, which costs more than a result does.
-        while pgconn.is_busy():
-            yield Wait.R
-            pgconn.consume_input()
-        result = pgconn.get_result()
+        result = yield from generators.fetch(pgconn)
         if result is None:
             if pgconn.status != ConnStatus.OK:
                 raise psycopg.OperationalError(pgconn.get_error_message())

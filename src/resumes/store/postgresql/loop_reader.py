@@ -19,21 +19,16 @@ from itertools import groupby
 from typing import Any, Final
 
 import psycopg
-from psycopg.abc import PQGen
 from psycopg.errors import error_from_result
-from psycopg.pq import ExecStatus
-from psycopg.pq.abc import PGresult
-from psycopg.waiting import Ready, Wait
+from psycopg.pq import ConnStatus, ExecStatus
 
 from resumes.errors import StoreUnavailable
 from resumes.store.postgresql.connection import (
     ErrorClass,
-    Statement,
     TimeoutConnection,
     Value,
     as_sent,
     classify_error,
-    converse,
     explain,
     is_usable,
     jittered,
@@ -55,11 +50,11 @@ CLOSED: Final = "The store is closed"
 class _Query:
     """A statement with its values, and the coroutines that wait for its rows."""
 
-    __slots__ = ("ends_at", "sent", "sql", "tries", "waiters")
+    __slots__ = ("ends_at", "formats", "sql", "tries", "values", "waiters")
 
     def __init__(self, sql: bytes, values: Sequence[Value]) -> None:
         self.sql = sql
-        self.sent = as_sent(values)
+        self.values, self.formats = as_sent(values)
         self.ends_at = time.monotonic() + DEADLINE_S
         self.waiters: list[asyncio.Future[list[Row]]] = []
         self.tries = 0
@@ -102,7 +97,7 @@ class LoopReader:
         self._unanswered: set[_Query] = set()
         self._sent: list[_Query] = []
         """What was sent and has no answer yet, in order."""
-        self._conversation: PQGen[list[PGresult]] | None = None
+        self._results: list[Any] = []
         self._sent_at = 0.0
         self._is_send_due = False
         self._timer: asyncio.TimerHandle | None = None
@@ -157,42 +152,61 @@ class LoopReader:
             self._connecting.add_done_callback(self._connected)
             return
         self._sent = self._take()
-        if self._sent:
-            self._sent_at = time.monotonic()
-            groups = groupby(self._sent, key=lambda query: query.sql)
-            statements = [Statement(sql, [query.sent for query in group]) for sql, group in groups]
-            self._conversation = converse(self._connection.pgconn, statements)
-            self._continue(None)
+        if not self._sent:
+            return
+        self._sent_at = time.monotonic()
+        pgconn = self._connection.pgconn
+        try:
+            for sql, queries in groupby(self._sent, key=lambda query: query.sql):
+                # Without a name, and so parsed again with each message, but not with each query.
+                pgconn.send_prepare(b"", sql)
+                for query in queries:
+                    pgconn.send_query_prepared(b"", query.values, query.formats)
+            pgconn.pipeline_sync()
+            if pgconn.flush():
+                self._loop.add_writer(self._watched, self._send_rest)
+        except psycopg.Error as error:
+            self._fail(error)
 
     def _take(self) -> list[_Query]:
         wanted = [query for query in self._unsent.values() if query.is_wanted]
         self._unsent.clear()
         return sorted(wanted, key=lambda query: query.sql)
 
-    # From the server
-
-    def _continue(self, ready: Ready | None = Ready.R) -> None:
-        """Send and receive as far as the socket allows now."""
-        if self._conversation is None:
-            self._drop()  # what a server says without being asked is that it ends
-            return
+    def _send_rest(self) -> None:
+        """Send the part of a message that did not fit into the socket's buffer."""
+        assert self._connection is not None
         try:
-            wait = self._conversation.send(ready)  # type: ignore[arg-type]  # None begins it
-        except StopIteration as end:
-            self._answer(end.value)
+            if not self._connection.pgconn.flush():
+                self._loop.remove_writer(self._watched)
         except psycopg.Error as error:
             self._fail(error)
-        else:
-            if wait & Wait.W:  # the socket's buffer is full
-                self._loop.add_writer(self._watched, self._continue)
-            else:
-                self._loop.remove_writer(self._watched)
 
-    def _answer(self, results: Sequence[PGresult]) -> None:
+    # From the server
+
+    def _receive(self) -> None:
+        assert self._connection is not None
+        pgconn = self._connection.pgconn
+        try:
+            pgconn.consume_input()
+            while self._sent and not pgconn.is_busy():
+                result = pgconn.get_result()
+                if result is None:
+                    if pgconn.status != ConnStatus.OK:
+                        raise psycopg.OperationalError(pgconn.get_error_message())
+                elif result.status == ExecStatus.PIPELINE_SYNC:
+                    self._answer()
+                elif result.status != ExecStatus.COMMAND_OK:
+                    self._results.append(result)
+        except psycopg.Error as error:
+            self._fail(error)
+
+    def _answer(self) -> None:
         """Give each query its rows; the first that failed and those after it are sent again."""
         connection = self._connection
         assert connection is not None
-        sent, self._sent, self._conversation = self._sent, [], None
+        sent, results = self._sent, self._results
+        self._sent, self._results = [], []
         for position, result in enumerate(results):
             query = sent[position]
             if result.status != ExecStatus.TUPLES_OK:
@@ -218,13 +232,14 @@ class LoopReader:
         else:
             self._connection = connection = connecting.result()
             connection.pgconn.nonblocking = 1
+            connection.pgconn.enter_pipeline_mode()
             self._watched = os.dup(connection.pgconn.socket)
-            self._loop.add_reader(self._watched, self._continue)
+            self._loop.add_reader(self._watched, self._receive)
             self._plan_send()
 
     def _fail(self, error: psycopg.Error) -> None:
         self._drop()
-        sent, self._sent, self._conversation = self._sent, [], None
+        sent, self._sent, self._results = self._sent, [], []
         self._retry(sent, error)
         self._plan_send()
 
@@ -254,8 +269,8 @@ class LoopReader:
 
     def _expire(self) -> None:
         self._timer = None
-        if self._conversation is not None:
-            self._continue()  # the answer may be there, and only this loop late
+        if self._connection is not None:
+            self._receive()  # the answer may be there, and only this loop late
         now = time.monotonic()
         connection = self._connection
         if self._sent and connection and self._sent_at + connection.timeout_s <= now:
