@@ -12,7 +12,7 @@ from enum import StrEnum
 from functools import partial
 from typing import Any
 
-from sqlalchemy import Connection, Select, bindparam, delete, func, select, update
+from sqlalchemy import Connection, bindparam, delete, func, select, update
 
 from resumes.clock import timestamp
 from resumes.errors import Conflict
@@ -20,14 +20,7 @@ from resumes.store.import_history import NOT_DONE, FileRow, find_owners
 from resumes.store.import_ledger import FileOutcome
 from resumes.store.importers import list_importers
 from resumes.store.schema import BinaryText, import_requests, imported_files
-from resumes.store.statements import (
-    Prepared,
-    iter_pages,
-    matching,
-    next_page,
-    of_key,
-    replace_on_conflict,
-)
+from resumes.store.statements import Prepared, matching, of_key, replace_on_conflict, upsert
 from resumes.store.store import Store
 
 
@@ -110,8 +103,8 @@ WANTED = select(
 
 
 ADD_REQUEST = Prepared(
-    lambda insert: replace_on_conflict(
-        insert(import_requests).from_select(import_requests.columns.keys(), WANTED),
+    replace_on_conflict(
+        upsert(import_requests).from_select(import_requests.columns.keys(), WANTED),
         import_requests,
     )
 )
@@ -158,10 +151,7 @@ def request_all_files(
     Return how many. Not one transaction: others write in between.
     """
     now = timestamp(store.clock())
-
-    def add(connection: Connection, owner: str, claim_id: str) -> int:
-        return _add(connection, owner, claim_id, action, now)
-
+    add = partial(_add, action=action, now=now)
     return _for_all_files(store, action, account_id, reason, add)
 
 
@@ -214,12 +204,7 @@ def iter_files_for(
         statement = statement.where(imported_files.c.reason == reason)
     for owner in find_owners(store, account_id):
         of_owner = statement.where(imported_files.c.account_id == owner)
-        next_ids = next_page(of_owner, imported_files.c.claim_id)
-
-        def read_page(after: str, next_ids: Select[Any] = next_ids) -> Sequence[Any]:
-            return store.fetch(next_ids, after_claim_id=after, rows=SLICE_REQUESTS)
-
-        for page in iter_pages(read_page, SLICE_REQUESTS, after=""):
+        for page in store.iter_pages(of_owner, imported_files.c.claim_id, rows=SLICE_REQUESTS):
             yield owner, [claim_id for (claim_id,) in page]
 
 

@@ -32,6 +32,7 @@ from resumes.analyzer import check_stored
 from resumes.errors import InvalidInput, StoreIncompatible
 from resumes.store import schema
 from resumes.store.accounts import WRONG_COUNTERS
+from resumes.store.api_keys import IS_SAME_KEY
 from resumes.store.identifiers import POSITION_DIGITS
 from resumes.store.import_ledger import FileOutcome, parse_items
 from resumes.store.schema import (
@@ -48,7 +49,7 @@ from resumes.store.schema import (
     search_entries,
 )
 from resumes.store.sqlite.files import find_foreign_code
-from resumes.store.statements import driver, iter_pages, looked_up, next_page
+from resumes.store.statements import driver, looked_up
 from resumes.store.store import Store
 
 MAX_REPORT_LINES: Final = 20
@@ -264,9 +265,6 @@ _IS_OPEN: Final = accounts.c.closed_at.is_(None)
 """While an account is deleted, what belongs to its resumes goes after them."""
 
 _IS_ACTIVE: Final = api_keys.c.revoked_at.is_(None)
-_IS_SAME_KEY: Final = and_(
-    key_directory.c.account_id == api_keys.c.account_id, key_directory.c.key_id == api_keys.c.id
-)
 
 QUESTIONS: Final = (
     *map(_orphans, schema.ACCOUNT_TABLES),
@@ -295,7 +293,7 @@ QUESTIONS: Final = (
         _count(
             key_directory.c.key_id,
             api_keys.c.id.is_(None),
-            rows=key_directory.outerjoin(api_keys, _IS_SAME_KEY & _IS_ACTIVE),
+            rows=key_directory.outerjoin(api_keys, IS_SAME_KEY & _IS_ACTIVE),
         ),
         "The key directory has keys that are revoked or do not exist; they do not work",
         STOPPED + "DELETE FROM key_directory WHERE account_id = '{account_id}' AND key_id NOT IN "
@@ -306,7 +304,7 @@ QUESTIONS: Final = (
         _count(
             api_keys.c.id,
             key_directory.c.key_id.is_(None) & _IS_ACTIVE & _IS_OPEN,
-            rows=api_keys.outerjoin(key_directory, _IS_SAME_KEY),
+            rows=api_keys.outerjoin(key_directory, IS_SAME_KEY),
         ),
         "Keys are listed as active, but are not in the key directory; they do not work",
         "Create new ones: `resumes keys create {account}`",
@@ -436,10 +434,6 @@ def _iter_rows(
 ) -> Iterator[Any]:
     """Yield the account's keys and columns where there is a content, in order of the keys."""
     is_whole = key.table.c.account_id == account_id, content.is_not(None)
-    statement = next_page(select(key, content, *others).where(*is_whole), key)
-
-    def read_page(after: str) -> Sequence[Any]:
-        return store.fetch(statement, rows=ROWS_AT_ONCE, **{f"after_{key.name}": after})
-
-    for page in iter_pages(read_page, ROWS_AT_ONCE, after=""):
+    statement = select(key, content, *others).where(*is_whole)
+    for page in store.iter_pages(statement, key, rows=ROWS_AT_ONCE):
         yield from page

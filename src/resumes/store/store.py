@@ -8,23 +8,22 @@ the copy waits for those.
 """
 
 import asyncio
-import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
-from sqlalchemy import Connection, Executable, literal, select, text, update
+from sqlalchemy import ColumnElement, Connection, Executable, Select, literal, select, text, update
 
 from resumes.clock import Clock
 from resumes.errors import Conflict, StoreUnavailable
 from resumes.store.locks import retry
 from resumes.store.schema import account_usage, metadata, plans, store_facts
-from resumes.store.statements import Prepared, of_key, replacing
-from resumes.store.write_queue import LoopWriter, Write, WriteQueue, apply_changes
+from resumes.store.statements import Prepared, first_page, next_page, of_key, replacing
+from resumes.store.write_queue import Change, LoopWriter, Write, WriteQueue, apply_changes
 
 Row = tuple[Any, ...]
 R = TypeVar("R")
@@ -52,7 +51,6 @@ class PerLoop(Generic[R]):
         self._make = make
         self._discard = discard
         self._objects: dict[asyncio.AbstractEventLoop, R] = {}
-        self._making = threading.Lock()
 
     def get(self) -> R:
         """Return the running loop's object. One whose loop is closed is discarded when the next loop
@@ -60,11 +58,10 @@ class PerLoop(Generic[R]):
         loop = asyncio.get_running_loop()
         found = self._objects.get(loop)
         if found is None:
-            found = self._make(loop)
-            with self._making:
-                for closed in [one for one in self._objects if one.is_closed()]:
-                    self._discard(self._objects.pop(closed))
-                self._objects[loop] = found
+            found = self._objects[loop] = self._make(loop)
+            for closed in [one for one in list(self._objects) if one.is_closed()]:
+                if discarded := self._objects.pop(closed, None):  # another thread may have
+                    self._discard(discarded)
         return found
 
     def discard_all(self) -> None:
@@ -113,6 +110,22 @@ class Store(ABC):
                 return rows
             return connection.execute(statement, values).all()
 
+    def iter_pages(
+        self, statement: Select[Any], *keys: ColumnElement[Any], rows: int, **values: Any
+    ) -> Iterator[Sequence[Any]]:
+        """Yield a statement's rows in the order of these of its columns, `rows` at once, and no empty page.
+
+        Each page is a statement of its own. Raises what `read` raises.
+        """
+        page = first_page(statement, *keys)
+        while found := self.fetch(page, rows=rows, **values):
+            yield found
+            if len(found) < rows:
+                return
+            last = found[-1]._mapping
+            values |= {f"after_{key.name}": last[key] for key in keys}
+            page = next_page(statement, *keys)
+
     @abstractmethod
     async def fetch_async(self, statement: Prepared, /, **values: Any) -> Sequence[Row]:
         """Return a statement's rows without blocking the event loop.
@@ -150,9 +163,7 @@ class Store(ABC):
         Raises also StoreUnavailable when nothing was done within `deadline_s`, and OutcomeUnknown
         when a commit neither succeeded nor failed for certain.
         """
-        write = _as_write(change, account_id, deadline_s)
-        write.ignores_closed = ignores_closed
-        (outcome,) = self.commit([write])
+        (outcome,) = self.commit([as_write(change, account_id, deadline_s, ignores_closed)])
         if isinstance(outcome, BaseException):
             raise outcome
         result: R = outcome
@@ -169,7 +180,7 @@ class Store(ABC):
 
         If the coroutine is cancelled while it waits, a write that nobody has begun is withdrawn.
         """
-        result: R = await self.commit_async(_as_write(change, account_id, deadline_s))
+        result: R = await self.commit_async(as_write(change, account_id, deadline_s))
         return result
 
     def commit(self, writes: Sequence[Write]) -> list[Any]:
@@ -241,18 +252,22 @@ def lock_account(connection: Connection, account_id: str) -> int | None:
     return None if row is None else int(row[0])
 
 
-def _as_write(
-    change: Callable[[Connection], object], account_id: str | None, deadline_s: float
+def as_write(
+    change: Change, account_id: str | None, deadline_s: float, ignores_closed: bool = False
 ) -> Write:
+    """Return the write of `Store.write`, to be begun within `deadline_s` seconds."""
     if account_id is not None:
         change = partial(_change_account, account_id, change)
-    deadline = time.monotonic() + deadline_s
-    return Write(apply_changes, change, deadline=deadline, account_id=account_id)
+    return Write(
+        apply_changes,
+        change,
+        deadline=time.monotonic() + deadline_s,
+        account_id=account_id,
+        ignores_closed=ignores_closed,
+    )
 
 
-def _change_account(
-    account_id: str, change: Callable[[Connection], object], connection: Connection
-) -> object:
+def _change_account(account_id: str, change: Change, connection: Connection) -> Any:
     lock_account(connection, account_id)
     return change(connection)
 

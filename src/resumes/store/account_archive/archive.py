@@ -10,14 +10,22 @@ it under its own name. An import that was cut off is removed by the next one.
 """
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from operator import attrgetter
 from typing import Any, BinaryIO, Final
 from zlib import crc32
 
-from sqlalchemy import BindParameter, ColumnElement, Connection, bindparam, insert, select, update
+from sqlalchemy import (
+    BindParameter,
+    ColumnElement,
+    Connection,
+    Select,
+    bindparam,
+    insert,
+    select,
+    update,
+)
 
 from resumes.clock import timestamp
 from resumes.errors import (
@@ -52,10 +60,10 @@ from resumes.store.accounts import (
     find_account,
     get_account,
 )
+from resumes.store.api_keys import IS_SAME_KEY
 from resumes.store.creation import ADD_DOCUMENT
 from resumes.store.schema import (
     accounts,
-    api_keys,
     documents,
     imported_digests,
     imported_files,
@@ -63,7 +71,7 @@ from resumes.store.schema import (
     key_directory,
     resumes,
 )
-from resumes.store.statements import Prepared, blob, iter_pages, looked_up, matching, next_page
+from resumes.store.statements import Prepared, blob, looked_up, matching
 from resumes.store.store import Store, change_count, lock_account
 
 # Export
@@ -78,33 +86,29 @@ _LAST: BindParameter[Any] = bindparam("last")
 _DOCUMENT: Final = looked_up(documents.c.document, documents, resumes.c.account_id, resumes.c.id)
 
 
-def _page(
+def _rows(
     kind: RowKind, *conditions: ColumnElement[bool], others: tuple[ColumnElement[Any], ...] = ()
-) -> Prepared:
-    """Return the statement for the next rows of a kind, in the order of their keys.
-
-    It selects the table's columns that are in the archive, then `others`.
-    """
+) -> Select[Any]:
+    """Select the columns of the kind's table that are in the archive, then `others`."""
     table = TABLES[kind]
     columns = (table.c[column] for column in COLUMNS[kind] if column in table.c)
-    statement = select(*columns, *others).where(matching(table.c.account_id), *conditions)
-    return Prepared(next_page(statement, *(table.c[key] for key in KEYS[kind])))
+    return select(*columns, *others).where(matching(table.c.account_id), *conditions)
 
 
-_PAGES: Final = {
-    RowKind.RESUME: _page(
+_ROWS: Final = {
+    RowKind.RESUME: _rows(
         RowKind.RESUME,
         resumes.c.id <= _LAST,
         # A store that lost a document may still have its resume (`db check` says so).
         _DOCUMENT.is_not(None),
         others=(_DOCUMENT.label("document"),),
     ),
-    RowKind.FILE: _page(
+    RowKind.FILE: _rows(
         RowKind.FILE,
         imported_files.c.resume_id.is_(None) | (imported_files.c.resume_id <= _LAST),
     ),
-    RowKind.ITEM: _page(RowKind.ITEM, imported_items.c.resume_id <= _LAST),
-    RowKind.DIGEST: _page(
+    RowKind.ITEM: _rows(RowKind.ITEM, imported_items.c.resume_id <= _LAST),
+    RowKind.DIGEST: _rows(
         RowKind.DIGEST,
         imported_digests.c.resume_id <= _LAST,
         # Or the digest of one that is lost.
@@ -115,15 +119,12 @@ _PAGES: Final = {
             for table in (resumes, documents)
         ),
     ),
-    RowKind.KEY: _page(
+    RowKind.KEY: _rows(
         RowKind.KEY,
-        key_directory.c.account_id == api_keys.c.account_id,
-        key_directory.c.key_id == api_keys.c.id,
+        IS_SAME_KEY,
         others=(key_directory.c.key_hash,),
     ),
 }
-_FIRST: Final = {"id": "", "claim_id": "", "item": 0, "digest": b""}
-"""A key before every other; a number is never the first part of one."""
 
 
 def iter_lines(
@@ -169,19 +170,11 @@ def iter_lines(
 
 def _iter_rows(store: Store, account_id: str, kind: RowKind, last: str) -> Iterator[ArchiveRow]:
     size = LARGE_ROWS if kind in (RowKind.RESUME, RowKind.FILE) else SMALL_ROWS
-
-    def read_page(after: Mapping[str, Any]) -> list[ArchiveRow]:
-        key = {f"after_{name}": after[name] for name in KEYS[kind]}
-        rows = store.fetch(_PAGES[kind], account_id=account_id, last=last, rows=size, **key)
-        return [_row(kind, row) for row in rows]
-
-    for page in iter_pages(read_page, size, after=_FIRST, key=attrgetter("values")):
-        yield from page
-
-
-def _row(kind: RowKind, row: Sequence[Any]) -> ArchiveRow:
-    values = dict(zip(COLUMNS[kind], row, strict=False))
-    return ArchiveRow(kind, values, row[-1].encode() if kind is RowKind.RESUME else b"")
+    keys = [TABLES[kind].c[key] for key in KEYS[kind]]
+    pages = store.iter_pages(_ROWS[kind], *keys, rows=size, account_id=account_id, last=last)
+    for row in (row for page in pages for row in page):
+        values = dict(zip(COLUMNS[kind], row, strict=False))
+        yield ArchiveRow(kind, values, row[-1].encode() if kind is RowKind.RESUME else b"")
 
 
 # Import
