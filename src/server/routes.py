@@ -252,7 +252,7 @@ def parse_query(query: bytes) -> tuple[str, int]:
     """
     if not query:
         return "", DEFAULT_LIMIT
-    fields = parse_qs(query.decode(), keep_blank_values=True)
+    fields = parse_qs(query.decode("latin-1"), keep_blank_values=True)
     limits = fields.get("limit", [str(DEFAULT_LIMIT)])
     cursors = fields.get("cursor", [""])
     if len(limits) > 1 or not LIMIT.fullmatch(limits[0]):
