@@ -126,8 +126,6 @@ class TimeoutConnection(psycopg.Connection[Any]):
     def _run_together(self) -> list[Rows]:
         """Return the results of the last statement. Raises what psycopg and the checks raise."""
         statements, self._later = self._later, []
-        if not statements:
-            return []
         try:
             results = self._wait(_converse(self.pgconn, statements), self.timeout_s)
         except BaseException:

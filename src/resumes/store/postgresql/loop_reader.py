@@ -50,7 +50,7 @@ CLOSED: Final = "The store is closed"
 class _Query:
     """A statement with its values, and the coroutines that wait for its rows."""
 
-    __slots__ = ("ends_at", "formats", "goes_alone", "sql", "tries", "values", "waiters")
+    __slots__ = ("ends_at", "formats", "sql", "tries", "values", "waiters")
 
     def __init__(self, sql: bytes, values: Sequence[Value]) -> None:
         self.sql = sql
@@ -58,8 +58,6 @@ class _Query:
         self.ends_at = time.monotonic() + DEADLINE_S
         self.waiters: list[asyncio.Future[list[Row]]] = []
         self.tries = 0
-        self.goes_alone = False
-        """Whether it was refused once: it must not fail others again."""
 
     @property
     def is_wanted(self) -> bool:
@@ -93,11 +91,10 @@ class LoopReader:
         self._watched = -1
         """The connection's socket under a number of our own: libpq closes its own at any time."""
         self._connecting: asyncio.Future[TimeoutConnection] | None = None
-        self._new: dict[tuple[Any, ...], _Query] = {}
-        """What is to be sent for the first time. Coroutines that ask the same share the rows."""
-        self._again: list[_Query] = []
-        self._delayed: set[_Query] = set()
-        """What is to be sent again: now, and after a delay."""
+        self._unsent: dict[Any, _Query] = {}
+        """What is to be sent next: by statement and values, so that coroutines that ask the same share
+        the rows, or by the query itself if it is sent again."""
+        self._unanswered: set[_Query] = set()
         self._sent: list[_Query] = []
         """What was sent and has no answer yet, in order."""
         self._results: list[Any] = []
@@ -111,9 +108,10 @@ class LoopReader:
         if self._is_closed:
             raise StoreUnavailable(CLOSED)
         key = (sql, *values)
-        query = self._new.get(key)
+        query = self._unsent.get(key)
         if query is None:
-            query = self._new[key] = _Query(numbered(sql), values)
+            query = self._unsent[key] = _Query(numbered(sql), values)
+            self._unanswered.add(query)
             self._plan_send()
         waiter: asyncio.Future[list[Row]] = self._loop.create_future()
         query.waiters.append(waiter)
@@ -122,21 +120,17 @@ class LoopReader:
     def close(self) -> None:
         """Fail what waits and close the connection. From any thread."""
         self._is_closed = True
-        if self._loop.is_running() and self._loop is not _running_loop():
+        if self._loop.is_running():
             self._loop.call_soon_threadsafe(self._end)
         else:
-            self._end()
+            self._drop()
 
     def _end(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
         self._drop()
-        if not self._loop.is_closed():
-            for query in self._unanswered():
-                query.fail(StoreUnavailable(CLOSED))
-
-    def _unanswered(self) -> list[_Query]:
-        return [*self._sent, *self._new.values(), *self._again, *self._delayed]
+        for query in self._unanswered:
+            query.fail(StoreUnavailable(CLOSED))
 
     # To the server
 
@@ -150,7 +144,7 @@ class LoopReader:
 
     def _send(self) -> None:
         self._is_send_due = False
-        if self._is_closed or not (self._new or self._again):
+        if self._is_closed or not self._unsent:
             return
         if self._connection is None or not is_usable(self._connection):
             self._drop()
@@ -175,13 +169,8 @@ class LoopReader:
             self._fail(error)
 
     def _take(self) -> list[_Query]:
-        for position, query in enumerate(self._again):
-            if query.goes_alone:
-                return [self._again.pop(position)]
-        taken = [*self._again, *self._new.values()]
-        self._again.clear()
-        self._new.clear()
-        wanted = (query for query in taken if query.is_wanted)
+        wanted = [query for query in self._unsent.values() if query.is_wanted]
+        self._unsent.clear()
         return sorted(wanted, key=lambda query: query.sql)
 
     def _send_rest(self) -> None:
@@ -219,21 +208,16 @@ class LoopReader:
         sent, results = self._sent, self._results
         self._sent, self._results = [], []
         for position, result in enumerate(results):
+            query = sent[position]
             if result.status != ExecStatus.TUPLES_OK:
-                error = error_from_result(result)
-                refused, aborted = sent[position], sent[position + 1 :]
-                match classify_error(error):
-                    case ErrorClass.UNAVAILABLE:
-                        self._drop()
-                        aborted = sent[position:]
-                    case ErrorClass.OTHER:  # as it will be each time
-                        refused.fail(explain(error, self._label))
-                    case _:
-                        refused.goes_alone = True
-                        aborted = sent[position:]
+                error, aborted = error_from_result(result), sent[position:]
+                if classify_error(error) is ErrorClass.OTHER:  # as it will be each time
+                    query.fail(explain(error, self._label))
+                    del aborted[0]
                 self._retry(aborted, error)
                 break
-            sent[position].answer(connection.load_rows(result))
+            query.answer(connection.load_rows(result))
+            self._unanswered.discard(query)
         self._plan_send()
 
     # When it does not answer
@@ -242,10 +226,7 @@ class LoopReader:
         self._connecting = None
         error = connecting.exception()
         if error is not None:
-            waiting = [*self._new.values(), *self._again]
-            self._new.clear()
-            self._again.clear()
-            self._retry(waiting, error)
+            self._retry(self._take(), error)
         elif self._is_closed:
             connecting.result().close()
         else:
@@ -280,14 +261,11 @@ class LoopReader:
                 query.fail(explain(error, self._label))
                 continue
             query.tries += 1
-            self._delayed.add(query)
-            self._loop.call_later(delay_s, self._end_delay, query)
+            self._loop.call_later(delay_s, self._send_again, query)
 
-    def _end_delay(self, query: _Query) -> None:
-        if query in self._delayed:
-            self._delayed.remove(query)
-            self._again.append(query)
-            self._plan_send()
+    def _send_again(self, query: _Query) -> None:
+        self._unsent[query] = query
+        self._plan_send()
 
     def _expire(self) -> None:
         self._timer = None
@@ -297,15 +275,9 @@ class LoopReader:
         connection = self._connection
         if self._sent and connection and self._sent_at + connection.timeout_s <= now:
             self._fail(connection.abandon(connection.timeout_s))
-        for query in self._unanswered():
+        for query in self._unanswered:
             if query.ends_at <= now:
                 query.fail(StoreUnavailable(BUSY))
-        if any(query.is_wanted for query in self._unanswered()):
+        self._unanswered = {query for query in self._unanswered if query.is_wanted}
+        if self._unanswered:
             self._timer = self._loop.call_later(EXPIRY_INTERVAL_S, self._expire)
-
-
-def _running_loop() -> asyncio.AbstractEventLoop | None:
-    try:
-        return asyncio.get_running_loop()
-    except RuntimeError:
-        return None

@@ -15,7 +15,7 @@ from sqlalchemy import Connection, Engine, func, inspect, select, text
 from sqlalchemy.exc import DBAPIError
 
 from resumes.clock import Clock
-from resumes.errors import OutcomeUnknown, StoreIncompatible, StoreUnavailable
+from resumes.errors import OutcomeUnknown, StoreIncompatible
 from resumes.store import migrations
 from resumes.store.addresses import PostgresAddress, parse_address
 from resumes.store.locks import retry
@@ -246,7 +246,20 @@ def upgrade_database(plain: Engine, transactional: Engine, label: str) -> None:
 
     `plain` commits each statement on its own. On any error the store is as it was.
     """
-    _create_lock(plain)
+
+    def create_lock() -> None:
+        with plain.connect() as connection:
+            for statement in CREATE_LOCK:
+                connection.execute(text(statement))
+
+    retry(
+        create_lock,
+        is_retryable=lambda error: (
+            getattr(getattr(error, "orig", None), "sqlstate", None) in CREATED_MEANWHILE
+        ),
+        timeout_s=LOCK_TIMEOUT_S,
+        delays_s=LOCK_DELAYS_S,
+    )
     with transactional.connect() as connection, connection.begin():
         connection.execute(text("SELECT id FROM schema_lock WHERE id = 1 FOR UPDATE")).one()
         # Sees what others have committed in the meantime: each statement has a new snapshot.
@@ -254,31 +267,6 @@ def upgrade_database(plain: Engine, transactional: Engine, label: str) -> None:
             connection.execute(text(DDL_TIMEOUT))
             migrations.run(connection)
             set_page_cost(connection)
-
-
-def _create_lock(engine: Engine) -> None:
-    def create() -> None:
-        with engine.connect() as connection:
-            for statement in CREATE_LOCK:
-                connection.execute(text(statement))
-
-    try:
-        retry(
-            create,
-            is_retryable=_is_created_meanwhile,
-            timeout_s=LOCK_TIMEOUT_S,
-            delays_s=LOCK_DELAYS_S,
-        )
-    except DBAPIError as error:
-        if _is_created_meanwhile(error):
-            raise StoreUnavailable(
-                "Another process is creating this store; try again later"
-            ) from error
-        raise
-
-
-def _is_created_meanwhile(error: Exception) -> bool:
-    return getattr(getattr(error, "orig", None), "sqlstate", None) in CREATED_MEANWHILE
 
 
 def open_server(
