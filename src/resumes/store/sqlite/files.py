@@ -86,14 +86,12 @@ def open_file(
         _prepare(path, life, upgrade=upgrade, timeout_s=timeout_s)
         cache_bytes = read_cache_bytes or CACHE_BYTES
         return SqliteStore(path, life=life, clock=clock, read_cache_bytes=cache_bytes)
-    except DRIVER_ERRORS as error:
+    except BaseException as error:
         life.close()
-        raise explain(error, path) from error
-    except OSError as error:
-        life.close()
-        raise StoreUnavailable(f"Cannot open {path}: {error.strerror}") from error
-    except BaseException:
-        life.close()
+        if isinstance(error, DRIVER_ERRORS):
+            raise explain(error, path) from error
+        if isinstance(error, OSError):
+            raise StoreUnavailable(f"Cannot open {path}: {error.strerror}") from error
         raise
 
 

@@ -64,9 +64,6 @@ _KINDS: Final = {
     stat.S_IFSOCK: "a socket",
 }
 
-FileId = tuple[int, int]
-"""Device and inode, by which SQLite tells files apart, too."""
-
 
 def refuse_special_files(path: Path) -> None:
     """Raise StoreUnavailable if a pipe, a folder or the like has the name of one of a store's other
@@ -134,8 +131,8 @@ class Identity:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._name = str(path)
-        self._file_id = _id_of(self._name)
-        self._logs = [(str(log), _id_of(str(log))) for log in _logs_of(path) if log.exists()]
+        logs = [str(log) for log in _logs_of(path) if log.exists()]
+        self._ids = {name: _id_of(name) for name in (self._name, *logs)}
         self._noticing = threading.Lock()
         self._lost: str | None = None
         self._doubled: str | None = None
@@ -145,9 +142,7 @@ class Identity:
         """Return how many hard links the file has. Raise StoreUnavailable unless the file that is
         open has its name: nothing that is written to it stays, and until a restart no call
         succeeds."""
-        return self._check(
-            self._name, self._file_id, "put it back or restore a backup of the store, "
-        )
+        return self._check(self._name)
 
     def check(self) -> None:
         """Raise StoreUnavailable unless the file has its name, and no other. A second
@@ -158,10 +153,8 @@ class Identity:
     def check_all(self) -> None:
         """Check its log and the log's index too, if it had them. Raise StoreUnavailable; where these
         alone are lost, closing the store still brings what is in the log into the file."""
-        links = {self._name: self.check_in_place()}
-        for name, file_id in self._logs:
-            links[name] = self._check(name, file_id, "")
-        doubled = next((name for name, count in links.items() if count > 1), None)
+        links = [(self._check(name), name) for name in self._ids]
+        doubled = next((name for count, name in links if count > 1), None)
         with self._noticing:
             is_new = doubled != self._doubled
             self._doubled = doubled
@@ -178,12 +171,12 @@ class Identity:
         if self._lost is not None:
             raise StoreUnavailable(self._lost)
 
-    def _check(self, name: str, file_id: FileId, remedy: str) -> int:
+    def _check(self, name: str) -> int:
         """Return how many hard links the file has."""
         self.check_known()
         try:
             found = os.stat(name)  # noqa: PTH116  (twice for every commit)
-            if (found.st_dev, found.st_ino) == file_id:
+            if (found.st_dev, found.st_ino) == self._ids[name]:
                 return found.st_nlink
         except FileNotFoundError:
             what = "removed or renamed"
@@ -194,8 +187,10 @@ class Identity:
             ) from error
         else:
             what = "replaced by another file"
+        remedy = "put it back or restore a backup of the store, "
         if name != self._name:
             self.check_in_place()  # which says more, if it is gone by now
+            remedy = ""
         with self._noticing:
             if self._lost is None:  # the first error is given again and again
                 self._lost = (
@@ -206,7 +201,8 @@ class Identity:
         raise StoreUnavailable(self._lost)
 
 
-def _id_of(name: str) -> FileId:
+def _id_of(name: str) -> tuple[int, int]:
+    """Return device and inode, by which SQLite tells files apart, too."""
     found = os.stat(name)  # noqa: PTH116  (as in Identity)
     return found.st_dev, found.st_ino
 
