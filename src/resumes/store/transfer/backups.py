@@ -14,7 +14,7 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 from sqlalchemy import Connection, delete, select, update
 
@@ -241,35 +241,22 @@ def _restore_file(backup: Path, address: SqliteAddress, clock: Clock) -> Restore
         with _opened_copy(backup, folder) as connection:
             if not has_lock:
                 locks.enter_context(exclude_others(path, "restore"))
-            replaced = _read_replaced(path)
-            _lift(connection, clock(), replaced.last_ids)
+            is_readable, last_ids, kept_id = _read_replaced(path)
+            _lift(connection, clock(), last_ids)
             stored = count_rows(connection, resumes)
             store_id = read_facts(connection).store_id
         kept = path.with_name(f"{path.name}.before-restore-{stamp(clock())}")
         was_there = exchange(folder / "resumes.db", path, kept)
-    return Restored(
-        address.label,
-        stored,
-        store_id,
-        kept if was_there else None,
-        replaced.is_readable,
-        replaced.store_id,
-    )
+    kept_path = kept if was_there else None
+    return Restored(address.label, stored, store_id, kept_path, is_readable, kept_id)
 
 
-class _Replaced(NamedTuple):
-    """What is known of the store that is replaced: by account its last id, and its own id."""
-
-    last_ids: Mapping[str, int]
-    store_id: str = ""
-    is_readable: bool = True
-
-
-def _read_replaced(path: Path) -> _Replaced:
-    """Read the store that is replaced, if there is one, and empty its log."""
+def _read_replaced(path: Path) -> tuple[bool, Mapping[str, int], str]:
+    """Read the store that is replaced, if there is one, and empty its log. Return whether that can be
+    done, the last id of each account, and the store's own id."""
     if not path.exists():
-        return _Replaced({})
-    unreadable = _Replaced({}, is_readable=False)
+        return True, {}, ""
+    unreadable = False, dict[str, int](), ""
     if not is_database(path):
         return unreadable  # SQLite would remove the log next to it
     try:
@@ -282,7 +269,7 @@ def _read_replaced(path: Path) -> _Replaced:
             last_ids = {row.account_id: row.last_id_us for row in rows}
             store_id = read_facts(connection).store_id
             connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)").all()
-            return _Replaced(last_ids, store_id)
+            return True, last_ids, store_id
     except (StoreUnavailable, *DRIVER_ERRORS):
         return unreadable
 
