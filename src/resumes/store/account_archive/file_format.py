@@ -220,26 +220,22 @@ class EndLine(_Line):
     sha256: str
 
 
-LINES: Final[Mapping[RowKind, type[_Line]]] = {
-    RowKind.RESUME: ResumeLine,
-    RowKind.FILE: FileLine,
-    RowKind.ITEM: ItemLine,
-    RowKind.DIGEST: DigestLine,
-    RowKind.KEY: ApiKeyLine,
+LINES: Final[Mapping[RowKind, tuple[type[_Line], Table]]] = {
+    RowKind.RESUME: (ResumeLine, resumes),
+    RowKind.FILE: (FileLine, imported_files),
+    RowKind.ITEM: (ItemLine, imported_items),
+    RowKind.DIGEST: (DigestLine, imported_digests),
+    RowKind.KEY: (ApiKeyLine, api_keys),
 }
+"""The line of each kind, and the table that it is a row of."""
+
 COLUMNS: Final[Mapping[RowKind, Mapping[str, str]]] = {
     kind: {name: to_camel(name) for name in line.model_fields if name != "kind"}
-    for kind, line in LINES.items()
+    for kind, (line, _) in LINES.items()
 }
 """The columns of each kind of row, and their names in a line."""
 
-TABLES: Final[Mapping[RowKind, Table]] = {
-    RowKind.RESUME: resumes,
-    RowKind.FILE: imported_files,
-    RowKind.ITEM: imported_items,
-    RowKind.DIGEST: imported_digests,
-    RowKind.KEY: api_keys,
-}
+TABLES: Final[Mapping[RowKind, Table]] = {kind: table for kind, (_, table) in LINES.items()}
 KEYS: Final[Mapping[RowKind, tuple[str, ...]]] = {
     kind: tuple(key.name for key in table.primary_key if key.name != "account_id")
     for kind, table in TABLES.items()
@@ -250,7 +246,7 @@ Line = Annotated[
     ResumeLine | FileLine | ItemLine | DigestLine | ApiKeyLine | EndLine,
     Field(discriminator="kind"),
 ]
-MAX_FIELDS: Final = max(len(line.model_fields) for line in LINES.values())
+MAX_FIELDS: Final = max(len(line.model_fields) for line, _ in LINES.values())
 """Of a line. One that has millions would have as many errors."""
 
 _HEADER: Final[TypeAdapter[Header]] = TypeAdapter(Header)
