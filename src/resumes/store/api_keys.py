@@ -120,6 +120,9 @@ def hash_key(secret: str) -> bytes:
     return hashlib.sha256(secret.encode("utf-8", "surrogateescape")).digest()
 
 
+IS_SAME_KEY = (key_directory.c.account_id == api_keys.c.account_id) & (
+    key_directory.c.key_id == api_keys.c.id
+)
 HOLDER = Prepared(
     select(
         api_keys.c.account_id,
@@ -132,11 +135,7 @@ HOLDER = Prepared(
         plans.c.requests_per_day,
     )
     .select_from(key_directory)
-    .join(
-        api_keys,
-        (api_keys.c.account_id == key_directory.c.account_id)
-        & (api_keys.c.id == key_directory.c.key_id),
-    )
+    .join(api_keys, IS_SAME_KEY)
     .join(accounts, accounts.c.id == api_keys.c.account_id)
     .join(plans, plans.c.name == accounts.c.plan)
     .where(

@@ -32,6 +32,7 @@ from resumes.analyzer import check_stored
 from resumes.errors import InvalidInput, StoreIncompatible
 from resumes.store import schema
 from resumes.store.accounts import WRONG_COUNTERS
+from resumes.store.api_keys import IS_SAME_KEY
 from resumes.store.identifiers import POSITION_DIGITS
 from resumes.store.import_ledger import FileOutcome, parse_items
 from resumes.store.schema import (
@@ -264,9 +265,6 @@ _IS_OPEN: Final = accounts.c.closed_at.is_(None)
 """While an account is deleted, what belongs to its resumes goes after them."""
 
 _IS_ACTIVE: Final = api_keys.c.revoked_at.is_(None)
-_IS_SAME_KEY: Final = and_(
-    key_directory.c.account_id == api_keys.c.account_id, key_directory.c.key_id == api_keys.c.id
-)
 
 QUESTIONS: Final = (
     *map(_orphans, schema.ACCOUNT_TABLES),
@@ -295,7 +293,7 @@ QUESTIONS: Final = (
         _count(
             key_directory.c.key_id,
             api_keys.c.id.is_(None),
-            rows=key_directory.outerjoin(api_keys, _IS_SAME_KEY & _IS_ACTIVE),
+            rows=key_directory.outerjoin(api_keys, IS_SAME_KEY & _IS_ACTIVE),
         ),
         "The key directory has keys that are revoked or do not exist; they do not work",
         STOPPED + "DELETE FROM key_directory WHERE account_id = '{account_id}' AND key_id NOT IN "
@@ -306,7 +304,7 @@ QUESTIONS: Final = (
         _count(
             api_keys.c.id,
             key_directory.c.key_id.is_(None) & _IS_ACTIVE & _IS_OPEN,
-            rows=api_keys.outerjoin(key_directory, _IS_SAME_KEY),
+            rows=api_keys.outerjoin(key_directory, IS_SAME_KEY),
         ),
         "Keys are listed as active, but are not in the key directory; they do not work",
         "Create new ones: `resumes keys create {account}`",

@@ -60,10 +60,10 @@ from resumes.store.accounts import (
     find_account,
     get_account,
 )
+from resumes.store.api_keys import IS_SAME_KEY
 from resumes.store.creation import ADD_DOCUMENT
 from resumes.store.schema import (
     accounts,
-    api_keys,
     documents,
     imported_digests,
     imported_files,
@@ -121,8 +121,7 @@ _ROWS: Final = {
     ),
     RowKind.KEY: _rows(
         RowKind.KEY,
-        key_directory.c.account_id == api_keys.c.account_id,
-        key_directory.c.key_id == api_keys.c.id,
+        IS_SAME_KEY,
         others=(key_directory.c.key_hash,),
     ),
 }
