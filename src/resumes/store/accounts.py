@@ -14,7 +14,6 @@ from sqlalchemy import (
     Connection,
     Select,
     Table,
-    bindparam,
     delete,
     func,
     insert,
@@ -40,7 +39,7 @@ from resumes.store.schema import (
     plans,
     resumes,
 )
-from resumes.store.statements import Prepared
+from resumes.store.statements import Prepared, upsert
 from resumes.store.store import Store, change_count, lock_account
 
 NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")
@@ -232,11 +231,7 @@ def lock_open_account(connection: Connection, name: str) -> str:
 
 # Deleting
 
-NOTE_DELETED = Prepared(
-    lambda insert: (
-        insert(deleted_accounts).values(id=bindparam("account_id")).on_conflict_do_nothing()
-    )
-)
+NOTE_DELETED = Prepared(upsert(deleted_accounts).on_conflict_do_nothing())
 
 
 def delete_account(
@@ -285,7 +280,7 @@ def _close(connection: Connection, account_id: str, name: str, with_resumes: boo
         raise Conflict(f"The account has {count} resumes: add --with-resumes to delete them too")
     connection.execute(update(accounts).where(accounts.c.id == account_id).values(closed_at=now))
     # From here on nothing can be stored in it, and there is no way back.
-    NOTE_DELETED.run(connection, account_id=account_id)
+    NOTE_DELETED.run(connection, id=account_id)
     connection.execute(delete(key_directory).where(key_directory.c.account_id == account_id))
     return count
 

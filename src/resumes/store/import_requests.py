@@ -20,7 +20,7 @@ from resumes.store.import_history import NOT_DONE, FileRow, find_owners
 from resumes.store.import_ledger import FileOutcome
 from resumes.store.importers import list_importers
 from resumes.store.schema import BinaryText, import_requests, imported_files
-from resumes.store.statements import Prepared, matching, of_key, replace_on_conflict
+from resumes.store.statements import Prepared, matching, of_key, replace_on_conflict, upsert
 from resumes.store.store import Store
 
 
@@ -103,8 +103,8 @@ WANTED = select(
 
 
 ADD_REQUEST = Prepared(
-    lambda insert: replace_on_conflict(
-        insert(import_requests).from_select(import_requests.columns.keys(), WANTED),
+    replace_on_conflict(
+        upsert(import_requests).from_select(import_requests.columns.keys(), WANTED),
         import_requests,
     )
 )

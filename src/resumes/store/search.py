@@ -22,7 +22,7 @@ from resumes.errors import InvalidArgument
 from resumes.store.identifiers import AFTER_ALL
 from resumes.store.schema import resumes
 from resumes.store.search_index import EMAIL, TRIGRAM_CHARS, find_candidates, searched_words
-from resumes.store.statements import Prepared, at_most, first_page, iter_pages, matching
+from resumes.store.statements import Prepared, at_most, first_page, matching
 from resumes.store.store import Store
 from resumes.store.stored_resumes import COLUMNS, MAX_LIMIT, Entry, Page, check_cursor
 from resumes.text import folded
@@ -181,27 +181,18 @@ class _Scan:
         return None
 
     def _iter_unindexed(self, after: str, before: str) -> Iterator[Entry]:
-        is_newest_first = self.is_newest_first
-
-        def read_page(at: str) -> Any:
-            return (
-                (NEWEST_NOT_INDEXED if is_newest_first else NOT_INDEXED)
-                .run(
-                    self.connection,
-                    account_id=self.account_id,
-                    after=after if is_newest_first else at,
-                    before=at if is_newest_first else before,
-                    rows=PAGE_ROWS,
-                )
-                .fetchall()
-            )
-
-        for page in iter_pages(read_page, PAGE_ROWS, after=before if is_newest_first else after):
+        statement = NEWEST_NOT_INDEXED if self.is_newest_first else NOT_INDEXED
+        while page := statement.run(
+            self.connection, account_id=self.account_id, after=after, before=before, rows=PAGE_ROWS
+        ).fetchall():
             for *columns, email in page:
                 _, title, name, *_ = columns
                 if holds(searched_words(title, name, email), self.terms):
                     yield Entry._make(columns)
+            last = page[-1][0]
+            after, before = (after, last) if self.is_newest_first else (last, before)
             if self.is_late():
-                last = page[-1][0]
-                self.rest = (after, last) if is_newest_first else (last, before)
+                self.rest = after, before
+                return
+            if len(page) < PAGE_ROWS:
                 return

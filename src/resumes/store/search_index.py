@@ -9,7 +9,7 @@ import logging
 import re
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from hashlib import blake2b
 from typing import Any, Final, NamedTuple, Self
@@ -33,14 +33,14 @@ from resumes.store.statements import (
     document_email,
     driver,
     first_page,
-    iter_pages,
     looked_up,
     matching,
     of_key,
     run_many,
+    upsert,
 )
 from resumes.store.store import Store, lock_account
-from resumes.store.write_queue import Write, apply_changes
+from resumes.store.write_queue import as_write
 from resumes.text import folded
 
 # Words and their trigrams
@@ -168,13 +168,7 @@ PROGRESS = Prepared(
 )
 NEXT_NUMBER = Prepared(select(func.coalesce(func.max(search_progress.c.number), 0) + 1))
 # Without effect where somebody else has taken the number.
-ADD_PROGRESS = Prepared(
-    lambda insert: (
-        insert(search_progress)
-        .values({column.name: bindparam(column.name) for column in search_progress.columns})
-        .on_conflict_do_nothing(index_elements=["number"])
-    )
-)
+ADD_PROGRESS = Prepared(upsert(search_progress).on_conflict_do_nothing(index_elements=["number"]))
 MOVE_PROGRESS = Prepared(
     update(search_progress)
     .where(search_progress.c.account_id == bindparam("account"))
@@ -240,17 +234,19 @@ def find_candidates(
         query = " AND ".join(sorted(map(_token, trigrams)))
         values = [account_id, base, query, base + first, base + last]
         return indexed, driver(connection).execute(CANDIDATES_SQLITE.format(order=order), values)
-    hashes = _hashes(number, trigrams)
+    sql, hashes = CANDIDATES_POSTGRESQL.format(order=order), _hashes(number, trigrams)
 
-    def read_page(seq: int) -> Any:
-        part = [first, seq - 1] if is_newest_first else [seq + 1, last]
-        values = [account_id, *part, hashes, CANDIDATE_ROWS]
-        sql = CANDIDATES_POSTGRESQL.format(order=order)
-        return driver(connection).execute(sql, values).fetchall()
+    def iter_rows(first: int, last: int) -> Iterator[Sequence[Any]]:
+        while True:
+            values = [account_id, first, last, hashes, CANDIDATE_ROWS]
+            rows = driver(connection).execute(sql, values).fetchall()
+            yield from (row for _, *row in rows)
+            if len(rows) < CANDIDATE_ROWS:
+                return
+            seq = rows[-1][0]
+            first, last = (first, seq - 1) if is_newest_first else (seq + 1, last)
 
-    begin = last + 1 if is_newest_first else first - 1
-    pages = iter_pages(read_page, CANDIDATE_ROWS, after=begin)
-    return indexed, (row for page in pages for _, *row in page)
+    return indexed, iter_rows(first, last)
 
 
 def remove(connection: Connection, account_id: str, resume_id: str) -> None:
@@ -478,15 +474,8 @@ class Indexer:
         slices = _read_slices(self._store, behind)
         took_s = self._clock() - began_s
         is_added = False
-        deadline = time.monotonic() + DEADLINE_S
         writes = [
-            Write(
-                apply_changes,
-                partial(_add_slice, some),
-                deadline=deadline,
-                account_id=some.account_id,
-            )
-            for some in slices
+            as_write(partial(_add_slice, some), some.account_id, DEADLINE_S) for some in slices
         ]
         for outcome in self._store.commit(writes):
             if isinstance(outcome, BaseException):

@@ -5,8 +5,8 @@ without SQLAlchemy's results and types: values go in and come out as the driver 
 for statements over text, integers and bytes.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any, TypeVar
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any
 
 from sqlalchemy import (
     ColumnElement,
@@ -23,29 +23,22 @@ from sqlalchemy import (
     select,
     tuple_,
 )
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.dialects import postgresql
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
 
 from resumes.store.schema import BinaryText
 
-K = TypeVar("K")
-
-Insert = Callable[[Table], Any]
-"""An engine's own `insert`, which knows ON CONFLICT."""
-
-_INSERTS: dict[str, Insert] = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}
+upsert = postgresql.insert
+"""Inserts with ON CONFLICT. SQLite's is PostgreSQL's, and its dialect writes this one, too."""
 
 
 class Prepared:
-    """A statement whose parameters are `bindparam`s, given by name when it runs.
+    """A statement whose parameters are `bindparam`s, given by name when it runs."""
 
-    A statement that begins with an engine's own insert is given as a function of that insert.
-    """
-
-    def __init__(self, statement: Executable | Callable[[Insert], Executable]) -> None:
-        self._statement = statement
+    def __init__(self, statement: Executable) -> None:
+        self._statement: Any = statement
         self._compiled: dict[str, tuple[str, tuple[str, ...], dict[str, Any]]] = {}
 
     def bound(self, dialect: Dialect, values: Mapping[str, Any]) -> tuple[str, list[Any]]:
@@ -58,10 +51,7 @@ class Prepared:
     def _for(self, dialect: Dialect) -> tuple[str, tuple[str, ...], dict[str, Any]]:
         name = dialect.name
         if name not in self._compiled:
-            statement: Any = self._statement
-            if not isinstance(statement, Executable):
-                statement = statement(_INSERTS[name])
-            compiled: Any = statement.compile(dialect=dialect)
+            compiled: Any = self._statement.compile(dialect=dialect)
             # Values that are part of the statement, such as an offset that a dialect adds.
             constants = {key: value for key, value in compiled.params.items() if value is not None}
             self._compiled[name] = (str(compiled), tuple(compiled.positiontup), constants)
@@ -164,10 +154,12 @@ def replacing(
     """
     given = [column.name for column in table.columns] if names is None else names
     values: dict[str, Any] = {name: bindparam(name) for name in given}
-    return Prepared(lambda insert: replace_on_conflict(insert(table).values(values), table, keeps))
+    return Prepared(replace_on_conflict(upsert(table).values(values), table, keeps))
 
 
-def replace_on_conflict(statement: Any, table: Table, keeps: Collection[str] = ()) -> Executable:
+def replace_on_conflict(
+    statement: postgresql.Insert, table: Table, keeps: Collection[str] = ()
+) -> Executable:
     """Return the insert such that it replaces a row with the same primary key, as in `replacing`."""
     keys = [column.name for column in table.primary_key]
     new = statement.excluded
@@ -176,8 +168,7 @@ def replace_on_conflict(statement: Any, table: Table, keeps: Collection[str] = (
         for one in table.columns
         if one.name not in keys
     }
-    result: Executable = statement.on_conflict_do_update(index_elements=keys, set_=replaced)
-    return result
+    return statement.on_conflict_do_update(index_elements=keys, set_=replaced)
 
 
 def _by_engine(**templates: str) -> type[FunctionElement[str]]:
@@ -237,20 +228,3 @@ def next_page(statement: Select[Any], *keys: ColumnElement[Any]) -> Select[Any]:
     after the columns: `after_claim_id`, `after_item`."""
     after = (bindparam(f"after_{key.name}", type_=key.type) for key in keys)
     return first_page(statement.where(tuple_(*keys) > tuple_(*after)), *keys)
-
-
-def iter_pages(
-    read_page: Callable[[K], Sequence[Any]],
-    rows: int,
-    *,
-    after: K,
-) -> Iterator[Sequence[Any]]:
-    """Yield pages of rows in the order of their first column, from the key `after` on; none is empty.
-
-    `read_page` returns at most `rows` rows after a key; a shorter page is the last.
-    """
-    while page := read_page(after):
-        yield page
-        if len(page) < rows:
-            return
-        after = page[-1][0]

@@ -8,7 +8,6 @@ the copy waits for those.
 """
 
 import asyncio
-import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -24,7 +23,7 @@ from resumes.errors import Conflict, StoreUnavailable
 from resumes.store.locks import retry
 from resumes.store.schema import account_usage, metadata, plans, store_facts
 from resumes.store.statements import Prepared, first_page, next_page, of_key, replacing
-from resumes.store.write_queue import LoopWriter, Write, WriteQueue, apply_changes
+from resumes.store.write_queue import LoopWriter, Write, WriteQueue, as_write
 
 Row = tuple[Any, ...]
 R = TypeVar("R")
@@ -52,7 +51,6 @@ class PerLoop(Generic[R]):
         self._make = make
         self._discard = discard
         self._objects: dict[asyncio.AbstractEventLoop, R] = {}
-        self._making = threading.Lock()
 
     def get(self) -> R:
         """Return the running loop's object. One whose loop is closed is discarded when the next loop
@@ -60,11 +58,10 @@ class PerLoop(Generic[R]):
         loop = asyncio.get_running_loop()
         found = self._objects.get(loop)
         if found is None:
-            found = self._make(loop)
-            with self._making:
-                for closed in [one for one in self._objects if one.is_closed()]:
-                    self._discard(self._objects.pop(closed))
-                self._objects[loop] = found
+            found = self._objects[loop] = self._make(loop)
+            for closed in [one for one in list(self._objects) if one.is_closed()]:
+                if discarded := self._objects.pop(closed, None):  # another thread may have
+                    self._discard(discarded)
         return found
 
     def discard_all(self) -> None:
@@ -166,14 +163,7 @@ class Store(ABC):
         Raises also StoreUnavailable when nothing was done within `deadline_s`, and OutcomeUnknown
         when a commit neither succeeded nor failed for certain.
         """
-        write = Write(
-            apply_changes,
-            change,
-            deadline=time.monotonic() + deadline_s,
-            account_id=account_id,
-            ignores_closed=ignores_closed,
-        )
-        (outcome,) = self.commit([write])
+        (outcome,) = self.commit([as_write(change, account_id, deadline_s, ignores_closed)])
         if isinstance(outcome, BaseException):
             raise outcome
         result: R = outcome
@@ -190,9 +180,7 @@ class Store(ABC):
 
         If the coroutine is cancelled while it waits, a write that nobody has begun is withdrawn.
         """
-        deadline = time.monotonic() + deadline_s
-        write = Write(apply_changes, change, deadline=deadline, account_id=account_id)
-        result: R = await self.commit_async(write)
+        result: R = await self.commit_async(as_write(change, account_id, deadline_s))
         return result
 
     def commit(self, writes: Sequence[Write]) -> list[Any]:

@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import KW_ONLY, dataclass
 from itertools import groupby, islice
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from sqlalchemy import Connection
 
@@ -88,15 +88,8 @@ class Write:
     account_id: str | None = None
     proof: Proof | None = None
     ignores_closed: bool = False
-    waiter: "Waiter | None" = None
+    waiter: "ThreadWaiter | LoopWriter | None" = None
     outcome: Any = PENDING
-
-
-class Waiter(Protocol):
-    """Whoever waits for writes, and is woken once for all of them."""
-
-    def deliver(self, writes: Sequence[Write]) -> None:
-        """Take these writes, which have their outcomes. Neither raise nor block."""
 
 
 class ThreadWaiter:
@@ -339,7 +332,7 @@ class LoopWriter:
 def deliver(writes: Iterable[Write]) -> None:
     """Wake whoever waits for these writes; one without an outcome has an unknown one. Never raise or
     block."""
-    by_waiter: dict[Waiter, list[Write]] = {}
+    by_waiter: dict[ThreadWaiter | LoopWriter, list[Write]] = {}
     for write in writes:
         if write.outcome is PENDING:
             write.outcome = OutcomeUnknown()
@@ -376,6 +369,19 @@ def apply_changes(connection: Connection, changes: Sequence[Change]) -> list[Any
         except UnicodeEncodeError as error:
             results.append(not_text(error))
     return results
+
+
+def as_write(
+    change: Change, account_id: str | None, deadline_s: float, ignores_closed: bool = False
+) -> Write:
+    """Return the write that makes the change, to be begun within `deadline_s` seconds."""
+    return Write(
+        apply_changes,
+        change,
+        deadline=time.monotonic() + deadline_s,
+        account_id=account_id,
+        ignores_closed=ignores_closed,
+    )
 
 
 def not_text(error: UnicodeEncodeError) -> InvalidArgument:
