@@ -153,8 +153,9 @@ class App:
 
     async def _look_forever(self) -> None:
         while True:
-            self._sample()  # for other processes of the server
-            self._health.look_at_disk()
+            with contextlib.suppress(MemoryError):  # the next look is in a second
+                self._sample()  # for other processes of the server
+                self._health.look_at_disk()
             await self.connections.look()
 
     def _sample(self) -> None:

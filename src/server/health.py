@@ -76,7 +76,7 @@ class HealthCheck:
         """
         was_low, self.is_disk_low = self.is_disk_low, False
         with contextlib.suppress(OSError):
-            if self._store.path is not None:
+            if self._floor_bytes and self._store.path is not None:
                 self.is_disk_low = free_bytes(self._store.path.parent) < self._floor_bytes
         if self.is_disk_low and not was_low:
             logger.warning(
@@ -90,8 +90,7 @@ class HealthCheck:
     async def close(self) -> None:
         """Look at nothing any more, so that the store may be closed."""
         if self._look is not None:
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._look
+            await asyncio.wait([self._look])  # however it ends
         self._thread.shutdown(wait=False, cancel_futures=True)
 
 

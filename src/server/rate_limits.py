@@ -43,7 +43,9 @@ LOCK_TIMEOUT_S = 1.0
 """How long a request waits for the table at most. Others have it for microseconds, and on a busy
 machine for as long as they are not given a processor within; longer only if they were stopped."""
 
-boot_clock_ns = functools.partial(time.clock_gettime_ns, time.CLOCK_BOOTTIME)
+boot_clock_ns = functools.partial(
+    time.clock_gettime_ns, getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+)
 """Nanoseconds since the machine's start: one clock for all processes, never set."""
 
 NAP_S = 0.000_05

@@ -262,7 +262,8 @@ class Request:
             return
         answer = [STATUS_LINES[status], _date_line(int(time.time())), about]
         answer += [b"x-request-id: %b\r\n" % self.id.encode(), *self.lines]
-        answer += [b"%b: %b\r\n" % header for header in headers]
+        if headers:
+            answer += [b"%b: %b\r\n" % header for header in headers]
         answer += [b"\r\n" if self.keep_alive else b"connection: close\r\n\r\n"]
         if self.method != "HEAD":
             answer.append(body)

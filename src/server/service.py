@@ -16,7 +16,7 @@ import ssl
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from multiprocessing.connection import Connection as Pipe
 from pathlib import Path
 from typing import Any
@@ -71,7 +71,7 @@ def run(
     """
     tls = load_tls(tls_cert, tls_key)
     with (
-        _opened(open_log) as log,
+        _closing(open_log() if open_log else None) as log,
         # Before anything listens: a store that cannot be is one message, not one per worker.
         contextlib.closing(_open_store(settings)) as store,
     ):
@@ -97,17 +97,18 @@ def serve(
     log: LogWriter | None = None,
     runs_indexer: bool = True,
 ) -> None:
-    """Serve an open store in this process until SIGTERM, SIGINT or `stop`, and close it.
+    """Serve an open store in this process until SIGTERM, SIGINT or `stop`; close it, and the log.
 
     Only `stop` ends it in a thread that is not the main one. `ready` is as in `run`; `runs_indexer`
     says whether the search index is filled at the same time. Raises CannotListen.
     """
-    with contextlib.closing(store):
+    with _captured_signals() as signals, _closing(log), contextlib.closing(store):
         listener, settings, url = _listen(settings, has_tls=tls is not None)
+        announce = functools.partial(ready, url)
         with contextlib.closing(listener):
             app = App(settings, store, log=log)
             with Indexer(store, is_busy=app.is_busy) if runs_indexer else contextlib.nullcontext():
-                uvloop.run(_answer(app, listener, tls, functools.partial(ready, url), stop))
+                uvloop.run(_answer(app, listener, tls, announce, signals, stop))
 
 
 def _listen(settings: Settings, *, has_tls: bool) -> tuple[socket.socket, Settings, str]:
@@ -129,8 +130,29 @@ def _listen(settings: Settings, *, has_tls: bool) -> tuple[socket.socket, Settin
     return listener, settings, f"{'https' if has_tls else 'http'}://{shown}:{port}"
 
 
-def _opened(open_log: OpenLog | None) -> contextlib.AbstractContextManager[LogWriter | None]:
-    return contextlib.closing(open_log()) if open_log else contextlib.nullcontext()
+def _closing(log: LogWriter | None) -> contextlib.AbstractContextManager[LogWriter | None]:
+    return contextlib.closing(log) if log else contextlib.nullcontext()
+
+
+@contextlib.contextmanager
+def _captured_signals() -> Iterator[list[int]]:
+    """Take SIGTERM and SIGINT during the block, in the list; only the main thread gets any.
+
+    Until all is closed: the default of a second one would be to die half-way.
+    """
+    signals: list[int] = []
+    if threading.current_thread() is not threading.main_thread():
+        yield signals
+        return
+    before = {
+        one: signal.signal(one, lambda number, _: signals.append(number))
+        for one in (signal.SIGTERM, signal.SIGINT)
+    }
+    try:
+        yield signals
+    finally:
+        for one, handler in before.items():
+            signal.signal(one, handler)
 
 
 def _open_store(settings: Settings) -> Store:
@@ -142,7 +164,7 @@ def load_tls(tls_cert: Path | None, tls_key: Path | None = None) -> ssl.SSLConte
     if tls_cert is None:
         return None
     try:
-        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(tls_cert, tls_key)
         return context
     except OSError as error:  # ssl.SSLError is one
@@ -155,19 +177,14 @@ async def _answer(
     listener: socket.socket,
     tls: ssl.SSLContext | None,
     announce: Callable[[], None],
+    signals: Sequence[int],
     stop: threading.Event | None = None,
 ) -> None:
-    """Answer requests until SIGTERM, SIGINT or `stop`, and then those that were accepted.
+    """Answer requests until there is a signal or `stop` is set, and then those that were accepted.
 
-    `announce` is called when requests are answered. Only the main thread gets signals; after a second
-    SIGINT nobody is waited for.
+    `announce` is called when requests are answered. After a second SIGINT no request is waited for.
     """
     loop = asyncio.get_running_loop()
-    signals: list[int] = []
-    handlers = {}
-    if threading.current_thread() is threading.main_thread():
-        for one in (signal.SIGTERM, signal.SIGINT):
-            handlers[one] = signal.signal(one, lambda number, _: signals.append(number))
 
     def make_protocol() -> asyncio.Protocol:
         connection = Connection(app)
@@ -191,8 +208,6 @@ async def _answer(
             logger.error("Stopping with %d requests that are not answered", len(tasks))
         for task in tasks:
             task.cancel()
-    for one, handler in handlers.items():
-        signal.signal(one, handler)
 
 
 def _tune() -> None:
@@ -338,16 +353,17 @@ def _work(
     threading.Thread(
         target=_send_heartbeats, args=(heartbeats, has_started), name="heartbeat", daemon=True
     ).start()
-    with _opened(open_log) as log:
+    with _closing(open_log() if open_log else None) as log:
         try:
             store = _open_store(settings)
             app = App(settings, store, metrics=Metrics(memory, number), log=log)
+            tls = load_tls(tls_cert, tls_key)
         except ResumesError as error:
             logger.error("%s", error.message)
             sys.exit(STARTUP_FAILURE)
         _tune()
-        with contextlib.closing(store):
-            uvloop.run(_answer(app, listener, load_tls(tls_cert, tls_key), has_started.set))
+        with _captured_signals() as signals, _closing(log), contextlib.closing(store):
+            uvloop.run(_answer(app, listener, tls, has_started.set, signals))
     # It was asked to end, and has: a thread that hangs and is not the event loop's is not waited for.
     signal.raise_signal(signal.SIGTERM)
 

@@ -1,5 +1,6 @@
 """The service as a whole: its start, its processes, TLS, and its end."""
 
+import contextlib
 import json
 import os
 import signal
@@ -36,7 +37,7 @@ from tests.support.api.serving import (
 )
 from tests.support.postgres import free_port
 from tests.support.store.builders import hold_writer
-from tests.support.stores import make_account
+from tests.support.stores import make_account, make_store_file
 from tests.support.waiting import workers_of
 
 # The start
@@ -140,6 +141,23 @@ def is_refused(url: str) -> bool:
             return False
     except ConnectionError:
         return True
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_signals_are_given_back_when_all_is_closed(tmp_path: Path, fails: bool) -> None:
+    before = [signal.getsignal(one) for one in (signal.SIGTERM, signal.SIGINT)]
+    store = open_store(make_store_file(tmp_path / "resumes.db"))
+
+    def ready(_: str) -> None:
+        os.kill(os.getpid(), signal.SIGTERM)
+        if fails:
+            raise BrokenPipeError
+
+    with contextlib.suppress(BrokenPipeError):
+        service.serve(Settings(home=tmp_path, port=0), store, ready=ready)
+
+    assert [signal.getsignal(one) for one in (signal.SIGTERM, signal.SIGINT)] == before
+    assert not store.write_queue.is_alive
 
 
 @pytest.mark.parametrize(

@@ -205,7 +205,7 @@ def test_far_too_many_odd_fields_are_refused_as_a_whole() -> None:
     with pytest.raises(InvalidResume) as refusal:
         parse(with_odd_fields(10_050))
     assert listed(refusal.value.issues) == [
-        ("", "The resume has more than 10,000 unknown or odd fields")
+        ("", "The resume has more than 10,000 unknown or unusual fields")
     ]
 
 
