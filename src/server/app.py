@@ -140,16 +140,18 @@ class App:
             asyncio.create_task(self._look_forever()),
             asyncio.create_task(prune_forever(self._store)),
         ]
-        yield
-        for task in tasks:
-            task.cancel()
-        await asyncio.wait(tasks)
-        await self.authenticator.finish()
-        if self._rate_limits is not None:
-            self._rate_limits.close()
-        await self._health.close()
-        await self._exposition.close()
-        self._pdf.close()
+        try:
+            yield
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.wait(tasks)
+            await self.authenticator.finish()
+            if self._rate_limits is not None:
+                self._rate_limits.close()
+            await self._health.close()
+            await self._exposition.close()
+            self._pdf.close()
 
     async def _look_forever(self) -> None:
         while True:

@@ -193,10 +193,10 @@ async def _answer(
     served, tasks = app.connections.served, app.connections.tasks
     async with app.running():
         server = await loop.create_server(make_protocol, sock=listener, backlog=BACKLOG)
-        announce()
-        while not (signals or (stop is not None and stop.is_set())):
-            await asyncio.sleep(LOOK_INTERVAL_S)
-        server.close()
+        with contextlib.closing(server):
+            announce()
+            while not (signals or (stop is not None and stop.is_set())):
+                await asyncio.sleep(LOOK_INTERVAL_S)
         listener.close()
         for shut_down in [*served]:
             shut_down()
