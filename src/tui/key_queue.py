@@ -19,6 +19,9 @@ LIMIT_S: Final = 0.3
 
 STEP_S: Final = 0.01
 
+MAX_WAITING: Final = 1_000
+"""Keys that are queued; nobody types that far ahead."""
+
 WAYS_OUT: Final = ("ctrl+c", "ctrl+q")
 
 
@@ -37,6 +40,8 @@ class KeyOrder:
         if key.key in WAYS_OUT:
             self._waiting.clear()
             await self._begin(key)
+        elif len(self._waiting) >= MAX_WAITING:
+            return
         elif self._waiting or self._is_under_way():
             self._waiting.append(key)
             self._app.set_timer(LIMIT_S, self._go_on)

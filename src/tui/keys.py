@@ -67,10 +67,10 @@ class Action:
     """One thing that a key does.
 
     `name` with its place is what the user's own keys and the palette know it by. `action` is
-    Textual's, found as `action_<...>` on the widget, screen or app of `place`. `keys` are
-    Textual's key names, of which the footer and the help show `shown`. An action with an empty
-    `label` is not in the footer. One with `command`, the command that does the same, writes to
-    the store.
+    Textual's, found as `action_<...>` on the widget, screen or app of `place`; after `app.`, on the
+    app wherever the key works. `keys` are Textual's key names, of which the footer and the help
+    show `shown`. An action with an empty `label` is not in the footer. One with `command`, the
+    command that does the same, writes to the store.
     """
 
     place: Place

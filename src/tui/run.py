@@ -13,6 +13,7 @@ import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
+from functools import partial
 from logging.handlers import MemoryHandler
 from types import FrameType
 from typing import TYPE_CHECKING, Final
@@ -28,6 +29,7 @@ from tui.text import safe_text
 from tui.web.driver import is_behind_a_page
 
 if TYPE_CHECKING:
+    from resumes.store.write_queue import WriteQueue
     from tui.session import UiSession
 
 MAX_HELD = 200
@@ -73,6 +75,21 @@ def end_soon(code: int, finish: Callable[[], object] = lambda: None) -> None:
     last_resort = threading.Timer(END_TIMEOUT_S, end)
     last_resort.daemon = True
     last_resort.start()
+
+
+def finish_writes(queue: "WriteQueue", committed: threading.Event) -> None:
+    """Close the queue once nothing is written, and nothing was committed for END_TIMEOUT_S.
+
+    Until then a call may be between two of its writes. The queue has to set `committed`.
+    """
+    while True:
+        with queue.paused():
+            pass  # what was under way has ended
+        if not committed.is_set():
+            break
+        committed.clear()
+        committed.wait(END_TIMEOUT_S)
+    queue.close()
 
 
 @contextlib.contextmanager
@@ -135,36 +152,47 @@ DUMB: Final = ("", "dumb")
 
 
 def run(
-    open_session: "Callable[[], UiSession]", *, screen: str = "resumes", read_only: bool = False
+    open_session: "Callable[[], UiSession]",
+    *,
+    screen: str = "resumes",
+    read_only: bool = False,
+    stop: Callable[[], object] = lambda: None,
 ) -> int:
     """Run the terminal UI; return the exit code: 0, or 1 after a crash.
 
     `open_session` is called in a thread, once the first frame is painted; a ResumesError of it
-    is raised here when the terminal is itself again. Raises InvalidArgument for an unknown
-    screen, and where there is no terminal to draw on.
+    is raised here when the terminal is itself again. `stop` ends what else writes to the store.
+    Raises InvalidArgument for an unknown screen, and where there is no terminal to draw on.
+
+    Once a session was opened, the process ends with the exit code a few seconds after the UI and
+    its last write, whether this has returned or waits for a read that hangs: only exit after it.
     """
     check_screen(screen)
     check_terminal()
     app = ResumesApp(open_session, screen=screen, read_only=read_only)
     if app.driver_class is LinuxDriver:
         app.driver_class = TerminalDriver
-    with held_logs(), ended_by_signals(app):
-        asyncio.run(_run(app))
+    with ended_by_signals(app):
+        asyncio.run(_run(app, stop))
     if app.failure is not None:
         raise app.failure
     return app.return_code or 0
 
 
-async def _run(app: ResumesApp) -> None:
+async def _run(app: ResumesApp, stop: Callable[[], object]) -> None:
     """Run the app; then finish what is written, and do not wait for a read that hangs."""
-    await app.run_async()
+    with held_logs():
+        await app.run_async()
     if (session := app.session) is None:
         return
     if kept := [*session.deletions.waiting.values()]:
         # To standard error: the screen that could have said so is gone.
         titles = ", ".join(f'"{safe_text(one.title[:80])}"' for one in kept[:5])
         sys.stderr.write(f"{counted(len(kept), 'pending deletion')} canceled: {titles}\n")
-    end_soon(app.return_code or 0, session.store.write_queue.close)
+    queue, committed = session.store.write_queue, threading.Event()
+    queue.observe = lambda *_: committed.set()
+    end_soon(app.return_code or 0, partial(finish_writes, queue, committed))
+    stop()  # may block, as a read that hangs
 
 
 def check_screen(screen: str) -> None:

@@ -38,6 +38,7 @@ from tests.support.terminal.driving import (
     until,
 )
 from tui.app import MAX_TYPED, ResumesApp, is_offered
+from tui.key_queue import KeyOrder
 from tui.keys import ACTIONS, MODES, Place
 from tui.screens.base import RowScreen
 from tui.session import UiSession, find_owner, prepare
@@ -378,6 +379,28 @@ async def test_what_is_typed_into_a_dialog_that_opens_reaches_it(store: Store) -
     async with running(store, "1 account", screen="accounts") as pilot:
         sends(pilot.app, "nzoe")
         await shows(pilot.app, "Name          zoe")
+
+
+async def test_keys_beyond_a_thousand_are_dropped(store: Store) -> None:
+    handled: list[events.Key] = []
+    is_slow = True
+
+    async def handle(key: events.Key) -> None:
+        handled.append(key)
+        if not is_slow:
+            order.end(key)
+
+    async with running(store, "ana has no resumes yet") as pilot:
+        order = KeyOrder(pilot.app, handle)
+        keys = [events.Key("down", None) for _ in range(1_100)]
+        for key in keys:
+            await order.take(key)
+        is_slow = False
+        order.end(keys[0])
+        await until(lambda: len(handled) > 1_000)
+        await pilot.pause()
+
+        assert handled == keys[:1_001]
 
 
 # The line of keys.

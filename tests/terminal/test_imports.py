@@ -5,17 +5,21 @@ import contextlib
 import dataclasses
 import functools
 import json
+import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 from textual.app import App
 from textual.pilot import Pilot
 
+import tui.screens.importers
+from resumes.errors import StoreUnavailable
 from resumes.settings import Settings
 from resumes.store import import_requests, importers, open_store
 from resumes.store.import_history import FileCount
 from resumes.store.import_ledger import FileOutcome
-from resumes.store.importers import ImporterFinding, ImporterState
+from resumes.store.importers import ImporterFinding, ImporterState, SeenImporter
 from resumes.store.store import Store
 from tests.support.clocks import SteppingClock
 from tests.support.store.builders import an_importer
@@ -30,6 +34,7 @@ from tests.support.terminal.builders import (
 )
 from tests.support.terminal.driving import (
     LARGE,
+    LIMIT_S,
     NEVER_S,
     SMALL,
     SOON_S,
@@ -419,6 +424,55 @@ async def test_files_are_counted_less_often_where_counting_takes_long(
             await at_rest(pilot)
             assert len(counts) == expected
             clock.now_s += 0.02
+
+
+async def test_importers_are_read_while_files_are_still_counted(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    watched, go = list[None](), threading.Event()
+
+    def watch(_: Store, session: UiSession) -> tuple[list[SeenImporter], str]:
+        watched.append(None)
+        return [], "resumes up"
+
+    def count(_: Store, account: str | None) -> list[FileCount]:
+        assert go.wait(LIMIT_S)
+        return []
+
+    monkeypatch.setattr("tui.screens.importers.read_watching", watch)
+    monkeypatch.setattr("tui.screens.importers.read_tallies", count)
+    async with running(store, screen="imports", size=LARGE, refresh_s=SOON_S) as pilot:
+        await until(lambda: len(watched) > 2)
+        await shows(pilot.app, "counting…", "Start it with `resumes up`")
+        go.set()
+
+        await shows(pilot.app, "✗ 0 failed")
+
+
+@pytest.mark.parametrize(("failing", "failures"), [("read_watching", 2), ("read_tallies", 1)])
+async def test_files_are_counted_though_a_read_of_the_overview_fails(
+    store: Store, monkeypatch: pytest.MonkeyPatch, failing: str, failures: int
+) -> None:
+    clock, reads = HandClock(), list[None]()
+    read = getattr(tui.screens.importers, failing)
+
+    def fail_first(*args: Any, **kwargs: Any) -> Any:
+        reads.append(None)
+        if len(reads) <= failures:
+            raise StoreUnavailable("The store is away")
+        return read(*args, **kwargs)
+
+    monkeypatch.setattr(f"tui.screens.importers.{failing}", fail_first)
+    async with running(store, refresh_s=NEVER_S) as pilot:
+        overview = Overview(UiSession(store), monotonic=clock)
+        await pilot.app.screen.mount(overview)
+        overview.restart(None)
+        await at_rest(pilot)
+        overview.read(None)
+        await at_rest(pilot)
+
+        assert len(reads) == 2
+        assert "0 failed" in str(overview.render())
 
 
 # Editing a file

@@ -3,6 +3,7 @@
 import io
 import logging
 import os
+import queue
 import signal
 import subprocess
 import sys
@@ -11,12 +12,12 @@ import threading
 import pytest
 from sqlalchemy import Connection
 
-from resumes.errors import InvalidArgument
+from resumes.errors import InvalidArgument, StoreUnavailable
 from resumes.store.store import Store
 from tests.support.terminal.builders import a_document, a_hostile_document, an_account, stored
 from tests.support.terminal.console import terminal
 from tests.support.terminal.driving import LIMIT_S, leads, running, until
-from tui.run import check_screen, held_logs, run
+from tui.run import check_screen, end_soon, finish_writes, held_logs, run
 from tui.session import UiSession
 
 CLIPBOARD = b"\x1b]52"
@@ -103,7 +104,8 @@ def test_a_read_that_hangs_does_not_keep_it(store: Store) -> None:
         screen.types(b"q")
 
         assert screen.ends() == 0
-        assert LEAVES_SCREEN in screen.wire
+        _, _, after = screen.wire.partition(LEAVES_SCREEN)
+        assert b"The read hangs" in after
 
 
 @pytest.mark.slow
@@ -259,3 +261,61 @@ async def test_a_write_that_takes_long_is_not_stopped_in_the_middle(
             go.set()
             writer.join(LIMIT_S)
     threading.Timer(0.5, go.set).start()  # once nobody waits for the pause any more
+
+
+# Ending.
+
+
+@pytest.fixture
+def ends(monkeypatch: pytest.MonkeyPatch) -> queue.Queue[object]:
+    """What the end of the process came to, in order: it does not end, and its timeout is short."""
+    noted = queue.Queue[object]()
+    monkeypatch.setattr("tui.run.END_TIMEOUT_S", 0.01)
+    monkeypatch.setattr("os._exit", noted.put)
+    return noted
+
+
+def test_the_process_ends_with_its_code_after_what_is_to_be_finished(
+    ends: queue.Queue[object],
+) -> None:
+    go = threading.Event()
+
+    def finish() -> None:
+        assert go.wait(LIMIT_S)
+        ends.put("finished")
+
+    end_soon(3, finish)
+    go.set()
+
+    assert [ends.get(timeout=LIMIT_S) for _ in range(2)] == ["finished", 3]
+
+
+def test_a_call_of_several_writes_is_not_cut_off_between_two(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, go, committed = threading.Event(), threading.Event(), threading.Event()
+    written: list[str] = []
+
+    def first(_: Connection) -> None:
+        begun.set()
+        assert go.wait(LIMIT_S)
+
+    def call() -> None:
+        store.write(first)
+        store.write(lambda _: written.append("second"))
+        store.write(lambda _: written.append("third"))
+
+    caller = threading.Thread(target=call)
+    # Not by time: however slow this machine is, the next write comes before the wait is over.
+    monkeypatch.setattr(committed, "wait", lambda _: caller.join(LIMIT_S))
+    store.write_queue.observe = lambda *_: committed.set()
+    caller.start()
+    assert begun.wait(LIMIT_S)
+    ending = threading.Thread(target=finish_writes, args=(store.write_queue, committed))
+    ending.start()
+    go.set()
+    ending.join(LIMIT_S)
+
+    assert written == ["second", "third"]
+    with pytest.raises(StoreUnavailable, match="closed"):
+        store.write(first)

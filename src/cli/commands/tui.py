@@ -105,6 +105,8 @@ def tui(
         stack.callback(gc.enable)
         from tui import run
 
+        background = contextlib.ExitStack()
+
         def open_session() -> "UiSession":
             from resumes.store.search_index import Indexer
             from tui.session import prepare
@@ -113,8 +115,9 @@ def tui(
             store = stack.enter_context(
                 session.store(makes=not read_only, read_cache_bytes=READ_CACHE_BYTES)
             )
+            stack.enter_context(background)
             if not read_only:
-                stack.enter_context(Indexer(store))
+                background.enter_context(Indexer(store))
             return prepare(
                 store,
                 account=account or (None if open_id else settings.account),
@@ -124,4 +127,4 @@ def tui(
                 program=session.command_line(),
             )
 
-        return run.run(open_session, screen=first, read_only=read_only)
+        return run.run(open_session, screen=first, read_only=read_only, stop=background.close)

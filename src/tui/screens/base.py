@@ -388,7 +388,7 @@ class ListScreen(ModeScreen, Generic[T]):
         )
         if (choice := await self.app.push_screen_wait(chooser)) is not None:
             self.session.trail.clear()
-            self.show_account(choice[0])
+            self.show_account(choice.name)
 
     def peel(self) -> bool:
         if self.filter.text:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import zip_longest
-from typing import ClassVar, Final, Generic, TypeVar
+from typing import ClassVar, Final, Generic, NamedTuple, TypeVar
 
 from textual import on
 from textual.app import ComposeResult
@@ -285,25 +285,29 @@ def help_text(groups: Sequence[Sequence[Content]], *, columns: int) -> list[Para
     ]
 
 
-AccountChoice = tuple[str | None, int]
-"""The name of an account, None for all of them; and how many resumes are there."""
+class AccountChoice(NamedTuple):
+    """An account, or with `name` None all of them; and how many resumes are there."""
+
+    name: str | None
+    resumes: int
 
 
 def account_chooser(session: UiSession, *, offer_all: bool, preset: str) -> Chooser[AccountChoice]:
     """Return the dialog to choose an account by name, with `offer_all` or all of them."""
 
     def read(store: Store) -> Sequence[AccountChoice]:
-        known = {one.name: one.resume_count for one in accounts.list_accounts(store)}
-        return [*([(None, sum(known.values()))] if offer_all else []), *known.items()]
+        known = [AccountChoice(one.name, one.resume_count) for one in accounts.list_accounts(store)]
+        everything = AccountChoice(None, sum(one.resumes for one in known))
+        return [everything, *known] if offer_all else known
 
     return Chooser(
         session.store,
         title="Choose account",
         columns=(
-            ListColumn("ACCOUNT", 0, lambda choice: text_cell(choice[0] or "(all accounts)")),
-            ListColumn("RESUMES", 9, lambda choice: safe(f"{choice[1]:,}"), is_right=True),
+            ListColumn("ACCOUNT", 0, lambda choice: text_cell(choice.name or "(all accounts)")),
+            ListColumn("RESUMES", 9, lambda choice: safe(f"{choice.resumes:,}"), is_right=True),
         ),
-        key=lambda choice: choice[0] or "",
+        key=lambda choice: choice.name or "",
         read=read,
         preset=preset,
     )

@@ -140,5 +140,6 @@ def _iter_all(store: Store, account: AccountInfo, text: str) -> Iterator[tuple[s
         page = read_page(
             store, account=account, text=text, cursor=cursor, timeout_s=SEARCH_TIMEOUT_S
         )
-        yield from [(entry.id, page.about[1]) for entry in page.rows]
+        _, unindexed = page.about
+        yield from [(entry.id, unindexed) for entry in page.rows]
         cursor = page.next_cursor

@@ -54,7 +54,8 @@ def remedy_line(finding: Finding) -> Content:
     """Return what to do, or that there is nothing to do."""
     if finding.remedy is None:
         return safe("Nothing to do.", "dim")
-    return joined([safe("→ ", SIGNS[finding.severity][1]), safe(finding.remedy, "bold")])
+    _, style = SIGNS[finding.severity]
+    return joined([safe("→ ", style), safe(finding.remedy, "bold")])
 
 
 def finding_line(finding: Finding) -> Content:

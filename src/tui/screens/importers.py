@@ -124,23 +124,32 @@ class Overview(Static):
     def read(self, account: str | None) -> None:
         """Read what has changed, and count files again when it is time."""
         # Asked again, the call that is under way would be for nothing.
-        if not is_running(self, self._read):
-            self._read(account)
+        if not is_running(self, self._read_importers):
+            self._read_importers()
+        is_due = self._is_outdated or self._monotonic() >= self._tally_due_s
+        if is_due and not is_running(self, self._read_tallies):
+            self._is_outdated = False
+            self._read_tallies(account)
+
+    # Of a failure the list says what is wrong, which is read at the same time.
 
     @work
-    async def _read(self, account: str | None) -> None:
-        # Of a failure the list says what is wrong, which is read at the same time.
+    async def _read_importers(self) -> None:
         with suppress(Failure):
-            store = self._session.store
-            self._watching = await call(store, read_watching, session=self._session)
+            self._watching = await call(self._session.store, read_watching, session=self._session)
             self._draw()
-            begin_s = self._monotonic()
-            if self._is_outdated or begin_s >= self._tally_due_s:
-                self._is_outdated = False
-                self._tallies = await call(store, read_tallies, account=account)
-                now_s = self._monotonic()
-                self._tally_due_s = now_s + max(TALLY_EVERY_S, TALLY_TIMES * (now_s - begin_s))
-                self._draw()
+
+    @work
+    async def _read_tallies(self, account: str | None) -> None:
+        begin_s = self._monotonic()
+        try:
+            self._tallies = await call(self._session.store, read_tallies, account=account)
+        except Failure:
+            self._is_outdated = True
+            return
+        now_s = self._monotonic()
+        self._tally_due_s = now_s + max(TALLY_EVERY_S, TALLY_TIMES * (now_s - begin_s))
+        self._draw()
 
     def _draw(self) -> None:
         # What must be seen comes first: on a low terminal the last importers are cut off.

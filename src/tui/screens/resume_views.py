@@ -130,7 +130,9 @@ def read_start(path: Path) -> tuple[str, bool]:
     flags, start = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, b""
     with contextlib.suppress(OSError), opened(path, flags) as descriptor:
         if stat.S_ISREG(os.fstat(descriptor).st_mode):
-            start = os.read(descriptor, MAX_BYTES + 1)
+            # Unlike os.read, a file object reads until it has that many, or all.
+            with os.fdopen(descriptor, "rb", closefd=False) as file:
+                start = file.read(MAX_BYTES + 1)
     return start[:MAX_BYTES].decode(errors="backslashreplace"), len(start) <= MAX_BYTES
 
 

@@ -21,7 +21,7 @@ from resumes.store.store import Store
 from tests.support.terminal.driving import LIMIT_S
 
 PROGRAM = """
-import sys, time
+import logging, sys, time
 from resumes.store import open_store, stored_resumes
 from tui.screens.resumes import ResumesScreen
 from tui.session import prepare
@@ -32,7 +32,11 @@ if "crash" in sys.argv:
         raise RuntimeError("\\x1b]52;c;AAAA\\x07")
     ResumesScreen.heading = heading
 if "hang" in sys.argv:
-    stored_resumes.list_sorted = lambda *_, **__: time.sleep(3_600)
+    def hang(*_, **__):
+        logging.warning("The read hangs")
+        time.sleep(3_600)
+    logging.basicConfig()
+    stored_resumes.list_sorted = hang
 with open_store(sys.argv[1]) as store:
     code = run(lambda: prepare(store))
 sys.exit(code)
