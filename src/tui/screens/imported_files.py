@@ -159,7 +159,7 @@ def columns(
         ListColumn("FILE", 0, lambda row: file_cell(row, account)),
         *(() if has_preview else (reason,)),
         ListColumn(
-            "SIZE", 9, lambda row: safe(in_bytes(row.file.size_bytes), "dim"), 64, is_right=True
+            "SIZE", 9, lambda row: safe(in_bytes(row.file.size_bytes), "dim"), 90, is_right=True
         ),
         age_column("AGE", attrgetter("file.claimed_at"), clock),
     )
@@ -339,7 +339,7 @@ def _contents(read: FileRead) -> Iterator[Paragraph]:
 
 
 def _fact(label: str, value: str) -> Paragraph:
-    return Paragraph(safe(value), mark=f"{label:<{LABEL_CELLS}}")
+    return Paragraph(safe(value), mark=f"{label:<{LABEL_CELLS}}", mark_style="dim")
 
 
 def copyables(read: FileRead) -> Iterator[Fact]:

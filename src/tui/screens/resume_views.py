@@ -1,6 +1,7 @@
 """The views of one resume: as text, as JSON, its source, its history; laid out in a thread."""
 
 import os
+import re
 import stat
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import orjson
+from textual.content import Content
 
 from resumes.analyzer import stored_warnings, whole_view
 from resumes.analyzer.readable import Line, Role, header_lines, section_lines
@@ -23,6 +25,8 @@ from tui.screens.imported_files import find_filed
 from tui.text import joined, minute, safe, safe_lines
 from tui.widgets.text_pane import Paragraph
 
+KEY: Final = re.compile(r'"(?:[^"\\]|\\.)*"(?=: )')
+
 
 def json_paragraphs(document: Any) -> list[Paragraph]:
     """Return a paragraph for each line of the indented document, in the order of its keys."""
@@ -30,9 +34,16 @@ def json_paragraphs(document: Any) -> list[Paragraph]:
     # Line ends are JSON's own here: those inside strings are escapes already.
     lines = [(line, line.lstrip(" ")) for line in text.split("\n")]
     return [
-        Paragraph(safe(escaped_json(inner)), mark=" " * (len(line) - len(inner)))
+        Paragraph(_json_line(escaped_json(inner)), mark=" " * (len(line) - len(inner)))
         for line, inner in lines
     ]
+
+
+def _json_line(line: str) -> Content:
+    """Return a line of JSON with its key, if it has one, in a color of its own."""
+    if (found := KEY.match(line)) is None:
+        return safe(line)
+    return joined([safe(found.group(), "$text-primary"), safe(line[found.end() :])])
 
 
 INDENT = "  "
@@ -113,8 +124,10 @@ def resume_paragraphs(stored: str, entry: Entry) -> list[Paragraph]:
     """Return the resume without fields that are not displayed; first the number of warnings."""
     document = orjson.loads(stored)
     layout = (document.get("style") or {}).get("layout") or DEFAULT_LAYOUT
-    facts = f"{entry.id} · created {minute(entry.created_at)} UTC · {entry.filename}"
-    about = [safe(facts, "dim"), safe(f"layout {LAYOUTS.get(layout, layout)}", "dim")]
+    about = [
+        safe(f"{entry.id} · created {minute(entry.created_at)} UTC", "dim"),
+        safe(f"{entry.filename} · layout {LAYOUTS.get(layout, layout)}", "dim"),
+    ]
     if warnings := stored_warnings(stored):
         count = counted(len(warnings), "warning")
         about.append(safe(f"! {count} (see History)", "$text-warning"))
