@@ -184,7 +184,7 @@ def an_entry() -> Entry:
 def test_the_layout_has_the_name_that_people_know(style: Any, shown: str) -> None:
     document = a_document() | ({} if style is None else {"style": style})
 
-    assert f"layout {shown}" in text(document)
+    assert any(line.endswith(f" · layout {shown}") for line in text(document))
 
 
 PICTURES = frozenset({"icon", "companyLogo", "image"})
