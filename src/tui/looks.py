@@ -36,7 +36,9 @@ THEMES: Final[Mapping[str, Theme]] = {
             footer_key_foreground="#004578",
         ),
         # The two that send the numbers of the terminal's sixteen colors, not colors of ours.
-        _theme("terminal", "ansi-dark"),
+        _theme(
+            "terminal", "ansi-dark", primary="ansi_bright_blue", text_primary="ansi_bright_blue"
+        ),
         _theme("terminal-light", "ansi-light"),
     )
 }

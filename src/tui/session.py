@@ -3,7 +3,7 @@
 import os
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from resumes.errors import NotFound
 from resumes.health.metrics import QueryCache
@@ -11,8 +11,11 @@ from resumes.settings import CONFIG_NAME, ENV_PREFIX, Settings
 from resumes.store import accounts, stored_resumes
 from resumes.store.store import Store
 from tui.deletions import Deletions
-from tui.keys import MODES, Target, check_keymap
+from tui.keys import Target, check_keymap
 from tui.pdf_files import PdfFiles
+
+OF_AN_ACCOUNT: Final = ("resumes", "imports", "keys")
+"""The modes that show what an account has; the others show all."""
 
 
 class TrailStep(NamedTuple):
@@ -78,7 +81,7 @@ def prepare(
     return UiSession(
         store,
         read_only=read_only,
-        accounts=dict.fromkeys((mode.name for mode in MODES), account),
+        accounts=dict.fromkeys(OF_AN_ACCOUNT, account),
         link=None if open_id is None else Target("resumes", account, opens=open_id),
         settings=settings,
         program=program,

@@ -395,7 +395,7 @@ async def test_undo_keeps_the_newest_resume_that_was_to_go(store: Store) -> None
     stored(store, a_document(title="First"), a_document(title="Second"))
     clock = HandClock()
     async with running(store, "Second", clock=clock) as pilot:
-        await leads(pilot, "d j d", "(u to undo) First", "(u to undo) Second")
+        await leads(pilot, "d j d", "(u to undo) First", "(u to undo) Seco")
 
         await leads(pilot, "u", 'Undid the deletion of "Second".')
         clock.now_s += 10

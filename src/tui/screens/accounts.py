@@ -164,7 +164,7 @@ def read_details(store: Store, name: str, settings: Settings) -> list[Paragraph]
         Paragraph(safe(account.name, "bold")),
         Paragraph(quota_bar(account.resume_count, account.max_resumes)),
         *(
-            Paragraph(safe(value), f"{label:<{LABEL_CELLS}}")
+            Paragraph(safe(value), f"{label:<{LABEL_CELLS}}", "dim")
             for label, value in _iter_facts(account, plan, has, settings)
         ),
     ]

@@ -331,7 +331,7 @@ def _contents(read: FileRead) -> Iterator[Paragraph]:
 
 
 def _fact(label: str, value: str) -> Paragraph:
-    return Paragraph(safe(value), mark=f"{label:<{LABEL_CELLS}}")
+    return Paragraph(safe(value), mark=f"{label:<{LABEL_CELLS}}", mark_style="dim")
 
 
 def copyables(read: FileRead) -> Iterator[Fact]:

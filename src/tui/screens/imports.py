@@ -362,7 +362,7 @@ class ImportsScreen(SplitScreen[ImportRow, FileRow], FileActions):
             ListColumn("FILE", 0, lambda row: file_cell(row, account)),
             *reason,
             ListColumn(
-                "SIZE", 9, lambda row: safe(in_bytes(row.file.size_bytes), "dim"), 64, is_right=True
+                "SIZE", 9, lambda row: safe(in_bytes(row.file.size_bytes), "dim"), 90, is_right=True
             ),
             age_column("AGE", attrgetter("file.claimed_at"), self.session.store.clock),
         )

@@ -305,7 +305,7 @@ class KeysScreen(ListScreen[KeyInfo]):
         return (
             ListColumn("STATE", STATE_CELLS, lambda key: state_cell(key, clock())),
             ListColumn("NAME", 0, lambda key: text_cell(key.name or None, "bold"), at_most=40),
-            ListColumn("ACCOUNT", 0, lambda key: text_cell(key.account)),
+            ListColumn("ACCOUNT", 0, lambda key: text_cell(key.account), at_most=40),
             ListColumn("ID", 16, lambda key: text_cell(key.id, "dim")),
             ListColumn("KEY", 13, lambda key: text_cell(key.masked, "dim"), 100),
             age_column("USED", attrgetter("last_used_at"), clock, none="never"),

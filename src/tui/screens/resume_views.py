@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import re
 import stat
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import orjson
+from textual.content import Content
 
 from resumes.analyzer import stored_warnings, whole_view
 from resumes.analyzer.readable import Line, Role, header_lines, section_lines
@@ -64,15 +66,25 @@ def read_page(
     return PageRead(page.entries, following, about=(account, unindexed))
 
 
+KEY: Final = re.compile(r'"(?:[^"\\]|\\.)*"(?=: )')
+
+
 def json_paragraphs(document: Any) -> list[Paragraph]:
     """Return a paragraph for each line of the indented document, in the order of its keys."""
     text = orjson.dumps(document, option=orjson.OPT_INDENT_2).decode()
     # Line ends are JSON's own here: those inside strings are escapes already.
     lines = [(line, line.lstrip(" ")) for line in text.split("\n")]
     return [
-        Paragraph(safe(escaped_json(inner)), mark=" " * (len(line) - len(inner)))
+        Paragraph(_json_line(escaped_json(inner)), mark=" " * (len(line) - len(inner)))
         for line, inner in lines
     ]
+
+
+def _json_line(line: str) -> Content:
+    """Return a line of JSON with its key, if it has one, in a color of its own."""
+    if (found := KEY.match(line)) is None:
+        return safe(line)
+    return joined([safe(found.group(), "$text-primary"), safe(line[found.end() :])])
 
 
 INDENT = "  "
@@ -151,8 +163,10 @@ def resume_paragraphs(stored: str, entry: Entry) -> list[Paragraph]:
     """Return the resume without fields that are not displayed; first the number of warnings."""
     document = orjson.loads(stored)
     layout = (document.get("style") or {}).get("layout") or DEFAULT_LAYOUT
-    facts = f"{entry.id} · created {minute(entry.created_at)} UTC · {entry.filename}"
-    about = [safe(facts, "dim"), safe(f"layout {LAYOUTS.get(layout, layout)}", "dim")]
+    about = [
+        safe(f"{entry.id} · created {minute(entry.created_at)} UTC", "dim"),
+        safe(f"{entry.filename} · layout {LAYOUTS.get(layout, layout)}", "dim"),
+    ]
     if warnings := stored_warnings(stored):
         count = counted(len(warnings), "warning")
         about.append(safe(f"! {count} (see History)", "$text-warning"))

@@ -16,6 +16,7 @@ from resumes.store.import_history import FileRow
 from resumes.store.import_ledger import SOURCE_BYTES
 from resumes.text import escaped
 from tui.text import joined, safe
+from tui.widgets.paged_list import SCROLLBAR_GAP_CELLS
 from tui.widgets.text_pane import TextPane
 
 _SPACE: Final = re.compile(r"[ \t\r\n\ufeff]*")
@@ -211,7 +212,7 @@ class SourceLines(TextPane):
     @property
     def _usable_width(self) -> int:
         # As wide as there is room: a source is looked at, not read.
-        return max(NARROWEST, self.scrollable_content_region.width)
+        return max(NARROWEST, self.scrollable_content_region.width - SCROLLBAR_GAP_CELLS)
 
     def _wrap(self) -> None:
         self._width = self._usable_width

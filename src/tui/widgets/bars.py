@@ -170,7 +170,11 @@ class KeyLine(Widget):
             (everywhere if action.place is Place.EVERYWHERE else here).append(key)
         end = joined(everywhere, by=GAP)
         room = max(0, self.size.width - end.cell_length - (len(GAP) if everywhere else 0))
-        start = joined(here, by=GAP).truncate(room, ellipsis=True, pad=True)
+        more = list[Content]()
+        while here and joined([*here, *more], by=GAP).cell_length > room:
+            here.pop()
+            more = [safe("…", "dim")]
+        start = joined([*here, *more], by=GAP).truncate(room, pad=True)
         return start + safe(GAP if everywhere else "") + end
 
     def _iter_shown(self) -> Iterator[tuple[Action, Content]]:

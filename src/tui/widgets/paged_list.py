@@ -26,6 +26,9 @@ from tui.widgets.pages import Missing, Pages, T, just_before
 GAP_CELLS = 2
 """Between columns."""
 
+SCROLLBAR_GAP_CELLS = 1
+"""Between text and the scrollbar."""
+
 MARK = "● "
 """Before the text of a marked row, in its first column without a width of its own."""
 
@@ -345,7 +348,7 @@ class PagedList(ScrollView, Generic[T], can_focus=True):
 
     @property
     def _row_cells(self) -> int:
-        return max(1, self.scrollable_content_region.width)
+        return max(1, self.scrollable_content_region.width - SCROLLBAR_GAP_CELLS)
 
     @property
     def _row_lines(self) -> int:

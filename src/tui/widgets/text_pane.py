@@ -11,7 +11,7 @@ from textual.strip import Strip
 
 from tui.keys import Place, bindings
 from tui.text import safe
-from tui.widgets.paged_list import line_strip
+from tui.widgets.paged_list import SCROLLBAR_GAP_CELLS, line_strip
 
 MAX_WIDTH_CELLS = 100
 """Longer lines are hard to read, however wide the terminal is."""
@@ -28,6 +28,7 @@ class Paragraph:
 
     content: Content
     mark: str = ""
+    mark_style: str = ""
 
 
 class TextPane(ScrollView, can_focus=True):
@@ -35,7 +36,8 @@ class TextPane(ScrollView, can_focus=True):
 
     BINDINGS = bindings(Place.TEXT)
     DEFAULT_CSS = """
-    TextPane { height: 1fr; overflow-x: hidden; overflow-y: auto; scrollbar-size-vertical: 1; }
+    TextPane { height: 1fr; overflow-x: hidden; overflow-y: auto; scrollbar-size-vertical: 1;
+        scrollbar-gutter: stable; }
     """
 
     def __init__(self, paragraphs: Sequence[Paragraph] = ()) -> None:
@@ -64,7 +66,9 @@ class TextPane(ScrollView, can_focus=True):
 
     @property
     def _usable_width(self) -> int:
-        return max(8, min(MAX_WIDTH_CELLS, self.scrollable_content_region.width))
+        return max(
+            8, min(MAX_WIDTH_CELLS, self.scrollable_content_region.width - SCROLLBAR_GAP_CELLS)
+        )
 
     def _wrap(self) -> None:
         self._width = self._usable_width
@@ -105,7 +109,7 @@ class TextPane(ScrollView, can_focus=True):
 
 def wrapped(paragraph: Paragraph, width_cells: int) -> list[Content]:
     """Return the lines of a paragraph. Even a paragraph without text takes one."""
-    mark = safe(paragraph.mark)
+    mark = safe(paragraph.mark, paragraph.mark_style)
     indent = mark.cell_length
     if paragraph.content.cell_length + indent <= width_cells:
         return [mark + paragraph.content]
