@@ -249,20 +249,20 @@ async def test_enter_shows_what_is_known_of_a_key(store: Store) -> None:
 
 async def test_the_keys_of_one_account_take_the_place_of_those_shown_before(store: Store) -> None:
     an_account(store, "zoe")
-    api_keys.create_key(store, "ana", name="one of ana")
-    api_keys.create_key(store, "zoe", name="one of zoe")
+    api_keys.create_key(store, "ana", name="of ana")
+    api_keys.create_key(store, "zoe", name="of zoe")
     unsteady = UnsteadyStore(store)
-    async with running(unsteady, "all accounts · 2 keys", "one of ana", screen="keys") as pilot:
+    async with running(unsteady, "all accounts · 2 keys", "of ana", screen="keys") as pilot:
         await leads(pilot, "a", "(all accounts)", "zoe")
-        await leads(pilot, "G enter", "zoe · 1 key", "one of zoe")
-        await shows_no(pilot.app, "one of ana")
+        await leads(pilot, "G enter", "zoe · 1 key", "of zoe")
+        await shows_no(pilot.app, "of ana")
 
         await leads(pilot, "3", "2 accounts")
         with unsteady.held_reads():
             await leads(pilot, "K", "ana › Keys · ")
-            await shows_no(pilot.app, "one of zoe")
+            await shows_no(pilot.app, "of zoe")
             await leads(pilot, "D", "No key to revoke.")
-        await shows(pilot.app, "ana › Keys · 1 key", "one of ana")
+        await shows(pilot.app, "ana › Keys · 1 key", "of ana")
 
 
 async def test_the_state_of_a_key_is_told_by_a_sign_and_words(empty_store: Store) -> None:
