@@ -27,7 +27,7 @@ from importer import files, json_texts, outcomes
 from importer.claims import Claim
 from importer.failpoints import Observer, Step
 from importer.files import Folders, Known, Signature, escaped
-from importer.filing import ENDED, OF_THE_FILE, Filer, FileState, Work, parse_report
+from importer.filing import OF_THE_FILE, Filer, FileState, Work, parse_report
 from importer.notices import FileReport, Remark, as_report
 from importer.options import Options
 from importer.outcomes import Conclusion, Refusal, as_ledger_text
@@ -65,16 +65,14 @@ class Queue:
 
 logger = logging.getLogger("resumes.importer")
 
-OF_THE_PROCESS = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
-"""Errors of opening that say nothing of the file."""
+NOT_OF_THE_FILE = frozenset({errno.ENOENT, errno.EMFILE, errno.ENFILE, errno.ENOMEM})
+"""Errors of opening that say nothing of a file that is there."""
 
 MAX_ATTEMPTS = 3
 """A file that ended its reader each time is not read for a third time alone (pitfalls I10)."""
 
-MOVED_INTERVAL_S = 1.0
-"""How soon a file is checked again that is in its place and that somebody has open."""
-
-UNMOVABLE_INTERVAL_S = 5.0
+RETRY_INTERVALS_S = {FileState.WRITTEN_TO: 1.0, FileState.UNMOVABLE: 5.0, FileState.STUCK: 0.0}
+"""How soon filing is continued that did not come to its end."""
 
 
 class Candidate(NamedTuple):
@@ -265,8 +263,8 @@ class Batches:
             answer = self._read_open(one)
             self._slot.end_alone(claim)
             return answer
-        except FileNotFoundError as error:
-            return Left(claim.id, FailureReason.GONE, None, error)
+        except FileNotFoundError:
+            return Left(claim.id, FailureReason.GONE)
         except OSError as error:
             why = FailureReason.STUCK if error.errno in OF_THE_FILE else FailureReason.TROUBLE
             return Left(claim.id, why, self._signature(claim), error)
@@ -276,20 +274,14 @@ class Batches:
         folder = self._folders.open(claim.folder(self._root))
         try:
             descriptor = files.open_file(claim.base, dir_fd=folder)
-        except FileNotFoundError:
-            raise
         except OSError as error:
-            if error.errno in OF_THE_PROCESS:
+            if error.errno in NOT_OF_THE_FILE:
                 raise
             return self._unreadable(one, error)
-        is_kept = False
         try:
-            answer = self._judge(one, descriptor)
-            is_kept = isinstance(answer, Work) and answer.descriptor is not None
-            return answer
+            return self._judge(one, descriptor)
         finally:
-            if not is_kept:
-                os.close(descriptor)
+            os.close(descriptor)
 
     def _judge(self, one: Candidate, descriptor: int) -> Work | Left:
         claim, known = one.claim, one.known
@@ -309,8 +301,7 @@ class Batches:
                 needed_s = max(MIN_OPEN_S, MAX_SETTLE_TIMES * self._options.settle_s)
             if _quiet_s(found.signature, known) < needed_s:
                 return Left(claim.id, FailureReason.OPEN, found.signature)
-        kept = None if found.verdict is None else descriptor
-        return Work(*found[:4], kept, is_open=bool(writer))
+        return found._replace(is_open=bool(writer))
 
     def _unreadable(self, one: Candidate, error: OSError) -> Work | Left:
         """Return what becomes of a file that cannot be opened: somebody may still change that."""
@@ -332,14 +323,14 @@ class Batches:
         Raises StoreError, and what it is about waits then.
         """
         while works := self._next_batch():
-            ends = self._commit(works)
+            ended = [*map(Ended, works, self._commit(works))]
             for _ in works:
                 self._ready.popleft()
             self._observe(Step.COMMITTED)
             self.file_away(
-                Ended(work, end)
-                for work, end in zip(works, ends, strict=True)
-                if not (_is_deleted(end) and self.leave_if_unknown(work))
+                one
+                for one in ended
+                if not (_is_deleted(one.conclusion) and self.leave_if_unknown(one.work))
             )
         if not self._ready:
             self._folders.close()
@@ -372,10 +363,7 @@ class Batches:
             conclusion = outcomes.failed(outcomes.internal_error())
             self.record(works[0], conclusion)
             return [conclusion]
-        return [
-            outcomes.conclude(_verdict(work), creation, result)
-            for work, creation, result in zip(works, creations, results, strict=True)
-        ]
+        return [*map(outcomes.conclude, map(_verdict, works), creations, results)]
 
     def _creation(self, work: Work) -> Creation:
         claim = work.claim
@@ -479,7 +467,11 @@ class Batches:
         else:
             filed = self.filer.file_away(work, conclusion)
         problem = escaped(filed.problem)
-        if (claim.is_return or conclusion.needs_report) and filed.state in ENDED:
+        again_s = RETRY_INTERVALS_S.get(filed.state)
+        if again_s is not None:
+            due, is_stuck = self._monotonic() + again_s, filed.state is FileState.STUCK
+            self._unfiled[claim.id] = Ended(work, conclusion, filed.target, due, is_stuck)
+        elif claim.is_return or conclusion.needs_report:
             self.filer.tidy(claim, [conclusion])
         match filed.state:
             case FileState.FILED:
@@ -491,54 +483,30 @@ class Batches:
                     "separate file",
                 )
                 self._went_back.append(claim)
-            case FileState.WRITTEN_TO:
-                if problem:
-                    self._remark(
-                        f"changed {claim.id} {problem}",
-                        f"{claim.name} was changed during its import; its new content is in "
-                        f"{escaped(os.path.relpath(filed.target, self._root))} and cannot be moved "
-                        f"back: {problem}. This will be retried",
-                    )
-                self._keep(ended, MOVED_INTERVAL_S, target=filed.target)
-                return False
+            case FileState.WRITTEN_TO if problem:
+                self._remark(
+                    f"changed {claim.id} {problem}",
+                    f"{claim.name} was changed during its import; its new content is in "
+                    f"{escaped(os.path.relpath(filed.target, self._root))} and cannot be moved "
+                    f"back: {problem}. This will be retried",
+                )
             case FileState.UNMOVABLE:
                 self._remark(
                     f"unmovable {claim.account_id} {problem}",
                     f"{claim.name} was imported, but cannot be moved: {problem}. It stays where it is; "
                     "the move will be retried",
                 )
-                self._keep(ended, UNMOVABLE_INTERVAL_S)
-                return False
             case FileState.STUCK:
-                self._keep(ended, 0, is_stuck=True)
                 self._remark(
                     "unfiled",
                     f"Cannot move {claim.name}: {problem}. It was imported and stays where it is; the move "
                     "will be retried, and no new files are imported until then",
                 )
-                return False
-            case FileState.GONE:
-                pass
-        return True
-
-    def _keep(
-        self, ended: Ended, again_s: float, *, target: str = "", is_stuck: bool = False
-    ) -> None:
-        work, conclusion = ended.work, ended.conclusion
-        if work.descriptor is not None:
-            os.close(work.descriptor)
-        work = work._replace(descriptor=None)
-        due = self._monotonic() + again_s
-        self._unfiled[work.claim.id] = Ended(work, conclusion, target, due, is_stuck)
+        return again_s is None
 
     def end(self, works: Iterable[Work]) -> None:
         """Take note that nothing is left to do for these files."""
-        ids = []
-        for work in works:
-            ids.append(work.claim.id)
-            if work.descriptor is not None:
-                os.close(work.descriptor)
-        if ids:
+        if ids := [work.claim.id for work in works]:
             self._ended += ids
             if self._slot.end(ids):
                 self._observe(Step.ENDED)
@@ -549,9 +517,6 @@ class Batches:
 
     def drop(self) -> None:
         """Have nothing under way any more."""
-        for work in self._ready:
-            if work.descriptor is not None:
-                os.close(work.descriptor)
         for some in (self._ready, self._several, self._unfiled):
             some.clear()
         self._folders.close()

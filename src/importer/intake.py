@@ -243,6 +243,7 @@ class Intake:
             FailureReason.OPEN: OPEN_INTERVAL_S,
             FailureReason.REPORT: math.inf,
             FailureReason.STUCK: max(STUCK_INTERVAL_S, self._options.settle_s),
-        }.get(left.why)
+            FailureReason.SETTLING: None,
+        }[left.why]
         is_left = left.why is FailureReason.STUCK
         inbox.settling.note(one.name, signature, again_s=again_s, is_left=is_left)

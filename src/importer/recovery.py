@@ -12,7 +12,6 @@
 Each step may be cut off and is done again (pitfalls I1, I6).
 """
 
-import contextlib
 import itertools
 import math
 import os
@@ -43,7 +42,7 @@ def plan_recovery(
     resumed: list[Candidate] = []
     all_ended: list[Ended] = []
     suspects: list[Claim] = []
-    for entry in sorted(entries, key=lambda one: one.claim.id):
+    for entry in sorted(entries):  # by claim
         claim, signature = entry.claim, entry.signature
         claim = claim._replace(attempt=claim.attempt + entry.is_begun)
         path, aside = claim.path(root), aside_of(root, claim)
@@ -51,8 +50,7 @@ def plan_recovery(
         row = None if signature is None else _find_row(store, claim)
         if signature is None or row is None:
             if os.path.lexists(aside):
-                with contextlib.suppress(OSError):
-                    put_back(root, claim, aside)
+                put_back(root, claim, aside)
             elif found is not None and (
                 signature is None or (claim.attempt and found == signature)
             ):
@@ -84,11 +82,8 @@ def _find_row(store: Store, claim: Claim) -> FileRow | None:
 
 
 def _has_content(path: str, digest: bytes | None) -> bool:
-    """Return whether the file still holds what was read. Raises OSError."""
-    if digest is None:
-        return True
-    body = files.find_body(path, files.HASHED_BYTES)
-    return body is not None and files.digest(body) == digest
+    """Return whether the file still holds what was read."""
+    return digest is None or files.digest(files.find_body(path, files.HASHED_BYTES)) == digest
 
 
 def _recall(store: Store, root: str, accepted: Format, claim: Claim) -> Conclusion | None:
@@ -98,4 +93,4 @@ def _recall(store: Store, root: str, accepted: Format, claim: Claim) -> Conclusi
     if not items or items[0].item != 0:
         return None
     body = files.find_body(claim.path(root), accepted.max_bytes)
-    return outcomes.recall(items[0], None if body is None else outcomes.judge(body, accepted))
+    return outcomes.recall(items[0], outcomes.judge(body, accepted))

@@ -237,7 +237,7 @@ def test_one_that_was_cut_off_is_gone_on_with_and_remembers_what_was_imported(
     (_, second) = stored_resumes.list_page(store, ana.id).entries
     stored_resumes.delete_resume(store, ana.id, second.id)
     dying.close()
-    an_importer(settle_s=0).round()
+    an_importer(settle_s=5).round()
     assert resume_names(store, ana.id) == ["1", "3", "4", "5"]
     assert the_report(root, "_done")["message"] == "Imported: 5 done"
 

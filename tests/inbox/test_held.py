@@ -19,6 +19,7 @@ from tests.support.inbox.builders import (
     Moment,
     Told,
     an_account_with_room_for,
+    bound_by_permissions,
     counts,
     die,
     drop,
@@ -91,6 +92,24 @@ def test_a_file_that_was_just_held_is_not_overtaken_when_a_place_becomes_free(
     rounds_until(importer, lambda: len(filed(root, "_done")) == 1)
     assert resume_names(store, ana.id) == ["1"]
     assert len(filed(root, "_held")) == 1
+
+
+@pytest.mark.parametrize(("more_bytes", "batches"), [(0, 2), (1, 1)])
+def test_large_files_are_released_in_several_batches(
+    store: Store,
+    root: Path,
+    account: AccountInfo,
+    an_importer: MakeImporter,
+    more_bytes: int,
+    batches: int,
+) -> None:
+    commits: list[int] = []
+    observe = during(Moment.COMMITTED, lambda: commits.append(1))
+    importer = an_importer(batch_bytes=2 * len(a_document("0")) + more_bytes, observe=observe)
+    set_limit(store, "ana", None)
+    importer.round()
+    assert resume_names(store, account.id) == ["0", "1", "2"]
+    assert len(commits) == batches
 
 
 def test_a_store_that_fails_while_files_are_released_does_not_hold_them_for_ever(
@@ -330,6 +349,18 @@ def test_a_failed_file_is_tried_again_when_somebody_asks(
     assert (again.outcome, again.reason) == (FileOutcome.DONE, None)
     assert import_requests.list_requests(store) == []
     assert the_report(root, "_failed")["file"] == "ana/other.json"
+
+
+def test_a_report_that_cannot_be_removed_is_in_nobody_s_way(
+    store: Store, told: Told, failed: Path, an_importer: MakeImporter
+) -> None:
+    ask_for_all(store, RequestKind.RETRY)
+    failed.write_bytes(a_document("corrected"))
+    forbid = during(Moment.MOVED, lambda: failed.parent.chmod(0o555))
+    with bound_by_permissions():
+        an_importer(settle_s=0, observe=forbid).round()
+    assert told.outcomes() == {"ana/cv.json": "done"}
+    assert report_beside(failed).exists()
 
 
 @pytest.mark.parametrize(
