@@ -351,16 +351,16 @@ def _is_as_read(work: Work, target: str | Path) -> bool | None:
 
     Raises OSError.
     """
-    found = files.find_signature(target)
-    if found is None:
-        raise FileNotFoundError
-    if found.inode != work.signature.inode:
-        return False
     try:
         descriptor = files.open_file(target)
     except OSError:  # nor could it be opened when it was checked
+        if (found := files.find_signature(target)) is None:
+            raise FileNotFoundError from None
         return found == work.signature
     try:
+        found = files.signature_of(os.fstat(descriptor))
+        if found.inode != work.signature.inode:
+            return False
         if not work.is_open and files.find_writer(descriptor):
             return None
         if found != work.signature:

@@ -2,7 +2,7 @@
 
 import math
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -58,8 +58,6 @@ class Intake:
         self.schedule = ScanSchedule(options.scan_s, monotonic)
         """When to find the inboxes again."""
         self._turn = 0
-        self.suspects: dict[str, list[Claim]] = {}
-        """By path below ROOT, the claims of files that may have ended a process (pitfalls I10)."""
         self.looks = 0
         """How often ROOT was looked through, or tried to be."""
 
@@ -166,24 +164,12 @@ class Intake:
     def _candidate(
         self, seen: Seen, inbox: Inbox, account: AccountInfo, slot: int, now_us: int
     ) -> Candidate:
-        suspected = self.suspects.get(seen.name)
         claim = Claim(
-            self.ids.next(),
-            account.id,
-            account.name,
-            escaped(seen.name),
-            seen.name,
-            now_us,
-            max(one.attempt for one in suspected) if suspected else 0,
+            self.ids.next(), account.id, account.name, escaped(seen.name), seen.name, now_us
         )
         self._under_way[claim.id] = _UnderWay(seen.name, inbox, slot)
         self._names.add(seen.name)
-        return Candidate(claim, inbox.settling.find_known(seen.name), suspected is not None)
-
-    def suspect(self, claims: Iterable[Claim]) -> None:
-        """Have files read alone that may have ended a process."""
-        for claim in claims:
-            self.suspects.setdefault(claim.source, []).append(claim)
+        return Candidate(claim, inbox.settling.find_known(seen.name))
 
     def hold(self, claim: Claim) -> None:
         """Take note that a file is under way that was not found by a look; new ones come after it,
@@ -231,6 +217,7 @@ class Intake:
                 f"Cannot pick up {claim.name}: {why}. It stays where it is and will be retried",
             )
         if one is None or one.inbox is None:
+            self.look_again(claim)
             return
         inbox, signature = one.inbox, left.signature
         if signature is None or left.why is FailureReason.GONE:

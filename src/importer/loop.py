@@ -345,12 +345,9 @@ class Importer:
 
     def _go_on_with(self, slot: Slot) -> None:
         entries = slot.load()
-        resumed, all_ended, suspects = plan_recovery(
-            self.store, str(self.root), self.options.format, entries
-        )
+        resumed, all_ended = plan_recovery(self.store, str(self.root), self.options.format, entries)
         self.intake.give_up(slot.number)
-        kept = {one.id: one for one in suspects}
-        kept |= {one.claim.id: one.claim for one in resumed}
+        kept = {one.claim.id: one.claim for one in resumed}
         kept |= {one.work.claim.id: one.work.claim for one in all_ended}
         # While they are noted: a process that is killed now does it again.
         for entry in entries:
@@ -365,7 +362,6 @@ class Importer:
         for ended in all_ended:
             self._hold(ended.work.claim)
         self._pipeline.adopt(all_ended)
-        self.intake.suspect(suspects)
         self._resume(resumed)
         for _ in entries:
             self._observe(Step.RECOVERED)
@@ -411,9 +407,6 @@ class Importer:
         left_by_id = {one.claim_id: one for one in left}
         for one in candidates:
             claim = one.claim
-            if one.is_alone:
-                suspects = self.intake.suspects.pop(claim.source, ())
-                self._slot.end(suspect.id for suspect in suspects)
             why_left = left_by_id.get(claim.id)
             if why_left is None:
                 continue

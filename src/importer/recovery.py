@@ -1,7 +1,8 @@
 """Recovery: work in progress of a process that is gone is finished, or left to be found again.
 
-    noted, not read             one of these may have ended the process: each is read alone (I10)
-    read, not in the ledger     nothing happened yet: a new file; read alone if it ended a process
+    noted, not read             one of these may have ended the process: each is read alone under its
+                                claim (I10)
+    read, not in the ledger     nothing happened yet: a new file; the same if it ended a process
     in the ledger, not moved    imported again under its claim, which the create path knows; a held
                                 or failed file only if the ledger has another end for it now
     the same, changed since     a new file
@@ -35,13 +36,12 @@ def plan_recovery(
     root: str,
     accepted: Format,
     entries: Iterable[SlotEntry],
-) -> tuple[list[Candidate], list[Ended], list[Claim]]:
+) -> tuple[list[Candidate], list[Ended]]:
     """Return what is to be done with files that were under way: those to import under the claims
-    that they had; those that are imported, to be put away, or looked at where they were put; and
-    those in the inbox, one of which may have ended the process. Raises StoreError and OSError."""
+    that they had; and those that are imported, to be put away, or looked at where they were put.
+    Raises StoreError and OSError."""
     resumed: list[Candidate] = []
     all_ended: list[Ended] = []
-    suspects: list[Claim] = []
     for entry in sorted(entries):  # by claim
         claim, signature = entry.claim, entry.signature
         claim = claim._replace(attempt=claim.attempt + entry.is_begun)
@@ -54,10 +54,7 @@ def plan_recovery(
             elif found is not None and (
                 signature is None or (claim.attempt and found == signature)
             ):
-                if claim.is_return:
-                    resumed.append(Candidate(claim, is_alone=True))
-                else:
-                    suspects.append(claim)
+                resumed.append(Candidate(claim, is_alone=True))
             continue
         work = Work(claim, signature, digest=entry.digest)
         conclusion = outcomes.conclusion_of(row)
@@ -71,7 +68,7 @@ def plan_recovery(
             all_ended.append(Ended(work, recalled))
         elif row.is_under_way or claim.source not in iter_places(claim, conclusion):
             resumed.append(Candidate(claim, Known(signature, math.inf), is_alone=True))
-    return resumed, all_ended, suspects
+    return resumed, all_ended
 
 
 def _find_row(store: Store, claim: Claim) -> FileRow | None:
