@@ -27,6 +27,7 @@ from tests.support.inbox.builders import (
     is_tidy,
     names_below,
     resume_names,
+    rounds_until,
     the_report,
 )
 from tests.support.resumes import a_document
@@ -314,7 +315,8 @@ def test_the_oldest_file_comes_first(
     store: Store, root: Path, ana: AccountInfo, an_importer: MakeImporter
 ) -> None:
     drop_aged(root, *"30214")
-    an_importer(batch_files=2).round()
+    importer = an_importer(batch_files=2)
+    rounds_until(importer, lambda: len(resume_names(store, ana.id)) == 5)
     assert resume_names(store, ana.id) == list("30214")
 
 
