@@ -50,8 +50,10 @@ MIN_OPEN_S = 60.0
 quiet for twelve settling times, and at least this long while it is open."""
 
 
-def _quiet_s(signature: Signature, known: Known | None) -> float:
+def _quiet_s(claim: Claim, signature: Signature, known: Known | None) -> float:
     """Return for how long a file has kept this signature, as far as is known."""
+    if claim.is_return:  # it was quiet before
+        return math.inf
     return known.for_s if known is not None and known.signature == signature else 0.0
 
 
@@ -100,7 +102,7 @@ class FailureReason(StrEnum):
 class Left(NamedTuple):
     """A file that is where it was, and was not imported. `error` is the system's."""
 
-    claim_id: str
+    claim: Claim
     why: FailureReason
     signature: Signature | None = None
     error: OSError | None = None
@@ -138,20 +140,20 @@ def inspect(claim: Claim, descriptor: int, known: Known | None, options: Options
         content = files.read_file(descriptor, options.format.max_bytes)
     if content is None or content.is_over_limit:
         signature = files.signature_of(os.fstat(descriptor))
-        is_ready = _quiet_s(signature, known) >= options.settle_s
+        is_ready = _quiet_s(claim, signature, known) >= options.settle_s
     else:
         body, signature, is_ready = content.body, content.signature, content.is_steady
         verdict = outcomes.judge(body, options.format)
         if isinstance(verdict, Refusal):
             if not claim.is_return and parse_report(body):
-                return Left(claim.id, FailureReason.REPORT, signature)
-            is_ready = is_ready and _quiet_s(signature, known) >= options.settle_s
+                return Left(claim, FailureReason.REPORT, signature)
+            is_ready = is_ready and _quiet_s(claim, signature, known) >= options.settle_s
             if is_ready and json_texts.is_several(body):
                 verdict = None
         if verdict is not None:
             digest = files.digest(body)
-    if not is_ready and not claim.is_return:
-        return Left(claim.id, FailureReason.SETTLING, signature)
+    if not is_ready:
+        return Left(claim, FailureReason.SETTLING, signature)
     return Work(claim, signature, verdict, digest)
 
 
@@ -233,7 +235,7 @@ class Batches:
         try:
             self._slot.note(one.claim for one in candidates)
         except OSError as error:
-            return [Left(one.claim.id, FailureReason.TROUBLE, None, error) for one in candidates]
+            return [Left(one.claim, FailureReason.TROUBLE, None, error) for one in candidates]
         self._observe(Step.NOTED)
         left: list[Left] = []
         read: list[Work] = []
@@ -244,7 +246,7 @@ class Batches:
             else:
                 left.append(answer)
         if left:
-            self._slot.end(one.claim_id for one in left)
+            self._slot.end(one.claim.id for one in left)
         self._slot.note_read((one.claim.id, one.signature, one.digest) for one in read)
         self._observe(Step.READ)
         for work in read:
@@ -264,10 +266,10 @@ class Batches:
             self._slot.end_alone(claim)
             return answer
         except FileNotFoundError:
-            return Left(claim.id, FailureReason.GONE)
+            return Left(claim, FailureReason.GONE)
         except OSError as error:
             why = FailureReason.STUCK if error.errno in OF_THE_FILE else FailureReason.TROUBLE
-            return Left(claim.id, why, self._signature(claim), error)
+            return Left(claim, why, self._signature(claim), error)
 
     def _read_open(self, one: Candidate) -> Work | Left:
         claim = one.claim
@@ -284,13 +286,11 @@ class Batches:
             os.close(descriptor)
 
     def _judge(self, one: Candidate, descriptor: int) -> Work | Left:
-        claim, known = one.claim, one.known
-        if claim.is_return:  # it was quiet before
-            known = Known(files.signature_of(os.fstat(descriptor)), math.inf)
+        claim = one.claim
         try:
-            found = inspect(claim, descriptor, known, self._options)
+            found = inspect(claim, descriptor, one.known, self._options)
         except OSError as error:  # a bad sector, say: a problem of this file alone
-            return Left(claim.id, FailureReason.STUCK, self._signature(claim), error)
+            return Left(claim, FailureReason.STUCK, self._signature(claim), error)
         if isinstance(found, Left):
             return found
         # Nothing is judged that somebody may still write to (pitfalls I4).
@@ -299,8 +299,8 @@ class Batches:
             needed_s = min(UNPROVED_S, self._options.settle_s)
             if writer:
                 needed_s = max(MIN_OPEN_S, MAX_SETTLE_TIMES * self._options.settle_s)
-            if _quiet_s(found.signature, known) < needed_s:
-                return Left(claim.id, FailureReason.OPEN, found.signature)
+            if _quiet_s(claim, found.signature, one.known) < needed_s:
+                return Left(claim, FailureReason.OPEN, found.signature)
         return found._replace(is_open=bool(writer))
 
     def _unreadable(self, one: Candidate, error: OSError) -> Work | Left:
@@ -308,8 +308,8 @@ class Batches:
         claim = one.claim
         signature = files.signature_of(os.lstat(claim.path(self._root)))
         needed_s = MAX_SETTLE_TIMES * self._options.settle_s
-        if _quiet_s(signature, one.known) < needed_s and not claim.is_return:
-            return Left(claim.id, FailureReason.SETTLING, signature)
+        if _quiet_s(claim, signature, one.known) < needed_s:
+            return Left(claim, FailureReason.SETTLING, signature)
         return Work(claim, signature, outcomes.unreadable(error))
 
     def _signature(self, claim: Claim) -> Signature | None:
@@ -374,16 +374,13 @@ class Batches:
             failed = outcomes.verdict_of(outcomes.failed(verdict))
             return Creation(claim.account_id, (), now_us, row, failed)
         message = self.find_queue(claim)
-        if message is not None and not self._is_stored(claim, work.digest):
+        # What is there already needs no place.
+        if message is not None and not (
+            work.digest and import_ledger.find_stored(self._store, claim.account_id, work.digest)
+        ):
             held = Verdict(FileOutcome.HELD, Reason.QUOTA_REACHED.value, message)
             return Creation(claim.account_id, (), now_us, row, held)
         return Creation(claim.account_id, (NewResume(verdict, digest=work.digest),), now_us, row)
-
-    def _is_stored(self, claim: Claim, digest: bytes | None) -> bool:
-        """Return whether the content is there already, so that it needs no place."""
-        if digest is None:
-            return False
-        return import_ledger.find_stored(self._store, claim.account_id, digest) is not None
 
     def row(self, work: Work, items: str | None = None) -> import_ledger.ClaimedFile:
         """Return the file as the ledger knows it."""

@@ -66,11 +66,6 @@ class Intake:
         """The folders in ROOT that are worth watching: those without a backlog."""
         return [name for name, inbox in self.inboxes.items() if name and not inbox.has_backlog]
 
-    @property
-    def has_work(self) -> bool:
-        """Whether there is something to look at or to try now."""
-        return any(inbox.wait_s() == 0 for inbox in self.inboxes.values())
-
     def wait_s(self) -> float:
         """Seconds until there is something to look at or to try."""
         until_look_s = max(0.0, self.schedule.due - self._monotonic())
@@ -206,20 +201,20 @@ class Intake:
             if one is not None and one.inbox is not None:
                 one.inbox.schedule.force()
 
-    def leave(self, claim: Claim, left: Left) -> None:
+    def leave(self, left: Left) -> None:
         """Look again, when it is time, at a file that was not imported."""
+        claim, signature = left.claim, left.signature
         one = self._release(claim.id)
-        if left.why is FailureReason.STUCK:
-            code = left.error.errno if left.error else 0
-            why = left.error.strerror if left.error else "it failed"
+        if left.why is FailureReason.STUCK and left.error is not None:
             self._notices(
-                f"unread {claim.account_id} {code}",
-                f"Cannot pick up {claim.name}: {why}. It stays where it is and will be retried",
+                f"unread {claim.account_id} {left.error.errno}",
+                f"Cannot pick up {claim.name}: {left.error.strerror}. It stays where it is and will be "
+                "retried",
             )
         if one is None or one.inbox is None:
             self.look_again(claim)
             return
-        inbox, signature = one.inbox, left.signature
+        inbox = one.inbox
         if signature is None or left.why is FailureReason.GONE:
             inbox.settling.forget(one.name)
             return

@@ -28,7 +28,9 @@ from importer.slots import SlotEntry
 from resumes.analyzer import Format
 from resumes.errors import NotFound
 from resumes.store import Store, import_history, import_ledger
+from resumes.store.creation import Created, Duplicate
 from resumes.store.import_history import FileRow
+from resumes.store.import_ledger import FileOutcome
 
 
 def plan_recovery(
@@ -89,5 +91,6 @@ def _recall(store: Store, root: str, accepted: Format, claim: Claim) -> Conclusi
     items = import_ledger.find_items(store, claim.account_id, claim.id, limit=1)
     if not items or items[0].item != 0:
         return None
-    body = files.find_body(claim.path(root), accepted.max_bytes)
-    return outcomes.recall(items[0], outcomes.judge(body, accepted))
+    verdict = outcomes.judge(files.find_body(claim.path(root), accepted.max_bytes), accepted)
+    outcome = Duplicate if items[0].outcome is FileOutcome.DUPLICATE else Created
+    return outcomes.conclude_one(verdict, outcome(items[0].resume_id))

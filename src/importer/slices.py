@@ -44,8 +44,8 @@ class Bundle:
         self.signature: Signature = content.signature
         if content.is_over_limit:
             raise file_too_large(limits)
-        if not unpack.is_bundle(name, content.body):  # one value after all
-            raise resume_too_large(limits)
+        if len(content.body) > limits.max_bytes and not unpack.is_bundle(name, content.body):
+            raise resume_too_large(limits)  # one value after all
         self.digest = files.digest(content.body)
         self._parts = unpack.unpack(name, content.body, limits)
         self.items: list[ItemConclusion] = []
