@@ -181,7 +181,7 @@ class Slot:
             with contextlib.suppress(OSError):
                 if not self._entries:
                     Path(self._path).unlink(missing_ok=True)
-                    Path(self._lock_path).unlink(missing_ok=True)
+                    Path(self._lock_path).unlink()
         self._close()
 
     def _close(self) -> None:

@@ -141,14 +141,15 @@ def test_a_file_that_is_unpacked_is_noted_with_what_was_read(root: Path) -> None
 def test_what_need_not_last_is_no_error_on_a_full_disk(root: Path) -> None:
     slot = taken(root)
     claim = a_claim(1)
-    slot.note([claim])
+    slot.note([claim, a_claim(2)])
     slot.begin_alone(claim)
     with a_full_disk():
+        assert not slot.end([a_claim(2).id])
         slot.end_alone(claim)
         slot.note_read([(claim.id, Signature(1, 2, 3), None)])
         with pytest.raises(OSError, match="File too large"):
             slot.begin_alone(claim)
-    (entry,) = slot.load()
+    entry, _ = slot.load()
     assert (entry.is_begun, entry.signature) == (True, None)
 
 
