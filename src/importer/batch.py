@@ -209,12 +209,6 @@ class Batches:
         store did not take."""
         return bool(self._ready or self._several)
 
-    @property
-    def due(self) -> float:
-        """When to look at the first file again, on the monotonic clock."""
-        unfiled = self._unfiled.values()
-        return min((one.due for one in unfiled if not one.is_stuck), default=math.inf)
-
     def list_awaited(self) -> list[tuple[float, str]]:
         """Return when to look again at files that lie where they belong and are still written to,
         and their names."""

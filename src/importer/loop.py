@@ -149,7 +149,7 @@ class Importer:
             return max(0.0, self._lead_due - now)
         if self._is_working:
             return 0.0
-        wait_s = min(self._maintenance_due, self._pipeline.due) - now
+        wait_s = self._maintenance_due - now  # and to try again what could not be filed away
         if not self._left_slots:
             wait_s = min(wait_s, self.intake.wait_s())
         return max(0.0, wait_s)

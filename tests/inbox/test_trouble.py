@@ -264,6 +264,7 @@ def test_a_file_that_cannot_be_moved_stays_is_told_and_keeps_no_other_waiting(
         "ana/1.json was imported, but cannot be moved: Permission denied. It stays where it is; the "
         "move will be retried"
     ]
+    assert importer.awaited == []
     path.parent.chmod(0o755)
     importer.round()
     assert told.outcomes()["ana/1.json"] == "done"

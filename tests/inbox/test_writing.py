@@ -229,6 +229,7 @@ def test_a_file_that_is_opened_for_writing_before_its_move_is_looked_at_until_it
             monotonic.advance(5)
         assert counts(root, "done") == [1]
         assert told.files == []
+        assert importer.awaited == ["ana/cv.json"]
         opened[0].write(a_document("Second"))
     rounds_until(importer, lambda: resume_names(store, ana.id) == ["First", "Second"])
     assert counts(root, "done") == [1]
