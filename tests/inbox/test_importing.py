@@ -76,6 +76,7 @@ def test_a_refused_file_gets_a_report_and_a_row(
     assert (row.reason, row.message, row.path) == told_in_report
     assert report["file"] == "ana/cv.json"
     assert told.files[0].reason == "invalid_resume"
+    assert import_history.find_source(store, row) == b'{"header": {}, "sections": 5}'
 
 
 def test_a_file_over_the_limit_is_refused_after_settling(

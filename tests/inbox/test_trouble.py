@@ -250,24 +250,31 @@ def test_a_file_that_cannot_be_moved_stays_is_told_and_keeps_no_other_waiting(
     an_account: MakeAccount,
     an_importer: MakeImporter,
 ) -> None:
-    for name in ("ana", "bo"):
+    for name in ("ana", "bo", "cy"):
         an_account(name)
-    path = drop(root, "ana/1.json")
-    importer = an_importer(observe=during(Moment.COMMITTED, lambda: path.parent.chmod(0o555)))
+    paths = [drop(root, f"{name}/1.json") for name in ("ana", "cy")]
+
+    def close_folders() -> None:
+        for path in paths:
+            path.parent.chmod(0o555)
+
+    importer = an_importer(observe=during(Moment.COMMITTED, close_folders))
     with bound_by_permissions():
         for number in range(3):
             drop(root, f"bo/{number}.json")
             importer.round()
             monotonic.advance(5)
     assert told.outcomes() == {f"bo/{number}.json": "done" for number in range(3)}
-    assert told.notices == [
-        "ana/1.json was imported, but cannot be moved: Permission denied. It stays where it is; the "
-        "move will be retried"
+    assert sorted(told.notices) == [
+        f"{name}/1.json was imported, but cannot be moved: Permission denied. It stays where it is; "
+        "the move will be retried"
+        for name in ("ana", "cy")
     ]
     assert importer.awaited == []
-    path.parent.chmod(0o755)
+    for path in paths:
+        path.parent.chmod(0o755)
     importer.round()
-    assert told.outcomes()["ana/1.json"] == "done"
+    assert told.outcomes()["ana/1.json"] == told.outcomes()["cy/1.json"] == "done"
 
 
 def test_what_cannot_be_moved_since_no_file_can_stops_new_ones(
