@@ -1,5 +1,6 @@
 """Files of several resumes."""
 
+import json
 import os
 from pathlib import Path
 
@@ -307,10 +308,12 @@ def test_one_queues_behind_held_files_and_those_behind_it_are_told_of_the_plan(
     importer.changes.mark("ana")
     while counts(root, "held") == [1]:  # without a look at what is held
         importer.turn()
-    limit = "Maximum resume limit reached. Your plan allows 0"
-    reports = [path.read_text() for path in (root / "_held").rglob("*.report.json")]
-    assert all(limit in one for one in reports)
-    assert any(f'"message": "{limit}' in one for one in reports)
+    reports = [json.loads(path.read_bytes()) for path in (root / "_held").rglob("*.report.json")]
+    limit = "Maximum resume limit reached. Your plan allows 0 resumes"
+    assert {report["file"]: report["message"] for report in reports} == {
+        "ana/2.ndjson": f"2 held. line 1: {limit}",
+        "ana/4.json": limit,
+    }
     set_limit(store, "ana", None)
     importer.round()
     assert resume_names(store, account.id) == ["2", "3", "4"]
