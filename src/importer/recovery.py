@@ -2,7 +2,7 @@
 
     noted, not read             one of these may have ended the process: each is read alone under its
                                 claim (I10)
-    read, not in the ledger     nothing happened yet: a new file; the same if it ended a process
+    read, not in the ledger     nothing happened yet: a new file; read alone too if it ended a process
     in the ledger, not moved    imported again under its claim, which the create path knows; a held
                                 or failed file only if the ledger has another end for it now
     the same, changed since     a new file
