@@ -274,10 +274,14 @@ class Batches:
             if error.errno in NOT_OF_THE_FILE:
                 raise
             return self._unreadable(one, error)
+        is_kept = False
         try:
-            return self._judge(one, descriptor)
+            answer = self._judge(one, descriptor)
+            is_kept = isinstance(answer, Work) and answer.descriptor is not None
+            return answer
         finally:
-            os.close(descriptor)
+            if not is_kept:
+                os.close(descriptor)
 
     def _judge(self, one: Candidate, descriptor: int) -> Work | Left:
         claim = one.claim
@@ -295,7 +299,8 @@ class Batches:
                 needed_s = max(MIN_OPEN_S, MAX_SETTLE_TIMES * self._options.settle_s)
             if _quiet_s(claim, found.signature, one.known) < needed_s:
                 return Left(claim, FailureReason.OPEN, found.signature)
-        return found._replace(is_open=bool(writer))
+        kept = None if found.verdict is None else descriptor
+        return found._replace(descriptor=kept, is_open=bool(writer))
 
     def _unreadable(self, one: Candidate, error: OSError) -> Work | Left:
         """Return what becomes of a file that cannot be opened: somebody may still change that."""
@@ -461,6 +466,8 @@ class Batches:
         again_s = RETRY_INTERVALS_S.get(filed.state)
         if again_s is not None:
             due, is_stuck = self._monotonic() + again_s, filed.state is FileState.STUCK
+            _close([work])
+            work = work._replace(descriptor=None)
             self._unfiled[claim.id] = Ended(work, conclusion, filed.target, due, is_stuck)
         elif claim.is_return or conclusion.needs_report:
             self.filer.tidy(claim, [conclusion])
@@ -495,8 +502,9 @@ class Batches:
                 )
         return again_s is None
 
-    def end(self, works: Iterable[Work]) -> None:
+    def end(self, works: Sequence[Work]) -> None:
         """Take note that nothing is left to do for these files."""
+        _close(works)
         if ids := [work.claim.id for work in works]:
             self._ended += ids
             if self._slot.end(ids):
@@ -508,6 +516,7 @@ class Batches:
 
     def drop(self) -> None:
         """Have nothing under way any more."""
+        _close(self._ready)
         for some in (self._ready, self._several, self._unfiled):
             some.clear()
         self._folders.close()
@@ -516,6 +525,13 @@ class Batches:
 def is_last_attempt(claim: Claim) -> bool:
     """Return whether the file ended its reader so often that it is not read again."""
     return claim.attempt + 1 >= MAX_ATTEMPTS
+
+
+def _close(works: Iterable[Work]) -> None:
+    """Close the files that are open."""
+    for work in works:
+        if work.descriptor is not None:
+            os.close(work.descriptor)
 
 
 def _is_deleted(conclusion: Conclusion) -> bool:

@@ -119,6 +119,8 @@ class Work(NamedTuple):
     signature: Signature
     verdict: Resume | Refusal | None = None
     digest: bytes | None = None
+    descriptor: int | None = None
+    """The file, open; None for what could not be opened, and for what is unpacked."""
     is_open: bool = False
     """Whether it is checked although somebody has it open for writing."""
 
@@ -351,25 +353,31 @@ def _is_as_read(work: Work, target: str | Path) -> bool | None:
 
     Raises OSError.
     """
+    found = files.find_signature(target)
+    if found is None:
+        raise FileNotFoundError
+    if found.inode != work.signature.inode:
+        return False
+    if work.descriptor is not None:
+        return _is_open_as_read(work, found, work.descriptor)
     try:
         descriptor = files.open_file(target)
     except OSError:  # nor could it be opened when it was checked
-        if (found := files.find_signature(target)) is None:
-            raise FileNotFoundError from None
         return found == work.signature
     try:
-        found = files.signature_of(os.fstat(descriptor))
-        if found.inode != work.signature.inode:
-            return False
-        if not work.is_open and files.find_writer(descriptor):
-            return None
-        if found != work.signature:
-            return False
-        if work.digest is None or time.time_ns() - found.mtime_ns >= FRESH_NS:
-            return True
-        return files.digest(os.pread(descriptor, found.size_bytes, 0)) == work.digest
+        return _is_open_as_read(work, found, descriptor)
     finally:
         os.close(descriptor)
+
+
+def _is_open_as_read(work: Work, found: Signature, descriptor: int) -> bool | None:
+    if not work.is_open and files.find_writer(descriptor):
+        return None
+    if found != work.signature:
+        return False
+    if work.digest is None or time.time_ns() - found.mtime_ns >= FRESH_NS:
+        return True
+    return files.digest(os.pread(descriptor, found.size_bytes, 0)) == work.digest
 
 
 def _beside(path: Path, claim: Claim) -> Path:
