@@ -56,14 +56,21 @@ def plan_recovery(
             elif found is not None and (
                 signature is None or (claim.attempt and found == signature)
             ):
-                resumed.append(Candidate(claim, is_alone=True))
+                # It was quiet when it was taken: to wait again would forget the attempt.
+                known = None if signature is None else Known(signature, math.inf)
+                resumed.append(Candidate(claim, known, is_alone=True))
             continue
         work = Work(claim, signature, digest=entry.digest)
         conclusion = outcomes.conclusion_of(row)
         if os.path.lexists(aside):
             all_ended.append(Ended(work, conclusion))
         elif found != signature or not _has_content(path, entry.digest):
-            places = (f"{root}/{place}" for place in iter_places(claim, conclusion))
+            # Not where it was when it came back: it has not been moved.
+            places = (
+                f"{root}/{place}"
+                for place in iter_places(claim, conclusion)
+                if place != claim.source
+            )
             moved = (place for place in places if files.find_signature(place) is not None)
             all_ended.extend(Ended(work, conclusion, one) for one in itertools.islice(moved, 1))
         elif (recalled := _recall(store, root, accepted, claim)) is not None:

@@ -27,6 +27,7 @@ from tests.support.inbox.builders import (
     during,
     filed,
     killing_at,
+    lines,
     names_below,
     report_beside,
     resume_names,
@@ -166,6 +167,25 @@ def test_a_held_file_of_several_that_was_imported_is_put_away_though_the_account
     an_importer(settle_s=0).round()
     assert resume_names(store, ana.id) == ["1", "2"]
     assert counts(root, "held", "done") == [0, 1]
+
+
+def test_a_file_of_several_that_changes_while_it_is_held_again_is_a_new_one(
+    store: Store, root: Path, an_importer: MakeImporter
+) -> None:
+    account = an_account_with_room_for(store, 1, name="bo")
+    drop(root, "bo/cv.ndjson", lines(*"123"))
+    an_importer(settle_s=0).round()
+    (held,) = filed(root, "_held")
+    set_limit(store, "bo", 2)
+
+    def rewrite() -> None:
+        held.write_bytes(lines(*"abc"))
+
+    an_importer(settle_s=0, observe=during(Moment.COMMITTED, rewrite)).round()
+    assert resume_names(store, account.id) == ["1", "2"]
+    set_limit(store, "bo", None)
+    an_importer(settle_s=0).round()
+    assert resume_names(store, account.id) == ["1", "2", "a", "b", "c"]
 
 
 def test_an_account_in_a_report_that_was_edited_leads_nowhere(
