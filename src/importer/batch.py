@@ -27,7 +27,7 @@ from importer import files, json_texts, outcomes
 from importer.claims import Claim
 from importer.failpoints import Observer, Step
 from importer.files import Folders, Known, Signature, escaped
-from importer.filing import ENDED, OF_THE_FILE, Filer, FileState, Work, parse_report
+from importer.filing import OF_THE_FILE, Filer, FileState, Work, parse_report
 from importer.notices import FileReport, Remark, as_report
 from importer.options import Options
 from importer.outcomes import Conclusion, Refusal, as_ledger_text
@@ -50,8 +50,10 @@ MIN_OPEN_S = 60.0
 quiet for twelve settling times, and at least this long while it is open."""
 
 
-def _quiet_s(signature: Signature, known: Known | None) -> float:
+def _quiet_s(claim: Claim, signature: Signature, known: Known | None) -> float:
     """Return for how long a file has kept this signature, as far as is known."""
+    if claim.is_return:  # it was quiet before
+        return math.inf
     return known.for_s if known is not None and known.signature == signature else 0.0
 
 
@@ -65,16 +67,14 @@ class Queue:
 
 logger = logging.getLogger("resumes.importer")
 
-OF_THE_PROCESS = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
-"""Errors of opening that say nothing of the file."""
+NOT_OF_THE_FILE = frozenset({errno.ENOENT, errno.EMFILE, errno.ENFILE, errno.ENOMEM})
+"""Errors of opening that say nothing of a file that is there."""
 
 MAX_ATTEMPTS = 3
 """A file that ended its reader each time is not read for a third time alone (pitfalls I10)."""
 
-MOVED_INTERVAL_S = 1.0
-"""How soon a file is checked again that is in its place and that somebody has open."""
-
-UNMOVABLE_INTERVAL_S = 5.0
+RETRY_INTERVALS_S = {FileState.WRITTEN_TO: 1.0, FileState.UNMOVABLE: 5.0, FileState.STUCK: 0.0}
+"""How soon filing is continued that did not come to its end."""
 
 
 class Candidate(NamedTuple):
@@ -102,7 +102,7 @@ class FailureReason(StrEnum):
 class Left(NamedTuple):
     """A file that is where it was, and was not imported. `error` is the system's."""
 
-    claim_id: str
+    claim: Claim
     why: FailureReason
     signature: Signature | None = None
     error: OSError | None = None
@@ -140,20 +140,20 @@ def inspect(claim: Claim, descriptor: int, known: Known | None, options: Options
         content = files.read_file(descriptor, options.format.max_bytes)
     if content is None or content.is_over_limit:
         signature = files.signature_of(os.fstat(descriptor))
-        is_ready = _quiet_s(signature, known) >= options.settle_s
+        is_ready = _quiet_s(claim, signature, known) >= options.settle_s
     else:
         body, signature, is_ready = content.body, content.signature, content.is_steady
         verdict = outcomes.judge(body, options.format)
         if isinstance(verdict, Refusal):
             if not claim.is_return and parse_report(body):
-                return Left(claim.id, FailureReason.REPORT, signature)
-            is_ready = is_ready and _quiet_s(signature, known) >= options.settle_s
+                return Left(claim, FailureReason.REPORT, signature)
+            is_ready = is_ready and _quiet_s(claim, signature, known) >= options.settle_s
             if is_ready and json_texts.is_several(body):
                 verdict = None
         if verdict is not None:
             digest = files.digest(body)
-    if not is_ready and not claim.is_return:
-        return Left(claim.id, FailureReason.SETTLING, signature)
+    if not is_ready:
+        return Left(claim, FailureReason.SETTLING, signature)
     return Work(claim, signature, verdict, digest)
 
 
@@ -209,12 +209,6 @@ class Batches:
         store did not take."""
         return bool(self._ready or self._several)
 
-    @property
-    def due(self) -> float:
-        """When to look at the first file again, on the monotonic clock."""
-        unfiled = self._unfiled.values()
-        return min((one.due for one in unfiled if not one.is_stuck), default=math.inf)
-
     def list_awaited(self) -> list[tuple[float, str]]:
         """Return when to look again at files that lie where they belong and are still written to,
         and their names."""
@@ -235,7 +229,7 @@ class Batches:
         try:
             self._slot.note(one.claim for one in candidates)
         except OSError as error:
-            return [Left(one.claim.id, FailureReason.TROUBLE, None, error) for one in candidates]
+            return [Left(one.claim, FailureReason.TROUBLE, None, error) for one in candidates]
         self._observe(Step.NOTED)
         left: list[Left] = []
         read: list[Work] = []
@@ -246,7 +240,7 @@ class Batches:
             else:
                 left.append(answer)
         if left:
-            self._slot.end(one.claim_id for one in left)
+            self._slot.end(one.claim.id for one in left)
         self._slot.note_read((one.claim.id, one.signature, one.digest) for one in read)
         self._observe(Step.READ)
         for work in read:
@@ -265,21 +259,19 @@ class Batches:
             answer = self._read_open(one)
             self._slot.end_alone(claim)
             return answer
-        except FileNotFoundError as error:
-            return Left(claim.id, FailureReason.GONE, None, error)
+        except FileNotFoundError:
+            return Left(claim, FailureReason.GONE)
         except OSError as error:
             why = FailureReason.STUCK if error.errno in OF_THE_FILE else FailureReason.TROUBLE
-            return Left(claim.id, why, self._signature(claim), error)
+            return Left(claim, why, self._signature(claim), error)
 
     def _read_open(self, one: Candidate) -> Work | Left:
         claim = one.claim
         folder = self._folders.open(claim.folder(self._root))
         try:
             descriptor = files.open_file(claim.base, dir_fd=folder)
-        except FileNotFoundError:
-            raise
         except OSError as error:
-            if error.errno in OF_THE_PROCESS:
+            if error.errno in NOT_OF_THE_FILE:
                 raise
             return self._unreadable(one, error)
         is_kept = False
@@ -292,13 +284,11 @@ class Batches:
                 os.close(descriptor)
 
     def _judge(self, one: Candidate, descriptor: int) -> Work | Left:
-        claim, known = one.claim, one.known
-        if claim.is_return:  # it was quiet before
-            known = Known(files.signature_of(os.fstat(descriptor)), math.inf)
+        claim = one.claim
         try:
-            found = inspect(claim, descriptor, known, self._options)
+            found = inspect(claim, descriptor, one.known, self._options)
         except OSError as error:  # a bad sector, say: a problem of this file alone
-            return Left(claim.id, FailureReason.STUCK, self._signature(claim), error)
+            return Left(claim, FailureReason.STUCK, self._signature(claim), error)
         if isinstance(found, Left):
             return found
         # Nothing is judged that somebody may still write to (pitfalls I4).
@@ -307,18 +297,18 @@ class Batches:
             needed_s = min(UNPROVED_S, self._options.settle_s)
             if writer:
                 needed_s = max(MIN_OPEN_S, MAX_SETTLE_TIMES * self._options.settle_s)
-            if _quiet_s(found.signature, known) < needed_s:
-                return Left(claim.id, FailureReason.OPEN, found.signature)
+            if _quiet_s(claim, found.signature, one.known) < needed_s:
+                return Left(claim, FailureReason.OPEN, found.signature)
         kept = None if found.verdict is None else descriptor
-        return Work(*found[:4], kept, is_open=bool(writer))
+        return found._replace(descriptor=kept, is_open=bool(writer))
 
     def _unreadable(self, one: Candidate, error: OSError) -> Work | Left:
         """Return what becomes of a file that cannot be opened: somebody may still change that."""
         claim = one.claim
         signature = files.signature_of(os.lstat(claim.path(self._root)))
         needed_s = MAX_SETTLE_TIMES * self._options.settle_s
-        if _quiet_s(signature, one.known) < needed_s and not claim.is_return:
-            return Left(claim.id, FailureReason.SETTLING, signature)
+        if _quiet_s(claim, signature, one.known) < needed_s:
+            return Left(claim, FailureReason.SETTLING, signature)
         return Work(claim, signature, outcomes.unreadable(error))
 
     def _signature(self, claim: Claim) -> Signature | None:
@@ -332,14 +322,14 @@ class Batches:
         Raises StoreError, and what it is about waits then.
         """
         while works := self._next_batch():
-            ends = self._commit(works)
+            ended = [*map(Ended, works, self._commit(works))]
             for _ in works:
                 self._ready.popleft()
             self._observe(Step.COMMITTED)
             self.file_away(
-                Ended(work, end)
-                for work, end in zip(works, ends, strict=True)
-                if not (_is_deleted(end) and self.leave_if_unknown(work))
+                one
+                for one in ended
+                if not (_is_deleted(one.conclusion) and self.leave_if_unknown(one.work))
             )
         if not self._ready:
             self._folders.close()
@@ -372,10 +362,7 @@ class Batches:
             conclusion = outcomes.failed(outcomes.internal_error())
             self.record(works[0], conclusion)
             return [conclusion]
-        return [
-            outcomes.conclude(_verdict(work), creation, result)
-            for work, creation, result in zip(works, creations, results, strict=True)
-        ]
+        return [*map(outcomes.conclude, map(_verdict, works), creations, results)]
 
     def _creation(self, work: Work) -> Creation:
         claim = work.claim
@@ -386,16 +373,13 @@ class Batches:
             failed = outcomes.verdict_of(outcomes.failed(verdict))
             return Creation(claim.account_id, (), now_us, row, failed)
         message = self.find_queue(claim)
-        if message is not None and not self._is_stored(claim, work.digest):
+        # What is there already needs no place.
+        if message is not None and not (
+            work.digest and import_ledger.find_stored(self._store, claim.account_id, work.digest)
+        ):
             held = Verdict(FileOutcome.HELD, Reason.QUOTA_REACHED.value, message)
             return Creation(claim.account_id, (), now_us, row, held)
         return Creation(claim.account_id, (NewResume(verdict, digest=work.digest),), now_us, row)
-
-    def _is_stored(self, claim: Claim, digest: bytes | None) -> bool:
-        """Return whether the content is there already, so that it needs no place."""
-        if digest is None:
-            return False
-        return import_ledger.find_stored(self._store, claim.account_id, digest) is not None
 
     def row(self, work: Work, items: str | None = None) -> import_ledger.ClaimedFile:
         """Return the file as the ledger knows it."""
@@ -479,7 +463,13 @@ class Batches:
         else:
             filed = self.filer.file_away(work, conclusion)
         problem = escaped(filed.problem)
-        if (claim.is_return or conclusion.needs_report) and filed.state in ENDED:
+        again_s = RETRY_INTERVALS_S.get(filed.state)
+        if again_s is not None:
+            due, is_stuck = self._monotonic() + again_s, filed.state is FileState.STUCK
+            _close([work])
+            work = work._replace(descriptor=None)
+            self._unfiled[claim.id] = Ended(work, conclusion, filed.target, due, is_stuck)
+        elif claim.is_return or conclusion.needs_report:
             self.filer.tidy(claim, [conclusion])
         match filed.state:
             case FileState.FILED:
@@ -491,54 +481,31 @@ class Batches:
                     "separate file",
                 )
                 self._went_back.append(claim)
-            case FileState.WRITTEN_TO:
-                if problem:
-                    self._remark(
-                        f"changed {claim.id} {problem}",
-                        f"{claim.name} was changed during its import; its new content is in "
-                        f"{escaped(os.path.relpath(filed.target, self._root))} and cannot be moved "
-                        f"back: {problem}. This will be retried",
-                    )
-                self._keep(ended, MOVED_INTERVAL_S, target=filed.target)
-                return False
+            case FileState.WRITTEN_TO if problem:
+                self._remark(
+                    f"changed {claim.id} {problem}",
+                    f"{claim.name} was changed during its import; its new content is in "
+                    f"{escaped(os.path.relpath(filed.target, self._root))} and cannot be moved "
+                    f"back: {problem}. This will be retried",
+                )
             case FileState.UNMOVABLE:
                 self._remark(
                     f"unmovable {claim.account_id} {problem}",
                     f"{claim.name} was imported, but cannot be moved: {problem}. It stays where it is; "
                     "the move will be retried",
                 )
-                self._keep(ended, UNMOVABLE_INTERVAL_S)
-                return False
             case FileState.STUCK:
-                self._keep(ended, 0, is_stuck=True)
                 self._remark(
                     "unfiled",
                     f"Cannot move {claim.name}: {problem}. It was imported and stays where it is; the move "
                     "will be retried, and no new files are imported until then",
                 )
-                return False
-            case FileState.GONE:
-                pass
-        return True
+        return again_s is None
 
-    def _keep(
-        self, ended: Ended, again_s: float, *, target: str = "", is_stuck: bool = False
-    ) -> None:
-        work, conclusion = ended.work, ended.conclusion
-        if work.descriptor is not None:
-            os.close(work.descriptor)
-        work = work._replace(descriptor=None)
-        due = self._monotonic() + again_s
-        self._unfiled[work.claim.id] = Ended(work, conclusion, target, due, is_stuck)
-
-    def end(self, works: Iterable[Work]) -> None:
+    def end(self, works: Sequence[Work]) -> None:
         """Take note that nothing is left to do for these files."""
-        ids = []
-        for work in works:
-            ids.append(work.claim.id)
-            if work.descriptor is not None:
-                os.close(work.descriptor)
-        if ids:
+        _close(works)
+        if ids := [work.claim.id for work in works]:
             self._ended += ids
             if self._slot.end(ids):
                 self._observe(Step.ENDED)
@@ -549,9 +516,7 @@ class Batches:
 
     def drop(self) -> None:
         """Have nothing under way any more."""
-        for work in self._ready:
-            if work.descriptor is not None:
-                os.close(work.descriptor)
+        _close(self._ready)
         for some in (self._ready, self._several, self._unfiled):
             some.clear()
         self._folders.close()
@@ -560,6 +525,13 @@ class Batches:
 def is_last_attempt(claim: Claim) -> bool:
     """Return whether the file ended its reader so often that it is not read again."""
     return claim.attempt + 1 >= MAX_ATTEMPTS
+
+
+def _close(works: Iterable[Work]) -> None:
+    """Close the files that are open."""
+    for work in works:
+        if work.descriptor is not None:
+            os.close(work.descriptor)
 
 
 def _is_deleted(conclusion: Conclusion) -> bool:

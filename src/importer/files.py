@@ -172,12 +172,12 @@ def load(path: str | Path, max_bytes: int) -> Content:
         os.close(descriptor)
 
 
-def find_body(path: str | Path, max_bytes: int) -> bytes | None:
-    """Return the bytes of a regular file; None when it cannot be read or is over the limit."""
+def find_body(path: str | Path, max_bytes: int) -> bytes:
+    """Return the bytes of a regular file; nothing when it cannot be read or is over the limit."""
     with contextlib.suppress(OSError):
         content = load(path, max_bytes)
-        return None if content.is_over_limit else content.body
-    return None
+        return b"" if content.is_over_limit else content.body
+    return b""
 
 
 def find_head(path: str | Path) -> bytes:
@@ -185,6 +185,11 @@ def find_head(path: str | Path) -> bytes:
     with contextlib.suppress(OSError):
         return load(path, HEAD_BYTES).body[:HEAD_BYTES]
     return b""
+
+
+def describe(error: OSError) -> str:
+    """Return what went wrong, as the system says it."""
+    return error.strerror or str(error)
 
 
 def read(path: str | Path, max_bytes: int) -> bytes:

@@ -89,7 +89,7 @@ def parse_report(body: bytes) -> dict[str, Any]:
 
 def load_report(path: Path) -> dict[str, Any]:
     """Return the report at the path; empty when there is none of ours."""
-    return parse_report(files.find_body(path, MAX_REPORT_BYTES) or b"")
+    return parse_report(files.find_body(path, MAX_REPORT_BYTES))
 
 
 def report_path(file: str | Path) -> Path:
@@ -141,10 +141,6 @@ class FileState(StrEnum):
     """It is where it was, for a reason that concerns all files."""
 
 
-ENDED = (FileState.FILED, FileState.GONE, FileState.CHANGED)
-"""Nothing is left to do."""
-
-
 class Filed(NamedTuple):
     """Where a file is now, and what prevents the rest."""
 
@@ -166,14 +162,13 @@ class Filer:
     def file_away(self, work: Work, conclusion: Conclusion) -> Filed:
         """Move the file, as it was read, into its outcome's folder, with its report."""
         claim = work.claim
-        is_copied = False
         try:
             if claim.is_return and claim.source in iter_places(claim, conclusion):
+                # It stays as it is, whatever it is by now: that is read when it returns again.
                 target = claim.path(self._root)
-                if conclusion.needs_report:
-                    self._report(work, conclusion, target)
-            else:
-                target, is_copied = self._move(work, conclusion)
+                self._report(work, conclusion, target)
+                return Filed(FileState.FILED, target)
+            target, is_copied = self._move(work, conclusion)
         except FileNotFoundError:
             if files.find_signature(self._lies_at(claim)) is not None:
                 return Filed(FileState.STUCK, problem=os.strerror(errno.ENOENT))
@@ -181,7 +176,7 @@ class Filer:
         except _NotMoved as error:
             return error.filed
         except OSError as error:
-            return Filed(FileState.STUCK, problem=error.strerror or str(error))
+            return Filed(FileState.STUCK, problem=files.describe(error))
         if is_copied:  # the copy is ours alone
             return Filed(FileState.FILED, target)
         self._observe(Step.MOVED)
@@ -204,7 +199,7 @@ class Filer:
         except FileNotFoundError:
             pass  # somebody was quick to take it away; it was imported
         except OSError as error:
-            return Filed(FileState.WRITTEN_TO, target, error.strerror or str(error))
+            return Filed(FileState.WRITTEN_TO, target, files.describe(error))
         return Filed(FileState.FILED, target)
 
     def _move(self, work: Work, conclusion: Conclusion) -> tuple[str, bool]:
@@ -239,23 +234,19 @@ class Filer:
     def _rename(self, work: Work, target: str) -> bool:
         """Move the file; return whether it had to be copied."""
         claim = work.claim
-        folder = self._folders.open(claim.folder(self._root))
         try:
+            folder = self._folders.open(claim.folder(self._root))
             files.move(claim.base, target, source_fd=folder)
             return False
-        except FileNotFoundError:
-            aside = aside_of(self._root, claim)
-            if not os.path.lexists(aside):
-                raise
         except OSError as error:
-            to = os.path.dirname(target)  # noqa: PTH120  (text, as names are)
-            if error.errno in OF_THE_FILE and os.access(to, os.W_OK, effective_ids=True):
-                raise _NotMoved(FileState.UNMOVABLE, error.strerror or str(error)) from error
-            if error.errno != errno.EXDEV:
-                raise
-            # The outcomes are on another disk, perhaps a larger one; or this folder does.
             aside = aside_of(self._root, claim)
             if not os.path.lexists(aside):  # else what has its name again is another file
+                to = os.path.dirname(target)  # noqa: PTH120  (text, as names are)
+                if error.errno in OF_THE_FILE and os.access(to, os.W_OK, effective_ids=True):
+                    raise _NotMoved(FileState.UNMOVABLE, files.describe(error)) from error
+                if error.errno != errno.EXDEV:
+                    raise
+                # The outcomes are on another disk, perhaps a larger one; or this folder is.
                 if not os.access(claim.base, os.R_OK, dir_fd=folder, effective_ids=True):
                     raise _NotMoved(FileState.UNMOVABLE, os.strerror(errno.EACCES)) from None
                 files.move(claim.base, aside, source_fd=folder)
@@ -311,7 +302,10 @@ class Filer:
 
     def _report(self, work: Work, conclusion: Conclusion, target: str) -> None:
         claim = work.claim
-        sha256 = files.find_sha256(self._lies_at(claim))
+        lies_at = self._lies_at(claim)
+        sha256 = files.find_sha256(lies_at)
+        if sha256 is not None and _is_as_read(work, lies_at) is False:
+            sha256 = ""  # of no content: the next return begins anew
         content = compose(claim, work.signature, conclusion, sha256=sha256, now_us=self._clock())
         path = report_path(target)
         files.write_over(path, content, temporary=_beside(path, claim))
@@ -328,7 +322,7 @@ class Filer:
                 if not os.path.lexists(file):
                     path = report_path(file)
                     if load_report(path).get("claim_id") == claim.id:
-                        path.unlink(missing_ok=True)
+                        path.unlink()
                     _beside(path, claim).unlink(missing_ok=True)
         self._observe(Step.REPORTS_TIDIED)
 
@@ -364,7 +358,7 @@ def _is_as_read(work: Work, target: str | Path) -> bool | None:
     """
     found = files.find_signature(target)
     if found is None:
-        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), target)
+        raise FileNotFoundError
     if found.inode != work.signature.inode:
         return False
     if work.descriptor is not None:

@@ -103,10 +103,10 @@ class Helper:
         self._on_answer = on_answer
         self._monotonic = monotonic
         self._process: subprocess.Popen[bytes] | None = None
-        self._batches: deque[Batch] = deque()
-        """Those that have no answer yet."""
+        self._batches = 0
+        """How many have no answer yet."""
         self._answers: SimpleQueue[Answer | None] = SimpleQueue()
-        self._last_words: list[tuple[Batch | None, Answer]] = []
+        self._last_words: list[Answer] = []
         self._is_ready = self._is_dead = False
         self.under_way = 0
         """Files that it read and did not finish, as last reported."""
@@ -127,7 +127,7 @@ class Helper:
     @property
     def is_free(self) -> bool:
         """Whether it should get another batch."""
-        return self._is_ready and not self._is_dead and len(self._batches) < MAX_BATCHES
+        return self._is_ready and not self._is_dead and self._batches < MAX_BATCHES
 
     def supervise(self, *, backlog: int, is_working: bool) -> None:
         """Start the process if the backlog is worth it, end it after a while without work, and kill
@@ -172,7 +172,7 @@ class Helper:
 
     def give(self, batch: Batch) -> None:
         """Have the files of a batch imported."""
-        self._batches.append(batch)
+        self._batches += 1
         self._send(batch)
 
     def _send(self, message: object) -> None:
@@ -190,8 +190,8 @@ class Helper:
         self._answers.put(None)
         self._on_answer()
 
-    def iter_answers(self) -> Iterator[tuple[Batch | None, Answer]]:
-        """Yield what came back since this was last asked, with the batch that it is about."""
+    def iter_answers(self) -> Iterator[Answer]:
+        """Yield what came back since this was last asked."""
         said, self._last_words = self._last_words, []
         yield from said
         while not self._answers.empty():
@@ -203,7 +203,8 @@ class Helper:
             self._heard_at = self._monotonic()
             self.under_way = answer.under_way
             self.is_stuck = answer.is_stuck
-            yield (None if answer.left is None else self._batches.popleft()), answer
+            self._batches -= answer.left is not None
+            yield answer
 
     def reap(self) -> None:
         """Forget a process that died; its slot can be taken then."""
@@ -225,7 +226,7 @@ class Helper:
         self._out.close()
         self._last_words = [*self.iter_answers()]
         self._process = None
-        self._batches.clear()
+        self._batches = 0
         self._is_ready = self._is_dead = self.is_stuck = False
         self.under_way = 0
 

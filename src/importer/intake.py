@@ -2,7 +2,7 @@
 
 import math
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -58,8 +58,6 @@ class Intake:
         self.schedule = ScanSchedule(options.scan_s, monotonic)
         """When to find the inboxes again."""
         self._turn = 0
-        self.suspects: dict[str, list[Claim]] = {}
-        """By path below ROOT, the claims of files that may have ended a process (pitfalls I10)."""
         self.looks = 0
         """How often ROOT was looked through, or tried to be."""
 
@@ -67,11 +65,6 @@ class Intake:
     def folders(self) -> list[str]:
         """The folders in ROOT that are worth watching: those without a backlog."""
         return [name for name, inbox in self.inboxes.items() if name and not inbox.has_backlog]
-
-    @property
-    def has_work(self) -> bool:
-        """Whether there is something to look at or to try now."""
-        return any(inbox.wait_s() == 0 for inbox in self.inboxes.values())
 
     def wait_s(self) -> float:
         """Seconds until there is something to look at or to try."""
@@ -166,24 +159,12 @@ class Intake:
     def _candidate(
         self, seen: Seen, inbox: Inbox, account: AccountInfo, slot: int, now_us: int
     ) -> Candidate:
-        suspected = self.suspects.get(seen.name)
         claim = Claim(
-            self.ids.next(),
-            account.id,
-            account.name,
-            escaped(seen.name),
-            seen.name,
-            now_us,
-            max(one.attempt for one in suspected) if suspected else 0,
+            self.ids.next(), account.id, account.name, escaped(seen.name), seen.name, now_us
         )
         self._under_way[claim.id] = _UnderWay(seen.name, inbox, slot)
         self._names.add(seen.name)
-        return Candidate(claim, inbox.settling.find_known(seen.name), suspected is not None)
-
-    def suspect(self, claims: Iterable[Claim]) -> None:
-        """Have files read alone that may have ended a process."""
-        for claim in claims:
-            self.suspects.setdefault(claim.source, []).append(claim)
+        return Candidate(claim, inbox.settling.find_known(seen.name))
 
     def hold(self, claim: Claim) -> None:
         """Take note that a file is under way that was not found by a look; new ones come after it,
@@ -220,19 +201,20 @@ class Intake:
             if one is not None and one.inbox is not None:
                 one.inbox.schedule.force()
 
-    def leave(self, claim: Claim, left: Left) -> None:
+    def leave(self, left: Left) -> None:
         """Look again, when it is time, at a file that was not imported."""
+        claim, signature = left.claim, left.signature
         one = self._release(claim.id)
-        if left.why is FailureReason.STUCK:
-            code = left.error.errno if left.error else 0
-            why = left.error.strerror if left.error else "it failed"
+        if left.why is FailureReason.STUCK and left.error is not None:
             self._notices(
-                f"unread {claim.account_id} {code}",
-                f"Cannot pick up {claim.name}: {why}. It stays where it is and will be retried",
+                f"unread {claim.account_id} {left.error.errno}",
+                f"Cannot pick up {claim.name}: {left.error.strerror}. It stays where it is and will be "
+                "retried",
             )
         if one is None or one.inbox is None:
+            self.look_again(claim)
             return
-        inbox, signature = one.inbox, left.signature
+        inbox = one.inbox
         if signature is None or left.why is FailureReason.GONE:
             inbox.settling.forget(one.name)
             return
@@ -243,6 +225,7 @@ class Intake:
             FailureReason.OPEN: OPEN_INTERVAL_S,
             FailureReason.REPORT: math.inf,
             FailureReason.STUCK: max(STUCK_INTERVAL_S, self._options.settle_s),
-        }.get(left.why)
+            FailureReason.SETTLING: None,
+        }[left.why]
         is_left = left.why is FailureReason.STUCK
         inbox.settling.note(one.name, signature, again_s=again_s, is_left=is_left)

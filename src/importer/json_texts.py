@@ -38,37 +38,37 @@ class Part:
 class CannotUnpack(Exception):
     """Nothing of a file or of a member can be read, for the reason in `refusal`."""
 
-    def __init__(self, refusal: Refusal) -> None:
-        super().__init__(refusal.message)
-        self.refusal = refusal
+    def __init__(self, reason: Reason, message: str, byte_offset: int | None = None) -> None:
+        super().__init__(message)
+        self.refusal = Refusal(reason, message, byte_offset=byte_offset)
 
 
-def resume_too_large(limits: Limits) -> Refusal:
+def resume_too_large(limits: Limits) -> CannotUnpack:
     """For a resume over the limit, in the words of the API."""
-    return Refusal(Reason.TOO_LARGE, TooLarge(limit_bytes=limits.max_bytes).message)
+    return CannotUnpack(Reason.TOO_LARGE, TooLarge(limit_bytes=limits.max_bytes).message)
 
 
-def file_too_large(limits: Limits) -> Refusal:
+def file_too_large(limits: Limits) -> CannotUnpack:
     """For a file that is too large, whatever its parts are."""
-    return Refusal(
+    return CannotUnpack(
         Reason.TOO_LARGE,
         f"File too large: uncompressed, the limit is {limits.max_file_bytes} bytes (max_file_bytes). "
         "Split it into several files",
     )
 
 
-def too_many_parts(limits: Limits) -> Refusal:
+def too_many_parts(limits: Limits) -> CannotUnpack:
     """For a file of more resumes than are taken from one."""
-    return Refusal(
+    return CannotUnpack(
         Reason.TOO_LARGE,
         f"File too large: it contains more than {limits.max_parts:,} resumes. "
         "Split it into several files",
     )
 
 
-def invalid_archive(message: str) -> Refusal:
+def invalid_archive(message: str) -> CannotUnpack:
     """For an archive or a member that cannot be opened."""
-    return Refusal(Reason.INVALID_ARCHIVE, message)
+    return CannotUnpack(Reason.INVALID_ARCHIVE, message)
 
 
 MAX_DEPTH = 500
@@ -160,27 +160,10 @@ _OBJECT = ord("{")
 _LINE = re.compile(rb"[^ \t\r\n][^\n]*+")
 
 
-def unpack_lines(content: Bytes, limits: Limits) -> Iterator[Part]:
-    """Yield the lines, as they are: whether they are JSON is not looked at. Raises CannotUnpack."""
-    spans = _take((found.span() for found in _LINE.finditer(content)), limits)
-    if not spans:
-        message = "It contains no resume: every line is blank"
-        raise CannotUnpack(Refusal(Reason.INVALID_JSON, message, byte_offset=0))
-    return _iter_parts(content, spans, limits, is_by_line=True)
-
-
-def _take(spans: Iterator[tuple[int, int]], limits: Limits) -> list[tuple[int, int]]:
-    """Return where the parts are. Raises CannotUnpack for more than are taken from a file."""
-    taken = list(itertools.islice(spans, limits.max_parts + 1))
-    if len(taken) > limits.max_parts:
-        raise CannotUnpack(too_many_parts(limits))
-    return taken
-
-
 def _iter_parts(
     content: Bytes, spans: list[tuple[int, int]], limits: Limits, *, is_by_line: bool
 ) -> Iterator[Part]:
-    too_large = resume_too_large(limits)
+    too_large = resume_too_large(limits).refusal
     line, counted_to = 1, 0
     for number, (begin, end) in enumerate(spans, 1):
         place = f"item {number}"
@@ -239,51 +222,47 @@ def check_beginning(beginning: Bytes, limits: Limits, *, is_by_line: bool) -> No
     if is_by_line or begins_array(beginning):
         return
     if not looks_like_lines(beginning, is_whole=False):
-        raise CannotUnpack(resume_too_large(limits))
+        raise resume_too_large(limits)
 
 
 def unpack_content(content: Bytes, limits: Limits, *, is_by_line: bool) -> Iterator[Part]:
     """Yield the parts: `is_by_line` a value a line whatever it looks like, else by what it looks like.
 
-    Raises CannotUnpack immediately, if at all.
+    Whether lines are JSON is not looked at. Raises CannotUnpack immediately, if at all.
     """
     _refuse_foreign(content)
-    if is_by_line or looks_like_lines(content):
-        return unpack_lines(content, limits)
-    if begins_array(content):
-        return _unpack_array(content, limits)
-    return _unpack_value(content, limits)
+    is_by_line = is_by_line or looks_like_lines(content)
+    if not is_by_line and not begins_array(content):
+        return iter([Part(1, "", _find_value(content, limits))])
+    spans = (found.span() for found in _LINE.finditer(content))
+    try:
+        taken = [
+            *itertools.islice(spans if is_by_line else iter_items(content), limits.max_parts + 1)
+        ]
+    except InvalidJson as error:
+        raise CannotUnpack(Reason.INVALID_JSON, error.message, error.offset) from None
+    if len(taken) > limits.max_parts:
+        raise too_many_parts(limits)
+    if not taken and is_by_line:
+        raise CannotUnpack(Reason.INVALID_JSON, "It contains no resume: every line is blank", 0)
+    if not taken:
+        raise CannotUnpack(Reason.INVALID_RESUME, "It contains no resume: the array is empty")
+    return _iter_parts(content, taken, limits, is_by_line=is_by_line)
 
 
 def _refuse_foreign(content: Bytes) -> None:
     is_tar = content[_TAR_AT : _TAR_AT + len(_TAR)] == _TAR
     if is_tar or content.startswith((GZIP_MAGIC, *ZIP_MAGICS)):
-        raise CannotUnpack(
-            invalid_archive("It contains an archive, not JSON: nested archives are not opened")
-        )
+        raise invalid_archive("It contains an archive, not JSON: nested archives are not opened")
     for mark, encoding in _ENCODINGS.items():
         if content.startswith(mark):
-            message = f"Invalid JSON at byte 0: {encoding}"
-            raise CannotUnpack(Refusal(Reason.INVALID_JSON, message, byte_offset=0))
+            raise CannotUnpack(Reason.INVALID_JSON, f"Invalid JSON at byte 0: {encoding}", 0)
 
 
-def _unpack_array(content: Bytes, limits: Limits) -> Iterator[Part]:
-    try:
-        spans = _take(iter_items(content), limits)
-    except InvalidJson as error:
-        refusal = Refusal(Reason.INVALID_JSON, error.message, byte_offset=error.offset)
-        raise CannotUnpack(refusal) from None
-    if not spans:
-        message = "It contains no resume: the array is empty"
-        raise CannotUnpack(Refusal(Reason.INVALID_RESUME, message))
-    return _iter_parts(content, spans, limits, is_by_line=False)
-
-
-def _unpack_value(content: Bytes, limits: Limits) -> Iterator[Part]:
+def _find_value(content: Bytes, limits: Limits) -> bytes:
     if len(content) > limits.max_bytes:
-        raise CannotUnpack(resume_too_large(limits))
+        raise resume_too_large(limits)
     body = bytes(content).strip(JSON_SPACE)
     if not body:
-        message = "It contains no resume: it is empty"
-        raise CannotUnpack(Refusal(Reason.INVALID_JSON, message, byte_offset=0))
-    return iter([Part(1, "", body)])
+        raise CannotUnpack(Reason.INVALID_JSON, "It contains no resume: it is empty", 0)
+    return body

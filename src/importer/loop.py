@@ -128,13 +128,19 @@ class Importer:
     def _can_go_on(self) -> bool:
         if not self._slot.is_held:
             return False
-        has_new = not self._left_slots and self.intake.has_work
-        return self._is_working or self._returns.has_released or has_new
+        has_new = self._may_take and (self._returns.has_released or self.intake.wait_s() == 0)
+        return self._is_working or has_new
 
     @property
     def _is_working(self) -> bool:
         """Whether something that was begun can be continued immediately."""
-        return bool(self._pipeline.can_go_on or self._resumed or self._returns.are_due)
+        can_resume = self._may_take and bool(self._resumed or self._returns.are_due)
+        return self._pipeline.can_go_on or can_resume
+
+    @property
+    def _may_take(self) -> bool:
+        """Whether files may be taken: none is before all slots are free, or while one is stuck."""
+        return not self._left_slots and not self.is_stuck
 
     def wait_s(self) -> float:
         """Seconds until there is something to do, apart from what changes or a helper says."""
@@ -143,7 +149,7 @@ class Importer:
             return max(0.0, self._lead_due - now)
         if self._is_working:
             return 0.0
-        wait_s = min(self._maintenance_due, self._pipeline.due) - now
+        wait_s = self._maintenance_due - now  # and to try again what could not be filed away
         if not self._left_slots:
             wait_s = min(wait_s, self.intake.wait_s())
         return max(0.0, wait_s)
@@ -179,12 +185,12 @@ class Importer:
         before = self.filed
         self._maintenance_due = self._accounts_due = self._lead_due = self._monotonic()
         self.intake.force()
-        ends_at = time.monotonic() + ROUND_S
+        ends_at = self._monotonic() + ROUND_S
         while True:
             self.turn()
             if self._helper.is_busy and not self._can_go_on:
                 self.changes.wait(MAINTENANCE_INTERVAL_S)
-            if not self.has_work or time.monotonic() >= ends_at:
+            if not self.has_work or self._monotonic() >= ends_at:
                 return self.filed - before
 
     def turn(self) -> None:
@@ -201,7 +207,7 @@ class Importer:
         self._hear_helper()
         self._pipeline.commit()
         self._pipeline.go_on()
-        if not self.is_stuck and not self._left_slots:
+        if self._may_take:
             self.intake.look()
             self._check_account_owners()
             self._give_helper()
@@ -345,12 +351,9 @@ class Importer:
 
     def _go_on_with(self, slot: Slot) -> None:
         entries = slot.load()
-        resumed, all_ended, suspects = plan_recovery(
-            self.store, str(self.root), self.options.format, entries
-        )
+        resumed, all_ended = plan_recovery(self.store, str(self.root), self.options.format, entries)
         self.intake.give_up(slot.number)
-        kept = {one.id: one for one in suspects}
-        kept |= {one.claim.id: one.claim for one in resumed}
+        kept = {one.claim.id: one.claim for one in resumed}
         kept |= {one.work.claim.id: one.work.claim for one in all_ended}
         # While they are noted: a process that is killed now does it again.
         for entry in entries:
@@ -365,7 +368,6 @@ class Importer:
         for ended in all_ended:
             self._hold(ended.work.claim)
         self._pipeline.adopt(all_ended)
-        self.intake.suspect(suspects)
         self._resume(resumed)
         for _ in entries:
             self._observe(Step.RECOVERED)
@@ -389,13 +391,12 @@ class Importer:
             self._helper.give(Batch(candidates, self._pipeline.queues))
 
     def _hear_helper(self) -> None:
-        for batch, answer in self._helper.iter_answers():
+        for answer in self._helper.iter_answers():
             for report in answer.reports:
                 self._filed(report)
             for key, sentence in answer.remarks:
                 self.notices(key, sentence)
-            if batch is not None:
-                self._note_left(batch.candidates, answer.left or [])
+            self._note_left(answer.left or ())
             self._note_ends(answer.over, answer.went_back)
 
     def _take(self) -> None:
@@ -403,25 +404,16 @@ class Importer:
         most = self.options.tuning.batch_files
         batch = [self._resumed.popleft() for _ in range(min(len(self._resumed), most))]
         batch = batch or self._returns.next_batch(most) or self.intake.next_batch()
-        if not batch:
-            return
-        self._note_left(batch, self._pipeline.read(batch))
+        if batch:
+            self._note_left(self._pipeline.read(batch))
 
-    def _note_left(self, candidates: Iterable[Candidate], left: Iterable[Left]) -> None:
-        left_by_id = {one.claim_id: one for one in left}
-        for one in candidates:
-            claim = one.claim
-            if one.is_alone:
-                suspects = self.intake.suspects.pop(claim.source, ())
-                self._slot.end(suspect.id for suspect in suspects)
-            why_left = left_by_id.get(claim.id)
-            if why_left is None:
-                continue
-            if why_left.why is FailureReason.TROUBLE:
-                self._trouble = why_left.error
-            if claim.is_return:
-                self._returns.end(claim.id, is_over=why_left.why is FailureReason.GONE)
-            self.intake.leave(claim, why_left)
+    def _note_left(self, left: Iterable[Left]) -> None:
+        for one in left:
+            if one.why is FailureReason.TROUBLE:
+                self._trouble = one.error
+            if one.claim.is_return:
+                self._returns.end(one.claim.id, is_over=one.why is FailureReason.GONE)
+            self.intake.leave(one)
 
     def _note_ends(self, over: Iterable[str], went_back: Iterable[Claim]) -> None:
         for claim_id in over:

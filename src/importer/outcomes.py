@@ -17,7 +17,7 @@ from resumes.errors import ErrorCode, InvalidJson, InvalidResume, Issue, NotFoun
 from resumes.import_reasons import Reason
 from resumes.store.creation import Created, Creation, Duplicate, Outcome
 from resumes.store.import_history import FileRow
-from resumes.store.import_ledger import MAX_PROBLEMS, FileOutcome, Item, Items, Problem, Verdict
+from resumes.store.import_ledger import MAX_PROBLEMS, FileOutcome, Items, Problem, Verdict
 from resumes.text import counted, escaped
 
 logger = logging.getLogger("resumes.importer")
@@ -140,7 +140,7 @@ def conclude(
     return held(creation.failed.message if creation.failed else None)
 
 
-def conclude_one(verdict: Resume | Refusal | None, outcome: Outcome | ResumesError) -> Conclusion:
+def conclude_one(verdict: Resume | Refusal, outcome: Outcome | ResumesError) -> Conclusion:
     """Return what the create path's answer makes of one resume."""
     if isinstance(outcome, Created):
         warnings = verdict.warnings if isinstance(verdict, Resume) else ()
@@ -177,12 +177,6 @@ def sum_up(items: Sequence[ItemConclusion]) -> Conclusion:
     count = f"{_count(items)}. " if len(items) > 1 else ""
     refusal = refusal._replace(message=f"{count}{where}{refusal.message}")
     return Conclusion(first.outcome, refusal=refusal, items=tuple(items))
-
-
-def recall(item: Item, verdict: Resume | Refusal | None) -> Conclusion:
-    """Return the outcome of a claim that was committed before, as its item in the ledger says."""
-    is_duplicate = item.outcome is FileOutcome.DUPLICATE
-    return conclude_one(verdict, (Duplicate if is_duplicate else Created)(item.resume_id))
 
 
 def conclusion_of(row: FileRow) -> Conclusion:

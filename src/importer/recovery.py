@@ -1,7 +1,8 @@
 """Recovery: work in progress of a process that is gone is finished, or left to be found again.
 
-    noted, not read             one of these may have ended the process: each is read alone (I10)
-    read, not in the ledger     nothing happened yet: a new file; read alone if it ended a process
+    noted, not read             one of these may have ended the process: each is read alone under its
+                                claim (I10)
+    read, not in the ledger     nothing happened yet: a new file; read alone too if it ended a process
     in the ledger, not moved    imported again under its claim, which the create path knows; a held
                                 or failed file only if the ledger has another end for it now
     the same, changed since     a new file
@@ -12,7 +13,6 @@
 Each step may be cut off and is done again (pitfalls I1, I6).
 """
 
-import contextlib
 import itertools
 import math
 import os
@@ -28,7 +28,9 @@ from importer.slots import SlotEntry
 from resumes.analyzer import Format
 from resumes.errors import NotFound
 from resumes.store import Store, import_history, import_ledger
+from resumes.store.creation import Created, Duplicate
 from resumes.store.import_history import FileRow
+from resumes.store.import_ledger import FileOutcome
 
 
 def plan_recovery(
@@ -36,14 +38,13 @@ def plan_recovery(
     root: str,
     accepted: Format,
     entries: Iterable[SlotEntry],
-) -> tuple[list[Candidate], list[Ended], list[Claim]]:
+) -> tuple[list[Candidate], list[Ended]]:
     """Return what is to be done with files that were under way: those to import under the claims
-    that they had; those that are imported, to be put away, or looked at where they were put; and
-    those in the inbox, one of which may have ended the process. Raises StoreError and OSError."""
+    that they had; and those that are imported, to be put away, or looked at where they were put.
+    Raises StoreError and OSError."""
     resumed: list[Candidate] = []
     all_ended: list[Ended] = []
-    suspects: list[Claim] = []
-    for entry in sorted(entries, key=lambda one: one.claim.id):
+    for entry in sorted(entries):  # by claim
         claim, signature = entry.claim, entry.signature
         claim = claim._replace(attempt=claim.attempt + entry.is_begun)
         path, aside = claim.path(root), aside_of(root, claim)
@@ -51,29 +52,32 @@ def plan_recovery(
         row = None if signature is None else _find_row(store, claim)
         if signature is None or row is None:
             if os.path.lexists(aside):
-                with contextlib.suppress(OSError):
-                    put_back(root, claim, aside)
+                put_back(root, claim, aside)
             elif found is not None and (
                 signature is None or (claim.attempt and found == signature)
             ):
-                if claim.is_return:
-                    resumed.append(Candidate(claim, is_alone=True))
-                else:
-                    suspects.append(claim)
+                # It was quiet when it was taken: to wait again would forget the attempt.
+                known = None if signature is None else Known(signature, math.inf)
+                resumed.append(Candidate(claim, known, is_alone=True))
             continue
         work = Work(claim, signature, digest=entry.digest)
         conclusion = outcomes.conclusion_of(row)
         if os.path.lexists(aside):
             all_ended.append(Ended(work, conclusion))
         elif found != signature or not _has_content(path, entry.digest):
-            places = (f"{root}/{place}" for place in iter_places(claim, conclusion))
+            # Not where it was when it came back: it has not been moved.
+            places = (
+                f"{root}/{place}"
+                for place in iter_places(claim, conclusion)
+                if place != claim.source
+            )
             moved = (place for place in places if files.find_signature(place) is not None)
             all_ended.extend(Ended(work, conclusion, one) for one in itertools.islice(moved, 1))
         elif (recalled := _recall(store, root, accepted, claim)) is not None:
             all_ended.append(Ended(work, recalled))
         elif row.is_under_way or claim.source not in iter_places(claim, conclusion):
             resumed.append(Candidate(claim, Known(signature, math.inf), is_alone=True))
-    return resumed, all_ended, suspects
+    return resumed, all_ended
 
 
 def _find_row(store: Store, claim: Claim) -> FileRow | None:
@@ -84,11 +88,8 @@ def _find_row(store: Store, claim: Claim) -> FileRow | None:
 
 
 def _has_content(path: str, digest: bytes | None) -> bool:
-    """Return whether the file still holds what was read. Raises OSError."""
-    if digest is None:
-        return True
-    body = files.find_body(path, files.HASHED_BYTES)
-    return body is not None and files.digest(body) == digest
+    """Return whether the file still holds what was read."""
+    return digest is None or files.digest(files.find_body(path, files.HASHED_BYTES)) == digest
 
 
 def _recall(store: Store, root: str, accepted: Format, claim: Claim) -> Conclusion | None:
@@ -97,5 +98,6 @@ def _recall(store: Store, root: str, accepted: Format, claim: Claim) -> Conclusi
     items = import_ledger.find_items(store, claim.account_id, claim.id, limit=1)
     if not items or items[0].item != 0:
         return None
-    body = files.find_body(claim.path(root), accepted.max_bytes)
-    return outcomes.recall(items[0], None if body is None else outcomes.judge(body, accepted))
+    verdict = outcomes.judge(files.find_body(claim.path(root), accepted.max_bytes), accepted)
+    outcome = Duplicate if items[0].outcome is FileOutcome.DUPLICATE else Created
+    return outcomes.conclude_one(verdict, outcome(items[0].resume_id))

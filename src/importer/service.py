@@ -240,7 +240,7 @@ class Runner:
 def _describe(error: OSError) -> str:
     """Return the error as people read it: `/srv/inbox/.importer: Read-only file system`."""
     if error.strerror is None or not isinstance(error.filename, str):
-        return error.strerror or str(error)
+        return files.describe(error)
     return f"{error.filename}: {error.strerror}"
 
 

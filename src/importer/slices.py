@@ -10,7 +10,7 @@ from importer.claims import Claim
 from importer.failpoints import Step
 from importer.files import Signature
 from importer.filing import Work
-from importer.json_texts import CannotUnpack, Part, file_too_large
+from importer.json_texts import CannotUnpack, Part, file_too_large, resume_too_large
 from importer.options import DEFAULT_TUNING, Limits, Options, Tuning
 from importer.outcomes import Conclusion, ItemConclusion, Refusal
 from resumes.analyzer import Format, Resume
@@ -43,19 +43,12 @@ class Bundle:
         content = files.load(path, limits.max_file_bytes)
         self.signature: Signature = content.signature
         if content.is_over_limit:
-            raise CannotUnpack(file_too_large(limits))
+            raise file_too_large(limits)
+        if len(content.body) > limits.max_bytes and not unpack.is_bundle(name, content.body):
+            raise resume_too_large(limits)  # one value after all
         self.digest = files.digest(content.body)
-        self._parts = self._open(name, content.body, limits)
+        self._parts = unpack.unpack(name, content.body, limits)
         self.items: list[ItemConclusion] = []
-
-    def _open(self, name: str, body: bytes, limits: Limits) -> Iterator[Part]:
-        if not unpack.is_bundle(name, body):
-            # One value after all, perhaps one that is too large to be a resume.
-            verdict = outcomes.judge(body, self._format)
-            if isinstance(verdict, Refusal):
-                raise CannotUnpack(verdict)
-            return iter([Part(1, "", body)])
-        return unpack.unpack(name, body, limits)
 
     def next_slice(self) -> list[Portion]:
         """Return the next items, checked; empty at the end."""

@@ -11,9 +11,9 @@ A line that was cut off by a kill says nothing.
 """
 
 import contextlib
-import errno
 import fcntl
 import os
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -32,6 +32,7 @@ MAX_BYTES = 64 * 1024 * 1024
 LONG_BYTES = 1024 * 1024
 """A note that has grown to this size is rewritten with what is still in progress."""
 
+_SLOT_FILE = re.compile(r"([0-9]{1,4})\.(?:lock|files)")
 _LOCK_FLAGS = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _NOTE_FLAGS = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -180,7 +181,7 @@ class Slot:
             with contextlib.suppress(OSError):
                 if not self._entries:
                     Path(self._path).unlink(missing_ok=True)
-                    Path(self._lock_path).unlink(missing_ok=True)
+                    Path(self._lock_path).unlink()
         self._close()
 
     def _close(self) -> None:
@@ -192,8 +193,7 @@ class Slot:
 
     def _append(self, line: dict[str, list[Any]]) -> None:
         content = b"\n%b\n" % _encode(line)  # what was cut off before ends here
-        if self._note is None:
-            raise OSError(errno.ENOLCK, "The folder belongs to another importer", self._path)
+        assert self._note is not None
         if self._bytes > LONG_BYTES:
             self._write_anew()
         left = memoryview(content)
@@ -221,12 +221,10 @@ class Slot:
 
 
 def list_numbers(root: Path) -> list[int]:
-    """Return the slots that there are, of living processes and of those that are gone."""
-    with contextlib.suppress(OSError):
-        names = os.listdir(root / OWN)  # noqa: PTH208  (names are all that is asked for)
-        stems = {name.partition(".")[0] for name in names if name.endswith((".lock", ".files"))}
-        return sorted(int(stem) for stem in stems if stem.isdecimal() and len(stem) < 5)
-    return []
+    """Return the slots that there are, of living processes and of those that are gone. Raises
+    OSError."""
+    names = map(_SLOT_FILE.fullmatch, os.listdir(root / OWN))  # noqa: PTH208
+    return sorted({int(name[1]) for name in names if name})
 
 
 _encode = msgspec.json.Encoder().encode
@@ -261,7 +259,7 @@ def _entry(noted: _Noted) -> SlotEntry:
 
 def _load(path: str) -> list[SlotEntry]:
     entries: dict[str, SlotEntry] = {}
-    with contextlib.suppress(FileNotFoundError, files.NotAFile):
+    with contextlib.suppress(FileNotFoundError):  # somebody has removed it
         for line in files.load(path, MAX_BYTES).body.splitlines():
             # Lines that were cut off say nothing, nor do those that anybody has edited.
             with contextlib.suppress(ValueError):

@@ -36,7 +36,6 @@ from importer.json_texts import (
     unpack_content,
 )
 from importer.options import Limits
-from importer.outcomes import Refusal
 from resumes.watched_names import find_extension, is_hidden_or_temporary
 
 __all__ = ["CannotUnpack", "Limits", "Part", "is_bundle", "unpack"]
@@ -99,7 +98,7 @@ def inflate(read: Callable[[int], bytes], limits: Limits, *, is_by_line: bool) -
         was_small = len(content) <= limits.max_bytes
         content += chunk
         if len(content) > limits.max_file_bytes:
-            raise CannotUnpack(file_too_large(limits))
+            raise file_too_large(limits)
         if was_small and len(content) > limits.max_bytes:
             check_beginning(content, limits, is_by_line=is_by_line)
     return content
@@ -112,18 +111,16 @@ def gunzip(body: bytes, limits: Limits, *, is_by_line: bool) -> bytearray:
     for what is damaged or cut short, and as `inflate` does.
     """
     if not body.startswith(GZIP_MAGIC):
-        raise CannotUnpack(invalid_archive("It is not a gzip file, though its name says so"))
+        raise invalid_archive("It is not a gzip file, though its name says so")
     if body.count(_STREAM) > limits.max_members:
-        raise CannotUnpack(
-            invalid_archive(f"The gzip file has more than {limits.max_members:,} streams")
-        )
+        raise invalid_archive(f"The gzip file has more than {limits.max_members:,} streams")
     try:
         with gzip.GzipFile(fileobj=io.BytesIO(body)) as file:
             return inflate(file.read, limits, is_by_line=is_by_line)
     except EOFError:
-        raise CannotUnpack(invalid_archive("The gzip file is truncated")) from None
+        raise invalid_archive("The gzip file is truncated") from None
     except (gzip.BadGzipFile, zlib.error):
-        raise CannotUnpack(invalid_archive("The gzip file is damaged")) from None
+        raise invalid_archive("The gzip file is damaged") from None
 
 
 _ENTRY = b"PK\x01\x02"
@@ -146,12 +143,12 @@ _DAMAGED = (
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A file in a zip that is to be imported. `name` is escaped, `refusal` why it cannot be."""
+    """A file in a zip that is to be imported. `name` is escaped, `obstacle` why it cannot be."""
 
     info: ZipInfo
     name: str
     extension: str
-    refusal: Refusal | None
+    obstacle: CannotUnpack | None
 
 
 def open_archive(body: bytes, limits: Limits) -> tuple[ZipFile, list[Member]]:
@@ -161,29 +158,25 @@ def open_archive(body: bytes, limits: Limits) -> tuple[ZipFile, list[Member]]:
     """
     # Each member's entry begins so: whatever the archive says, it has no more members.
     if body.count(_ENTRY) > limits.max_members:
-        raise CannotUnpack(
-            invalid_archive(f"The zip archive has more than {limits.max_members:,} members")
-        )
+        raise invalid_archive(f"The zip archive has more than {limits.max_members:,} members")
     try:
         archive = ZipFile(io.BytesIO(body))
     except _DAMAGED:
         message = "The zip archive is damaged or truncated"
         if not body.startswith(ZIP_MAGICS):
             message = "It is not a zip archive, though its name says so"
-        raise CannotUnpack(invalid_archive(message)) from None
+        raise invalid_archive(message) from None
     members = [member for info in archive.infolist() if (member := _find_member(info))]
     if not members:
-        raise CannotUnpack(
-            invalid_archive(
-                "The zip archive contains no file that ends in .json, .ndjson or .jsonl"
-            )
+        raise invalid_archive(
+            "The zip archive contains no file that ends in .json, .ndjson or .jsonl"
         )
-    infos = [member.info for member in members if not member.refusal]
+    infos = [member.info for member in members if not member.obstacle]
     # The library gives no more of a member than the archive says, so the sums are bounds.
     if sum(info.file_size for info in infos) > limits.max_file_bytes:
-        raise CannotUnpack(file_too_large(limits))
+        raise file_too_large(limits)
     if sum(info.compress_size for info in infos) > len(body):
-        raise CannotUnpack(invalid_archive("The zip archive is damaged: its members overlap"))
+        raise invalid_archive("The zip archive is damaged: its members overlap")
     return archive, members
 
 
@@ -196,10 +189,10 @@ def _find_member(info: ZipInfo) -> Member | None:
     if extension is None or any(map(is_hidden_or_temporary, folders)):
         return None
     shown = escaped(name)[:MAX_NAME_CHARS]
-    return Member(info, shown, extension, _find_refusal(info, name, extension))
+    return Member(info, shown, extension, _find_obstacle(info, name, extension))
 
 
-def _find_refusal(info: ZipInfo, name: str, extension: str) -> Refusal | None:
+def _find_obstacle(info: ZipInfo, name: str, extension: str) -> CannotUnpack | None:
     """Why the member is not opened, if so."""
     is_outside = ".." in _SEPARATOR.split(name) or _SEPARATOR.match(name) or _DRIVE.match(name)
     if is_outside or "\0" in name:
@@ -223,9 +216,9 @@ def inflate_member(
         with archive.open(info) as member:
             content = inflate(member.read, limits, is_by_line=is_by_line)
     except _DAMAGED:
-        raise CannotUnpack(invalid_archive("It is damaged")) from None
+        raise invalid_archive("It is damaged") from None
     if len(content) != info.file_size:
-        raise CannotUnpack(invalid_archive("It is damaged: shorter than the archive says"))
+        raise invalid_archive("It is damaged: shorter than the archive says")
     return content
 
 
@@ -238,19 +231,18 @@ def _iter_zip(opened: ZipFile, members: list[Member], limits: Limits) -> Iterato
         for part in _unpack_member(opened, member, limits):
             number += 1
             if number > limits.max_parts:
-                yield Part(number, "", refusal=too_many_parts(limits))
+                yield Part(number, "", refusal=too_many_parts(limits).refusal)
                 return
             place = f"member {name}" + (f", {part.place}" if part.place else "")
             yield dataclasses.replace(part, number=number, place=place)
 
 
 def _unpack_member(opened: ZipFile, member: Member, limits: Limits) -> Iterator[Part]:
-    refusal = member.refusal
-    if refusal is None:
-        try:
-            is_by_line = member.extension in _LINES
-            content = inflate_member(opened, member.info, limits, is_by_line=is_by_line)
-            return unpack_content(content, limits, is_by_line=is_by_line)
-        except CannotUnpack as error:
-            refusal = error.refusal
-    return iter([Part(1, "", refusal=refusal)])
+    try:
+        if member.obstacle is not None:
+            raise member.obstacle
+        is_by_line = member.extension in _LINES
+        content = inflate_member(opened, member.info, limits, is_by_line=is_by_line)
+        return unpack_content(content, limits, is_by_line=is_by_line)
+    except CannotUnpack as error:
+        return iter([Part(1, "", refusal=error.refusal)])

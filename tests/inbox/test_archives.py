@@ -41,7 +41,7 @@ def inflated(archive: zipfile.ZipFile, member: Member) -> bytes:
 def refused(body: bytes) -> dict[str, str]:
     """Why members are refused, by name; empty for those that are not."""
     _, members = open_archive(body, WIDE)
-    return {member.name: member.refusal.message if member.refusal else "" for member in members}
+    return {member.name: str(member.obstacle or "") for member in members}
 
 
 def refusal(body: bytes) -> str:

@@ -19,6 +19,7 @@ from tests.support.inbox.builders import (
     Moment,
     Told,
     an_account_with_room_for,
+    bound_by_permissions,
     counts,
     die,
     drop,
@@ -26,6 +27,7 @@ from tests.support.inbox.builders import (
     during,
     filed,
     killing_at,
+    lines,
     names_below,
     report_beside,
     resume_names,
@@ -93,6 +95,24 @@ def test_a_file_that_was_just_held_is_not_overtaken_when_a_place_becomes_free(
     assert len(filed(root, "_held")) == 1
 
 
+@pytest.mark.parametrize(("more_bytes", "batches"), [(0, 2), (1, 1)])
+def test_large_files_are_released_in_several_batches(
+    store: Store,
+    root: Path,
+    account: AccountInfo,
+    an_importer: MakeImporter,
+    more_bytes: int,
+    batches: int,
+) -> None:
+    commits: list[int] = []
+    observe = during(Moment.COMMITTED, lambda: commits.append(1))
+    importer = an_importer(batch_bytes=2 * len(a_document("0")) + more_bytes, observe=observe)
+    set_limit(store, "ana", None)
+    importer.round()
+    assert resume_names(store, account.id) == ["0", "1", "2"]
+    assert len(commits) == batches
+
+
 def test_a_store_that_fails_while_files_are_released_does_not_hold_them_for_ever(
     store: Store,
     root: Path,
@@ -147,6 +167,25 @@ def test_a_held_file_of_several_that_was_imported_is_put_away_though_the_account
     an_importer(settle_s=0).round()
     assert resume_names(store, ana.id) == ["1", "2"]
     assert counts(root, "held", "done") == [0, 1]
+
+
+def test_a_file_of_several_that_changes_while_it_is_held_again_is_a_new_one(
+    store: Store, root: Path, an_importer: MakeImporter
+) -> None:
+    account = an_account_with_room_for(store, 1, name="bo")
+    drop(root, "bo/cv.ndjson", lines(*"123"))
+    an_importer(settle_s=0).round()
+    (held,) = filed(root, "_held")
+    set_limit(store, "bo", 2)
+
+    def rewrite() -> None:
+        held.write_bytes(lines(*"abc"))
+
+    an_importer(settle_s=0, observe=during(Moment.COMMITTED, rewrite)).round()
+    assert resume_names(store, account.id) == ["1", "2"]
+    set_limit(store, "bo", None)
+    an_importer(settle_s=0).round()
+    assert resume_names(store, account.id) == ["1", "2", "a", "b", "c"]
 
 
 def test_an_account_in_a_report_that_was_edited_leads_nowhere(
@@ -330,6 +369,18 @@ def test_a_failed_file_is_tried_again_when_somebody_asks(
     assert (again.outcome, again.reason) == (FileOutcome.DONE, None)
     assert import_requests.list_requests(store) == []
     assert the_report(root, "_failed")["file"] == "ana/other.json"
+
+
+def test_a_report_that_cannot_be_removed_is_in_nobody_s_way(
+    store: Store, told: Told, failed: Path, an_importer: MakeImporter
+) -> None:
+    ask_for_all(store, RequestKind.RETRY)
+    failed.write_bytes(a_document("corrected"))
+    forbid = during(Moment.MOVED, lambda: failed.parent.chmod(0o555))
+    with bound_by_permissions():
+        an_importer(settle_s=0, observe=forbid).round()
+    assert told.outcomes() == {"ana/cv.json": "done"}
+    assert report_beside(failed).exists()
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """Files of one resume: what is imported, what is left, and what is told of it."""
 
+import json
 import os
 import socket
 from pathlib import Path
@@ -8,7 +9,7 @@ import pytest
 
 from importer.loop import Importer
 from resumes.analyzer import Format
-from resumes.store import Store, accounts, import_history, stored_resumes
+from resumes.store import Store, accounts, import_history, import_ledger, stored_resumes
 from resumes.store.accounts import AccountInfo
 from resumes.store.import_ledger import FileOutcome
 from tests.inbox.conftest import Drain
@@ -26,6 +27,7 @@ from tests.support.inbox.builders import (
     is_tidy,
     names_below,
     resume_names,
+    rounds_until,
     the_report,
 )
 from tests.support.resumes import a_document
@@ -74,6 +76,7 @@ def test_a_refused_file_gets_a_report_and_a_row(
     assert (row.reason, row.message, row.path) == told_in_report
     assert report["file"] == "ana/cv.json"
     assert told.files[0].reason == "invalid_resume"
+    assert import_history.find_source(store, row) == b'{"header": {}, "sections": 5}'
 
 
 def test_a_file_over_the_limit_is_refused_after_settling(
@@ -154,6 +157,32 @@ def test_one_file_that_the_store_cannot_take_does_not_fail_its_batch(
     assert batch in [record.getMessage() for record in caplog.records]
     rows = {row.name: row.reason for row in import_history.list_files(store)}
     assert rows["ana/strange.json"] == the_report(root, "_failed")["reason"] == "internal_error"
+
+
+def test_a_file_that_the_ledger_cannot_take_is_put_away_and_stops_no_other(
+    store: Store,
+    root: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    ana: AccountInfo,
+    an_importer: MakeImporter,
+) -> None:
+    def record(*_: object, **options: object) -> None:
+        raise RuntimeError("a fault")
+
+    drop(root, "ana/1.zip", b"nonsense")
+    drop(root, "ana/2.ndjson", a_document("2") + b"\n")
+    with monkeypatch.context() as patch:
+        patch.setattr(import_ledger, "record", record)
+        an_importer(settle_s=0).round()
+    assert resume_names(store, ana.id) == ["2"]
+    claim_ids = [
+        json.loads(path.read_bytes())["claim_id"]
+        for outcome in ("_failed", "_done")
+        for path in (root / outcome).rglob("*.report.json")
+    ]
+    messages = [one.getMessage() for one in caplog.records]
+    assert messages == [f"No ledger row for claim {claim_id}" for claim_id in claim_ids]
 
 
 # Names, and what is no file to import
@@ -287,7 +316,8 @@ def test_the_oldest_file_comes_first(
     store: Store, root: Path, ana: AccountInfo, an_importer: MakeImporter
 ) -> None:
     drop_aged(root, *"30214")
-    an_importer(batch_files=2).round()
+    importer = an_importer(batch_files=2)
+    rounds_until(importer, lambda: len(resume_names(store, ana.id)) == 5)
     assert resume_names(store, ana.id) == list("30214")
 
 
@@ -310,6 +340,7 @@ def test_accounts_take_turns_within_a_batch(
         ({"batch_files": 3}, 3),
         ({"batch_bytes": 1}, 7),
         ({"batch_bytes": 2 * len(a_document("0"))}, 4),
+        ({"batch_bytes": 2 * len(a_document("0")) + 1}, 3),
     ],
 )
 def test_a_batch_is_full_with_files_or_with_bytes(

@@ -18,7 +18,6 @@ from importer.json_texts import (
     iter_items,
     looks_like_lines,
     unpack_content,
-    unpack_lines,
 )
 from importer.outcomes import Refusal
 from resumes.errors import InvalidJson
@@ -222,7 +221,7 @@ LIMIT_S = 60.0
 
 def test_each_line_is_a_part_and_blank_ones_are_counted_only() -> None:
     content = b'\n{"a":1}\r\n \t\r\n  {"b":2}  \n\n{"c":3}'
-    parts = list(unpack_lines(content, WIDE))
+    parts = list(unpack_content(content, WIDE, is_by_line=True))
     assert [(part.number, part.place, part.body) for part in parts] == [
         (1, "line 2", b'{"a":1}'),
         (2, "line 4", b'{"b":2}'),
@@ -231,14 +230,14 @@ def test_each_line_is_a_part_and_blank_ones_are_counted_only() -> None:
 
 
 def test_a_line_that_is_no_json_is_a_part_like_the_others() -> None:
-    parts = list(unpack_lines(b'{"a":1}\n}{\n\x00\xff\n{"b":2}\n', WIDE))
+    parts = list(unpack_content(b'{"a":1}\n}{\n\x00\xff\n{"b":2}\n', WIDE, is_by_line=True))
     assert [part.body for part in parts] == [b'{"a":1}', b"}{", b"\x00\xff", b'{"b":2}']
 
 
 def test_a_line_over_the_limit_is_refused_and_the_others_are_not() -> None:
     largest = b"x" * LIMITS.max_bytes
     content = b"a\r\n" + largest + b"x\r\n" + largest + b"\r\n" + largest + b"xx\r\nb"
-    parts = list(unpack_lines(content, LIMITS))
+    parts = list(unpack_content(content, LIMITS, is_by_line=True))
     assert [part.number for part in parts] == [1, 2, 3, 4, 5]
     assert [part.body for part in parts] == [b"a", b"", largest, b"", b"b"]
     reasons = [part.refusal and part.refusal.reason for part in parts]
@@ -246,9 +245,12 @@ def test_a_line_over_the_limit_is_refused_and_the_others_are_not() -> None:
 
 
 def test_more_lines_than_are_taken_are_refused_before_the_first() -> None:
-    assert len(list(unpack_lines(b"1\n\n" * LIMITS.max_parts, LIMITS))) == LIMITS.max_parts
+    assert (
+        len(list(unpack_content(b"1\n\n" * LIMITS.max_parts, LIMITS, is_by_line=True)))
+        == LIMITS.max_parts
+    )
     with pytest.raises(CannotUnpack, match="more than 50 resumes"):
-        unpack_lines(b"1\n" * (LIMITS.max_parts + 1), LIMITS)
+        unpack_content(b"1\n" * (LIMITS.max_parts + 1), LIMITS, is_by_line=True)
 
 
 @pytest.mark.parametrize(
@@ -281,11 +283,11 @@ def test_lines_of_64_mib_of_anything_takes_time_in_proportion(unit: bytes) -> No
     started = time.monotonic()
     looks_like_lines(content)
     if content.strip():
-        (part,) = unpack_lines(content, WIDE)
+        (part,) = unpack_content(content, WIDE, is_by_line=True)
         assert part.refusal is not None
     else:
         with pytest.raises(CannotUnpack):
-            unpack_lines(content, WIDE)
+            unpack_content(content, WIDE, is_by_line=True)
     assert time.monotonic() - started < LIMIT_S
 
 

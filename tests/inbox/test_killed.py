@@ -176,12 +176,16 @@ def test_i10_only_deaths_by_reading_a_file_count(
     assert the_report(root, "_failed")["reason"] == "crashed"
 
 
+@pytest.mark.parametrize("moment", [Moment.COMMITTED, Moment.MOVED])
 def test_a_file_is_known_by_its_content_after_a_kill(
-    store: Store, root: Path, ana: AccountInfo, an_importer: MakeImporter
+    store: Store, root: Path, ana: AccountInfo, an_importer: MakeImporter, moment: Moment
 ) -> None:
     path = drop(root, "ana/cv.json", a_document("First"))
+    if moment is Moment.COMMITTED:
+        os.utime(path, ns=(0, 0))
     status = path.stat()
-    die(an_importer(observe=killing_at(Moment.COMMITTED)))
+    die(an_importer(observe=killing_at(moment)))
+    (path,) = [path] if path.exists() else filed(root, "_done")
     path.write_bytes(a_document("Other"))  # as long, and as old
     os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
     an_importer().round()
@@ -396,7 +400,7 @@ def test_what_lies_about_of_an_importer_s_own_and_says_nothing_is_in_nobody_s_wa
     assert counts(root, "done", "failed", "duplicate") == [5, 0, 0]
 
 
-@pytest.mark.parametrize("is_claimed", [False, True])
+@pytest.mark.parametrize("moment", [None, Moment.READ, Moment.COMMITTED])
 def test_what_ended_the_importer_again_and_again_is_put_aside_unread(
     store: Store,
     root: Path,
@@ -404,7 +408,7 @@ def test_what_ended_the_importer_again_and_again_is_put_aside_unread(
     ana: AccountInfo,
     an_importer: MakeImporter,
     monkeypatch: pytest.MonkeyPatch,
-    is_claimed: bool,
+    moment: Moment | None,
 ) -> None:
     deaths = 0
 
@@ -416,10 +420,10 @@ def test_what_ended_the_importer_again_and_again_is_put_aside_unread(
         return parse_safely(body, format)
 
     parse_safely = analyzer.parse_imported
-    content = a_document("poison")
+    content = b'{"header": "poison"}'
     drop(root, "ana/1.json", content)
-    if is_claimed:
-        die(an_importer(observe=killing_at(Moment.READ)))
+    if moment is not None:
+        die(an_importer(settle_s=0, observe=killing_at(moment)))
     drop(root, "ana/2.json", a_document("2"))
     monkeypatch.setattr(analyzer, "parse_imported", parse)
     importer = an_importer(settle_s=0)
@@ -503,7 +507,12 @@ def test_what_is_written_on_and_cannot_be_put_back_for_now_is_put_back_later(
     importer = an_importer(observe=during(Moment.MOVED, write_on_and_hinder))
     with bound_by_permissions():
         importer.round()
-        assert any("cannot be moved back: Permission denied" in notice for notice in told.notices)
+        (path,) = filed(root, "_done")
+        assert told.notices == [
+            "ana/cv.json was changed during its import; its new content is in "
+            f"{path.relative_to(root)} and cannot be moved back: Permission denied. "
+            "This will be retried"
+        ]
         assert names_below(root / "ana") == []
         (root / "ana").chmod(0o755)
         for _ in range(3):

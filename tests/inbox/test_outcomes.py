@@ -13,6 +13,7 @@ from typing import BinaryIO
 import pytest
 
 from importer import files, filing
+from importer.failpoints import Step
 from importer.outcomes import REASONS
 from resumes.errors import ErrorCode
 from resumes.store import Store, import_history, stored_resumes
@@ -22,7 +23,9 @@ from tests.support.inbox.builders import (
     Killed,
     MakeImporter,
     Moment,
+    Told,
     an_account_with_room_for,
+    bound_by_permissions,
     counts,
     die,
     drop,
@@ -37,6 +40,7 @@ from tests.support.inbox.builders import (
     the_report,
 )
 from tests.support.resumes import a_document
+from tests.support.store.builders import damage
 
 
 def put_away(root: Path, importer_of: MakeImporter, content: bytes, name: str = "cv.json") -> Path:
@@ -202,6 +206,30 @@ def test_a_file_that_lies_under_the_name_of_a_report_stays(
     (path,) = [path for path in filed(root, "_failed") if path.read_bytes() == b"nonsense"]
     assert row.claim_id in path.name
     assert json.loads(report_beside(path).read_bytes())["claim_id"] == row.claim_id
+
+
+def test_a_file_whose_every_name_is_taken_stays_until_one_is_free(
+    store: Store, root: Path, told: Told, ana: AccountInfo, an_importer: MakeImporter
+) -> None:
+    folder = root / "_failed/invalid_json"
+
+    def take_names() -> None:
+        for row in import_history.list_files(store):
+            for end in (row.claim_id[16:], row.claim_id):
+                drop(folder, f"cv-{end}.json", b"mine")
+
+    drop(root, "ana/cv.json", b"nonsense")
+    importer = an_importer(settle_s=0, observe=during(Moment.COMMITTED, take_names))
+    importer.round()
+    (row,) = import_history.list_files(store)
+    assert told.notices == [
+        f"Cannot move ana/cv.json: Every name for {row.claim_id} is taken in {folder}. It was "
+        "imported and stays where it is; the move will be retried, and no new files are imported "
+        "until then"
+    ]
+    (folder / f"cv-{row.claim_id}.json").unlink()
+    importer.round()
+    assert sorted(path.read_bytes() for path in filed(root, "_failed")) == [b"mine", b"nonsense"]
 
 
 @pytest.mark.parametrize("end", ["done", "failed"])
@@ -422,6 +450,7 @@ def test_what_is_written_while_it_is_copied_is_a_new_version(
 def test_a_file_that_is_open_when_it_is_to_be_copied_and_not_written_to_is_done(
     store: Store,
     root: Path,
+    told: Told,
     other_disk: Path,
     ana: AccountInfo,
     an_importer: MakeImporter,
@@ -435,11 +464,106 @@ def test_a_file_that_is_open_when_it_is_to_be_copied_and_not_written_to_is_done(
     )
     importer.round()
     assert counts(root, "done") == [0]
+    assert told.notices == [
+        "ana/cv.json was imported, but cannot be moved: it is open for writing. It stays where it "
+        "is; the move will be retried"
+    ]
     writers[0].close()
     monotonic.advance(10)
     importer.round()
     assert counts(root, "done", "duplicate") == [1, 0]
     assert resume_names(store, ana.id) == ["Ada"]
+
+
+def test_a_file_that_may_not_be_read_is_not_copied_and_keeps_no_other_waiting(
+    root: Path,
+    other_disk: Path,
+    told: Told,
+    monotonic: FakeMonotonic,
+    ana: AccountInfo,
+    an_importer: MakeImporter,
+) -> None:
+    path = drop(root, "ana/0.json")
+    path.chmod(0)
+    importer = an_importer(settle_s=1)
+    with bound_by_permissions():
+        for _ in range(15):
+            importer.round()
+            monotonic.advance(1)
+        drop(root, "ana/1.json")
+        importer.round()
+    assert told.notices == [
+        "ana/0.json was imported, but cannot be moved: Permission denied. It stays where it is; the "
+        "move will be retried"
+    ]
+    assert told.outcomes() == {"ana/1.json": "done"}
+    path.chmod(0o600)
+    monotonic.advance(5)
+    importer.round()
+    assert told.outcomes()["ana/0.json"] == "failed"
+
+
+def test_a_file_that_was_set_aside_is_put_away_though_the_other_disk_is_gone(
+    root: Path, other_disk: Path, ana: AccountInfo, an_importer: MakeImporter
+) -> None:
+    drop(root, "ana/cv.json", a_document("Ada"))
+    die(an_importer(observe=killing_at(Moment.SET_ASIDE)))
+    (root / "_done").unlink()
+    importer = an_importer()
+    importer.round()
+    importer.close()
+    assert [path.read_bytes() for path in filed(root, "_done")] == [a_document("Ada")]
+    assert names_below(root / "ana") == []
+    assert is_tidy(root)
+
+
+def test_a_file_that_was_set_aside_and_the_ledger_does_not_know_is_put_back(
+    store: Store, root: Path, other_disk: Path, ana: AccountInfo, an_importer: MakeImporter
+) -> None:
+    drop(root, "ana/cv.json", b"nonsense")
+    die(an_importer(settle_s=0, observe=killing_at(Moment.SET_ASIDE)))
+    damage(store, "DELETE FROM imported_files")  # as when it is restored
+    importer = an_importer(settle_s=0)
+    importer.round()
+    assert [row.name for row in import_history.list_files(store)] == ["ana/cv.json"]
+    importer.close()
+    check_far(root, other_disk, b"nonsense")
+
+
+def test_a_copy_on_another_disk_is_known_after_a_kill(
+    root: Path, told: Told, other_disk: Path, ana: AccountInfo, an_importer: MakeImporter
+) -> None:
+    def kill(step: Step) -> None:
+        if step is Step.REPORTS_TIDIED:
+            raise Killed
+
+    drop(root, "ana/cv.zip", b"nonsense")  # whose content is not compared
+    die(an_importer(settle_s=0, observe=kill))
+    an_importer(settle_s=0).round()
+    assert told.outcomes() == {"ana/cv.zip": "failed"}
+    assert told.notices == []
+    assert counts(root, "failed") == [1]
+
+
+def test_a_copy_to_where_one_disk_is_seen_as_two_is_not_taken_for_another_version(
+    root: Path,
+    told: Told,
+    ana: AccountInfo,
+    an_importer: MakeImporter,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def move(source: str | Path, target: str | Path, *, source_fd: int | None = None) -> None:
+        if source_fd is not None and "/_failed/" in str(target):
+            raise OSError(errno.EXDEV, os.strerror(errno.EXDEV))
+        really_move(source, target, source_fd=source_fd)
+
+    really_move = files.move
+    monkeypatch.setattr(files, "move", move)
+    drop(root, "ana/cv.zip", b"nonsense")
+    an_importer(settle_s=0).round()
+    assert told.outcomes() == {"ana/cv.zip": "failed"}
+    assert told.notices == []
+    assert names_below(root / "ana") == []
 
 
 def test_a_report_goes_when_its_file_comes_to_another_end(

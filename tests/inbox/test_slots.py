@@ -37,7 +37,10 @@ def test_a_slot_is_one_process_s_until_it_leaves_or_is_gone(root: Path) -> None:
     assert not second.take()
     assert first.is_held
     assert taken(root, 1).is_held
-    assert slots.list_numbers(root) == [0, 1]
+    for name in ("x.lock", "2.new", "3.files", "x2.files"):
+        (root / ".importer" / name).touch(mode=0o600)
+    assert slots.list_numbers(root) == [0, 1, 3]
+    assert {stat.S_IMODE(path.stat().st_mode) for path in root.glob(".importer/*")} == {0o600}
     first.leave()
     assert second.take()
     assert not first.is_held
@@ -74,6 +77,7 @@ def test_a_note_of_which_nothing_is_under_way_is_gone(root: Path) -> None:
 def test_a_note_that_somebody_removed_is_gone(root: Path) -> None:
     slot = taken(root)
     (root / ".importer" / "0.files").unlink()
+    assert slot.load() == []
     slot.leave()
     assert names_below(root) == []
 
@@ -137,14 +141,15 @@ def test_a_file_that_is_unpacked_is_noted_with_what_was_read(root: Path) -> None
 def test_what_need_not_last_is_no_error_on_a_full_disk(root: Path) -> None:
     slot = taken(root)
     claim = a_claim(1)
-    slot.note([claim])
+    slot.note([claim, a_claim(2)])
     slot.begin_alone(claim)
     with a_full_disk():
+        assert not slot.end([a_claim(2).id])
         slot.end_alone(claim)
         slot.note_read([(claim.id, Signature(1, 2, 3), None)])
         with pytest.raises(OSError, match="File too large"):
             slot.begin_alone(claim)
-    (entry,) = slot.load()
+    entry, _ = slot.load()
     assert (entry.is_begun, entry.signature) == (True, None)
 
 
@@ -155,6 +160,7 @@ def test_a_long_note_is_written_anew_with_what_is_still_under_way(
     slot = taken(root)
     slot.note([a_claim(0)])
     slot.note_read([(a_claim(0).id, Signature(1, 2, 3), None)])
+    (root / ".importer" / "0.files.new").touch()  # as a kill leaves it
     for number in range(1, 500):
         slot.note([a_claim(number)])
         slot.end([a_claim(number).id])

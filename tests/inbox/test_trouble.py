@@ -27,12 +27,15 @@ from tests.support.inbox.builders import (
     Moment,
     Told,
     a_full_disk,
+    an_account_with_room_for,
     bound_by_permissions,
     counts,
     drop,
     during,
+    filed,
     is_tidy,
     lines,
+    names_below,
     resume_names,
     the_report,
     wait_until,
@@ -193,22 +196,22 @@ def test_what_changed_after_its_commit_while_the_disk_is_full_is_imported_later(
 
 
 def test_a_file_that_may_not_be_read_fails_after_twelve_settling_times(
-    root: Path, told: Told, monotonic: FakeMonotonic, ana: AccountInfo, an_importer: MakeImporter
+    store: Store, root: Path, told: Told, monotonic: FakeMonotonic, an_importer: MakeImporter
 ) -> None:
+    an_account_with_room_for(store, 0)
+    drop(root, "ana/0.json")  # is held, which what cannot be read is not
     drop(root, "ana/1.json").chmod(0)
     importer = an_importer(settle_s=5)
     with bound_by_permissions():
         for _ in range(11):
             importer.round()
             monotonic.advance(5)
-        assert told.files == []
+        assert told.outcomes() == {"ana/0.json": "held"}
         monotonic.advance(5)
         importer.round()
-    assert (told.files[0].reason, told.files[0].message) == (
-        "unreadable",
-        "Cannot read it: Permission denied",
-    )
-    assert f"resumes imports retry {told.files[0].claim_id}" in the_report(root, "_failed")["hint"]
+    (_, failed) = told.files
+    assert (failed.reason, failed.message) == ("unreadable", "Cannot read it: Permission denied")
+    assert f"resumes imports retry {failed.claim_id}" in the_report(root, "_failed")["hint"]
 
 
 def test_a_file_that_cannot_be_taken_stays_and_is_told_of_once(
@@ -238,6 +241,59 @@ def test_a_file_that_cannot_be_taken_stays_and_is_told_of_once(
     monotonic.advance(10)
     importer.round()
     assert told.outcomes()["ana/1.json"] == "done"
+
+
+def test_a_file_that_cannot_be_moved_stays_is_told_and_keeps_no_other_waiting(
+    root: Path,
+    told: Told,
+    monotonic: FakeMonotonic,
+    an_account: MakeAccount,
+    an_importer: MakeImporter,
+) -> None:
+    for name in ("ana", "bo", "cy"):
+        an_account(name)
+    paths = [drop(root, f"{name}/1.json") for name in ("ana", "cy")]
+
+    def close_folders() -> None:
+        for path in paths:
+            path.parent.chmod(0o555)
+
+    importer = an_importer(observe=during(Moment.COMMITTED, close_folders))
+    with bound_by_permissions():
+        for number in range(3):
+            drop(root, f"bo/{number}.json")
+            importer.round()
+            monotonic.advance(5)
+    assert told.outcomes() == {f"bo/{number}.json": "done" for number in range(3)}
+    assert sorted(told.notices) == [
+        f"{name}/1.json was imported, but cannot be moved: Permission denied. It stays where it is; "
+        "the move will be retried"
+        for name in ("ana", "cy")
+    ]
+    assert importer.awaited == []
+    for path in paths:
+        path.parent.chmod(0o755)
+    importer.round()
+    assert told.outcomes()["ana/1.json"] == told.outcomes()["cy/1.json"] == "done"
+
+
+def test_what_cannot_be_moved_since_no_file_can_stops_new_ones(
+    root: Path, ana: AccountInfo, an_importer: MakeImporter
+) -> None:
+    importer = an_importer()
+    drop(root, "ana/0.json")
+    importer.round()
+    folder = filed(root, "_done")[0].parent
+    folder.chmod(0o555)
+    for number in (1, 2):
+        drop(root, f"ana/{number}.json")
+        with bound_by_permissions():
+            importer.round()
+        assert importer.is_stuck
+    assert names_below(root / "ana") == ["1.json", "2.json"]
+    folder.chmod(0o755)
+    importer.round()
+    assert counts(root, "done") == [3]
 
 
 def test_a_file_on_a_bad_sector_stays_is_told_and_keeps_no_other_waiting(
@@ -369,14 +425,30 @@ def test_a_drain_does_not_wait_for_what_cannot_be_taken_or_looked_into(
     assert any("Cannot read bo: Permission denied" in notice for notice in told.notices)
 
 
-@pytest.mark.slow
 def test_a_drain_gives_up_on_what_cannot_be_filed(
     root: Path, ana: AccountInfo, drain: Drain
 ) -> None:
     (root / "_done").touch()
     drop(root, "ana/1.json")
-    summary = drain(first_back_off_s=0.05)
+    summary = drain()
     assert (summary.waiting, summary.stuck) == (1, 1)
+
+
+def test_what_cannot_be_filed_is_told_again_when_it_comes_again(
+    root: Path, told: Told, ana: AccountInfo, an_importer: MakeImporter
+) -> None:
+    importer = an_importer()
+    for number in range(2):
+        drop(root, f"ana/{number}.json")
+        (root / "_done").touch()
+        assert not Runner(importer).drain(threading.Event())
+        (root / "_done").unlink()
+        assert Runner(importer).drain(threading.Event())
+        shutil.rmtree(root / "_done")
+    assert [notice.partition(":")[0] for notice in told.notices] == [
+        "Cannot move ana/0.json",
+        "Cannot move ana/1.json",
+    ]
 
 
 def test_a_drain_waits_for_what_settles_and_not_when_it_is_stopped(

@@ -12,6 +12,7 @@ from tests.support.inbox.builders import (
     Told,
     counts,
     drop,
+    filed,
     resume_names,
 )
 from tests.support.resumes import a_document
@@ -48,6 +49,7 @@ def test_what_lies_claimed_in_work_is_imported_under_its_claim(
         nameless.name: "done",
     }
     assert counts(root, "done", "failed") == [2, 2]
+    assert {path.suffix for path in filed(root, "_done")} == {".json"}
     assert not (root / ".work").exists()
 
 

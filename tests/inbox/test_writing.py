@@ -229,9 +229,25 @@ def test_a_file_that_is_opened_for_writing_before_its_move_is_looked_at_until_it
             monotonic.advance(5)
         assert counts(root, "done") == [1]
         assert told.files == []
+        assert importer.awaited == ["ana/cv.json"]
         opened[0].write(a_document("Second"))
     rounds_until(importer, lambda: resume_names(store, ana.id) == ["First", "Second"])
     assert counts(root, "done") == [1]
+
+
+def test_each_file_that_changes_during_its_import_is_told_of(
+    root: Path, told: Told, ana: AccountInfo, an_importer: MakeImporter
+) -> None:
+    aliases = [root.parent / f"{number}.json" for number in range(2)]
+    for alias in aliases:
+        os.link(drop(root, f"ana/{alias.name}"), alias)
+
+    def write_on() -> None:
+        for alias in aliases:
+            alias.write_bytes(b"{")
+
+    an_importer(observe=during(Moment.COMMITTED, write_on)).round()
+    assert len(told.notices) == 2
 
 
 def test_a_report_of_ours_is_waited_for_by_nobody_until_it_changes(

@@ -99,7 +99,7 @@ def _open(path: str, limits: Limits) -> Iterator[Part]:
     except InvalidArgument as error:
         refusal = Refusal(Reason.UNREADABLE, error.message)
     except TooLarge:
-        refusal = json_texts.file_too_large(limits)
+        refusal = json_texts.file_too_large(limits).refusal
     except unpack.CannotUnpack as error:
         refusal = error.refusal
     return iter([Part(0, "", refusal=refusal)])
