@@ -405,6 +405,7 @@ class Connection(asyncio.Protocol):
 
     def finish(self, request: Request) -> None:
         """Record that the request has its complete answer."""
+        request.is_answered = True
         if request.is_gone:
             return
         if self._reading is BETWEEN or self._reading is OVER:
