@@ -282,10 +282,6 @@ and what they were asked would be lost with them."""
 STARTUP_FAILURE = 3
 """The exit code of a worker that cannot start."""
 
-STARTING = b"."
-STARTED = b"s"
-"""What a worker sends before it answers requests, and from then on."""
-
 
 class WorkersFailed(StoreError):
     """No worker could start; each has logged why, or the message says it."""
@@ -310,7 +306,7 @@ class Worker:
         self._looks += 1
         with contextlib.suppress(OSError, EOFError):  # as good as silent
             while self._heartbeats.poll():
-                if self._heartbeats.recv_bytes() == STARTED:
+                if self._heartbeats.recv():
                     self.has_started = True
                     self._looks = 0
         code = self.process.exitcode
@@ -369,12 +365,13 @@ def _work(
 
 
 def _send_heartbeats(heartbeats: Pipe, has_started: threading.Event) -> None:
-    """Tell the supervisor again and again that this process lives, and end it with the supervisor."""
+    """Tell the supervisor again and again that this process lives, and whether it answers requests;
+    end it with the supervisor."""
     with contextlib.suppress(OSError):
         while not has_started.wait(1 / LOOKS_A_SECOND):
-            heartbeats.send_bytes(STARTING)
+            heartbeats.send(False)
         while True:
-            heartbeats.send_bytes(STARTED)
+            heartbeats.send(True)
             time.sleep(1 / LOOKS_A_SECOND)
     os.kill(os.getpid(), signal.SIGTERM)
 
