@@ -398,6 +398,7 @@ def _supervise(
                 fault = worker.find_fault()
                 if fault is not None and not signals:
                     worker.kill()
+                    outcome = f"({fault}) and was replaced"
                     if worker.process.exitcode == STARTUP_FAILURE:
                         # What keeps one from starting keeps the next one from it as well.
                         raise WorkersFailed("The API's workers could not start; see above")
@@ -407,12 +408,8 @@ def _supervise(
                     try:
                         workers[number] = Worker(work, number)
                     except OSError as error:  # no memory for one, say: the next look tries again
-                        fault = f"{fault}; it cannot be replaced yet: {error.strerror}"
-                        logger.warning("Worker %s ended (%s)", worker.process.pid, fault)
-                        continue
-                    logger.warning(
-                        "Worker %s ended (%s) and was replaced", worker.process.pid, fault
-                    )
+                        outcome = f"({fault}; it cannot be replaced yet: {error.strerror})"
+                    logger.warning("Worker %s ended %s", worker.process.pid, outcome)
             if not is_announced and all(worker.has_started for worker in workers):
                 is_announced = True
                 announce()
