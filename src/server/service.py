@@ -73,7 +73,7 @@ def run(
     with (
         _closing(open_log() if open_log else None) as log,
         # Before anything listens: a store that cannot be is one message, not one per worker.
-        contextlib.closing(_open_store(settings)) as store,
+        open_store(settings.database_url, read_timeout_s=READ_TIMEOUT_S) as store,
     ):
         if settings.workers == 1:
             _tune()
@@ -153,10 +153,6 @@ def _captured_signals() -> Iterator[list[int]]:
     finally:
         for one, handler in before.items():
             signal.signal(one, handler)
-
-
-def _open_store(settings: Settings) -> Store:
-    return open_store(settings.database_url, read_timeout_s=READ_TIMEOUT_S)
 
 
 def load_tls(tls_cert: Path | None, tls_key: Path | None = None) -> ssl.SSLContext | None:
@@ -351,7 +347,7 @@ def _work(
     ).start()
     with _closing(open_log() if open_log else None) as log:
         try:
-            store = _open_store(settings)
+            store = open_store(settings.database_url, read_timeout_s=READ_TIMEOUT_S)
             app = App(settings, store, metrics=Metrics(memory, number), log=log)
             tls = load_tls(tls_cert, tls_key)
         except ResumesError as error:
