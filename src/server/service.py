@@ -93,22 +93,24 @@ def serve(
     *,
     tls: ssl.SSLContext | None = None,
     ready: Callable[[str], None] = lambda url: None,
-    stop: threading.Event | None = None,
+    signals: list[int] | None = None,
     log: LogWriter | None = None,
     runs_indexer: bool = True,
 ) -> None:
-    """Serve an open store in this process until SIGTERM, SIGINT or `stop`; close it, and the log.
+    """Serve an open store in this process until SIGTERM or SIGINT; close it, and the log.
 
-    Only `stop` ends it in a thread that is not the main one. `ready` is as in `run`; `runs_indexer`
-    says whether the search index is filled at the same time. Raises CannotListen.
+    A thread that is not the main one gets no signals: what is added to its `signals` counts as one.
+    `ready` is as in `run`; `runs_indexer` says whether the search index is filled at the same time.
+    Raises CannotListen.
     """
-    with _captured_signals() as signals, _closing(log), contextlib.closing(store):
+    captured = _captured_signals() if signals is None else contextlib.nullcontext(signals)
+    with captured as signals, _closing(log), store:
         listener, settings, url = _listen(settings, has_tls=tls is not None)
         announce = functools.partial(ready, url)
         with contextlib.closing(listener):
             app = App(settings, store, log=log)
             with Indexer(store, is_busy=app.is_busy) if runs_indexer else contextlib.nullcontext():
-                uvloop.run(_answer(app, listener, tls, announce, signals, stop))
+                uvloop.run(_answer(app, listener, tls, announce, signals))
 
 
 def _listen(settings: Settings, *, has_tls: bool) -> tuple[socket.socket, Settings, str]:
@@ -136,14 +138,11 @@ def _closing(log: LogWriter | None) -> contextlib.AbstractContextManager[LogWrit
 
 @contextlib.contextmanager
 def _captured_signals() -> Iterator[list[int]]:
-    """Take SIGTERM and SIGINT during the block, in the list; only the main thread gets any.
+    """Take SIGTERM and SIGINT during the block, in the list. Only for the main thread.
 
     Until all is closed: the default of a second one would be to die half-way.
     """
     signals: list[int] = []
-    if threading.current_thread() is not threading.main_thread():
-        yield signals
-        return
     before = {
         one: signal.signal(one, lambda number, _: signals.append(number))
         for one in (signal.SIGTERM, signal.SIGINT)
@@ -174,9 +173,8 @@ async def _answer(
     tls: ssl.SSLContext | None,
     announce: Callable[[], None],
     signals: Sequence[int],
-    stop: threading.Event | None = None,
 ) -> None:
-    """Answer requests until there is a signal or `stop` is set, and then those that were accepted.
+    """Answer requests until there is a signal, and then those that were accepted.
 
     `announce` is called when requests are answered. After a second SIGINT no request is waited for.
     """
@@ -191,7 +189,7 @@ async def _answer(
         server = await loop.create_server(make_protocol, sock=listener, backlog=BACKLOG)
         with contextlib.closing(server):
             announce()
-            while not (signals or (stop is not None and stop.is_set())):
+            while not signals:
                 await asyncio.sleep(LOOK_INTERVAL_S)
         listener.close()
         for shut_down in [*served]:
@@ -354,7 +352,7 @@ def _work(
             logger.error("%s", error.message)
             sys.exit(STARTUP_FAILURE)
         _tune()
-        with _captured_signals() as signals, _closing(log), contextlib.closing(store):
+        with _captured_signals() as signals, _closing(log), store:
             uvloop.run(_answer(app, listener, tls, has_started.set, signals))
     # It was asked to end, and has: a thread that hangs and is not the event loop's is not waited for.
     signal.raise_signal(signal.SIGTERM)
@@ -394,13 +392,13 @@ def _supervise(
                 fault = worker.find_fault()
                 if fault is not None and not signals:
                     worker.kill()
-                    outcome = f"({fault}) and was replaced"
                     if worker.process.exitcode == STARTUP_FAILURE:
                         # What keeps one from starting keeps the next one from it as well.
                         raise WorkersFailed("The API's workers could not start; see above")
                     if worker.is_late and not is_announced:
                         start = f"Worker {worker.process.pid} could not start: {fault}"
                         raise WorkersFailed(f"{start}. Is the machine very busy?")
+                    outcome = f"({fault}) and was replaced"
                     try:
                         workers[number] = Worker(work, number)
                     except OSError as error:  # no memory for one, say: the next look tries again
