@@ -154,7 +154,7 @@ class Connection(asyncio.Protocol):
 
         A request that has arrived in part is waited for, but not for as long as an answer.
         """
-        self._deadlines.stop(self._loop.time())
+        self._deadlines.stop_s = self._loop.time()
         self._loop.call_later(STOP_S, lambda: self.look(self._loop.time()))
         if self._request.is_answered:
             self._loop.call_later(SETTLE_S, self._close_if_idle)
@@ -271,7 +271,7 @@ class Connection(asyncio.Protocol):
         request.query = target.query or b""
         if version == "1.0":
             request.expects_continue = False
-        elif parser.should_keep_alive() and not self._deadlines.is_stopping:
+        elif parser.should_keep_alive() and self._deadlines.stop_s is None:
             request.keep_alive = True
         self._request = request
         self._waiting.append(request)
@@ -405,6 +405,7 @@ class Connection(asyncio.Protocol):
 
     def finish(self, request: Request) -> None:
         """Record that the request has its complete answer."""
+        request.is_answered = True
         if request.is_gone:
             return
         if self._reading is BETWEEN or self._reading is OVER:
@@ -460,7 +461,7 @@ class Connection(asyncio.Protocol):
         self._reading = OVER
         self._body_bytes = 0
         self._deadlines.begin(self._loop.time())
-        if not self._deadlines.is_stopping:
+        if self._deadlines.stop_s is None:
             self._lingers = True
 
     def _refuse(self, refused: HttpError) -> None:

@@ -143,16 +143,8 @@ class Deadlines:
         self._progress_s = now_s
         self._seen_bytes = 0
         self._reads = (now_s, 0)
-        self._stop_s: float | None = None
-
-    @property
-    def is_stopping(self) -> bool:
-        """Whether the service stops."""
-        return self._stop_s is not None
-
-    def stop(self, now_s: float) -> None:
-        """Leave little time to what has arrived in part, as the service stops."""
-        self._stop_s = now_s
+        self.stop_s: float | None = None
+        """When the service began to stop: what has arrived in part has little time from then on."""
 
     def begin(self, now_s: float) -> None:
         """Count from now on: something else is being received, or nothing."""
@@ -163,14 +155,14 @@ class Deadlines:
     def has_stopped(self, now_s: float) -> bool:
         """Whether the service stops, and has waited long enough for what has come in part."""
         # A timer may be early by the millisecond that the loop counts in.
-        return self._stop_s is not None and now_s - self._stop_s > STOP_S - 0.01
+        return self.stop_s is not None and now_s - self.stop_s > STOP_S - 0.01
 
     def is_over(self, now_s: float, reading: Reading, body_bytes: int) -> bool:
         """Whether a connection has had its time that receives this and answers nothing."""
         waited_s = now_s - self._since_s
         match reading:
             case Reading.OVER:
-                return self.is_stopping or waited_s >= LINGER_S
+                return self.stop_s is not None or waited_s >= LINGER_S
             case Reading.BETWEEN:
                 return waited_s >= (self._client_s if self._is_new else KEEP_ALIVE_S)
             case Reading.HEAD:

@@ -180,13 +180,19 @@ class Exposition:
         """Make what the store knows as new as it has to be, or as possible within a few seconds."""
         if self._reading is None or self._reading.done():
             loop = asyncio.get_running_loop()
-            self._reading = loop.run_in_executor(self._thread, self._read)
+            self._reading = loop.run_in_executor(
+                self._thread, self._cache.get, self._read, self._store
+            )
         await asyncio.wait([self._reading], timeout=WITHIN_S)
         if self._reading.done():
             self._reading.result()
 
-    def _read(self) -> None:
-        self.tallies, self.importers = self._cache.get(_read_figures, self._store)
+    def _read(self, store: Store) -> None:
+        try:
+            self.tallies, self.importers = count_files(store), list_importers(store)
+        except StoreError:
+            # What cannot be known is left out: a zero would look like an answer.
+            self.tallies, self.importers = (), ()
 
     async def close(self) -> None:
         """Read nothing any more, so that the store may be closed."""
@@ -226,13 +232,6 @@ class Exposition:
         yield from _iter_import_metrics(self.tallies, self.importers)
         if self._metrics.is_alone:
             yield from ProcessCollector(registry=None).collect()
-
-
-def _read_figures(store: Store) -> tuple[Sequence[FileCount], Sequence[SeenImporter]]:
-    try:
-        return count_files(store), list_importers(store)
-    except StoreError:
-        return (), ()  # what cannot be known is left out: a zero would look like an answer
 
 
 ALWAYS_THERE = frozenset({500, 503})

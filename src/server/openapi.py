@@ -56,7 +56,6 @@ COLOUR: Final = "^#([0-9A-Fa-f]{3}|[0-9A-Fa-f]{4}|[0-9A-Fa-f]{6}|[0-9A-Fa-f]{8})
 MAX_NAMES_IN_WORDS: Final = 30
 
 
-@functools.cache
 def document_bytes(accepted: Format = DEFAULT_FORMAT) -> bytes:
     """Return the document as it is served: JSON that people can read."""
     return orjson.dumps(build_document(accepted), option=orjson.OPT_INDENT_2) + b"\n"
@@ -73,7 +72,7 @@ def build_document(accepted: Format = DEFAULT_FORMAT) -> dict[str, Any]:
     references = {}
     for name, section_type in SECTION_TYPES.items():
         component = f"{name[0].upper()}{name[1:]}Section"
-        references[name] = _reference(component)
+        references[name] = {"$ref": f"#/components/schemas/{component}"}
         schemas[component] = _section(
             f'Shown under "{section_type.heading}" unless it has a name.',
             section_type.own_fields,
@@ -105,10 +104,6 @@ def _section(about: str, fields: Mapping[str, Kind], item: Schema) -> Schema:
         "items": item,
     }
     return {"description": about, **schema, "required": ["column"]}
-
-
-def _reference(component: str) -> Schema:
-    return {"$ref": f"#/components/schemas/{component}"}
 
 
 def fields_schema(fields: Mapping[str, Kind]) -> Schema:
@@ -167,8 +162,10 @@ def value_schema(kind: Kind) -> Schema:
                 about = f"Usually up to {kind.usual_entries}; more are stored, with a warning."
                 schema["description"] = about
             return schema
+        case Group() if kind is DATE_RANGE:
+            return {"$ref": "#/components/schemas/DateRange"}
         case Group():
-            return _reference("DateRange") if kind is DATE_RANGE else fields_schema(kind.fields)
+            return fields_schema(kind.fields)
         case _:
             return {}  # any value, kept as it is
 
@@ -205,22 +202,17 @@ WELCOME = b'{"docs":"/docs","openapi":"/openapi.json"}'
 
 def description_files(accepted: Format) -> dict[str, Respond]:
     """Return by path: where these are, the document for this format, the page, and what that loads."""
-    document = functools.partial(document_bytes, accepted)
-    script, style = "text/javascript", "text/css"
+    html, script, style = (f"text/{kind}; charset=utf-8" for kind in ("html", "javascript", "css"))
     bundle, sheet = f"{SWAGGER_UI}/swagger-ui-bundle.js", f"{SWAGGER_UI}/swagger-ui.css"
     return {
         "/": _file(lambda: WELCOME, "application/json", _OURS),
-        "/openapi.json": _file(document, "application/json", _OURS),
-        "/docs": _asset("docs.html", "text/html", _PAGE),
-        "/docs/docs.js": _asset("docs.js", script, _OURS),
-        "/docs/docs.css": _asset("docs.css", style, _OURS),
-        f"/docs/{bundle}": _asset(bundle, script, _VERSIONED),
-        f"/docs/{sheet}": _asset(sheet, style, _VERSIONED),
+        "/openapi.json": _file(lambda: document_bytes(accepted), "application/json", _OURS),
+        "/docs": _file((ASSETS / "docs.html").read_bytes, html, _PAGE),
+        "/docs/docs.js": _file((ASSETS / "docs.js").read_bytes, script, _OURS),
+        "/docs/docs.css": _file((ASSETS / "docs.css").read_bytes, style, _OURS),
+        f"/docs/{bundle}": _file((ASSETS / bundle).read_bytes, script, _VERSIONED),
+        f"/docs/{sheet}": _file((ASSETS / sheet).read_bytes, style, _VERSIONED),
     }
-
-
-def _asset(path: str, content_type: str, headers: Headers) -> Respond:
-    return _file((ASSETS / path).read_bytes, f"{content_type}; charset=utf-8", headers)
 
 
 def _file(load: Callable[[], bytes], content_type: str, headers: Headers) -> Respond:

@@ -211,7 +211,7 @@ class Request:
     def respond(self, status: int, body: bytes, headers: Headers = ()) -> None:
         """Answer in JSON."""
         self._begin(status, _JSON + _BODY % len(body), headers, body)
-        self._finish()
+        self.carrier.finish(self)
 
     def respond_error(self, error: ResumesError | HttpError) -> None:
         """Tell the client of an error."""
@@ -239,7 +239,7 @@ class Request:
     def respond_not_modified(self, headers: Headers) -> None:
         """Answer 304: what the client has is what it would get."""
         self._begin(304, b"", headers, b"")
-        self._finish()
+        self.carrier.finish(self)
 
     async def respond_file(self, body: bytes, headers: Headers) -> None:
         """Answer 200 with bytes that may be many, as fast as the client takes them."""
@@ -253,7 +253,7 @@ class Request:
             if self.is_gone:
                 return
             self.carrier.write(body[start : start + FILE_SLICE_BYTES])
-        self._finish()
+        self.carrier.finish(self)
 
     def _begin(self, status: int, about: bytes, headers: Headers, body: bytes) -> None:
         self.status = status
@@ -268,10 +268,6 @@ class Request:
         if self.method != "HEAD":
             answer.append(body)
         self.carrier.write(b"".join(answer))
-
-    def _finish(self) -> None:
-        self.is_answered = True
-        self.carrier.finish(self)
 
 
 Respond = Callable[[Request], Coroutine[Any, Any, None]]

@@ -73,7 +73,7 @@ def run(
     with (
         _closing(open_log() if open_log else None) as log,
         # Before anything listens: a store that cannot be is one message, not one per worker.
-        contextlib.closing(_open_store(settings)) as store,
+        open_store(settings.database_url, read_timeout_s=READ_TIMEOUT_S) as store,
     ):
         if settings.workers == 1:
             _tune()
@@ -93,22 +93,24 @@ def serve(
     *,
     tls: ssl.SSLContext | None = None,
     ready: Callable[[str], None] = lambda url: None,
-    stop: threading.Event | None = None,
+    signals: list[int] | None = None,
     log: LogWriter | None = None,
     runs_indexer: bool = True,
 ) -> None:
-    """Serve an open store in this process until SIGTERM, SIGINT or `stop`; close it, and the log.
+    """Serve an open store in this process until SIGTERM or SIGINT; close it, and the log.
 
-    Only `stop` ends it in a thread that is not the main one. `ready` is as in `run`; `runs_indexer`
-    says whether the search index is filled at the same time. Raises CannotListen.
+    A thread that is not the main one gets no signals: what is added to its `signals` counts as one.
+    `ready` is as in `run`; `runs_indexer` says whether the search index is filled at the same time.
+    Raises CannotListen.
     """
-    with _captured_signals() as signals, _closing(log), contextlib.closing(store):
+    captured = _captured_signals() if signals is None else contextlib.nullcontext(signals)
+    with captured as signals, _closing(log), store:
         listener, settings, url = _listen(settings, has_tls=tls is not None)
         announce = functools.partial(ready, url)
         with contextlib.closing(listener):
             app = App(settings, store, log=log)
             with Indexer(store, is_busy=app.is_busy) if runs_indexer else contextlib.nullcontext():
-                uvloop.run(_answer(app, listener, tls, announce, signals, stop))
+                uvloop.run(_answer(app, listener, tls, announce, signals))
 
 
 def _listen(settings: Settings, *, has_tls: bool) -> tuple[socket.socket, Settings, str]:
@@ -136,14 +138,11 @@ def _closing(log: LogWriter | None) -> contextlib.AbstractContextManager[LogWrit
 
 @contextlib.contextmanager
 def _captured_signals() -> Iterator[list[int]]:
-    """Take SIGTERM and SIGINT during the block, in the list; only the main thread gets any.
+    """Take SIGTERM and SIGINT during the block, in the list. Only for the main thread.
 
     Until all is closed: the default of a second one would be to die half-way.
     """
     signals: list[int] = []
-    if threading.current_thread() is not threading.main_thread():
-        yield signals
-        return
     before = {
         one: signal.signal(one, lambda number, _: signals.append(number))
         for one in (signal.SIGTERM, signal.SIGINT)
@@ -153,10 +152,6 @@ def _captured_signals() -> Iterator[list[int]]:
     finally:
         for one, handler in before.items():
             signal.signal(one, handler)
-
-
-def _open_store(settings: Settings) -> Store:
-    return open_store(settings.database_url, read_timeout_s=READ_TIMEOUT_S)
 
 
 def load_tls(tls_cert: Path | None, tls_key: Path | None = None) -> ssl.SSLContext | None:
@@ -178,9 +173,8 @@ async def _answer(
     tls: ssl.SSLContext | None,
     announce: Callable[[], None],
     signals: Sequence[int],
-    stop: threading.Event | None = None,
 ) -> None:
-    """Answer requests until there is a signal or `stop` is set, and then those that were accepted.
+    """Answer requests until there is a signal, and then those that were accepted.
 
     `announce` is called when requests are answered. After a second SIGINT no request is waited for.
     """
@@ -195,7 +189,7 @@ async def _answer(
         server = await loop.create_server(make_protocol, sock=listener, backlog=BACKLOG)
         with contextlib.closing(server):
             announce()
-            while not (signals or (stop is not None and stop.is_set())):
+            while not signals:
                 await asyncio.sleep(LOOK_INTERVAL_S)
         listener.close()
         for shut_down in [*served]:
@@ -282,10 +276,6 @@ and what they were asked would be lost with them."""
 STARTUP_FAILURE = 3
 """The exit code of a worker that cannot start."""
 
-STARTING = b"."
-STARTED = b"s"
-"""What a worker sends before it answers requests, and from then on."""
-
 
 class WorkersFailed(StoreError):
     """No worker could start; each has logged why, or the message says it."""
@@ -310,7 +300,7 @@ class Worker:
         self._looks += 1
         with contextlib.suppress(OSError, EOFError):  # as good as silent
             while self._heartbeats.poll():
-                if self._heartbeats.recv_bytes() == STARTED:
+                if self._heartbeats.recv():
                     self.has_started = True
                     self._looks = 0
         code = self.process.exitcode
@@ -355,26 +345,27 @@ def _work(
     ).start()
     with _closing(open_log() if open_log else None) as log:
         try:
-            store = _open_store(settings)
+            store = open_store(settings.database_url, read_timeout_s=READ_TIMEOUT_S)
             app = App(settings, store, metrics=Metrics(memory, number), log=log)
             tls = load_tls(tls_cert, tls_key)
         except ResumesError as error:
             logger.error("%s", error.message)
             sys.exit(STARTUP_FAILURE)
         _tune()
-        with _captured_signals() as signals, _closing(log), contextlib.closing(store):
+        with _captured_signals() as signals, _closing(log), store:
             uvloop.run(_answer(app, listener, tls, has_started.set, signals))
     # It was asked to end, and has: a thread that hangs and is not the event loop's is not waited for.
     signal.raise_signal(signal.SIGTERM)
 
 
 def _send_heartbeats(heartbeats: Pipe, has_started: threading.Event) -> None:
-    """Tell the supervisor again and again that this process lives, and end it with the supervisor."""
+    """Tell the supervisor again and again that this process lives, and whether it answers requests;
+    end it with the supervisor."""
     with contextlib.suppress(OSError):
         while not has_started.wait(1 / LOOKS_A_SECOND):
-            heartbeats.send_bytes(STARTING)
+            heartbeats.send(False)
         while True:
-            heartbeats.send_bytes(STARTED)
+            heartbeats.send(True)
             time.sleep(1 / LOOKS_A_SECOND)
     os.kill(os.getpid(), signal.SIGTERM)
 
@@ -407,15 +398,12 @@ def _supervise(
                     if worker.is_late and not is_announced:
                         start = f"Worker {worker.process.pid} could not start: {fault}"
                         raise WorkersFailed(f"{start}. Is the machine very busy?")
+                    outcome = f"({fault}) and was replaced"
                     try:
                         workers[number] = Worker(work, number)
                     except OSError as error:  # no memory for one, say: the next look tries again
-                        fault = f"{fault}; it cannot be replaced yet: {error.strerror}"
-                        logger.warning("Worker %s ended (%s)", worker.process.pid, fault)
-                        continue
-                    logger.warning(
-                        "Worker %s ended (%s) and was replaced", worker.process.pid, fault
-                    )
+                        outcome = f"({fault}; it cannot be replaced yet: {error.strerror})"
+                    logger.warning("Worker %s ended %s", worker.process.pid, outcome)
             if not is_announced and all(worker.has_started for worker in workers):
                 is_announced = True
                 announce()

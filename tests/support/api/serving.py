@@ -4,6 +4,7 @@ import contextlib
 import json
 import queue
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -65,12 +66,12 @@ class Place:
     store: Store
     clock: SteppingClock
     url: str = ""
-    stopping: threading.Event = field(default_factory=threading.Event)
+    signals: list[int] = field(default_factory=list)
     _made: int = 0
 
     def stop(self) -> None:
         """The server is asked to end, as by a signal."""
-        self.stopping.set()
+        self.signals.append(signal.SIGTERM)
 
     def key(self, account: str, plan: str = "business") -> str:
         """A key of an account, which is made if it is not there."""
@@ -101,21 +102,21 @@ def serve_here(
     settings = settings.model_copy(update=changes)
     clock = SteppingClock()
     place = Place(settings, open_store(settings.database_url, clock=clock), clock)
-    with serving(settings, place.store, place.stopping, **options) as place.url:
+    with serving(settings, place.store, place.signals, **options) as place.url:
         yield place
 
 
 @contextmanager
 def serving(
-    settings: Settings, store: Store, stop: threading.Event | None = None, **options: Any
+    settings: Settings, store: Store, signals: list[int] | None = None, **options: Any
 ) -> Iterator[str]:
     """The address of a server of this store in a thread, which closes the store in the end."""
     told: queue.SimpleQueue[str | BaseException] = queue.SimpleQueue()
-    stop = stop or threading.Event()
+    signals = [] if signals is None else signals
 
     def run() -> None:
         try:
-            service.serve(settings, store, ready=told.put, stop=stop, **options)
+            service.serve(settings, store, ready=told.put, signals=signals, **options)
         except BaseException as error:  # noqa: BLE001 - raised where the server is waited for
             told.put(error)
 
@@ -127,7 +128,7 @@ def serving(
             raise url
         yield url.replace("0.0.0.0", "127.0.0.1")
     finally:
-        stop.set()
+        signals.append(signal.SIGTERM)
         thread.join(60)
         assert not thread.is_alive(), "the server does not end"
     while not told.empty():
