@@ -27,7 +27,7 @@ from importer.outcomes import Conclusion
 from importer.slots import SlotEntry
 from resumes.analyzer import Format
 from resumes.errors import NotFound
-from resumes.store import Store, import_history, import_ledger
+from resumes.store import Store, accounts, import_history, import_ledger
 from resumes.store.creation import Created, Duplicate
 from resumes.store.import_history import FileRow
 from resumes.store.import_ledger import FileOutcome
@@ -53,8 +53,10 @@ def plan_recovery(
         if signature is None or row is None:
             if os.path.lexists(aside):
                 put_back(root, claim, aside)
-            elif found is not None and (
-                signature is None or (claim.attempt and found == signature)
+            elif (
+                found is not None
+                and (signature is None or (claim.attempt and found == signature))
+                and (claim.is_return or _is_of_its_account(store, claim))
             ):
                 # It was quiet when it was taken: to wait again would forget the attempt.
                 known = None if signature is None else Known(signature, math.inf)
@@ -78,6 +80,12 @@ def plan_recovery(
         elif row.is_under_way or claim.source not in iter_places(claim, conclusion):
             resumed.append(Candidate(claim, Known(signature, math.inf), is_alone=True))
     return resumed, all_ended
+
+
+def _is_of_its_account(store: Store, claim: Claim) -> bool:
+    """Whether the account's name has not been given away since; a file in the inbox has no more."""
+    owner = accounts.find_account(store, claim.source.partition("/")[0])
+    return owner is not None and owner.id == claim.account_id
 
 
 def _find_row(store: Store, claim: Claim) -> FileRow | None:

@@ -263,5 +263,5 @@ def test_a_page_for_which_no_process_can_be_started_is_one_line(acme: CommandLin
 
         assert program.stderr is not None
         assert program.stderr.readline() == (
-            "Cannot start the terminal UI for a page: Too many open files\n"
+            "Cannot start the terminal UI for a browser page: Too many open files\n"
         )
