@@ -322,7 +322,8 @@ class Batches:
         Raises StoreError, and what it is about waits then.
         """
         while works := self._next_batch():
-            ended = [*map(Ended, works, self._commit(works))]
+            ends = self._commit(works)
+            ended = [Ended(work, end) for work, end in zip(works, ends, strict=True)]
             for _ in works:
                 self._ready.popleft()
             self._observe(Step.COMMITTED)
@@ -362,7 +363,10 @@ class Batches:
             conclusion = outcomes.failed(outcomes.internal_error())
             self.record(works[0], conclusion)
             return [conclusion]
-        return [*map(outcomes.conclude, map(_verdict, works), creations, results)]
+        return [
+            outcomes.conclude(_verdict(work), creation, result)
+            for work, creation, result in zip(works, creations, results, strict=True)
+        ]
 
     def _creation(self, work: Work) -> Creation:
         claim = work.claim

@@ -45,7 +45,7 @@ SWITCH_INTERVAL_S = 0.000_5
 behind the event loop for 5 ms at each of its steps."""
 
 LOOK_INTERVAL_S = 0.1
-"""How often it is looked whether to end, and then whether everything has ended."""
+"""How often to check whether to stop, and then whether everything has ended."""
 
 SHUTDOWN_S = 35
 """How long a stop waits for accepted requests: longer than a write waits for its outcome."""

@@ -50,7 +50,7 @@ CLOSED: Final = "The store is closed"
 class _Query:
     """A statement with its values, and the coroutines that wait for its rows."""
 
-    __slots__ = ("ends_at", "formats", "sql", "tries", "values", "waiters")
+    __slots__ = ("ends_at", "formats", "goes_alone", "sql", "tries", "values", "waiters")
 
     def __init__(self, sql: bytes, values: Sequence[Value]) -> None:
         self.sql = sql
@@ -58,6 +58,8 @@ class _Query:
         self.ends_at = time.monotonic() + DEADLINE_S
         self.waiters: list[asyncio.Future[list[Row]]] = []
         self.tries = 0
+        self.goes_alone = False
+        """Whether it was refused once: it must not fail others again."""
 
     @property
     def is_wanted(self) -> bool:
@@ -169,6 +171,10 @@ class LoopReader:
             self._fail(error)
 
     def _take(self) -> list[_Query]:
+        alone = next((query for query in self._unsent.values() if query.goes_alone), None)
+        if alone is not None:  # it is sent again, so it stands under itself
+            del self._unsent[alone]
+            return [alone] if alone.is_wanted else self._take()
         wanted = [query for query in self._unsent.values() if query.is_wanted]
         self._unsent.clear()
         return sorted(wanted, key=lambda query: query.sql)
@@ -214,6 +220,7 @@ class LoopReader:
                 if classify_error(error) is ErrorClass.OTHER:  # as it will be each time
                     query.fail(explain(error, self._label))
                     del aborted[0]
+                query.goes_alone = classify_error(error) is not ErrorClass.UNAVAILABLE
                 self._retry(aborted, error)
                 break
             query.answer(connection.load_rows(result))
@@ -226,7 +233,9 @@ class LoopReader:
         self._connecting = None
         error = connecting.exception()
         if error is not None:
-            self._retry(self._take(), error)
+            waiting = [*self._unsent.values()]
+            self._unsent.clear()
+            self._retry(waiting, error)
         elif self._is_closed:
             connecting.result().close()
         else:
