@@ -17,14 +17,15 @@ from typing import Annotated, Any, get_args, get_origin
 import platformdirs
 from pydantic import (
     AfterValidator,
+    BaseModel,
     BeforeValidator,
+    ConfigDict,
     Field,
     StringConstraints,
     ValidationError,
     ValidationInfo,
     field_validator,
 )
-from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from resumes.analyzer import Format
 from resumes.errors import InvalidArgument
@@ -89,12 +90,10 @@ _Rate = Annotated[
 """A number of requests; 0 is any number."""
 
 
-class Settings(BaseSettings):
+class Settings(BaseModel):
     """All settings of all commands. A sentence below each says what it does."""
 
-    model_config = SettingsConfigDict(
-        env_prefix=ENV_PREFIX, env_ignore_empty=True, frozen=True, extra="forbid"
-    )
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
     home: Path = Field(default_factory=lambda: Path(platformdirs.user_data_path("resumes")))
     """The folder that holds the store, the inbox and the configuration file."""
@@ -159,7 +158,7 @@ class Settings(BaseSettings):
     max_file_bytes: Annotated[int, Field(ge=1_024, le=1024 * 1024 * 1024)] = 64 * 1024 * 1024
     """The largest file of several resumes, uncompressed, in bytes."""
 
-    extra_section_types: Annotated[_SectionTypes, Field(max_length=100), NoDecode] = frozenset()
+    extra_section_types: Annotated[_SectionTypes, Field(max_length=100)] = frozenset()
     """Additional section types to accept unchanged; comma-separated in the environment."""
 
     settle_s: Annotated[float, Field(ge=0, le=3_600)] = 5.0
@@ -180,7 +179,7 @@ class Settings(BaseSettings):
     theme: Theme = Theme.DARK
     """The theme of the terminal UI. NO_COLOR in the environment disables color."""
 
-    keymap: Annotated[Mapping[str, str], NoDecode] = Field(default_factory=dict)
+    keymap: Mapping[str, str] = Field(default_factory=dict)
     """Custom keys of the terminal UI, by action; JSON in the environment."""
 
     @field_validator("*", mode="before")
@@ -244,10 +243,11 @@ def load_settings(**flags: Any) -> Settings:
     saying where it comes from as far as that is known.
     """
     given = {name: value for name, value in flags.items() if value is not None}
-    _refuse_unknown_variables()
+    variables = _find_variables()
+    environment = {name: os.environ[variable] for name, variable in variables.items()}
     file = None
     try:
-        file = Settings(**given).home / CONFIG_NAME
+        file = Settings(**environment | given).home / CONFIG_NAME
         values = _load_file(file)
         for name in values:
             if name not in Settings.model_fields:
@@ -260,13 +260,11 @@ def load_settings(**flags: Any) -> Settings:
                 f'Invalid home "{_shown(values["home"])}" in {file}: the home is the folder of this '
                 f"file. Use --home or {ENV_PREFIX}HOME, and remove the line"
             )
-        # pydantic-settings reads the environment, and has it come after what it is given.
-        from_file = {name: value for name, value in values.items() if not _find_variable(name)}
-        return Settings(**from_file | given)
+        return Settings(**values | environment | given)
     except ValidationError as error:
         first = error.errors()[0]
         name = str(first["loc"][0])
-        origin = None if name in given else _find_variable(name) or file
+        origin = None if name in given else variables.get(name, file)
         value = "…" if name == "database" else _shown(first["input"])
         is_our_sentence = first["type"] == "value_error"
         remedy = first["msg"].removeprefix("Value error, ") if is_our_sentence else _usable(name)
@@ -274,18 +272,26 @@ def load_settings(**flags: Any) -> Settings:
         raise InvalidArgument(f'Invalid {name} "{value}"{where}: {remedy}') from None
 
 
-def _refuse_unknown_variables() -> None:
-    """Raise InvalidArgument for what looks like a setting and is none.
+def _find_variables() -> dict[str, str]:
+    """Return the variables of the environment that are settings and not empty, by their settings.
 
-    If it was ignored, a limit or a path would silently not hold.
+    Raises InvalidArgument for what looks like a setting and is none: if it was ignored, a limit or a
+    path would silently not hold.
     """
-    for name in os.environ:
-        setting = name.removeprefix(ENV_PREFIX).lower()
-        is_known = setting in Settings.model_fields or setting.startswith(NO_SETTINGS)
-        if name.startswith(ENV_PREFIX) and not is_known:
+    variables: dict[str, str] = {}
+    for variable, value in os.environ.items():
+        prefix, name = variable[: len(ENV_PREFIX)], variable[len(ENV_PREFIX) :].lower()
+        if prefix.upper() != ENV_PREFIX:
+            continue
+        if name in Settings.model_fields:
+            if value:
+                variables.setdefault(name, variable)
+        elif prefix == ENV_PREFIX and not name.startswith(NO_SETTINGS):
             raise InvalidArgument(
-                f"Unknown setting {_shown(name)} in the environment. docs/settings.md lists all settings"
+                f"Unknown setting {_shown(variable)} in the environment. "
+                "docs/settings.md lists all settings"
             )
+    return variables
 
 
 def _load_file(path: Path) -> dict[str, Any]:
@@ -327,14 +333,6 @@ def _shown(value: object) -> str:
         return str(value)[:MAX_SHOWN_CHARS]
     except (ValueError, RecursionError):  # a number of too many digits, lists in lists
         return "…"
-
-
-def _find_variable(name: str) -> str | None:
-    """Return the variable of the environment that the setting comes from, if it comes from one."""
-    for variable, value in os.environ.items():
-        if value and variable.upper() == f"{ENV_PREFIX}{name}".upper():
-            return variable
-    return None
 
 
 def _usable(name: str) -> str:

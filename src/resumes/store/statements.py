@@ -23,15 +23,15 @@ from sqlalchemy import (
     select,
     tuple_,
 )
-from sqlalchemy.dialects import postgresql
+from sqlalchemy.dialects import sqlite
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
 
 from resumes.store.schema import BinaryText
 
-upsert = postgresql.insert
-"""Inserts with ON CONFLICT. SQLite's is PostgreSQL's, and its dialect writes this one, too."""
+upsert = sqlite.insert
+"""Inserts with ON CONFLICT. It is the same on PostgreSQL, whose dialect writes this one, too."""
 
 
 class Prepared:
@@ -158,7 +158,7 @@ def replacing(
 
 
 def replace_on_conflict(
-    statement: postgresql.Insert, table: Table, keeps: Collection[str] = ()
+    statement: sqlite.Insert, table: Table, keeps: Collection[str] = ()
 ) -> Executable:
     """Return the insert such that it replaces a row with the same primary key, as in `replacing`."""
     keys = [column.name for column in table.primary_key]

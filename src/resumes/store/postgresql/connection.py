@@ -23,12 +23,16 @@ from psycopg.errors import error_from_result
 from psycopg.pq import ConnStatus, ExecStatus
 from psycopg.pq.abc import PGresult
 from sqlalchemy import Engine, NullPool
+from sqlalchemy.dialects.sqlite.dml import OnConflictClause
 from sqlalchemy.exc import DBAPIError
 
 from resumes.errors import ResumesError, StoreUnavailable
 from resumes.store.addresses import PostgresAddress
 from resumes.store.statements import driver
 from resumes.store.write_queue import LostRace
+
+# All that PostgreSQL's compiler asks of an ON CONFLICT and SQLite's lacks (resumes.store.statements.upsert).
+OnConflictClause.constraint_target = None  # type: ignore[attr-defined]
 
 DRIVER_ERRORS: Final = (DBAPIError, psycopg.Error)
 """A driver's error as SQLAlchemy passes it on, and as statements that bypass it raise it."""
