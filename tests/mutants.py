@@ -107,11 +107,11 @@ _CORE: Final = tuple(
 )
 _BUILT_AT_IMPORT: Final = (
     "resumes.analyzer.strict_json.x__up_to_*",
-    "resumes.analyzer.fields.*plain_type*",
+    "resumes.analyzer.kinds.*plain_type*",
 )
 _CONVERTER_AT_IMPORT: Final = (
     "resumes.analyzer.jsonresume.mapping.*__init__*",
-    "resumes.analyzer.jsonresume.parts.*__init__*",
+    "resumes.analyzer.jsonresume.properties.*__init__*",
 )
 
 AREAS: Final[Mapping[str, Area]] = {

@@ -15,7 +15,7 @@ from typing import Any, Final
 import httptools
 
 from server.app import App
-from server.connections import STOP_S, Deadlines, Reading
+from server.deadlines import STOP_S, Deadlines, Reading
 from server.request import (
     UNAVAILABLE,
     HttpError,

@@ -20,7 +20,7 @@ from typing import Any, Final
 import orjson
 
 from resumes.analyzer import DEFAULT_FORMAT, Format
-from resumes.analyzer.fields import (
+from resumes.analyzer.kinds import (
     MAX_LIST_ENTRIES,
     MAX_TEXT_CHARS,
     Choice,

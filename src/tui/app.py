@@ -214,7 +214,7 @@ class ResumesApp(App[int]):
             self.switch_mode(mode)
 
     def action_help(self) -> None:
-        from tui.screens.dialogs import HelpScreen
+        from tui.screens.help import HelpScreen
 
         self.push_screen(HelpScreen(self.screen, self._own_keys, read_only=self._read_only))
 

@@ -464,7 +464,7 @@ def test_what_stands_behind_the_last_answer_does_not_keep_its_connection_open(
 def test_who_keeps_a_connection_waiting_is_let_go(
     a_place: Callable[..., Place], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("server.connections.KEEP_ALIVE_S", 0.5)
+    monkeypatch.setattr("server.deadlines.KEEP_ALIVE_S", 0.5)
     place = a_place(client_timeout_s=0.5, max_body_bytes=32 * MIB)
     client = place.client()
     create = keyed(client, kept(a_create(a_body())))

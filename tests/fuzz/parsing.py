@@ -18,8 +18,8 @@ from resumes.analyzer import (
     to_jsonresume,
     whole_view,
 )
-from resumes.analyzer.fields import IS_SET_BY_SERVICE, MAX_TEXT_CHARS
 from resumes.analyzer.jsonresume.conversion import is_json_resume
+from resumes.analyzer.kinds import IS_SET_BY_SERVICE, MAX_TEXT_CHARS
 from resumes.analyzer.plain import parse_plain
 from resumes.analyzer.resume import validate
 from resumes.analyzer.schema import SECTION_TYPES

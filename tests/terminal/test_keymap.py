@@ -33,7 +33,7 @@ from tui.keys import (
     meet,
     shown_key,
 )
-from tui.screens.dialogs import help_group, help_text
+from tui.screens.help import help_group, help_text
 from tui.session import prepare
 
 

@@ -65,8 +65,8 @@ async def test_imports_are_filtered_by_name_account_and_reason(store: Store) -> 
 async def test_a_filter_looks_through_more_files_than_a_page_holds(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tui.screens.imported_files.MAX_FILES", 2)
-    monkeypatch.setattr("tui.screens.imported_files.MAX_LOOKS", 2)
+    monkeypatch.setattr("tui.screens.file_views.MAX_FILES", 2)
+    monkeypatch.setattr("tui.screens.file_views.MAX_LOOKS", 2)
     for number in range(24):
         name = "ana/rare.json" if number in (0, 23) else f"ana/cv-{number}.json"
         a_file(store, f"{number:024x}", FileOutcome.DONE, name=name)

@@ -13,7 +13,7 @@ import pytest
 from textual.pilot import Pilot
 
 from resumes.analyzer import Format, parse
-from resumes.analyzer.fields import Kind, Listing, Number
+from resumes.analyzer.kinds import Kind, Listing, Number
 from resumes.analyzer.schema import DATE_RANGE, SECTION_TYPES
 from resumes.analyzer.view import TO
 from resumes.store import accounts, stored_resumes

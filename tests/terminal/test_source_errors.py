@@ -8,7 +8,7 @@ import pytest
 from resumes.store.import_ledger import SOURCE_BYTES
 from resumes.text import is_harmless
 from tests.support.terminal.builders import HOSTILE
-from tui.screens.source_pane import (
+from tui.screens.file_source import (
     Fault,
     Mark,
     SourceText,

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import Any, Final, NamedTuple
 
-from resumes.analyzer.fields import Number
+from resumes.analyzer.kinds import Number
 from resumes.analyzer.schema import SECTION_TYPES, Format
 from resumes.analyzer.view import ShownSection, date_range, iter_sections, plain_number
 

@@ -11,7 +11,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Final
 
-from resumes.analyzer.fields import (
+from resumes.analyzer.kinds import (
     OPAQUE,
     Choice,
     Colour,

@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 import orjson
 
-from resumes.analyzer.fields import shown_fields
+from resumes.analyzer.kinds import shown_fields
 from resumes.analyzer.schema import (
     DEFAULT_FORMAT,
     HEADER,

@@ -1,8 +1,7 @@
-"""The base of all dialogs, and those that several screens use: confirm, facts, choose, choose an account, help."""
+"""The base of all dialogs, and those that several screens use: confirm, facts, choose, choose an account."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import zip_longest
-from typing import ClassVar, Final, Generic, NamedTuple, TypeVar
+from typing import ClassVar, Generic, NamedTuple, TypeVar
 
 from textual import on
 from textual.app import ComposeResult
@@ -14,8 +13,7 @@ from textual.widget import Widget
 from resumes.store import accounts
 from resumes.store.store import Store
 from tui import clipboard
-from tui.keys import ACTIONS, Place, active_actions, bindings, key_names, shown_key
-from tui.looks import ROOM_CELLS
+from tui.keys import Place, bindings, shown_key
 from tui.session import UiSession
 from tui.store_calls import Failure, call, store_work
 from tui.text import joined, safe, tell
@@ -238,51 +236,6 @@ class TextDialog(Dialog[None]):
     def __init__(self, title: str, paragraphs: Sequence[Paragraph] = ()) -> None:
         self.text = TextPane(paragraphs)
         super().__init__(title, self.text)
-
-
-KEYS_CELLS = 13
-COLUMN_CELLS: Final = 50
-"""Width of a column of the help, of which there are two where both fit."""
-
-
-class HelpScreen(TextDialog):
-    """Every key and what it does, where it does it; in two columns where there is room."""
-
-    def __init__(self, over: Screen[object], keymap: Mapping[str, str], *, read_only: bool) -> None:
-        super().__init__("Keyboard shortcuts")
-        here = {action.place for action, _ in active_actions(over)}
-        places = sorted(Place, key=lambda place: place not in here)
-        self._groups = [help_group(place, keymap, read_only=read_only) for place in places]
-
-    def on_resize(self) -> None:
-        self.text.show(help_text(self._groups, columns=2 if self.size.width >= ROOM_CELLS else 1))
-
-
-def help_group(
-    place: Place, keymap: Mapping[str, str], *, read_only: bool = False
-) -> list[Content]:
-    """Return the name of the place and a line for each key that works there, then a blank one."""
-    lines = [safe(place, "bold underline")]
-    for action in ACTIONS:
-        if action.place is place and not (read_only and action.command):
-            own = keymap.get(action.id)
-            keys = action.shown if own is None else " ".join(key_names(own))
-            key = safe(f"{keys:<{KEYS_CELLS}} ", "bold $text-accent")
-            lines.append(joined([key, safe(action.description)]))
-    return [*lines, safe("")]
-
-
-def help_text(groups: Sequence[Sequence[Content]], *, columns: int) -> list[Paragraph]:
-    """Return the groups below each other; in two columns, the first half of them at the left."""
-    total, left, right = sum(map(len, groups)), list[Content](), list[Content]()
-    for group in groups:
-        is_left = columns == 1 or len(left) + len(group) // 2 <= total // 2
-        (left if is_left and not right else right).extend(group)
-    lines = zip_longest(left, right, fillvalue=safe(""))
-    return [
-        Paragraph(joined([one.truncate(COLUMN_CELLS - 2, ellipsis=True, pad=True), other], by="  "))
-        for one, other in lines
-    ]
 
 
 class AccountChoice(NamedTuple):

@@ -16,7 +16,7 @@ from resumes.store.import_history import ORDER, FileCount
 from resumes.store.importers import ImporterState, SeenImporter
 from resumes.store.store import Store
 from resumes.text import counted
-from tui.screens.imported_files import SIGNS, find_account_id
+from tui.screens.file_views import SIGNS, find_account_id
 from tui.session import UiSession
 from tui.store_calls import Failure, call, is_running
 from tui.text import joined, safe, stacked

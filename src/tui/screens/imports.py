@@ -31,7 +31,7 @@ from tui.screens.base import (
     SplitScreen,
 )
 from tui.screens.dialogs import Chooser, ConfirmDialog, Fact, copy_one
-from tui.screens.imported_files import (
+from tui.screens.file_views import (
     FileRead,
     FileView,
     ImportRow,

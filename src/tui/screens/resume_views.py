@@ -24,7 +24,7 @@ from resumes.store.stored_resumes import Entry, Sort, StoredResume
 from resumes.text import counted, escaped_json
 from resumes.watched_folder import opened
 from tui.screens.base import PageRead
-from tui.screens.imported_files import find_filed
+from tui.screens.file_views import find_filed
 from tui.text import joined, minute, safe, safe_lines
 from tui.widgets.pages import flipped
 from tui.widgets.text_pane import Paragraph

@@ -6,7 +6,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from resumes.analyzer import Format
-from resumes.analyzer.fields import (
+from resumes.analyzer.kinds import (
     MAX_LIST_ENTRIES,
     MAX_TEXT_CHARS,
     Choice,

@@ -25,7 +25,7 @@ from resumes.analyzer.jsonresume.mapping import (
     SUMMARY,
     SectionMapping,
 )
-from resumes.analyzer.jsonresume.parts import Fields, PropertyMapping
+from resumes.analyzer.jsonresume.properties import Fields, PropertyMapping
 from resumes.analyzer.schema import MAX_ITEMS
 from resumes.errors import Issue
 

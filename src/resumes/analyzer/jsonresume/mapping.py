@@ -7,7 +7,7 @@ find the table, and what does not come back, on a page (docs/format.md, JSON Res
 from collections.abc import Sequence
 from typing import Final
 
-from resumes.analyzer.jsonresume.parts import (
+from resumes.analyzer.jsonresume.properties import (
     DateSpan,
     Fluency,
     Home,

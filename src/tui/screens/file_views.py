@@ -24,7 +24,7 @@ from resumes.watched_folder import outcome_folder
 from resumes.watched_names import REPORT
 from tui.screens.base import PageRead, RowPane
 from tui.screens.dialogs import Fact
-from tui.screens.source_pane import SourceLines, SourceText, fault_of, lay_out
+from tui.screens.file_source import SourceLines, SourceText, fault_of, lay_out
 from tui.text import joined, minute, safe
 from tui.widgets.paged_list import text_cell
 from tui.widgets.pages import flipped

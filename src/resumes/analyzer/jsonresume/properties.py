@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from resumes.analyzer.fields import MAX_LIST_ENTRIES, MAX_TEXT_CHARS
 from resumes.analyzer.findings import printable
 from resumes.analyzer.jsonresume.entries import NO_PLACE, EntryReader
+from resumes.analyzer.kinds import MAX_LIST_ENTRIES, MAX_TEXT_CHARS
 from resumes.analyzer.schema import MONTHS
 
 # Dates are a year, and perhaps a month and a day, which has no place in the analyzer format. Years
