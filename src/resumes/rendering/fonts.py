@@ -31,6 +31,17 @@ def font_folders(home: Path) -> list[Path]:
     return [home / "fonts", *SYSTEM_FONTS]
 
 
+def fallbacks(language: str) -> list[str]:
+    """Return the fonts for what the resume's own lack. Chinese, Japanese and Korean share characters,
+    and draw them differently: the one of its language comes first."""
+    first = {"ja": "JP", "ko": "KR"}.get(language, "SC")
+    cjk = [first, *(one for one in ("JP", "SC", "KR", "TC") if one != first)]
+    return [
+        "Open Sans", "Noto Sans Arabic", "Noto Sans Hebrew", "Noto Sans Devanagari",
+        *(f"Noto Sans CJK {one}" for one in cjk), "DejaVu Sans", "Noto Emoji",
+    ]  # fmt: skip
+
+
 def version(folders: Sequence[Path]) -> bytes:
     """Return what changes when the same resume would be drawn otherwise: template, model, fonts."""
     key = tuple((str(folder), _changed_ns(folder)) for folder in folders)

@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 from resumes.analyzer import DEFAULT_FORMAT, Format, iter_sections, list_title, plain_number
 from resumes.analyzer.schema import LAYOUTS
+from resumes.rendering import fonts
 from resumes.rendering.anonymity import Anonymizer, alias_of
 from resumes.rendering.shapes import ROWS, SectionShape, Shape
 from resumes.rendering.words import RIGHT_TO_LEFT, WORDS, find_language
@@ -98,7 +99,7 @@ def compose(
         "lang": language,
         "dir": "rtl" if language in RIGHT_TO_LEFT else "ltr",
         "hyphenates": language not in RIGHT_TO_LEFT | {"hi"},  # Hindi seldom is, and it is slow
-        "spaced": language not in RIGHT_TO_LEFT | _CJK.keys() | {"hi"},
+        "spaced": language not in RIGHT_TO_LEFT | {"hi", "ja", "ko", "zh"},
         "linebreaks": "optimized" if chars <= LONG_CHARS else "simple",
         "paper": _paper(choice, style),
         "layout": layout if layout in LAYOUTS else DEFAULT_LAYOUT,
@@ -372,7 +373,6 @@ _SERIF: Final = "Libertinus Serif"
 _SERIF_HEADINGS: Final = frozenset(
     {"bitter", "tinos", "volkhov", "robotoslab", "playfair", "abril", "gelasio"}
 )
-_CJK: Final = {"ja": "JP", "ko": "KR", "zh": "SC"}
 
 
 def style_of(style: Mapping[str, Any], language: str) -> dict[str, Any]:
@@ -385,8 +385,6 @@ def style_of(style: Mapping[str, Any], language: str) -> dict[str, Any]:
     tint = _mixed(accent, white, 0.09)
     body = _BODY_FONTS.get(str(style.get("fontBody") or "").lower(), "Open Sans")
     heading = str(style.get("fontHeading") or "").lower()
-    first_cjk = _CJK.get(language, "SC")
-    cjk = [first_cjk, *(one for one in ("JP", "SC", "KR", "TC") if one != first_cjk)]
     return {
         "size": _pick(SIZES, style.get("fontSize"), 2),
         "leading": _pick(LEADINGS, style.get("lineHeightOption"), 1),
@@ -403,11 +401,8 @@ def style_of(style: Mapping[str, Any], language: str) -> dict[str, Any]:
         "body": body,
         "heading": _SERIF if heading in _SERIF_HEADINGS else body,
         "serif": _SERIF,
-        "fallbacks": [
-            "Open Sans", "Noto Sans Arabic", "Noto Sans Hebrew", "Noto Sans Devanagari",
-            *(f"Noto Sans CJK {one}" for one in cjk), "DejaVu Sans", "Noto Emoji",
-        ],
-    }  # fmt: skip
+        "fallbacks": fonts.fallbacks(language),
+    }
 
 
 def _pick(values: tuple[float, ...], option: object, default: int) -> float:
