@@ -34,6 +34,7 @@ from resumes.settings import load_settings
 from resumes.store import Store, accounts, api_keys, creation, open_store, plans, stored_resumes
 from resumes.store.api_keys import Authenticated, KeyHolder
 from resumes.store.creation import Created, NewResume
+from resumes.store.entry import Entry
 from resumes.store.plans import PlanChange
 from server import service
 
@@ -113,7 +114,7 @@ def serve_ceiling() -> None:
     """The API, with a store that is never asked: every key counts, every create is done."""
     page = stored_resumes.Page(
         [
-            stored_resumes.Entry(f"{n:024x}", None, "Ada Example", "AdaExampleResume.pdf", NOW, NOW)
+            Entry(f"{n:024x}", None, "Ada Example", "AdaExampleResume.pdf", NOW, NOW)
             for n in range(20)
         ],
         f"{19:024x}",

@@ -34,6 +34,7 @@ from tui.text import Told, safe, safe_lines, tell, toast
 from tui.widgets.bars import Glance, HeaderLine, KeyLine, Note
 
 if TYPE_CHECKING:
+    from resumes.store.sqlite.first_rows import FirstRows
     from tui.deletions import Deletion
     from tui.session import UiSession
 
@@ -120,6 +121,7 @@ class ResumesApp(App[int]):
         self,
         open_session: "Callable[[], UiSession]",
         *,
+        read_first: "Callable[[], FirstRows | None]" = lambda: None,
         screen: str = "resumes",
         read_only: bool = False,
     ) -> None:
@@ -132,6 +134,7 @@ class ResumesApp(App[int]):
         self.failure: ResumesError | None = None
         """Why the session could not be opened, once the app has ended."""
         self._open_session = open_session
+        self._read_first = read_first
         self.session: UiSession | None = None
         """None until the store is open."""
         self._own_keys: Mapping[str, str] = {}
@@ -155,12 +158,24 @@ class ResumesApp(App[int]):
     async def _open(self) -> None:
         """Open the session, and show the first screen unless the app ends in the meantime."""
         try:
+            first = await asyncio.to_thread(self._read_first)
+            if first is not None:
+                await self._show_first(first)
             self.session = await asyncio.to_thread(self._open_and_import)
         except ResumesError as error:
             self.failure = error
             self.exit(None, 1)
         else:
+            self.session.first = first
             self.call_later(self._start, self.session)
+
+    async def _show_first(self, first: "FirstRows") -> None:
+        """Show the rows until the store is open, where they will be then."""
+        from tui.screens.resume_list import FirstRowsView
+
+        self.query_one(HeaderLine).account = first.account
+        await self.query_one(Note).remove()
+        await self.mount(FirstRowsView(first), before=self.query_one(KeyLine))
 
     def _start(self, session: "UiSession") -> None:
         # Looking through all that is loaded by now would hold up keys for a tenth of a second.
@@ -172,6 +187,7 @@ class ResumesApp(App[int]):
         for mode in MODES:
             self.add_mode(mode.name, partial(self._new_screen, mode, session))
         self.switch_mode(self._first_screen)
+        self._order.start()
         self._refresh_glance(session)
         self.set_interval(session.refresh_s or GLANCE_S, partial(self._refresh_glance, session))
         self.set_interval(LOOK_S, partial(self._delete_due, session))

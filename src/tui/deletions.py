@@ -10,8 +10,8 @@ from time import monotonic
 from typing import Final
 
 from resumes.store import accounts, stored_resumes
+from resumes.store.entry import Entry
 from resumes.store.store import Store
-from resumes.store.stored_resumes import Entry
 from resumes.text import counted
 from tui.text import safe
 

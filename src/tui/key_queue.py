@@ -23,6 +23,8 @@ MAX_WAITING: Final = 1_000
 """Keys that are queued; nobody types that far ahead."""
 
 WAYS_OUT: Final = ("ctrl+c", "ctrl+q")
+QUITS: Final = "q"
+"""Quits at once, too, while the store is being opened."""
 
 
 class KeyOrder:
@@ -34,19 +36,27 @@ class KeyOrder:
         self._waiting: deque[events.Key] = deque()
         self._current: events.Key | None = None
         self._since_s = 0.0
+        self._is_ready = False
 
     async def take(self, key: events.Key) -> None:
-        """Handle the key when those before it are done; one that quits, immediately."""
-        if key.key in WAYS_OUT:
+        """Handle the key when those before it are done, and the app is ready; one that quits,
+        immediately."""
+        quits = key.key in WAYS_OUT or (key.key == QUITS and not (self._is_ready or self._waiting))
+        if quits:
             self._waiting.clear()
             await self._begin(key)
         elif len(self._waiting) >= MAX_WAITING:
             return
-        elif self._waiting or self._is_under_way():
+        elif self._waiting or self._is_under_way() or not self._is_ready:
             self._waiting.append(key)
             self._app.set_timer(LIMIT_S, self._go_on)
         else:
             await self._begin(key)
+
+    def start(self) -> None:
+        """Hand on the keys that came before the first screen was there, and those that follow."""
+        self._is_ready = True
+        self._app.call_later(self._go_on)
 
     def end(self, key: events.Key) -> None:
         """Note that the key is done; the next one follows after all that this one began."""
@@ -72,7 +82,7 @@ class KeyOrder:
 
     async def _go_on(self) -> None:
         await asyncio.sleep(0)  # a worker that the key before began opens its dialog first
-        if not self._waiting or self._is_under_way():
+        if not self._waiting or self._is_under_way() or not self._is_ready:
             return
         screen = self._app.screen
         is_opening = screen.focused is None and screen.AUTO_FOCUS != ""  # it will take the focus

@@ -29,6 +29,7 @@ from tui.text import safe_text
 from tui.web.driver import is_behind_a_page
 
 if TYPE_CHECKING:
+    from resumes.store.sqlite.first_rows import FirstRows
     from resumes.store.write_queue import WriteQueue
     from tui.session import UiSession
 
@@ -154,14 +155,15 @@ DUMB: Final = ("", "dumb")
 def run(
     open_session: "Callable[[], UiSession]",
     *,
+    read_first: "Callable[[], FirstRows | None]" = lambda: None,
     screen: str = "resumes",
     read_only: bool = False,
     stop: Callable[[], object] = lambda: None,
 ) -> int:
     """Run the terminal UI; return the exit code: 0, or 1 after a crash.
 
-    `open_session` is called in a thread, once the first frame is painted; a ResumesError of it
-    is raised here when the terminal is itself again. `stop` ends what else writes to the store.
+    `read_first` and then `open_session` are called in a thread, once the first frame is painted; a
+    ResumesError of theirs is raised here when the terminal is itself again. `stop` ends what else writes to the store.
     Raises InvalidArgument for an unknown screen, and where there is no terminal to draw on.
 
     Once a session was opened, the process ends with the exit code a few seconds after the UI and
@@ -169,7 +171,7 @@ def run(
     """
     check_screen(screen)
     check_terminal()
-    app = ResumesApp(open_session, screen=screen, read_only=read_only)
+    app = ResumesApp(open_session, read_first=read_first, screen=screen, read_only=read_only)
     if app.driver_class is LinuxDriver:
         app.driver_class = TerminalDriver
     with ended_by_signals(app):

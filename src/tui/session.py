@@ -9,6 +9,7 @@ from resumes.errors import NotFound
 from resumes.health.metrics import QueryCache
 from resumes.settings import CONFIG_NAME, ENV_PREFIX, Settings
 from resumes.store import accounts, stored_resumes
+from resumes.store.sqlite.first_rows import FirstRows
 from resumes.store.store import Store
 from tui.deletions import Deletions
 from tui.keys import Target, check_keymap
@@ -50,6 +51,8 @@ class UiSession:
 
     cache: QueryCache = field(default_factory=QueryCache)
     pdfs: PdfFiles = field(init=False)
+    first: FirstRows | None = None
+    """What was shown of the resumes while the store was being opened."""
 
     def __post_init__(self) -> None:
         self.pdfs = PdfFiles(self.settings.format, self.settings.home)

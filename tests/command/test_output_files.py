@@ -15,7 +15,8 @@ from resumes.export import SUFFIXES, Exported, Exporter, ExportFormat, iter_resu
 from resumes.output_files import OutputFile, check_free, place
 from resumes.store import accounts, creation, stored_resumes
 from resumes.store.creation import Created, NewResume
-from resumes.store.stored_resumes import Entry, StoredResume
+from resumes.store.entry import Entry
+from resumes.store.stored_resumes import StoredResume
 from tests.support.inbox.builders import a_full_disk
 from tests.support.resumes import a_document
 from tests.support.stores import open_home

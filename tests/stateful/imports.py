@@ -12,8 +12,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from resumes.store import Store, import_requests
+from resumes.store.entry import Entry
 from resumes.store.import_ledger import FileOutcome
-from resumes.store.stored_resumes import Entry
 from tests.stateful.files import End, Ends, File, Item, State
 from tests.stateful.model import Account, Model, Stored, list_entries
 from tests.stateful.requests import Body

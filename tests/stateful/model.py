@@ -14,7 +14,7 @@ from pathlib import Path
 
 from resumes.clock import timestamp
 from resumes.store import Store, stored_resumes
-from resumes.store.stored_resumes import Entry
+from resumes.store.entry import Entry
 from tests.stateful.requests import Answer, Body, Refused
 from tests.support.store.builders import entries_of
 

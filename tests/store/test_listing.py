@@ -9,6 +9,7 @@ from sqlalchemy import text
 from resumes.errors import InvalidArgument, NotFound
 from resumes.store import Store, creation, identifiers, stored_resumes
 from resumes.store.accounts import AccountInfo
+from resumes.store.entry import Entry
 from resumes.store.stored_resumes import Sort
 from tests.support.resumes import a_resume
 from tests.support.store.builders import (
@@ -140,9 +141,7 @@ def test_coroutines_read_what_threads_read(
 
 
 def test_a_page_as_json_is_what_a_client_gets() -> None:
-    entry = stored_resumes.Entry(
-        "1" * 24, None, "Ada", "AdaResume.pdf", "2026-01-31T09:00:00.000Z", "u"
-    )
+    entry = Entry("1" * 24, None, "Ada", "AdaResume.pdf", "2026-01-31T09:00:00.000Z", "u")
     assert stored_resumes.Page([entry], "1" * 24).as_json(limit=1) == {
         "resumes": [
             {

@@ -19,6 +19,7 @@ from resumes.store import (
     stored_resumes,
 )
 from resumes.store.accounts import AccountInfo
+from resumes.store.entry import Entry
 from resumes.store.search import SearchResult, holds, parse_terms
 from resumes.store.search_index import (
     MAX_FIELD_CHARS,
@@ -26,7 +27,7 @@ from resumes.store.search_index import (
     trigrams_of_terms,
     trigrams_of_words,
 )
-from resumes.store.stored_resumes import Entry, Page
+from resumes.store.stored_resumes import Page
 from resumes.text import folded
 from tests.support.engines import Engine
 from tests.support.store.builders import (

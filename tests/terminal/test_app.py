@@ -3,6 +3,7 @@
 import contextlib
 import gc
 import re
+import threading
 
 import pytest
 from textual import events
@@ -12,7 +13,9 @@ from textual.pilot import Pilot
 from resumes.errors import ErrorCode, NotFound, OutcomeUnknown
 from resumes.store import api_keys, import_requests, importers
 from resumes.store.import_ledger import FileOutcome
+from resumes.store.sqlite.first_rows import read_first_rows
 from resumes.store.store import Store
+from tests.support.store.builders import path_of
 from tests.support.terminal.builders import (
     HOSTILE,
     a_document,
@@ -49,6 +52,25 @@ from tui.widgets.paged_list import PagedList
 pytestmark = pytest.mark.anyio
 
 READ_ONLY = "Read-only mode. Restart without --read-only to make changes."
+
+
+async def test_until_the_store_is_open_its_first_rows_are_shown_and_keys_wait(store: Store) -> None:
+    stored(store, a_document(name="Ada Lovelace"), a_document(name="Grace Hopper"))
+    first, may_open = read_first_rows(path_of(store), None, 10), threading.Event()
+
+    def open_session() -> UiSession:
+        assert may_open.wait(60)
+        return prepare(store)
+
+    app = ResumesApp(open_session, read_first=lambda: first)
+    async with app.run_test(size=LARGE) as pilot:
+        await shows(app, "Resumes › ana", "Ada Lovelace", "Grace Hopper")
+        stored(store, a_document(name="Alan Turing"))
+        await pilot.press("j", "enter")
+        assert app.session is None
+        may_open.set()
+        await shows(app, "Resumes › ana › Grace Hopper Resume")
+        await leads(pilot, "escape", "Resumes › ana · 2 of 3", "Alan Turing")
 
 
 async def test_escape_neither_quits_nor_leaves_a_screen_and_q_quits(store: Store) -> None:
@@ -392,6 +414,7 @@ async def test_keys_beyond_a_thousand_are_dropped(store: Store) -> None:
 
     async with running(store, "ana has no resumes yet") as pilot:
         order = KeyOrder(pilot.app, handle)
+        order.start()
         keys = [events.Key("down", None) for _ in range(1_100)]
         for key in keys:
             await order.take(key)

@@ -10,6 +10,7 @@ import pytest
 from textual.pilot import Pilot
 
 from resumes.store import accounts, api_keys, plans, stored_resumes
+from resumes.store.entry import Entry
 from resumes.store.store import Store
 from tests.support.terminal.builders import (
     AnImporter,
@@ -143,7 +144,7 @@ async def test_reading_goes_on_while_the_importer_writes(
         await presses(pilot, "G")
         await until(lambda: shown.pages.is_complete and shown.pages.count == 50)
         found = [shown.pages.peek(number) for number in range(shown.pages.count)]
-        ids = [row.id for row in found if isinstance(row, stored_resumes.Entry)]
+        ids = [row.id for row in found if isinstance(row, Entry)]
         assert len(ids) == 50
         assert all(one < other for one, other in pairwise(ids))
         assert toasts(pilot.app) == []

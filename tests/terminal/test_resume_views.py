@@ -17,8 +17,8 @@ from resumes.analyzer.kinds import Kind, Listing, Number
 from resumes.analyzer.schema import DATE_RANGE, SECTION_TYPES
 from resumes.analyzer.view import TO
 from resumes.store import accounts, stored_resumes
+from resumes.store.entry import Entry
 from resumes.store.store import Store
-from resumes.store.stored_resumes import Entry
 from tests.support.terminal.builders import (
     HOSTILE,
     AnImporter,

@@ -15,6 +15,7 @@ from cli.output import put, put_json_line, say
 from cli.session import Session, pass_session, store_environment
 
 if TYPE_CHECKING:
+    from resumes.store.sqlite.first_rows import FirstRows
     from tui.session import UiSession
 
 
@@ -62,6 +63,10 @@ READ_CACHE_BYTES = 2 * 1024 * 1024
 """A page of a list needs little of the store, and each of several threads would keep its own."""
 
 
+FIRST_ROWS = 100
+"""How many resumes are shown before the store is open: those of a tall terminal."""
+
+
 @command("tui")
 @click.argument("screen", default="resumes")
 @account_option("Account to show first.")
@@ -107,6 +112,17 @@ def tui(
 
         background = contextlib.ExitStack()
 
+        def read_first() -> "FirstRows | None":
+            """Read what the first screen shows, if that is a list of resumes in a file."""
+            from resumes.store.addresses import SqliteAddress, parse_address
+            from resumes.store.sqlite.first_rows import read_first_rows
+
+            settings = session.settings(theme=theme)
+            address = parse_address(settings.database_url)
+            if screen != "resumes" or open_id is not None or not isinstance(address, SqliteAddress):
+                return None
+            return read_first_rows(address.path, account or settings.account, FIRST_ROWS)
+
         def open_session() -> "UiSession":
             from resumes.store.search_index import Indexer
             from tui.session import prepare
@@ -127,4 +143,10 @@ def tui(
                 program=session.command_line(),
             )
 
-        return run.run(open_session, screen=first, read_only=read_only, stop=background.close)
+        return run.run(
+            open_session,
+            read_first=read_first,
+            screen=first,
+            read_only=read_only,
+            stop=background.close,
+        )

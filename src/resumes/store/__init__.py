@@ -1,10 +1,23 @@
 """The store: its schema, every query, and the create path. Independent of HTTP, folders and terminals."""
 
+from typing import TYPE_CHECKING, Any
+
 from resumes.clock import Clock, system_clock
 from resumes.store.addresses import PostgresAddress, parse_address
-from resumes.store.store import Store
+
+if TYPE_CHECKING:
+    from resumes.store.store import Store
 
 __all__ = ["Store", "open_store"]
+
+
+def __getattr__(name: str) -> Any:
+    """Import `Store` where it is used: what reads a file alone does without SQLAlchemy."""
+    if name != "Store":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from resumes.store.store import Store
+
+    return Store
 
 
 def open_store(
@@ -14,7 +27,7 @@ def open_store(
     upgrade: bool = True,
     read_cache_bytes: int | None = None,
     read_timeout_s: float | None = None,
-) -> Store:
+) -> "Store":
     """Open the store at an address, created or upgraded first when `upgrade` allows.
 
     `read_cache_bytes` limits the page cache of each thread that reads a file; `read_timeout_s` is

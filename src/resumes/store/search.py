@@ -19,12 +19,13 @@ from typing import Any, Final, NamedTuple
 from sqlalchemy import Connection, bindparam, func, literal, select
 
 from resumes.errors import InvalidArgument
+from resumes.store.entry import Entry
 from resumes.store.identifiers import AFTER_ALL
 from resumes.store.schema import resumes
 from resumes.store.search_index import EMAIL, TRIGRAM_CHARS, find_candidates, searched_words
 from resumes.store.statements import Prepared, at_most, first_page, matching
 from resumes.store.store import Store
-from resumes.store.stored_resumes import COLUMNS, MAX_LIMIT, Entry, Page, check_cursor
+from resumes.store.stored_resumes import COLUMNS, MAX_LIMIT, Page, check_cursor
 from resumes.text import folded
 
 MAX_TEXT_CHARS: Final = 200

@@ -17,6 +17,7 @@ from sqlalchemy import Connection, bindparam, delete, func, select, tuple_
 from resumes.analyzer import list_title
 from resumes.errors import InvalidArgument, NotFound
 from resumes.store import search_index
+from resumes.store.entry import Entry
 from resumes.store.identifiers import RESUME_ID
 from resumes.store.schema import documents, imported_digests, resumes
 from resumes.store.statements import Prepared, first_page, matching, of_key, rows_as_json
@@ -33,22 +34,6 @@ class Sort(StrEnum):
     NEWEST = "newest"
     NAME = "name"
     """By the person's name."""
-
-
-class Entry(NamedTuple):
-    """A resume in a list. `title` and `name` are None where the resume has none."""
-
-    id: str
-    title: str | None
-    name: str | None
-    filename: str
-    created_at: str
-    updated_at: str
-
-    @property
-    def shown_title(self) -> str:
-        """The title that a list shows; never empty."""
-        return list_title(self.title, self.name)
 
 
 class Page(NamedTuple):

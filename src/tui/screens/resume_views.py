@@ -19,8 +19,9 @@ from resumes.analyzer.schema import LAYOUTS
 from resumes.rendering.page import DEFAULT_LAYOUT
 from resumes.store import accounts, import_history, import_ledger, search, stored_resumes
 from resumes.store.accounts import AccountInfo
+from resumes.store.entry import Entry
 from resumes.store.store import Store
-from resumes.store.stored_resumes import Entry, Sort, StoredResume
+from resumes.store.stored_resumes import Sort, StoredResume
 from resumes.text import counted, escaped_json
 from resumes.watched_folder import opened
 from tui.screens.base import PageRead

@@ -4,7 +4,6 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from math import ceil
-from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,8 +13,8 @@ from textual.content import Content
 from resumes.analyzer import whole_view
 from resumes.store import accounts, import_ledger, stored_resumes
 from resumes.store.accounts import AccountInfo
+from resumes.store.entry import Entry
 from resumes.store.store import Store
-from resumes.store.stored_resumes import Entry
 from resumes.text import escaped_json
 from tui.deletions import GRACE_S, named, quoted
 from tui.keys import Place, Target, bindings, shown_key
@@ -32,11 +31,12 @@ from tui.screens.base import (
 )
 from tui.screens.dialogs import Fact, copy_one, no_accounts
 from tui.screens.export_dialog import ExportDialog, export_resumes
+from tui.screens.resume_list import resume_columns, title_cell
 from tui.screens.resume_views import Shown, View, read_page, show
 from tui.session import UiSession
 from tui.store_calls import call, store_work
 from tui.text import joined, minute, safe, tell
-from tui.widgets.paged_list import ListColumn, age_column, text_cell
+from tui.widgets.paged_list import ListColumn
 from tui.widgets.pages import flipped
 from tui.widgets.text_pane import Paragraph, TextPane
 
@@ -245,37 +245,30 @@ class ResumesScreen(SplitScreen[Entry, ResumeRef], ResumeActions):
     ROW = "resume"
     ORDERS = (Order("oldest first", inserts=False), NEWEST_FIRST)
     BINDINGS = bindings(Place.RESUMES)
-    DEFAULT_CSS = """
-    ResumesScreen.-wide #split > PagedList, ResumesScreen.-wide #split > .pane { width: 1fr; }
-    """
 
     def __init__(self, session: UiSession) -> None:
         super().__init__(session, ResumePane(can_focus_text=False))
         self._account: AccountInfo | None = None
         self._unindexed = 0
+        if session.first is not None and session.link is None:
+            self.account = session.accounts[self.MODE] = session.first.account
+            self.list.pages.fill(0, session.first.rows, session.first.rows[-1].id)
 
     # The list.
 
     def columns(self) -> Sequence[ListColumn[Entry]]:
-        return (
-            ListColumn("NAME", 0, lambda entry: text_cell(entry.name, "bold"), at_most=32),
-            ListColumn("TITLE", 0, self._title_cell),
-            ListColumn("FILENAME", 32, lambda entry: text_cell(entry.filename, "dim"), 120),
-            ListColumn("ID", 24, lambda entry: text_cell(entry.id, "dim"), 150),
-            age_column("AGE", attrgetter("created_at"), self.session.store.clock),
-        )
+        return resume_columns(self.session.store.clock, self._title_cell)
 
     def _title_cell(self, entry: Entry) -> Content:
-        title = text_cell(entry.shown_title, "dim")
         if entry.id in self.session.deletions.gone:
             return safe("(deleted)", "italic")
         deletion = self.session.deletions.waiting.get(entry.id)
         if deletion is None:
-            return title
+            return title_cell(entry)
         key = shown_key("everywhere.undo", self.session.settings.keymap)
         left_s = ceil(self.session.deletions.left_s(deletion))
         left = f"Deleting in {left_s} s ({key} to undo) " if left_s else "Deleting… "
-        return joined([safe(left, "bold $text-warning"), title])
+        return joined([safe(left, "bold $text-warning"), title_cell(entry)])
 
     def hidden(self) -> Iterable[str]:
         if not self.is_split or self.list.current is None:

@@ -42,6 +42,7 @@ from resumes.store.account_archive.file_format import (
 from resumes.store.accounts import AccountInfo
 from resumes.store.addresses import SqliteAddress, parse_address
 from resumes.store.creation import Created, NewResume
+from resumes.store.entry import Entry
 from resumes.store.import_history import FileRow
 from resumes.store.import_ledger import FileOutcome, Verdict
 from resumes.store.import_requests import RequestKind
@@ -55,7 +56,7 @@ from resumes.store.schema import metadata
 from resumes.store.search_index import Indexer, list_behind
 from resumes.store.sqlite.store import SqliteStore, sqlite_engine
 from resumes.store.store import WRITE_DEADLINE_S
-from resumes.store.stored_resumes import Entry, Page
+from resumes.store.stored_resumes import Page
 from resumes.store.transfer.copies import TABLES, TableDigest, digest_tables
 from resumes.store.write_queue import Proof, Write
 from tests.support.resumes import a_claim, a_document, a_resume

@@ -1,0 +1,21 @@
+"""A resume as lists have it. Needs no SQLAlchemy, unlike what reads it from a store in use."""
+
+from typing import NamedTuple
+
+from resumes.analyzer import list_title
+
+
+class Entry(NamedTuple):
+    """A resume in a list. `title` and `name` are None where the resume has none."""
+
+    id: str
+    title: str | None
+    name: str | None
+    filename: str
+    created_at: str
+    updated_at: str
+
+    @property
+    def shown_title(self) -> str:
+        """The title that a list shows; never empty."""
+        return list_title(self.title, self.name)

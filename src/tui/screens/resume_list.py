@@ -1,0 +1,48 @@
+"""The columns of the list of resumes, and its first rows while the store is being opened."""
+
+from collections.abc import Callable, Sequence
+from operator import attrgetter
+
+from textual.app import ComposeResult
+from textual.containers import Horizontal
+from textual.content import Content
+from textual.widgets import Static
+
+from resumes.clock import Clock, system_clock
+from resumes.store.entry import Entry
+from resumes.store.sqlite.first_rows import FirstRows
+from tui.text import safe
+from tui.widgets.paged_list import ListColumn, PagedList, age_column, text_cell
+
+
+def title_cell(entry: Entry) -> Content:
+    return text_cell(entry.shown_title, "dim")
+
+
+def resume_columns(
+    clock: Clock, title: Callable[[Entry], Content] = title_cell
+) -> Sequence[ListColumn[Entry]]:
+    """Return the columns of a list of resumes."""
+    return (
+        ListColumn("NAME", 0, lambda entry: text_cell(entry.name, "bold"), at_most=32),
+        ListColumn("TITLE", 0, title),
+        ListColumn("FILENAME", 32, lambda entry: text_cell(entry.filename, "dim"), 120),
+        ListColumn("ID", 24, lambda entry: text_cell(entry.id, "dim"), 150),
+        age_column("AGE", attrgetter("created_at"), clock),
+    )
+
+
+class FirstRowsView(Horizontal):
+    """The rows and an empty preview, where the screen of resumes will have both."""
+
+    def __init__(self, first: FirstRows) -> None:
+        super().__init__(id="split", classes="resumes")
+        self._list: PagedList[Entry] = PagedList(resume_columns(system_clock), attrgetter("id"))
+        self._list.pages.fill(0, first.rows, first.rows[-1].id)
+        self._list.border_title = safe(f"Resumes › {first.account}")
+        self._list.add_class("panel", "-opening")
+        self._list.can_focus = False
+
+    def compose(self) -> ComposeResult:
+        yield self._list
+        yield Static(classes="panel pane")
