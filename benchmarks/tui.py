@@ -23,6 +23,7 @@ import itertools
 import json
 import os
 import pty
+import re
 import select
 import statistics
 import struct
@@ -48,6 +49,7 @@ BATCH = 500
 DIFFERENT = 20_000
 """How many resumes differ; the others repeat them."""
 
+COLORS = re.compile(rb"\x1b\[[0-9;]*m")
 LIMIT_S = 30.0
 BETWEEN_FRAMES_S = 0.002
 """A frame is written at once; what comes after a pause is another one."""
@@ -161,9 +163,9 @@ class Terminal:
         return True
 
     def wait_for(self, awaited: bytes, *, since: float, after: int = 0) -> float:
-        """Milliseconds since then, when this had been written after so many bytes."""
+        """Milliseconds since then, when this had been written after so many bytes, in any colors."""
         ends_at = time.perf_counter() + LIMIT_S
-        while awaited not in self.wire[after:]:
+        while awaited not in COLORS.sub(b"", self.wire[after:]):
             if time.perf_counter() > ends_at:
                 raise SystemExit(f"{awaited!r} was never written.\n{self.wire[-2_000:]!r}")
             self.read(0.1)

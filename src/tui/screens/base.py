@@ -475,7 +475,7 @@ class ListScreen(ModeScreen, Generic[T]):
             *([safe(f'"{text}"', "$text-accent")] if text else ()),
             *self.heading(),
         ]
-        self.list.border_title = joined(parts, by=" · ")
+        self.list.show_title(joined(parts, by=" · "))
         whose = self.account or self.OF_ALL or self.session.accounts.get("resumes") or ""
         self.query_one(HeaderLine).account = whose
         self.query_one(KeyLine).labels = {} if marked else dict.fromkeys(self.hidden(), "")

@@ -185,6 +185,13 @@ class PagedList(ScrollView, Generic[T], can_focus=True):
         self._fitted = fit(columns, self._row_cells)
         self.refresh()
 
+    def show_title(self, title: Content) -> None:
+        """Show the title in the frame. Textual's own setter repaints all rows as well."""
+        if self._border_title is None or not self._border_title.is_same(title):
+            self._border_title = title
+            left, top = self.content_offset
+            self.refresh(Region(-left, -top, self.outer_size.width, 1))
+
     def fill(self, page: int, rows: Sequence[T], next_cursor: str | None) -> None:
         """Show the page that was asked for."""
         if self._asked is None or self._asked[1] != page:
