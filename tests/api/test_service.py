@@ -189,7 +189,7 @@ def test_a_stop_lets_an_accepted_request_finish(tmp_path: Path, stop: signal.Sig
 def test_half_a_request_and_an_idle_connection_do_not_keep_it_from_stopping(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in ("connections", "connection"):
+    for module in ("deadlines", "connection"):
         monkeypatch.setattr(f"server.{module}.STOP_S", 0.3)
     with serve_here(tmp_path) as place:
         idle, half = (a_connection(place.url) for _ in range(2))

@@ -513,6 +513,13 @@ REST_S = 0.08
 class SplitScreen(ListScreen[T], PaneScreen[W], Generic[T, W]):
     """A list, and a pane that follows its cursor."""
 
+    DEFAULT_CSS = """
+    SplitScreen #split > PagedList { width: 2fr; }
+    SplitScreen #split > .pane { width: 3fr; display: none; }
+    SplitScreen.-wide #split > .pane, SplitScreen.-very-wide #split > .pane { display: block; }
+    SplitScreen.-list-only #split > .pane { display: none; }
+    """
+
     def __init__(self, session: UiSession, pane: RowPane[W]) -> None:
         super().__init__(session)
         self.pane = pane
@@ -524,7 +531,7 @@ class SplitScreen(ListScreen[T], PaneScreen[W], Generic[T, W]):
 
     def body(self) -> Iterable[Widget]:
         self.pane.add_class("pane")
-        yield Horizontal(self.list, self.pane, id="split", classes=self.MODE)
+        yield Horizontal(self.list, self.pane, id="split")
 
     @property
     def is_split(self) -> bool:

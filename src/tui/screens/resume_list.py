@@ -4,9 +4,8 @@ from collections.abc import Callable, Sequence
 from operator import attrgetter
 
 from textual.app import ComposeResult
-from textual.containers import Horizontal
+from textual.containers import Horizontal, Vertical
 from textual.content import Content
-from textual.widgets import Static
 
 from resumes.clock import Clock, system_clock
 from resumes.store.entry import Entry
@@ -36,7 +35,7 @@ class FirstRowsView(Horizontal):
     """The rows and an empty preview, where the screen of resumes will have both."""
 
     def __init__(self, first: FirstRows) -> None:
-        super().__init__(id="split", classes="resumes")
+        super().__init__()
         self._list: PagedList[Entry] = PagedList(resume_columns(system_clock), attrgetter("id"))
         self._list.pages.fill(0, first.rows, first.rows[-1].id)
         self._list.border_title = safe(f"Resumes › {first.account}")
@@ -45,4 +44,4 @@ class FirstRowsView(Horizontal):
 
     def compose(self) -> ComposeResult:
         yield self._list
-        yield Static(classes="panel pane")
+        yield Vertical(classes="panel pane")

@@ -245,6 +245,9 @@ class ResumesScreen(SplitScreen[Entry, ResumeRef], ResumeActions):
     ROW = "resume"
     ORDERS = (Order("oldest first", inserts=False), NEWEST_FIRST)
     BINDINGS = bindings(Place.RESUMES)
+    DEFAULT_CSS = """
+    ResumesScreen.-wide #split > PagedList, ResumesScreen.-wide #split > .pane { width: 1fr; }
+    """
 
     def __init__(self, session: UiSession) -> None:
         super().__init__(session, ResumePane(can_focus_text=False))
