@@ -38,6 +38,9 @@ if TYPE_CHECKING:
     from tui.deletions import Deletion
     from tui.session import UiSession
 
+PAINT_S = 0.05
+"""How long the first rows have to be painted, before imports take the processor."""
+
 WAIT_S = 2.0
 """How long a write that is under way is waited for."""
 
@@ -176,6 +179,7 @@ class ResumesApp(App[int]):
         self.query_one(HeaderLine).account = first.account
         await self.query_one(Note).remove()
         await self.mount(FirstRowsView(first), before=self.query_one(KeyLine))
+        await asyncio.sleep(PAINT_S)
 
     def _start(self, session: "UiSession") -> None:
         # Looking through all that is loaded by now would hold up keys for a tenth of a second.

@@ -389,6 +389,8 @@ class PagedList(ScrollView, Generic[T], can_focus=True):
         self.scroll_to(y=top, animate=False, force=True)
 
     def render_line(self, y: int) -> Strip:
+        if not self._fitted:  # painted for the first time, before it is told of its size
+            self._fitted = fit(self._columns, self._row_cells)
         if y == 0:
             headings = [safe(column.heading) for column, _ in self._fitted]
             return self._draw(self._row(headings), "paged-list--heading")
