@@ -14,6 +14,7 @@ from resumes.text import is_harmless
 from tests.support.clocks import SteppingClock
 from tests.support.terminal.builders import HOSTILE, an_account
 from tests.support.terminal.driving import (
+    LARGE,
     NEVER_S,
     SMALL,
     SOON_S,
@@ -235,8 +236,12 @@ async def test_keys_are_listed_masked_with_their_state(store: Store) -> None:
     new = api_keys.create_key(store, "ana", name="website")
     api_keys.mark_shown(store, new.id)
     api_keys.create_key(store, "zoe", name="lost")
+    unnamed = api_keys.create_key(store, "zoe")
     async with running(store, screen="keys") as pilot:
-        await shows(pilot.app, "all accounts · 2 keys", new.id, "website", "active")
+        await shows(pilot.app, "all accounts · 3 keys", "website", "active", unnamed.id)
+        await shows_no(pilot.app, new.id)
+        await pilot.resize_terminal(*LARGE)
+        await shows(pilot.app, new.id)
         await shows(pilot.app, "never shown")
         await shows_no(pilot.app, new.secret)
 

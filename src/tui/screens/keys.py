@@ -252,6 +252,10 @@ def label(key: KeyInfo) -> str:
     return key.name.strip() or key.id
 
 
+def name_cell(key: KeyInfo) -> Content:
+    return text_cell(label(key), "bold" if key.name.strip() else "dim")
+
+
 def state_of(key: KeyInfo, shown: Callable[[str], str] = minute) -> tuple[str, str, str]:
     """Return a sign for the state, its words, and its style. `shown` is how it says when it ends."""
     if key.state is not KeyState.ACTIVE:
@@ -303,10 +307,10 @@ class KeysScreen(ListScreen[KeyInfo]):
     def columns(self) -> Sequence[ListColumn[KeyInfo]]:
         clock = self.session.store.clock
         return (
-            ListColumn("STATE", STATE_CELLS, lambda key: state_cell(key, clock())),
-            ListColumn("NAME", 0, lambda key: text_cell(key.name or None, "bold"), at_most=40),
+            ListColumn("NAME", 0, name_cell, at_most=40),
             ListColumn("ACCOUNT", 0, lambda key: text_cell(key.account), at_most=40),
-            ListColumn("ID", 16, lambda key: text_cell(key.id, "dim")),
+            ListColumn("STATE", STATE_CELLS, lambda key: state_cell(key, clock())),
+            ListColumn("ID", 16, lambda key: text_cell(key.id, "dim"), 96),
             ListColumn("KEY", 13, lambda key: text_cell(key.masked, "dim"), 100),
             age_column("USED", attrgetter("last_used_at"), clock, none="never"),
             age_column("CREATED", attrgetter("created_at"), clock, 110),
