@@ -108,7 +108,7 @@ LOOK_S: Final = 0.25
 
 
 class ResumesApp(App[int]):
-    """The terminal UI. `open_session` is called in a thread when the first frame is painted."""
+    """The terminal UI. `read_first`, then `open_session` are called in a thread after the first frame."""
 
     CSS_PATH = "app.tcss"
     BINDINGS = bindings(Place.EVERYWHERE)

@@ -24,7 +24,9 @@ MAX_WAITING: Final = 1_000
 
 WAYS_OUT: Final = ("ctrl+c", "ctrl+q")
 QUITS: Final = "q"
-"""Quits at once, too, while the store is being opened."""
+"""Quits at once, too, until the first screen is there, unless it is typed after one of `TYPING`."""
+
+TYPING: Final = {"slash", "colon"}
 
 
 class KeyOrder:
@@ -41,8 +43,8 @@ class KeyOrder:
     async def take(self, key: events.Key) -> None:
         """Handle the key when those before it are done, and the app is ready; one that quits,
         immediately."""
-        quits = key.key in WAYS_OUT or (key.key == QUITS and not (self._is_ready or self._waiting))
-        if quits:
+        is_typed = self._is_ready or any(before.key in TYPING for before in self._waiting)
+        if key.key in WAYS_OUT or (key.key == QUITS and not is_typed):
             self._waiting.clear()
             await self._begin(key)
         elif len(self._waiting) >= MAX_WAITING:
@@ -56,6 +58,8 @@ class KeyOrder:
     def start(self) -> None:
         """Hand on the keys that came before the first screen was there, and those that follow."""
         self._is_ready = True
+        for _ in self._waiting:
+            self._app.set_timer(LIMIT_S, self._go_on)
         self._app.call_later(self._go_on)
 
     def end(self, key: events.Key) -> None:

@@ -73,6 +73,26 @@ async def test_until_the_store_is_open_its_first_rows_are_shown_and_keys_wait(st
         await leads(pilot, "escape", "Resumes › ana · 2 of 3", "Alan Turing")
 
 
+async def test_q_quits_while_the_store_is_being_opened_but_not_where_it_is_typed(
+    store: Store,
+) -> None:
+    for keys, ends in (("j q", True), ("slash q", False)):
+        may_open = threading.Event()
+
+        def open_session(may_open: threading.Event = may_open) -> UiSession:
+            assert may_open.wait(60)
+            return prepare(store)
+
+        app = ResumesApp(open_session)
+        async with app.run_test(size=SMALL) as pilot:
+            await shows(app, "Opening the store")
+            await pilot.press(*keys.split())
+            assert (app.return_code == 0) is ends
+            may_open.set()
+            if not ends:
+                await shows(app, "/ q")
+
+
 async def test_escape_neither_quits_nor_leaves_a_screen_and_q_quits(store: Store) -> None:
     async with running(store) as pilot:
         await leads(pilot, "3 escape escape", "1 account")

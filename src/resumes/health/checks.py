@@ -21,7 +21,7 @@ from resumes.rendering.fonts import HAN, JAPANESE, Script, find_scripts, font_fo
 from resumes.settings import Settings
 from resumes.store import accounts, import_history, plans, stored_resumes
 from resumes.store.addresses import Address, PostgresAddress, SqliteAddress, parse_address
-from resumes.store.sqlite.store import refuse_mount_point, refuse_second_name, refuse_special_files
+from resumes.store.sqlite.place import refuse_mount_point, refuse_second_name, refuse_special_files
 from resumes.store.store import Store
 
 MAX_ACCOUNTS: Final = 50

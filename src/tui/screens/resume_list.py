@@ -39,8 +39,8 @@ class FirstRowsView(Horizontal):
         self._list: PagedList[Entry] = PagedList(resume_columns(system_clock), attrgetter("id"))
         self._list.pages.fill(0, first.rows, first.rows[-1].id)
         self._list.border_title = safe(f"Resumes › {first.account}")
-        self._list.add_class("panel", "-opening")
-        self._list.can_focus = False
+        self._list.add_class("panel")
+        self._list.disabled = True  # a click would be for a row of the list that comes
 
     def compose(self) -> ComposeResult:
         yield self._list

@@ -14,7 +14,8 @@ from resumes.store import accounts, creation, migrations, open_store
 from resumes.store.locks import FileLock
 from resumes.store.sqlite.driver import dbapi
 from resumes.store.sqlite.files import open_file
-from resumes.store.sqlite.store import APPLICATION_ID, sqlite_engine
+from resumes.store.sqlite.place import APPLICATION_ID
+from resumes.store.sqlite.store import sqlite_engine
 from tests.support.resumes import a_resume
 from tests.support.store.builders import index_all, path_of
 

@@ -20,20 +20,16 @@ from sqlalchemy import Connection, Engine, text
 
 from resumes.clock import Clock
 from resumes.errors import Conflict, ResumesError, StoreIncompatible, StoreUnavailable
-from resumes.filesystems import HOST, SHARED, find_kind, free_bytes
-from resumes.output_files import JOURNALS, check_name, flush
+from resumes.filesystems import free_bytes
+from resumes.output_files import JOURNALS, flush
 from resumes.store import migrations
 from resumes.store.locks import FileLock, name_processes
+from resumes.store.sqlite.place import APPLICATION_ID, LOGS, check_place, refuse_second_name
 from resumes.store.sqlite.store import (
-    APPLICATION_ID,
     CACHE_BYTES,
-    LOGS,
     MIN_FREE_BYTES,
     SqliteStore,
     explain,
-    refuse_mount_point,
-    refuse_second_name,
-    refuse_special_files,
     sqlite_engine,
 )
 from resumes.store.sqlite.writer import DRIVER_ERRORS
@@ -93,32 +89,6 @@ def open_file(
         if isinstance(error, OSError):
             raise StoreUnavailable(f"Cannot open {path}: {error.strerror}") from error
         raise
-
-
-def check_place(path: Path) -> None:
-    """Raise StoreUnavailable unless a store can be in this place, and Conflict for a name that
-    belongs to another database."""
-    if not path.parent.is_dir():
-        raise StoreUnavailable(
-            f"Folder not found: {path.parent}. Create it, or choose another database"
-        )
-    if path.is_dir():
-        raise StoreUnavailable(f"The database {path} is a folder; use a file")
-    if path.exists() and not path.is_file():
-        raise StoreUnavailable(f"The database {path} is a pipe or a device; use a file")
-    refuse_special_files(path)
-    check_name(path)
-    # The users of a file coordinate through shared memory, which belongs to one machine: two machines
-    # would damage the file or its log (SQLite's "Write-Ahead Logging", 1). A folder shared by a host is
-    # allowed, though doctor mentions it: containers may have nothing else, and the host does not use it.
-    for place in (path, path.parent):
-        kind = find_kind(place)
-        if kind is not None and SHARED.get(kind, HOST) is not HOST:
-            raise StoreUnavailable(
-                f"The database {path} is on {kind}, {SHARED[kind].nature}, where SQLite can "
-                "damage it. Use a file on a local disk, or a PostgreSQL database"
-            )
-    refuse_mount_point(path)
 
 
 def _prepare(path: Path, life: FileLock, *, upgrade: bool, timeout_s: float) -> None:

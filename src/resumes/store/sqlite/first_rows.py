@@ -6,13 +6,20 @@ and checked as always, and its own answer takes the place of this one.
 
 import contextlib
 import os
+import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 from urllib.parse import quote
 
+from resumes.errors import ResumesError
 from resumes.store.entry import Entry
 from resumes.store.sqlite.driver import dbapi
+from resumes.store.sqlite.place import APPLICATION_ID, check_place, refuse_second_name
+
+TIMEOUT_S: Final = 0.2
+STEPS: Final = 1_000
+"""SQLite's own steps between two looks at the clock."""
 
 _ACCOUNT: Final = """
     SELECT id, name FROM accounts JOIN account_usage ON account_id = id
@@ -35,17 +42,36 @@ class FirstRows(NamedTuple):
 def read_first_rows(path: Path, account: str | None, count: int) -> FirstRows | None:
     """Return at most `count` rows of this account, or of the first one that holds resumes.
 
-    None if there are none, or if they cannot be read at once for whatever reason.
+    None if there are none, or if they cannot be read at once for whatever reason: whoever opens the
+    store says why.
     """
     try:
-        if not path.is_file():
-            return None  # a pipe would be waited for
+        check_place(path)
+        refuse_second_name(path)
         address = f"file:{quote(os.fsencode(path))}?mode=ro"
         with contextlib.closing(dbapi.connect(address, uri=True, timeout=0)) as connection:
-            for account_id, name in connection.execute(_ACCOUNT, (account,)):
-                found = connection.execute(_ROWS, (account_id, count)).fetchall()
-                if found and all(isinstance(value or "", str) for row in found for value in row):
-                    return FirstRows(str(name), [Entry._make(row) for row in found])
-    except (OSError, dbapi.Error):
+            return _read(connection, account, count)
+    except (ResumesError, OSError, ValueError, dbapi.Error):
         return None
+
+
+def _read(connection: Any, account: str | None, count: int) -> FirstRows | None:
+    ends_at = time.monotonic() + TIMEOUT_S
+    connection.set_progress_handler(lambda: time.monotonic() > ends_at, STEPS)
+    # Of a file that somebody else made, nothing in the schema is run.
+    connection.execute("PRAGMA trusted_schema=OFF")
+    if connection.execute("PRAGMA application_id").fetchone() != (APPLICATION_ID,):
+        return None
+    for account_id, name in connection.execute(_ACCOUNT, (account,)).fetchall():
+        entries = [Entry._make(row) for row in connection.execute(_ROWS, (account_id, count))]
+        if entries and isinstance(name, str) and all(map(_is_text, entries)):
+            return FirstRows(name, entries)
     return None
+
+
+def _is_text(entry: Entry) -> bool:
+    """Whether all is text that has to be, which SQLite does not promise of a damaged file."""
+    texts = (entry.id, entry.filename, entry.created_at, entry.updated_at)
+    return all(isinstance(text, str) for text in texts) and all(
+        isinstance(text, str | None) for text in (entry.title, entry.name)
+    )

@@ -3,8 +3,6 @@
 import contextlib
 import logging
 import os
-import shlex
-import stat
 import threading
 import time
 import weakref
@@ -19,19 +17,16 @@ from sqlalchemy import Connection, Engine, NullPool
 
 from resumes.clock import Clock
 from resumes.errors import ResumesError, StoreIncompatible, StoreUnavailable
-from resumes.filesystems import free_bytes, is_mount_point
-from resumes.output_files import SIDE_FILES
+from resumes.filesystems import free_bytes
 from resumes.store.locks import FileLock
 from resumes.store.sqlite.driver import dbapi
+from resumes.store.sqlite.place import LOGS, describe_second_name, logs_of
 from resumes.store.sqlite.writer import DRIVER_ERRORS, LogOnce, SqliteWriter
 from resumes.store.statements import Prepared, driver
 from resumes.store.store import Row, Size, Store
 from resumes.store.write_queue import not_text
 
 logger = logging.getLogger("resumes.store")
-
-APPLICATION_ID = 0x52534D45
-"""The mark in the file's header ("RSME") of a database that is ours."""
 
 CHECKPOINT_BYTES = 4 * 1024 * 1024
 """A log that has grown to this size is copied into the store."""
@@ -54,72 +49,6 @@ BUSY_TIMEOUT_MS = 2_000
 CACHE_BYTES = 16_000 * 1024
 """The page cache of a connection at most."""
 
-LOGS: Final = ("-wal", "-shm")
-"""The suffixes of a database's log and the log's index. They belong to the file: a log that is left
-alone would be taken for that of the next file of its name."""
-
-_KINDS: Final = {
-    stat.S_IFDIR: "a folder",
-    stat.S_IFIFO: "a pipe",
-    stat.S_IFSOCK: "a socket",
-}
-
-
-def refuse_special_files(path: Path) -> None:
-    """Raise StoreUnavailable if a pipe, a folder or the like has the name of one of a store's other
-    files: SQLite waits for a writer of a pipe without end, or removes it."""
-    for file in (path.with_name(path.name + ending) for ending in SIDE_FILES):
-        with contextlib.suppress(OSError):
-            mode = file.stat().st_mode
-            if not stat.S_ISREG(mode):
-                what = _KINDS.get(stat.S_IFMT(mode), "a device")
-                raise StoreUnavailable(
-                    f"{file} is {what}, but must be a file of the store {path}. Move it away, or use "
-                    "another database"
-                )
-
-
-def refuse_second_name(path: Path) -> None:
-    """Raise StoreUnavailable if a store's file, or its log, can be opened under another name too.
-
-    That is a file with more than one hard link, as a snapshot by `cp -al` makes. A log counts like
-    the file: SQLite reads whatever is next to a file under the log's name, and two files with one
-    log take each other's commits for their own.
-    """
-    for file in (path, *_logs_of(path)):
-        # What is not there, or cannot be seen, has its error from whoever opens it.
-        with contextlib.suppress(OSError):
-            if file.stat().st_nlink > 1:
-                raise StoreUnavailable(_describe_second_name(file))
-
-
-def refuse_mount_point(path: Path) -> None:
-    """Raise StoreUnavailable if the file itself is mounted, as a container's volume of a single file
-    is: it has another name that cannot be seen from here."""
-    if is_mount_point(path):
-        raise StoreUnavailable(
-            f"The database {path} is a mount point, so its log is elsewhere and commits can be lost. "
-            "Mount the folder that contains the file"
-        )
-
-
-def _logs_of(path: Path) -> list[Path]:
-    return [path.with_name(path.name + suffix) for suffix in LOGS]
-
-
-def _describe_second_name(file: Path) -> str:
-    what = "log" if file.name.endswith(LOGS) else "database"
-    others: list[str] = []
-    with contextlib.suppress(OSError), os.scandir(file.parent) as entries:
-        inode = file.stat().st_ino
-        others = [one.path for one in entries if one.inode() == inode and one.name != file.name]
-    other = f", {others[0]}" if others else ""
-    return (
-        f"The {what} {file} has another name{other}: programs that use "
-        "different names lose each other's commits. Stop those that use the other one and remove it, "
-        f"with its -wal and -shm files (`find / -samefile {shlex.quote(str(file))}` lists all names)"
-    )
-
 
 class Identity:
     """The files of an open store, as they are when this is created. Any thread may check them.
@@ -131,7 +60,7 @@ class Identity:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._name = str(path)
-        logs = [str(log) for log in _logs_of(path) if log.exists()]
+        logs = [str(log) for log in logs_of(path) if log.exists()]
         self._ids = {name: _id_of(name) for name in (self._name, *logs)}
         self._noticing = threading.Lock()
         self._lost: str | None = None
@@ -159,7 +88,7 @@ class Identity:
             is_new = doubled != self._doubled
             self._doubled = doubled
         if doubled is not None:
-            sentence = _describe_second_name(Path(doubled))
+            sentence = describe_second_name(Path(doubled))
             if is_new:
                 logger.error("%s", sentence)
             raise StoreUnavailable(sentence)

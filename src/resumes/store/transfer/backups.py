@@ -25,7 +25,6 @@ from resumes.store import open_store
 from resumes.store.addresses import PostgresAddress, SqliteAddress, parse_address
 from resumes.store.schema import account_usage, import_requests, importers, resumes
 from resumes.store.sqlite.files import (
-    check_place,
     check_room,
     create_private,
     examine,
@@ -38,7 +37,8 @@ from resumes.store.sqlite.files import (
     transaction_in,
     vacuum_into,
 )
-from resumes.store.sqlite.store import refuse_second_name, sqlite_engine
+from resumes.store.sqlite.place import check_place, refuse_second_name
+from resumes.store.sqlite.store import sqlite_engine
 from resumes.store.sqlite.writer import DRIVER_ERRORS
 from resumes.store.statements import of_key
 from resumes.store.store import Store, read_facts, set_facts

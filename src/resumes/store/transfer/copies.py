@@ -40,7 +40,6 @@ from resumes.store.schema import (
     store_facts,
 )
 from resumes.store.sqlite.files import (
-    check_place,
     check_room,
     examine,
     exchange,
@@ -49,6 +48,7 @@ from resumes.store.sqlite.files import (
     scratch_in,
     transaction_in,
 )
+from resumes.store.sqlite.place import check_place
 from resumes.store.statements import Prepared, driver, first_page, next_page
 from resumes.store.store import (
     Row,

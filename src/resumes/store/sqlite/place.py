@@ -1,0 +1,107 @@
+"""Where a store's file may be: looked at before SQLite opens it. Needs no SQLAlchemy."""
+
+import contextlib
+import os
+import shlex
+import stat
+from pathlib import Path
+from typing import Final
+
+from resumes.errors import StoreUnavailable
+from resumes.filesystems import HOST, SHARED, find_kind, is_mount_point
+from resumes.output_files import SIDE_FILES, check_name
+
+APPLICATION_ID = 0x52534D45
+"""The mark in the file's header ("RSME") of a database that is ours."""
+
+LOGS: Final = ("-wal", "-shm")
+"""The suffixes of a database's log and the log's index. They belong to the file: a log that is left
+alone would be taken for that of the next file of its name."""
+
+_KINDS: Final = {
+    stat.S_IFDIR: "a folder",
+    stat.S_IFIFO: "a pipe",
+    stat.S_IFSOCK: "a socket",
+}
+
+
+def check_place(path: Path) -> None:
+    """Raise StoreUnavailable unless a store can be in this place, and Conflict for a name that
+    belongs to another database."""
+    if not path.parent.is_dir():
+        raise StoreUnavailable(
+            f"Folder not found: {path.parent}. Create it, or choose another database"
+        )
+    if path.is_dir():
+        raise StoreUnavailable(f"The database {path} is a folder; use a file")
+    if path.exists() and not path.is_file():
+        raise StoreUnavailable(f"The database {path} is a pipe or a device; use a file")
+    refuse_special_files(path)
+    check_name(path)
+    # The users of a file coordinate through shared memory, which belongs to one machine: two machines
+    # would damage the file or its log (SQLite's "Write-Ahead Logging", 1). A folder shared by a host is
+    # allowed, though doctor mentions it: containers may have nothing else, and the host does not use it.
+    for place in (path, path.parent):
+        kind = find_kind(place)
+        if kind is not None and SHARED.get(kind, HOST) is not HOST:
+            raise StoreUnavailable(
+                f"The database {path} is on {kind}, {SHARED[kind].nature}, where SQLite can "
+                "damage it. Use a file on a local disk, or a PostgreSQL database"
+            )
+    refuse_mount_point(path)
+
+
+def refuse_special_files(path: Path) -> None:
+    """Raise StoreUnavailable if a pipe, a folder or the like has the name of one of a store's other
+    files: SQLite waits for a writer of a pipe without end, or removes it."""
+    for file in (path.with_name(path.name + ending) for ending in SIDE_FILES):
+        with contextlib.suppress(OSError):
+            mode = file.stat().st_mode
+            if not stat.S_ISREG(mode):
+                what = _KINDS.get(stat.S_IFMT(mode), "a device")
+                raise StoreUnavailable(
+                    f"{file} is {what}, but must be a file of the store {path}. Move it away, or use "
+                    "another database"
+                )
+
+
+def refuse_second_name(path: Path) -> None:
+    """Raise StoreUnavailable if a store's file, or its log, can be opened under another name too.
+
+    That is a file with more than one hard link, as a snapshot by `cp -al` makes. A log counts like
+    the file: SQLite reads whatever is next to a file under the log's name, and two files with one
+    log take each other's commits for their own.
+    """
+    for file in (path, *logs_of(path)):
+        # What is not there, or cannot be seen, has its error from whoever opens it.
+        with contextlib.suppress(OSError):
+            if file.stat().st_nlink > 1:
+                raise StoreUnavailable(describe_second_name(file))
+
+
+def refuse_mount_point(path: Path) -> None:
+    """Raise StoreUnavailable if the file itself is mounted, as a container's volume of a single file
+    is: it has another name that cannot be seen from here."""
+    if is_mount_point(path):
+        raise StoreUnavailable(
+            f"The database {path} is a mount point, so its log is elsewhere and commits can be lost. "
+            "Mount the folder that contains the file"
+        )
+
+
+def logs_of(path: Path) -> list[Path]:
+    return [path.with_name(path.name + suffix) for suffix in LOGS]
+
+
+def describe_second_name(file: Path) -> str:
+    what = "log" if file.name.endswith(LOGS) else "database"
+    others: list[str] = []
+    with contextlib.suppress(OSError), os.scandir(file.parent) as entries:
+        inode = file.stat().st_ino
+        others = [one.path for one in entries if one.inode() == inode and one.name != file.name]
+    other = f", {others[0]}" if others else ""
+    return (
+        f"The {what} {file} has another name{other}: programs that use "
+        "different names lose each other's commits. Stop those that use the other one and remove it, "
+        f"with its -wal and -shm files (`find / -samefile {shlex.quote(str(file))}` lists all names)"
+    )
