@@ -43,7 +43,7 @@ fix: .venv/dev  ## format, and fix what the linter can fix
 
 # Many of these tests wait for processes, so there are more workers than processors. Modules are given
 # out by engine, in the order of tests/conftest.py: the longest first.
-campaign: .venv/dev  ## run all tests: slow, on each engine, long forms; then alone those that assert on time
+campaign: .venv/dev  ## run slow tests, tests on every other engine, and long forms; then alone those that assert on time
 	$(IN_MEMORY) $(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder --durations=20 -m "(slow or campaign) and not timing and not chaos" $(ARGS)
 	$(IN_MEMORY) $(BIN)/pytest --durations=20 -m "timing and not chaos" $(ARGS)
 

@@ -2,7 +2,7 @@
 
     ROOT/_done/YYYY-MM-DD/<account>/    ROOT/_held/<account>/    ROOT/_failed/<reason>/    ROOT/_duplicate/
 
-Done files have no report, so it is their folder that says whose they are (docs/decisions/0011).
+Most done files have no report, so it is their folder that says whose they are (docs/decisions/0011).
 What was read may have been replaced or written to in the meantime. Nobody can open a file by its old
 name once it was moved, so that is looked for then: another version goes back to where it came from,
 as a file of its own (pitfalls I4).
