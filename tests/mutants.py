@@ -97,8 +97,8 @@ _ANALYZER: Final = ("format",)
 _CORE: Final = tuple(
     f"resumes/analyzer/{name}.py"
     for name in (
-        "fields",
         "findings",
+        "kinds",
         "plain",
         "resume",
         "strict_json",

@@ -1,0 +1,1 @@
+"""An account as a file: its format, and writing and reading it."""
