@@ -145,6 +145,9 @@ class Supervisor:
         if stop.is_set():
             return None
         if line is None:
+            if child.process.poll() is None:
+                within = f"within {READY_WITHIN_S:g} seconds"
+                raise StoreUnavailable(f"The API did not start {within}. Try again")
             raise StoreUnavailable("The API did not start; see above")
         url = str(json.loads(line)["url"])
         # Restarted, it keeps its address, also one that was free by chance.

@@ -41,7 +41,8 @@ WORDS: Mapping[Reason, str] = {
 _HINTS: Mapping[Reason, str] = {
     Reason.INVALID_JSON: (
         "Have the analyzer write the file again, as UTF-8 JSON, and drop it into the inbox. "
-        "The byte offset is where reading failed."
+        "The byte offset is where reading failed. `resumes imports dismiss {id}` takes this one off the "
+        "list."
     ),
     Reason.INVALID_RESUME: (
         "Fix the listed fields in the file without moving it, then run "

@@ -270,7 +270,8 @@ class _Page:
         link = None if self._hidden else self.text(get("link"))
         text = self.text(get("text"))
         if grade := self._grade(get("grade"), get("max_grade")):
-            text = f"{grade}\n{text}" if text else grade
+            # Some analyzers write there what the number is called, which it is already.
+            text = grade if text in (None, self._words.grade) else f"{grade}\n{text}"
         entry = {
             "title": self.text(get("title")),
             "sub": self.text(get("sub")),
