@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from rich.text import Text
 from textual import events, on, work
@@ -19,15 +19,7 @@ from textual.reactive import reactive
 
 from resumes.errors import ResumesError
 from tui.key_queue import KeyOrder
-from tui.keys import (
-    MODES,
-    Action,
-    Mode,
-    Place,
-    active_actions,
-    bindings,
-    why_nothing,
-)
+from tui.keys import MODES, Action, Place, active_actions, bindings, why_nothing
 from tui.looks import BREAKPOINTS, THEMES, VERTICAL_BREAKPOINTS
 from tui.store_calls import STORE_THREADS, Failure, call, is_running
 from tui.text import Told, safe, safe_lines, tell, toast
@@ -188,8 +180,8 @@ class ResumesApp(App[int]):
         self.theme = session.settings.theme.value
         self._own_keys = session.settings.keymap
         self.set_keymap(self._own_keys)
-        for mode in MODES:
-            self.add_mode(mode.name, partial(self._new_screen, mode, session))
+        for mode in MODES:  # whose modules are imported when they are first shown
+            self.add_mode(mode.name, partial(lambda mode: mode.load()(session), mode))
         self.switch_mode(self._first_screen)
         self._order.start()
         self._refresh_glance(session)
@@ -200,11 +192,6 @@ class ResumesApp(App[int]):
         session = self._open_session()
         next(mode for mode in MODES if mode.name == self._first_screen).load()
         return session
-
-    @staticmethod
-    def _new_screen(mode: Mode, session: "UiSession") -> Any:
-        """Return the mode's screen, whose module is imported when it is first shown."""
-        return mode.load()(session)
 
     def _refresh_glance(self, session: "UiSession") -> None:
         if not is_running(self, self._read_glance):

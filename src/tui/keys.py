@@ -90,11 +90,6 @@ class Action:
         return f"{self.place.name.lower()}.{self.name}"
 
     @property
-    def key_names(self) -> tuple[str, ...]:
-        """Textual's names of its keys."""
-        return tuple(self.keys.split(","))
-
-    @property
     def method(self) -> str:
         """Textual's action without its parameters: `go` for `go('keys')`."""
         return self.action.partition("(")[0]
@@ -329,7 +324,7 @@ def _check_clashes(keymap: Mapping[str, str], source: str) -> None:
         if not meet(one.place, other.place):
             continue
         for key in keys_of(one, keymap):
-            is_new = key not in one.key_names or key not in other.key_names
+            is_new = key not in keys_of(one, {}) or key not in keys_of(other, {})
             if is_new and key in keys_of(other, keymap):
                 raise InvalidArgument(
                     f'The key "{key}" is bound to both {one.id} and {other.id} in the keymap of '

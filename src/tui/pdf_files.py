@@ -7,14 +7,9 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
 from collections.abc import Mapping
-from io import BytesIO
 from pathlib import Path
 from typing import Final
-
-from textual.notifications import SeverityLevel
-from textual.screen import Screen
 
 from resumes.analyzer import Format, filename
 from resumes.output_files import drafted
@@ -22,15 +17,9 @@ from resumes.rendering import Rendered, Renderer, RenderingFailed, TooLong
 from resumes.rendering.fonts import font_folders, font_packages
 from resumes.store import accounts, stored_resumes
 from resumes.store.store import Store
-from tui.store_calls import call
-from tui.text import tell
 from tui.web.driver import is_behind_a_page
 
 MAX_REASON_CHARS: Final = 200
-
-FAILS_WITHIN_S: Final = 10.0
-"""A viewer that ends with an error later than this has shown the file."""
-
 
 Viewer = subprocess.Popen[bytes]
 Made = tuple[str, Rendered, Path | None, Viewer | None]
@@ -50,7 +39,6 @@ class PdfFiles:
         self._guard = threading.Lock()
         self._folder: tempfile.TemporaryDirectory[str] | None = None
         self._is_closed = False
-        self.home = home
         self._turns: dict[str, threading.Lock] = {}
         """Locks by the IDs of resumes: whoever draws one holds its lock."""
 
@@ -139,51 +127,3 @@ def find_viewer(
         return "open"
     has_display = environment.get("DISPLAY") or environment.get("WAYLAND_DISPLAY")
     return "xdg-open" if has_display else None
-
-
-async def open_pdf(
-    screen: Screen[None],
-    store: Store,
-    pdfs: PdfFiles,
-    account: str,
-    resume_id: str,
-    *,
-    copy_key: str,
-) -> None:
-    """Draw the PDF and start what shows it; a toast says how that went. Raises Failure."""
-    app = screen.app
-    tell(screen, "Drawing the PDF…")
-    made = await call(store, pdfs.make, account, resume_id)
-    if made is None:
-        return
-    if isinstance(made, str):
-        tell(screen, made, "error")
-        return
-    name, drawn, path, viewer = made
-    boxes = describe_boxes(drawn.missing, pdfs.home)
-    severity: SeverityLevel = "warning" if boxes else "information"
-    if path is None:
-        # The folder is for terminals, where this is not called.
-        folder, kind = Path("/"), "application/pdf"
-        app.deliver_binary(
-            BytesIO(drawn.pdf), save_directory=folder, save_filename=name, mime_type=kind
-        )
-        tell(screen, f"Sent {name} to the browser.{boxes}", severity)
-        return
-    command = find_viewer()
-    where = f"The PDF is {path}; press {copy_key} to copy the path."
-    if command is None:
-        tell(screen, f"No display. {where}{boxes}", severity)
-    elif viewer is None:
-        tell(screen, f"{command} is not installed. {where}{boxes}", "warning")
-    else:
-        tell(screen, f"Opened {name}.{boxes}", severity)
-
-        def watch() -> None:
-            started_s = time.monotonic()
-            code = viewer.wait()
-            if code and time.monotonic() - started_s < FAILS_WITHIN_S:
-                said = f"{command} could not open it (exit code {code}). {where}"
-                app.call_later(tell, app, said, "error")
-
-        threading.Thread(target=watch, daemon=True).start()

@@ -170,7 +170,11 @@ def run(
     its last write, whether this has returned or waits for a read that hangs: only exit after it.
     """
     check_screen(screen)
-    check_terminal()
+    if not is_behind_a_page():
+        if not all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr)):
+            raise InvalidArgument(f"The terminal UI needs a terminal. {ELSEWHERE}")
+        if (kind := os.environ.get("TERM", "")) in DUMB:
+            raise InvalidArgument(f'The terminal UI cannot run with TERM="{kind}". {ELSEWHERE}')
     app = ResumesApp(open_session, read_first=read_first, screen=screen, read_only=read_only)
     if app.driver_class is LinuxDriver:
         app.driver_class = TerminalDriver
@@ -202,14 +206,3 @@ def check_screen(screen: str) -> None:
     names = [mode.name for mode in MODES]
     if screen not in names:
         raise InvalidArgument(f'Unknown screen "{screen[:80]}": use {", ".join(names)}')
-
-
-def check_terminal() -> None:
-    """Raise InvalidArgument if there is no terminal to draw on."""
-    if is_behind_a_page():
-        return
-    if not all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr)):
-        raise InvalidArgument(f"The terminal UI needs a terminal. {ELSEWHERE}")
-    kind = os.environ.get("TERM", "")
-    if kind in DUMB:
-        raise InvalidArgument(f'The terminal UI cannot run with TERM="{kind}". {ELSEWHERE}')

@@ -108,21 +108,18 @@ async def call(
             raise asyncio.CancelledError
 
 
-def store_work(
-    *, exclusive: bool = False
-) -> Callable[
-    [Callable[Concatenate[S, P], Coroutine[Any, Any, None]]],
-    Callable[Concatenate[S, P], Worker[None]],
-]:
+Method = Callable[Concatenate[S, P], Coroutine[Any, Any, None]]
+WorkerMethod = Callable[Concatenate[S, P], Worker[None]]
+
+
+def store_work(*, exclusive: bool = False) -> Callable[[Method[S, P]], WorkerMethod[S, P]]:
     """Make a method a worker that may end with a Failure, which its screen then shows.
 
     `exclusive` cancels the one of the same method that is under way: it must not write, since nobody
     would see its outcome.
     """
 
-    def decorate(
-        method: Callable[Concatenate[S, P], Coroutine[Any, Any, None]],
-    ) -> Callable[Concatenate[S, P], Worker[None]]:
+    def decorate(method: Method[S, P]) -> WorkerMethod[S, P]:
         # Textual would describe the worker by all its arguments, however long they are.
         @work(group=method.__name__, exclusive=exclusive, description="")
         @wraps(method)

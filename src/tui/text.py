@@ -111,7 +111,6 @@ class Told(Message):
     text: SafeText
     severity: SeverityLevel
     screen: Screen[Any] | None
-    shown_s: float
 
     @property
     def content(self) -> Content:
@@ -123,7 +122,7 @@ class Told(Message):
 def tell(teller: Widget | App[int], message: str, severity: SeverityLevel = "information") -> None:
     """Show the message for a few seconds, instead of the one before."""
     screen = None if isinstance(teller, App) else teller.screen
-    teller.app.post_message(Told(safe_text(message), severity, screen, SHOWN_S))
+    teller.app.post_message(Told(safe_text(message), severity, screen))
 
 
 def toast(app: App[int], message: str, severity: SeverityLevel = "information") -> None:

@@ -42,7 +42,7 @@ from tests.support.terminal.driving import (
 )
 from tui.app import MAX_TYPED, ResumesApp, is_offered
 from tui.key_queue import KeyOrder
-from tui.keys import ACTIONS, MODES, Place
+from tui.keys import ACTIONS, MODES, Place, keys_of
 from tui.screens.base import RowScreen
 from tui.session import UiSession, find_owner, prepare
 from tui.store_calls import REMEDIES, failure
@@ -187,7 +187,7 @@ async def test_read_only_no_key_changes_anything(store: Store, place: Place) -> 
         for action in ACTIONS:
             if action.place is place and action.command:
                 assert not action.label or action.label not in shown
-                await presses(pilot, action.key_names[0])
+                await presses(pilot, keys_of(action, {})[0])
                 await tells(pilot.app, READ_ONLY)
                 await presses(pilot, "up")
     assert import_requests.list_requests(store) == []

@@ -71,7 +71,7 @@ def test_every_action_has_its_keys_somewhere() -> None:
 
 def test_no_key_does_two_things_in_one_place() -> None:
     for place in Place:
-        keys = Counter(key for one in ACTIONS if one.place is place for key in one.key_names)
+        keys = Counter(key for one in ACTIONS if one.place is place for key in keys_of(one, {}))
         assert [key for key, times in keys.items() if times > 1] == [], place
 
 
@@ -97,7 +97,7 @@ def refusal(keymap: Mapping[str, str]) -> str:
 
 def test_the_table_of_actions_is_made_of_keys() -> None:
     for action in ACTIONS:
-        assert all(map(is_key, action.key_names)), action
+        assert all(map(is_key, keys_of(action, {}))), action
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from textual.worker import get_current_worker
 
 from resumes.settings import Settings
 from resumes.store import accounts, import_history, plans
-from resumes.store.accounts import FIRST_PLAN, NAME, AccountInfo, AccountSummary
+from resumes.store.accounts import FIRST_PLAN, NAME, AccountInfo
 from resumes.store.plans import PlanInfo, maximum_text, rate_text
 from resumes.store.store import Store
 from resumes.text import counted
@@ -159,20 +159,18 @@ def read_details(store: Store, name: str, settings: Settings) -> list[Paragraph]
     The settings give rates that the plan does not.
     """
     account = accounts.get_account(store, name, closed_too=True)
-    plan, has = plans.get_plan(store, account.plan), accounts.get_summary(store, account.id)
     return [
         Paragraph(safe(account.name, "bold")),
         Paragraph(quota_bar(account.resume_count, account.max_resumes)),
         *(
             Paragraph(safe(value), f"{label:<{LABEL_CELLS}}", "dim")
-            for label, value in _iter_facts(account, plan, has, settings)
+            for label, value in _iter_facts(store, account, settings)
         ),
     ]
 
 
-def _iter_facts(
-    account: AccountInfo, plan: PlanInfo, has: AccountSummary, settings: Settings
-) -> Iterator[Fact]:
+def _iter_facts(store: Store, account: AccountInfo, settings: Settings) -> Iterator[Fact]:
+    plan, has = plans.get_plan(store, account.plan), accounts.get_summary(store, account.id)
     yield "", ""
     if account.is_arriving:
         yield "State", "being imported; if that was interrupted, press D to remove it"

@@ -93,6 +93,7 @@ class Dialog(ModalScreen[T | None], Generic[T]):
         self.is_saving = False
         self.show_problem(f"{failure.message}. Your input was kept. Press enter to retry.")
 
+    @on(TextButton.Pressed, "#cancel")
     def action_cancel(self) -> None:
         """End without a result, unless something is being saved."""
         if self.is_saving:
@@ -114,10 +115,6 @@ class Dialog(ModalScreen[T | None], Generic[T]):
     def _submit(self) -> None:
         if not self.is_saving and self.is_ready():
             self.submit()
-
-    @on(TextButton.Pressed, "#cancel")
-    def _cancel(self) -> None:
-        self.action_cancel()
 
 
 class Chooser(Dialog[T]):
@@ -188,9 +185,6 @@ class FactsDialog(Dialog[None]):
         yield TextButton(safe("Close"), id="cancel", is_default=True)
 
 
-MAX_TYPED_CHARS = 200
-
-
 class ConfirmDialog(Dialog[bool]):
     """Gives True to do it. Cancel has the focus, or the line to type in, where one is asked.
 
@@ -211,7 +205,7 @@ class ConfirmDialog(Dialog[bool]):
         self._typed = typed
         if typed is not None:
             ask = Note(safe(f'Type "{typed}" to confirm:'))
-            self.main_line = SafeInput(max_length=MAX_TYPED_CHARS)
+            self.main_line = SafeInput()
             self._fields = *self._fields, ask, self.main_line
 
     def buttons(self) -> Iterable[Widget]:

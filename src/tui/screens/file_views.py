@@ -236,7 +236,7 @@ LABEL_CELLS: Final = 11
 def file_paragraphs(read: FileRead) -> list[Paragraph]:
     """Return the result and what to do about it; then the file; then what was in it."""
     return [
-        *_verdict(read.file, read.request, read.issues),
+        *_verdict(read),
         *_asked(read),
         Paragraph(safe("")),
         *_about(read.file, read.path),
@@ -244,9 +244,8 @@ def file_paragraphs(read: FileRead) -> list[Paragraph]:
     ]
 
 
-def _verdict(
-    file: FileRow, request: RequestedFile | None, issues: Sequence[Issue]
-) -> Iterator[Paragraph]:
+def _verdict(read: FileRead) -> Iterator[Paragraph]:
+    file, request, issues = read.file, read.request, read.issues
     outcome = outcome_content(file, request).stylize("bold")
     if file.is_under_way:
         yield Paragraph(outcome)

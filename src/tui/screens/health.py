@@ -1,6 +1,6 @@
 """The health screen: metrics, findings, and what to do about each."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from math import ceil
 
@@ -38,16 +38,6 @@ SIGNS = {
 def sign_of(finding: Finding) -> tuple[str, str]:
     """Return the sign and its style: what does not run has no tick."""
     return ("○", "$text-muted") if finding.is_idle else SIGNS[finding.severity]
-
-
-def tally(findings: Sequence[Finding]) -> Content:
-    """Return `✗ 1 error · ! 2 warnings · ✓ 10 ok`, without those that are zero."""
-    parts = []
-    for state, (sign, style) in SIGNS.items():
-        if count := sum(finding.severity is state for finding in findings):
-            words = f"{count} {state}" if state is Severity.OK else counted(count, state)
-            parts.append(safe(f"{sign} {words}", style))
-    return joined(parts, by=" · ")
 
 
 def remedy_line(finding: Finding) -> Content:
@@ -157,17 +147,6 @@ class GaugeLines(Widget):
         return len(gauge_lines(self.gauges, width)) if self.gauges else 0
 
 
-def iter_paragraphs(finding: Finding) -> Iterator[Paragraph]:
-    """Yield the finding as text."""
-    yield Paragraph(finding_line(finding))
-    yield Paragraph(safe(""))
-    yield Paragraph(remedy_line(finding))
-    if finding.command is not None:
-        yield Paragraph(safe(""))
-        yield Paragraph(safe("Run in a shell (c in the list to copy):", "dim"))
-        yield Paragraph(safe(finding.command), mark="  ")
-
-
 def find_link(finding: Finding) -> Target | None:
     """Return where what the finding is about can be seen and changed; None if nowhere here."""
     match finding.subject:
@@ -179,14 +158,6 @@ def find_link(finding: Finding) -> Target | None:
         case "keys":
             return Target("keys", row=finding.about)
     return None
-
-
-COLUMNS: tuple[ListColumn[Finding], ...] = (
-    ListColumn("", 1, lambda finding: safe(*sign_of(finding))),
-    ListColumn("ABOUT", 8, lambda finding: text_cell(finding.subject)),
-    ListColumn("FINDING", 0, lambda finding: text_cell(finding.text)),
-    ListColumn("WHAT TO DO", 0, lambda finding: text_cell(finding.remedy or NONE), 140),
-)
 
 
 class HealthScreen(ListScreen[Finding]):
@@ -213,7 +184,12 @@ class HealthScreen(ListScreen[Finding]):
         yield self._remedy
 
     def columns(self) -> Sequence[ListColumn[Finding]]:
-        return COLUMNS
+        return (
+            ListColumn("", 1, lambda finding: safe(*sign_of(finding))),
+            ListColumn("ABOUT", 8, lambda finding: text_cell(finding.subject)),
+            ListColumn("FINDING", 0, lambda finding: text_cell(finding.text)),
+            ListColumn("WHAT TO DO", 0, lambda finding: text_cell(finding.remedy or NONE), 140),
+        )
 
     def hidden(self) -> Iterable[str]:
         if self.list.current is None or not self.list.current.command:
@@ -233,11 +209,15 @@ class HealthScreen(ListScreen[Finding]):
         return ()
 
     def heading(self) -> Iterable[Content]:
-        pages = self.list.pages
-        rows = [pages.peek(number) for number in range(pages.count)]
-        yield (
-            tally([row for row in rows if isinstance(row, Finding)]) if rows else safe("Checking…")
-        )
+        """Yield `✗ 1 error`, `! 2 warnings`, `✓ 10 ok`, without those that are zero."""
+        rows = list(map(self.list.pages.peek, range(self.list.pages.count)))
+        if not rows:
+            yield safe("Checking…")
+        states = [row.severity for row in rows if isinstance(row, Finding)]
+        for state, (sign, style) in SIGNS.items():
+            if count := states.count(state):
+                words = f"{count} {state}" if state is Severity.OK else counted(count, state)
+                yield safe(f"{sign} {words}", style)
 
     @on(PagedList.Changed)
     def show_remedy(self) -> None:
@@ -250,7 +230,11 @@ class HealthScreen(ListScreen[Finding]):
         """Show what the finding is about, or else the finding in full."""
         if (link := find_link(row)) is None:
             title = f"{row.subject}: {'idle' if row.is_idle else row.severity}"
-            self.app.push_screen(TextDialog(title, list(iter_paragraphs(row))))
+            lines = [Paragraph(finding_line(row)), Paragraph(safe("")), Paragraph(remedy_line(row))]
+            if row.command is not None:
+                how = safe("Run in a shell (c in the list to copy):", "dim")
+                lines += Paragraph(safe("")), Paragraph(how), Paragraph(safe(row.command), "  ")
+            self.app.push_screen(TextDialog(title, lines))
         else:
             self.follow_link(link)
 

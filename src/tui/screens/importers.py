@@ -49,36 +49,27 @@ def importer_lines(seen: Sequence[SeenImporter], start: str) -> Iterator[Content
     watched = {one.importer.root for one in live}
     told = [*live, *(one for one in seen if not one.is_live and one.importer.root not in watched)]
     for one in told[:MAX_IMPORTERS]:
-        yield from _importer(one)
+        importer = one.importer
+        if not one.is_live:
+            text = f"○ {importer.root}: importer not responding for {span(one.age_s)}"
+            yield safe(text, "$text-warning")
+            continue
+        is_well = importer.state in WELL
+        sign, style = "●" if is_well else "!", WELL.get(importer.state, "")
+        waits = counted(importer.waiting, "file") if importer.waiting else "no files"
+        parts = [
+            safe(f"{sign} watching {importer.root}", style),
+            safe(f"last seen {int(one.age_s)} s ago", "dim"),
+            safe(f"{waits} waiting"),
+        ]
+        yield joined(parts, by=" · ")
+        for finding in importer.findings[:1]:
+            style = "dim" if is_well else "$text-warning"
+            yield safe(f"  {importer.state}: {finding.sentence}", style)
     if len(told) > MAX_IMPORTERS:
         yield safe(f"and {counted(len(told) - MAX_IMPORTERS, 'more importer')}", "dim")
     if not live:
         yield safe(f"○ Importer not running. Start it with `{start}`.", "bold $text-warning")
-
-
-def _importer(seen: SeenImporter) -> Iterator[Content]:
-    importer = seen.importer
-    if not seen.is_live:
-        text = f"○ {importer.root}: importer not responding for {span(seen.age_s)}"
-        yield safe(text, "$text-warning")
-        return
-    is_well = importer.state in WELL
-    waits = counted(importer.waiting, "file") if importer.waiting else "no files"
-    parts = [
-        safe(f"{'●' if is_well else '!'} watching {importer.root}", WELL.get(importer.state, "")),
-        safe(f"last seen {int(seen.age_s)} s ago", "dim"),
-        safe(f"{waits} waiting"),
-    ]
-    yield joined(parts, by=" · ")
-    for finding in importer.findings[:1]:
-        style = "dim" if is_well else "$text-warning"
-        yield safe(f"  {importer.state}: {finding.sentence}", style)
-
-
-def waiting_line(waiting: int, most: int) -> Content:
-    """Return `███████░░░░░░ 12,000 waiting`. `most` is how many did when most of them did."""
-    filled = BAR_CELLS * (most - waiting) // most
-    return safe(f"{'█' * filled}{'░' * (BAR_CELLS - filled)} {waiting:,} waiting")
 
 
 TALLY_EVERY_S: Final = 2.0
@@ -160,7 +151,9 @@ class Overview(Static):
             waiting = importers.count_waiting(seen)
             self._most = max(self._most, waiting) if waiting else 0
             if waiting and self._most >= FEW:
-                lines.append(waiting_line(waiting, self._most))
+                filled = BAR_CELLS * (self._most - waiting) // self._most
+                bar = "█" * filled + "░" * (BAR_CELLS - filled)
+                lines.append(safe(f"{bar} {waiting:,} waiting"))
             lines += importer_lines(seen, start)
         self.update(stacked(lines))
 

@@ -1,7 +1,6 @@
 """The API keys screen: the list, the dialogs that create, import and rotate a key, a new key shown once."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 from operator import attrgetter
@@ -35,40 +34,30 @@ R = TypeVar("R")
 MAX_CHARS = 40
 
 
-@dataclass(frozen=True, slots=True)
-class Understood:
-    """What was typed. `words` say it, or why it cannot be used. `span` None: for good."""
-
-    words: str
-    span: timedelta | None = None
-    is_usable: bool = True
+Understood = tuple[str, timedelta | None]
+"""What was typed, in words and as a duration; None: for good."""
 
 
 def understand_expiry(text: str, now_us: int) -> Understood:
-    """Return the lifetime of a new key; the empty text is for a key that never expires."""
+    """Return the lifetime of a new key, None for the empty text. Raises ValueError."""
     if not text:
-        return Understood("Never expires.")
-    try:
-        expiry = durations.parse_expiry(text)
-    except ValueError as error:
-        return Understood(f"! {error}.", is_usable=False)
-    span = durations.until(expiry, now_us=now_us)
+        return "Never expires.", None
+    span = durations.until(durations.parse_expiry(text), now_us=now_us)
     if span <= timedelta(0):
-        return Understood("! The expiry must be in the future.", is_usable=False)
-    return Understood(f"Expires {minute(later(now_us, span))} UTC.", span)
+        raise ValueError("The expiry must be in the future")
+    return f"Expires {minute(later(now_us, span))} UTC.", span
 
 
 def understand_grace(text: str, now_us: int) -> Understood:
-    """Return how long a rotated key stays valid."""
+    """Return how long a rotated key stays valid. Raises ValueError."""
     span = durations.parse_span(text)
     if span is None:
-        words = f'! "{text}" is not a valid duration: use 24h, 7d, 30m or 0.'
-        return Understood(words, is_usable=False)
+        raise ValueError(f'"{text}" is not a valid duration: use 24h, 7d, 30m or 0')
     if span > MAX_GRACE:
-        return Understood("! The maximum is 7d.", is_usable=False)
+        raise ValueError("The maximum is 7d")
     if not span:
-        return Understood("The old key stops working immediately.", span)
-    return Understood(f"The old key expires {minute(later(now_us, span))} UTC.", span)
+        return "The old key stops working immediately.", span
+    return f"The old key expires {minute(later(now_us, span))} UTC.", span
 
 
 class SpanField(VerticalGroup):
@@ -79,24 +68,26 @@ class SpanField(VerticalGroup):
     ) -> None:
         self._understand = understand
         self.line = SafeInput(max_length=MAX_CHARS)
-        self._note = Note(safe(understand(preset).words))
+        self._note = Note(safe(understand(preset)[0]))
         super().__init__(LabelledField(label, self.line), self._note)
         self.line.value = preset
         self.line.placeholder = "such as 7d or 12h"
 
-    @property
     def understood(self) -> Understood:
-        """What is typed now."""
+        """Return what is typed now. Raises ValueError."""
         return self._understand(self.line.value.strip())
 
-    @property
-    def problem(self) -> str:
-        """Why it cannot be used; empty if it can."""
-        return "" if self.understood.is_usable else self.understood.words
+    def find_problem(self) -> str:
+        """Return why it cannot be used; empty if it can."""
+        try:
+            self.understood()
+        except ValueError as error:
+            return f"! {error}."
+        return ""
 
     @on(SafeInput.Changed)
     def show_understood(self) -> None:
-        self._note.update(safe(self.understood.words))
+        self._note.update(safe(self.find_problem() or self.understood()[0]))
 
 
 MAX_NAME_CHARS = 100
@@ -129,17 +120,16 @@ class CreateKeyDialog(KeyForm[NewKey]):
         super().__init__("New key", accounts, preset, self._expiry)
 
     def find_problem(self) -> str:
-        return self._expiry.problem
+        return self._expiry.find_problem()
 
     def submit(self) -> None:
         account, name = self.account.chosen, self.name_line.value.strip()
-        lifetime = self._expiry.understood.span
+        _, lifetime = self._expiry.understood()
         self.dismiss(
             (account, partial(api_keys.create_key, account=account, name=name, lifetime=lifetime))
         )
 
 
-MAX_SECRET_CHARS: Final = 200
 NOT_A_KEY: Final = "! Not a valid key: expected enh_live_ followed by 64 letters or digits."
 
 
@@ -150,7 +140,7 @@ class RegisterKeyDialog(KeyForm[str]):
     AUTO_FOCUS = "#secret"
 
     def __init__(self, accounts: Sequence[str], preset: str) -> None:
-        self.main_line = self._secret = SafeInput(max_length=MAX_SECRET_CHARS)
+        self.main_line = self._secret = SafeInput()
         self._secret.id, self._secret.password = "secret", True
         super().__init__(
             "Import a key", accounts, preset, LabelledField("Key (hidden)", self._secret)
@@ -181,10 +171,10 @@ class RotateDialog(Dialog[timedelta]):
         super().__init__("Rotate this key?", *fact_notes(facts), self._grace)
 
     def find_problem(self) -> str:
-        return self._grace.problem
+        return self._grace.find_problem()
 
     def submit(self) -> None:
-        self.dismiss(self._grace.understood.span)
+        self.dismiss(self._grace.understood()[1])
 
 
 WHAT_TO_DO = (
@@ -281,14 +271,6 @@ def revoke(store: Store, key: KeyInfo) -> None:
     if found.state is KeyState.REVOKED and found.revoked_at is not None:
         raise Conflict(f'"{label(key)}" was already revoked at {minute(found.revoked_at)} UTC')
     api_keys.revoke_key(store, key.id)
-
-
-def fate(old: KeyInfo, grace: timedelta, now_us: int) -> str:
-    """Return a sentence about until when a key that is rotated now stays valid."""
-    if not grace:
-        return f"The old key {old.id} no longer works."
-    ends = min(later(now_us, grace), old.expires_at or "9")
-    return f"The old key {old.id} expires {minute(ends)} UTC."
 
 
 class KeysScreen(ListScreen[KeyInfo]):
@@ -424,7 +406,10 @@ class KeysScreen(ListScreen[KeyInfo]):
         store = self.session.store
         grace = await self.app.push_screen_wait(RotateDialog(self.facts(key), store.clock))
         if grace is not None:
-            remark = fate(key, grace, store.clock())
+            remark = f"The old key {key.id} no longer works."
+            if grace:
+                ends = min(later(store.clock(), grace), key.expires_at or "9")
+                remark = f"The old key {key.id} expires {minute(ends)} UTC."
             new = await call(store, api_keys.rotate_key, key.id, grace=grace)
             await self._show_once(key.account, new, remark)
 

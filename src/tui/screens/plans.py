@@ -217,17 +217,6 @@ def rate_column(heading: str, rate: Callable[[PlanInfo], int | None]) -> ListCol
     return ListColumn(heading, 10, lambda plan: safe(rate_text(rate(plan))), is_right=True)
 
 
-COLUMNS: tuple[ListColumn[PlanInfo], ...] = (
-    ListColumn("NAME", 0, lambda plan: text_cell(plan.name, "bold"), at_most=40),
-    ListColumn("RESUMES", 9, lambda plan: safe(maximum_text(plan.max_resumes)), is_right=True),
-    ListColumn("LISTING", 7, lambda plan: safe(listing_text(plan.api_listing))),
-    rate_column("PER MINUTE", attrgetter("requests_per_minute")),
-    rate_column("PER HOUR", attrgetter("requests_per_hour")),
-    rate_column("PER DAY", attrgetter("requests_per_day")),
-    ListColumn("ACCOUNTS", 8, lambda plan: safe(f"{plan.accounts:,}"), is_right=True),
-)
-
-
 class PlansScreen(ListScreen[PlanInfo]):
     """What each plan allows, and how many accounts are on it."""
 
@@ -241,7 +230,17 @@ class PlansScreen(ListScreen[PlanInfo]):
     BINDINGS = bindings(Place.PLANS)
 
     def columns(self) -> Sequence[ListColumn[PlanInfo]]:
-        return COLUMNS
+        return (
+            ListColumn("NAME", 0, lambda plan: text_cell(plan.name, "bold"), at_most=40),
+            ListColumn(
+                "RESUMES", 9, lambda plan: safe(maximum_text(plan.max_resumes)), is_right=True
+            ),
+            ListColumn("LISTING", 7, lambda plan: safe(listing_text(plan.api_listing))),
+            rate_column("PER MINUTE", attrgetter("requests_per_minute")),
+            rate_column("PER HOUR", attrgetter("requests_per_hour")),
+            rate_column("PER DAY", attrgetter("requests_per_day")),
+            ListColumn("ACCOUNTS", 8, lambda plan: safe(f"{plan.accounts:,}"), is_right=True),
+        )
 
     def hidden(self) -> Iterable[str]:
         if self.list.current is None or not self.session.read_only:

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, Final
 
 import orjson
-from textual.content import Content
 
 from resumes.analyzer import stored_warnings, whole_view
 from resumes.analyzer.readable import Line, Role, header_lines, section_lines
@@ -73,19 +72,15 @@ KEY: Final = re.compile(r'"(?:[^"\\]|\\.)*"(?=: )')
 def json_paragraphs(document: Any) -> list[Paragraph]:
     """Return a paragraph for each line of the indented document, in the order of its keys."""
     text = orjson.dumps(document, option=orjson.OPT_INDENT_2).decode()
+    paragraphs = []
     # Line ends are JSON's own here: those inside strings are escapes already.
-    lines = [(line, line.lstrip(" ")) for line in text.split("\n")]
-    return [
-        Paragraph(_json_line(escaped_json(inner)), mark=" " * (len(line) - len(inner)))
-        for line, inner in lines
-    ]
-
-
-def _json_line(line: str) -> Content:
-    """Return a line of JSON with its key, if it has one, in a color of its own."""
-    if (found := KEY.match(line)) is None:
-        return safe(line)
-    return joined([safe(found.group(), "$text-primary"), safe(line[found.end() :])])
+    for line in text.split("\n"):
+        inner = line.lstrip(" ")
+        content = safe(escaped_json(inner))
+        if key := KEY.match(content.plain):
+            content = content.stylize("$text-primary", 0, key.end())
+        paragraphs.append(Paragraph(content, mark=" " * (len(line) - len(inner))))
+    return paragraphs
 
 
 INDENT = "  "

@@ -1,14 +1,18 @@
-"""The resumes screen: the list, the filter, the preview, copy, delete."""
+"""The resumes screen: the list, the filter, the preview, copy, PDF, delete."""
 
+import threading
+import time
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from io import BytesIO
 from math import ceil
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import orjson
 from textual.content import Content
+from textual.notifications import SeverityLevel
 
 from resumes.analyzer import whole_view
 from resumes.store import accounts, import_ledger, stored_resumes
@@ -18,7 +22,7 @@ from resumes.store.store import Store
 from resumes.text import escaped_json
 from tui.deletions import GRACE_S, named, quoted
 from tui.keys import Place, Target, bindings, shown_key
-from tui.pdf_files import open_pdf
+from tui.pdf_files import describe_boxes, find_viewer
 from tui.screens.base import (
     NEWEST_FIRST,
     PANE,
@@ -82,6 +86,10 @@ class ResumePane(TextPane, RowPane[ResumeRef]):
         super().show_line(line)
 
 
+FAILS_WITHIN_S: Final = 10.0
+"""A viewer that ends with an error later than this has shown the file."""
+
+
 class ResumeActions(PaneScreen[ResumeRef]):
     """What is done with a resume, in the list and on its page."""
 
@@ -132,14 +140,46 @@ class ResumeActions(PaneScreen[ResumeRef]):
 
     @store_work()
     async def action_open_pdf(self) -> None:
-        """Draw the resume, to be seen in another program."""
-        if (found := self.find_resume("open")) is not None:
-            session = self.session
-            action = "resume.copy" if isinstance(self, RowScreen) else "resumes.copy"
-            copy_key = shown_key(action, session.settings.keymap)
-            await open_pdf(
-                self, session.store, session.pdfs, found[0], found[1].id, copy_key=copy_key
+        """Draw the resume and start what shows it; say how that went."""
+        if (found := self.find_resume("open")) is None:
+            return
+        app, session = self.app, self.session
+        tell(self, "Drawing the PDF…")
+        made = await call(session.store, session.pdfs.make, found[0], found[1].id)
+        if made is None:
+            return
+        if isinstance(made, str):
+            tell(self, made, "error")
+            return
+        name, drawn, path, viewer = made
+        boxes = describe_boxes(drawn.missing, session.settings.home)
+        severity: SeverityLevel = "warning" if boxes else "information"
+        if path is None:
+            # The folder is for terminals, where this is not called.
+            folder, kind = Path("/"), "application/pdf"
+            app.deliver_binary(
+                BytesIO(drawn.pdf), save_directory=folder, save_filename=name, mime_type=kind
             )
+            tell(self, f"Sent {name} to the browser.{boxes}", severity)
+            return
+        action = "resume.copy" if isinstance(self, RowScreen) else "resumes.copy"
+        copy_key = shown_key(action, session.settings.keymap)
+        command, where = find_viewer(), f"The PDF is {path}; press {copy_key} to copy the path."
+        if command is None:
+            tell(self, f"No display. {where}{boxes}", severity)
+        elif viewer is None:
+            tell(self, f"{command} is not installed. {where}{boxes}", "warning")
+        else:
+            tell(self, f"Opened {name}.{boxes}", severity)
+
+            def watch() -> None:
+                started_s = time.monotonic()
+                code = viewer.wait()
+                if code and time.monotonic() - started_s < FAILS_WITHIN_S:
+                    said = f"{command} could not open it (exit code {code}). {where}"
+                    app.call_later(tell, app, said, "error")
+
+            threading.Thread(target=watch, daemon=True).start()
 
     def action_delete(self) -> None:
         """Delete the resumes after the grace, unless that is undone."""

@@ -135,21 +135,6 @@ def refusal(line: str) -> web.Response:
     return response
 
 
-def headers(host: str) -> dict[str, str]:
-    """Return the headers of every answer."""
-    return {
-        # The terminal makes its style sheet as it goes.
-        "Content-Security-Policy": "default-src 'none'; script-src 'self'; "
-        "style-src 'self' 'unsafe-inline'; font-src 'self'; img-src data:; "
-        f"connect-src ws://{host}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-        "Referrer-Policy": "no-referrer",
-        "X-Content-Type-Options": "nosniff",
-        "Cross-Origin-Resource-Policy": "same-origin",
-        "Cross-Origin-Opener-Policy": "same-origin",
-        "Cache-Control": "no-store",
-    }
-
-
 logger = logging.getLogger("resumes.tui.web")
 
 HEARTBEAT_S = 15.0
@@ -256,8 +241,21 @@ class PageServer(Server):
 
     async def _add_headers(self, request: web.Request, response: web.StreamResponse) -> None:
         host = request.headers.get("Host", "")
-        known = host if host in self._hosts else f"{HOST}:{self.port}"
-        response.headers.update(headers(known))
+        known = host if host in self._hosts else self._hosts[0]
+        response.headers.update(
+            {
+                # The terminal makes its style sheet as it goes.
+                "Content-Security-Policy": "default-src 'none'; script-src 'self'; "
+                "style-src 'self' 'unsafe-inline'; font-src 'self'; img-src data:; "
+                f"connect-src ws://{known}; base-uri 'none'; form-action 'none'; "
+                "frame-ancestors 'none'",
+                "Referrer-Policy": "no-referrer",
+                "X-Content-Type-Options": "nosniff",
+                "Cross-Origin-Resource-Policy": "same-origin",
+                "Cross-Origin-Opener-Policy": "same-origin",
+                "Cache-Control": "no-store",
+            }
+        )
 
     async def on_shutdown(self, app: web.Application) -> None:
         await asyncio.gather(*(session.remote_close() for session in self._sessions))
@@ -307,17 +305,12 @@ def run(
     has `client_timeout_s` for the whole head of its next request. `ready` gets the address to
     open, which works once. Raises CannotListen.
     """
-    max_open = min(max_connections, _find_room())
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    is_limited = soft != resource.RLIM_INFINITY
+    room = (soft - RESERVED_FILES) // FILES_PER_CONNECTION if is_limited else max_connections
+    max_open = min(max_connections, max(1, room))
     with contextlib.closing(listen(HOST, port, option="--web")) as listener:
         asyncio.run(_serve(listener, command, ready, max_open, client_timeout_s))
-
-
-def _find_room() -> int:
-    """Return how many connections the process's limit of open files leaves room for."""
-    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft == resource.RLIM_INFINITY:
-        return sys.maxsize
-    return max(1, (soft - RESERVED_FILES) // FILES_PER_CONNECTION)
 
 
 async def _serve(

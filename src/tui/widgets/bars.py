@@ -15,7 +15,7 @@ from textual.widgets import Input, Static
 
 from tui.keys import MODES, Action, Place, active_actions
 from tui.store_calls import Failure
-from tui.text import Told, joined, safe
+from tui.text import SHOWN_S, Told, joined, safe
 
 TICK_S = 1.0
 """How long a second of the countdown is."""
@@ -152,7 +152,7 @@ class KeyLine(Widget):
     def say(self, told: Told) -> None:
         """Show the message for a few seconds, or until `clear`."""
         self.told = told
-        self.set_timer(told.shown_s, partial(self.clear, told))
+        self.set_timer(SHOWN_S, partial(self.clear, told))
 
     def clear(self, told: Told | None = None) -> None:
         """Show keys again, unless another message than this one is shown."""

@@ -13,7 +13,6 @@ from tui.widgets.bars import Note
 from tui.widgets.forms import SafeInput
 from tui.widgets.paged_list import PagedList
 
-MAX_CHARS: Final = 200
 REST_S: Final = 0.04
 """How long nothing is typed before the list is read: less than between two keys of a fast
 typist, and enough to ask once for what was pasted or repeated."""
@@ -47,7 +46,7 @@ class FilterLine(Horizontal):
     _rest: Timer | None = None
 
     def __init__(self) -> None:
-        self._line = FilterInput(max_length=MAX_CHARS, disabled=True)
+        self._line = FilterInput(disabled=True)
         super().__init__(Note(safe("/", "bold")), self._line)
 
     def open(self) -> None:

@@ -11,11 +11,13 @@ from textual.widgets import Button, Input, Select
 from tui.text import SafeText, joined, safe, safe_text
 from tui.widgets.bars import Note
 
+MAX_CHARS = 200
+
 
 class SafeInput(Input):
     """A line to type in. Control characters that are pasted into it do not enter."""
 
-    def __init__(self, *, max_length: int, disabled: bool = False) -> None:
+    def __init__(self, *, max_length: int = MAX_CHARS, disabled: bool = False) -> None:
         super().__init__(max_length=max_length, compact=True, disabled=disabled)
 
     def validate_value(self, value: str) -> SafeText:
