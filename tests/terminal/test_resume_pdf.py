@@ -127,7 +127,7 @@ async def test_without_a_display_the_path_is_said_and_can_be_copied(
         await presses(pilot, "o")
 
         said = re.fullmatch(
-            r"No display\. The PDF is (.+/AdaResume\.pdf); press y to copy the path\.",
+            r"No display\. Press y to copy the PDF's path: (.+/AdaResume\.pdf)",
             await told(pilot.app),
         )
         assert said is not None
@@ -147,7 +147,7 @@ async def test_a_viewer_that_fails_is_told_with_the_path(store: Store, viewer: F
         [path] = await viewer.is_given()
         await tells(
             pilot.app,
-            f"xdg-open could not open it (exit code 3). The PDF is {path}; press y to copy the path.",
+            f"xdg-open could not open it (exit code 3). Press y to copy the PDF's path: {path}",
         )
 
 
@@ -160,7 +160,9 @@ async def test_a_viewer_that_is_not_there_is_told_with_the_path(
     async with running(store, "Ada Resume") as pilot:
         await presses(pilot, "o")
 
-        assert (await told(pilot.app)).startswith("xdg-open is not installed. The PDF is /")
+        assert (await told(pilot.app)).startswith(
+            "xdg-open is not installed. Press y to copy the PDF's path: /"
+        )
 
 
 def test_each_system_has_its_own_viewer() -> None:

@@ -164,11 +164,13 @@ class ResumeActions(PaneScreen[ResumeRef]):
             return
         action = "resume.copy" if isinstance(self, RowScreen) else "resumes.copy"
         copy_key = shown_key(action, session.settings.keymap)
-        command, where = find_viewer(), f"The PDF is {path}; press {copy_key} to copy the path."
+        # The path comes last: nothing fits into the line after a long one.
+        where = f"{boxes} Press {copy_key} to copy the PDF's path: {path}"
+        command = find_viewer()
         if command is None:
-            tell(self, f"No display. {where}{boxes}", severity)
+            tell(self, f"No display.{where}", severity)
         elif viewer is None:
-            tell(self, f"{command} is not installed. {where}{boxes}", "warning")
+            tell(self, f"{command} is not installed.{where}", "warning")
         else:
             tell(self, f"Opened {name}.{boxes}", severity)
 
@@ -176,7 +178,7 @@ class ResumeActions(PaneScreen[ResumeRef]):
                 started_s = time.monotonic()
                 code = viewer.wait()
                 if code and time.monotonic() - started_s < FAILS_WITHIN_S:
-                    said = f"{command} could not open it (exit code {code}). {where}"
+                    said = f"{command} could not open it (exit code {code}).{where}"
                     app.call_later(tell, app, said, "error")
 
             threading.Thread(target=watch, daemon=True).start()
