@@ -8,7 +8,7 @@ PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3.14 python3; 
 BIN := .venv/bin
 ARGS ?=
 
-.PHONY: help demo install test slow timing docs-check check fix lock campaign chaos fuzz mutants cluster openapi keys pictures sbom audit clean
+.PHONY: help demo install test slow timing docs-check check fix lock campaign chaos fuzz mutants cluster openapi keys pictures dist sbom audit clean
 
 help:  ## list the targets
 	@awk -F':.*## ' '/^[a-z][a-z-]*:.*## /{printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -81,6 +81,9 @@ pictures: .venv/runtime  ## update docs/pictures: the three surfaces, and PDFs o
 	$(BIN)/python docs/pictures/draw.py
 	$(BIN)/python docs/pictures/draw_layouts.py
 	$(BIN)/python docs/pictures/draw_page.py
+
+dist: .venv/runtime  ## build the wheel and the source distribution into dist/
+	$(BIN)/python -m hatchling build --clean
 
 # A lock is a list and says not which package needs which, so the tool warns that it cannot tell.
 sbom: .venv/audit/made  ## write build/sbom.json: the locked packages of the service, as CycloneDX

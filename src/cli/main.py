@@ -7,10 +7,10 @@ when it is needed. Those modules import what they use at their top.
 
 import os
 import pkgutil
-import signal
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from types import FrameType
 from typing import Any, Final
 
 import click
@@ -22,8 +22,6 @@ from cli.groups import CommandGroup, store_options
 from cli.session import Session
 
 STREAMS = ("stdin", "stdout", "stderr")
-
-AFTER_CALLBACKS_S = 0.01
 
 CHAPTERS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
     "Get started": {
@@ -144,17 +142,21 @@ def keep_interrupts() -> None:
 
     Its KeyboardInterrupt can fall into the callback of a weak reference or into `__del__`, from
     where nothing is raised: it would be printed as ignored, and the program would continue. It is raised
-    again by an alarm, when the callback is over.
+    again by the next call or return after the callback: later, a short command would be at its end.
     """
     tell = sys.unraisablehook
 
     def interrupt_again(dropped: "sys.UnraisableHookArgs") -> None:
         if isinstance(dropped.exc_value, KeyboardInterrupt):
-            signal.setitimer(signal.ITIMER_REAL, AFTER_CALLBACKS_S)
+            sys.setprofile(interrupt)
         else:
             tell(dropped)
 
-    signal.signal(signal.SIGALRM, signal.default_int_handler)
+    def interrupt(frame: FrameType, event: str, arg: object) -> None:
+        if frame.f_code is not interrupt_again.__code__:  # where it would be dropped as well
+            sys.setprofile(None)
+            raise KeyboardInterrupt
+
     sys.unraisablehook = interrupt_again
 
 

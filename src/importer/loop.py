@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 
-from importer import slots, version_one
+from importer import slots
 from importer.batch import Candidate, FailureReason, Left
 from importer.claims import Claim
 from importer.failpoints import Observer, Step, unobserved
@@ -100,8 +100,6 @@ class Importer:
         """Files that a process had under way that is gone."""
         self.stands_by = self._has_led = False
         """Whether another importer works in the folder; and whether this one ever did."""
-        self._has_leftovers = True
-        """Whether ROOT may have leftovers of an importer before 0.1.0."""
         self._left_slots: set[int] = {0}
         """Slots of processes that are gone, whose files are not continued yet."""
         self._maintenance_due = self._accounts_due = monotonic()
@@ -345,9 +343,6 @@ class Importer:
                 if number:
                     slot.leave()
             self._left_slots.discard(number)
-        if self._has_leftovers and 0 not in self._left_slots:
-            self._resume(version_one.find_claimed(self.root))
-            self._has_leftovers = False
 
     def _go_on_with(self, slot: Slot) -> None:
         entries = slot.load()

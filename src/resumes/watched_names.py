@@ -20,9 +20,6 @@ SYSTEM_FOLDERS: Final = frozenset({"@eaDir", "__MACOSX"})
 REPORT: Final = ".report.json"
 """Ending of the importer's reports."""
 
-WORK: Final = ".work"
-"""The folder below ROOT where importers before 0.1.0 had claimed files."""
-
 OWN: Final = ".importer"
 """The folder below ROOT for what importers note about ROOT itself."""
 
@@ -52,4 +49,4 @@ def is_hidden_or_temporary(name: str) -> bool:
 
 def is_outcome(name: str) -> bool:
     """Return whether a name directly in ROOT is the importer's, now or in a later version."""
-    return name.startswith("_") or name in (WORK, OWN)
+    return name.startswith("_") or name == OWN

@@ -134,6 +134,7 @@ def test_requests_are_told_by_operation_status_and_time(own: tuple[Place, Client
     client.delete("x")
     client.request("GET", "/nowhere", headers={})
     client.request("PUT")
+    client.request("GET", headers={"Authorization": "Bearer wrong"})
     exchange(place.url, b"GARBAGE\r\n\r\n")
 
     told = scrape(client)
@@ -150,6 +151,7 @@ def test_requests_are_told_by_operation_status_and_time(own: tuple[Place, Client
     assert by == {
         ("create", "201"): 1, ("list", "200"): 1, ("list", "400"): 1, ("get", "404"): 1,
         ("delete", "404"): 1, ("other", "404"): 1, ("other", "405"): 1,
+        ("other", "401"): 1,
     }  # fmt: skip
     durations = "resumes_request_duration_seconds"
     assert value(told, f"{durations}_count", operation="list") == 2

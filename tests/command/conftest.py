@@ -9,6 +9,7 @@ import select
 import signal
 import subprocess
 import sys
+import termios
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -120,15 +121,10 @@ def finish(process: "subprocess.Popen[str]", *, within_s: float = 60) -> tuple[i
 
 @contextmanager
 def a_stuck_terminal() -> Iterator[tuple[int, Callable[[], None]]]:
-    """A terminal that takes no more, as nobody reads it: a program that writes there waits. And what
-    has it read until the block ends."""
+    """A terminal whose output is stopped: a program that writes there waits. And what lets it go on
+    and has it read until the block ends."""
     controller, terminal = pty.openpty()
-    filling = os.open(os.ttyname(terminal), os.O_WRONLY | os.O_NOCTTY | os.O_NONBLOCK)
-    # Full, it soon has room again: the kernel takes what was written to the other end.
-    while select.select([], [filling], [], 0.2)[1]:
-        with contextlib.suppress(BlockingIOError):
-            os.write(filling, b"x" * 1_024)
-    os.close(filling)
+    termios.tcflow(terminal, termios.TCOOFF)
 
     def read() -> None:
         with contextlib.suppress(OSError):  # all have closed the terminal
@@ -136,8 +132,13 @@ def a_stuck_terminal() -> Iterator[tuple[int, Callable[[], None]]]:
                 pass
 
     reader = threading.Thread(target=read)
+
+    def drain() -> None:
+        termios.tcflow(terminal, termios.TCOON)
+        reader.start()
+
     try:
-        yield terminal, reader.start
+        yield terminal, drain
     finally:
         os.close(terminal)
         if reader.ident is not None:

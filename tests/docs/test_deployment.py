@@ -1,9 +1,11 @@
-"""The units and the container file: what tools can say of them without a machine to try them on."""
+"""The units, the container file and the package: what tools can say of them without a machine to try them on."""
 
 import re
 import shutil
 import subprocess
 import sys
+import tarfile
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -71,3 +73,24 @@ def test_the_container_file_takes_what_there_is(repository: Path) -> None:
         *sources, _ = line.split()
         for source in sources:
             assert (repository / source).exists(), source
+
+
+@pytest.mark.slow
+def test_the_package_has_what_belongs_to_it(repository: Path, tmp_path: Path) -> None:
+    build = [sys.executable, "-m", "hatchling", "build", "--directory", str(tmp_path)]
+    subprocess.run(build, cwd=repository, check=True, capture_output=True)
+    (wheel,), (source,) = tmp_path.glob("*.whl"), tmp_path.glob("*.tar.gz")
+    with zipfile.ZipFile(wheel) as archive:
+        installed = archive.namelist()
+    with tarfile.open(source) as archive:
+        sources = [name.partition("/")[2] for name in archive.getnames()]
+
+    packages = {path.name for path in (repository / "src").iterdir() if path.is_dir()}
+    (info,) = {name.partition("/")[0] for name in installed} - packages
+    assert info.endswith(".dist-info")
+    assert {f"{package}/py.typed" for package in packages} <= {*installed}
+    for licence in ("LICENSE", "src/resumes/rendering/fonts/OFL-1.1.txt"):
+        assert f"{info}/licenses/{licence}" in installed
+        assert licence in sources
+    assert {"deploy/Containerfile", "Makefile", "tests/conftest.py"} <= {*sources}
+    assert not [name for name in installed + sources if re.search(r"pycache|\.venv|\.db$", name)]

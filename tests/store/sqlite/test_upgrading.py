@@ -1,4 +1,5 @@
 import contextlib
+import io
 import shutil
 import textwrap
 from collections.abc import Callable
@@ -11,18 +12,28 @@ from sqlalchemy.schema import CreateTable
 from resumes.clock import system_clock
 from resumes.errors import StoreIncompatible, StoreUnavailable
 from resumes.store import accounts, creation, migrations, open_store
+from resumes.store.account_archive.archive import import_account
 from resumes.store.locks import FileLock
 from resumes.store.sqlite.driver import dbapi
 from resumes.store.sqlite.files import open_file
 from resumes.store.sqlite.place import APPLICATION_ID
 from resumes.store.sqlite.store import sqlite_engine
 from tests.support.resumes import a_resume
-from tests.support.store.builders import index_all, path_of
+from tests.support.store.builders import (
+    count_all,
+    exported,
+    find_flaws,
+    ids_of,
+    import_resumes,
+    index_all,
+    listed_ids,
+    path_of,
+)
 
 pytestmark = pytest.mark.sqlite("migrations of a file, and what it is copied to before")
 
 FIRST_VERSION = Path(__file__).parents[2] / "data/store-0001.sql"
-"""The tables of version 0.1.0, which all later programs have to upgrade."""
+"""A store of version 1.0.0, which all later programs have to upgrade: two accounts, ana and bob."""
 
 LAST = migrations.list_revisions()[-1]
 NEXT = f"{int(LAST) + 1:04}"
@@ -153,14 +164,39 @@ def test_s4_an_older_store_is_not_migrated_while_others_use_it_and_they_are_name
     open_file(path, clock=system_clock, upgrade=True, timeout_s=0.05).close()
 
 
-def test_the_migrations_make_the_tables_of_a_new_store(url: str, tmp_path: Path) -> None:
-    with open_store(url) as store:
-        new = path_of(store)
-    migrated = tmp_path / "0001.db"
-    with contextlib.closing(dbapi.connect(migrated)) as connection:
+@pytest.fixture
+def first_url(tmp_path: Path) -> str:
+    """A store as version 1.0.0 left it."""
+    path = tmp_path / "0001.db"
+    with contextlib.closing(dbapi.connect(path)) as connection:
         connection.execute(f"PRAGMA application_id={APPLICATION_ID}")
         connection.executescript(FIRST_VERSION.read_text())
-    open_store(f"sqlite:///{migrated}").close()
+    return f"sqlite:///{path}"
+
+
+def test_a_store_of_the_first_version_is_used_as_one_of_this(first_url: str) -> None:
+    with open_store(first_url) as store:
+        assert find_flaws(store) == []
+        assert 0 not in count_all(store).values()
+        ana = accounts.get_account(store, "ana")
+        first = listed_ids(store, ana)
+        assert len(first) == 2
+        archive = exported(store)
+
+        new = import_resumes(store, ana, 1)
+        import_account(store, io.BytesIO(archive), name="copy")
+        index_all(store)
+
+        assert listed_ids(store, ana) == first + new
+        assert ids_of(store, "copy") == first
+        assert find_flaws(store) == []
+
+
+def test_the_migrations_make_the_tables_of_a_new_store(url: str, first_url: str) -> None:
+    with open_store(url) as store:
+        new = path_of(store)
+    with open_store(first_url) as store:
+        migrated = path_of(store)
 
     def described(path: Path) -> dict[str, object]:
         engine = sqlite_engine(path, transactions=False)
