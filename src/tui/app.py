@@ -116,7 +116,7 @@ class ResumesApp(App[int]):
         self,
         open_session: "Callable[[], UiSession]",
         *,
-        read_first: "Callable[[], FirstRows | None]" = lambda: None,
+        read_first: "Callable[[], tuple[str, FirstRows | None]]" = lambda: ("dark", None),
         screen: str = "resumes",
         read_only: bool = False,
     ) -> None:
@@ -153,7 +153,7 @@ class ResumesApp(App[int]):
     async def _open(self) -> None:
         """Open the session, and show the first screen unless the app ends in the meantime."""
         try:
-            first = await asyncio.to_thread(self._read_first)
+            self.theme, first = await asyncio.to_thread(self._read_first)
             if first is not None:
                 await self._show_first(first)
             self.session = await asyncio.to_thread(self._open_and_import)
@@ -162,7 +162,8 @@ class ResumesApp(App[int]):
             self.exit(None, 1)
         else:
             self.session.first = first
-            self.call_later(self._start, self.session)
+            self.theme = self.session.settings.theme.value
+            self.call_next(self._start, self.session)  # after the new theme
 
     async def _show_first(self, first: "FirstRows") -> None:
         """Show the rows until the store is open, where they will be then."""
@@ -177,7 +178,6 @@ class ResumesApp(App[int]):
         # Looking through all that is loaded by now would hold up keys for a tenth of a second.
         gc.freeze()
         gc.enable()
-        self.theme = session.settings.theme.value
         self._own_keys = session.settings.keymap
         self.set_keymap(self._own_keys)
         for mode in MODES:  # whose modules are imported when they are first shown

@@ -155,7 +155,7 @@ DUMB: Final = ("", "dumb")
 def run(
     open_session: "Callable[[], UiSession]",
     *,
-    read_first: "Callable[[], FirstRows | None]" = lambda: None,
+    read_first: "Callable[[], tuple[str, FirstRows | None]]" = lambda: ("dark", None),
     screen: str = "resumes",
     read_only: bool = False,
     stop: Callable[[], object] = lambda: None,

@@ -62,7 +62,7 @@ async def test_until_the_store_is_open_its_first_rows_are_shown_and_keys_wait(st
         assert may_open.wait(60)
         return prepare(store)
 
-    app = ResumesApp(open_session, read_first=lambda: first)
+    app = ResumesApp(open_session, read_first=lambda: ("dark", first))
     async with app.run_test(size=LARGE) as pilot:
         await shows(app, "Resumes › ana", "Ada Lovelace", "Grace Hopper")
         stored(store, a_document(name="Alan Turing"))

@@ -187,7 +187,9 @@ async def test_keys_can_be_listed_by_last_use(store: Store) -> None:
     async with running(store, "2 keys", "first", "second", screen="keys") as pilot:
         await leads(pilot, "s", "newest first")
         await until(
-            lambda: "second" in next((line for line in lines(pilot.app) if "key_" in line), "")
+            lambda: (
+                "second" in next((line for line in lines(pilot.app) if "never shown" in line), "")
+            )
         )
         await leads(pilot, "s", "last used first")
 

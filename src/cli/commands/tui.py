@@ -112,16 +112,17 @@ def tui(
 
         background = contextlib.ExitStack()
 
-        def read_first() -> "FirstRows | None":
-            """Read what the first screen shows, if that is a list of resumes in a file."""
+        def read_first() -> "tuple[str, FirstRows | None]":
+            """Return the theme, and what the first screen shows if that is a list in a file."""
             from resumes.store.addresses import SqliteAddress, parse_address
             from resumes.store.sqlite.first_rows import read_first_rows
 
             settings = session.settings(theme=theme)
             address = parse_address(settings.database_url)
             if screen != "resumes" or open_id is not None or not isinstance(address, SqliteAddress):
-                return None
-            return read_first_rows(address.path, account or settings.account, FIRST_ROWS)
+                return settings.theme, None
+            rows = read_first_rows(address.path, account or settings.account, FIRST_ROWS)
+            return settings.theme, rows
 
         def open_session() -> "UiSession":
             from resumes.store.search_index import Indexer

@@ -67,27 +67,24 @@ class SpanField(VerticalGroup):
         self, label: str, understand: Callable[[str], Understood], *, preset: str = ""
     ) -> None:
         self._understand = understand
+        self.words, self.span = understand(preset)
         self.line = SafeInput(max_length=MAX_CHARS)
-        self._note = Note(safe(understand(preset)[0]))
+        self._note = Note(safe(self.words))
         super().__init__(LabelledField(label, self.line), self._note)
         self.line.value = preset
         self.line.placeholder = "such as 7d or 12h"
 
-    def understood(self) -> Understood:
-        """Return what is typed now. Raises ValueError."""
-        return self._understand(self.line.value.strip())
-
     def find_problem(self) -> str:
-        """Return why it cannot be used; empty if it can."""
+        """Return why what is typed cannot be used; empty if it can, and `span` is what it means."""
         try:
-            self.understood()
+            self.words, self.span = self._understand(self.line.value.strip())
         except ValueError as error:
             return f"! {error}."
         return ""
 
     @on(SafeInput.Changed)
     def show_understood(self) -> None:
-        self._note.update(safe(self.find_problem() or self.understood()[0]))
+        self._note.update(safe(self.find_problem() or self.words))
 
 
 MAX_NAME_CHARS = 100
@@ -124,7 +121,7 @@ class CreateKeyDialog(KeyForm[NewKey]):
 
     def submit(self) -> None:
         account, name = self.account.chosen, self.name_line.value.strip()
-        _, lifetime = self._expiry.understood()
+        lifetime = self._expiry.span
         self.dismiss(
             (account, partial(api_keys.create_key, account=account, name=name, lifetime=lifetime))
         )
@@ -174,7 +171,7 @@ class RotateDialog(Dialog[timedelta]):
         return self._grace.find_problem()
 
     def submit(self) -> None:
-        self.dismiss(self._grace.understood()[1])
+        self.dismiss(self._grace.span)
 
 
 WHAT_TO_DO = (

@@ -22,6 +22,7 @@ from tests.support.terminal.driving import LIMIT_S
 
 PROGRAM = """
 import logging, sys, time
+from resumes.settings import load_settings
 from resumes.store import open_store, stored_resumes
 from tui.screens.resumes import ResumesScreen
 from tui.session import prepare
@@ -38,7 +39,7 @@ if "hang" in sys.argv:
     logging.basicConfig()
     stored_resumes.list_sorted = hang
 with open_store(sys.argv[1]) as store:
-    code = run(lambda: prepare(store))
+    code = run(lambda: prepare(store, settings=load_settings()))
 sys.exit(code)
 """
 
