@@ -162,9 +162,10 @@ def run(
 ) -> int:
     """Run the terminal UI; return the exit code: 0, or 1 after a crash.
 
-    `read_first` and then `open_session` are called in a thread, once the first frame is painted; a
-    ResumesError of theirs is raised here when the terminal is itself again. `stop` ends what else writes to the store.
-    Raises InvalidArgument for an unknown screen, and where there is no terminal to draw on.
+    `read_first` and then `open_session` are called in a thread, once the first frame is painted: the
+    theme and the first rows, if they can be had; then the store. A ResumesError of theirs is raised
+    here when the terminal is itself again. `stop` ends what else writes to the store. Raises
+    InvalidArgument for an unknown screen, and where there is no terminal to draw on.
 
     Once a session was opened, the process ends with the exit code a few seconds after the UI and
     its last write, whether this has returned or waits for a read that hangs: only exit after it.

@@ -101,6 +101,16 @@ def test_what_is_not_over_is_said_in_the_language_of_the_resume(language: str) -
     assert (page["dir"] == "rtl") == (language in RIGHT_TO_LEFT)
 
 
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [("Note", "Note 1.4 / 1"), ("sehr gut", "Note 1.4 / 1\nsehr gut"), (None, "Note 1.4 / 1")],
+)
+def test_what_a_grade_is_called_is_said_once(text: str | None, shown: str) -> None:
+    item = {"degree": SENTENCES["de"], "gpa": "1.4", "maxGpa": "1", "gpaText": text}
+    page = compose(with_section("educations", item), "0" * 24)
+    assert page["columns"][0][0]["items"][0]["text"] == shown
+
+
 COLOURS = ("#fff", "#FFFF00", "#000", "#008cff", "#12345678", "#f0f", "#abcd", "#7f7f7f")
 
 

@@ -240,6 +240,7 @@ def label(key: KeyInfo) -> str:
 
 
 def name_cell(key: KeyInfo) -> Content:
+    """Return the name; dim, the ID of a key without one."""
     return text_cell(label(key), "bold" if key.name.strip() else "dim")
 
 

@@ -15,6 +15,7 @@ from tui.widgets.paged_list import ListColumn, PagedList, age_column, text_cell
 
 
 def title_cell(entry: Entry) -> Content:
+    """Return the title, or what stands for it."""
     return text_cell(entry.shown_title, "dim")
 
 

@@ -18,6 +18,8 @@ from resumes.store.sqlite.driver import dbapi
 from resumes.store.sqlite.place import APPLICATION_ID, check_place, refuse_second_name
 
 TIMEOUT_S: Final = 0.2
+"""How long reading may take: a file that somebody else made may be one without end."""
+
 STEPS: Final = 1_000
 """SQLite's own steps between two looks at the clock."""
 

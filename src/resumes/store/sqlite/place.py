@@ -90,10 +90,12 @@ def refuse_mount_point(path: Path) -> None:
 
 
 def logs_of(path: Path) -> list[Path]:
+    """Return where SQLite has the log of a database, and the log's index."""
     return [path.with_name(path.name + suffix) for suffix in LOGS]
 
 
 def describe_second_name(file: Path) -> str:
+    """Return what is wrong with a file that has two names, and what to do."""
     what = "log" if file.name.endswith(LOGS) else "database"
     others: list[str] = []
     with contextlib.suppress(OSError), os.scandir(file.parent) as entries:
