@@ -163,7 +163,7 @@ class ResumesApp(App[int]):
         else:
             self.session.first = first
             self.theme = self.session.settings.theme.value
-            self.call_next(self._start, self.session)  # after the new theme
+            self.call_later(self._start, self.session)  # which is left out if the app ends
 
     async def _show_first(self, first: "FirstRows") -> None:
         """Show the rows until the store is open, where they will be then."""
