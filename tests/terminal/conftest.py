@@ -88,7 +88,8 @@ def _header_unread(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPat
 @pytest.fixture(autouse=True)
 def _lasting_messages(monkeypatch: pytest.MonkeyPatch) -> None:
     """A message is there until the next one, however long a test takes to look at it."""
-    monkeypatch.setattr("tui.text.SHOWN_S", 3_600.0)
+    for user in "tui.text", "tui.widgets.bars":
+        monkeypatch.setattr(f"{user}.SHOWN_S", 3_600.0)
 
 
 @pytest.fixture
