@@ -36,6 +36,9 @@ PAINT_S = 0.05
 WAIT_S = 2.0
 """How long a write that is under way is waited for."""
 
+GC_THRESHOLD = 5_000
+"""New objects after which the youngest generation is collected."""
+
 WAKE_S = 0.05
 WAKES = 20
 
@@ -175,8 +178,10 @@ class ResumesApp(App[int]):
         await asyncio.sleep(PAINT_S)
 
     def _start(self, session: "UiSession") -> None:
-        # Looking through all that is loaded by now would hold up keys for a tenth of a second.
+        # Looking through all that is loaded by now would hold up keys for a tenth of a second; and
+        # painting a list makes thousands of objects, which reference counting alone frees.
         gc.freeze()
+        gc.set_threshold(GC_THRESHOLD)
         gc.enable()
         self._own_keys = session.settings.keymap
         self.set_keymap(self._own_keys)

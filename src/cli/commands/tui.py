@@ -59,7 +59,7 @@ def _tell(session: Session, address: str) -> None:
     say("Open this one-time link in a browser on this machine. Press Ctrl-C to stop.")
 
 
-READ_CACHE_BYTES = 2 * 1024 * 1024
+READ_CACHE_BYTES = 512 * 1024
 """A page of a list needs little of the store, and each of several threads would keep its own."""
 
 
