@@ -72,6 +72,10 @@ class FileLock:
         """Release the lock. Without effect if it is not held."""
         fcntl.flock(self._descriptor, fcntl.LOCK_UN)
 
+    def touch(self) -> None:
+        """Change the file's times. Raises OSError where its file system does not write any more."""
+        os.utime(self._descriptor)
+
     def close(self) -> None:
         """Release the lock and close the file."""
         os.close(self._descriptor)

@@ -347,10 +347,12 @@ class SqliteWriter(WriteQueue):
             raise _CommitFailed from error
         try:
             self._check()
+            # While an error makes ext4 read-only, a sync may report success and its data is lost.
+            self._file_lock.touch()
             self._log.recover()
         except Exception as error:
-            # It went to a file that is not the store's: nobody knows who will see it. Whatever it
-            # was, it is not known to have been rolled back.
+            # It went to a file that is not the store's, or may not be on the disk: nobody knows who
+            # will see it. Whatever it was, it is not known to have been rolled back.
             raise OutcomeUnknown from error
         self._is_in_doubt = False
         return applied.outcomes
