@@ -3,7 +3,7 @@
 httptools parses; `request` says which heads are served, `deadlines` how long a client may take,
 `connections` what all connections may hold. What the application must not get to see is refused
 here, in the shape that all errors have: what cannot be read as HTTP, or could be read in two ways,
-what is too large, and what there is no room for (docs/api.md, Limits).
+heads that are too large, and what there is no room for (docs/api.md, Limits).
 """
 
 import asyncio
