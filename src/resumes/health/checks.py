@@ -55,7 +55,7 @@ def iter_font_findings(names: Iterable[str], home: Path) -> Iterator[Finding]:
         yield warning(
             "fonts",
             f"PDFs cannot be drawn: {str(error).partition(chr(10))[0]}",
-            "Reinstall the service; its package typst draws PDFs",
+            "Check again when the machine is less busy, or reinstall the service; its package typst draws PDFs",
         )
         return
     if not missing:
