@@ -171,6 +171,19 @@ def test_a_failed_commit_that_cannot_be_rolled_back_either_is_unknown(store: Sto
         store.write(rename("x"))
 
 
+def test_a_commit_to_a_disk_that_is_read_only_by_then_is_unknown(
+    store: Store, ana: AccountInfo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def utime(*_: object) -> None:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "utime", utime)
+        with pytest.raises(OutcomeUnknown):
+            creation.create(store, ana.id, [a_resume()])
+    assert isinstance(creation.create(store, ana.id, [a_resume("another")])[0], Created)
+
+
 def test_after_a_commit_in_doubt_a_read_only_disk_is_known_to_store_nothing(
     store: Store, ana: AccountInfo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
