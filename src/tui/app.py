@@ -159,14 +159,16 @@ class ResumesApp(App[int]):
             self.theme, first = await asyncio.to_thread(self._read_first)
             if first is not None:
                 await self._show_first(first)
-            self.session = await asyncio.to_thread(self._open_and_import)
+            session = await asyncio.to_thread(self._open_session)
+            first_mode = next(mode for mode in MODES if mode.name == self._first_screen)
+            await asyncio.to_thread(first_mode.load)
         except ResumesError as error:
             self.failure = error
             self.exit(None, 1)
         else:
-            self.session.first = first
-            self.theme = self.session.settings.theme.value
-            self.call_later(self._start, self.session)  # which is left out if the app ends
+            self.session, session.first = session, first
+            self.theme = session.settings.theme.value
+            self.call_later(self._start, session)  # which is left out if the app ends
 
     async def _show_first(self, first: "FirstRows") -> None:
         """Show the rows until the store is open, where they will be then."""
@@ -192,11 +194,6 @@ class ResumesApp(App[int]):
         self._refresh_glance(session)
         self.set_interval(session.refresh_s or GLANCE_S, partial(self._refresh_glance, session))
         self.set_interval(LOOK_S, partial(self._delete_due, session))
-
-    def _open_and_import(self) -> "UiSession":
-        session = self._open_session()
-        next(mode for mode in MODES if mode.name == self._first_screen).load()
-        return session
 
     def _refresh_glance(self, session: "UiSession") -> None:
         if not is_running(self, self._read_glance):

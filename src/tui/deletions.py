@@ -5,7 +5,7 @@ takes it back, and so does the end of the program.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from time import monotonic
 from typing import Final
 
@@ -19,7 +19,7 @@ GRACE_S: Final = 10.0
 """How long a deletion can be undone."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Deletion:
     """A resume that will be deleted at `due_s`, by the clock of `Deletions`."""
 
@@ -81,10 +81,8 @@ class Deletions:
 
     def put_off(self) -> None:
         """Restart the grace of all: nobody could undo them while the process was stopped."""
-        due_s = self._clock() + GRACE_S
-        self.waiting = {
-            resume_id: replace(one, due_s=due_s) for resume_id, one in self.waiting.items()
-        }
+        for one in self.waiting.values():
+            one.due_s = self._clock() + GRACE_S
 
     def take_due(self) -> list[Deletion]:
         """Remove and return those that are due; they can no longer be undone."""

@@ -13,19 +13,20 @@ from textual.screen import Screen
 from textual.timer import Timer
 from textual.widget import Widget
 
+from resumes.store import accounts
 from resumes.store.search import holds, parse_terms
 from resumes.store.store import Store
 from resumes.text import counted, folded
 from tui.keys import ACTIONS, MODES, Target, shown_key
 from tui.looks import ROOM_CELLS
-from tui.screens.dialogs import account_chooser
+from tui.screens.dialogs import Chooser
 from tui.session import TrailStep, UiSession
 from tui.store_calls import Failure, call, is_running
 from tui.text import joined, safe, tell
 from tui.web.driver import is_behind_a_page
 from tui.widgets.bars import ErrorLine, HeaderLine, KeyLine
 from tui.widgets.filter_bar import FilterLine
-from tui.widgets.paged_list import ListColumn, PagedList
+from tui.widgets.paged_list import ListColumn, PagedList, text_cell
 from tui.widgets.text_pane import Paragraph
 
 T = TypeVar("T")
@@ -320,11 +321,17 @@ class ListScreen(ModeScreen, Generic[T]):
         """Take note of `about` before the page enters the list; return what an empty list says."""
         return ()
 
+    def chosen_rows(self, verb: str, *, one: bool = False) -> Sequence[T]:
+        """Return the marked rows, or `one`, at the cursor; none, and say so, if there is none."""
+        current = [] if self.list.current is None else [self.list.current]
+        marked = [] if one else [*self.list.marked.values()]
+        if not current and not marked:
+            tell(self, f"No {self.ROW} to {verb}.")
+        return marked or current
+
     def current_row(self, verb: str) -> T | None:
         """Return the row at the cursor; None, and say so, if there is none."""
-        if self.list.current is None:
-            tell(self, f"No {self.ROW} to {verb}.")
-        return self.list.current
+        return next(iter(self.chosen_rows(verb, one=True)), None)
 
     def extent(self, none: str) -> str:
         """Return how much of the list there is: `5 of 21`, or `none`, or that more is coming."""
@@ -383,12 +390,27 @@ class ListScreen(ModeScreen, Generic[T]):
 
     @work
     async def action_choose_account(self) -> None:
-        chooser = account_chooser(
-            self.session, offer_all=bool(self.OF_ALL), preset=self.account or ""
+        """Ask whose list to show, by name; or also that of all."""
+
+        def read(store: Store) -> Sequence[tuple[str, int]]:
+            known = [(one.name, one.resume_count) for one in accounts.list_accounts(store)]
+            everything = "", sum(resumes for _, resumes in known)
+            return [everything, *known] if self.OF_ALL else known
+
+        chooser = Chooser(
+            self.session.store,
+            title="Choose account",
+            columns=(
+                ListColumn("ACCOUNT", 0, lambda choice: text_cell(choice[0] or "(all accounts)")),
+                ListColumn("RESUMES", 9, lambda choice: safe(f"{choice[1]:,}"), is_right=True),
+            ),
+            key=lambda choice: choice[0],
+            read=read,
+            preset=self.account or "",
         )
         if (choice := await self.app.push_screen_wait(chooser)) is not None:
             self.session.trail.clear()
-            self.show_account(choice.name)
+            self.show_account(choice[0] or None)
 
     def peel(self) -> bool:
         if self.filter.text:

@@ -1,7 +1,7 @@
 """The base of all dialogs, and those that several screens use: confirm, facts, choose, choose an account."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import ClassVar, Generic, NamedTuple, TypeVar
+from typing import ClassVar, Generic, TypeVar
 
 from textual import on
 from textual.app import ComposeResult
@@ -10,7 +10,6 @@ from textual.content import Content
 from textual.screen import ModalScreen, Screen
 from textual.widget import Widget
 
-from resumes.store import accounts
 from resumes.store.store import Store
 from tui import clipboard
 from tui.keys import Place, bindings, shown_key
@@ -230,34 +229,6 @@ class TextDialog(Dialog[None]):
     def __init__(self, title: str, paragraphs: Sequence[Paragraph] = ()) -> None:
         self.text = TextPane(paragraphs)
         super().__init__(title, self.text)
-
-
-class AccountChoice(NamedTuple):
-    """An account, or with `name` None all of them; and how many resumes are there."""
-
-    name: str | None
-    resumes: int
-
-
-def account_chooser(session: UiSession, *, offer_all: bool, preset: str) -> Chooser[AccountChoice]:
-    """Return the dialog to choose an account by name, with `offer_all` or all of them."""
-
-    def read(store: Store) -> Sequence[AccountChoice]:
-        known = [AccountChoice(one.name, one.resume_count) for one in accounts.list_accounts(store)]
-        everything = AccountChoice(None, sum(one.resumes for one in known))
-        return [everything, *known] if offer_all else known
-
-    return Chooser(
-        session.store,
-        title="Choose account",
-        columns=(
-            ListColumn("ACCOUNT", 0, lambda choice: text_cell(choice.name or "(all accounts)")),
-            ListColumn("RESUMES", 9, lambda choice: safe(f"{choice.resumes:,}"), is_right=True),
-        ),
-        key=lambda choice: choice.name or "",
-        read=read,
-        preset=preset,
-    )
 
 
 def no_accounts(session: UiSession) -> Sequence[Content]:

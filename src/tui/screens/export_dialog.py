@@ -1,7 +1,8 @@
 """The export dialog, and the export itself, in a thread."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 from textual.worker import get_current_worker
@@ -27,30 +28,33 @@ SEARCH_TIMEOUT_S = 30.0
 """How long to search resumes that are not in the index yet."""
 
 
-@dataclass(frozen=True, slots=True)
-class ExportWish:
-    """What to export, as what, and where to. `is_all`: all that are listed."""
+class ExportDialog(Dialog[Callable[[Store], str]]):
+    """Gives what exports and says how that went, None if it was canceled.
 
-    folder: str
-    kind: ExportFormat
-    is_all: bool
-
-
-class ExportDialog(Dialog[ExportWish]):
-    """Gives what is wished for, None if it was canceled.
-
-    `chosen` is what is exported unless it is "all", `listed` what that means here.
+    `chosen` is what the resumes are called, `listed` all that fit `text`, if that is offered.
     """
 
     VERB = "Export"
 
-    def __init__(self, *, chosen: str, listed: str | None) -> None:
-        self._listed = listed
+    def __init__(
+        self,
+        account: str,
+        resume_ids: Sequence[str],
+        settings: Settings,
+        *,
+        chosen: str = "this resume",
+        listed: str | None = None,
+        text: str = "",
+    ) -> None:
+        self._export = partial(export_resumes, account=account, text=text, settings=settings)
+        self._resume_ids, self._listed = resume_ids, listed
         self._what = Choices([chosen] if listed is None else [chosen, listed], chosen)
         kinds = [kind.value for kind in ExportFormat]
         self._kind = Choices(kinds, ExportFormat.ANALYZER.value)
         self._folder = SafeInput(max_length=MAX_PATH_CHARS)
-        self._folder.value = preset_folder()
+        with suppress(OSError):  # the working directory was removed
+            folder = str(Path.cwd() / "exported-resumes")
+            self._folder.value = folder if folder == safe_text(folder) else ""
         super().__init__(
             f"Export {chosen}" if listed is None else "Export",
             *([] if listed is None else [LabelledField("Resumes", self._what)]),
@@ -64,16 +68,14 @@ class ExportDialog(Dialog[ExportWish]):
 
     def submit(self) -> None:
         is_all = self._listed is not None and self._what.chosen == self._listed
-        self.dismiss(ExportWish(self._folder.value, ExportFormat(self._kind.chosen), is_all))
-
-
-def preset_folder() -> str:
-    """Return a folder below the working directory; empty if that cannot be typed."""
-    try:
-        folder = str(Path.cwd() / "exported-resumes")
-    except OSError:
-        return ""
-    return folder if folder == safe_text(folder) else ""
+        self.dismiss(
+            partial(
+                self._export,
+                resume_ids=[] if is_all else self._resume_ids,
+                kind=ExportFormat(self._kind.chosen),
+                folder=self._folder.value,
+            )
+        )
 
 
 def export_resumes(
@@ -82,7 +84,8 @@ def export_resumes(
     account: str,
     resume_ids: Sequence[str],
     text: str,
-    wish: ExportWish,
+    kind: ExportFormat,
+    folder: str,
     settings: Settings,
 ) -> str:
     """Export the resumes, or without IDs all that fit `text`, to files, in a worker's thread.
@@ -92,14 +95,14 @@ def export_resumes(
     """
     worker, home = get_current_worker(), settings.home
     try:
-        folder = Path(wish.folder).expanduser()
+        target = Path(folder).expanduser()
     except RuntimeError:
-        raise InvalidArgument(f'No such user: "{wish.folder}"') from None
+        raise InvalidArgument(f'No such user: "{folder}"') from None
     owner = accounts.get_account(store, account)
     count, unindexed, left_out = 0, 0, dict[str, None]()
     failed = list[str]()
     missing: str | None = None
-    with Exporter(wish.kind, settings.format, home=home) as exporter:
+    with Exporter(kind, settings.format, home=home) as exporter:
         listed = [(resume_id, 0) for resume_id in resume_ids] or _iter_all(store, owner, text)
         for resume_id, not_looked_at in listed:
             unindexed = not_looked_at
@@ -115,14 +118,14 @@ def export_resumes(
                 failed.append(describe(error))
                 continue
             try:
-                write_exported(folder, exported)
+                write_exported(target, exported)
             except InvalidArgument as error:
                 before = f". {counted(count, 'resume')} already exported" if count else ""
                 raise InvalidArgument(f"{error.message}{before}") from error
             left_out |= dict.fromkeys(exported.left_out)
             missing = missing or exported.missing
             count += 1
-    said = f"Exported {counted(count, 'resume')} to {folder}."
+    said = f"Exported {counted(count, 'resume')} to {target}."
     if failed:
         said += f" {len(failed):,} could not be drawn. {failed[0]}"
     said += describe_boxes(missing, home)

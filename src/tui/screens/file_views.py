@@ -200,14 +200,14 @@ def find_filed(file: FileRow) -> Path | None:
     if file.root is None or file.is_under_way:
         return None
     with contextlib.suppress(OSError):  # there is no such folder
-        filed = [one for one in Path(file.root, folder_of(file)).iterdir() if _is_of(file, one)]
+        filed = [
+            path
+            for path in Path(file.root, folder_of(file)).iterdir()
+            if f"{file.claim_id[-8:]}." in path.name or path.name.startswith(file.claim_id)
+            if not path.name.endswith(REPORT)
+        ]
         return filed[0] if len(filed) == 1 else None
     return None
-
-
-def _is_of(file: FileRow, path: Path) -> bool:
-    is_its = f"{file.claim_id[-8:]}." in path.name or path.name.startswith(file.claim_id)
-    return is_its and not path.name.endswith(REPORT)
 
 
 def folder_of(file: FileRow) -> str:
@@ -222,11 +222,12 @@ def find_issues(file: FileRow, source: bytes) -> Sequence[Issue]:
     """
     if file.reason != Reason.INVALID_RESUME or len(source) != file.size_bytes:
         return ()
-    with contextlib.suppress(ResumesError):
-        try:
-            parse_imported(source)
-        except InvalidResume as error:
-            return error.issues if error.issues[0].path == (file.path or "") else ()
+    try:
+        parse_imported(source)
+    except InvalidResume as error:
+        return error.issues if error.issues[0].path == (file.path or "") else ()
+    except ResumesError:
+        pass
     return ()
 
 

@@ -1,7 +1,7 @@
 """What is above the list of imports: the importers, how many files wait, the counts of files."""
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import Final
 
@@ -29,18 +29,6 @@ MAX_IMPORTERS: Final = 3
 """Importers that have a line of their own."""
 
 WELL: Final = {ImporterState.OK: "$text-success", ImporterState.POLLING: "$text-success"}
-
-
-def tally_line(tallies: Iterable[FileCount]) -> Content:
-    """Return `✗ 19 failed   ‖ 2 held   = 1 duplicate   ✓ 1,204 done`; zeros are dim."""
-    counts = dict.fromkeys(ORDER, 0)
-    for tally in tallies:
-        counts[tally.outcome] += tally.files
-    parts = []
-    for outcome, files in counts.items():
-        sign, style = SIGNS[outcome]
-        parts.append(safe(f"{sign} {files:,} {outcome}", style if files else "dim"))
-    return joined(parts, by="   ")
 
 
 def importer_lines(seen: Sequence[SeenImporter], start: str) -> Iterator[Content]:
@@ -105,15 +93,11 @@ class Overview(Static):
         """Count the files of another account."""
         self.workers.cancel_node(self)
         self._tallies = None
-        self.recount(account)
+        self.read(account, recounts=True)
 
-    def recount(self, account: str | None) -> None:
-        """Read what has changed, and count files again, of which some have a new outcome."""
-        self._is_outdated = True
-        self.read(account)
-
-    def read(self, account: str | None) -> None:
-        """Read what has changed, and count files again when it is time."""
+    def read(self, account: str | None, *, recounts: bool = False) -> None:
+        """Read what has changed, and count files again when it is time; `recounts`: in any case."""
+        self._is_outdated |= recounts
         # Asked again, the call that is under way would be for nothing.
         if not is_running(self, self._read_importers):
             self._read_importers()
@@ -143,9 +127,14 @@ class Overview(Static):
         self._draw()
 
     def _draw(self) -> None:
+        """Show `✗ 19 failed   ‖ 2 held   = 1 duplicate   ✓ 1,204 done`; then the importers."""
         # What must be seen comes first: on a low terminal the last importers are cut off.
-        tallies = self._tallies
-        lines = [safe("counting…", "dim") if tallies is None else tally_line(tallies)]
+        counts = list[Content]()
+        for outcome in ORDER if self._tallies is not None else ():
+            files = sum(one.files for one in self._tallies or () if one.outcome is outcome)
+            sign, style = SIGNS[outcome]
+            counts.append(safe(f"{sign} {files:,} {outcome}", style if files else "dim"))
+        lines = [joined(counts, by="   ") if counts else safe("counting…", "dim")]
         if self._watching is not None:
             seen, start = self._watching
             waiting = importers.count_waiting(seen)

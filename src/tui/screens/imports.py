@@ -15,7 +15,7 @@ from resumes.errors import InvalidArgument, NotFound
 from resumes.health.findings import installation_of
 from resumes.import_reasons import plain_words
 from resumes.store import import_history, import_ledger, import_requests
-from resumes.store.import_history import ORDER, FileCount, FileRow
+from resumes.store.import_history import ORDER, FileRow
 from resumes.store.import_ledger import FileOutcome, Item
 from resumes.store.import_requests import STATES, RequestKind
 from resumes.store.store import Store
@@ -30,7 +30,7 @@ from tui.screens.base import (
     RowScreen,
     SplitScreen,
 )
-from tui.screens.dialogs import Chooser, ConfirmDialog, Fact, copy_one
+from tui.screens.dialogs import Chooser, ConfirmDialog, copy_one
 from tui.screens.file_views import (
     FileRead,
     FileView,
@@ -86,17 +86,6 @@ def refused(file: FileRow) -> Sequence[str]:
     """Return the actions that would be refused for the file."""
     hidden = [f"ask('{kind}')" for kind in RequestKind if why_not(file, kind) is not None]
     return [*hidden, "edit_file"] if "ask('retry')" in hidden else hidden
-
-
-def facts(account: str | None, found: Sequence[FileCount]) -> list[Fact]:
-    """Return how many files it is about, of which account, and their reasons."""
-    most = sorted(found, key=lambda tally: -tally.files)
-    reasons = [
-        ("" if number else "Reason", f"{plain_words(tally.reason or 'none')} ({tally.files:,})")
-        for number, tally in enumerate(most[:MAX_REASONS])
-    ]
-    files = sum(tally.files for tally in found)
-    return [("Files", f"{files:,}"), ("Account", account or "all accounts"), *reasons]
 
 
 def how_to_watch(
@@ -426,11 +415,11 @@ class ImportsScreen(SplitScreen[ImportRow, FileRow], FileActions):
                 why = "" if file.reason is None else f", {plain_words(file.reason)}"
                 tell(self, f"{file.outcome.capitalize()}{why}: {file.name[-MAX_NAME_CHARS:]}")
                 self.list.refresh_rows(anew=True)
-                self.overview.recount(self.account)
+                self.overview.read(self.account, recounts=True)
 
     def action_reload(self, *, row: str = "") -> None:
         super().action_reload(row=row)
-        self.overview.recount(self.account)
+        self.overview.read(self.account, recounts=True)
         self.refresh_pane()
 
     # Which files.
@@ -481,10 +470,7 @@ class ImportsScreen(SplitScreen[ImportRow, FileRow], FileActions):
         self.app.push_screen(FileScreen(self, file, is_linked=is_linked))
 
     def chosen_files(self, verb: str) -> Sequence[FileRow]:
-        rows = self.list.chosen()
-        if not rows:
-            tell(self, f"No file to {verb}.")
-        return [row.file for row in rows]
+        return [row.file for row in self.chosen_rows(verb)]
 
     async def find_read(self, verb: str) -> FileRead | None:
         if (row := self.current_row(verb)) is None:
@@ -510,8 +496,9 @@ class ImportsScreen(SplitScreen[ImportRow, FileRow], FileActions):
         self._questions += 1
         question = self._questions
         account_id = await call(store, find_account_id, account)
-        count = import_history.count_files
-        counts = await call(store, count, account_id=account_id, not_done_only=True)
+        counts = await call(
+            store, import_history.count_files, account_id=account_id, not_done_only=True
+        )
         fitting = import_requests.FITS[action]
         found = [tally for tally in counts if tally.outcome is fitting]
         # Counting takes time, and the user went elsewhere or asked for something else.
@@ -521,9 +508,15 @@ class ImportsScreen(SplitScreen[ImportRow, FileRow], FileActions):
             where = "" if account is None else f" in {account}"
             tell(self, f"No {fitting} files{where}: nothing to {action}.")
             return
+        most = sorted(found, key=lambda tally: -tally.files)
+        reasons = [
+            ("" if number else "Reason", f"{plain_words(tally.reason or 'none')} ({tally.files:,})")
+            for number, tally in enumerate(most[:MAX_REASONS])
+        ]
+        count = f"{sum(tally.files for tally in found):,}"
         dialog = ConfirmDialog(
             f"{action.capitalize()} all {fitting} files?",
-            facts(account, found),
+            [("Files", count), ("Account", account or self.OF_ALL), *reasons],
             consequence=CONSEQUENCES[action],
             verb=action.capitalize(),
         )

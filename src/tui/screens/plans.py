@@ -13,7 +13,6 @@ from resumes.store.accounts import check_name
 from resumes.store.plans import (
     AffectedAccounts,
     PlanChange,
-    PlanImpact,
     PlanInfo,
     Requests,
     maximum_text,
@@ -64,24 +63,6 @@ def differences(old: PlanInfo, new: PlanInfo) -> list[Fact]:
 
 MAX_NAMES_CHARS: Final = 200
 """Length of listed names, so that everything fits on a screen of 24 lines."""
-
-
-def review(old: PlanInfo, new: PlanInfo, effects: PlanImpact) -> ConfirmDialog:
-    """Return the question whether to save the plan, which was `old` and is to be `new`."""
-    facts = differences(old, new)
-    if new.max_resumes is not None:
-        over = affected(effects.over, MAX_NAMES_CHARS) if effects.over.count else "none"
-        facts.append(("Over limit", over))
-    if effects.unlisted.count:
-        facts.append(("No listing", affected(effects.unlisted, MAX_NAMES_CHARS // 2)))
-    kept = ": accounts over the limit keep their resumes but cannot add more"
-    return ConfirmDialog(
-        f"Change plan {old.name} for {counted(old.accounts, 'account')}?",
-        facts,
-        consequence="Takes effect immediately. Nothing is deleted"
-        f"{kept if effects.over.count else ''}.",
-        verb="Save",
-    )
 
 
 def affected(accounts: AffectedAccounts, max_chars: int) -> str:
@@ -181,11 +162,24 @@ class PlanForm(Dialog[PlanInfo]):
             is_new=shown is None,
         )
         if shown is not None:
-            if not differences(shown, new):
+            if not (changes := differences(shown, new)):
                 self.show_problem("No changes to save.")
                 return
             effects = await call(self._store, plans.preview_change, change=change)
-            if not await self.app.push_screen_wait(review(shown, new, effects)):
+            if new.max_resumes is not None:
+                over = affected(effects.over, MAX_NAMES_CHARS) if effects.over.count else "none"
+                changes.append(("Over limit", over))
+            if effects.unlisted.count:
+                changes.append(("No listing", affected(effects.unlisted, MAX_NAMES_CHARS // 2)))
+            kept = ": accounts over the limit keep their resumes but cannot add more"
+            dialog = ConfirmDialog(
+                f"Change plan {shown.name} for {counted(shown.accounts, 'account')}?",
+                changes,
+                consequence="Takes effect immediately. Nothing is deleted"
+                f"{kept if effects.over.count else ''}.",
+                verb="Save",
+            )
+            if not await self.app.push_screen_wait(dialog):
                 return
         self.is_saving = True
         try:

@@ -7,7 +7,6 @@ import stat
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from pathlib import Path
 from typing import Any, Final
 
 import orjson
@@ -35,7 +34,7 @@ PAGE_SIZE = 100
 def read_page(
     store: Store,
     *,
-    account: AccountInfo,
+    account: AccountInfo | str | None,
     text: str,
     cursor: str,
     is_newest_first: bool = False,
@@ -43,9 +42,16 @@ def read_page(
 ) -> PageRead[Entry]:
     """Return the page after the cursor, of all resumes or those that match the text.
 
-    The cursor is an ID, or with the newest first a flipped one. `about`: whose page it is, and how
-    many resumes cannot be found yet since they are too new.
+    `account` may be a name; None is the first that holds resumes. The cursor is an ID, or with the
+    newest first a flipped one. `about`: whose page it is, None without accounts, and how many
+    resumes cannot be found yet since they are too new.
     """
+    if isinstance(account, str):
+        account = accounts.get_account(store, account)
+    elif account is None:
+        if not (known := accounts.list_accounts(store)):
+            return PageRead([], about=(None, 0))
+        account = next((one for one in known if one.resume_count), known[0])
     cursor = flipped(cursor) if is_newest_first else cursor
     if text:
         found = search.find_page(
@@ -127,21 +133,17 @@ def source_paragraphs(store: Store, account: AccountInfo, stored: StoredResume) 
     if path is None:
         where = file.root or "an unknown folder"
         return [*head, Paragraph(safe(f"It is no longer in {where}."))]
-    text, is_whole = read_start(path)
-    lines = [Paragraph(line) for line in map(safe, safe_lines(text))]
-    end = [] if is_whole else [Paragraph(safe(f"… first {MAX_BYTES:,} bytes only", "dim"))]
-    return [*head, Paragraph(safe(str(path), "dim")), Paragraph(safe("")), *lines, *end]
-
-
-def read_start(path: Path) -> tuple[str, bool]:
-    """Return the beginning of the file, and whether that is all. Empty if it cannot be read."""
     flags, start = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, b""
     with contextlib.suppress(OSError), opened(path, flags) as descriptor:
         if stat.S_ISREG(os.fstat(descriptor).st_mode):
             # Unlike os.read, a file object reads until it has that many, or all.
-            with os.fdopen(descriptor, "rb", closefd=False) as file:
-                start = file.read(MAX_BYTES + 1)
-    return start[:MAX_BYTES].decode(errors="backslashreplace"), len(start) <= MAX_BYTES
+            with os.fdopen(descriptor, "rb", closefd=False) as source:
+                start = source.read(MAX_BYTES + 1)
+    text = start[:MAX_BYTES].decode(errors="backslashreplace")
+    lines = [Paragraph(line) for line in map(safe, safe_lines(text))]
+    is_cut = len(start) > MAX_BYTES
+    end = [Paragraph(safe(f"… first {MAX_BYTES:,} bytes only", "dim"))] if is_cut else []
+    return [*head, Paragraph(safe(str(path), "dim")), Paragraph(safe("")), *lines, *end]
 
 
 STYLES: Final = {

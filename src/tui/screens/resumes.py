@@ -34,7 +34,7 @@ from tui.screens.base import (
     SplitScreen,
 )
 from tui.screens.dialogs import Fact, copy_one, no_accounts
-from tui.screens.export_dialog import ExportDialog, export_resumes
+from tui.screens.export_dialog import ExportDialog
 from tui.screens.resume_list import resume_columns, title_cell
 from tui.screens.resume_views import Shown, View, read_page, show
 from tui.session import UiSession
@@ -96,13 +96,8 @@ class ResumeActions(PaneScreen[ResumeRef]):
     pane: ResumePane
 
     @abstractmethod
-    def find_resume(self, verb: str) -> tuple[str, Entry] | None:
-        """Return the account and the resume that is acted on; None, and say why, if there is none."""
-
-    def find_resumes(self, verb: str) -> tuple[str, Sequence[Entry]] | None:
-        """Return the account and the resumes that are acted on together; None, and say why."""
-        found = self.find_resume(verb)
-        return None if found is None else (found[0], [found[1]])
+    def find_resumes(self, verb: str, *, one: bool = False) -> tuple[str, Sequence[Entry]] | None:
+        """Return the account and the resumes that are acted on, or `one`; None, and say why."""
 
     def action_next_view(self, views: int) -> None:
         """Switch to another view; what is shown stays until that is read."""
@@ -115,9 +110,9 @@ class ResumeActions(PaneScreen[ResumeRef]):
     @store_work()
     async def action_open_file(self) -> None:
         """Show the file that the resume came from, or say that there is none."""
-        if (found := self.find_resume("look up")) is None:
+        if (found := self.find_resumes("look up", one=True)) is None:
             return
-        account, entry = found
+        account, [entry] = found
         claim_id = await call(self.session.store, find_claim, account=account, resume_id=entry.id)
         if claim_id is None:
             tell(self, "No file: created through the API or `resumes import`.")
@@ -127,9 +122,9 @@ class ResumeActions(PaneScreen[ResumeRef]):
 
     @store_work(exclusive=True)
     async def action_copy(self) -> None:
-        if (found := self.find_resume("copy")) is None:
+        if (found := self.find_resumes("copy", one=True)) is None:
             return
-        account, entry = found
+        account, [entry] = found
         session = self.session
         pdf = session.pdfs.paths.get(entry.id)
         offered = await call(
@@ -141,11 +136,12 @@ class ResumeActions(PaneScreen[ResumeRef]):
     @store_work()
     async def action_open_pdf(self) -> None:
         """Draw the resume and start what shows it; say how that went."""
-        if (found := self.find_resume("open")) is None:
+        if (found := self.find_resumes("open", one=True)) is None:
             return
+        account, [entry] = found
         app, session = self.app, self.session
         tell(self, "Drawing the PDF…")
-        made = await call(session.store, session.pdfs.make, found[0], found[1].id)
+        made = await call(session.store, session.pdfs.make, account, entry.id)
         if made is None:
             return
         if isinstance(made, str):
@@ -202,25 +198,15 @@ class ResumeActions(PaneScreen[ResumeRef]):
         if (found := self.find_resumes("export")) is None:
             return
         account, entries = found
-        dialog, text = self.export_dialog(account)
-        wish = await self.app.push_screen_wait(dialog)
-        if wish is not None:
+        dialog = self.export_dialog(account, [entry.id for entry in entries])
+        if (export := await self.app.push_screen_wait(dialog)) is not None:
             tell(self, "Exporting…")
-            outcome = await call(
-                self.session.store,
-                export_resumes,
-                account=account,
-                resume_ids=[] if wish.is_all else [entry.id for entry in entries],
-                text=text,
-                wish=wish,
-                settings=self.session.settings,
-            )
-            tell(self, outcome)
+            tell(self, await call(self.session.store, export))
         self.unmark()
 
-    def export_dialog(self, account: str) -> tuple[ExportDialog, str]:
-        """Return what asks for the export, and the filter of what is "all" there."""
-        return ExportDialog(chosen="this resume", listed=None), ""
+    def export_dialog(self, account: str, resume_ids: Sequence[str]) -> ExportDialog:
+        """Return what asks how to export the resumes."""
+        return ExportDialog(account, resume_ids, self.session.settings)
 
 
 def find_claim(store: Store, *, account: str, resume_id: str) -> str | None:
@@ -268,12 +254,12 @@ class DetailScreen(RowScreen[Entry, ResumeRef], ResumeActions):
         title = self.titled(safe(minute(read.entry.created_at)))
         self.pane.border_title = joined([view_tabs(self.pane.view), title], by=" ")
 
-    def find_resume(self, verb: str) -> tuple[str, Entry] | None:
+    def find_resumes(self, verb: str, *, one: bool = False) -> tuple[str, Sequence[Entry]] | None:
         shown = self.pane.shown
         if shown is None or shown.entry.id != self.wanted.resume_id:
             tell(self, "Loading the resume…")
             return None
-        return self.wanted.account, shown.entry
+        return self.wanted.account, [shown.entry]
 
 
 TICK_S = 1.0
@@ -325,12 +311,14 @@ class ResumesScreen(SplitScreen[Entry, ResumeRef], ResumeActions):
         return flipped(row.id) if self.is_newest_first else row.id
 
     def reading(self, cursor: str) -> Callable[[Store], PageRead[Entry]]:
-        read = partial(
-            read_page, text=self.filter.text, cursor=cursor, is_newest_first=self.is_newest_first
+        known = self._account if cursor or self.filter.text else None
+        return partial(
+            read_page,
+            account=known or self.account,
+            text=self.filter.text,
+            cursor=cursor,
+            is_newest_first=self.is_newest_first,
         )
-        if self._account is not None and (cursor or self.filter.text):
-            return partial(read, account=self._account)
-        return partial(read_first_page, name=self.account, read=read)
 
     def page_arrived(self, read: PageRead[Entry]) -> Sequence[Content]:
         self._account, self._unindexed = read.about
@@ -388,32 +376,12 @@ class ResumesScreen(SplitScreen[Entry, ResumeRef], ResumeActions):
             ref = ResumeRef(self.account, resume_id)
             self.app.push_screen(DetailScreen(self, ref, is_linked=is_linked))
 
-    def find_resume(self, verb: str) -> tuple[str, Entry] | None:
-        entry = self.current_row(verb)
-        return None if entry is None or self.account is None else (self.account, entry)
+    def find_resumes(self, verb: str, *, one: bool = False) -> tuple[str, Sequence[Entry]] | None:
+        entries = self.chosen_rows(verb, one=one)
+        return (self.account, entries) if entries and self.account is not None else None
 
-    def find_resumes(self, verb: str) -> tuple[str, Sequence[Entry]] | None:
-        entries = self.list.chosen()
-        if not entries or self.account is None:
-            tell(self, f"No resume to {verb}.")
-            return None
-        return self.account, entries
-
-    def export_dialog(self, account: str) -> tuple[ExportDialog, str]:
-        marked, text = len(self.list.marked), self.filter.text
+    def export_dialog(self, account: str, resume_ids: Sequence[str]) -> ExportDialog:
+        marked, text, settings = len(self.list.marked), self.filter.text, self.session.settings
         chosen = f"{marked:,} marked" if marked else "this resume"
         listed = f'all matching "{text}"' if text else f"all of {account}"
-        return ExportDialog(chosen=chosen, listed=listed), text
-
-
-def read_first_page(
-    store: Store, name: str | None, read: Callable[..., PageRead[Entry]]
-) -> PageRead[Entry]:
-    """Return the first page of this account, or of the first that holds resumes."""
-    if name is not None:
-        return read(store, account=accounts.get_account(store, name))
-    known = accounts.list_accounts(store)
-    if not known:
-        return PageRead([], about=(None, 0))
-    first = next((account for account in known if account.resume_count), known[0])
-    return read(store, account=first)
+        return ExportDialog(account, resume_ids, settings, chosen=chosen, listed=listed, text=text)

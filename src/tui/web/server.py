@@ -12,7 +12,7 @@ import socket
 import sys
 from asyncio.subprocess import PIPE, Process, create_subprocess_exec
 from collections.abc import Callable, Sequence
-from importlib import resources
+from pathlib import Path
 from typing import Final
 
 from aiohttp import web
@@ -86,6 +86,7 @@ class PageSession(AppService):
 
 
 HOST: Final = "127.0.0.1"
+HERE: Final = Path(__file__).parent
 
 
 def _is_same(given: str, secret: str) -> bool:
@@ -102,18 +103,12 @@ WRONG_ORIGIN: Final = "Only the terminal UI's own page may connect.\n"
 _ENTRY: Final = '<!DOCTYPE html><meta http-equiv="refresh" content="0;url=/"><title>Resumes</title>'
 
 
-async def page(request: web.Request) -> web.Response:
-    # One of our own hosts, and no markup: others are refused.
-    text = _read("page.html").replace("{websocket}", f"ws://{request.headers['Host']}/ws")
-    return web.Response(text=text, content_type="text/html")
+async def page(_: web.Request) -> web.FileResponse:
+    return web.FileResponse(HERE / "page.html")
 
 
-async def script(_: web.Request) -> web.Response:
-    return web.Response(text=_read("page.js"), content_type="text/javascript")
-
-
-def _read(name: str) -> str:
-    return (resources.files("tui.web") / name).read_text(encoding="utf-8")
+async def script(_: web.Request) -> web.FileResponse:
+    return web.FileResponse(HERE / "page.js")
 
 
 def entry() -> web.Response:

@@ -311,12 +311,6 @@ class PagedList(ScrollView, Generic[T], can_focus=True):
         self.marked.clear()
         self._grow()
 
-    def chosen(self) -> list[T]:
-        """Return the marked rows, or without any the row at the cursor, if there is one."""
-        if self.marked:
-            return list(self.marked.values())
-        return [] if self.current is None else [self.current]
-
     def _compare(self, fresh: Pages[T]) -> None:
         """Show the list that was read again as soon as it reaches as far as the reader."""
         current = self.current
