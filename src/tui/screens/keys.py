@@ -197,18 +197,21 @@ class NewKeyScreen(ModalScreen[None]):
         keymap: Mapping[str, str],
     ) -> None:
         super().__init__()
+        self._copy_key = shown_key("new_key.copy", keymap)
         self._stored_key = shown_key("new_key.stored", keymap)
+        self._account = account
         self._new = new
-        self._texts = [
-            safe(f"New API key for {account} ({new.id})", "bold"),
-            safe(new.secret, "bold"),
-            safe(WHAT_TO_DO.format(copy=shown_key("new_key.copy", keymap))),
-            *([safe(remark)] if remark else []),
-        ]
+        self._remark = remark
 
     def compose(self) -> ComposeResult:
+        texts = [
+            safe(f"New API key for {self._account} ({self._new.id})", "bold"),
+            safe(self._new.secret, "bold"),
+            safe(WHAT_TO_DO.format(copy=self._copy_key)),
+            *([safe(self._remark)] if self._remark else []),
+        ]
         with Vertical(classes="page"):
-            for text in self._texts:
+            for text in texts:
                 yield Note(text)
                 yield Note(safe(""))
             label = safe(f"I've saved it ({self._stored_key})")
