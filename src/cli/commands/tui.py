@@ -4,6 +4,7 @@ import contextlib
 import gc
 import os
 import sys
+from functools import cache, partial
 from typing import TYPE_CHECKING
 
 import click
@@ -111,13 +112,14 @@ def tui(
         from tui import run
 
         background = contextlib.ExitStack()
+        read_settings = cache(partial(session.settings, theme=theme))
 
         def read_first() -> "tuple[str, FirstRows | None]":
             """Return the theme, and what the first screen shows if that is a list in a file."""
             from resumes.store.addresses import SqliteAddress, parse_address
             from resumes.store.sqlite.first_rows import read_first_rows
 
-            settings = session.settings(theme=theme)
+            settings = read_settings()
             address = parse_address(settings.database_url)
             if screen != "resumes" or open_id is not None or not isinstance(address, SqliteAddress):
                 return settings.theme, None
@@ -128,7 +130,7 @@ def tui(
             from resumes.store.search_index import Indexer
             from tui.session import prepare
 
-            settings = session.settings(theme=theme)
+            settings = read_settings()
             store = stack.enter_context(
                 session.store(makes=not read_only, read_cache_bytes=READ_CACHE_BYTES)
             )
