@@ -25,7 +25,7 @@ from resumes.errors import InvalidArgument
 from resumes.text import counted
 from tui.app import ResumesApp
 from tui.keys import MODES
-from tui.text import safe_text
+from tui.text import aligned, safe_text
 from tui.web.driver import is_behind_a_page
 
 if TYPE_CHECKING:
@@ -122,7 +122,10 @@ GONE = 129
 
 
 class TerminalDriver(LinuxDriver):
-    """Textual's, but what it cannot read is dropped, where that would end the program."""
+    """Textual's, but columns are kept, and what it cannot read is dropped and ends nothing."""
+
+    def write(self, data: str) -> None:
+        super().write(aligned(data))
 
     def run_input_thread(self) -> None:
         """Pass keys to the app until the end, and drop input that cannot be read."""

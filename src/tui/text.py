@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, NewType
 
+from rich._unicode_data import load as load_widths
+from rich.cells import cell_len, get_character_cell_size
 from textual.app import App
 from textual.content import Content
 from textual.message import Message
@@ -43,6 +45,38 @@ _INVISIBLE: Final = ("Cc", "Cf")
 """Categories of characters that draw nothing (Unicode, General Category)."""
 
 _LINE_ENDS: Final = re.compile("\r\n|[\n\r\x0b\x0c\x85\u2028\u2029]")
+
+
+# Rich counts no cell for a spacing mark, of which Hindi, Tamil and Burmese have many; wcwidth()
+# counts one, and with it tmux, xterm.js and others.
+_WIDTHS: Final = load_widths().widths
+_WIDTHS[:] = [  # type: ignore[index]  # it is a list
+    measured
+    for first, last, cells in _WIDTHS
+    for measured in (
+        [(first, last, cells)]
+        if cells or last > 0x1FFFF  # where no marks are
+        else ((at, at, int(unicodedata.category(chr(at)) == "Mc")) for at in range(first, last + 1))
+    )
+]
+get_character_cell_size.cache_clear()
+
+_UNSURE: Final = re.compile(
+    "[\u0900-\u109f\u1700-\u1cff\ua800-\uabff\U00011000-\U00011fff\U0001f000-\U0001faff][^\0-\x1f]*"
+)
+"""From where terminals may disagree how far a text goes: scripts with spacing marks, and emoji."""
+
+
+def aligned(drawn: str) -> str:
+    """Return what draws the same, and goes on at the column that was counted in any terminal."""
+
+    def align(found: re.Match[str]) -> str:
+        if not (cells := cell_len(found[0])):
+            return found[0]
+        # Clear the cells, draw the text from their start, go to their end from there again.
+        return f"\x1b7{' ' * cells}\x1b8{found[0]}\x1b8\x1b[{cells}C"
+
+    return _UNSURE.sub(align, drawn)
 
 
 def safe_text(text: str) -> SafeText:

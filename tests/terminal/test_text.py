@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.cells import cell_len
 from textual.content import Content
 
 import tui
@@ -20,7 +21,8 @@ from resumes.durations import parse_expiry, parse_span, until
 from resumes.import_reasons import Reason, find_hint, plain_words
 from resumes.text import counted, escaped, escaped_json, is_harmless, replaced
 from tests.support.terminal.builders import HOSTILE
-from tui.text import joined, quota_bar, safe, safe_lines, safe_text
+from tests.support.terminal.console import Picture
+from tui.text import aligned, joined, quota_bar, safe, safe_lines, safe_text
 from tui.widgets.text_pane import Paragraph, wrapped
 
 ANYTHING = st.text(st.characters(exclude_categories=[]))
@@ -388,3 +390,31 @@ def test_a_paragraph_without_text_is_a_line() -> None:
 
 def test_wide_letters_count_as_two() -> None:
     assert plain(Paragraph(safe("山田山田")), 4) == ["山田", "山田"]
+
+
+# How far a text goes.
+
+
+def test_a_spacing_mark_has_a_cell_as_in_most_terminals() -> None:
+    marks = [char for char in map(chr, range(0x20000)) if unicodedata.category(char) == "Mc"]
+
+    assert {cell_len(mark) for mark in marks} == {1}
+    assert [cell_len(name) for name in ("क्षितिज", "தமிழ்", "မြန်မာ")] == [6, 4, 5]
+    assert [cell_len(name) for name in ("Zoe\u0301", "李小龙", "สุข")] == [3, 6, 2]
+
+
+@pytest.mark.parametrize("mark_cells", [0, 1, 2])
+@pytest.mark.parametrize(
+    "name", ["प्रियंका शर्मा", "क्षितिज", "தமிழ்", "မြန်မာ", "ශ්\u200dරී", "👩\u200d💻", "Zoë", "李小龙"]
+)
+def test_what_follows_a_text_is_where_it_was_counted_in_any_terminal(
+    name: str, mark_cells: int
+) -> None:
+    def measure(char: str) -> int:
+        return mark_cells if unicodedata.category(char) == "Mc" else cell_len(char)
+
+    picture = Picture(30, 1, measure)
+    picture.feed(("?" * 30 + "\x1b[1;1H" + aligned(f"\x1b[1m{name}\x1b[0m│")).encode())
+
+    assert picture.column_of("│") == cell_len(name)
+    assert "?" not in picture.lines[0].partition("│")[0]

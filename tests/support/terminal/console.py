@@ -147,7 +147,7 @@ SEQUENCES: Final = re.compile(
     r"\x1b\[(?P<parameters>[0-?]*)[ -/]*(?P<final>[@-~])"  # CSI
     r"|\x1b\](?P<command>[^\x07\x1b]*)(?:\x07|\x1b\\)"  # OSC
     r"|\x1bP[^\x1b]*\x1b\\"  # DCS
-    r"|\x1b[ -/]*[0-OQ-Z\\^-~]"
+    r"|\x1b[ -/]*(?P<single>[0-OQ-Z\\^-~])"
     r"|(?P<control>[\x00-\x1a\x1c-\x1f\x7f-\x9f])"
     r"|(?P<text>[^\x00-\x1f\x7f-\x9f]+)"
 )
@@ -160,8 +160,10 @@ CONTINUES: Final = ""
 class Picture:
     """The characters that are seen, as the sequences that Textual sends put them there."""
 
-    def __init__(self, width: int, height: int) -> None:
+    def __init__(self, width: int, height: int, measure: Callable[[str], int] = cell_len) -> None:
         self._width = width
+        self._measure = measure
+        self._saved = 0, 0
         self._lines = [[" "] * width for _ in range(height)]
         self._row = self._column = 0
         self._decoder = codecs.getincrementaldecoder("utf-8")()
@@ -171,6 +173,10 @@ class Picture:
     def lines(self) -> list[str]:
         """The lines from top to bottom, without blanks at their ends."""
         return ["".join(line).rstrip() for line in self._lines]
+
+    def column_of(self, char: str) -> int:
+        """The column of the first line that this character is in."""
+        return self._lines[0].index(char)
 
     def feed(self, sent: bytes) -> None:
         """What was sent is drawn, but for a sequence whose end is not there yet."""
@@ -188,6 +194,12 @@ class Picture:
         elif found["final"] == "H":
             row, _, column = found["parameters"].partition(";")
             self._row, self._column = int(row or 1) - 1, int(column or 1) - 1
+        elif found["final"] == "C":
+            self._column += int(found["parameters"] or 1)
+        elif found["single"] == "7":
+            self._saved = self._row, self._column
+        elif found["single"] == "8":
+            self._row, self._column = self._saved
         elif found["final"] == "J":
             self._lines = [[" "] * self._width for _ in self._lines]
         elif found["control"] == "\r":
@@ -196,7 +208,7 @@ class Picture:
             self._row += 1
 
     def _put(self, char: str) -> None:
-        cells = cell_len(char)
+        cells = self._measure(char)
         if not 0 <= self._row < len(self._lines):
             return
         line = self._lines[self._row]
