@@ -26,7 +26,9 @@ def _theme(name: str, base: str, **legible: str) -> Theme:
 THEMES: Final[Mapping[str, Theme]] = {
     theme.name: theme
     for theme in (
-        _theme("dark", "textual-dark", block_cursor_background="#0053aa"),
+        _theme(
+            "dark", "textual-dark", block_cursor_background="#05a", button_color_foreground="#fff"
+        ),
         _theme(
             "light",
             "textual-light",
@@ -34,12 +36,24 @@ THEMES: Final[Mapping[str, Theme]] = {
             text_accent="#663a00",
             text_success="#1d5c31",
             footer_key_foreground="#004578",
+            button_color_foreground="#fff",
         ),
         # The two that send the numbers of the terminal's sixteen colors, not colors of ours.
         _theme(
-            "terminal", "ansi-dark", primary="ansi_bright_blue", text_primary="ansi_bright_blue"
+            "terminal",
+            "ansi-dark",
+            primary="ansi_bright_blue",
+            text_primary="ansi_bright_blue",
+            error="ansi_bright_red",
+            text_error="ansi_bright_red",
+            footer_key_foreground="ansi_green",
         ),
-        _theme("terminal-light", "ansi-light"),
+        _theme(
+            "terminal-light",
+            "ansi-light",
+            input_selection_foreground="ansi_black",
+            screen_selection_foreground="ansi_black",
+        ),
     )
 }
 """The themes by name, which is that of the setting."""
