@@ -10,6 +10,8 @@ from typing import Any, Final
 from textual import messages
 from textual.drivers.web_driver import WebDriver
 
+from tui.text import aligned
+
 
 class BrowserDriver(WebDriver):
     """Textual's driver for the web; the terminal UI also ends when nobody is at the other end."""
@@ -18,6 +20,9 @@ class BrowserDriver(WebDriver):
         super().__init__(*arguments, **options)
         # Parts of a file are sent from the thread that reads: packets must not get into each other.
         self._write = partial(_write_whole, self.fileno, threading.Lock())
+
+    def write(self, data: str) -> None:
+        super().write(aligned(data))
 
     def run_input_thread(self) -> None:
         """Read until told to stop; end the terminal UI if the pipe ended."""
