@@ -1,4 +1,4 @@
-"""The base of all dialogs, and those that several screens use: confirm, facts, choose, choose an account."""
+"""The base of all dialogs, and those that several screens use: confirm, facts, choose."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import ClassVar, Generic, TypeVar
