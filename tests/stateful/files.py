@@ -218,10 +218,12 @@ class End:
 class Ends:
     """One look at a watched folder and its ledger."""
 
-    def __init__(self, root: Path, store: Store, accounts: Iterable[Account]) -> None:
+    def __init__(
+        self, root: Path, store: Store, accounts: Iterable[Account], *, is_drained: bool
+    ) -> None:
         self._root = root
         self._store = store
-        self._ends = _find_ends(root)
+        self._ends = _find_ends(root, is_drained=is_drained)
         self._rows = _find_rows(store, accounts)
 
     def find(self, file: File) -> End | None:
@@ -247,10 +249,12 @@ class Ends:
         return {one.item: Item(one.outcome.value, one.resume_id) for one in items}
 
 
-def _find_ends(root: Path) -> dict[str, End]:
+def _find_ends(root: Path, *, is_drained: bool) -> dict[str, End]:
     ends: dict[str, End] = {}
     for outcome in oracle.OUTCOMES:
         for path in oracle.files_of(root, outcome):
+            if path.suffix == ".part" and not is_drained:
+                continue  # who was killed was writing it, and who comes next does so again
             match = FILED.fullmatch(path.name)
             assert match is not None, f"{path} was not dropped by us"
             assert match[2] not in ends, f"{match[2]} was put away twice"

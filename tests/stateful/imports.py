@@ -43,7 +43,7 @@ class Imports:
         queue = sorted((file for file in self.files if file.is_pending), key=_arrival)
         requested = {file for file in queue if file.is_asked_for}
         held = {file for file in queue if file.state is State.HELD}
-        ends = Ends(self._root, store, self._model.accounts.values())
+        ends = Ends(self._root, store, self._model.accounts.values(), is_drained=is_drained)
         self._find_owners(queue, ends)
         for account in self._model.accounts.values():
             if account.is_open:

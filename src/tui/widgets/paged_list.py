@@ -421,14 +421,16 @@ class PagedList(ScrollView, Generic[T], can_focus=True):
         segments = list[Segment]()
         blanks, ground = "", style.rich_style
         for cell, (column, width) in zip(cells, self._fitted, strict=True):
-            text = cell.truncate(width, ellipsis=True)
-            room = " " * (width - text.cell_length)
-            blanks, after = (blanks + room, "") if column.is_right else (blanks, room)
-            segments += [
-                *([Segment(blanks, ground)] if blanks else ()),
-                *_segments(self, text, style),
-            ]
-            blanks = after + " " * GAP_CELLS
+            room = width - cell.cell_length
+            if room < 0:
+                cell = cell.truncate(width, ellipsis=True)  # noqa: PLW2901
+                room = width - cell.cell_length
+            if column.is_right:
+                blanks, room = blanks + " " * room, 0
+            if blanks:
+                segments.append(Segment(blanks, ground))
+            segments += _segments(self, cell, style)
+            blanks = " " * (room + GAP_CELLS)
         return Strip(segments).adjust_cell_length(self.size.width, ground)
 
     def _quiet_line(self, y: int, number: int) -> Content:
