@@ -423,7 +423,7 @@ class PagedList(ScrollView, Generic[T], can_focus=True):
         for cell, (column, width) in zip(cells, self._fitted, strict=True):
             room = width - cell.cell_length
             if room < 0:
-                cell = cell.truncate(width, ellipsis=True)  # noqa: PLW2901
+                cell = cell.truncate(width, ellipsis=True)
                 room = width - cell.cell_length
             if column.is_right:
                 blanks, room = blanks + " " * room, 0
