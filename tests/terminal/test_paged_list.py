@@ -102,6 +102,7 @@ async def test_the_row_with_the_cursor_is_always_seen() -> None:
 async def test_the_end_of_what_is_loaded_leads_to_more() -> None:
     async with reading(350) as (app, pilot):
         for end in (99, 199, 299, 349, 349):
+            await until(lambda end=end: app.list.pages.count == end + 1)  # type: ignore[misc]
             await presses(pilot, "G")
             await until(lambda end=end: app.list.cursor == end)  # type: ignore[misc]
 
