@@ -237,7 +237,10 @@ async def test_a_hostile_file_draws_nothing_but_text(store: Store, size: tuple[i
         byte_offset=20,
         root=HOSTILE,
     )
-    async with running(store, "ana/a[/b]c", screen="imports", refresh_s=SOON_S, size=size) as pilot:
+    short = Settings(home=Path("h"))  # the message names its inbox, and leaves room for the preview
+    async with running(
+        store, "ana/a[/b]c", screen="imports", refresh_s=SOON_S, size=size, settings=short
+    ) as pilot:
         assert_harmless(pilot)
         await leads(pilot, "t", "retry requested", "Queued 1 file")
         assert_harmless(pilot)
