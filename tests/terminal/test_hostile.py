@@ -121,7 +121,7 @@ def test_over_the_wire_goes_no_sequence_that_an_honest_store_does_not_cause(
     empty_store: Store, tmp_path: Path
 ) -> None:
     with open_store(f"sqlite:///{tmp_path / 'honest.db'}") as honest:
-        fill(honest, ["Ada", "Bo"])
+        fill(honest, ["Ada", "प्रिया"])
         expected, _ = looked_at(honest)
     fill(empty_store, WORST)
 

@@ -327,5 +327,5 @@ def taken_apart(wire: bytes) -> tuple[set[str], str]:
 def kind_of(found: re.Match[str]) -> str:
     """A control sequence without its numbers; those that set a mode with them."""
     parameters = found["parameters"]
-    is_plain = found["final"] in "mH"
+    is_plain = found["final"] in "mHC"
     return f"CSI {re.sub('[0-9;]', '', parameters) if is_plain else parameters} {found['final']}"
