@@ -122,14 +122,15 @@ def test_the_one_resume_of_a_file_has_no_number_and_is_remembered_when_it_is_del
     again = creation.create(store, ana.id, [new], claim=a_claim("1" * 24))
     assert again == [Duplicate(made)]
     stored_resumes.delete_resume(store, ana.id, made)
-    assert import_ledger.find_items(store, ana.id, "0" * 24) == [Item(0, DONE, made)]
-    duplicate = Item(0, DUPLICATE, made)
+    gone = Item(0, DONE, made, is_deleted=True)
+    assert import_ledger.find_items(store, ana.id, "0" * 24) == [gone]
+    duplicate = Item(0, DUPLICATE, made, is_deleted=True)
     assert import_ledger.find_items(store, ana.id, "1" * 24) == [duplicate]
     # Its claim is imported once, though its content is not stored any more.
     replayed = creation.create(store, ana.id, [new], claim=a_claim())
     assert replayed == [Created(made, replayed=True)]
     import_ledger.record(store, ana.id, a_claim(), Verdict(FAILED, "internal_error"))
-    assert import_ledger.find_items(store, ana.id, "0" * 24) == [Item(0, DONE, made)]
+    assert import_ledger.find_items(store, ana.id, "0" * 24) == [gone]
     assert creation.create(store, ana.id, [new], claim=a_claim()) == replayed
     assert stored_resumes.list_page(store, ana.id).entries == []
 

@@ -44,7 +44,7 @@ def home(tmp_path: Path) -> Path:
 async def test_where_all_is_well_it_says_so(store: Store, home: Path) -> None:
     stored_many(store, 3)
     async with health(store, home) as pilot:
-        await shows(pilot.app, "Health · ✓ 14 ok", "3 in 1 account", "0 running, 0 files waiting")
+        await shows(pilot.app, "Health · ✓ 14 ok", "3 in 1 account", "none running")
         await shows(pilot.app, "✓  settings  valid", "Nothing to do.")
 
 

@@ -10,7 +10,14 @@ import pytest
 from textual.app import App
 
 from resumes.analyzer import parse
-from resumes.store import accounts, creation, import_requests, importers, plans
+from resumes.store import (
+    accounts,
+    creation,
+    import_requests,
+    importers,
+    plans,
+    stored_resumes,
+)
 from resumes.store.creation import Created, NewResume
 from resumes.store.import_ledger import SO_FAR, ClaimedFile, FileOutcome, Items, Problem
 from resumes.store.plans import PlanChange
@@ -217,6 +224,29 @@ async def test_of_several_one_is_chosen(store: Store) -> None:
         await leads(pilot, "enter", "Resume     ")
 
         await leads(pilot, "enter", "Choose resume", "1  done")
+        await leads(pilot, "j enter", "› Title of Bea")
+
+
+async def test_a_resume_that_was_deleted_is_not_opened(store: Store) -> None:
+    (made,) = imported(store, "Ada Example")
+    async with running(store, "✓ done", screen="imports", refresh_s=SOON_S) as pilot:
+        await leads(pilot, "enter", f"Resume     {made}", "o Resume")
+        stored_resumes.delete_resume(store, accounts.get_account(store, "ana").id, made)
+
+        await shows(pilot.app, f"Resume     {made} (deleted)")
+        await shows_no(pilot.app, "o Resume")
+        await leads(pilot, "o", "This resume was deleted.")
+
+
+async def test_of_several_the_deleted_ones_are_named(store: Store) -> None:
+    first, _ = imported(store, "Ada Example", "Bea Example")
+    stored_resumes.delete_resume(store, accounts.get_account(store, "ana").id, first)
+    async with running(store, "✓ done", screen="imports", refresh_s=SOON_S) as pilot:
+        await leads(pilot, "enter", f"Resume     {first} (deleted)", "o Resume")
+
+        await leads(pilot, "o", "Choose resume", "0  deleted", "1  done")
+        await leads(pilot, "enter", "This resume was deleted.")
+        await leads(pilot, "o", "1  done")
         await leads(pilot, "j enter", "› Title of Bea")
 
 

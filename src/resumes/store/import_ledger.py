@@ -15,12 +15,27 @@ from typing import Annotated, Any, ClassVar, Final, NamedTuple
 
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic.alias_generators import to_camel
-from sqlalchemy import Connection, Integer, insert, literal, literal_column, select, union_all
+from sqlalchemy import (
+    Connection,
+    Integer,
+    exists,
+    insert,
+    literal,
+    literal_column,
+    select,
+    union_all,
+)
 
 from resumes.clock import timestamp
 from resumes.import_reasons import Reason
 from resumes.store.identifiers import AFTER_ALL, POSITION_DIGITS
-from resumes.store.schema import accounts, imported_digests, imported_files, imported_items
+from resumes.store.schema import (
+    accounts,
+    imported_digests,
+    imported_files,
+    imported_items,
+    resumes,
+)
 from resumes.store.statements import Prepared, of_key, replacing
 from resumes.store.store import WRITE_DEADLINE_S, Store
 
@@ -79,6 +94,8 @@ class Item:
     item: int
     outcome: FileOutcome
     resume_id: str
+    is_deleted: bool = False
+    """Whether the resume has been deleted since."""
 
 
 # Recording
@@ -226,7 +243,12 @@ def find_items(
         (imported_items, imported_items.c.item),
     )
     parts = (
-        select(number, table.c.outcome, table.c.resume_id).where(
+        select(
+            number,
+            table.c.outcome,
+            table.c.resume_id,
+            exists().where(of_key(resumes, account_id, table.c.resume_id)).label("is_stored"),
+        ).where(
             table.c.account_id == account_id,
             table.c.claim_id == claim_id,
             table.c.resume_id.is_not(None),
@@ -237,8 +259,8 @@ def find_items(
     # A file that something else is said of later had become a resume before.
     outcomes = {FileOutcome.DUPLICATE.value: FileOutcome.DUPLICATE}
     return [
-        Item(item, outcomes.get(outcome, FileOutcome.DONE), resume_id)
-        for item, outcome, resume_id in store.fetch(statement)
+        Item(item, outcomes.get(outcome, FileOutcome.DONE), resume_id, not is_stored)
+        for item, outcome, resume_id, is_stored in store.fetch(statement)
     ]
 
 

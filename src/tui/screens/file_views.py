@@ -181,14 +181,15 @@ def read_file(
     file = import_history.get_file(store, claim_id, account_id=account_id)
     request = import_requests.find_request(store, account_id, claim_id)
     is_watched = request is None or request.root not in import_requests.list_unwatched_roots(store)
+    items = import_ledger.find_items(store, account_id, claim_id, limit=MAX_ITEMS)
     if before is not None and before.file == file:
-        return replace(before, request=request, is_watched=is_watched)
+        return replace(before, request=request, is_watched=is_watched, resumes=items)
     source = import_history.find_source(store, file)
     return FileRead(
         file,
         request,
         is_watched,
-        import_ledger.find_items(store, account_id, claim_id, limit=MAX_ITEMS),
+        items,
         None if source is None else lay_out(source, fault_of(file)),
         () if source is None else find_issues(file, source),
         find_filed(file),
@@ -197,17 +198,16 @@ def read_file(
 
 def find_filed(file: FileRow) -> Path | None:
     """Return where the file is, if that is on this machine and it was not moved."""
-    if file.root is None or file.is_under_way:
-        return None
-    with contextlib.suppress(OSError):  # there is no such folder
-        filed = [
-            path
-            for path in Path(file.root, folder_of(file)).iterdir()
-            if f"{file.claim_id[-8:]}." in path.name or path.name.startswith(file.claim_id)
-            if not path.name.endswith(REPORT)
-        ]
-        return filed[0] if len(filed) == 1 else None
-    return None
+    filed = list[Path]()
+    if file.root is not None and not file.is_under_way:
+        with contextlib.suppress(OSError):  # there is no such folder
+            filed = [
+                path
+                for path in Path(file.root, folder_of(file)).iterdir()
+                if f"{file.claim_id[-8:]}." in path.name or path.name.startswith(file.claim_id)
+                if not path.name.endswith(REPORT)
+            ]
+    return filed[0] if len(filed) == 1 else None
 
 
 def folder_of(file: FileRow) -> str:
@@ -279,8 +279,7 @@ def _with_keys(hint: str, claim_id: str) -> str:
 
 
 def _asked(read: FileRead) -> Iterator[Paragraph]:
-    request = read.request
-    if request is None:
+    if (request := read.request) is None:
         return
     style, then = "$text-accent", "the importer will pick it up"
     if not read.is_watched:
@@ -324,10 +323,15 @@ def _contents(read: FileRead) -> Iterator[Paragraph]:
             text = f"Only the first {MAX_PROBLEMS}; the report next to the file may list more."
             yield Paragraph(safe(text, "dim"))
     for number, one in enumerate(read.resumes):
-        known = " (already stored)" if one.outcome is FileOutcome.DUPLICATE else ""
-        yield _fact("" if number else "Resume", f"{one.resume_id}{known}")
+        note = {"deleted": " (deleted)", "duplicate": " (already stored)"}.get(outcome_of(one), "")
+        yield _fact("" if number else "Resume", f"{one.resume_id}{note}")
     if len(read.resumes) == MAX_ITEMS:
         yield _fact("", f"… first {MAX_ITEMS} only")
+
+
+def outcome_of(item: Item) -> str:
+    """Return the outcome of the item, or that its resume was deleted later."""
+    return "deleted" if item.is_deleted else item.outcome
 
 
 def _fact(label: str, value: str) -> Paragraph:
@@ -349,10 +353,9 @@ def why_not(file: FileRow, action: RequestKind) -> str | None:
     """Return why the action does not fit the file; None if it does. Held files are not retried."""
     if file.is_under_way:
         return "This file is being imported right now."
-    if file.outcome is FileOutcome.DONE:
-        return f"Already imported: nothing to {action}."
-    if file.outcome is FileOutcome.DUPLICATE:
-        return f"Already stored: nothing to {action}."
+    if file.outcome in (FileOutcome.DONE, FileOutcome.DUPLICATE):
+        already = "imported" if file.outcome is FileOutcome.DONE else "stored"
+        return f"Already {already}: nothing to {action}."
     if action is RequestKind.RELEASE and file.outcome is FileOutcome.FAILED:
         return "Only held files can be released. Press t to retry this one."
     if action is RequestKind.RETRY and file.outcome is FileOutcome.HELD:

@@ -100,14 +100,12 @@ def gauge_texts(gauges: InstallationMetrics) -> list[tuple[str, str]]:
     files, age_s, size = gauges.files, gauges.oldest_request_s, gauges.size
     log = "" if size.log_bytes is None else f" + {in_bytes(size.log_bytes)} log"
     free = NONE if gauges.free_bytes is None else f"{in_bytes(gauges.free_bytes)} free"
+    running = f"{gauges.live_importers} running, {counted(gauges.waiting_files, 'file')} waiting"
     return [
         ("Store", f"{in_bytes(size.data_bytes)}{log}"),
         ("Resumes", f"{gauges.resumes:,} in {counted(gauges.accounts, 'account')}"),
         ("Disk", free),
-        (
-            "Importers",
-            f"{gauges.live_importers} running, {counted(gauges.waiting_files, 'file')} waiting",
-        ),
+        ("Importers", running if gauges.live_importers else "none running"),
         (
             "Files",
             f"{files[FileOutcome.DONE]:,} done, {files[FileOutcome.FAILED]:,} failed, "

@@ -40,6 +40,7 @@ from tui.screens.file_views import (
     find_account_id,
     folder_of,
     outcome_content,
+    outcome_of,
     position,
     read_page,
     reason_cell,
@@ -250,7 +251,7 @@ class FileScreen(RowScreen[ImportRow, FileRow], FileActions):
         self.pane.text.border_title = self.titled(outcome_content(read.file, read.request))
         hidden = [
             *refused(read.file),
-            *([] if read.resumes else ["open_resume"]),
+            *(["open_resume"] if all(one.is_deleted for one in read.resumes) else []),
             *([] if read.source else ["next_pane"]),
         ]
         self.query_one(KeyLine).labels = dict.fromkeys(hidden, "")
@@ -302,7 +303,7 @@ class FileScreen(RowScreen[ImportRow, FileRow], FileActions):
                 title="Choose resume",
                 columns=(
                     ListColumn("ITEM", 7, lambda item: safe(f"{item.item:>7,}")),
-                    ListColumn("OUTCOME", 10, lambda item: safe(item.outcome)),
+                    ListColumn("OUTCOME", 10, lambda item: safe(outcome_of(item))),
                     ListColumn("RESUME", 0, lambda item: text_cell(item.resume_id)),
                 ),
                 key=lambda item: f"{item.item}",
@@ -311,7 +312,9 @@ class FileScreen(RowScreen[ImportRow, FileRow], FileActions):
                 ),
             )
             item = await self.app.push_screen_wait(chooser)
-        if item is not None:
+        if item is not None and item.is_deleted:
+            tell(self, "This resume was deleted.")
+        elif item is not None:
             self.follow_link(Target("resumes", file.account, opens=item.resume_id))
 
 
