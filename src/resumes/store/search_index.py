@@ -9,7 +9,7 @@ import logging
 import re
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from hashlib import blake2b
 from typing import Any, Final, NamedTuple, Self
@@ -93,6 +93,13 @@ def trigrams_of_terms(terms: Iterable[str]) -> set[str]:
 
 # The tables of trigrams
 
+
+def _in_both_orders(sql: str) -> Mapping[bool, str]:
+    """Return the statement by whether the newest come first."""
+    # Texts that stay: a driver that is given a new one each time hashes and compares it.
+    return {False: sql.format(order="ASC"), True: sql.format(order="DESC")}
+
+
 # Trigrams on SQLite. An entry's row id is the account's number, and below it the entry's own. So an
 # account is one range of rows, FTS5 gives rows with certain trigrams in the order of ids, and a search
 # for common words ends early. Trigrams go in and are looked up as hexadecimal digits: nothing that
@@ -107,7 +114,7 @@ REMOVE_SQLITE: Final = (
     "INSERT INTO search_trigrams (search_trigrams, rowid, trigrams) VALUES ('delete', ?, ?)"
 )
 # CROSS JOIN: in this order, so that rows come as they are asked for and nothing is sorted.
-CANDIDATES_SQLITE: Final = (
+CANDIDATES_SQLITE: Final = _in_both_orders(
     "SELECT e.words, r.id, r.title, r.name, r.filename, r.created_at, r.updated_at"
     " FROM search_trigrams"
     " CROSS JOIN search_entries AS e"
@@ -129,7 +136,7 @@ ADD_POSTGRESQL: Final = (
 REMOVE_POSTGRESQL: Final = "DELETE FROM search_trigrams WHERE account_id = %s AND seq = %s"
 # Lookups rather than joins (see `looked_up`), with limits so that they remain such. An entry is the
 # first one from its number on: in that order only the index of numbers gives it without a sort.
-CANDIDATES_POSTGRESQL: Final = (
+CANDIDATES_POSTGRESQL: Final = _in_both_orders(
     "SELECT p.seq, e.words, r.id, r.title, r.name, r.filename, r.created_at, r.updated_at"
     " FROM search_trigrams p"
     " JOIN LATERAL (SELECT s.seq, s.id, s.words FROM search_entries s"
@@ -221,7 +228,7 @@ def find_candidates(
     if not indexed or (cursor >= indexed and not is_newest_first):
         return indexed, (_ for _ in ())
     number, last, _ = progress
-    order, seq = ("DESC", SEQ_BEFORE) if is_newest_first else ("ASC", SEQ_AFTER)
+    seq = SEQ_BEFORE if is_newest_first else SEQ_AFTER
     row = seq.run(connection, account_id=account_id, cursor=cursor).fetchone()
     if is_newest_first:
         first, last = 0, -1 if row is None else row[0]
@@ -232,8 +239,8 @@ def find_candidates(
         base = number << NUMBER_SHIFT
         query = " AND ".join(sorted(map(_token, trigrams)))
         values = [account_id, base, query, base + first, base + last]
-        return indexed, driver(connection).execute(CANDIDATES_SQLITE.format(order=order), values)
-    sql, hashes = CANDIDATES_POSTGRESQL.format(order=order), _hashes(number, trigrams)
+        return indexed, driver(connection).execute(CANDIDATES_SQLITE[is_newest_first], values)
+    sql, hashes = CANDIDATES_POSTGRESQL[is_newest_first], _hashes(number, trigrams)
 
     def iter_rows(first: int, last: int) -> Iterator[Sequence[Any]]:
         while True:
