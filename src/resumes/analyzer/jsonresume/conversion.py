@@ -25,7 +25,7 @@ from resumes.analyzer.jsonresume.mapping import (
     SUMMARY,
     SectionMapping,
 )
-from resumes.analyzer.jsonresume.properties import Fields, PropertyMapping
+from resumes.analyzer.jsonresume.properties import Fields, Property
 from resumes.analyzer.schema import MAX_ITEMS
 from resumes.errors import Issue
 
@@ -114,7 +114,7 @@ class Conversion:
         return issue if origin is None else Issue(origin, f"{origin}: {issue.message}")
 
     def _read(
-        self, parts: Iterable[PropertyMapping], entry: EntryReader, *, place: str, origin: str
+        self, parts: Iterable[Property], entry: EntryReader, *, place: str, origin: str
     ) -> dict[str, Any]:
         """Return what the parts read of the entry; note where in it each field comes from."""
         item: dict[str, Any] = {}
@@ -201,5 +201,5 @@ def _entries(row: SectionMapping, sections: Mapping[str, Any]) -> list[dict[str,
     return [entry for entry in entries if entry]
 
 
-def _written(parts: Iterable[PropertyMapping], item: Mapping[str, Any]) -> dict[str, Any]:
+def _written(parts: Iterable[Property], item: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for part in parts for name, value in part.write(item).items()}

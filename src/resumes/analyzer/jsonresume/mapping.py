@@ -17,8 +17,7 @@ from resumes.analyzer.jsonresume.properties import (
     Location,
     Network,
     Paragraphs,
-    PlainText,
-    PropertyMapping,
+    Property,
     Release,
     Score,
     Texts,
@@ -33,8 +32,9 @@ class SectionMapping:
     """A list of a JSON Resume and the section that its entries are items of.
 
     `key` is the list's name, at the top of a JSON Resume or in its `basics`; `section` the section's
-    type, `heading` its name. An entry that is a mere text means `sole_field`. With `needs` only entries
-    with a text in this field are meant, and in return only a section with this heading.
+    type, `heading` its name. An entry that is a mere text means `sole_field`, by default the first.
+    With `needs` only entries with a text in this field are meant, and in return only a section with
+    this heading.
     """
 
     def __init__(
@@ -42,8 +42,8 @@ class SectionMapping:
         key: str,
         section: str,
         column: int,
-        *parts: PropertyMapping,
-        sole_field: str = "name",
+        *parts: Property,
+        sole_field: str | None = None,
         heading: str | None = None,
         needs: str | None = None,
     ) -> None:
@@ -51,51 +51,60 @@ class SectionMapping:
         self.section = section
         self.column = column
         self.parts = parts
-        self.sole_field = sole_field
+        self.sole_field = sole_field or parts[0].names[0]
         self.heading = heading or SECTION_TYPES[section].heading
         self.needs = needs
         self.names = frozenset(name for part in parts for name in part.names)
         """The fields of an entry that have a place here."""
 
 
-HEADER: Final[Sequence[PropertyMapping]] = (
-    PlainText("name", "name"),
-    PlainText("title", "label"),
-    PlainText("email", "email"),
-    PlainText("phone", "phone"),
-    Home(),
-    PlainText("website", "url", "website"),
+HEADER: Final[Sequence[Property]] = (
+    Property("name", "name"),
+    Property("title", "label"),
+    Property("email", "email"),
+    Property("phone", "phone"),
+    Home("location", "location"),
+    Property("website", "url website"),
 )
 """The fields of `basics` that are fields of the header."""
 
 SUMMARIES: Final = Paragraphs("text", "summary")
-SUMMARY: Final = SectionMapping("summary", "summaries", 0, SUMMARIES, sole_field="summary")
+SUMMARY: Final = SectionMapping("summary", "summaries", 0, SUMMARIES)
 """The text in `basics`, which is a section of one item, or of several if it is long."""
 
-PROFILES: Final = SectionMapping("profiles", "findMeOnline", 1, Network(), Link(), sole_field="url")
+PROFILES: Final = SectionMapping(
+    "profiles",
+    "findMeOnline",
+    1,
+    Network("title icon", "network"),
+    Link("link", "url website username"),
+    sole_field="url",
+)
 """The list in `basics`."""
 
-_WORKPLACE: Final = PlainText("workplace", "name", "company")
-_POSITION: Final = PlainText("position", "position")
+_DATES: Final = DateSpan("dateRange", "startDate endDate")
+_RELEASED: Final = Release("dateRange", "releaseDate")
+_WORKPLACE: Final = Property("workplace", "name company")
+_POSITION: Final = Property("position", "position")
 _WORK: Final = (
     _WORKPLACE,
     _POSITION,
-    Location(),
-    PlainText("link", "url", "website"),
-    DateSpan(),
-    PlainText("description", "summary", "description"),
+    Location("location", "location"),
+    Property("link", "url website"),
+    _DATES,
+    Property("description", "summary description"),
     Texts("bullets", "highlights"),
 )
 _PUBLICATION: Final = (
-    PlainText("title", "name"),
-    PlainText("edition", "publisher"),
-    PlainText("link", "url", "website"),
-    Release(),
-    PlainText("description", "summary"),
+    Property("title", "name"),
+    Property("edition", "publisher"),
+    Property("link", "url website"),
+    _RELEASED,
+    Property("description", "summary"),
 )
 _SKILL: Final = (
-    PlainText("title", "name"),
-    PlainText("description", "level"),
+    Property("title", "name"),
+    Property("description", "level"),
     Texts("tags", "keywords"),
 )
 _TESTIMONIALS: Final = "References"
@@ -106,59 +115,60 @@ LISTS: Final = (
         "education",
         "educations",
         0,
-        PlainText("institution", "institution"),
-        Joined("degree", ("studyType", "area"), ", ", study_and_area),
-        DateSpan(),
-        Score(),
+        Property("institution", "institution"),
+        Joined("degree", "studyType area", ", ", study_and_area),
+        _DATES,
+        Score("gpa maxGpa", "score gpa"),
         Texts("bullets", "courses"),
-        sole_field="institution",
     ),
     SectionMapping(
         "projects",
         "projects",
         0,
-        PlainText("title", "name"),
-        PlainText("link", "url", "website"),
-        DateSpan(),
-        PlainText("description", "description", "summary"),
+        Property("title", "name"),
+        Property("link", "url website"),
+        _DATES,
+        Property("description", "description summary"),
         Texts("bullets", "highlights"),
     ),
     SectionMapping(
         "volunteer",
         "volunteering",
         0,
-        PlainText("institution", "organization"),
-        PlainText("role", "position"),
-        DateSpan(),
-        PlainText("description", "summary"),
+        Property("institution", "organization"),
+        Property("role", "position"),
+        _DATES,
+        Property("description", "summary"),
         Texts("bullets", "highlights"),
-        sole_field="organization",
     ),
     SectionMapping("publications", "publications", 0, *_PUBLICATION),
     SectionMapping("skills", "skills", 1, *_SKILL),
     SectionMapping(
-        "languages", "languages", 1, PlainText("name", "language"), Fluency(), sole_field="language"
+        "languages",
+        "languages",
+        1,
+        Property("name", "language"),
+        Fluency("levelText level", "fluency"),
     ),
     SectionMapping(
         "awards",
         "awards",
         1,
-        PlainText("title", "title"),
-        Joined("description", ("awarder", "date", "summary"), " - ", award_parts),
-        sole_field="title",
+        Property("title", "title"),
+        Joined("description", "awarder date summary", " - ", award_parts),
     ),
     SectionMapping(
         "certificates",
         "certificates",
         1,
-        PlainText("title", "name"),
-        Joined("issuer", ("issuer", "date"), ", ", issuer_and_date),
+        Property("title", "name"),
+        Joined("issuer", "issuer date", ", ", issuer_and_date),
     ),
     SectionMapping(
         "interests",
         "interests",
         1,
-        PlainText("title", "name"),
+        Property("title", "name"),
         Keywords("description", "keywords"),
     ),
     # A reference of JSON Resume is what somebody says; the section of that name holds contacts.
@@ -166,30 +176,29 @@ LISTS: Final = (
         "references",
         "quotes",
         1,
-        PlainText("quote", "reference"),
-        PlainText("author", "name"),
-        sole_field="reference",
+        Property("quote", "reference"),
+        Property("author", "name"),
         heading=_TESTIMONIALS,
         needs="reference",
     ),
-    SectionMapping("references", "references", 1, PlainText("name", "name")),
+    SectionMapping("references", "references", 1, Property("name", "name")),
 )
 """The lists at the top, in the order of the sections made of them."""
 
 ALIKE: Final = (
-    SectionMapping("work", "additionalExperiences", 0, _WORKPLACE, _POSITION, DateSpan()),
+    SectionMapping("work", "additionalExperiences", 0, _WORKPLACE, _POSITION, _DATES),
     SectionMapping(
-        "publications", "additionalPublications", 0, PlainText("title", "name"), Release()
+        "publications", "additionalPublications", 0, Property("title", "name"), _RELEASED
     ),
     SectionMapping(
-        "skills", "additionalTechnologies", 1, PlainText("title", "name"), Texts("tags", "keywords")
+        "skills", "additionalTechnologies", 1, Property("title", "name"), Texts("tags", "keywords")
     ),
 )
 """Sections that say the same as another one: written like it, and read back as that one."""
 
 SPARE: Final = (
     *ALIKE,
-    SectionMapping("references", "quotes", 1, PlainText("author", "name"), heading=_TESTIMONIALS),
+    SectionMapping("references", "quotes", 1, Property("author", "name"), heading=_TESTIMONIALS),
 )
 """What entries are read as that have a place there and none any more in a section that is full."""
 

@@ -47,11 +47,11 @@ def find_month(text: str) -> tuple[int, int | None] | None:
     return None
 
 
-def find_written_date(year: Any, month: Any) -> str | None:
-    """Return the month as JSON Resume writes it, `2020-01`; None without a year that it can write.
-
-    Both are numbers or None; `month` counts from 0, and what is not a month is left out.
-    """
+def find_written_date(item: Mapping[str, Any], end: str) -> str | None:
+    """Return when the item's `dateRange` begins ("from") or ends ("to") as JSON Resume writes it,
+    `2020-01`; None without a year that it can write. What is not a month is left out."""
+    span: Any = item.get("dateRange") or {}
+    year, month = span.get(f"{end}Year"), span.get(f"{end}Month")
     if year is None or year != int(year) or not 1000 <= year <= 2999:
         return None
     if month not in range(len(MONTHS)):
@@ -142,17 +142,16 @@ Fields = Mapping[str, Any]
 PARAGRAPH_BREAK = "\n\n"
 
 
-class PropertyMapping:
-    """One correspondence: of texts, unless a class says otherwise.
+class Property:
+    """One correspondence of a text, unless a subclass says otherwise.
 
-    Fields without a value are left out of what is read and written.
+    `fields` are those of the item, `names` those of the entry; both are given as words. Fields
+    without a value are left out of what is read and written.
     """
 
-    names: Sequence[str]
-    """The fields of the entry."""
-
-    fields: Sequence[str]
-    """The fields of the item."""
+    def __init__(self, fields: str, names: str) -> None:
+        self.fields = fields.split()
+        self.names = names.split()
 
     def read(self, entry: EntryReader, /) -> Fields:
         """Return the text of the first of the names that has one, as the first field."""
@@ -168,15 +167,7 @@ def present(name: str, value: Any) -> Fields:
     return {name: value} if value else {}
 
 
-class PlainText(PropertyMapping):
-    """A text. Read from the first of the names that has one, written to the first."""
-
-    def __init__(self, field: str, *names: str) -> None:
-        self.fields = (field,)
-        self.names = names
-
-
-class Paragraphs(PlainText):
+class Paragraphs(Property):
     r"""The texts of several items that are one text in a JSON Resume, "\n\n" between them."""
 
     def join(self, items: Iterable[Fields]) -> Fields:
@@ -202,7 +193,7 @@ class Paragraphs(PlainText):
         return [{self.fields[0]: part} for part in parts if part.strip()]
 
 
-class Texts(PlainText):
+class Texts(Property):
     """A list of texts."""
 
     def read(self, entry: EntryReader, /) -> Fields:
@@ -228,7 +219,7 @@ class Keywords(Texts):
         return present(self.names[0], words if len(words) <= MAX_LIST_ENTRIES else [text])
 
 
-class Joined(PropertyMapping):
+class Joined(Property):
     """Several texts that are one in the analyzer format, in the order of the names.
 
     `taken_apart` gives the texts back, one for each name, empty where there is none.
@@ -236,13 +227,12 @@ class Joined(PropertyMapping):
 
     def __init__(
         self,
-        field: str,
-        names: Sequence[str],
+        fields: str,
+        names: str,
         separator: str,
         taken_apart: Callable[[str], Sequence[str]],
     ) -> None:
-        self.fields = (field,)
-        self.names = names
+        super().__init__(fields, names)
         self._separator = separator
         self._taken_apart = taken_apart
 
@@ -279,14 +269,11 @@ def award_parts(text: str) -> tuple[str, str, str]:
     return "", "", text
 
 
-class Score(PropertyMapping):
+class Score(Property):
     """A grade; written with the highest possible one, if that is known: `3.7/4.0`.
 
     Read as a grade alone, unless that would be too long for one.
     """
-
-    fields = ("gpa", "maxGpa")
-    names = ("score", "gpa")
 
     def read(self, entry: EntryReader, /) -> Fields:
         score = entry.find_text(*self.names) or ""
@@ -300,11 +287,8 @@ class Score(PropertyMapping):
         return present("score", f"{grade}/{highest}" if grade and highest else grade)
 
 
-class Location(PropertyMapping):
+class Location(Property):
     """A place on one line; an object of city, region and country is read as well."""
-
-    fields = ("location",)
-    names = ("location",)
 
     def read(self, entry: EntryReader, /) -> Fields:
         if type(entry.get("location")) is not dict:
@@ -321,15 +305,12 @@ class Home(Location):
         return present("location", parse_place(item.get("location", "")))
 
 
-class DateSpan(PropertyMapping):
+class DateSpan(Property):
     """A period. Without an end it is ongoing.
 
     A span of the analyzer format that neither ends nor is ongoing reads as its beginning alone, so
     it is written as one that ends where it begins.
     """
-
-    fields = ("dateRange",)
-    names = ("startDate", "endDate")
 
     def read(self, entry: EntryReader, /) -> Fields:
         span = _read_date(entry, "startDate", "from")
@@ -343,23 +324,20 @@ class DateSpan(PropertyMapping):
         return present("dateRange", span)
 
     def write(self, item: Fields, /) -> Fields:
-        start, end = _written_span(item)
+        start, end = find_written_date(item, "from"), find_written_date(item, "to")
         end = None if (item.get("dateRange") or {}).get("isOngoing") else end or start
         return {**present("startDate", start), **present("endDate", end)}
 
 
-class Release(PropertyMapping):
+class Release(Property):
     """A single date, which is the beginning of a date range; it is never ongoing."""
-
-    fields = ("dateRange",)
-    names = ("releaseDate",)
 
     def read(self, entry: EntryReader, /) -> Fields:
         return present("dateRange", _read_date(entry, "releaseDate", "from"))
 
     def write(self, item: Fields, /) -> Fields:
-        start, end = _written_span(item)
-        return present("releaseDate", start or end)
+        date = find_written_date(item, "from") or find_written_date(item, "to")
+        return present("releaseDate", date)
 
 
 def _read_date(entry: EntryReader, name: str, end: str) -> dict[str, Any]:
@@ -378,22 +356,11 @@ def _read_date(entry: EntryReader, name: str, end: str) -> dict[str, Any]:
     return {f"{end}Year": year, **({} if month is None else {f"{end}Month": month})}
 
 
-def _written_span(item: Fields) -> tuple[str | None, str | None]:
-    span = item.get("dateRange") or {}
-    return (
-        find_written_date(span.get("fromYear"), span.get("fromMonth")),
-        find_written_date(span.get("toYear"), span.get("toMonth")),
-    )
-
-
-class Fluency(PropertyMapping):
+class Fluency(Property):
     """How well a language is spoken: the words as they are, and the level that they mean, if known.
 
     Written are the words, or such as mean the level when there are none.
     """
-
-    fields = ("levelText", "level")
-    names = ("fluency",)
 
     def read(self, entry: EntryReader, /) -> Fields:
         fluency = entry.find_text("fluency") or ""
@@ -405,11 +372,8 @@ class Fluency(PropertyMapping):
         return present("fluency", item.get("levelText") or FLUENCIES.get(item.get("level", 0)))
 
 
-class Network(PropertyMapping):
+class Network(Property):
     """A social network: its name is the title; the icon goes by it and is not written."""
-
-    fields = ("title", "icon")
-    names = ("network",)
 
     def read(self, entry: EntryReader, /) -> Fields:
         network = entry.find_text("network") or ""
@@ -417,15 +381,12 @@ class Network(PropertyMapping):
         return {**present("title", network), **present("icon", icon)}
 
 
-class Link(PropertyMapping):
+class Link(Property):
     """The address of a profile, or without one the user's name.
 
     A name next to an address has no place; nothing is reported if the address contains it. A link
     that can be no address is written as a name.
     """
-
-    fields = ("link",)
-    names = ("url", "website", "username")
 
     def read(self, entry: EntryReader, /) -> Fields:
         address = entry.find_text("url", "website")
