@@ -13,7 +13,7 @@ anywhere else, and its policy lets the browser load nothing from there (docs/api
 import asyncio
 import functools
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,7 +21,6 @@ import orjson
 
 from resumes.analyzer import DEFAULT_FORMAT, Format
 from resumes.analyzer.kinds import (
-    MAX_LIST_ENTRIES,
     MAX_TEXT_CHARS,
     Choice,
     Colour,
@@ -37,11 +36,9 @@ from resumes.analyzer.kinds import (
 from resumes.analyzer.schema import (
     COLUMNS,
     DATE_RANGE,
+    EXTRA_SECTION,
     HEADER,
     LAYOUTS,
-    MAX_ITEMS,
-    SECTION_FIELDS,
-    SECTION_FIELDS_NOT_NULL,
     SECTION_TYPES,
     STYLE,
     TITLE,
@@ -68,19 +65,16 @@ def build_document(accepted: Format = DEFAULT_FORMAT) -> dict[str, Any]:
     example = create["requestBody"]["content"]["application/json"]["example"]
     schemas = document["components"]["schemas"]
     for name, group in (("Header", HEADER), ("Style", STYLE), ("DateRange", DATE_RANGE)):
-        schemas[name] |= fields_schema(group.fields)
+        schemas[name] |= group_schema(group)
     references = {}
     for name, section_type in SECTION_TYPES.items():
         component = f"{name[0].upper()}{name[1:]}Section"
         references[name] = {"$ref": f"#/components/schemas/{component}"}
-        schemas[component] = _section(
-            f'Shown under "{section_type.heading}" unless it has a name.',
-            section_type.own_fields,
-            fields_schema(section_type.fields),
-        )
+        about = f'Shown under "{section_type.heading}" unless it has a name.'
+        schemas[component] = {"description": about, **group_schema(section_type.kind)}
     for name in sorted(accepted.extra_section_types):
         about = "An additional type that this installation accepts; its items are stored unchanged."
-        references[name] = _section(about, SECTION_FIELDS, {})
+        references[name] = {"description": about, **group_schema(EXTRA_SECTION)}
     resume = schemas["Resume"]
     resume["description"] = resume["description"].format(
         max_bytes=accepted.max_bytes,
@@ -94,24 +88,14 @@ def build_document(accepted: Format = DEFAULT_FORMAT) -> dict[str, Any]:
     return document
 
 
-def _section(about: str, fields: Mapping[str, Kind], item: Schema) -> Schema:
-    schema = fields_schema(fields)
-    for name in SECTION_FIELDS_NOT_NULL:
-        schema["properties"][name] = value_schema(fields[name])
-    schema["properties"]["items"] = {
-        "type": ["array", "null"],
-        "maxItems": MAX_ITEMS,
-        "items": item,
-    }
-    return {"description": about, **schema, "required": ["column"]}
-
-
-def fields_schema(fields: Mapping[str, Kind]) -> Schema:
-    """Return an object with these fields, each of which may be absent or null. It may have others."""
-    return {
-        "type": "object",
-        "properties": {name: or_null(value_schema(kind)) for name, kind in fields.items()},
-    }
+def group_schema(group: Group) -> Schema:
+    """Return an object with the fields of the group. It may have others."""
+    properties = {}
+    for name, kind in group.fields.items():
+        value = value_schema(kind)
+        properties[name] = value if name in group.not_null else or_null(value)
+    required = {"required": [*group.required]} if group.required else {}
+    return {"type": "object", "properties": properties, **required}
 
 
 def or_null(schema: Schema) -> Schema:
@@ -156,16 +140,17 @@ def value_schema(kind: Kind) -> Schema:
         case Flag():
             return {"type": "boolean"}
         case Listing():
-            entries = or_null(value_schema(kind.entry))
-            schema = {"type": "array", "maxItems": MAX_LIST_ENTRIES, "items": entries}
-            if kind.usual_entries < MAX_LIST_ENTRIES:
+            entry = value_schema(kind.entry)
+            entries = entry if kind.not_null else or_null(entry)
+            schema = {"type": "array", "maxItems": kind.max_entries, "items": entries}
+            if kind.usual_entries < kind.max_entries:
                 about = f"Usually up to {kind.usual_entries}; more are stored, with a warning."
                 schema["description"] = about
             return schema
         case Group() if kind is DATE_RANGE:
             return {"$ref": "#/components/schemas/DateRange"}
         case Group():
-            return fields_schema(kind.fields)
+            return group_schema(kind)
         case _:
             return {}  # any value, kept as it is
 

@@ -121,14 +121,12 @@ SECTION_FIELDS: Final[Mapping[str, Kind]] = {
 }
 """The fields of a section of any type, `items` aside."""
 
-SECTION_FIELDS_NOT_NULL: Final = frozenset({"column", "name"})
-
 
 def _section(own_fields: Mapping[str, Kind], item: Kind) -> Group:
     items = Listing(item, "objects", MAX_ITEMS, MAX_ITEMS, "items", not_null=True)
     return Group(
         {**own_fields, "items": items},
-        not_null=SECTION_FIELDS_NOT_NULL,
+        not_null=frozenset({"column", "name"}),
         required={"column": ColumnNumber.EXPECTED},
     )
 
