@@ -191,12 +191,10 @@ def test_counters_that_lie_are_found(
 
 
 def facts(**changes: Any) -> ServerFacts:
-    sound = {
+    sound: dict[str, Any] = {
         "server_version": "18.4",
         **dict.fromkeys(("synchronous_commit", "fsync", "full_page_writes"), "on"),
-        "max_connections": "100",
-        "superuser_reserved_connections": "3",
-        "reserved_connections": "0",
+        "free_connections": 97,
     }
     return ServerFacts(**sound | changes)
 

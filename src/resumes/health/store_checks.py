@@ -177,31 +177,27 @@ CONNECTIONS_OF_OTHERS: Final = 20
 
 
 class ServerFacts(NamedTuple):
-    """Settings of a server, by their names there; None for what it does not know."""
+    """Settings of a server; None for what it does not know."""
 
     server_version: str | None
     synchronous_commit: str | None
     fsync: str | None
     full_page_writes: str | None
-    max_connections: str | None
-    superuser_reserved_connections: str | None = None
-    reserved_connections: str | None = None
-    is_standby: bool = False
+    free_connections: int | None
+    """How many it accepts that are not reserved."""
 
-    @property
-    def free_connections(self) -> int | None:
-        """Return how many connections it accepts that are not reserved."""
-        if self.max_connections is None:
-            return None
-        reserved = int(self.superuser_reserved_connections or 0) + int(
-            self.reserved_connections or 0
-        )
-        return int(self.max_connections) - reserved
+    is_standby: bool = False
 
 
 # Other servers speak PostgreSQL's protocol too; `true` has them return null for what they lack.
-_SETTINGS: Final = [f"current_setting('{name}', true)" for name in ServerFacts._fields[:-1]]
-_FACTS: Final = text(f"SELECT {', '.join(_SETTINGS)}, pg_is_in_recovery()")
+_FACTS: Final = text("""
+    SELECT current_setting('server_version', true), current_setting('synchronous_commit', true),
+        current_setting('fsync', true), current_setting('full_page_writes', true),
+        CAST(current_setting('max_connections', true) AS integer)
+            - COALESCE(CAST(current_setting('superuser_reserved_connections', true) AS integer), 0)
+            - COALESCE(CAST(current_setting('reserved_connections', true) AS integer), 0),
+        pg_is_in_recovery()
+""")
 
 
 def read_server_facts(store: Store) -> ServerFacts:
