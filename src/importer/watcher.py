@@ -24,7 +24,7 @@ from watchfiles._rust_notify import RustNotify
 
 from importer.files import escaped
 from importer.notices import Notices
-from resumes.filesystems import SHARED, find_kind
+from resumes.filesystems import OF_A_HOST, SHARED, find_kind
 from resumes.store.importers import ImporterFinding, ImporterState
 from resumes.watched_names import is_hidden_or_temporary, is_outcome
 
@@ -118,8 +118,9 @@ def polling_reason(path: Path, mountinfo: str | None = None) -> str | None:
     kind = find_kind(path, mountinfo)
     if kind is None:
         return None
-    if sharing := SHARED.get(kind):
-        why = f"{sharing.nature}, and changes by {sharing.others} are not reported"
+    if nature := SHARED.get(kind):
+        others = "the host" if nature == OF_A_HOST else "other machines"
+        why = f"{nature}, and changes by {others} are not reported"
     elif kind.partition(".")[0] == "fuse" and kind not in LOCAL_FUSE:
         why = "a user-space file system, and not all of those report changes"
     else:

@@ -9,39 +9,28 @@ import os
 import re
 import shutil
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final
 
 MOUNTINFO = Path("/proc/self/mountinfo")
 
 
-class Sharing(NamedTuple):
-    """What kind of file system it is that others write to, and who those are, as people say it."""
+NETWORK: Final = (
+    "nfs nfs4 cifs smb3 smbfs ncpfs afs coda davfs ceph glusterfs fuse.sshfs fuse.davfs "
+    "fuse.glusterfs fuse.ceph fuse.ceph-fuse fuse.rclone fuse.s3fs fuse.smbnetfs"
+)
+CLUSTER: Final = "lustre beegfs gpfs orangefs pvfs2 ocfs2 gfs2 panfs fuse.juicefs"
+HOST: Final = (
+    "9p virtiofs vboxsf vmhgfs prl_fs hostfs drvfs fakeowner osxfs grpcfuse fuse.osxfs "
+    "fuse.grpcfuse fuse.vmhgfs-fuse"
+)
+OF_A_HOST: Final = "a folder shared by a host system"
 
-    nature: str
-    others: str
-
-
-NETWORK = Sharing("a network file system", "other machines")
-CLUSTER = Sharing("a cluster file system", "other machines")
-HOST = Sharing("a folder shared by a host system", "the host")
-
-SHARED = {
-    kind: sharing
-    for kinds, sharing in (
-        (
-            "nfs nfs4 cifs smb3 smbfs ncpfs afs coda davfs ceph glusterfs fuse.sshfs fuse.davfs "
-            "fuse.glusterfs fuse.ceph fuse.ceph-fuse fuse.rclone fuse.s3fs fuse.smbnetfs",
-            NETWORK,
-        ),
-        ("lustre beegfs gpfs orangefs pvfs2 ocfs2 gfs2 panfs fuse.juicefs", CLUSTER),
-        (
-            "9p virtiofs vboxsf vmhgfs prl_fs hostfs drvfs fakeowner osxfs grpcfuse fuse.osxfs "
-            "fuse.grpcfuse fuse.vmhgfs-fuse",
-            HOST,
-        ),
-    )
-    for kind in kinds.split()
+SHARED: Final = {
+    **dict.fromkeys(NETWORK.split(), "a network file system"),
+    **dict.fromkeys(CLUSTER.split(), "a cluster file system"),
+    **dict.fromkeys(HOST.split(), OF_A_HOST),
 }
+"""By kind of file system that others write to, what it is, as people say it."""
 
 
 def free_bytes(path: Path) -> int:

@@ -41,7 +41,7 @@ def check_sqlite(path: Path, *, mountinfo: str | None = None) -> Finding:
     if kind in SHARED:
         return warning(
             "SQLite",
-            f"{path} is on {kind}, {SHARED[kind].nature}",
+            f"{path} is on {kind}, {SHARED[kind]}",
             "Make sure that no other system opens the file. A local disk is safer; in a container, a "
             "volume",
         )
@@ -64,16 +64,14 @@ def find_refusal(path: Path) -> Finding | None:
     return None
 
 
-_FileId = tuple[int, int]
-"""A file's device and inode numbers."""
-
-
 def find_old_files_in_use(path: Path) -> Finding | None:
     """Return which processes have a file open that was the store and is not any more, if any.
 
     Processes of other users cannot be looked into.
     """
-    current = _find_id(path)
+    current = None
+    with suppress(OSError):
+        current = path.stat()
     pids: Iterable[int] = find_holders(path.with_name(f"{path.name}.lock"))
     if not pids and current is None:  # the lock's file may have been removed with the others
         with suppress(OSError):
@@ -89,22 +87,16 @@ def find_old_files_in_use(path: Path) -> Finding | None:
     )
 
 
-def _has_old_file_open(pid: int, path: Path, current: _FileId | None) -> bool:
+def _has_old_file_open(pid: int, path: Path, current: os.stat_result | None) -> bool:
     names = {f"{path}{suffix}{gone}" for suffix in ("", "-wal") for gone in ("", " (deleted)")}
-    files: dict[str, _FileId | None] = {}
+    has_one = False
     with suppress(OSError):
         for descriptor in (PROC / str(pid) / "fd").iterdir():
             with suppress(OSError):
-                files[str(descriptor.readlink())] = _find_id(descriptor)
-    return not names.isdisjoint(files) and current not in files.values()
-
-
-def _find_id(path: Path) -> _FileId | None:
-    try:
-        found = path.stat()
-    except OSError:
-        return None
-    return found.st_dev, found.st_ino
+                has_one |= str(descriptor.readlink()) in names
+                if current is not None and os.path.samestat(descriptor.stat(), current):
+                    return False
+    return has_one
 
 
 # The store as a whole.

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from resumes.errors import StoreUnavailable
-from resumes.filesystems import HOST, SHARED, find_kind, is_mount_point
+from resumes.filesystems import OF_A_HOST, SHARED, find_kind, is_mount_point
 from resumes.output_files import SIDE_FILES, check_name
 
 APPLICATION_ID = 0x52534D45
@@ -43,9 +43,9 @@ def check_place(path: Path) -> None:
     # allowed, though doctor mentions it: containers may have nothing else, and the host does not use it.
     for place in (path, path.parent):
         kind = find_kind(place)
-        if kind is not None and SHARED.get(kind, HOST) is not HOST:
+        if kind is not None and SHARED.get(kind, OF_A_HOST) != OF_A_HOST:
             raise StoreUnavailable(
-                f"The database {path} is on {kind}, {SHARED[kind].nature}, where SQLite can "
+                f"The database {path} is on {kind}, {SHARED[kind]}, where SQLite can "
                 "damage it. Use a file on a local disk, or a PostgreSQL database"
             )
     refuse_mount_point(path)
