@@ -88,7 +88,8 @@ class Conversion:
             with resume.inner("basics") as basics:
                 header = self._read(HEADER, basics, place="header", origin="basics")
                 self.document["header"] = header
-                self._items[SUMMARY.section] += SUMMARIES.divide(SUMMARIES.read(basics))
+                summary = basics.find_text(*SUMMARIES.names) or ""
+                self._items[SUMMARY.section] += SUMMARIES.divide(summary)
                 self._origins[f"sections.{SUMMARY.section}"] = "basics.summary"
                 self._read_list(basics, [PROFILES])
             if title := " - ".join(header[name] for name in ("name", "title") if name in header):
@@ -124,7 +125,7 @@ class Conversion:
             if name is not None:
                 source = origin if entry.is_mere_text else f"{origin}.{name}"
                 self._origins |= {f"{place}.{field}": source for field in part.fields}
-        return item
+        return {field: value for field, value in item.items() if value}
 
     def _read_list(self, parent: EntryReader, rows: Sequence[SectionMapping]) -> None:
         """Make the entries of a list items, each of the first row that takes it."""
@@ -169,7 +170,8 @@ def to_jsonresume(view: Mapping[str, Any]) -> dict[str, Any]:
     """
     sections = view["sections"]
     basics = _written(HEADER, view["header"])
-    basics |= SUMMARIES.join(_items(SUMMARY, sections))
+    if summary := SUMMARIES.join(_items(SUMMARY, sections)):
+        basics["summary"] = summary
     if profiles := _entries(PROFILES, sections):
         basics["profiles"] = profiles
     resume: dict[str, Any] = {"$schema": SCHEMA, "basics": basics, "meta": {"version": VERSION}}
@@ -202,4 +204,4 @@ def _entries(row: SectionMapping, sections: Mapping[str, Any]) -> list[dict[str,
 
 
 def _written(parts: Iterable[Property], item: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for part in parts for name, value in part.write(item).items()}
+    return {name: text for part in parts for name, text in part.write(item).items() if text}

@@ -145,8 +145,8 @@ PARAGRAPH_BREAK = "\n\n"
 class Property:
     """One correspondence of a text, unless a subclass says otherwise.
 
-    `fields` are those of the item, `names` those of the entry; both are given as words. Fields
-    without a value are left out of what is read and written.
+    `fields` are those of the item, `names` those of the entry; both are given as words. What is
+    read or written without a value, None or empty, counts as missing.
     """
 
     def __init__(self, fields: str, names: str) -> None:
@@ -155,36 +155,31 @@ class Property:
 
     def read(self, entry: EntryReader, /) -> Fields:
         """Return the text of the first of the names that has one, as the first field."""
-        return present(self.fields[0], entry.find_text(*self.names))
+        return {self.fields[0]: entry.find_text(*self.names)}
 
     def write(self, item: Fields, /) -> Fields:
         """Return the first field of the item under the first name."""
-        return present(self.names[0], item.get(self.fields[0]))
-
-
-def present(name: str, value: Any) -> Fields:
-    """Return the one field, or none when its value is None or empty."""
-    return {name: value} if value else {}
+        return {self.names[0]: item.get(self.fields[0])}
 
 
 class Paragraphs(Property):
     r"""The texts of several items that are one text in a JSON Resume, "\n\n" between them."""
 
-    def join(self, items: Iterable[Fields]) -> Fields:
-        """Write all items."""
+    def join(self, items: Iterable[Fields]) -> str:
+        """Return the text of all items."""
         texts = [text for item in items if (text := item.get(self.fields[0], "")).strip()]
         joined = PARAGRAPH_BREAK.join(texts)
         if len(joined) > MAX_TEXT_CHARS:
             # What `divide` looks for is then between texts, or in one, and never half of each.
             joined = PARAGRAPH_BREAK.join(map(str.strip, texts))
-        return present(self.names[0], joined)
+        return joined
 
-    def divide(self, item: Fields) -> list[Fields]:
-        """Return the item that was read, or several where its text is longer than one may be.
+    def divide(self, text: str) -> list[Fields]:
+        """Return the item of the text, or several where it is longer than one may be.
 
         Whatever was joined of texts that are not too long is divided into such.
         """
-        parts = [item.get(self.fields[0], "")]
+        parts = [text]
         while len(rest := parts[-1]) > MAX_TEXT_CHARS:
             end = rest.rfind(PARAGRAPH_BREAK, 1, MAX_TEXT_CHARS + len(PARAGRAPH_BREAK))
             if end < 0:
@@ -197,10 +192,10 @@ class Texts(Property):
     """A list of texts."""
 
     def read(self, entry: EntryReader, /) -> Fields:
-        return present(self.fields[0], entry.texts(self.names[0]))
+        return {self.fields[0]: entry.texts(self.names[0])}
 
     def write(self, item: Fields, /) -> Fields:
-        return present(self.names[0], [text for text in item.get(self.fields[0]) or () if text])
+        return {self.names[0]: [text for text in item.get(self.fields[0]) or () if text]}
 
 
 class Keywords(Texts):
@@ -211,12 +206,12 @@ class Keywords(Texts):
     """
 
     def read(self, entry: EntryReader, /) -> Fields:
-        return present(self.fields[0], ", ".join(entry.texts(self.names[0])))
+        return {self.fields[0]: ", ".join(entry.texts(self.names[0]))}
 
     def write(self, item: Fields, /) -> Fields:
         text = item.get(self.fields[0], "")
         words = [word for word in text.split(", ") if word]
-        return present(self.names[0], words if len(words) <= MAX_LIST_ENTRIES else [text])
+        return {self.names[0]: words if len(words) <= MAX_LIST_ENTRIES else [text]}
 
 
 class Joined(Property):
@@ -238,11 +233,11 @@ class Joined(Property):
 
     def read(self, entry: EntryReader, /) -> Fields:
         texts = [entry.find_text(name) for name in self.names]
-        return present(self.fields[0], self._separator.join(filter(None, texts)))
+        return {self.fields[0]: self._separator.join(filter(None, texts))}
 
     def write(self, item: Fields, /) -> Fields:
         texts = self._taken_apart(item.get(self.fields[0], ""))
-        return {name: text for name, text in zip(self.names, texts, strict=True) if text}
+        return dict(zip(self.names, texts, strict=True))
 
 
 def study_and_area(degree: str) -> tuple[str, str]:
@@ -280,11 +275,11 @@ class Score(Property):
         slash = score.rfind("/", 1, MAX_TEXT_CHARS + 1)
         if len(score) > MAX_TEXT_CHARS and slash != -1:
             return {"gpa": score[:slash], "maxGpa": score[slash + 1 :]}
-        return present("gpa", score)
+        return {"gpa": score}
 
     def write(self, item: Fields, /) -> Fields:
         grade, highest = item.get("gpa"), item.get("maxGpa")
-        return present("score", f"{grade}/{highest}" if grade and highest else grade)
+        return {"score": f"{grade}/{highest}" if grade and highest else grade}
 
 
 class Location(Property):
@@ -295,14 +290,14 @@ class Location(Property):
             return super().read(entry)
         with entry.inner("location") as place:
             words = [place.find_text(name) for name in ("city", "region", "countryCode")]
-        return present("location", place_line(*words))
+        return {"location": place_line(*words)}
 
 
 class Home(Location):
     """A place that is an object of city, region and country in a JSON Resume."""
 
     def write(self, item: Fields, /) -> Fields:
-        return present("location", parse_place(item.get("location", "")))
+        return {"location": parse_place(item.get("location", ""))}
 
 
 class DateSpan(Property):
@@ -321,23 +316,23 @@ class DateSpan(Property):
             span["isOngoing"] = True
         else:
             span |= _read_date(entry, "endDate", "to")
-        return present("dateRange", span)
+        return {"dateRange": span}
 
     def write(self, item: Fields, /) -> Fields:
         start, end = find_written_date(item, "from"), find_written_date(item, "to")
         end = None if (item.get("dateRange") or {}).get("isOngoing") else end or start
-        return {**present("startDate", start), **present("endDate", end)}
+        return {"startDate": start, "endDate": end}
 
 
 class Release(Property):
     """A single date, which is the beginning of a date range; it is never ongoing."""
 
     def read(self, entry: EntryReader, /) -> Fields:
-        return present("dateRange", _read_date(entry, "releaseDate", "from"))
+        return {"dateRange": _read_date(entry, "releaseDate", "from")}
 
     def write(self, item: Fields, /) -> Fields:
         date = find_written_date(item, "from") or find_written_date(item, "to")
-        return present("releaseDate", date)
+        return {"releaseDate": date}
 
 
 def _read_date(entry: EntryReader, name: str, end: str) -> dict[str, Any]:
@@ -366,10 +361,10 @@ class Fluency(Property):
         fluency = entry.find_text("fluency") or ""
         words = set(re.findall(r"[a-z0-9]+", fluency.lower()))
         level = next((level for level, known in _LEVELS if words & known), None)
-        return {**present("levelText", fluency), **present("level", level)}
+        return {"levelText": fluency, "level": level}
 
     def write(self, item: Fields, /) -> Fields:
-        return present("fluency", item.get("levelText") or FLUENCIES.get(item.get("level", 0)))
+        return {"fluency": item.get("levelText") or FLUENCIES.get(item.get("level", 0))}
 
 
 class Network(Property):
@@ -378,7 +373,7 @@ class Network(Property):
     def read(self, entry: EntryReader, /) -> Fields:
         network = entry.find_text("network") or ""
         icon = NETWORK_ICONS.get(network.strip().lower())
-        return {**present("title", network), **present("icon", icon)}
+        return {"title": network, "icon": icon}
 
 
 class Link(Property):
@@ -392,11 +387,11 @@ class Link(Property):
         address = entry.find_text("url", "website")
         username = entry.find_text("username")
         if address is None:
-            return present("link", username)
+            return {"link": username}
         if username and username.strip("@").lower() not in address.lower():
             entry.findings.warn("username", NO_PLACE)
         return {"link": address}
 
     def write(self, item: Fields, /) -> Fields:
         link = item.get("link", "")
-        return present("url" if any(mark in link for mark in "/.:") else "username", link)
+        return {"url" if any(mark in link for mark in "/.:") else "username": link}
