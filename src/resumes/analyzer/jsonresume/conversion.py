@@ -84,7 +84,8 @@ class Conversion:
         """By section type."""
 
         with opened(source, self.findings) as resume:
-            resume.pass_over("$schema", "meta")
+            for name in ("$schema", "meta"):
+                resume.left.pop(name, None)
             with resume.inner("basics") as basics:
                 header = self._read(HEADER, basics, place="header", origin="basics")
                 self.document["header"] = header
@@ -120,7 +121,7 @@ class Conversion:
         """Return what the parts read of the entry; note where in it each field comes from."""
         item: dict[str, Any] = {}
         for part in parts:
-            name = entry.find_name(*part.names)
+            name = next((name for name in part.names if name in entry.left), None)
             item.update(part.read(entry))
             if name is not None:
                 source = origin if entry.is_mere_text else f"{origin}.{name}"
@@ -145,11 +146,11 @@ class Conversion:
         row = next(
             row
             for row in rows
-            if row.needs is None or (find_text(entry.get(row.needs)) or "").strip()
+            if row.needs is None or (find_text(entry.left.get(row.needs)) or "").strip()
         )
         if len(self._items[row.section]) >= MAX_ITEMS:
             for spare in _spare_rows(row.key):
-                if entry.has_only(spare.names) and len(self._items[spare.section]) < MAX_ITEMS:
+                if entry.left.keys() <= spare.names and len(self._items[spare.section]) < MAX_ITEMS:
                     return spare
         return row
 

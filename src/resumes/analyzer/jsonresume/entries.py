@@ -4,7 +4,7 @@ What is requested and cannot be used is reported and left out, as is what nobody
 document shows what of it was not used.
 """
 
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
@@ -35,40 +35,24 @@ def is_blank(value: Any) -> bool:
 class EntryReader:
     """An object of a JSON Resume. Its fields are read one by one, each once; blank ones are missing.
 
-    `is_mere_text`: there is no object, but a text that counts as its one field.
+    `left` are those that nobody has read yet. `is_mere_text`: there is no object, but a text that
+    counts as its one field.
     """
 
-    __slots__ = ("_left", "findings", "is_mere_text")
+    __slots__ = ("findings", "is_mere_text", "left")
 
     def __init__(
         self, values: Mapping[str, Any], findings: Findings, *, is_mere_text: bool = False
     ) -> None:
-        self._left = {name: value for name, value in values.items() if not is_blank(value)}
+        self.left = {name: value for name, value in values.items() if not is_blank(value)}
         self.findings = findings
         self.is_mere_text = is_mere_text
-
-    def get(self, name: str) -> Any:
-        """Whatever is in the field, None if nothing is. It does not count as read."""
-        return self._left.get(name)
-
-    def has_only(self, names: Set[str]) -> bool:
-        """Return whether there is something in no other field."""
-        return self._left.keys() <= names
-
-    def pass_over(self, *names: str) -> None:
-        """Report nothing about the fields, whatever they hold."""
-        for name in names:
-            self._left.pop(name, None)
-
-    def find_name(self, *names: str) -> str | None:
-        """Return the first of the names whose field there is something in."""
-        return next((name for name in names if name in self._left), None)
 
     def find_text(self, *names: str) -> str | None:
         """Return the text of the first of the fields that has one; another text in the others is reported."""
         found: str | None = None
         for name in names:
-            if (value := self._left.pop(name, None)) is None:
+            if (value := self.left.pop(name, None)) is None:
                 continue
             text = find_text(value)
             if text is None:
@@ -81,7 +65,7 @@ class EntryReader:
 
     def texts(self, name: str) -> list[str]:
         """Return the texts in the field: of a list, or a single one. A listed object counts by its name."""
-        if find_text(self.get(name)) is not None:
+        if find_text(self.left.get(name)) is not None:
             return [self.find_text(name) or ""]
         found: list[str] = []
         for position, value in self._iter_listed(name):
@@ -97,7 +81,7 @@ class EntryReader:
 
     def _iter_listed(self, name: str) -> Iterator[tuple[int, Any]]:
         """Yield the values listed in the field, each with its position. To be read to its end."""
-        listed = self._left.pop(name, [])
+        listed = self.left.pop(name, [])
         if type(listed) is not list:
             self.findings.warn(name, NO_LIST)
             return
@@ -121,16 +105,11 @@ class EntryReader:
 
     def inner(self, name: str) -> AbstractContextManager["EntryReader"]:
         """Open the object in the field, empty when there is none; report anything else in it."""
-        value = self._left.pop(name, {})
+        value = self.left.pop(name, {})
         if type(value) is not dict:
             self.findings.warn(name, NO_OBJECT)
             value = {}
         return opened(value, self.findings, name)
-
-    def tell_rest(self) -> None:
-        """Report what was in the object and nobody has read."""
-        for name in self._left:
-            self.findings.warn(name, NO_PLACE)
 
 
 @contextmanager
@@ -141,5 +120,6 @@ def opened(
     findings.scope.extend(steps)
     entry = EntryReader(values, findings)
     yield entry
-    entry.tell_rest()
+    for name in entry.left:
+        findings.warn(name, NO_PLACE)
     del findings.scope[len(findings.scope) - len(steps) :]

@@ -286,7 +286,7 @@ class Location(Property):
     """A place on one line; an object of city, region and country is read as well."""
 
     def read(self, entry: EntryReader, /) -> Fields:
-        if type(entry.get("location")) is not dict:
+        if type(entry.left.get("location")) is not dict:
             return super().read(entry)
         with entry.inner("location") as place:
             words = [place.find_text(name) for name in ("city", "region", "countryCode")]
@@ -309,10 +309,10 @@ class DateSpan(Property):
 
     def read(self, entry: EntryReader, /) -> Fields:
         span = _read_date(entry, "startDate", "from")
-        end = entry.get("endDate")
+        end = entry.left.get("endDate")
         is_ongoing = type(end) is str and end.strip().lower() in _ONGOING
         if is_ongoing or (span and end is None):
-            entry.pass_over("endDate")
+            entry.left.pop("endDate", None)
             span["isOngoing"] = True
         else:
             span |= _read_date(entry, "endDate", "to")
