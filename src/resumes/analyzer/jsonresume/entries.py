@@ -15,8 +15,6 @@ NO_TEXT = "is not text: left out"
 NO_LIST = "is not a list: left out"
 NO_OBJECT = "is not an object: left out"
 
-_NAMES_OF_AN_OBJECT = ("name", "title")
-
 
 def find_text(value: Any) -> str | None:
     """Return the value as text, a number in its digits; None when it is something else."""
@@ -67,41 +65,34 @@ class EntryReader:
         """Return the texts in the field: of a list, or a single one. A listed object counts by its name."""
         if find_text(self.left.get(name)) is not None:
             return [self.find_text(name) or ""]
-        found: list[str] = []
-        for position, value in self._iter_listed(name):
-            text = find_text(value)
-            if type(value) is dict:
-                with opened(value, self.findings, position) as entry:
-                    text = entry.find_text(*_NAMES_OF_AN_OBJECT)
-            elif text is None:
-                self.findings.warn(position, NO_TEXT)
-            if text is not None:
-                found.append(text)
-        return found
+        entries = self.iter_objects(name, "name", otherwise=NO_TEXT)
+        found = [entry.find_text("name", "title") for _, entry in entries]
+        return [text for text in found if text is not None]
 
-    def _iter_listed(self, name: str) -> Iterator[tuple[int, Any]]:
-        """Yield the values listed in the field, each with its position. To be read to its end."""
+    def iter_objects(
+        self, name: str, sole_field: str, *, otherwise: str = NO_OBJECT
+    ) -> Iterator[tuple[int, "EntryReader"]]:
+        """Yield the objects listed in the field, each with its position; report what is not an object.
+
+        A text counts as an object with nothing but `sole_field`; `otherwise` is what is said of
+        anything else. To be read to its end.
+        """
         listed = self.left.pop(name, [])
         if type(listed) is not list:
             self.findings.warn(name, NO_LIST)
             return
         self.findings.scope.append(name)
-        yield from ((at, value) for at, value in enumerate(listed) if not is_blank(value))
-        self.findings.scope.pop()
-
-    def iter_objects(self, name: str, sole_field: str) -> Iterator[tuple[int, "EntryReader"]]:
-        """Yield the objects listed in the field, each with its position; report what is not an object.
-
-        A text counts as an object with nothing but `sole_field`. To be read to its end.
-        """
-        for position, value in self._iter_listed(name):
+        for position, value in enumerate(listed):
+            if is_blank(value):
+                continue
             if type(value) is dict:
                 with opened(value, self.findings, position) as entry:
                     yield position, entry
             elif (text := find_text(value)) is not None:
                 yield position, EntryReader({sole_field: text}, self.findings, is_mere_text=True)
             else:
-                self.findings.warn(position, NO_OBJECT)
+                self.findings.warn(position, otherwise)
+        self.findings.scope.pop()
 
     def inner(self, name: str) -> AbstractContextManager["EntryReader"]:
         """Open the object in the field, empty when there is none; report anything else in it."""
