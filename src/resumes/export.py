@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from resumes.analyzer import (
     DEFAULT_FORMAT,
@@ -66,7 +66,7 @@ class Exported:
     """A text of a PDF that no font has."""
 
 
-class Exporter:
+class Exporter(contextlib.AbstractContextManager["Exporter"]):
     """Exports resumes in one format. The process that draws PDFs ends with the block."""
 
     def __init__(
@@ -81,9 +81,6 @@ class Exporter:
         self._accepted = accepted
         self._choice = choice
         self._renderer = Renderer(font_folders(home)) if export_format is ExportFormat.PDF else None
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *error: object) -> None:
         if self._renderer is not None:
