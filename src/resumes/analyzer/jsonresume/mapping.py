@@ -8,9 +8,11 @@ from collections.abc import Sequence
 from typing import Final
 
 from resumes.analyzer.jsonresume.properties import (
+    Award,
     DateSpan,
     Fluency,
     Home,
+    Issuer,
     Joined,
     Keywords,
     Link,
@@ -21,9 +23,6 @@ from resumes.analyzer.jsonresume.properties import (
     Release,
     Score,
     Texts,
-    award_parts,
-    issuer_and_date,
-    study_and_area,
 )
 from resumes.analyzer.schema import SECTION_TYPES
 
@@ -116,7 +115,7 @@ LISTS: Final = (
         "educations",
         0,
         Property("institution", "institution"),
-        Joined("degree", "studyType area", ", ", study_and_area),
+        Joined("degree", "studyType area"),
         _DATES,
         Score("gpa maxGpa", "score gpa"),
         Texts("bullets", "courses"),
@@ -155,14 +154,14 @@ LISTS: Final = (
         "awards",
         1,
         Property("title", "title"),
-        Joined("description", "awarder date summary", " - ", award_parts),
+        Award("description", "awarder date summary"),
     ),
     SectionMapping(
         "certificates",
         "certificates",
         1,
         Property("title", "name"),
-        Joined("issuer", "issuer date", ", ", issuer_and_date),
+        Issuer("issuer", "issuer date"),
     ),
     SectionMapping(
         "interests",

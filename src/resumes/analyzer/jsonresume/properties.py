@@ -6,9 +6,9 @@ given shown fields only: texts that are not empty, lists with an entry that coun
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from resumes.analyzer.findings import printable
 from resumes.analyzer.jsonresume.entries import NO_PLACE, EntryReader
@@ -215,53 +215,45 @@ class Keywords(Texts):
 
 
 class Joined(Property):
-    """Several texts that are one in the analyzer format, in the order of the names.
+    """Several texts that are one in the analyzer format, in the order of the names: `Bachelor, Physics`."""
 
-    `taken_apart` gives the texts back, one for each name, empty where there is none.
-    """
-
-    def __init__(
-        self,
-        fields: str,
-        names: str,
-        separator: str,
-        taken_apart: Callable[[str], Sequence[str]],
-    ) -> None:
-        super().__init__(fields, names)
-        self._separator = separator
-        self._taken_apart = taken_apart
+    SEPARATOR: ClassVar = ", "
 
     def read(self, entry: EntryReader, /) -> Fields:
         texts = [entry.find_text(name) for name in self.names]
-        return {self.fields[0]: self._separator.join(filter(None, texts))}
+        return {self.fields[0]: self.SEPARATOR.join(filter(None, texts))}
 
     def write(self, item: Fields, /) -> Fields:
-        texts = self._taken_apart(item.get(self.fields[0], ""))
-        return dict(zip(self.names, texts, strict=True))
+        return dict(zip(self.names, self.split(item.get(self.fields[0], "")), strict=True))
+
+    def split(self, text: str) -> Sequence[str]:
+        """Return the texts again, one for each name, empty where there is none."""
+        return text.partition(self.SEPARATOR)[::2]
 
 
-def study_and_area(degree: str) -> tuple[str, str]:
-    """Split a degree at its first comma: `Bachelor, Physics`."""
-    study, _, area = degree.partition(", ")
-    return study, area
+class Issuer(Joined):
+    """An issuer, and perhaps a date at the end: `CNCF, 2021-05`."""
+
+    def split(self, text: str) -> Sequence[str]:
+        issuer, _, date = text.rpartition(self.SEPARATOR)
+        return (issuer, date) if WRITTEN_DATE.fullmatch(date) else (text, "")
 
 
-def issuer_and_date(text: str) -> tuple[str, str]:
-    """Split a text that ends in a date at its last comma: `CNCF, 2021-05`; else all of it and no date."""
-    issuer, _, date = text.rpartition(", ")
-    return (issuer, date) if WRITTEN_DATE.fullmatch(date) else (text, "")
-
-
-def award_parts(text: str) -> tuple[str, str, str]:
+class Award(Joined):
     """Awarder, date and summary around the first date: `Time - 2014-11-01 - For physics`.
 
     A text without a date is all summary: nobody can tell what else a dash in it means.
     """
-    words = text.split(" - ")
-    for at, word in enumerate(words):
-        if WRITTEN_DATE.fullmatch(word):
-            return " - ".join(words[:at]), word, " - ".join(words[at + 1 :])
-    return "", "", text
+
+    SEPARATOR = " - "
+
+    def split(self, text: str) -> Sequence[str]:
+        words = text.split(self.SEPARATOR)
+        for at, word in enumerate(words):
+            if WRITTEN_DATE.fullmatch(word):
+                before, after = words[:at], words[at + 1 :]
+                return self.SEPARATOR.join(before), word, self.SEPARATOR.join(after)
+        return "", "", text
 
 
 class Score(Property):
