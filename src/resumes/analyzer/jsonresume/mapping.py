@@ -31,9 +31,9 @@ class SectionMapping:
     """A list of a JSON Resume and the section that its entries are items of.
 
     `key` is the list's name, at the top of a JSON Resume or in its `basics`; `section` the section's
-    type, `heading` its name. An entry that is a mere text means `sole_field`, by default the first.
-    With `needs` only entries with a text in this field are meant, and in return only a section with
-    this heading.
+    type, `heading` its name. Of `parts` those count whose fields such an item has. An entry
+    that is a mere text means `sole_field`, by default the first. With `needs` only entries with a
+    text in this field are meant, and in return only a section with this heading.
     """
 
     def __init__(
@@ -49,11 +49,12 @@ class SectionMapping:
         self.key = key
         self.section = section
         self.column = column
-        self.parts = parts
+        fields = SECTION_TYPES[section].fields
+        self.parts = [part for part in parts if fields.keys() >= set(part.fields)]
         self.sole_field = sole_field or parts[0].names[0]
         self.heading = heading or SECTION_TYPES[section].heading
         self.needs = needs
-        self.names = frozenset(name for part in parts for name in part.names)
+        self.names = frozenset(name for part in self.parts for name in part.names)
         """The fields of an entry that have a place here."""
 
 
@@ -83,11 +84,9 @@ PROFILES: Final = SectionMapping(
 
 _DATES: Final = DateSpan("dateRange", "startDate endDate")
 _RELEASED: Final = Release("dateRange", "releaseDate")
-_WORKPLACE: Final = Property("workplace", "name company")
-_POSITION: Final = Property("position", "position")
 _WORK: Final = (
-    _WORKPLACE,
-    _POSITION,
+    Property("workplace", "name company"),
+    Property("position", "position"),
     Location("location", "location"),
     Property("link", "url website"),
     _DATES,
@@ -185,13 +184,9 @@ LISTS: Final = (
 """The lists at the top, in the order of the sections made of them."""
 
 ALIKE: Final = (
-    SectionMapping("work", "additionalExperiences", 0, _WORKPLACE, _POSITION, _DATES),
-    SectionMapping(
-        "publications", "additionalPublications", 0, Property("title", "name"), _RELEASED
-    ),
-    SectionMapping(
-        "skills", "additionalTechnologies", 1, Property("title", "name"), Texts("tags", "keywords")
-    ),
+    SectionMapping("work", "additionalExperiences", 0, *_WORK),
+    SectionMapping("publications", "additionalPublications", 0, *_PUBLICATION),
+    SectionMapping("skills", "additionalTechnologies", 1, *_SKILL),
 )
 """Sections that say the same as another one: written like it, and read back as that one."""
 
