@@ -16,7 +16,6 @@ from resumes.analyzer.strict_json import MAX_INTEGER, MIN_INTEGER, is_faithful
 MAX_TEXT_CHARS = 20_000
 MAX_LIST_ENTRIES = 200
 
-IS_WHITE_SPACE = "is only white space"
 IS_UNKNOWN = "is not a known field: stored, but not displayed"
 IS_SET_BY_SERVICE = "is set by the service: the value sent was dropped"
 
@@ -54,7 +53,7 @@ class Text(Kind):
             findings.problem(where, "must be a string")
             return
         if value.isspace():
-            findings.warn(where, IS_WHITE_SPACE)
+            findings.warn(where, "is only white space")
         if len(value) > MAX_TEXT_CHARS:
             findings.problem(where, f"must be a string of at most {MAX_TEXT_CHARS:,} characters")
 

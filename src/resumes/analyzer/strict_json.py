@@ -70,10 +70,6 @@ _MAX_INTEGER_CHARS = len(str(MIN_INTEGER))
 
 _BLOCK_BYTES = 4_096
 
-_TOO_DEEP = f"nested deeper than {MAX_DEPTH} levels"
-_INTEGER_RANGE = "an integer outside -2^63 to 2^63-1"
-_OVERFLOW = "a number that overflows"
-
 
 def read_json(body: bytes) -> Any:
     """Return the value that the bytes say; raises InvalidJson with the reason and the byte offset.
@@ -143,7 +139,7 @@ def refuse_unfaithful(body: bytes) -> None:
         if first in b"[{":
             depth += 1
             if depth > MAX_DEPTH:
-                raise _invalid(_TOO_DEEP, token.start())
+                raise _invalid(f"nested deeper than {MAX_DEPTH} levels", token.start())
         elif first in b"]}":
             depth -= 1
         elif token[1] is not None and (reason := _out_of_range(token[1])):
@@ -152,9 +148,9 @@ def refuse_unfaithful(body: bytes) -> None:
 
 def _out_of_range(number: bytes) -> str | None:
     if any(char in number for char in b".eE"):
-        return None if isfinite(float(number)) else _OVERFLOW
+        return None if isfinite(float(number)) else "a number that overflows"
     if len(number) > _MAX_INTEGER_CHARS or not MIN_INTEGER <= int(number) <= MAX_INTEGER:
-        return _INTEGER_RANGE
+        return "an integer outside -2^63 to 2^63-1"
     return None
 
 

@@ -164,8 +164,6 @@ def _iter_items(stored: Mapping[str, Any]) -> Iterator[tuple[SectionType, dict[s
 
 MAX_FILENAME_BYTES = 120
 
-_UNTITLED = "New Resume"
-
 # Control, bidirectional and other invisible characters, and those that paths or common file
 # systems give a meaning to.
 _UNSAFE_CHARS = (
@@ -190,7 +188,7 @@ def list_title(title: str | None, name: str | None) -> str:
         return title
     if name and not name.isspace():
         return f"{name} Resume"
-    return _UNTITLED
+    return "New Resume"
 
 
 def filename(title: str | None, name: str | None) -> str:
