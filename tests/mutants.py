@@ -149,6 +149,9 @@ AREAS: Final[Mapping[str, Area]] = {
     "converter": Area(
         ("resumes/analyzer/jsonresume/*.py",), _ANALYZER, at_import=_CONVERTER_AT_IMPORT
     ),
+    "rendering": Area(
+        ("resumes/rendering/anonymity.py", "resumes/rendering/page.py"), ("rendering",)
+    ),
 }
 
 PYTEST: Final = (
