@@ -159,6 +159,7 @@ ACTIONS: tuple[Action, ...] = (
     Action(Place.ACCOUNTS, "create", "create_account", "n", "n", "New", "Create account", command="resumes accounts create"),
     Action(Place.ACCOUNTS, "plan", "change_plan", "p", "p", "Plan", "Change plan", command="resumes accounts set-plan"),
     Action(Place.ACCOUNTS, "keys", "show('keys')", "K", "K", "Keys", "Show the account's keys"),
+    Action(Place.ACCOUNTS, "new_key", "create_key", "N", "N", "", "Create key for the account", command="resumes keys create"),
     Action(Place.ACCOUNTS, "imports", "show('imports')", "I", "I", "Imports", "Show the account's imports"),
     Action(Place.ACCOUNTS, "delete", "delete_account", "D,delete", "D", "Delete", "Delete account and its resumes", command="resumes accounts delete"),
     Action(Place.ACCOUNTS, "split", "toggle_split", "v", "v", "", "Toggle details"),
@@ -389,7 +390,7 @@ class Target:
     """Where something leads: to the list of a mode, or to one of its rows.
 
     `account` is whose list it is, None: of all. `only` narrows it, to an outcome of imports. `row` is
-    the key of the row to go to, `opens` the ID of what is opened on a page of its own.
+    the key of the row to go to, `opens` the ID of what is opened on a page of its own, or `new` for a form.
     """
 
     mode: str

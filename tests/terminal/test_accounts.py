@@ -62,7 +62,7 @@ async def test_wide_terminals_show_more_and_the_details_of_one(store: Store) -> 
 async def test_without_accounts_it_says_how_to_make_one(empty_store: Store) -> None:
     async with running(empty_store, screen="accounts") as pilot:
         await shows(pilot.app, "No accounts yet.", "Press n to create one.")
-        for key in ("p", "D", "K", "I"):
+        for key in ("p", "D", "K", "N", "I"):
             await leads(pilot, key, "No account to ")
     async with running(empty_store, screen="accounts", read_only=True) as pilot:
         await shows(pilot.app, "`resumes accounts create NAME`")
@@ -164,6 +164,18 @@ async def test_an_account_leads_to_its_resumes_its_keys_and_its_imports(store: S
 
         await leads(pilot, "3 j K", "Accounts › zoe › Keys · 0 keys")
         await leads(pilot, "3 I", "OUTCOME", "Accounts › zoe › Imports · ")
+
+
+async def test_a_key_is_created_for_the_account_at_the_cursor(store: Store) -> None:
+    an_account(store, "zoe")
+    async with running(store, "2 accounts", screen="accounts") as pilot:
+        await leads(pilot, "j N", "New key", "zoe", "Expires")
+        await leads(pilot, "escape", "Accounts › zoe › Keys · 0 keys")
+        await leads(pilot, "escape N", "New key", "zoe", "Expires")
+        await types(pilot, "web\n\n", "New API key for zoe")
+        await leads(pilot, "s", "Accounts › zoe › Keys · 1 key", "✓ active", "web")
+        await leads(pilot, "escape", "2 accounts")
+    assert [key.name for key in api_keys.list_keys(store, account="zoe")] == ["web"]
 
 
 # What is told of one.

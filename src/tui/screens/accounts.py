@@ -310,10 +310,12 @@ class AccountsScreen(SplitScreen[AccountInfo, str]):
     def open_row(self, row: AccountInfo) -> None:
         self.action_show("resumes")
 
-    def action_show(self, mode: str) -> None:
-        account = self._account(f"show {mode} of")
-        if account is not None:
-            self.follow_link(Target(mode, account.name), account.name)
+    def action_show(self, mode: str, opens: str = "") -> None:
+        if (account := self._account(f"show {mode} of")) is not None:
+            self.follow_link(Target(mode, account.name, opens=opens), account.name)
+
+    def action_create_key(self) -> None:
+        self.action_show("keys", "new")
 
     @work
     async def action_create_account(self) -> None:
@@ -338,8 +340,7 @@ class AccountsScreen(SplitScreen[AccountInfo, str]):
 
     @store_work()
     async def action_change_plan(self) -> None:
-        account = self._account("change the plan of")
-        if account is None:
+        if (account := self._account("change the plan of")) is None:
             return
         chooser = Chooser(
             self.session.store,

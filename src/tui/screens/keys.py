@@ -329,10 +329,7 @@ class KeysScreen(ListScreen[KeyInfo]):
         self.app.push_screen(FactsDialog("Key details", self.facts(row), remark=remark))
 
     def action_open_account(self) -> None:
-        key = self.list.current
-        if key is None:
-            tell(self, "No key selected.")
-        else:
+        if (key := self.current_row("show the account of")) is not None:
             self.follow_link(Target("accounts", row=key.account), label(key))
 
     def facts(self, key: KeyInfo) -> list[Fact]:
@@ -352,6 +349,11 @@ class KeysScreen(ListScreen[KeyInfo]):
         ]
 
     # A key that is made, here or elsewhere.
+
+    def arrive(self, link: Target) -> None:
+        super().arrive(link)
+        if link.opens:
+            self.action_create_key()
 
     @store_work()
     async def action_create_key(self) -> None:
