@@ -204,7 +204,7 @@ async def test_a_key_from_elsewhere_is_registered(store: Store) -> None:
     async with running(store, "No keys yet.", screen="keys") as pilot:
         await leads(pilot, "i", "Cancel")
         sends(pilot.app, secret)
-        await leads(pilot, "enter enter", "Imported key_")
+        await leads(pilot, "enter", "Imported key_")
         assert api_keys.authenticate(store, secret)
         await shows_no(pilot.app, secret)
         assert secret not in "".join(toasts(pilot.app))
@@ -363,7 +363,7 @@ async def test_a_key_that_counts_already_is_not_taken_over(store: Store) -> None
     async with running(store, "website", screen="keys") as pilot:
         await leads(pilot, "i", "Cancel")
         sends(pilot.app, new.secret)
-        await leads(pilot, "enter enter", "✗ ", "1 key")
+        await leads(pilot, "enter", "✗ ", "1 key")
 
 
 async def test_the_key_has_a_line_of_its_own_and_is_copied_through_tmux(

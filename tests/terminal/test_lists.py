@@ -269,6 +269,21 @@ async def test_a_stray_line_creates_no_key(store: Store) -> None:
     assert api_keys.list_keys(store) == []
 
 
+async def test_a_stray_line_imports_no_key(store: Store) -> None:
+    async with running(store, "No keys yet", screen="keys") as pilot:
+        await types(pilot, "ivory\n", "! Not a valid key")
+        await leads(pilot, "escape", "0 keys")
+    assert api_keys.list_keys(store) == []
+
+
+async def test_a_stray_line_creates_no_plan(store: Store) -> None:
+    async with running(store, "3 plans", screen="plans") as pilot:
+        await types(pilot, "nice\n")
+        await at_rest(pilot)
+        await leads(pilot, "escape", "3 plans")
+    assert [plan.name for plan in plans.list_plans(store)] == ["free", "pro", "business"]
+
+
 async def test_a_stray_line_rotates_no_key(store: Store) -> None:
     old = api_keys.create_key(store, "ana", name="website")
     async with running(store, "1 key", screen="keys") as pilot:

@@ -93,8 +93,6 @@ MAX_NAME_CHARS = 100
 class KeyForm(Dialog[tuple[str, Callable[[Store], R]]]):
     """Gives an account and what makes the key for it, None if it was canceled."""
 
-    enter_submits = False
-
     def __init__(self, title: str, accounts: Sequence[str], preset: str, field: Widget) -> None:
         self.account = Choices(accounts, preset)
         self.name_line = SafeInput(max_length=MAX_NAME_CHARS)
@@ -110,6 +108,7 @@ class CreateKeyDialog(KeyForm[NewKey]):
     """A form for a key that is to be made."""
 
     VERB = "Create"
+    enter_submits = False
 
     def __init__(self, accounts: Sequence[str], preset: str, clock: Clock) -> None:
         self._expiry = SpanField("Expires", lambda text: understand_expiry(text, clock()))
