@@ -325,8 +325,7 @@ class AccountsScreen(SplitScreen[AccountInfo, str]):
         rows = map(self.list.pages.peek, range(self.list.pages.count))
         taken = {row.name for row in rows if isinstance(row, AccountInfo)}
         form = CreateAccountDialog(self.session, self._plans, taken)
-        made = await self.app.push_screen_wait(form)
-        if made is None:
+        if (made := await self.app.push_screen_wait(form)) is None:
             return
         account, problem = made
         name, inboxes = account.name, self.session.settings.inbox
@@ -357,8 +356,7 @@ class AccountsScreen(SplitScreen[AccountInfo, str]):
             read=plans.list_plans,
             preset=account.plan,
         )
-        plan = await self.app.push_screen_wait(chooser)
-        if plan is None:
+        if (plan := await self.app.push_screen_wait(chooser)) is None:
             return
         if plan.name == account.plan:
             tell(self, f"{account.name} is already on plan {plan.name}.")

@@ -50,8 +50,7 @@ def understand_expiry(text: str, now_us: int) -> Understood:
 
 def understand_grace(text: str, now_us: int) -> Understood:
     """Return how long a rotated key stays valid. Raises ValueError."""
-    span = durations.parse_span(text)
-    if span is None:
+    if (span := durations.parse_span(text)) is None:
         raise ValueError(f'"{text}" is not a valid duration: use 24h, 7d, 30m or 0')
     if span > MAX_GRACE:
         raise ValueError("The maximum is 7d")
@@ -296,8 +295,7 @@ class KeysScreen(ListScreen[KeyInfo]):
         )
 
     def hidden(self) -> Iterable[str]:
-        key = self.list.current
-        if key is None:
+        if (key := self.list.current) is None:
             yield "choose"
         if key is None or key.state is not KeyState.ACTIVE:
             yield "rotate_key"
