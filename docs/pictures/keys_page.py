@@ -10,13 +10,14 @@ from tui.keys import ACTIONS, Action, Place
 HEAD: Final = """\
 # Keys of the terminal UI
 
-`?` shows the keys that work where you are, the last line the most common ones, and `:` opens the command palette: `:keys`
-goes to the Keys screen. Esc closes one layer (a filter, a dialog, a page) and never quits. A key that does nothing says
-why. Every key that changes something has a command that does the same, and `--read-only` disables it.
+`?` shows the keys that work where you are, the last line shows the most common ones, and `:` opens the command palette:
+`:keys` goes to the Keys screen. Esc closes one layer (a filter, a dialog, a page) and never quits. When a key does
+nothing, a message says why. Every key that changes something has a command that does the same, and `--read-only`
+disables the key.
 
 `make keys` writes this page from the table in `src/tui/keys.py`.
 
-## Keys of your own
+## Custom keys
 
 A table in `config.toml` assigns other keys to actions by their ID. Separate several keys with commas. They replace the
 default keys of the action:
@@ -27,10 +28,10 @@ default keys of the action:
 "everywhere.quit" = "q,f10"
 ```
 
-The column *keymap* shows the names of keys. Letters are themselves (`D` with shift); other names are `f1` to `f24`,
-`ctrl+e`, `alt+x`, `shift+f3`, `ctrl+pagedown`, `slash`, `comma`, `minus`, `question_mark`. Keys that terminals send as
-another key (`ctrl+i` is tab, `ctrl+m` enter, `ctrl+h` backspace) cannot be used, nor can letters where text is typed.
-Unknown IDs or keys, and conflicting bindings, are reported at startup.
+The column *keymap* shows the names of keys. A letter's name is the letter itself (`D` with shift); other names are `f1`
+to `f24`, `ctrl+e`, `alt+x`, `shift+f3`, `ctrl+pagedown`, `slash`, `comma`, `minus`, `question_mark`. Keys that
+terminals send as another key (`ctrl+i` is tab, `ctrl+m` enter, `ctrl+h` backspace) cannot be used, nor can letters
+where text is typed. Unknown IDs or keys, and conflicting bindings, are reported at startup.
 
 In the environment the table is JSON: `RESUMES_KEYMAP='{"resumes.delete": "f8"}'` replaces the one in `config.toml`.
 """
