@@ -78,7 +78,7 @@ def note_recovery(
     attempts = load.attempts_of(writers)
     found = check_attempts(database, attempts)
     figures["acknowledged"] = load.acknowledged(writers)
-    figures["answers_503"] = len(full_disks.refusals([*writers]))
+    figures["responses_with_503"] = len(full_disks.refusals([*writers]))
     figures["of_them_unknown"] = sum(map(is_unknown, attempts))
     figures["recovery_s"] = recovery_s
     figures["lost"], figures["refused_and_stored"] = found.lost, found.uninvited

@@ -57,11 +57,13 @@ class Outcome:
             "lost": lost,
             "doubled": doubled,
             "otherwise_wrong": len(self.findings) - lost - doubled,
-            "answers_5xx": sum(one.status is not None and one.status >= 500 for one in answers),
+            "responses_with_5xx": sum(
+                one.status is not None and one.status >= 500 for one in answers
+            ),
             "unanswered": sum(one.status is None for one in answers),
             "longest_outage_s": self.outage_s,
             "served_again_after_s": self.back_s,
-            "slowest_answer_s": max(one.answered_s - one.asked_s for one in answers),
+            "slowest_response_s": max(one.answered_s - one.asked_s for one in answers),
         }
 
 

@@ -51,7 +51,7 @@ def follow(store: Store, account_id: str, seen: list[str], over: threading.Event
 def test_a_clock_that_jumps_skips_and_repeats_nothing(
     url: str, figures: Figures, seed: random.Random
 ) -> None:
-    """The store's clock jumps by up to an hour, or a day, to either side 400 times, while one
+    """The store's clock jumps by up to an hour, or a day, in either direction 400 times, while one
     client creates and another follows with the last ID; on SQLite, PostgreSQL 16 and 18."""
     clock = JumpingClock()
     told: dict[str, str] = {}
@@ -84,8 +84,8 @@ def test_a_clock_that_jumps_skips_and_repeats_nothing(
 
 @pytest.mark.chaos(
     12,
-    fault="the clock is set across the end of a key",
-    promise="a key works until its expiry by the clock as it is",
+    fault="the clock is set across the expiry of a key",
+    promise="a key works until it expires by the current clock",
 )
 def test_a_key_ends_when_the_clock_says_so(
     tmp_path: Path, figures: Figures, seed: random.Random

@@ -48,7 +48,7 @@ LATENCY_S: Final = 0.1
 def test_a_connection_may_break_at_any_byte(
     tmp_path: Path, figures: Figures, seed: random.Random
 ) -> None:
-    """A TCP proxy breaks connections after every few bytes of a request, and of its answer."""
+    """A TCP proxy breaks connections after every few bytes of a request, and of its response."""
     scene = Scene(tmp_path / "home", tmp_path / "logs")
     with scene.served() as server, Proxy(server.url) as proxy:
         request = a_create(scene, FIRST)
@@ -125,7 +125,8 @@ def send_through(proxy: Proxy, fault: Fault, request: bytes) -> Answer | None:
     promise="a client that is slow but makes progress is served",
 )
 def test_a_slow_connection_is_served(tmp_path: Path, figures: Figures) -> None:
-    """The TCP proxy keeps each piece for 0.1 s and passes 96 KiB a second, for 8 clients at a time."""
+    """The TCP proxy delays each piece by 0.1 s and passes 96 KiB a second, for 8 clients at a
+    time."""
     scene = Scene(tmp_path / "home", tmp_path / "logs")
     create = load.a_request(scene.key, "POST", body=valid(SLOW_BYTES))
     with scene.served() as server, Proxy(server.url) as proxy, ThreadPoolExecutor(SLOW) as pool:

@@ -258,7 +258,7 @@ def wait_for_more(writers: list[Client], enough: int) -> None:
 )
 def test_backups_under_load_are_each_of_one_moment(tmp_path: Path, figures: Figures) -> None:
     """`resumes db backup` twelve times while four clients create; each is restored and compared
-    with the answers that clients got before it began, and with the order of IDs."""
+    with the responses that clients got before it began, and with the order of IDs."""
     scene = Scene(tmp_path / "home", tmp_path / "logs")
     folder = tmp_path / "backups"
     folder.mkdir()
@@ -313,7 +313,8 @@ COMMANDS: Final = [
     promise="server, importer and commands refuse it with exit code 3 and one line that names the version; no file of the home is changed",
 )
 def test_a_newer_store_is_refused_by_every_program(tmp_path: Path, figures: Figures) -> None:
-    """The schema's number in the file is one that does not exist yet; ten commands try it."""
+    """The schema's number in the file is one that does not exist yet; ten commands try to use the
+    store."""
     home = tmp_path / "home"
     home.mkdir()
     a_newer_store(home)

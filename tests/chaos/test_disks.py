@@ -47,7 +47,7 @@ __all__ = ["bounded"]  # a fixture
 @pytest.mark.chaos(
     4,
     fault="the disk is full",
-    promise="503 and nothing is damaged; reads continue, and creates resume once there is space",
+    promise="503 and nothing is damaged; reads continue, and creates work again once there is space",
 )
 def test_a_full_disk_loses_nothing_and_heals(
     tmp_path: Path, figures: Figures, floor_bytes: int
@@ -110,7 +110,7 @@ def test_a_read_only_file_system_is_refused_in_one_line(tmp_path: Path, figures:
 @pytest.mark.chaos(
     7,
     fault="the file system becomes read-only while the server writes",
-    promise="only writes in progress are unknown, all others get 503 and nothing is done; reads continue, and creates resume automatically once it is writable",
+    promise="only writes in progress are unknown, all others get 503 and nothing is done; reads continue, and creates work again automatically once it is writable",
 )
 def test_a_file_system_that_becomes_read_only_loses_nothing_and_heals(
     tmp_path: Path, figures: Figures
@@ -138,7 +138,7 @@ def test_a_file_system_that_becomes_read_only_loses_nothing_and_heals(
 
 @pytest.mark.chaos(
     7,
-    fault="the file system meets an error and is read-only until it is repaired",
+    fault="the file system hits an error and is read-only until it is repaired",
     promise="only writes in progress are unknown, all others get 503 and nothing is done; reads continue, files wait, doctor reports the cause; nothing is lost",
 )
 def test_a_file_system_that_meets_an_error_loses_nothing(tmp_path: Path, figures: Figures) -> None:
@@ -195,7 +195,7 @@ def test_a_file_system_that_meets_an_error_loses_nothing(tmp_path: Path, figures
         listed = list(checker.iter_stored(store))
     files = [name for _, name in listed if name.endswith("json")]
     figures["acknowledged"] = load.acknowledged(writers)
-    figures["answers_503"] = len(full_disks.refusals(writers))
+    figures["responses_with_503"] = len(full_disks.refusals(writers))
     figures["of_them_unknown"] = sum(map(checker.is_unknown, attempts))
     figures["files"], figures["imported"] = 3, len(files)
     told = checker.told_of(attempts)
@@ -244,9 +244,9 @@ def shared_with(share: Path, tmp_path: Path, kind: str) -> Iterator[list[str]]:
     promise="the start fails within 10 s, with exit code 3 and one line that gives the reason and what to do",
 )
 def test_a_share_of_a_network_is_refused_in_one_line(tmp_path: Path, figures: Figures) -> None:
-    """Another list of mounts is bound over the program's /proc/self/mountinfo, which says that the
-    home is on NFS, SMB, Ceph, Lustre or SSHFS, before `resumes serve`; on NFS before four other
-    commands too."""
+    """A list of mounts that says that the home is on NFS, SMB, Ceph, Lustre or SSHFS is bound over
+    the program's /proc/self/mountinfo, before `resumes serve`; for NFS, before four other commands,
+    too."""
     scene = Scene(tmp_path / "home", tmp_path / "logs")
     tries = [(kind, SERVE) for kind in SHARES] + [("nfs4", arguments) for arguments in PROGRAMS]
     refusals = []
@@ -270,10 +270,11 @@ def assert_share_is_named(line: str, kind: str) -> None:
 @pytest.mark.chaos(
     8,
     fault="the store's name is a link to a shared file system",
-    promise="the same as if it were there itself",
+    promise="the same as if the file itself were there",
 )
 def test_a_link_to_a_share_is_refused_in_one_line(tmp_path: Path, figures: Figures) -> None:
-    """`resumes.db` is a link to a file on NFS, by the same means; `resumes serve` and four others."""
+    """`resumes.db` is a link to a file on NFS, according to a list of mounts bound over
+    /proc/self/mountinfo; `resumes serve` and four other commands."""
     scene = Scene(tmp_path / "home", tmp_path / "logs")
     share = tmp_path / "share"
     share.mkdir()
@@ -343,7 +344,7 @@ def test_whichever_call_fails_everything_that_was_said_is_true(
 ) -> None:
     """strace: the k-th write and the k-th sync of the store's files return EIO or ENOSPC, for each
     k from 1 to 200, in a process of its own that opens the store, creates and closes it, twice; and
-    the same for 20 calls in a row, for each eighth k."""
+    the same for 20 calls in a row, for every eighth k."""
     template = tmp_path / "resumes.db"
     stores.make_account(f"sqlite:///{template}")
     shares = [range(1 + share * stride, MOST + 1, AT_ONCE * stride) for share in range(AT_ONCE)]

@@ -82,14 +82,14 @@ def test_servers_killed_under_load_lose_nothing(
 )
 @pytest.mark.chaos(
     3,
-    fault="the server is killed between commit and answer",
-    promise="a retry with the same Idempotency-Key gets the first answer",
+    fault="the server is killed between commit and response",
+    promise="a retry with the same Idempotency-Key gets the first response",
 )
 def test_servers_killed_before_they_answer_do_nothing_twice(
     tmp_path: Path, figures: Figures, seed: random.Random, calls: str
 ) -> None:
     """strace: SIGKILL when a thread of one of two workers reaches its k-th sync, when the commit is
-    in the log, or its k-th write to a file or socket, which may be the answer; k is random, up to
+    in the log, or its k-th write to a file or socket, which may be the response; k is random, up to
     40, while four clients create."""
 
     def kill(server: Server, clients: list[Client]) -> None:
@@ -146,7 +146,7 @@ def count_home(counts: Counter[str], home: Path) -> None:
 
 @pytest.mark.chaos(
     2,
-    fault="importers and the processes that help them are killed under load",
+    fault="importers and their helpers are killed under load",
     promise="each file's content becomes exactly one resume",
 )
 def test_importers_killed_at_random_moments_import_each_file_once(
@@ -211,7 +211,7 @@ def test_a_stop_answers_what_was_accepted(tmp_path: Path, figures: Figures) -> N
     attempts = [one for stop in stops for one in stop.attempts]
     figures["stops"] = len(stops)
     figures["requests"] = len(attempts)
-    figures["answers_5xx"] = sum(one.answer.status >= 500 for one in attempts if one.answer)
+    figures["responses_with_5xx"] = sum(one.answer.status >= 500 for one in attempts if one.answer)
     figures["accepted_and_unanswered"] = sum(len(stop.lost) for stop in stops)
     with scene.store() as store:
         held = {resume_id for resume_id, _ in checker.iter_stored(store)}

@@ -142,7 +142,7 @@ def memory_bytes(pid: int) -> int:
 @pytest.mark.chaos(
     6,
     fault="there is no memory",
-    promise="requests that need more get 503 or no answer, nothing acknowledged is lost, and the service recovers automatically",
+    promise="requests that need more get 503 or no response, nothing acknowledged is lost, and the service recovers automatically",
 )
 def test_without_memory_nothing_acknowledged_is_lost(tmp_path: Path, figures: Figures) -> None:
     """prlimit: RLIMIT_AS of 4 MiB more than each of two workers has, while twelve clients create

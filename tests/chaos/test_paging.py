@@ -187,7 +187,7 @@ class Clients:
 @pytest.mark.chaos(
     22,
     fault="resumes come and go while pages are read",
-    promise="nothing twice, nothing out of order, nothing skipped that was there all the time",
+    promise="nothing twice, nothing out of order, nothing skipped that was there the whole time",
 )
 def test_pages_hold_while_resumes_come_and_go(
     url: str,

@@ -63,7 +63,7 @@ def test_what_draws_opens_nothing_but_its_template_and_fonts(
     tmp_path: Path, figures: Figures
 ) -> None:
     """Each sample, and resumes that contain Typst's functions and paths in every field, over HTTP
-    in all layouts; strace records how the process that draws uses files and the network."""
+    in all layouts; strace records how the renderer uses files and the network."""
     scene, calls = Scene(tmp_path / "home", tmp_path / "logs"), tmp_path / "calls"
     documents: list[Any] = [path.read_bytes() for path in SAMPLES.values()]
     for text in HOSTILE:
@@ -84,7 +84,7 @@ def test_what_draws_opens_nothing_but_its_template_and_fonts(
     own = (FOLDER, *font_folders(scene.home))
     others = [path for path in opened if not any(Path(path).is_relative_to(one) for one in own)]
     sockets = re.findall(r" (?:socket|connect|bind|send\w*|recv\w*)\(", written)
-    figures["pdfs"] = sum(answer.status == 200 for answer in drawn)
+    figures["PDFs"] = sum(answer.status == 200 for answer in drawn)
     figures["opened"] = len(opened)
     figures["other_files"] = len(others)
     figures["sockets"] = len(sockets)
@@ -95,12 +95,12 @@ def test_what_draws_opens_nothing_but_its_template_and_fonts(
 
 @pytest.mark.chaos(
     39,
-    fault="the process that draws PDFs is killed",
+    fault="the renderer is killed",
     promise="the PDF is retried, then 504; all other requests are answered",
 )
 def test_whoever_draws_may_be_killed(tmp_path: Path, figures: Figures, seed: random.Random) -> None:
-    """SIGKILL to the process that draws, 30 times, at random moments while two clients get PDFs and
-    another one creates."""
+    """SIGKILL to the renderer, 30 times, at random moments while two clients get PDFs and another
+    one creates."""
     scene = Scene(tmp_path / "home", tmp_path / "logs")
     statuses, stop = Counter[int](), threading.Event()
 
@@ -131,11 +131,11 @@ def test_whoever_draws_may_be_killed(tmp_path: Path, figures: Figures, seed: ran
             thread.join(60)
         after = draw(scene, server, ids[0])
     figures["kills"] = killed
-    figures["pdfs"] = statuses[200]
-    figures["answers_504"] = statuses[504]
-    figures["other_answers"] = statuses.total() - statuses[200] - statuses[504]
+    figures["PDFs"] = statuses[200]
+    figures["responses_with_504"] = statuses[504]
+    figures["other_responses"] = statuses.total() - statuses[200] - statuses[504]
     figures["creates_refused"] = sum(answer.status != 201 for answer in beside)
     assert killed > KILLS / 2
     assert statuses[200] > 0
-    assert figures["other_answers"] == figures["creates_refused"] == 0
+    assert figures["other_responses"] == figures["creates_refused"] == 0
     assert after.status == 200

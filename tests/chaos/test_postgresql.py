@@ -63,7 +63,7 @@ def drill(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterato
     promise="nothing acknowledged is lost or doubled; the service recovers automatically",
 )
 def test_a_killed_postgresql_loses_nothing(drill: "Drill", figures: Figures) -> None:
-    """SIGKILL of the postmaster, 8 times, below two API processes and an importer."""
+    """SIGKILL of the postmaster, 8 times, while two API processes and an importer use it."""
     outcome = drill.live_through("killed", "kill", times=TIMES)
 
     figures.update(outcome.figures, kills=TIMES)
@@ -83,7 +83,7 @@ def test_a_frozen_postgresql_gives_an_error_in_time(drill: "Drill", figures: Fig
     figures.update(outcome.figures)
     assert outcome.findings == []
     assert figures["unanswered"] == 0
-    assert figures["slowest_answer_s"] < ANSWER_S
+    assert figures["slowest_response_s"] < ANSWER_S
 
 
 @pytest.mark.chaos(
@@ -92,12 +92,12 @@ def test_a_frozen_postgresql_gives_an_error_in_time(drill: "Drill", figures: Fig
     promise="requests wait, for less than 5 s, and none fails",
 )
 def test_a_restarted_postgresql_is_waited_for(drill: "Drill", figures: Figures) -> None:
-    """A fast shutdown and a start, 8 times, below two API processes and an importer."""
+    """A fast shutdown and a start, 8 times, while two API processes and an importer use it."""
     outcome = drill.live_through("restarted", "restart", times=TIMES)
 
     figures.update(outcome.figures, restarts=TIMES)
     assert outcome.findings == []
-    assert figures["answers_5xx"] == figures["unanswered"] == 0
+    assert figures["responses_with_5xx"] == figures["unanswered"] == 0
     assert figures["longest_outage_s"] < OUTAGE_S
 
 
@@ -179,8 +179,8 @@ def test_broken_connections_to_postgresql_lose_nothing(
     figures: Figures,
     seed: random.Random,
 ) -> None:
-    """A TCP proxy ends or resets each connection after 200 KB at most, with 8 clients; and, midway,
-    immediately, until a client gets an error. What was refused is sent again at the end."""
+    """A TCP proxy ends or resets each connection after 200 KB at most, with 8 clients; midway, it
+    does so immediately, until a client gets an error. What was refused is sent again at the end."""
     key = stores.make_account(url)
     with Proxy(url) as proxy:
         monkeypatch.setenv("RESUMES_DATABASE", url.replace(str(server.port), str(proxy.port)))
@@ -204,7 +204,7 @@ def test_broken_connections_to_postgresql_lose_nothing(
     found = checker.check(url, told)
     figures["creates"] = len(attempts)
     figures["connections_broken"] = proxy.cut_count
-    figures["answers_503_and_sent_again"] = len(failed)
+    figures["refused_with_503_and_sent_again"] = len(failed)
     figures["lost"], figures["doubled"] = found.lost, found.doubled
     assert statuses(attempts).keys() == {201, 503}
     assert proxy.cut_count > WRITERS
