@@ -22,7 +22,7 @@ TRIES = 10
 
 
 def call(url: str, body: bytes | None = None, **headers: str) -> Any:
-    """Return the answer's JSON. Retry while the service is busy or does not answer."""
+    """Return the response's JSON. Retry while the service is busy or does not respond."""
     headers |= {"Authorization": f"Bearer {KEY}", "Content-Type": "application/json"}
     for left in reversed(range(TRIES)):
         request = urllib.request.Request(url, body, headers)
@@ -34,23 +34,23 @@ def call(url: str, body: bytes | None = None, **headers: str) -> Any:
                 raise SystemExit(f"{error.code}: {message_of(error)}") from None
             wait_s = wait_of(error)
         except (OSError, http.client.HTTPException) as error:
-            # No answer: the request may have succeeded, so every request here must be safe to repeat.
+            # No response: the request may have succeeded, so each request here must be safe to repeat.
             if not left:
                 raise SystemExit(f"{url} does not answer: {error}") from None
             wait_s = 1
         except ValueError:
-            raise SystemExit(f"{url} is not a resume service: its answer is not JSON") from None
+            raise SystemExit(f"{url} is not a resume service: its response is not JSON") from None
         time.sleep(wait_s)
 
 
 def wait_of(error: urllib.error.HTTPError) -> int:
-    """Return the seconds to wait: 1 if the answer, perhaps of a proxy, does not say."""
+    """Return the seconds to wait: 1 if the response, perhaps from a proxy, does not say."""
     seconds = error.headers.get("Retry-After", "")
     return int(seconds) if seconds.isdecimal() else 1
 
 
 def message_of(error: urllib.error.HTTPError) -> str:
-    """Return the message of the service, or of a proxy in front of it."""
+    """Return the message from the service, or from a proxy in front of it."""
     try:
         return str(json.load(error)["error"])
     except (ValueError, TypeError, KeyError):

@@ -11,7 +11,7 @@ HEAD: Final = """\
 # Keys of the terminal UI
 
 `?` shows the keys that work where you are, the last line shows the most common ones, and `:` opens the command palette:
-`:keys` goes to the Keys screen. Esc closes one layer (a filter, a dialog, a page) and never quits. When a key does
+`:keys` goes to the Keys screen. `esc` closes one layer (a filter, a dialog, a page) and never quits. When a key does
 nothing, a message says why. Every key that changes something has a command that does the same, and `--read-only`
 disables the key.
 

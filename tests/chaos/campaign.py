@@ -99,7 +99,8 @@ def _figure(name: str, value: float) -> str:
     number = f"{value:,.0f}" if value >= 100 or value == int(value) else f"{value:.3g}"
     what, _, last = name.rpartition("_")
     if last in UNITS:
-        return f"{what.replace('_', ' ')} {number} {UNITS[last]}"
+        space = "" if UNITS[last] == "%" else " "
+        return f"{what.replace('_', ' ')} {number}{space}{UNITS[last]}"
     return f"{number} {name.replace('_', ' ')}"
 
 

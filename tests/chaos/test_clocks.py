@@ -226,7 +226,7 @@ def test_processes_whose_clocks_differ_lose_and_repeat_nothing(
     missing, doubled = checker.count_differences(expected, files)
     pages = [one.answer.json for follower in followers for one in follower.attempts if one.answer]
     years = {entry["createdAt"][:4] for page in pages for entry in page["resumes"]}
-    figures["sets"], figures["years_of_creates"] = SETS, len(years)
+    figures["clock_changes"], figures["years_with_creates"] = SETS, len(years)
     figures["acknowledged"] = found.stored
     figures["files"] = len(files)
     figures["missing"], figures["doubled"] = missing, doubled + found.doubled

@@ -221,7 +221,7 @@ def test_a_proxy_whose_service_is_away_is_asked_again() -> None:
     ("status", "body", "told"),
     [
         (404, b"<html>Not here</html>", "404: Not Found\n"),
-        (200, b"<html>Welcome</html>", "is not a resume service: its answer is not JSON\n"),
+        (200, b"<html>Welcome</html>", "is not a resume service: its response is not JSON\n"),
     ],
 )
 def test_an_answer_that_is_not_json_is_told_in_a_line(status: int, body: bytes, told: str) -> None:
