@@ -33,7 +33,7 @@ to `f24`, `ctrl+e`, `alt+x`, `shift+f3`, `ctrl+pagedown`, `slash`, `comma`, `min
 terminals send as another key (`ctrl+i` is tab, `ctrl+m` enter, `ctrl+h` backspace) cannot be used, nor can letters
 where text is typed. Unknown IDs or keys, and conflicting bindings, are reported at startup.
 
-In the environment the table is JSON: `RESUMES_KEYMAP='{"resumes.delete": "f8"}'` replaces the one in `config.toml`.
+In the environment, the table is JSON: `RESUMES_KEYMAP='{"resumes.delete": "f8"}'` replaces the one in `config.toml`.
 """
 
 TABLE: Final = """\

@@ -165,7 +165,7 @@ def test_a_long_reading_holds_nobody_up_and_the_log_is_cut_afterwards(
 def test_the_last_place_goes_to_one(
     url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, figures: Figures
 ) -> None:
-    """In each round a place in a full account is freed, and 100 clients of two servers create at
+    """In each round, a place in a full account is freed, and 100 clients of two servers create at
     the same moment, on SQLite, PostgreSQL 16 and 18."""
     monkeypatch.setenv("RESUMES_DATABASE", url)
     programs.last_place_goes_to_one(tmp_path, rounds=LAST_PLACES)

@@ -172,7 +172,7 @@ STOPS: Final = 5
 @pytest.mark.chaos(
     29,
     fault="a key is revoked or rotated, or its account closed, while it is used",
-    promise="from that moment on no process accepts it",
+    promise="from that moment on, no process accepts it",
 )
 def test_a_key_that_ended_is_accepted_nowhere(tmp_path: Path, figures: Figures) -> None:
     """Keys that several connections to each of two workers use, revoked by commands one by one."""

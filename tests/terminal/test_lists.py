@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from resumes.store import api_keys, import_requests, search_index, stored_resumes
+from resumes.store import api_keys, import_requests, plans, search_index, stored_resumes
 from resumes.store.accounts import get_account
 from resumes.store.import_ledger import FileOutcome
 from resumes.store.store import Store
