@@ -52,7 +52,7 @@ def test_a_clock_that_jumps_skips_and_repeats_nothing(
     url: str, figures: Figures, seed: random.Random
 ) -> None:
     """The store's clock jumps by up to an hour, or a day, in either direction 400 times, while one
-    client creates and another follows with the last ID; on SQLite, PostgreSQL 16 and 18."""
+    client creates and another follows with the last ID; on SQLite and on PostgreSQL 16 and 18."""
     clock = JumpingClock()
     told: dict[str, str] = {}
     seen: list[str] = []

@@ -166,7 +166,7 @@ def test_the_last_place_goes_to_one(
     url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, figures: Figures
 ) -> None:
     """In each round, a place in a full account is freed, and 100 clients of two servers create at
-    the same moment, on SQLite, PostgreSQL 16 and 18."""
+    the same moment, on SQLite and on PostgreSQL 16 and 18."""
     monkeypatch.setenv("RESUMES_DATABASE", url)
     programs.last_place_goes_to_one(tmp_path, rounds=LAST_PLACES)
     with open_store(url) as store:
@@ -186,7 +186,7 @@ def test_of_programs_that_start_at_once_one_makes_the_store(
     engine: Engine, tmp_path: Path, figures: Figures
 ) -> None:
     """`resumes watch --once` six times at the same moment in a place without a store; five times on
-    SQLite, PostgreSQL 16 and 18."""
+    SQLite and on PostgreSQL 16 and 18."""
     codes: list[int] = []
     for number in range(FIRST_STARTS):
         folder = tmp_path / f"{number}"

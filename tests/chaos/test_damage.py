@@ -176,7 +176,7 @@ KINDS: Final = {
 def test_damage_is_found_and_a_backup_restores_all(
     tmp_path: Path, figures: Figures, seed: random.Random, kind: Kind
 ) -> None:
-    """In 40 copies of a store with 300 resumes, a bit is flipped, a character gets an invalid bit,
+    """In 40 copies of a store with 300 resumes, a bit is flipped, a character is made invalid,
     two rows of a page are swapped, a page is zeroed or filled with garbage, or the end is cut off,
     each at random; the first three that are found are replaced by `db restore`."""
     stored = stores.a_full_store(tmp_path / "resumes.db", STORED)

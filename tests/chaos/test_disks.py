@@ -52,8 +52,8 @@ __all__ = ["bounded"]  # a fixture
 def test_a_full_disk_loses_nothing_and_heals(
     tmp_path: Path, figures: Figures, floor_bytes: int
 ) -> None:
-    """Another program fills the tmpfs of 64 MiB that holds the store, to the last byte or to below
-    `RESUMES_DISK_FLOOR_BYTES`, while four clients create; then space is freed."""
+    """Another program fills the tmpfs of 64 MiB that holds the store, to the last byte or until
+    less than `RESUMES_DISK_FLOOR_BYTES` is free, while four clients create; then space is freed."""
     scene = Scene(tmp_path / "home", tmp_path / "logs")
     writers, listed, recovery_s = full_disks.live_through_a_full_disk(
         scene, tmp_path, DISK_BYTES, floor_bytes
@@ -110,7 +110,7 @@ def test_a_read_only_file_system_is_refused_in_one_line(tmp_path: Path, figures:
 @pytest.mark.chaos(
     7,
     fault="the file system becomes read-only while the server writes",
-    promise="only writes in progress are unknown, all others get 503 and nothing is done; reads continue, and creates work again automatically once it is writable",
+    promise="only writes in progress have an unknown outcome; all others get 503, and nothing is done; reads continue, and creates work again automatically once it is writable",
 )
 def test_a_file_system_that_becomes_read_only_loses_nothing_and_heals(
     tmp_path: Path, figures: Figures
@@ -139,7 +139,7 @@ def test_a_file_system_that_becomes_read_only_loses_nothing_and_heals(
 @pytest.mark.chaos(
     7,
     fault="the file system hits an error and is read-only until it is repaired",
-    promise="only writes in progress are unknown, all others get 503 and nothing is done; reads continue, files wait, doctor reports the cause; nothing is lost",
+    promise="only writes in progress have an unknown outcome; all others get 503, and nothing is done; reads continue, files wait, and `doctor` reports the cause; nothing is lost",
 )
 def test_a_file_system_that_meets_an_error_loses_nothing(tmp_path: Path, figures: Figures) -> None:
     """ext4 with errors=remount-ro gets an error (`trigger_fs_error`) while four clients create and
@@ -213,8 +213,8 @@ def test_a_file_system_that_meets_an_error_loses_nothing(tmp_path: Path, figures
 def test_files_of_somebody_else_are_refused_in_one_line(
     tmp_path: Path, figures: Figures, bounded: list[str]
 ) -> None:
-    """chown of the store's files to another user, mode 0600, before `resumes serve` without the
-    rights of root."""
+    """chown of the store's files to another user, mode 0600, before `resumes serve` without
+    root privileges."""
     if os.geteuid() != 0:
         pytest.skip("only root can give a file to another user")
     scene = Scene(tmp_path / "home", tmp_path / "logs")
@@ -343,8 +343,8 @@ def test_whichever_call_fails_everything_that_was_said_is_true(
     tmp_path: Path, figures: Figures, stride: int, times: int, error: str
 ) -> None:
     """strace: the k-th write and the k-th sync of the store's files return EIO or ENOSPC, for each
-    k from 1 to 200, in a process of its own that opens the store, creates and closes it, twice; and
-    the same for 20 calls in a row, for every eighth k."""
+    k from 1 to 200, in a process of its own that opens the store, creates resumes and
+    closes it, twice; and the same for 20 calls in a row, for every eighth k."""
     template = tmp_path / "resumes.db"
     stores.make_account(f"sqlite:///{template}")
     shares = [range(1 + share * stride, MOST + 1, AT_ONCE * stride) for share in range(AT_ONCE)]

@@ -82,12 +82,12 @@ def drop_what_is_imported(scene: Scene, chance: random.Random) -> list[str]:
 @pytest.mark.chaos(
     30,
     fault="files of every kind and size, arriving in every way",
-    promise="nothing is imported in part, what fails is filed with its reason, the rest continues",
+    promise="nothing is imported in part, what fails is filed with its reason, and the rest continues",
 )
 def test_whatever_comes_into_the_folder_comes_to_its_end(
     tmp_path: Path, figures: Figures, seed: random.Random, bounded: list[str]
 ) -> None:
-    """Slow writers, renames, links, FIFOs, sockets, 1 GiB, bombs, unreadable, incomplete and
+    """Slow writers, renames, links, FIFOs, sockets, a file of 1 GiB, bombs, unreadable, incomplete and
     repeated files, names that are not text, and a large backlog, all while `resumes watch` runs."""
     scene = Scene(tmp_path / "home")
     scene.account("ana")

@@ -78,8 +78,8 @@ def limited(pids: list[int], kind: int, most: dict[int, int]) -> Iterator[None]:
 def test_a_process_without_a_file_to_open_goes_on_with_who_is_there(
     tmp_path: Path, figures: Figures
 ) -> None:
-    """prlimit: RLIMIT_NOFILE as low as the files that the server has open, while four clients create and 20 others
-    connect and list; then it is lifted."""
+    """prlimit: RLIMIT_NOFILE as low as the number of files that the server has open, while four
+    clients create and 20 others connect and list; then it is lifted."""
     scene = Scene(tmp_path / "home", tmp_path / "logs")
     with scene.served() as server:
         writers = full_disks.make_writers(scene, server.url)
