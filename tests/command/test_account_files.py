@@ -133,7 +133,7 @@ def test_what_belongs_to_a_store_is_no_place_for_an_export(
     was_there = file.exists()
     said = acme.fails(1, "accounts", "export", "acme", str(file), *flags)
     assert said == (
-        f"{file} would be mistaken for a part of the database resumes.db: choose another file"
+        f"{file} would be mistaken for part of the database resumes.db: choose another file"
     )
     assert file.exists() == was_there
 
@@ -281,7 +281,7 @@ def test_an_import_can_choose_name_and_plan_and_answer_in_json(
     with open_home(acme.home) as store:
         accounts.delete_account(store, "again", with_resumes=True)
     said = acme("accounts", "import", str(file), "--name", "again", "--plan", "tiny").stderr
-    assert "Its plan allows 2: it keeps all, but cannot add more." in said
+    assert "Its plan allows 2: it keeps them all but cannot add more." in said
 
 
 def test_a_file_that_cannot_be_imported_says_why(acme: CommandLine, tmp_path: Path) -> None:

@@ -253,7 +253,7 @@ def test_import_takes_a_key_from_standard_input(acme: CommandLine) -> None:
     assert secret not in imported.output
     with open_home(acme.home) as store:
         assert api_keys.authenticate(store, secret)
-    assert "already registered" in acme.fails(1, "keys", "import", "acme", stdin=secret)
+    assert "This key already exists" in acme.fails(1, "keys", "import", "acme", stdin=secret)
     assert "No key on standard input" in acme.fails(2, "keys", "import", "acme", stdin="")
     assert "has the form" not in acme.fails(2, "keys", "import", "acme", stdin=b"\xff\xfe")
 

@@ -46,7 +46,7 @@ def test_content_that_is_stored_is_a_duplicate_and_no_failure(
     assert (first.exit_code, second.exit_code) == (0, 0)
     assert first.stderr.endswith("2 done, 0 failed, 1 duplicate.\n")
     assert second.stderr.endswith("0 done, 0 failed, 3 duplicate.\n")
-    assert "The same content is stored as " in second.stderr
+    assert "The same content is already stored as " in second.stderr
 
 
 def test_what_the_quota_refuses_failed(acme: CommandLine, folder: Path) -> None:

@@ -184,7 +184,7 @@ def test_only_a_name_made_of_that_of_a_file_belongs_to_it(tmp_path: Path, name: 
     (tmp_path / "base").touch()
     (tmp_path / "other").mkdir()
     check_free(tmp_path / name)
-    with pytest.raises(Conflict, match="a part of the database base: choose another"):
+    with pytest.raises(Conflict, match="mistaken for part of the database base: choose another"):
         check_free(tmp_path / "base-wal")
 
 

@@ -23,7 +23,7 @@ from tests.support.waiting import children_of, is_running, wait_until
 
 REFUSED = (
     "The new key could not be written, so it was revoked: {} exists and is neither an earlier key "
-    "nor an empty file. Move it away, then try again"
+    "nor an empty file. Move it elsewhere, then try again"
 )
 
 
@@ -309,7 +309,7 @@ def test_a_home_with_a_store_is_refused_and_nothing_is_added(acme: CommandLine) 
     message = acme.fails(1, "demo", "--once")
 
     assert message == (
-        f"{acme.home} has a store already: run it with `resumes --home {acme.home} up`, or choose a "
+        f"{acme.home} already has a store: run it with `resumes --home {acme.home} up`, or choose a "
         "new folder with --home"
     )
     assert acme.answers("accounts", "list", "--json") == before

@@ -85,7 +85,7 @@ NAMES = "use a list of at most 100 names of 1 to 100 printable characters"
         (r'database = "sqlite:///a\u0000"', 'Invalid database "…" in FILE: remove'),
         (
             'home = "/elsewhere"',
-            'Invalid home "/elsewhere" in FILE: the home is the folder of this file',
+            'Invalid home "/elsewhere" in FILE: the home is always the folder with this file',
         ),
         ("prot = 1", 'Unknown setting "prot" in FILE'),
         ("port = ", "Invalid configuration FILE"),

@@ -58,8 +58,7 @@ def test_a_backup_is_not_named_as_a_part_of_a_database(
     acme.succeeds("db", "backup", str(first))
     said = acme.fails(1, "db", "backup", str(second))
     assert (
-        said
-        == f"{second} would be mistaken for a part of the database first.db: choose another file"
+        said == f"{second} would be mistaken for part of the database first.db: choose another file"
     )
     assert "acme" in acme.succeeds("--database", f"sqlite:///{first}", "accounts", "list")
 
@@ -74,7 +73,7 @@ def test_a_log_that_was_left_behind_gets_no_backup(
         log.write_bytes((acme.home / "resumes.db-wal").read_bytes())
     said = acme.fails(1, "db", "backup", str(tmp_path / "backup.db"))
     assert said == (
-        f"{log} would be mistaken for a part of {tmp_path / 'backup.db'}: remove it, or choose another file"
+        f"{log} would be mistaken for part of {tmp_path / 'backup.db'}: remove it, or choose another file"
     )
     assert not (tmp_path / "backup.db").exists()
 
@@ -148,7 +147,7 @@ def test_what_a_home_reads_as_its_own_is_no_name_for_a_backup_an_export_or_a_sto
     acme: CommandLine, name: str
 ) -> None:
     file = acme.home / name
-    refused = f"{file} would be mistaken for a home's own file: choose another file"
+    refused = f"{file} would be mistaken for one of the home's own files: choose another file"
     assert acme.fails(1, "db", "backup", str(file)) == refused
     assert acme.fails(1, "accounts", "export", "acme", str(file)) == refused
     assert acme.fails(1, "--database", f"sqlite:///{file}", "accounts", "create", "bo") == refused
@@ -209,7 +208,7 @@ def test_a_store_is_not_made_as_a_part_of_another(acme: CommandLine, tmp_path: P
     place = acme.home / "resumes.db-journal"
     for words in (("db", "restore", backup), ("accounts", "create", "bo")):
         said = acme.fails(1, "--database", f"sqlite:///{place}", *words)
-        assert "would be mistaken for a part of the database resumes.db" in said
+        assert "would be mistaken for part of the database resumes.db" in said
     assert not place.exists()
     assert "acme" in acme.succeeds("accounts", "list")
 
@@ -241,7 +240,7 @@ def test_a_copy_prints_what_each_table_holds(acme: CommandLine, tmp_path: Path) 
     rows = {line.split()[0]: line.split()[1:] for line in result.stdout.splitlines()}
     assert rows["documents"][0] == "2"
     assert len(rows["documents"][1]) == 64
-    assert "Both are equal." in result.stderr
+    assert "The stores are identical." in result.stderr
     assert f"`resumes --database {store_url(acme)} db reopen`" in result.stderr
     with open_store(target) as copy:
         assert accounts.get_account(copy, "acme").resume_count == 2
@@ -376,12 +375,12 @@ def test_what_wants_a_look_is_told_and_is_no_failure(acme: CommandLine) -> None:
     [
         (
             'CREATE TRIGGER "ev""il" AFTER INSERT ON resumes BEGIN DELETE FROM resumes; END',
-            "a trigger that is not this program's, ev\"il",
+            'a trigger that this program did not create, ev"il',
             'DROP TRIGGER "ev""il"',
         ),
         (
             "CREATE VIEW evil AS SELECT * FROM resumes",
-            "a view that is not this program's, evil",
+            "a view that this program did not create, evil",
             'DROP VIEW "evil"',
         ),
     ],

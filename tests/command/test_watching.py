@@ -249,7 +249,7 @@ def test_a_command_that_fails_is_told_and_fails_nothing(acme: CommandLine, inbox
     result = acme("watch", "--once", "--on-import", "echo no mail >&2; exit 3")
 
     assert result.exit_code == 0
-    assert 'The command of --on-import failed with exit code 3: "no mail". ' in result.stderr
+    assert 'The --on-import command failed with exit code 3: "no mail". ' in result.stderr
     assert result.stderr.endswith("1 done, 0 failed.\n")
 
 

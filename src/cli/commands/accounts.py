@@ -88,7 +88,7 @@ def list_(session: Session) -> None:
             going = f'"{account.name.partition("~")[0]}" is being imported ({held} so far)'
             again = "import it again, or delete it"
         else:
-            going, again = f'"{account.name}" is being deleted ({held} left)', "run it again"
+            going, again = f'"{account.name}" is being deleted ({held} left)', "finish deleting it"
         line = session.command_line("accounts", "delete", account.name, "--with-resumes", "--yes")
         say(f"Account {going}. If that was interrupted, {again}: {line}")
 
@@ -183,8 +183,8 @@ def delete(session: Session, name: str, with_resumes: bool, yes: bool) -> None:
 def export(session: Session, name: str, file: Path, with_keys: bool, overwrite: bool) -> None:
     """Export the account NAME to FILE or standard output, as NDJSON.
 
-    With its resumes, its import history and, with --with-keys, its API keys, which will work
-    wherever it is imported. Resumes added during the export are not included.
+    Includes its resumes, its import history and, with --with-keys, its API keys, which will work
+    wherever the account is imported. Resumes added during the export are not included.
 
     FILE is a new file, a pipe or a device.
     """
@@ -231,7 +231,7 @@ def import_(session: Session, file: Path, name: str | None, plan: str | None) ->
     say(f'Imported account "{account.name}" (plan: {account.plan}, {held}).')
     if account.is_over:
         say(
-            f"Its plan allows {maximum_text(account.max_resumes)}: it keeps all, but cannot add more."
+            f"Its plan allows {maximum_text(account.max_resumes)}: it keeps them all but cannot add more."
         )
     if not counts[RowKind.KEY]:
         say(f"Create an API key: {session.command_line('keys', 'create', account.name)}")

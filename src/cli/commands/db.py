@@ -60,7 +60,7 @@ COLUMNS = (
 @click.argument("target_url", metavar="TO")
 @pass_session
 def copy(session: Session, source_url: str, target_url: str) -> None:
-    """Copy a store to another, and verify that both are equal.
+    """Copy one store to another, and verify that they are identical.
 
     FROM and TO are addresses such as sqlite:///PATH and postgresql://USER@HOST/NAME. TO must be empty,
     and stays empty if the copy fails. FROM is read-only during the copy and stays so if it succeeds;
@@ -79,10 +79,12 @@ def copy(session: Session, source_url: str, target_url: str) -> None:
     else:
         put_table(COLUMNS, digests)
     target = safe_text(to_label)
-    say(f"Both are equal. From now on use {target}, with --database or RESUMES_DATABASE.")
     say(
-        f"{safe_text(from_label)} is now read-only. To go back to it, and leave what was added to "
-        f"the other store there: {safe_text(reopening(source_url))}"
+        f"The stores are identical. From now on, use {target}, with --database or RESUMES_DATABASE."
+    )
+    say(
+        f"{safe_text(from_label)} is now read-only. To go back to it, leaving behind "
+        f"anything added to the other store: {safe_text(reopening(source_url))}"
     )
 
 
@@ -148,7 +150,7 @@ def backup(session: Session, destination: Path, keep: int | None) -> None:
 def restore(session: Session, file: Path) -> None:
     """Replace the store with a backup.
 
-    Nothing may be using the store. A store in a file is kept next to it; a PostgreSQL database has to
+    Nothing may be using the store. A SQLite store is kept next to the new one; a PostgreSQL database must
     be empty. Anything added after the backup is lost. New IDs never reuse old ones.
     """
     settings = session.settings()

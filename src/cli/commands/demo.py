@@ -98,7 +98,7 @@ class Demo:
     "--home",
     type=click.Path(path_type=Path, file_okay=False),
     metavar="DIR",
-    help="New home for the demo, which is kept. [default: a temporary folder]",
+    help="New home for the demo; it is kept afterward. [default: a temporary folder]",
 )
 @click.option(
     "--port", type=PORT, metavar="N", help="Port of the API. [default: 8000, or a free one]"
@@ -109,7 +109,7 @@ def demo(session: Session, home: Path | None, port: int | None, once: bool) -> E
     """Try everything in a scratch home.
 
     Creates an account on the business plan with a key, drops the sample files into the inbox,
-    imports them, and serves the API until Ctrl-C. A home that has a store is refused.
+    imports them, and serves the API until Ctrl-C. Refuses a home that already has a store.
     """
     home = home or session.home
     with stop_event() as stop, _scratch(session, home) as own:
@@ -118,7 +118,7 @@ def demo(session: Session, home: Path | None, port: int | None, once: bool) -> E
             listen(demo.settings.host, demo.settings.port).close()
         if (demo.settings.home / DATABASE_FILE).exists():
             raise Conflict(
-                f"{demo.settings.home} has a store already: run it with `{own.command_line('up')}`, "
+                f"{demo.settings.home} already has a store: run it with `{own.command_line('up')}`, "
                 "or choose a new folder with --home"
             )
         _import(demo, stop)

@@ -223,7 +223,10 @@ def imports() -> None:
     help="Maximum number of files.",
 )
 @click.option(
-    "--before", metavar="ID", shell_complete=file_ids(), help="Only files older than this ID."
+    "--before",
+    metavar="ID",
+    shell_complete=file_ids(),
+    help="Only files older than the one with this ID.",
 )
 @click.option(
     "--failed-first", is_flag=True, help="Order by outcome: failed, held, duplicate, done."

@@ -157,7 +157,7 @@ def rotate(session: Session, key_id: str, grace: timedelta) -> None:
 @click.option("--name", metavar="TEXT", default="", help="What the key is for.")
 @pass_session
 def import_(session: Session, account: str, name: str) -> None:
-    """Register an existing key for ACCOUNT, read from standard input."""
+    """Import an existing key for ACCOUNT from standard input."""
     if sys.stdin.isatty():
         say("Paste the key, then press Enter:")
     # As bytes: whatever comes in, the answer is about the key and not about its encoding.
@@ -223,7 +223,7 @@ def write_key(path: Path, secret: str) -> None:
     if os.path.lexists(path) and not _holds_key_at_most(path):
         raise Conflict(
             f"The new key could not be written, so it was revoked: {path} exists and is neither an "
-            "earlier key nor an empty file. Move it away, then try again"
+            "earlier key nor an empty file. Move it elsewhere, then try again"
         )
     with output_files.drafted(path, output_files.replace) as file:
         file.write(f"{secret}\n".encode("ascii"))

@@ -97,13 +97,13 @@ COLUMNS = (
     metavar="ID",
     default="",
     shell_complete=resume_ids,
-    help="Start after the resume of this ID.",
+    help="Start after the resume with this ID.",
 )
 @click.option(
     "--filter",
     "words",
     metavar="TEXT",
-    help="Only resumes whose title, name and email address contain all these words, or parts of words.",
+    help="Only resumes with all these words, or parts of words, in the title, name or email address.",
 )
 @click.option(
     "--sort",
@@ -147,7 +147,7 @@ def list_(
     if page.cursor is not None:
         say(f"More: add --cursor {page.cursor}")
     if unindexed:
-        say(f"{counted(unindexed, 'resume')} could not be searched yet. Try again later.")
+        say(f"Not searchable yet: {counted(unindexed, 'resume')}. Try again later.")
 
 
 def get_resume(
@@ -195,7 +195,7 @@ def show(session: Session, resume_id: str, account: str | None) -> None:
     "consist of the person's name and the resume's ID.",
 )
 @click.option(
-    "--overwrite", is_flag=True, help="Replace files of the same names, such as earlier exports."
+    "--overwrite", is_flag=True, help="Replace files with the same names, such as earlier exports."
 )
 @click.option(
     "--format",
@@ -278,7 +278,11 @@ def export(
                 try:
                     view = exporter.export(resume)
                 except (TooLong, RenderingFailed) as error:
-                    say(safe_text(f"Could not draw the PDF of resume {resume.entry.id}: {error}"))
+                    say(
+                        safe_text(
+                            f"Could not generate the PDF of resume {resume.entry.id}: {error}"
+                        )
+                    )
                     failed += 1
                     continue
                 left_out |= dict.fromkeys(view.left_out)
