@@ -298,7 +298,9 @@ def _open_folder(path: str) -> int:
         if descriptor is not None:
             os.close(descriptor)
         if error.errno in (errno.ELOOP, errno.ENOTDIR):
-            raise FileNotFoundError(errno.ENOENT, "Its path has a symbolic link", path) from None
+            raise FileNotFoundError(
+                errno.ENOENT, "Its path contains a symbolic link", path
+            ) from None
         raise
     return descriptor
 

@@ -252,7 +252,8 @@ class Hook:
         except (OSError, ValueError) as error:
             why = getattr(error, "strerror", None) or str(error)
             self._set_error(
-                f"could not be run: {escaped(why)}", "It will be retried after the next files"
+                f"could not be run: {escaped(why)}",
+                "It will be retried after the next batch of files",
             )
             return
         errors = ending.errors.decode(errors="replace").splitlines()
@@ -287,7 +288,7 @@ class Hook:
             return
         self._error = error
         if error is None:
-            self._on_notice("The command of --on-import works again")
+            self._on_notice("The --on-import command works again")
             return
-        sentence = f"The command of --on-import {error}" + (f': "{quoted}"' if quoted else "")
+        sentence = f"The --on-import command {error}" + (f': "{quoted}"' if quoted else "")
         self._on_notice(". ".join(filter(None, [sentence, "Imports are not affected", hint])))

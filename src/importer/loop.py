@@ -271,7 +271,7 @@ class Importer:
         is_busy = self._under_way or self._resumed or self._left_slots or self.is_stuck
         if not is_busy and (count := self._returns.dismiss_missing()):
             self.notices.tell(
-                f"Dismissed {counted(count, 'failed file')} no longer in {FAILED}: deleted or moved"
+                f"Dismissed {counted(count, 'failed file')} that someone deleted or moved out of {FAILED}"
             )
 
     def _find_owners(self) -> None:

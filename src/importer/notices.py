@@ -133,7 +133,7 @@ def unowned(folder: str, default_account: str | None) -> str:
     if folder:
         return (
             f'The folder "{escaped(folder)}" does not match any account, so its files are waiting. '
-            "They are imported as soon as an account of that name exists"
+            "They are imported as soon as an account with that name exists"
         )
     if default_account is not None:
         return (

@@ -92,6 +92,6 @@ def _remarking(place: str, remark: Remark) -> Iterator[None]:
     except OSError as error:
         remark(
             f"unpruned {place} {error.errno}",
-            f"Cannot delete old files in {place}: {error.strerror}. They stay and will be retried; "
-            "give the user that runs the importer write access",
+            f"Cannot delete old files in {place}: {error.strerror}. They stay there, and "
+            "deleting them will be retried; give the user that runs the importer write access",
         )

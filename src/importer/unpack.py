@@ -111,7 +111,7 @@ def gunzip(body: bytes, limits: Limits, *, is_by_line: bool) -> bytearray:
     for what is damaged or cut short, and as `inflate` does.
     """
     if not body.startswith(GZIP_MAGIC):
-        raise invalid_archive("It is not a gzip file, though its name says so")
+        raise invalid_archive("It is not a gzip file, despite its name")
     if body.count(_STREAM) > limits.max_members:
         raise invalid_archive(f"The gzip file has more than {limits.max_members:,} streams")
     try:
@@ -164,7 +164,7 @@ def open_archive(body: bytes, limits: Limits) -> tuple[ZipFile, list[Member]]:
     except _DAMAGED:
         message = "The zip archive is damaged or truncated"
         if not body.startswith(ZIP_MAGICS):
-            message = "It is not a zip archive, though its name says so"
+            message = "It is not a zip archive, despite its name"
         raise invalid_archive(message) from None
     members = [member for info in archive.infolist() if (member := _find_member(info))]
     if not members:
@@ -196,7 +196,9 @@ def _find_obstacle(info: ZipInfo, name: str, extension: str) -> CannotUnpack | N
     """Why the member is not opened, if so."""
     is_outside = ".." in _SEPARATOR.split(name) or _SEPARATOR.match(name) or _DRIVE.match(name)
     if is_outside or "\0" in name:
-        return invalid_archive("Its name is unsafe: it leads out of the archive, or contains a NUL")
+        return invalid_archive(
+            "Its name is unsafe: it points outside the archive, or contains a NUL"
+        )
     if extension.endswith((".gz", ".zip")):
         return invalid_archive("It is a nested archive, which is not opened")
     if info.flag_bits & _ENCRYPTED:

@@ -33,7 +33,7 @@ WORDS: Mapping[Reason, str] = {
     Reason.DUPLICATE: "already stored",
     Reason.ACCOUNT_DELETED: "account deleted",
     Reason.UNREADABLE: "permission denied",
-    Reason.CRASHED: "crashed importer",
+    Reason.CRASHED: "importer crashed",
     Reason.INTERNAL_ERROR: "internal error",
 }
 """At most 20 characters, so that a column of them leaves room for the name next to it."""
@@ -41,8 +41,8 @@ WORDS: Mapping[Reason, str] = {
 _HINTS: Mapping[Reason, str] = {
     Reason.INVALID_JSON: (
         "Have the analyzer write the file again, as UTF-8 JSON, and drop it into the inbox. "
-        "The byte offset is where reading failed. `resumes imports dismiss {id}` takes this one off the "
-        "list."
+        "The byte offset is where reading failed. Take this file off the list with "
+        "`resumes imports dismiss {id}`."
     ),
     Reason.INVALID_RESUME: (
         "Fix the listed fields in the file without moving it, then run "
@@ -53,8 +53,8 @@ _HINTS: Mapping[Reason, str] = {
         "off the list with `resumes imports dismiss {id}`."
     ),
     Reason.INVALID_ARCHIVE: (
-        "Create the archive again: gzip, or zip with deflate, without a password, of .json, .ndjson "
-        "or .jsonl files. Then drop it into the inbox."
+        "Create the archive again, with gzip, or with zip using deflate and no password, from .json, "
+        ".ndjson or .jsonl files. Then drop it into the inbox."
     ),
     Reason.TOO_LARGE: (
         "Make the file smaller, for example by leaving out embedded pictures, or raise "

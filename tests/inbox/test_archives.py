@@ -160,7 +160,7 @@ def test_a_member_that_is_not_what_the_archive_says_is_damaged(fields: dict[str,
 
 @pytest.mark.parametrize("body", [b"", b"{}", b"PK", b"\x1f\x8b\x08"])
 def test_what_is_no_zip_is_told_so(body: bytes) -> None:
-    assert refusal(body) == "It is not a zip archive, though its name says so"
+    assert refusal(body) == "It is not a zip archive, despite its name"
 
 
 def test_a_zip_that_is_cut_short_anywhere_is_refused() -> None:

@@ -490,7 +490,7 @@ def test_a_failed_file_that_is_gone_or_was_moved_back_needs_attention_no_more(
     (failed,) = import_history.list_files(store, outcome=FileOutcome.FAILED)
     assert failed.name == "ana/kept.json"
     assert resume_names(store, ana.id) == ["Ada"]
-    assert told.notices == ["Dismissed 2 failed files no longer in _failed: deleted or moved"]
+    assert told.notices == ["Dismissed 2 failed files that someone deleted or moved out of _failed"]
 
 
 def test_a_file_that_has_just_failed_is_not_missing_yet(

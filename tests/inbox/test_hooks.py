@@ -160,7 +160,7 @@ def test_when_stopped_it_has_a_moment_and_is_then_ended(
     assert not (tmp_path / "ended").exists()
     wait_until(lambda: bool(told))
     assert told == [
-        "The command of --on-import was stopped with the importer before it finished. "
+        "The --on-import command was stopped with the importer before it finished. "
         "Imports are not affected"
     ]
     assert not [one for one in threading.enumerate() if one.name == "on-import"]
@@ -196,12 +196,12 @@ def test_a_failure_is_told_once_and_again_when_it_changes(
     hook.finish(threading.Event())
 
     assert told == [
-        'The command of --on-import failed with exit code 3: "no \\x1b[31mway". '
+        'The --on-import command failed with exit code 3: "no \\x1b[31mway". '
         "Imports are not affected. Fix the command; the log has its output",
-        'The command of --on-import failed with exit code 4: "no \\x1b[31mway". '
+        'The --on-import command failed with exit code 4: "no \\x1b[31mway". '
         "Imports are not affected. Fix the command; the log has its output",
-        "The command of --on-import works again",
-        'The command of --on-import failed with exit code 4: "no \\x1b[31mway". '
+        "The --on-import command works again",
+        'The --on-import command failed with exit code 4: "no \\x1b[31mway". '
         "Imports are not affected. Fix the command; the log has its output",
     ]
 
@@ -217,9 +217,9 @@ def test_one_that_hangs_is_killed_and_the_next_batch_has_its_run(
     wait_until(lambda: len(told) == 2)
 
     assert told == [
-        "The command of --on-import did not finish within 0.2 s and was killed. Imports are not "
+        "The --on-import command did not finish within 0.2 s and was killed. Imports are not "
         "affected. Run long tasks in the background",
-        "The command of --on-import works again",
+        "The --on-import command works again",
     ]
 
 
@@ -231,7 +231,7 @@ def test_a_signal_and_a_command_that_cannot_start_are_told(
         hook.note(a_report())
         hook.finish(threading.Event())
 
-    begin = "The command of --on-import"
+    begin = "The --on-import command"
     assert told[0].startswith(f"{begin} was killed by signal 9. ")
     assert told[1].startswith(f"{begin} could not be run: Argument list too long. ")
     assert told[2].startswith(f"{begin} could not be run: embedded null byte. ")

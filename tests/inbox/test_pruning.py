@@ -213,7 +213,7 @@ def test_what_may_not_be_removed_stays_and_is_told_once(root: Path) -> None:
     (root / DONE / "2025-01-01").chmod(0o755)
     assert removed == 1
     assert notices == [
-        "Cannot delete old files in _done/2025-01-01: Permission denied. They stay and will "
-        "be retried; give the user that runs the importer write access"
+        "Cannot delete old files in _done/2025-01-01: Permission denied. They stay there, "
+        "and deleting them will be retried; give the user that runs the importer write access"
     ]
     assert len(names_below(root / DONE)) == 2

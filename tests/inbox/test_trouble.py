@@ -116,7 +116,7 @@ def test_a_store_out_of_reach_is_told_once_and_again_when_it_is_over(
         busy.release()
         wait_until(lambda: len(told.notices) == 2)
     assert told.notices == [
-        f"The store is busy; nothing was done, try again. {NOTHING_NEW}",
+        f"The store is busy, so nothing was done; try again. {NOTHING_NEW}",
         "Importing resumed",
     ]
     assert told.outcomes() == {"ana/1.json": "done"}
