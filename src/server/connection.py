@@ -52,7 +52,7 @@ SETTLE_S: Final = 0.5
 """How long, when the service stops, an idle connection is left to bring what was sent before."""
 
 LATE: Final = "The request took too long to arrive"
-STOPPING: Final = "The server is shutting down; nothing was done, try again later"
+STOPPING: Final = "The server is shutting down, so nothing was done; try again later"
 MALFORMED: Final = "Invalid HTTP request received."
 
 
@@ -230,7 +230,7 @@ class Connection(asyncio.Protocol):
         else:
             self._wire_bytes += size_bytes
             if self._wire_bytes > CHUNKING_BYTES + (CHUNKING_FACTOR + 1) * self._body_bytes:
-                raise HttpError(400, "Invalid chunks: too much between them")
+                raise HttpError(400, "Invalid chunks: too many bytes between them")
 
     def on_message_begin(self) -> None:
         """For the parser: a request begins."""

@@ -33,7 +33,7 @@ MAX_WAITING: Final = 8
 """PDFs that may be drawn or wait for their turn; with more, clients are asked to come again."""
 
 TIMED_OUT: Final = "PDF generation timeout. Please try again later."
-BUSY: Final = "Too many PDFs are being drawn. Please try again in a moment."
+BUSY: Final = "Too many PDFs are being generated. Please try again in a moment."
 
 
 class PdfRoute:
@@ -76,7 +76,7 @@ class PdfRoute:
         if rendered.missing is not None:
             # The text itself is not logged: it is personal.
             logger.warning(
-                "No font has all letters of resume %s: install %s (docs/pdf.md, Fonts)",
+                "No installed font has all the characters of resume %s: install %s (docs/pdf.md, Fonts)",
                 stored.entry.id,
                 font_packages(rendered.missing),
             )
@@ -137,5 +137,5 @@ def parse_choice(query: bytes) -> PdfOptions:
     if paper is not None and paper not in list(Paper):
         raise InvalidArgument(f"Unknown paper: {paper}. Use a4 or letter")
     if anonymous not in ("true", "false"):
-        raise InvalidArgument(f"Unknown value of anonymous: {anonymous}. Use true or false")
+        raise InvalidArgument(f"Unknown value for anonymous: {anonymous}. Use true or false")
     return PdfOptions(layout, None if paper is None else Paper(paper), anonymous == "true")

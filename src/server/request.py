@@ -57,7 +57,7 @@ STATUSES: Final[dict[ErrorCode, int]] = {
 }
 """The status of every domain error that reaches a client."""
 
-UNAVAILABLE: Final = "Service unavailable; nothing was done, try again later"
+UNAVAILABLE: Final = "Service unavailable: nothing was done; try again later"
 RETRY_AFTER: Final = (b"retry-after", b"1")
 CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
 STATUS_LINES: Final = {
@@ -326,7 +326,8 @@ def check_head(version: str, target: bytes, headers: Headers) -> None:
             codings += 1
             if version == "1.0" or codings > 1:
                 raise HttpError(
-                    400, "Invalid Transfer-Encoding: it takes HTTP/1.1, and may be sent once"
+                    400,
+                    "Invalid Transfer-Encoding: it requires HTTP/1.1, and may be sent only once",
                 )
             if value.lower() != b"chunked":
                 raise HttpError(

@@ -58,7 +58,7 @@ PRUNE_EVERY_S: Final = 600
 """How long a key that is too old may still be in the store. It is not found there any more."""
 
 DELETED: Final = b'{"success":true}'
-LOW_DISK: Final = "The server is low on disk space; nothing was stored, try again later"
+LOW_DISK: Final = "The server is low on disk space, so nothing was stored; try again later"
 
 THREAD_BYTES: Final = 256 * 1024
 """Larger bodies are parsed in a thread: that takes milliseconds, for which others would have to wait."""
@@ -200,7 +200,7 @@ def check_body_headers(headers: Iterable[tuple[bytes, bytes]], *, max_bytes: int
     if len(content_types) != 1 or not JSON_TYPE.fullmatch(content_types[0]):
         raise HttpError(415, "Unsupported content type: send application/json")
     if encoding and encoding.lower() != b"identity":
-        raise HttpError(415, "Unsupported content encoding: send the JSON as it is")
+        raise HttpError(415, "Unsupported content encoding: send the JSON uncompressed")
 
 
 async def _work_on(body: bytes, work: Callable[[bytes], Result]) -> Result:

@@ -199,7 +199,7 @@ async def _answer(
         while (served or tasks) and loop.time() < ends_at_s and signal.SIGINT not in signals[1:]:
             await asyncio.sleep(LOOK_INTERVAL_S)
         if tasks:
-            logger.error("Stopping with %d requests that are not answered", len(tasks))
+            logger.error("Stopping with %d unanswered requests", len(tasks))
         for task in tasks:
             task.cancel()
 
@@ -309,7 +309,7 @@ class Worker:
         if self.is_late:
             return f"it did not start within {STARTING_LOOKS // LOOKS_A_SECOND} s"
         if self.has_started and self._looks > SILENT_LOOKS:
-            return f"no answer for {SILENT_LOOKS // LOOKS_A_SECOND} s"
+            return f"no response for {SILENT_LOOKS // LOOKS_A_SECOND} s"
         return None
 
     @property

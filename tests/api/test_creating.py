@@ -161,7 +161,7 @@ def test_creates_are_refused_while_the_disk_is_low_and_all_else_goes_on(tmp_path
         assert answer.status_code == 503
         assert (b"retry-after", b"10") in answer.headers.raw
         assert error_of(answer) == {
-            "error": "The server is low on disk space; nothing was stored, try again later",
+            "error": "The server is low on disk space, so nothing was stored; try again later",
             "status": 503,
         }
         assert client.request("POST", headers={}).status_code == 401  # who learns nothing of it

@@ -100,8 +100,8 @@ def test_layout_paper_and_anonymous_are_chosen(client: Client) -> None:
         ("layout=Double", "Unknown layout: Double. Layouts:"),
         ("paper=a3", "Unknown paper: a3. Use a4 or letter"),
         ("paper", "Unknown paper: . Use a4 or letter"),
-        ("anonymous=1", "Unknown value of anonymous: 1. Use true or false"),
-        ("anonymous", "Unknown value of anonymous: . Use true or false"),
+        ("anonymous=1", "Unknown value for anonymous: 1. Use true or false"),
+        ("anonymous", "Unknown value for anonymous: . Use true or false"),
         ("size=3", "Unknown parameter: size. Use layout, paper or anonymous"),
         ("LAYOUT=double", "Unknown parameter: LAYOUT. Use layout, paper or anonymous"),
         ("layout=single&layout=double", "layout is repeated"),
@@ -304,7 +304,7 @@ def test_others_are_answered_while_one_is_drawn_and_with_more_than_8_waiting_it_
 
     for refused in answers:
         assert (refused.status_code, refused.headers["retry-after"]) == (503, "1")
-        assert error_of(refused)["error"].startswith("Too many PDFs are being drawn")
+        assert error_of(refused)["error"].startswith("Too many PDFs are being generated")
     assert client.get(resume_id).status_code == client.page().status_code == 200
     assert client.create(a_resume()).status_code == 201
     assert len(answers) == 3

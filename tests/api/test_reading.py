@@ -339,7 +339,7 @@ def test_a_use_that_cannot_be_written_fails_nobody(
     answers = [client.page(), client.get("x"), client.create(a_resume())]
 
     assert [answer.status_code for answer in answers] == [200, 404, 503]
-    assert error_of(answers[2])["error"] == "Service unavailable; nothing was done, try again later"
+    assert error_of(answers[2])["error"] == "Service unavailable: nothing was done; try again later"
     wait_until(lambda: "Could not record the last use of" in caplog.text)
     client.close()
 

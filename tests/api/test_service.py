@@ -206,7 +206,9 @@ def test_half_a_request_and_an_idle_connection_do_not_keep_it_from_stopping(
                 told = answers[1].result()
 
     assert told.startswith(b"HTTP/1.1 503 ")
-    assert "shutting down; nothing was done" in json.loads(told.partition(b"\r\n\r\n")[2])["error"]
+    assert (
+        "shutting down, so nothing was done" in json.loads(told.partition(b"\r\n\r\n")[2])["error"]
+    )
 
 
 def test_a_request_that_takes_longer_than_a_stop_waits_is_503_and_may_have_been_done(
@@ -267,7 +269,7 @@ def test_a_store_that_cannot_be_used_is_503_and_names_no_path(
     answer = client.page()
 
     assert (answer.status_code, answer.headers["Retry-After"]) == (503, "1")
-    assert error_of(answer)["error"] == "Service unavailable; nothing was done, try again later"
+    assert error_of(answer)["error"] == "Service unavailable: nothing was done; try again later"
     assert f"The store {place.settings.home}" in caplog.text
     client.close()
 
@@ -404,4 +406,4 @@ def test_a_worker_that_falls_silent_is_replaced(tmp_path: Path) -> None:
         process.terminate()
         _, said = process.communicate(timeout=60)
 
-    assert f"Worker {first} ended (no answer for 2 s) and was replaced" in said
+    assert f"Worker {first} ended (no response for 2 s) and was replaced" in said
