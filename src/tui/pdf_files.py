@@ -108,7 +108,7 @@ def describe(error: TooLong | RenderingFailed) -> str:
     if isinstance(error, TooLong):
         return f"{error}."
     reason = str(error).partition("\n")[0][:MAX_REASON_CHARS].rstrip(".")
-    return f"Could not draw the PDF: {reason}."
+    return f"Could not generate the PDF: {reason}."
 
 
 def describe_boxes(missing: str | None, home: Path) -> str:

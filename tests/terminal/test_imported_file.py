@@ -328,7 +328,7 @@ async def test_only_so_many_problems_are_known(store: Store) -> None:
     problems = tuple(Problem(at, f"line {at}", "failed", "too_large") for at in range(50))
     page = await page_of(store, items=Items(60, 0, 0, 0, 60, problems))
     assert "! line 7: too large" in page
-    assert "Only the first 50;" in page
+    assert "Only the first 50 are kept;" in page
 
 
 async def test_a_file_on_its_way_has_no_verdict_yet_and_cannot_be_asked_for(store: Store) -> None:

@@ -66,7 +66,7 @@ async def test_a_resume_that_came_from_no_file_says_so(store: Store) -> None:
     stored(store, a_document())
     async with running(store, "1 of 1") as pilot:
         await presses(pilot, "f")
-        await tells(pilot.app, "No file: created through the API or `resumes import`.")
+        await tells(pilot.app, "No source file: created through the API or `resumes import`.")
 
 
 async def test_a_finding_leads_to_the_failed_files(store: Store) -> None:

@@ -29,7 +29,7 @@ from tui.pdf_files import find_viewer
 
 pytestmark = pytest.mark.anyio
 
-DRAWING = "Drawing the PDF…"
+DRAWING = "Generating the PDF…"
 LONG = a_section("summaries", *({"text": "word " * 3_000} for _ in range(15)))
 """More than is drawn."""
 
@@ -127,7 +127,7 @@ async def test_without_a_display_the_path_is_said_and_can_be_copied(
         await presses(pilot, "o")
 
         said = re.fullmatch(
-            r"No display\. Press y to copy the PDF's path: (.+/AdaResume\.pdf)",
+            r"No graphical display\. Press y to copy the PDF's path: (.+/AdaResume\.pdf)",
             await told(pilot.app),
         )
         assert said is not None
@@ -189,7 +189,9 @@ async def test_a_resume_that_cannot_be_drawn_says_why(
     async with running(store, "Ada Resume") as pilot:
         await presses(pilot, "o")
 
-        assert await told(pilot.app) == "Could not draw the PDF: The process that draws PDFs ended."
+        assert (
+            await told(pilot.app) == "Could not generate the PDF: The PDF renderer process ended."
+        )
 
 
 async def test_a_text_that_no_font_has_is_named_with_the_package_to_install(
@@ -230,7 +232,7 @@ async def test_pdfs_are_exported_and_those_that_cannot_be_drawn_are_told(store: 
         await until(lambda: set(toasts(pilot.app)) - {"Exporting…"})
         [said] = toasts(pilot.app)
         assert said.startswith("Exported 1 resume to")
-        assert "1 could not be drawn. Too long for a PDF: " in said
+        assert "1 could not be generated. Too long for a PDF: " in said
     [file] = Path("exported-resumes").iterdir()
     assert re.fullmatch("AdaResume-[0-9a-f]{24}.pdf", file.name)
     assert file.read_bytes().startswith(b"%PDF-")

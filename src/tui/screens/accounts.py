@@ -330,7 +330,7 @@ class AccountsScreen(SplitScreen[AccountInfo, str]):
         account, problem = made
         name, inboxes = account.name, self.session.settings.inbox
         if problem:
-            tell(self, f"Created {name}, but not its inbox {inboxes / name}: {problem}.", "warning")
+            tell(self, f"Created {name} without its inbox {inboxes / name}: {problem}.", "warning")
         else:
             # In full it is often longer than the line.
             inbox = f"{inboxes.name}/{name}"

@@ -127,7 +127,7 @@ def export_resumes(
             count += 1
     said = f"Exported {counted(count, 'resume')} to {target}."
     if failed:
-        said += f" {len(failed):,} could not be drawn. {failed[0]}"
+        said += f" {len(failed):,} could not be generated. {failed[0]}"
     said += describe_boxes(missing, home)
     if unindexed:
         said += f" {unindexed:,} newer resumes are not searchable yet; try again later."

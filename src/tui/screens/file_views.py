@@ -320,7 +320,7 @@ def _contents(read: FileRead) -> Iterator[Paragraph]:
             what = problem.message or plain_words(problem.reason or problem.outcome)
             yield Paragraph(safe(f"{problem.place}: {what}"), mark="  ! ")
         if len(items.problems) == MAX_PROBLEMS:
-            text = f"Only the first {MAX_PROBLEMS}; the report next to the file may list more."
+            text = f"Only the first {MAX_PROBLEMS} are kept; the report next to the file may list more."
             yield Paragraph(safe(text, "dim"))
     for number, one in enumerate(read.resumes):
         note = {"deleted": " (deleted)", "duplicate": " (already stored)"}.get(outcome_of(one), "")

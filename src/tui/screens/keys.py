@@ -125,7 +125,7 @@ class CreateKeyDialog(KeyForm[NewKey]):
         )
 
 
-NOT_A_KEY: Final = "! Not a valid key: expected enh_live_ followed by 64 letters or digits."
+NOT_A_KEY: Final = "! Invalid key: use enh_live_ followed by 64 letters or digits."
 
 
 class RegisterKeyDialog(KeyForm[str]):

@@ -115,7 +115,7 @@ class ResumeActions(PaneScreen[ResumeRef]):
         account, [entry] = found
         claim_id = await call(self.session.store, find_claim, account=account, resume_id=entry.id)
         if claim_id is None:
-            tell(self, "No file: created through the API or `resumes import`.")
+            tell(self, "No source file: created through the API or `resumes import`.")
         elif self.is_active:
             here = [] if isinstance(self, RowScreen) else [entry.id]
             self.follow_link(Target("imports", account, opens=claim_id), *here)
@@ -140,7 +140,7 @@ class ResumeActions(PaneScreen[ResumeRef]):
             return
         account, [entry] = found
         app, session = self.app, self.session
-        tell(self, "Drawing the PDF…")
+        tell(self, "Generating the PDF…")
         made = await call(session.store, session.pdfs.make, account, entry.id)
         if made is None:
             return
@@ -164,7 +164,7 @@ class ResumeActions(PaneScreen[ResumeRef]):
         where = f"{boxes} Press {copy_key} to copy the PDF's path: {path}"
         command = find_viewer()
         if command is None:
-            tell(self, f"No display.{where}", severity)
+            tell(self, f"No graphical display.{where}", severity)
         elif viewer is None:
             tell(self, f"{command} is not installed.{where}", "warning")
         else:

@@ -95,7 +95,7 @@ def _is_same(given: str, secret: str) -> bool:
 
 REFUSAL: Final = (
     "Open the link that `resumes tui --web` printed. It works once; "
-    "start the command again for a new one.\n"
+    "run the command again for a new one.\n"
 )
 NO_DOWNLOAD: Final = "This link works once. Download the file again from the terminal UI.\n"
 WRONG_ORIGIN: Final = "Only the terminal UI's own page may connect.\n"
