@@ -30,12 +30,14 @@ _Signature = tuple[int, int, int, int]
 def check_name(path: Path) -> None:
     """Raise Conflict for the name of a file that belongs to a database or a home."""
     if path.name in HOME_FILES:
-        raise Conflict(f"{path} would be mistaken for a home's own file: choose another file")
+        raise Conflict(
+            f"{path} would be mistaken for one of the home's own files: choose another file"
+        )
     for ending in SIDE_FILES:
         base = path.name.removesuffix(ending)
         if base not in ("", path.name) and path.with_name(base).is_file():
             raise Conflict(
-                f"{path} would be mistaken for a part of the database {base}: choose another file"
+                f"{path} would be mistaken for part of the database {base}: choose another file"
             )
 
 

@@ -257,8 +257,8 @@ def load_settings(**flags: Any) -> Settings:
                 )
         if "home" in values:
             raise InvalidArgument(
-                f'Invalid home "{_shown(values["home"])}" in {file}: the home is the folder of this '
-                f"file. Use --home or {ENV_PREFIX}HOME, and remove the line"
+                f'Invalid home "{_shown(values["home"])}" in {file}: the home is always '
+                f"the folder with this file. Use --home or {ENV_PREFIX}HOME, and remove the line"
             )
         return Settings(**values | environment | given)
     except ValidationError as error:

@@ -126,7 +126,7 @@ ANSWERED: Final[Mapping[str, Callable[[Scene], Any]]] = {
         scene.client(max_body_bytes=1_024).create(a_resume(title="x" * 2_000)),
     "Invalid cursor": lambda scene: scene.client().page("cursor=2"),
     "Resume not found": lambda scene: scene.client().get("0" * 24),
-    "The server is low on disk space; nothing was stored, try again later": lambda scene:
+    "The server is low on disk space, so nothing was stored; try again later": lambda scene:
         scene.client(disk_floor_bytes=2**62).create(a_resume()),
 }
 """The request that is answered so."""
@@ -262,14 +262,14 @@ def _(scene: Scene) -> str:
     return client.page().text
 
 
-@shows("Service unavailable; nothing was done, try again later")
+@shows("Service unavailable: nothing was done; try again later")
 def _(scene: Scene) -> str:
     client = scene.client()
     scene.says("db copy sqlite:///{home}/resumes.db sqlite:///{home}/new.db")
     return client.create(a_resume()).text
 
 
-@shows("Too many PDFs are being drawn. Please try again in a moment.")
+@shows("Too many PDFs are being generated. Please try again in a moment.")
 def _(scene: Scene) -> str:
     scene.monkeypatch.setattr("server.pdf_route.MAX_WAITING", 0)
     client = scene.client()
@@ -339,7 +339,7 @@ def _(scene: Scene) -> str:
 
 
 @shows(
-    "… was removed or renamed while the store is in use, so nothing is read or written anymore. …"
+    "… was removed or renamed while the store was in use, so nothing is read or written anymore. …"
 )
 def _(scene: Scene) -> str:
     scene.has_account()
@@ -366,7 +366,7 @@ def _(scene: Scene) -> str:
     return scene.says("list")
 
 
-@shows("The database … cannot be used now: …")
+@shows("The database … is unavailable: …")
 def _(scene: Scene) -> str:
     with socket.create_server(("127.0.0.1", 0)) as closed_soon:
         port = closed_soon.getsockname()[1]

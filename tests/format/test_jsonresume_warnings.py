@@ -24,7 +24,7 @@ from tests.support.json_resumes import (
 )
 
 BLANKS: list[Any] = [None, "", " \n", [], {}]
-NO_PLACE = "has no place in the analyzer format: left out"
+NO_PLACE = "has no counterpart in the analyzer format: left out"
 
 
 @pytest.mark.parametrize(

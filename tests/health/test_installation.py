@@ -140,7 +140,7 @@ def test_full_accounts_are_led_to_the_smallest_plan_with_room(
         plans.set_plan_limits(store, PlanChange(plan.name, max_resumes=1))
     full, over = find(installation, "quota")
     assert full.command == over.command == "resumes plans list"
-    assert "enlarge its plan" in (full.remedy or "")
+    assert "raise the limit of its plan" in (full.remedy or "")
 
 
 def test_many_full_accounts_and_many_keys_that_were_never_shown_are_counted(
@@ -155,7 +155,7 @@ def test_many_full_accounts_and_many_keys_that_were_never_shown_are_counted(
     full, unseen = find(installation, "quota"), find(installation, "keys")
 
     assert (len(full), full[-1].text) == (11, "2 more full accounts")
-    assert (len(unseen), unseen[-1].text) == (11, "2 more keys never shown")
+    assert (len(unseen), unseen[-1].text) == (11, "never shown: 2 more keys")
 
 
 def test_a_key_that_was_never_shown_is_told_until_it_is_revoked(
@@ -320,7 +320,7 @@ def test_where_nothing_can_be_drawn_it_says_so(
     [finding] = find(installation, "fonts")
 
     assert finding.severity is Severity.WARNING
-    assert finding.text == "PDFs cannot be drawn: The process that draws PDFs ended"
+    assert finding.text == "PDFs cannot be generated: The PDF renderer process ended"
 
 
 def test_the_newest_resumes_are_looked_at_and_no_more(

@@ -49,7 +49,7 @@ def test_a_store_that_breaks_off_is_a_finding(installation: Installation, store:
     *_, last = checks.iter_findings(installation)
 
     assert (last.subject, last.severity) == ("store", Severity.ERROR)
-    assert "cannot be used now" in last.text
+    assert "is unavailable" in last.text
 
 
 def test_a_store_that_was_copied_elsewhere_is_wrong_until_it_is_reopened(
@@ -91,7 +91,7 @@ def test_a_store_that_may_not_be_opened_leads_to_its_owner(
     monkeypatch.setattr(os, "access", lambda path, _: path != tmp_path / name)
 
     def refuse() -> AbstractContextManager[Store]:
-        raise StoreUnavailable("The store cannot be used now: unable to open database file")
+        raise StoreUnavailable("The store is unavailable: unable to open database file")
 
     *_, last = checks.iter_findings(Installation(lambda: settings, refuse, command_line))
 
@@ -114,7 +114,7 @@ def test_a_store_that_is_open_and_has_another_name_is_wrong(
     *_, finding = checks.iter_findings(installation)
     assert (finding.subject, finding.severity) == ("store", Severity.ERROR)
     assert finding.text.startswith(f"The database {path} has another name, {other}: ")
-    assert (finding.remedy or "").startswith("Stop those that use the other one and remove it")
+    assert (finding.remedy or "").startswith("Stop those that use the other name and remove it")
     other.unlink()
     assert not any("another name" in one.text for one in checks.iter_findings(installation))
 
@@ -265,7 +265,7 @@ def test_a_server_that_is_not_there_has_a_remedy(settings: Settings) -> None:
     *_, last = checks.iter_findings(opening(settings.model_copy(update={"database": url})))
 
     assert (last.subject, last.severity) == ("store", Severity.ERROR)
-    assert "postgresql://127.0.0.1:1/resumes cannot be used now" in last.text
+    assert "postgresql://127.0.0.1:1/resumes is unavailable" in last.text
     assert "Connection refused" in last.text
     assert "secret" not in f"{last}"
     assert (last.remedy or "").startswith("Check that the server is running")

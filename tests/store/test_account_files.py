@@ -365,5 +365,5 @@ def test_an_account_that_is_deleted_meanwhile_does_not_look_whole(
     lines = iter_lines(store, ana)
     next(lines)
     accounts.delete_account(store, "ana", with_resumes=True)
-    with pytest.raises(Conflict, match="was deleted while it was exported"):
+    with pytest.raises(Conflict, match="was deleted while it was being exported"):
         list(lines)

@@ -270,7 +270,7 @@ def test_s13_the_source_of_a_copy_that_may_be_there_stays_closed(
 def test_s13_a_source_is_given_back_though_its_target_is_lost(source: Store) -> None:
     with postgres.running("18") as server:
         place = server.url(server.make_database())
-        with pytest.raises(StoreUnavailable, match="cannot be used now"):
+        with pytest.raises(StoreUnavailable, match="is unavailable"):
             copies.copy(source, place, on_progress=lambda _: server.stop())
     accounts.create_account(source, "late")
 
@@ -300,7 +300,7 @@ def test_a_file_that_somebody_uses_or_that_is_no_store_is_no_target(
     notes, gone = tmp_path / "notes.db", tmp_path / "gone.db"
     notes.write_text("mine")
     (tmp_path / "gone.db-wal").write_text("what is left of one")
-    for path, why in ((notes, "notes"), (gone, "would be mistaken for a part of")):
+    for path, why in ((notes, "notes"), (gone, "would be mistaken for part of")):
         with pytest.raises(ResumesError, match=why):
             copies.copy(source, f"sqlite:///{path}")
     assert notes.read_text() == "mine"
@@ -336,7 +336,7 @@ def test_a_copy_begins_only_where_there_is_room(
 def test_a_file_that_cannot_grow_is_named_with_the_reason(source: Store, tmp_path: Path) -> None:
     with (
         contextlib.ExitStack() as disk,
-        pytest.raises(StoreUnavailable, match=r"/small\.db cannot be used now: .*(full|I/O)"),
+        pytest.raises(StoreUnavailable, match=r"/small\.db is unavailable: .*(full|I/O)"),
     ):
         copies.copy(
             source,

@@ -435,7 +435,7 @@ def test_the_ledger_says_why_a_file_is_not_done_in_the_words_of_the_outcome(
     told = [(row.outcome, row.reason, row.message) for row in import_history.list_files(store)]
 
     assert told[::-1] == [
-        (FileOutcome.DUPLICATE, "duplicate", f"The same content is stored as {stored}"),
+        (FileOutcome.DUPLICATE, "duplicate", f"The same content is already stored as {stored}"),
         (
             FileOutcome.FAILED,
             "idempotency_mismatch",

@@ -54,8 +54,8 @@ def iter_font_findings(names: Iterable[str], home: Path) -> Iterator[Finding]:
     except RenderingFailed as error:
         yield warning(
             "fonts",
-            f"PDFs cannot be drawn: {str(error).partition(chr(10))[0]}",
-            "Check again when the machine is less busy, or reinstall the service; its package typst draws PDFs",
+            f"PDFs cannot be generated: {str(error).partition(chr(10))[0]}",
+            "Check again when the machine is less busy, or reinstall the service; it generates PDFs with the package typst",
         )
         return
     if not missing:
@@ -205,5 +205,7 @@ def check_disk(home: Path) -> Finding:
     free = free_bytes(place)
     text = f"{free / 1024**3:,.1f} GiB free"
     if free < MIN_FREE_BYTES:
-        return Finding("disk", text, "Free up space: below 0.5 GiB the importer may stop")
+        return Finding(
+            "disk", text, "Free up space: with less than 0.5 GiB free, the importer may stop"
+        )
     return Finding("disk", text)

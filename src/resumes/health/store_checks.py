@@ -42,8 +42,8 @@ def check_sqlite(path: Path, *, mountinfo: str | None = None) -> Finding:
         return warning(
             "SQLite",
             f"{path} is on {kind}, {SHARED[kind]}",
-            "Make sure that no other system opens the file. A local disk is safer; in a container, a "
-            "volume",
+            "Make sure that no other system opens the file. A local disk is "
+            "safer, or a volume if this is a container",
         )
     return Finding("SQLite", f"version {dbapi.sqlite_version}")
 
@@ -108,9 +108,7 @@ def check_error(error: ResumesError, *, has_server: bool = False) -> Finding:
     if not remedy and isinstance(error, InvalidArgument):
         remedy = "Correct the address: the setting `database`, RESUMES_DATABASE or --database"
     elif not remedy and has_server:
-        remedy = (
-            "Check that the server is running, and that host, database, user and password are right"
-        )
+        remedy = "Check that the server is running, and that host, database, user and password are correct"
     return Finding("store", text, remedy or "Close other programs that use it, then try again")
 
 
@@ -124,7 +122,7 @@ def check_closed(settings: Settings, store: Store) -> Finding:
             "store",
             f"{label} is read-only: it is being moved to {moving_to}, or has been moved",
             "Use that one, with the setting `database`, RESUMES_DATABASE or --database. Or make this one "
-            "writable again, without what was added to the other since: `resumes db reopen`",
+            "writable again, without anything added to the other one since then: `resumes db reopen`",
         )
     return Finding("store", label)
 
@@ -242,7 +240,7 @@ def iter_key_findings(installation: Installation, store: Store) -> Iterator[Find
         text = f"{key.id} of {key.account} was never shown, so nobody can use it"
         yield warning("keys", text, *remedy, about=key.id)
     if len(unseen) > MAX_NAMED:
-        text = f"{counted(len(unseen) - MAX_NAMED, 'more key')} never shown"
+        text = f"never shown: {counted(len(unseen) - MAX_NAMED, 'more key')}"
         remedy = installation.remedy("See all", "keys", "list")
         yield warning("keys", text, *remedy, about="more")
     if not unseen:
@@ -274,7 +272,9 @@ def _check_full_account(
             remedy = installation.remedy("Delete resumes, or move it to a larger plan", *words)
             break
     else:
-        remedy = installation.remedy("Delete resumes, or enlarge its plan", "plans", "list")
+        remedy = installation.remedy(
+            "Delete resumes, or raise the limit of its plan", "plans", "list"
+        )
     return warning(
         "quota",
         f"{account.name} is full ({account.resume_count:,} of {account.max_resumes or 0:,}, plan "

@@ -104,11 +104,11 @@ class Renderer:
                     return self._draw(body, ends_at)
                 except (EOFError, OSError):
                     if not self._is_closed:
-                        logger.warning("The process that draws PDFs ended; retrying in a new one")
+                        logger.warning("The PDF renderer process ended; retrying in a new one")
                 try:
                     return self._draw(body, ends_at)
                 except (EOFError, OSError) as error:
-                    raise RenderingFailed("The process that draws PDFs ended") from error
+                    raise RenderingFailed("The PDF renderer process ended") from error
             finally:
                 self._idle_from_now()
 
@@ -209,7 +209,7 @@ class _Child:
             watchdog.cancel()
         if "error" in said:
             logger.debug("Typst: %s", said["error"])  # it may quote the resume
-            raise TemplateFailed("Typst could not draw it")
+            raise TemplateFailed("Typst could not render it")
         return Rendered(pdf, said["missing"])
 
     def _draw(self, body: bytes) -> tuple[dict[str, Any], bytes]:

@@ -117,7 +117,7 @@ def check_name(name: str, kind: str = "account") -> str:
     """Return the name. Raises InvalidArgument unless it is `[a-z0-9][a-z0-9-]{0,62}`."""
     if not NAME.fullmatch(name):
         raise InvalidArgument(
-            f"Invalid {kind} name {name[:80]!r}: use 1 to 63 of a-z, 0-9 and -, not starting with -"
+            f"Invalid {kind} name {name[:80]!r}: use 1 to 63 characters of a-z, 0-9 and -, not starting with -"
         )
     return name
 
@@ -148,7 +148,7 @@ def _selected(closed_too: bool) -> Select[Any]:
 
 def unknown_account(name: str) -> NotFound:
     """Return the error for a name that no account has."""
-    return NotFound(f'Account not found: "{name}". `resumes accounts list` shows all')
+    return NotFound(f'Account not found: "{name}". `resumes accounts list` shows all accounts')
 
 
 def find_open(store: Store, account_ids: Collection[str]) -> set[str]:

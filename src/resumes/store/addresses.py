@@ -110,12 +110,12 @@ def _postgres_address(url: str) -> PostgresAddress:
     # What libpq splits in another way, its error message would name: half a password.
     if "@" in place or "@" in query or "#" in place or _BAD_PERCENT.search(url):
         raise InvalidArgument(
-            'Invalid database "postgresql://…": in a name or password write %40 for @, %2F for /, '
+            'Invalid database "postgresql://…": in a name or password, write %40 for @, %2F for /, '
             "%3F for ?, %23 for # and %25 for %"
         )
     if _SURROGATE.search(url):  # how Python decodes a byte of a variable that is not UTF-8
         raise InvalidArgument(
-            'Invalid database "postgresql://…": it is not UTF-8. Write such a byte as %FF'
+            'Invalid database "postgresql://…": it is not UTF-8. Percent-encode such bytes, as in %FF'
         )
     address = PostgresAddress(url)
     if not place.partition("/")[2] and "dbname=" not in query:

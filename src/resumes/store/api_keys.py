@@ -303,7 +303,7 @@ def _add_key(
     if connection.execute(
         select(key_directory.c.key_id).where(key_directory.c.key_hash == key_hash)
     ).first():
-        raise Conflict("This key is already registered")
+        raise Conflict("This key already exists")
     connection.execute(
         insert(api_keys).values(
             account_id=account_id,
@@ -351,7 +351,7 @@ def get_key(store: Store, key_id: str) -> KeyInfo:
     found = _read_keys(store, SELECT_KEYS.where(api_keys.c.id == key_id))
     if found:
         return min(found, key=lambda key: key.revoked_at is not None)
-    raise NotFound(f'Key not found: "{key_id[:80]}". `resumes keys list` shows all')
+    raise NotFound(f'Key not found: "{key_id[:80]}". `resumes keys list` shows all keys')
 
 
 def _read_keys(store: Store, statement: Select[Any]) -> list[KeyInfo]:

@@ -88,7 +88,7 @@ class Duplicate:
     @property
     def message(self) -> str:
         """Return the message for people."""
-        return f"The same content is stored as {self.id}"
+        return f"The same content is already stored as {self.id}"
 
 
 Outcome = Created | Duplicate | QuotaReached | IdempotencyMismatch

@@ -245,7 +245,7 @@ def _orphans(table: Table) -> Question:
         .select_from(table.outerjoin(accounts, accounts.c.id == owner))
         .where(accounts.c.id.is_(None))
         .group_by(owner),
-        f"Rows of {table.name} are of an account that does not exist",
+        f"Rows of {table.name} belong to an account that does not exist",
         f"{STOPPED}DELETE FROM {table.name} WHERE account_id = '{{account_id}}'",
     )
 
@@ -324,7 +324,7 @@ QUESTIONS: Final = (
     _strays(
         Defect.STRAY_DIGEST,
         imported_digests.c.resume_id,
-        "Contents are recorded as stored, but their resumes were deleted: such files become duplicates",
+        "Content is recorded as stored, but its resume was deleted: files with that content become duplicates",
         _IS_OPEN,
     ),
     _strays(
@@ -361,7 +361,7 @@ def _iter_wrong_last_ids(store: Store) -> Iterator[Flaw]:
             yield Flaw(
                 Defect.LAST_ID,
                 1,
-                f"The last ID is before that of {newest}: new resumes may be listed before it",
+                f"The last ID is before {newest}: new resumes may be listed before it",
                 f"{STOPPED}UPDATE account_usage SET last_id_us = {newest_us} "
                 f"WHERE account_id = '{account_id}'",
                 name,
@@ -372,12 +372,12 @@ def _iter_wrong_last_ids(store: Store) -> Iterator[Flaw]:
 
 CONTENTS: Final = {
     Defect.BAD_DOCUMENT: (
-        "Documents are not resumes: reading one is an error",
+        "Documents are not resumes: reading one fails",
         BACKUP + ", or delete each: `resumes delete {first} --account {account}`",
     ),
     Defect.CHANGED_DOCUMENT: ("Documents have changed since they were stored", BACKUP),
     Defect.BAD_ITEMS: (
-        "Files have an unreadable history: listing them is an error",
+        "Files have an unreadable history: listing them fails",
         STOPPED + "UPDATE imported_files SET items = NULL "
         "WHERE account_id = '{account_id}' AND claim_id = '{first}'",
     ),

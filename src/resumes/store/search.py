@@ -113,7 +113,7 @@ def find_page(
     """
     terms = parse_terms(words)
     if not terms:
-        raise InvalidArgument("Nothing to search for: give a word or part of one")
+        raise InvalidArgument("Nothing to search for: enter a word or part of one")
     check_cursor(cursor)
     limit = max(1, min(limit, MAX_LIMIT))
     deadline = monotonic() + timeout_s

@@ -62,7 +62,7 @@ ENOUGH_WRITES: Final = 64
 """A turn begins immediately when this many writes wait. A commit costs as much as several writes: one for
 two writes instead of one for thirty would cost all of them more than the short wait."""
 
-BUSY: Final = "The store is busy; nothing was done, try again"
+BUSY: Final = "The store is busy, so nothing was done; try again"
 
 PENDING: Final = object()
 """The outcome of a write that has none yet; None is an outcome."""

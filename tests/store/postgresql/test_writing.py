@@ -79,7 +79,7 @@ def test_s8_who_waits_for_a_busy_account_is_told_so_and_the_others_go_on(
             creation.create(store, calm.id, [a_resume()])
         assert not waiting.done()
         assert time.monotonic() - began_s < 2
-        with pytest.raises(StoreUnavailable, match="busy; nothing was done"):
+        with pytest.raises(StoreUnavailable, match="busy, so nothing was done"):
             waiting.result()
     creation.create(store, busy.id, [a_resume()])
     assert accounts.list_wrong(store) == []
@@ -281,13 +281,17 @@ def test_a_lost_race_is_tried_again_and_seen_by_nobody_unless_it_is_lost_for_eve
 ) -> None:
     assert write_batched(store, raised(state, 3), Of("a", 7)) == Of("a", 7)
     monkeypatch.setattr(writer, "RETRY_DELAYS_S", (0.001,))
-    with pytest.raises(StoreUnavailable, match="cannot be used now: no"):
+    with pytest.raises(StoreUnavailable, match="is unavailable: no"):
         write_batched(store, raised(state, 10_000), Of("a"))
 
 
 @pytest.mark.parametrize(
     ("state", "message"),
-    [("55P03", "busy; nothing was done"), ("57014", "busy"), ("53100", "full; nothing was done")],
+    [
+        ("55P03", "busy, so nothing was done"),
+        ("57014", "busy"),
+        ("53100", "full, so nothing was done"),
+    ],
 )
 def test_what_waiting_does_not_mend_soon_is_told_at_once(
     store: Store, state: str, message: str

@@ -66,7 +66,9 @@ def test_what_is_no_file_under_the_name_of_a_part_of_the_store_is_refused_and_le
     make(part)
     kind = stat.S_IFMT(part.stat().st_mode)
 
-    with pytest.raises(StoreUnavailable, match=f"{part} is {what}, .*. Move it away, or use ano"):
+    with pytest.raises(
+        StoreUnavailable, match=f"{part} is {what}, .*. Move it elsewhere, or use ano"
+    ):
         open_store(place)
 
     assert stat.S_IFMT(part.stat().st_mode) == kind
@@ -216,7 +218,7 @@ def test_what_is_damaged_is_told_from_what_is_no_store(source: Store, tmp_path: 
             (empty, "not a store"),
             (zero_pages, "damaged"),
             (swap_indexes, r"/shown\.db is damaged: .*Use another backup"),
-            (lose_an_account, r"/shown\.db is damaged: rows refer to others"),
+            (lose_an_account, r"/shown\.db is damaged: rows refer to rows"),
         )
     ):
         copy = tmp_path / f"{number}.db"
@@ -309,7 +311,9 @@ def test_nothing_is_answered_as_stored_in_a_file_that_is_not_the_stores_any_more
     for _ in range(3):
         with pytest.raises(StoreUnavailable, match=f"{path} was {how}.*nothing is read"):
             accounts.create_account(store, "bo")
-    with pytest.raises(StoreUnavailable, match="Stop every program that uses it, put it back or"):
+    with pytest.raises(
+        StoreUnavailable, match="Stop every program that uses it, put the file back or"
+    ):
         accounts.list_accounts(store)
     (record,) = caplog.records
     assert record.levelno == logging.ERROR

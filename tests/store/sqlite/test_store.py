@@ -230,6 +230,6 @@ def test_an_error_of_a_disk_without_room_says_so(
     error, path = dbapi.OperationalError("disk I/O error"), sqlite_of(store).path
     assert explain(error, path).message.endswith("disk I/O error")
     monkeypatch.setattr("resumes.store.sqlite.store.MIN_FREE_BYTES", 10**18)
-    assert explain(error, path).message.endswith("cannot be used now: its disk is full")
+    assert explain(error, path).message.endswith("is unavailable: its disk is full")
     locked = dbapi.OperationalError("database is locked")
     assert explain(locked, path).message.endswith("database is locked")

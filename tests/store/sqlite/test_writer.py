@@ -102,7 +102,10 @@ def test_a_full_disk_is_known_to_have_stored_nothing(store: Store, ana: AccountI
         raw.execute("PRAGMA max_page_count=1")
         raw.execute("CREATE TABLE more (text)")
 
-    with at_commit(without_room), pytest.raises(StoreUnavailable, match="full; nothing was done"):
+    with (
+        at_commit(without_room),
+        pytest.raises(StoreUnavailable, match="full, so nothing was done"),
+    ):
         creation.create(store, ana.id, [a_resume()])
     assert commits == [1]
     raw.execute("PRAGMA max_page_count=1000000")
@@ -198,7 +201,7 @@ def test_after_a_commit_in_doubt_a_read_only_disk_is_known_to_store_nothing(
         store.write(rename("x"))
     with monkeypatch.context() as patched:
         patched.setattr(os, "open", open_read_only)
-        with pytest.raises(StoreUnavailable, match="read-only; nothing was done"):
+        with pytest.raises(StoreUnavailable, match="read-only, so nothing was done"):
             creation.create(store, ana.id, [a_resume()])
     (made,) = creation.create(store, ana.id, [a_resume()])
     assert isinstance(made, Created)

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.slow
 
 DISK_BYTES = 256 * 1024 * 1024
 FLOOR_BYTES = 128 * 1024 * 1024
-LOW = "The server is low on disk space; nothing was stored, try again later"
+LOW = "The server is low on disk space, so nothing was stored; try again later"
 
 
 @pytest.mark.parametrize("floor_bytes", [0, FLOOR_BYTES], ids=["last byte", "floor"])

@@ -130,7 +130,7 @@ def test_a_store_that_has_another_name_is_opened_under_neither(tmp_path: Path, l
             done = programs.run(home, *command)
             assert done.returncode == 3
             assert done.stderr.startswith(f"Error: The database {home}/resumes.db has another name")
-            assert "Stop those that use the other one and remove it" in done.stderr
+            assert "Stop those that use the other name and remove it" in done.stderr
             assert len(done.stderr.splitlines()) == 1
         (finding,) = [
             line

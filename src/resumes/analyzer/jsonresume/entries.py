@@ -10,7 +10,7 @@ from typing import Any
 
 from resumes.analyzer.findings import Findings
 
-NO_PLACE = "has no place in the analyzer format: left out"
+NO_PLACE = "has no counterpart in the analyzer format: left out"
 NO_TEXT = "is not text: left out"
 NO_LIST = "is not a list: left out"
 NO_OBJECT = "is not an object: left out"

@@ -163,7 +163,7 @@ def iter_lines(
         # An account that is being deleted has fewer and fewer rows, and would look whole.
         found = find_account(store, account.name)
         if found is None or found.id != account.id:
-            raise Conflict(f'The account "{account.name}" was deleted while it was exported')
+            raise Conflict(f'The account "{account.name}" was deleted while it was being exported')
 
     yield from encode_archive(header, iter_rows())
 
@@ -283,7 +283,7 @@ def _check(store: Store, reader: ArchiveReader, on_progress: OnProgress, slice_r
             for row in rows:
                 if row.values["key_hash"] in hashes:
                     raise InvalidJson(
-                        f"The file has the key {row.values['id']} under another ID as well"
+                        f"The file also has the key {row.values['id']} under another ID"
                     )
                 hashes.add(row.values["key_hash"])
         checked += len(rows)
@@ -417,7 +417,7 @@ def _remove(store: Store, new: _NewAccount, why: ResumesError | OSError) -> None
         pass  # somebody else did, and may have begun to import it again
     except ResumesError as error:
         raise StoreUnavailable(
-            f"{str(why).rstrip('.')}. Part of the account is left in the store, but not visible. When "
+            f"{str(why).rstrip('.')}. Part of the account remains in the store, but is not visible. Once "
             "the cause is fixed, import the account again, or delete that part with "
             f"`resumes accounts delete {arriving} --with-resumes --yes`"
         ) from error

@@ -93,7 +93,7 @@ def _filename(value: str) -> str:
 def _items(value: str) -> str:
     parse_items(value)
     if "\\u0000" in value:
-        raise ValueError("it has the character U+0000")
+        raise ValueError("it contains the character U+0000")
     return value
 
 
@@ -392,7 +392,7 @@ class ArchiveReader:
 
     def _check_end(self, end: EndLine, sha256: str) -> None:
         if end.sha256 != sha256 or end.counts != self.counts:
-            self._refuse("it was changed: its SHA-256 or its counts differ")
+            self._refuse("it was changed: its SHA-256 or its counts do not match")
         if self._file.read(1):
             self._refuse("there is data after its last line")
 

@@ -41,7 +41,7 @@ def find_state(connection: Connection, label: str) -> str:
     if revision in known:
         return "older"
     raise StoreIncompatible(
-        f"The store {label} was created by a newer version (schema {revision}, this program knows "
+        f"The store {label} was created by a newer version (schema {revision}, this program supports "
         f"{known[-1]}). Update resume-service"
     )
 

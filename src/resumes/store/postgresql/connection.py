@@ -171,7 +171,7 @@ class TimeoutConnection(psycopg.Connection[Any]):
         # In the middle of an answer, it is of no more use.
         self.pgconn.finish()
         _timed_out_s[self.server] = time.monotonic()
-        return ServerTimeout(f"the server did not answer within {timeout_s:g} seconds")
+        return ServerTimeout(f"the server did not respond within {timeout_s:g} seconds")
 
 
 def _converse(pgconn: Any, statements: Iterable[_Statement]) -> PQGen[list[PGresult]]:
@@ -216,7 +216,7 @@ def as_sent(values: Iterable[Value]) -> Sent:
         if not is_binary and value is not None:
             value = str(value).encode()
             if b"\0" in value:  # where libpq would cut it off
-                raise psycopg.DataError("PostgreSQL's texts cannot hold a NUL")
+                raise psycopg.DataError("PostgreSQL text cannot contain a NUL")
         sent.append(value)
         formats.append(is_binary)
     return sent, formats
@@ -364,4 +364,4 @@ def explain(error: BaseException, label: str) -> ResumesError:
     """Return the store's error for one of the driver."""
     cause = getattr(error, "orig", error)
     text = str(cause).strip().partition("\n")[0]
-    return StoreUnavailable(f"The database {label} cannot be used now: {text}")
+    return StoreUnavailable(f"The database {label} is unavailable: {text}")

@@ -43,7 +43,7 @@ DEADLINE_S: Final = 10.0
 RETRY_DELAYS_S: Final = (0.02, 0.05, 0.1, 0.2)
 """Before each retry; the last one repeats. Jitter is added."""
 
-BUSY: Final = "The store's database does not answer; nothing was done, try again"
+BUSY: Final = "The store's database is not responding, so nothing was done; try again"
 CLOSED: Final = "The store is closed"
 
 

@@ -52,7 +52,7 @@ MAX_RACES: Final = 20
 PROOF_TIMEOUT_S: Final = 15.0
 """How long after its deadline the outcome of a write without an answer is looked for."""
 
-FULL: Final = "The disk of the database is full; nothing was done, try again when there is room"
+FULL: Final = "The database's disk is full, so nothing was done; try again when there is room"
 
 
 class _Unanswered(Exception):

@@ -257,7 +257,7 @@ def refuse_stray_logs(path: Path) -> None:
     for log in (path.with_name(path.name + ending) for ending in JOURNALS):
         if os.path.lexists(log):
             raise Conflict(
-                f"{log} would be mistaken for a part of {path}: remove it, or choose another file"
+                f"{log} would be mistaken for part of {path}: remove it, or choose another file"
             )
 
 
@@ -343,7 +343,7 @@ def find_foreign_code(connection: Connection) -> list[tuple[str, str]]:
     found = []
     for kind, name in rows:
         quoted = escaped(name).replace('"', '""')
-        what = f"a {kind} that is not this program's, {escaped(name)}"
+        what = f"a {kind} that this program did not create, {escaped(name)}"
         found.append((what, f'DROP {kind.upper()} "{quoted}"'))
     return found
 
@@ -369,13 +369,11 @@ def examine(path: Path, shown: Path) -> None:
                 found = result.splitlines()[-1]  # the first may say which database
                 raise StoreIncompatible(f"{shown} is damaged: {found}. Use another backup")
             if connection.exec_driver_sql("PRAGMA foreign_key_check").first() is not None:
-                raise StoreIncompatible(
-                    f"{shown} is damaged: rows refer to others that do not exist"
-                )
+                raise StoreIncompatible(f"{shown} is damaged: rows refer to rows that do not exist")
             connection.exec_driver_sql("PRAGMA journal_mode=WAL").all()
     except DRIVER_ERRORS as error:
         cause = getattr(error, "orig", error)
-        raise StoreIncompatible(f"{shown} is not a store, or damaged: {cause}") from error
+        raise StoreIncompatible(f"{shown} is not a store, or is damaged: {cause}") from error
 
 
 def is_database(path: Path) -> bool:
@@ -404,7 +402,7 @@ def exchange(new: Path, path: Path, kept: Path) -> bool:
         try:
             os.link(path, kept)
         except FileExistsError:
-            raise Conflict(f"{kept} already exists: move it away") from None
+            raise Conflict(f"{kept} already exists: move it elsewhere") from None
         except OSError:  # a disk without hard links
             path.rename(kept)
     for suffix in LOGS:

@@ -60,7 +60,7 @@ def refuse_special_files(path: Path) -> None:
             if not stat.S_ISREG(mode):
                 what = _KINDS.get(stat.S_IFMT(mode), "a device")
                 raise StoreUnavailable(
-                    f"{file} is {what}, but must be a file of the store {path}. Move it away, or use "
+                    f"{file} is {what}, but must be a file of the store {path}. Move it elsewhere, or use "
                     "another database"
                 )
 
@@ -85,7 +85,7 @@ def refuse_mount_point(path: Path) -> None:
     if is_mount_point(path):
         raise StoreUnavailable(
             f"The database {path} is a mount point, so its log is elsewhere and commits can be lost. "
-            "Mount the folder that contains the file"
+            "Mount the folder that contains the file instead"
         )
 
 
@@ -104,6 +104,6 @@ def describe_second_name(file: Path) -> str:
     other = f", {others[0]}" if others else ""
     return (
         f"The {what} {file} has another name{other}: programs that use "
-        "different names lose each other's commits. Stop those that use the other one and remove it, "
+        "different names lose each other's commits. Stop those that use the other name and remove it, "
         f"with its -wal and -shm files (`find / -samefile {shlex.quote(str(file))}` lists all names)"
     )

@@ -111,19 +111,19 @@ class Identity:
             what = "removed or renamed"
         except OSError as error:  # whatever it is, it may be temporary
             raise StoreUnavailable(
-                f"The store {self._path} cannot be checked ({error.strerror}); nothing was done, "
-                "try again"
+                f"The store {self._path} cannot be checked ({error.strerror}), so nothing was "
+                "done; try again"
             ) from error
         else:
             what = "replaced by another file"
-        remedy = "put it back or restore a backup of the store, "
+        remedy = "put the file back or restore a backup of the store, "
         if name != self._name:
             self.check_in_place()  # which says more, if it is gone by now
             remedy = ""
         with self._noticing:
             if self._lost is None:  # the first error is given again and again
                 self._lost = (
-                    f"{name} was {what} while the store is in use, so nothing is read or written "
+                    f"{name} was {what} while the store was in use, so nothing is read or written "
                     f"anymore. Stop every program that uses it, {remedy}then start them again"
                 )
                 logger.error("%s", self._lost)
@@ -367,7 +367,7 @@ def explain(error: Exception, path: Path) -> ResumesError:
         if "I/O" in text:
             with contextlib.suppress(OSError):
                 text = "its disk is full" if free_bytes(path.parent) < MIN_FREE_BYTES else text
-        return StoreUnavailable(f"The store {path} cannot be used now: {text}")
+        return StoreUnavailable(f"The store {path} is unavailable: {text}")
     return StoreIncompatible(
         f"The store {path} is damaged or not a SQLite database ({damage}). Restore a backup, or "
         "choose another file with --database"

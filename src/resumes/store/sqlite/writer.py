@@ -51,9 +51,9 @@ ERROR_DELAY_S: Final = 0.05
 DRIVER_ERRORS: Final = (DBAPIError, dbapi.Error)
 """A driver's error as SQLAlchemy passes it on, and as statements that bypass it raise it."""
 
-FULL: Final = "The disk of the store is full; nothing was done, try again when there is room"
+FULL: Final = "The store's disk is full, so nothing was done; try again when there is room"
 READ_ONLY: Final = (
-    "The disk of the store is read-only; nothing was done, try again when it is writable"
+    "The store's disk is read-only, so nothing was done; try again when it is writable"
 )
 
 
@@ -312,7 +312,7 @@ class SqliteWriter(WriteQueue):
             )
         except DRIVER_ERRORS as error:
             raise StoreUnavailable(
-                f"The store could not be written to ({message_of(error)}); nothing was done, try again"
+                f"The store could not be written to ({message_of(error)}), so nothing was done; try again"
             ) from error
 
     def _check_disk(self) -> None:
@@ -369,7 +369,7 @@ class SqliteWriter(WriteQueue):
         if not isinstance(error, DRIVER_ERRORS):
             return error
         return StoreUnavailable(
-            f"The store could not write ({message_of(error)}); nothing was done, try again"
+            f"The store could not be written to ({message_of(error)}), so nothing was done; try again"
         )
 
     def _warn(self, what: str, error: BaseException) -> None:

@@ -150,7 +150,7 @@ def _prune(made: Path, keep: int) -> list[Path]:
         except OSError as error:
             raise Conflict(
                 f"{made} was made and verified, but {path} cannot be removed: {error.strerror}. "
-                "Remove it yourself"
+                "Remove it manually"
             ) from error
     return old
 
