@@ -481,7 +481,7 @@ class Batches:
             case FileState.CHANGED:
                 self._remark(
                     f"changed {claim.id}",
-                    f"{claim.name} was changed during its import; its new content is imported as a "
+                    f"{claim.name} was changed during its import; its new content will be imported as a "
                     "separate file",
                 )
                 self._went_back.append(claim)
@@ -502,7 +502,7 @@ class Batches:
                 self._remark(
                     "unfiled",
                     f"Cannot move {claim.name}: {problem}. It was imported and stays where it is; the move "
-                    "will be retried, and no new files are imported until then",
+                    "will be retried, and no new files will be imported until then",
                 )
         return again_s is None
 

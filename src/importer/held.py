@@ -169,7 +169,7 @@ class Returns:
                 later = later[due:]
             first = self._bundles.get(account_id) or (later[0].claim_id if later else None)
             if first is not None:
-                message = "Earlier files of this account are imported first"
+                message = "Earlier files in this account must be imported first"
                 if account is not None and account.max_resumes is not None:
                     message = QuotaReached(max_resumes=account.max_resumes).message
                 queues[account_id] = Queue(first, message)

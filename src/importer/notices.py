@@ -133,12 +133,12 @@ def unowned(folder: str, default_account: str | None) -> str:
     if folder:
         return (
             f'The folder "{escaped(folder)}" does not match any account, so its files are waiting. '
-            "They are imported as soon as an account with that name exists"
+            "They will be imported as soon as an account with that name exists"
         )
     if default_account is not None:
         return (
             f'The account "{escaped(default_account)}" does not exist, so files directly in the '
-            "watched folder are waiting. They are imported as soon as it does"
+            "watched folder are waiting. They will be imported as soon as it does"
         )
     return (
         "Files directly in the watched folder are ignored. Use --account to say which account they "

@@ -195,7 +195,7 @@ class Runner:
             self._failed()
             why = error.message if isinstance(error, StoreError) else _describe(error)
             self._notices(
-                "trouble", f"{escaped(why)}. No new files are imported until this is resolved"
+                "trouble", f"{escaped(why)}. No new files will be imported until this is resolved"
             )
             return 0, error
         if self._importer.is_stuck:

@@ -154,7 +154,7 @@ def explain(error: BaseException) -> ImporterFinding:
         return ImporterFinding(
             "watcher",
             ImporterState.DEGRADED,
-            f"The system's file watcher stopped {why} and is being restarted. Until then new files are "
+            f"The system's file watcher stopped {why} and is being restarted. Until then, new files are "
             "found by scans, with a short delay",
         )
     value = ""
@@ -370,7 +370,7 @@ class Watcher:
                 "root",
                 ImporterState.DEGRADED,
                 f'The watched folder "{escaped(str(self._root))}" is not available '
-                f"({error.strerror}). Nothing is imported until it is back",
+                f"({error.strerror}). Nothing will be imported until it is back",
             )
         else:
             self._notices.clear("root")

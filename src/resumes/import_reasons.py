@@ -61,7 +61,7 @@ _HINTS: Mapping[Reason, str] = {
         "max_body_bytes in the settings; then run `resumes imports retry {id}`."
     ),
     Reason.QUOTA_REACHED: (
-        "Nothing to fix: the file is imported, in order of arrival, as soon as the plan allows more "
+        "Nothing to fix: the file will be imported, in order of arrival, as soon as the plan allows more "
         "resumes or one is deleted."
     ),
     Reason.DUPLICATE: (

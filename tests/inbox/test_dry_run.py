@@ -165,8 +165,8 @@ def test_files_that_would_be_left_are_counted_and_told(
     assert ignored == [("ana/notes.txt", SkipReason.ENDING), ("ana/old.json", SkipReason.REPORT)]
     assert [notice.split(". Use ")[0] for notice in told.notices] == [
         "Files directly in the watched folder are ignored",
-        'The folder "nobody" does not match any account, so its files are waiting. They are '
-        "imported as soon as an account with that name exists",
+        'The folder "nobody" does not match any account, so its files are waiting. They will '
+        "be imported as soon as an account with that name exists",
     ]
     told.notices.clear()
     assert dry_run(account="ana") == Summary(done=1, ignored=2, waiting=1)

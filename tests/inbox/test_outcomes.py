@@ -224,7 +224,7 @@ def test_a_file_whose_every_name_is_taken_stays_until_one_is_free(
     (row,) = import_history.list_files(store)
     assert told.notices == [
         f"Cannot move ana/cv.json: Every name for {row.claim_id} is taken in {folder}. It was "
-        "imported and stays where it is; the move will be retried, and no new files are imported "
+        "imported and stays where it is; the move will be retried, and no new files will be imported "
         "until then"
     ]
     (folder / f"cv-{row.claim_id}.json").unlink()

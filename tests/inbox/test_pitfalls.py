@@ -270,7 +270,7 @@ def test_i4_what_is_written_after_the_commit_is_a_file_of_its_own(
     importer = an_importer(observe=during(Moment.COMMITTED, write_on))
     importer.round()
     assert told.notices == [
-        "ana/cv.json was changed during its import; its new content is imported as a separate file"
+        "ana/cv.json was changed during its import; its new content will be imported as a separate file"
     ]
     for _ in range(2):
         monotonic.advance(5)
@@ -699,7 +699,7 @@ def test_i11_what_cannot_be_filed_stays_claimed_is_retried_and_stops_new_claims(
     assert (root / "ana/2.json").exists()
     assert told.notices == [
         "Cannot move ana/1.json: Not a directory. It was imported and stays where it is; the move "
-        "will be retried, and no new files are imported until then"
+        "will be retried, and no new files will be imported until then"
     ]
     (root / "_done").unlink()
     importer.round()

@@ -43,7 +43,7 @@ from tests.support.inbox.builders import (
 from tests.support.resumes import a_document
 from tests.support.store.builders import Busy
 
-NOTHING_NEW = "No new files are imported until this is resolved"
+NOTHING_NEW = "No new files will be imported until this is resolved"
 
 
 # The store
@@ -495,7 +495,9 @@ def test_an_inbox_that_vanishes_and_is_back_needs_no_restart(
     with watched():
         wait_until(lambda: len(importers.list_importers(store)) == 1)
         root.rename(root.with_name("away"))
-        wait_until(lambda: any("No new files are imported" in notice for notice in told.notices))
+        wait_until(
+            lambda: any("No new files will be imported" in notice for notice in told.notices)
+        )
         wait_until(lambda: any(one.importer.findings for one in importers.list_importers(store)))
         root.mkdir()
         drop(root, "ana/1.json", a_document("1"))

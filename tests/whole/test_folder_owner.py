@@ -474,7 +474,7 @@ def test_a_running_importer_leaves_a_folder_that_another_store_took_over(
             wait_until(lambda: (mine.inbox / ".importer" / "store").exists())
             other.succeeds("watch", str(mine.inbox), "--adopt", "--once")
             wait_until(
-                lambda: "No new files are imported until this is resolved" in log.read_text()
+                lambda: "No new files will be imported until this is resolved" in log.read_text()
             )
             mine.drop("Ada")
             assert "fail  importer" in mine.run("doctor").stdout

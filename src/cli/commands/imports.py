@@ -211,7 +211,7 @@ def imports() -> None:
 
 
 @imports.command("list")
-@account_option("Only files of this account.")
+@account_option("Only files in this account.")
 @click.option("--outcome", type=click.Choice(OUTCOMES), help="Only files with this outcome.")
 @reason_option("Only files with this reason.")
 @click.option(
@@ -394,7 +394,7 @@ class FileSelection:
         return files, len(files)
 
 
-ACCOUNT = account_option("All files of this account; with IDs, the account that owns them.")
+ACCOUNT = account_option("All files in this account; with IDs, the account that owns them.")
 WAIT = click.option(
     "--wait",
     "wait_s",

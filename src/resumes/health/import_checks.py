@@ -237,9 +237,7 @@ def iter_file_findings(
     if held:
         are = "is" if held == 1 else "are"
         text = f"{counted(held, 'file')} {are} held until the plan has room"
-        sentence = (
-            "Free up space in the account, and they are imported automatically. See which account"
-        )
+        sentence = "Free up space in the account, and they will be imported automatically. See which account"
         remedy = installation.remedy(sentence, "imports", "list", "--outcome", "held")
         yield warning("files", text, *remedy, about=FileOutcome.HELD)
     if not failed and not held:

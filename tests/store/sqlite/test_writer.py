@@ -63,7 +63,7 @@ def test_s2_a_commit_that_failed_for_want_of_space_is_unknown_and_the_store_goes
     assert run.stdout.split() == ["unknown"] * 3 + ["Created"], run.stderr
     # Told in a line, once until it is over.
     assert run.stderr.splitlines() == [
-        "A commit failed and is retried: disk I/O error",
+        "A commit failed and will be retried: disk I/O error",
         "The outcome of a batch of writes is unknown: disk I/O error",
         "Writes to the store succeed again",
     ]

@@ -118,7 +118,7 @@ def test_a_full_disk_below_the_store_delays_and_fails_nothing(tmp_path: Path) ->
             with disk.full():
                 for number in range(200):
                     scene.drop(f"ana/{number}.json", a_document(f"{number}", filler="x" * 9_000))
-                scene.wait_until(lambda: "No new files are imported" in importer.log)
+                scene.wait_until(lambda: "No new files will be imported" in importer.log)
             scene.wait_for(ended=201)
         shutil.copy(inside, scene.home / "resumes.db")
         names = ["before", *map(str, range(200))]

@@ -186,7 +186,7 @@ def set_page_cost(connection: Connection) -> None:
                 f"SET random_page_cost = {RANDOM_PAGE_COST}"
             )
     except DBAPIError as error:
-        logger.info("Could not change the cost of random pages: %s", error.orig)
+        logger.info("Could not set random_page_cost: %s", error.orig)
 
 
 CREATE_LOCK: Final = (

@@ -210,7 +210,7 @@ class PostgresWriter(WriteQueue):
                 _roll_back(own, error)
                 raise
 
-        logger.warning("No answer to a commit of %d writes; checking its outcome", len(batch))
+        logger.warning("No response to a commit of %d writes; checking its outcome", len(batch))
         verdict: bool | None = None
         with contextlib.suppress(*DRIVER_ERRORS):
             verdict = retry(

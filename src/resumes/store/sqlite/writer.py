@@ -276,7 +276,7 @@ class SqliteWriter(WriteQueue):
         try:
             return self._settle(applied)
         except _CommitFailed as failed:
-            self._warn("A commit failed and is retried", failed.__cause__ or failed)
+            self._warn("A commit failed and will be retried", failed.__cause__ or failed)
         # The failed commit's pages may have reached the disk and would count after a crash. A
         # commit that succeeds now takes their place in the log: it proves them gone.
         try:

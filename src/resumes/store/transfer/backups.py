@@ -204,7 +204,7 @@ def _check_backup(backup: Path) -> None:
         raise InvalidArgument(f"Cannot read {backup}: {error.strerror}") from error
     if not is_closed(backup):
         raise StoreIncompatible(
-            f"{backup} is a store in use, or was not closed: {backup.name}-wal belongs to it. Back it "
+            f"{backup} is a store in use, or was not closed cleanly: {backup.name}-wal belongs to it. Back it "
             "up with `resumes db backup`"
         )
 
