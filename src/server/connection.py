@@ -230,7 +230,7 @@ class Connection(asyncio.Protocol):
         else:
             self._wire_bytes += size_bytes
             if self._wire_bytes > CHUNKING_BYTES + (CHUNKING_FACTOR + 1) * self._body_bytes:
-                raise HttpError(400, "Invalid chunks: too many bytes between them")
+                raise HttpError(400, "Invalid chunks: too much between them")
 
     def on_message_begin(self) -> None:
         """For the parser: a request begins."""

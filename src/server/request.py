@@ -326,8 +326,7 @@ def check_head(version: str, target: bytes, headers: Headers) -> None:
             codings += 1
             if version == "1.0" or codings > 1:
                 raise HttpError(
-                    400,
-                    "Invalid Transfer-Encoding: it requires HTTP/1.1, and may be sent only once",
+                    400, "Invalid Transfer-Encoding: it takes HTTP/1.1, and may be sent once"
                 )
             if value.lower() != b"chunked":
                 raise HttpError(

@@ -200,7 +200,7 @@ def check_body_headers(headers: Iterable[tuple[bytes, bytes]], *, max_bytes: int
     if len(content_types) != 1 or not JSON_TYPE.fullmatch(content_types[0]):
         raise HttpError(415, "Unsupported content type: send application/json")
     if encoding and encoding.lower() != b"identity":
-        raise HttpError(415, "Unsupported content encoding: send the JSON uncompressed")
+        raise HttpError(415, "Unsupported content encoding: send the JSON as it is")
 
 
 async def _work_on(body: bytes, work: Callable[[bytes], Result]) -> Result:

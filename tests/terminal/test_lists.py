@@ -271,7 +271,7 @@ async def test_a_stray_line_creates_no_key(store: Store) -> None:
 
 async def test_a_stray_line_imports_no_key(store: Store) -> None:
     async with running(store, "No keys yet", screen="keys") as pilot:
-        await types(pilot, "ivory\n", "! Not a valid key")
+        await types(pilot, "ivory\n", "! Invalid key")
         await leads(pilot, "escape", "0 keys")
     assert api_keys.list_keys(store) == []
 
