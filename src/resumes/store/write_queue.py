@@ -48,9 +48,6 @@ BATCH_LIMIT: Final = 512
 COMMIT_GRACE_S: Final = 20.0
 """How long after its deadline the true outcome of a write that was begun is waited for."""
 
-EXPIRY_GRACE_S: Final = 0.1
-"""How long after its deadline a thread lets the queue itself report that a write has expired."""
-
 EXPIRY_INTERVAL_S: Final = 0.25
 """How often an event loop, or an idle thread, looks for what has expired: cheaper than a timer for
 each."""
@@ -154,18 +151,19 @@ class WriteQueue(ABC):
         it has to be tried again later."""
         self.wake()
 
-    def withdraw(self, write: Write) -> bool:
-        """Remove a write that nobody has begun; it will not happen. Return whether it was there."""
+    def withdraw(self, write: Write) -> None:
+        """Remove the write, which will not happen, unless it has begun."""
         with self._changed:
-            return self._waiting.pop(write, PENDING) is not PENDING
+            self._waiting.pop(write, None)
 
-    def _expire(self) -> None:
-        """Withdraw the writes whose deadline has passed. Called with `_changed` held."""
-        now = time.monotonic()
-        overdue = [write for write in self._waiting if write.deadline <= now]
-        for write in overdue:
-            del self._waiting[write]
-            write.outcome = StoreUnavailable(BUSY)
+    def expire(self) -> None:
+        """Withdraw the writes whose deadline has passed, and say so to whoever waits for them."""
+        with self._changed:
+            now = time.monotonic()
+            overdue = [write for write in self._waiting if write.deadline <= now]
+            for write in overdue:
+                del self._waiting[write]
+                write.outcome = StoreUnavailable(BUSY)
         deliver(overdue)
 
     def _take(self, writes: Iterable[Write]) -> list[Write]:
@@ -189,11 +187,8 @@ class WriteQueue(ABC):
             self.submit(write)
         self.wake()
         ends_at = max((write.deadline for write in writes), default=0.0)
-        if not waiter.wait(max(0.0, ends_at - time.monotonic()) + EXPIRY_GRACE_S):
-            for write in writes:
-                if self.withdraw(write):
-                    write.outcome = StoreUnavailable(BUSY)
-                    waiter.deliver([write])
+        if not waiter.wait(ends_at - time.monotonic()):
+            self.expire()
             waiter.wait(COMMIT_GRACE_S)
         return [OutcomeUnknown() if one.outcome is PENDING else one.outcome for one in writes]
 
@@ -317,13 +312,10 @@ class LoopWriter:
             waiter.set_result(outcome)
 
     def _expire(self) -> None:
-        now = time.monotonic()
-        overdue = [write for write in self._pending if write.deadline <= now]
-        for write in overdue:
-            if self._queue.withdraw(write):
-                self._settle(write, StoreUnavailable(BUSY))
-            elif write.deadline + COMMIT_GRACE_S <= now:
-                self._settle(write, OutcomeUnknown())
+        self._queue.expire()
+        unanswered_since = time.monotonic() - COMMIT_GRACE_S
+        for write in [one for one in self._pending if one.deadline <= unanswered_since]:
+            self._settle(write, OutcomeUnknown())
         self._timer = (
             self._loop.call_later(EXPIRY_INTERVAL_S, self._expire) if self._pending else None
         )

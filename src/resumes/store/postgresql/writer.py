@@ -118,7 +118,7 @@ class PostgresWriter(WriteQueue):
         is closed and empty."""
         with self._changed:
             while True:
-                self._expire()
+                self.expire()
                 if batch := [] if self._is_paused else self._take(self._iter_next()):
                     self._busy.append(batch[0].account_id)
                     return batch

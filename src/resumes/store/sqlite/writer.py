@@ -239,10 +239,9 @@ class SqliteWriter(WriteQueue):
     def _run_turn(self, begun: _Begun | None) -> None:
         """Commit the batch that an event loop has begun, else one of what waits."""
         while begun is None and not self._file_lock.acquire(timeout_s=FILE_LOCK_TIMEOUT_S):
-            with self._changed:
-                self._expire()
-                if not self._waiting:
-                    return
+            self.expire()
+            if not self._waiting:
+                return
         try:
             batch, applied, began_s = begun or _Begun(self._take_batch(), None, time.monotonic())
             if batch:
@@ -260,7 +259,7 @@ class SqliteWriter(WriteQueue):
 
     def _take_batch(self) -> list[Write]:
         with self._changed:
-            self._expire()
+            self.expire()
             batch = self._take(self._waiting)
             self._is_woken |= bool(self._waiting)
             return batch
