@@ -457,11 +457,7 @@ def _add_to_ledger(
                     outcome.id,
                 )
             )
-    worst = min(verdicts, key=lambda verdict: _RANKS[verdict.outcome])
-    if worst.outcome is FileOutcome.DUPLICATE and any(
-        verdict.outcome is FileOutcome.DONE for verdict in verdicts
-    ):
-        worst = _DONE  # a file is a duplicate only when all of it is
+    worst = min(verdicts, key=lambda verdict: _WORST_FIRST.index(verdict.outcome))
     if worst is _DONE and claim.items is None:
         row = import_ledger.done_row(creation.account_id, claim, resume_id, now=now)
         rows.done_files.append(row)
@@ -474,7 +470,8 @@ def _add_to_ledger(
 
 
 _DONE = Verdict(FileOutcome.DONE)
-_RANKS = {outcome: rank for rank, outcome in enumerate(FileOutcome)}
+# A file is a duplicate only when all of it is.
+_WORST_FIRST = (FileOutcome.HELD, FileOutcome.FAILED, FileOutcome.DONE, FileOutcome.DUPLICATE)
 
 
 def _verdict(outcome: Outcome) -> Verdict:

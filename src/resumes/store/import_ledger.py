@@ -44,7 +44,7 @@ SOURCE_BYTES = 64 * 1024
 
 
 class FileOutcome(StrEnum):
-    """The outcome of a claimed file. Of a file with several items, the first of these that any has."""
+    """The outcome of a claimed file."""
 
     HELD = "held"
     FAILED = "failed"
