@@ -93,9 +93,9 @@ def test_no_secret_of_a_server_s_address_is_shown(url: str, label: str, shown: s
     assert isinstance(address, PostgresAddress)
     assert address.url.partition("://")[2] == url.partition("://")[2]
     assert address.label == f"postgresql://{label}"
-    assert address.without_secrets == find_without_secrets(url) == f"postgresql://{shown}"
+    assert find_without_secrets(url) == f"postgresql://{shown}"
     assert address.url not in repr(address)
-    assert find_without_secrets(address.without_secrets) == address.without_secrets
+    assert find_without_secrets(f"postgresql://{shown}") == f"postgresql://{shown}"
 
 
 @pytest.mark.parametrize(

@@ -44,16 +44,6 @@ class PostgresAddress:
         """Return the address without user, password and options, to show and to log."""
         return f"postgresql://{_split(self.url)[1]}"
 
-    @property
-    def without_secrets(self) -> str:
-        """Return the address as a person would type it, without secrets, which libpq can get elsewhere."""
-        credentials, place, options = _split(self.url)
-        user = credentials.partition(":")[0]
-        named = ((one, unquote(one.partition("=")[0])) for one in options.split("&") if one)
-        shown = [one for one, name in named if not _SECRET.search(name)]
-        query = f"?{'&'.join(shown)}" if shown else ""
-        return f"postgresql://{user}{'@' if user else ''}{place}{query}"
-
 
 Address = SqliteAddress | PostgresAddress
 
@@ -78,12 +68,20 @@ def parse_address(url: str) -> Address:
 
 
 def find_without_secrets(url: str) -> str | None:
-    """Return an address as a person would type it, without secrets; None for an invalid one."""
+    """Return an address as a person would type it, without secrets, which libpq can get elsewhere; None
+    for an invalid one."""
     try:
         address = parse_address(url)
     except InvalidArgument:
         return None
-    return address.without_secrets if isinstance(address, PostgresAddress) else url
+    if isinstance(address, SqliteAddress):
+        return url
+    credentials, place, options = _split(address.url)
+    user = credentials.partition(":")[0]
+    named = ((one, unquote(one.partition("=")[0])) for one in options.split("&") if one)
+    shown = [one for one, name in named if not _SECRET.search(name)]
+    query = f"?{'&'.join(shown)}" if shown else ""
+    return f"postgresql://{user}{'@' if user else ''}{place}{query}"
 
 
 def _harmless(url: str) -> str:
