@@ -201,8 +201,6 @@ def _row_counts(connection: Connection) -> dict[str, int]:
 
 # Copying and examining
 
-MAGIC: Final = b"SQLite format 3\0"
-
 PROGRESS_STEPS: Final = 2_000
 """Steps of SQLite's virtual machine between two reports of progress."""
 
@@ -374,12 +372,6 @@ def examine(path: Path, shown: Path) -> None:
     except DRIVER_ERRORS as error:
         cause = getattr(error, "orig", error)
         raise StoreIncompatible(f"{shown} is not a store, or is damaged: {cause}") from error
-
-
-def is_database(path: Path) -> bool:
-    """Return whether the file has the header of a database. Nobody may have it open as one."""
-    with path.open("rb") as file:
-        return file.read(len(MAGIC)) == MAGIC
 
 
 def is_closed(path: Path) -> bool:

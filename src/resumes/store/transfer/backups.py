@@ -31,7 +31,6 @@ from resumes.store.sqlite.files import (
     exchange,
     exclude_others,
     is_closed,
-    is_database,
     refuse_stray_logs,
     scratch_in,
     transaction_in,
@@ -51,6 +50,9 @@ from resumes.store.transfer.copies import (
     ignore,
     load,
 )
+
+MAGIC: Final = b"SQLite format 3\0"
+"""How a database begins."""
 
 OUR_NAME: Final = re.compile(r"resumes-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d\.\d{3}Z\.db")
 """How backups in a folder are called; in the order of their names they are in that of time."""
@@ -257,8 +259,9 @@ def _read_replaced(path: Path) -> tuple[bool, Mapping[str, int], str]:
     if not path.exists():
         return True, {}, ""
     unreadable = False, dict[str, int](), ""
-    if not is_database(path):
-        return unreadable  # SQLite would remove the log next to it
+    with path.open("rb") as file:
+        if file.read(len(MAGIC)) != MAGIC:
+            return unreadable  # SQLite would remove the log next to it
     try:
         if not is_closed(path):
             refuse_second_name(path)  # or SQLite would apply a log that may be older than the file
