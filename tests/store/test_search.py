@@ -37,7 +37,6 @@ from tests.support.store.builders import (
     entries_of,
     index_all,
     made_ids,
-    sqlite_of,
 )
 
 pytestmark = pytest.mark.engines
@@ -255,8 +254,8 @@ def test_a_search_leaves_no_statement_behind_that_holds_back_the_log(
     index_all(store)
     assert len(ids(find_page(store, ana.id, "ada", limit=1))) == 1
     add_people(store, ana, "Bo")
-    with open_store(store.url) as other:
-        row = sqlite_of(other).reader().exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)").one()
+    with open_store(store.url) as other, other.read() as connection:
+        row = connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)").one()
     assert row[0] == 0  # not busy: no reader stood in the way
 
 

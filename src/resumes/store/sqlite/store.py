@@ -152,16 +152,10 @@ class SqliteStore(Store):
         self.path = path
         self._log = path.with_name(path.name + LOGS[0])
         self._life = life
-        self._reading = _Reading(self)
-        self._readers = threading.local()
-        # Weak, so that the connection of a thread that ends is closed.
-        self._connections: weakref.WeakSet[Connection] = weakref.WeakSet()
-        self._read_engine = sqlite_engine(
-            path, transactions=False, query_only=True, cache_bytes=read_cache_bytes
-        )
         # The writer thread waits for others itself, and an event loop that begins a turn must not.
         self._write_connection = sqlite_engine(path, transactions=True, waits=False).connect()
         self._identity = Identity(path)  # now that the log is there
+        self._reading = _Reading(path, self._identity, read_cache_bytes)
         self._write_lock = FileLock(path.with_name(path.name + ".writer"))
         self._checked_s = self._truncated_s = 0.0
         """When the log was last looked at, and truncated, on the monotonic clock."""
@@ -186,18 +180,6 @@ class SqliteStore(Store):
         with self._reading as connection:
             (version,) = driver(connection).execute("PRAGMA data_version").fetchone()
         return int(version)
-
-    def reader(self) -> Connection:
-        """Return this thread's reading connection, opened when first asked for."""
-        self._identity.check_known()
-        connection: Connection | None = getattr(self._readers, "connection", None)
-        if connection is None:
-            # Another file under the name is not even opened: it would be given this one's log.
-            self._identity.check_in_place()
-            connection = self._read_engine.connect()
-            self._readers.connection = connection
-            self._connections.add(connection)
-        return connection
 
     def _maintain(self) -> None:
         """Keep the log short. Called by the writer thread; raises nothing: what cannot be done now is
@@ -240,7 +222,7 @@ class SqliteStore(Store):
         return Size(_size_bytes(self.path), _size_bytes(self._log))
 
     def _disconnect(self) -> None:
-        for connection in [*self._connections, self._write_connection]:
+        for connection in [*self._reading.connections, self._write_connection]:
             connection.close()
         self._write_lock.close()
         self._life.close()
@@ -254,18 +236,31 @@ def _size_bytes(path: Path) -> int:
 
 
 class _Reading:
-    """The block of `SqliteStore.read`, for any thread. No generator: every request comes here."""
+    """The block of `SqliteStore.read`, for any thread, each of which has its own connection. No
+    generator: every request comes here."""
 
-    __slots__ = ("_store",)
-
-    def __init__(self, store: SqliteStore) -> None:
-        self._store = store
+    def __init__(self, path: Path, identity: Identity, cache_bytes: int) -> None:
+        self._path = path
+        self._identity = identity
+        self._engine = sqlite_engine(
+            path, transactions=False, query_only=True, cache_bytes=cache_bytes
+        )
+        self._own = threading.local()
+        # Weak, so that the connection of a thread that ends is closed.
+        self.connections: weakref.WeakSet[Connection] = weakref.WeakSet()
 
     def __enter__(self) -> Connection:
-        try:
-            return self._store.reader()
-        except DRIVER_ERRORS as error:
-            raise explain(error, self._store.path) from error
+        self._identity.check_known()
+        connection: Connection | None = getattr(self._own, "connection", None)
+        if connection is None:
+            # Another file under the name is not even opened: it would be given this one's log.
+            self._identity.check_in_place()
+            try:
+                connection = self._own.connection = self._engine.connect()
+            except DRIVER_ERRORS as error:
+                raise explain(error, self._path) from error
+            self.connections.add(connection)
+        return connection
 
     def __exit__(
         self,
@@ -276,7 +271,7 @@ class _Reading:
         if error is None:
             return
         if isinstance(error, DRIVER_ERRORS):
-            raise explain(error, self._store.path) from error
+            raise explain(error, self._path) from error
         if isinstance(error, UnicodeEncodeError):
             raise not_text(error) from error
 
