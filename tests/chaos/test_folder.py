@@ -116,7 +116,7 @@ def test_whatever_comes_into_the_folder_comes_to_its_end(
     promise="the next scan finds all of them",
 )
 def test_files_that_nobody_announced_are_found(tmp_path: Path, figures: Figures) -> None:
-    """20,000 files are dropped into a folder that is watched while the importer is stopped
+    """20,000 files are dropped into a watched folder while the importer is stopped
     (SIGSTOP), until its queue of events is full, as its length shows; then it continues."""
     most = int(QUEUE.read_text())
     if most >= UNANNOUNCED:

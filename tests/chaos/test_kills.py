@@ -115,7 +115,7 @@ def test_servers_killed_before_they_answer_do_nothing_twice(
 def test_importers_killed_at_every_step_import_each_file_once(
     drain: Drain, fresh: Fresh, figures: Figures
 ) -> None:
-    """SIGKILL at each step in turn of an importer with files of every kind and for every outcome;
+    """SIGKILL to an importer at each of its steps in turn, with files of every kind and for every outcome;
     another importer continues."""
     counts: Counter[str] = Counter()
 
