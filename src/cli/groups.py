@@ -73,7 +73,7 @@ def store_options(*, hidden: bool) -> list[click.Parameter]:
         click.Option(
             ["--database"],
             metavar="URL",
-            help="Store to use instead: sqlite:///PATH or postgresql://USER@HOST/NAME. Visible to "
+            help="Store to use instead: sqlite:///PATH or postgresql://USER@HOST/NAME. The value is visible to "
             "other users of this machine; put an address with a password in RESUMES_DATABASE.",
             hidden=hidden,
             **_NOTED,

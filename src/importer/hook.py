@@ -253,7 +253,7 @@ class Hook:
             why = getattr(error, "strerror", None) or str(error)
             self._set_error(
                 f"could not be run: {escaped(why)}",
-                "It will be retried after the next batch of files",
+                "The command will be run again after the next batch of files",
             )
             return
         errors = ending.errors.decode(errors="replace").splitlines()
@@ -261,7 +261,7 @@ class Hook:
         for line in lines[:MAX_LOGGED_LINES]:
             logger.info("on-import: %s", line)
         if len(lines) > MAX_LOGGED_LINES:
-            logger.info("on-import: … and %d more lines", len(lines) - MAX_LOGGED_LINES)
+            logger.info("on-import: … and more lines: %d", len(lines) - MAX_LOGGED_LINES)
         match ending.exit_status:
             case 0:
                 self._set_error(None)

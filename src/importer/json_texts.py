@@ -52,7 +52,7 @@ def file_too_large(limits: Limits) -> CannotUnpack:
     """For a file that is too large, whatever its parts are."""
     return CannotUnpack(
         Reason.TOO_LARGE,
-        f"File too large: uncompressed, the limit is {limits.max_file_bytes} bytes (max_file_bytes). "
+        f"File too large: the limit is {limits.max_file_bytes} bytes uncompressed (max_file_bytes). "
         "Split it into several files",
     )
 

@@ -26,6 +26,7 @@ from importer.files import escaped
 from importer.notices import Notices
 from resumes.filesystems import OF_A_HOST, SHARED, find_kind
 from resumes.store.importers import ImporterFinding, ImporterState
+from resumes.text import counted
 from resumes.watched_names import is_hidden_or_temporary, is_outcome
 
 logger = logging.getLogger("resumes.importer")
@@ -391,7 +392,7 @@ class Watcher:
             self._notices.clear("watcher")
         if polled := {**self._root_listener.polled, **self._inbox_listener.polled}:
             shown = [f'"{escaped(path)}" ({why})' for path, why in sorted(polled.items())[:3]]
-            more = f" and {len(polled) - 3} more folders" if len(polled) > 3 else ""
+            more = f" and {counted(len(polled) - 3, 'more folder')}" if len(polled) > 3 else ""
             self._notices.find(
                 "polling",
                 ImporterState.POLLING,

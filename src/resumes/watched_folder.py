@@ -233,6 +233,8 @@ def describe_unknown(
         return None
     count = sum(counts.values())
     named = ", ".join(escaped(folder) for folder in sorted(counts)[:MAX_NAMED])
-    more = f" and {len(counts) - MAX_NAMED} more folders" if len(counts) > MAX_NAMED else ""
+    more = (
+        f" and {counted(len(counts) - MAX_NAMED, 'more folder')}" if len(counts) > MAX_NAMED else ""
+    )
     wait = "is waiting for an account" if count == 1 else "are waiting for accounts"
     return f"{counted(count, 'file')} in {named}{more} {wait} that this store does not have"

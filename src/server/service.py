@@ -199,7 +199,7 @@ async def _answer(
         while (served or tasks) and loop.time() < ends_at_s and signal.SIGINT not in signals[1:]:
             await asyncio.sleep(LOOK_INTERVAL_S)
         if tasks:
-            logger.error("Stopping with %d unanswered requests", len(tasks))
+            logger.error("Stopping; unanswered requests: %d", len(tasks))
         for task in tasks:
             task.cancel()
 

@@ -180,7 +180,7 @@ ACTIONS: tuple[Action, ...] = (
     Action(Place.KEYS, *_ORDER),
     Action(Place.KEYS, *_RELOAD),
     Action(Place.NEW_KEY, "copy", "copy", "c", "c", "Copy", "Copy key"),
-    Action(Place.NEW_KEY, "stored", "stored", "s", "s", "I've saved it", "Close (the key is not shown again)"),
+    Action(Place.NEW_KEY, "stored", "stored", "s", "s", "I've saved it", "Close (key won't be shown again)"),
     Action(Place.NEW_KEY, "back", "back", "escape,q", "esc", "", "Show how to close this screen"),
     Action(Place.HEALTH, *_FILTER),
     Action(Place.HEALTH, "copy", "copy_command", "c", "c", "Copy command", "Copy fix command"),
@@ -328,8 +328,8 @@ def _check_clashes(keymap: Mapping[str, str], source: str) -> None:
             is_new = key not in keys_of(one, {}) or key not in keys_of(other, {})
             if is_new and key in keys_of(other, keymap):
                 raise InvalidArgument(
-                    f'The key "{key}" is bound to both {one.id} and {other.id} in the keymap of '
-                    f"{source}, which work on the same screen. Choose another key for one of them"
+                    f'In the keymap of {source}, the key "{key}" is bound to both {one.id} and '
+                    f"{other.id}, which work on the same screen. Choose another key for one of them"
                 )
 
 
@@ -372,7 +372,7 @@ def why_nothing(
     """Return why the key has no effect on this screen, with the user's own keys."""
     actions = [action for action in ACTIONS if key in keys_of(action, keymap)]
     if not actions:
-        return f"No action on this key. Press {shown_key('everywhere.help', keymap)} for all keys."
+        return f"No action is assigned to this key. Press {shown_key('everywhere.help', keymap)} for all keys."
     if any(binding in screen.BINDINGS for binding in bindings(Place.NEW_KEY)):
         return "Save the new key first. It will not be shown again."
     if isinstance(screen, ModalScreen):

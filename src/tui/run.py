@@ -148,9 +148,7 @@ class TerminalDriver(LinuxDriver):
             self._app.call_later(self._app.exit, None, GONE)
 
 
-ELSEWHERE: Final = (
-    "Without one, use `resumes list`, `resumes show` and the other commands with --json"
-)
+ELSEWHERE: Final = "Use `resumes list`, `resumes show` and the other commands with --json instead"
 DUMB: Final = ("", "dumb")
 """Kinds of terminals that can only print line after line."""
 

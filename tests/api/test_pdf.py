@@ -210,7 +210,8 @@ def test_what_has_too_much_text_is_422(client: Client) -> None:
 
     assert answer.status_code == 422
     assert re.fullmatch(
-        r"Too long for a PDF: [\d,]+ characters, at most 200,000", error_of(answer)["error"]
+        r"Too long for a PDF: the resume has [\d,]+ characters; the limit is 200,000",
+        error_of(answer)["error"],
     )
 
 
@@ -279,7 +280,7 @@ def test_what_takes_too_long_is_504_and_the_next_is_drawn(
         "error": "PDF generation timeout. Please try again later.",
         "status": 504,
     }
-    assert "It took longer than 0.05 s" in caplog.text
+    assert "Rendering took longer than 0.05 s" in caplog.text
     made[0].timeout_s = 45
     assert get(client, resume_id, "layout=single").status_code == 200
     client.close()

@@ -28,7 +28,7 @@ A_VISIT = b"GET / HTTP/1.0\r\n\r\n"
 
 def test_without_a_terminal_it_says_so(acme: CommandLine) -> None:
     refused = acme.fails(2, "tui")
-    assert f"needs a terminal. Without one, use `resumes --home {acme.home} list`" in refused
+    assert f"needs a terminal. Use `resumes --home {acme.home} list`" in refused
 
 
 @pytest.mark.slow

@@ -289,10 +289,12 @@ def test_without_an_importer_it_is_said_how_to_come_by_one(filled: CommandLine) 
     assert result.exit_code == 0
     # The folder is not this home's: a command that imports it is not for us to name.
     assert result.stderr.startswith(
-        "Queued 1 file for release, but no importer is running for it: restart the one for "
+        "Queued 1 file for release, but no importer is running for it: restart the importer for "
         "/srv/inbox, or run "
     )
-    assert result.stderr.endswith(f" {start}` if that folder is now {filled.home}/inbox.\n")
+    assert result.stderr.endswith(
+        f" {start}` if that folder has been moved to {filled.home}/inbox.\n"
+    )
     assert asked(filled) == [("3", "release")]
 
 

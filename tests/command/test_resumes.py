@@ -337,9 +337,9 @@ def test_one_that_cannot_be_drawn_is_named_and_the_others_are_written(
     assert exported.exit_code == 1
     first, last = exported.stderr.splitlines()
     assert first.startswith(
-        f"Could not generate the PDF of resume {long}: Too long for a PDF: 220,"
+        f"Could not generate the PDF of resume {long}: Too long for a PDF: the resume has 220,"
     )
-    assert first.endswith(" characters, at most 200,000")
+    assert first.endswith(" characters; the limit is 200,000")
     assert last == f"Exported 2 resumes to {tmp_path}."
     assert len(list(tmp_path.glob("*.pdf"))) == 2
 

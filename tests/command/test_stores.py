@@ -124,7 +124,7 @@ def test_s4_a_store_in_use_is_not_restored(acme: CommandLine, tmp_path: Path) ->
     backup = str(tmp_path / "backup.db")
     acme.succeeds("db", "backup", backup)
     with open_home(acme.home):
-        assert "is in use by process" in acme.fails(3, "db", "restore", backup)
+        assert "is in use (process " in acme.fails(3, "db", "restore", backup)
 
 
 @pytest.mark.slow
@@ -139,7 +139,7 @@ def test_who_is_to_end_is_the_process_that_was_typed(acme: CommandLine, tmp_path
     finally:
         up.send_signal(signal.SIGTERM)
         finish(up, within_s=40)
-    assert f"is in use by process {up.pid} (resumes up). Stop it" in said
+    assert f"is in use (process {up.pid} (resumes up)). Stop everything that uses it" in said
 
 
 @pytest.mark.parametrize("name", ["config.toml", "first-key"])
@@ -328,7 +328,7 @@ def test_what_is_wrong_is_said_with_its_remedy_and_ends_with_1(acme: CommandLine
     checked = acme("db", "check")
     assert checked.exit_code == 1
     wrong, remedy = checked.stdout.splitlines()
-    assert wrong.startswith("fail  acme: The counter says 5 resumes, but there are 1;")
+    assert wrong.startswith("fail  acme: The counter says 5, but the number of resumes is 1;")
     assert remedy.strip().endswith(
         f"UPDATE account_usage SET resume_count = 1 WHERE account_id = '{account.id}'"
     )
@@ -401,7 +401,10 @@ def test_a_trigger_or_a_view_is_named_and_no_backup_that_has_one_is_made_or_rest
     assert checked.exit_code == 1
     found, remedy = checked.stdout.splitlines()
     assert found == f"fail  The file has {what} (1)"
-    assert remedy.strip() == f"Stop all programs, then in SQL: {removal}"
+    assert (
+        remedy.strip()
+        == f"Stop all programs that use the store, then run this SQL statement: {removal}"
+    )
 
     for file in (backup, acme.home / "resumes.db"):
         with contextlib.closing(dbapi.connect(file)) as connection:

@@ -284,7 +284,7 @@ def _(scene: Scene) -> str:
     return client.get(f"{resume_id}/pdf").text
 
 
-@shows("Too long for a PDF: … characters, at most …")
+@shows("Too long for a PDF: the resume has … characters; the limit is …")
 def _(scene: Scene) -> str:
     client = scene.client()
     summaries = {"column": 0, "items": [{"text": "word " * 4_000}] * 11}
@@ -331,7 +331,7 @@ def _(scene: Scene) -> str:
     return refused.value.message
 
 
-@shows("The store … is in use by process …. Stop it, then restore")
+@shows("The store … is in use (process …). Stop everything that uses it, then restore")
 def _(scene: Scene) -> str:
     scene.client()
     scene.says("db backup {home}/backup.db")

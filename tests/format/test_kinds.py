@@ -201,9 +201,9 @@ def outside(value: Any, highest: int) -> str:
         ("slices", [{"title": " "}], "[0].title", "title", "is only white space"),
         ("colours", ["#000", "#111", "#222"], "", "", "has more than 2 entries"),
         ("colours", ["#1234"], "[0]", "[0]",
-         '"#1234" has transparency, which may not be supported'),
+         '"#1234" has transparency, which might not be supported'),
         ("colours", ["#000", "#00000080"], "[1]", "[1]",
-         '"#00000080" has transparency, which may not be supported'),
+         '"#00000080" has transparency, which might not be supported'),
     ],
 )  # fmt: skip
 def test_an_odd_value_is_kept_and_shown_with_a_warning(

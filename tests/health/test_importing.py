@@ -34,8 +34,12 @@ def test_folders_of_accounts_and_of_the_importer_are_well(
     ("name", "remedy", "command"),
     [
         ("bob", "resumes accounts create bob, or rename the folder", "resumes accounts create bob"),
-        ("$(reboot)", "Rename the folder: account names consist of a-z, 0-9 and -", None),
-        ("Zoe", "Rename the folder: account names consist of a-z, 0-9 and -", None),
+        (
+            "$(reboot)",
+            "Rename the folder: account names, such as ana-2, consist of a-z, 0-9 and -",
+            None,
+        ),
+        ("Zoe", "Rename the folder: account names, such as ana-2, consist of a-z, 0-9 and -", None),
         ("Acme", 'Rename the folder to "acme", or move its files there', None),
     ],
 )
@@ -255,7 +259,7 @@ def test_one_of_the_home_that_has_gone_silent_is_wrong_unless_another_one_watche
     importers.announce(store, an_importer("2" * 24, root=str(inbox.resolve())))
     first, second = find(installation, "importer")
     assert (first.remedy, second.remedy) == (None, None)
-    assert second.text.endswith("for 5 minutes; another importer watches it now")
+    assert second.text.endswith("for 5 minutes; another importer is now watching that folder")
 
 
 def test_one_of_another_folder_that_has_gone_silent_is_told_without_a_command(
@@ -288,8 +292,8 @@ def test_files_that_wait_while_no_importer_runs_are_told(
     asked = "are queued, but no importer is running for them"
     assert {one.text: one.command for one in missing} == {
         f"files {asked}": "resumes up",
-        f"files of {root} {asked}": "resumes up",
-        f"files of /srv/moved {asked}": None,
+        f"files in {root} {asked}": "resumes up",
+        f"files in /srv/moved {asked}": None,
         "files are held, but no importer is running to import them": None,
     }
     for one in missing:
@@ -297,10 +301,10 @@ def test_files_that_wait_while_no_importer_runs_are_told(
             assert (one.severity, one.remedy) == (Severity.ERROR, "Start one: resumes up")
         else:
             assert one.severity is Severity.WARNING
-            assert "Restart the one for /srv/moved, or run `resumes up`" in (one.remedy or "")
+            assert "Restart the importer for /srv/moved, or run `resumes up`" in (one.remedy or "")
     a_file(store, account, "5" * 24, FileOutcome.HELD, reason="quota_reached", root=root)
     assert find(installation, "importer")[-1].command == "resumes up"
     importers.announce(store, an_importer(root=root))
     assert {
         one.about for one in find(installation, "importer") if one.severity is Severity.WARNING
-    } == {f"files of /srv/moved {asked}"}
+    } == {f"files in /srv/moved {asked}"}

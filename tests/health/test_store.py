@@ -95,7 +95,10 @@ def test_a_store_that_may_not_be_opened_leads_to_its_owner(
 
     *_, last = checks.iter_findings(Installation(lambda: settings, refuse, command_line))
 
-    assert last.text == f"this user may not open {tmp_path / name} (owner: {MY_NAME})"
+    assert (
+        last.text
+        == f"this user does not have permission to open {tmp_path / name} (owner: {MY_NAME})"
+    )
     assert last.remedy == f"chmod u+rwX {tmp_path / name}"
 
 
@@ -148,7 +151,7 @@ def test_who_has_a_file_open_that_is_not_the_store_any_more_is_named(
     found = [one for one in checks.iter_findings(opening(settings)) if one.subject == "store"]
 
     assert found[0].severity is Severity.ERROR
-    assert f"{path} was {what} while process {os.getpid()}" in found[0].text
+    assert f"{path} was {what} while it was in use (process {os.getpid()}" in found[0].text
     assert path.exists() is (what == "replaced")  # the doctor makes none
 
 
@@ -218,7 +221,7 @@ def facts(**changes: Any) -> ServerFacts:
             facts(),
             12,
             ["version", "accepts 97 connections, but this machine alone may need 104"],
-            "Set max_connections to 124",
+            "Set max_connections to at least 124",
         ),
     ],
 )

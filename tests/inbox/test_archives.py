@@ -287,7 +287,7 @@ class Chunks:
 
 def test_no_more_is_inflated_than_a_file_may_hold() -> None:
     chunks = Chunks(b" ", 1_000)
-    with pytest.raises(CannotUnpack, match="uncompressed, the limit is 20000 bytes"):
+    with pytest.raises(CannotUnpack, match="the limit is 20000 bytes uncompressed"):
         inflate(chunks.read, LIMITS, is_by_line=True)
     assert chunks.left == 1_000 - 21
     assert inflate(Chunks(b" ", 20).read, LIMITS, is_by_line=True) == b" " * 20_000

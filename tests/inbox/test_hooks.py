@@ -250,7 +250,7 @@ def test_what_it_prints_is_logged_within_bounds(
     logged = [record.getMessage() for record in caplog.records]
     assert logged[0] == "on-import: line 0"
     assert len(logged) == MAX_LOGGED_LINES + 1
-    assert logged[-1] == "on-import: … and 51 more lines"
+    assert logged[-1] == "on-import: … and more lines: 51"
 
 
 @pytest.mark.timing

@@ -202,7 +202,7 @@ def test_what_has_too_much_text_is_refused_before_it_is_drawn() -> None:
     with pytest.raises(TooLong) as refusal:
         compose(as_stored(bombs.valid(2 * 1024 * 1024)), "0" * 24)
     assert refusal.value.chars > 1_900_000
-    assert str(refusal.value).endswith(" characters, at most 200,000")
+    assert str(refusal.value).endswith(" characters; the limit is 200,000")
     names = ("summaries", "experiences", "projects", "awards", "courses", "books", "quotes")
     for document in (
         with_section("summaries", *[{"text": "x" * 20_000}] * 10),

@@ -335,6 +335,6 @@ def test_a_page_whose_turn_comes_too_late_is_not_drawn_and_the_next_is(
     a_renderer: Callable[..., Renderer],
 ) -> None:
     renderer = a_renderer()
-    with pytest.raises(RenderingFailed, match="not started"):
+    with pytest.raises(RenderingFailed, match="did not start"):
         renderer.render(PAGE, ends_at=time.monotonic())
     assert renderer.render(PAGE).pdf

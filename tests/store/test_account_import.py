@@ -392,7 +392,7 @@ def test_without_room_for_it_nothing_is_stored_and_nothing_stays(
     export = an_exported_account(store, an_account, 5)
     free = [2 * len(export) + MIN_ROOM_BYTES - 1]
     monkeypatch.setattr(shutil, "disk_usage", lambda _: Disk(free[0]))
-    with pytest.raises(StoreUnavailable, match=r"MB of free space, .* MB are needed"):
+    with pytest.raises(StoreUnavailable, match=r"MB of free space, .* MB is needed"):
         take(store, export, name="again")
     assert names(store) == ["ana"]
 

@@ -307,7 +307,7 @@ def test_s4_a_store_in_use_is_not_replaced_and_its_process_is_named(
     backup: Path, source: Store
 ) -> None:
     before = held_by(source)
-    with pytest.raises(StoreUnavailable, match=r"in use by process (\d+|unknown)"):
+    with pytest.raises(StoreUnavailable, match=r"in use \(process (\d+|unknown)"):
         backups.restore(backup, source.url)
     assert held_by(source) == before
 
@@ -318,7 +318,7 @@ def test_a_store_is_one_whatever_links_lead_to_it(
     linked = tmp_path / "linked" / "resumes.db"
     linked.parent.mkdir()
     linked.symlink_to(path_of(source))
-    with pytest.raises(StoreUnavailable, match=r"source\.db is in use by process"):
+    with pytest.raises(StoreUnavailable, match=r"source\.db is in use \(process"):
         backups.restore(backup, f"sqlite:///{linked}")
     accounts.create_account(source, "late")
     source.close()

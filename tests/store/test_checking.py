@@ -129,7 +129,7 @@ def test_rows_of_an_account_that_is_not_there(store: Store, used: AccountInfo) -
     assert {(one.defect, one.account) for one in flaws} == {(Defect.ORPHANS, used.id)}
     assert len(flaws) == 10
     for flaw in flaws:
-        damage(store, flaw.remedy.partition("in SQL: ")[2])
+        damage(store, flaw.remedy.partition("this SQL statement: ")[2])
     assert find_flaws(store) == []
 
 

@@ -295,7 +295,7 @@ def test_a_target_that_is_the_source_or_holds_something_is_refused_and_both_stay
 def test_a_file_that_somebody_uses_or_that_is_no_store_is_no_target(
     source: Store, url: str, tmp_path: Path
 ) -> None:
-    with open_store(url), pytest.raises(StoreUnavailable, match=r"in use by process .* then copy"):
+    with open_store(url), pytest.raises(StoreUnavailable, match=r"in use \(process .* then copy"):
         copies.copy(source, url)
     notes, gone = tmp_path / "notes.db", tmp_path / "gone.db"
     notes.write_text("mine")
@@ -327,7 +327,7 @@ def test_a_copy_begins_only_where_there_is_room(
     source: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=100_000))
-    with pytest.raises(StoreUnavailable, match=r"has 0 MB of free space, and .* MB are needed"):
+    with pytest.raises(StoreUnavailable, match=r"has 0 MB of free space, but .* MB is needed"):
         copies.copy(source, f"sqlite:///{tmp_path / 'new.db'}")
     assert not [name for name in names_in(tmp_path) if name.startswith("new")]
     accounts.create_account(source, "late")

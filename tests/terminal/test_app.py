@@ -161,7 +161,11 @@ async def test_whose_resume_it_is_comes_first_in_every_width(
 async def test_a_key_that_does_nothing_says_why(store: Store) -> None:
     async with running(store) as pilot:
         await presses(pilot, "Z")
-        await until(lambda: toasts(pilot.app) == ["No action on this key. Press ? for all keys."])
+        await until(
+            lambda: (
+                toasts(pilot.app) == ["No action is assigned to this key. Press ? for all keys."]
+            )
+        )
 
         await presses(pilot, "l")
         await until(

@@ -305,7 +305,7 @@ async def test_an_importer_that_is_silent_is_said_to_be(empty_store: Store) -> N
         async with running(store, screen="imports") as pilot:
             await shows(
                 pilot.app,
-                f"○ {ROOT}: importer not responding for 3 minutes",
+                f"○ {ROOT}: importer has not responded for 3 minutes",
                 "○ Importer not running. Start it with `resumes up`.",
             )
 
@@ -568,7 +568,7 @@ async def test_failed_files_are_dismissed_after_a_question(store: Store) -> None
         a_file(store, an_id(digit))
     a_file(store, an_id("3"), DONE)
     async with running(store, "1 of 3", "✗ 2 failed", screen="imports", refresh_s=SOON_S) as pilot:
-        await leads(pilot, "space down space D", "Dismiss ana/cv-2.json?", "stays where it is.")
+        await leads(pilot, "space down space D", "Dismiss ana/cv-2.json?", "stay where they are.")
         await leads(pilot, "tab enter", "2 of 2", "✗ 1 failed", "cv-1")
         await shows_no(pilot.app, "ana/cv-2.json  ")
         await leads(pilot, "g enter D", "Dismiss ana/cv-1.json?")

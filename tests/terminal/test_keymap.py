@@ -153,7 +153,7 @@ def test_a_key_that_would_do_two_things_at_once_is_refused(
 ) -> None:
     told = refusal({action_id: key})
 
-    assert f'The key "{key}"' in told
+    assert f'the key "{key}"' in told
     assert action_id in told
     assert other in told
 

@@ -178,7 +178,9 @@ async def test_a_resume_that_is_too_long_says_how_long_it_may_be(store: Store) -
         await presses(pilot, "o")
 
         said = await told(pilot.app)
-        assert re.fullmatch(r"Too long for a PDF: [0-9,]+ characters, at most 200,000\.", said)
+        assert re.fullmatch(
+            r"Too long for a PDF: the resume has [0-9,]+ characters; the limit is 200,000\.", said
+        )
 
 
 async def test_a_resume_that_cannot_be_drawn_says_why(
@@ -232,7 +234,7 @@ async def test_pdfs_are_exported_and_those_that_cannot_be_drawn_are_told(store: 
         await until(lambda: set(toasts(pilot.app)) - {"Exporting…"})
         [said] = toasts(pilot.app)
         assert said.startswith("Exported 1 resume to")
-        assert "1 could not be generated. Too long for a PDF: " in said
+        assert "1 PDF could not be generated. Too long for a PDF: " in said
     [file] = Path("exported-resumes").iterdir()
     assert re.fullmatch("AdaResume-[0-9a-f]{24}.pdf", file.name)
     assert file.read_bytes().startswith(b"%PDF-")

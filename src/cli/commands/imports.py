@@ -129,7 +129,7 @@ def put_file(
         ("byte offset", "" if row.byte_offset is None else str(row.byte_offset)),
         ("resumes", _counts(row.items) if row.items else ""),
         ("pending", pending or ""),
-        ("size", f"{row.size_bytes:,} bytes"),
+        ("size", counted(row.size_bytes, "byte")),
         ("picked up", f"{instant(row.claimed_at)} UTC"),
         ("finished", f"{instant(row.finished_at)} UTC"),
         ("id", row.claim_id),

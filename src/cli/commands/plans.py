@@ -53,7 +53,7 @@ def rate_option(window: str) -> Callable[[FC], FC]:
         f"--per-{window}",
         type=limit(parse_rate),
         metavar="N|unlimited|default",
-        help=f"Requests per {window} for each key; default: from the settings.",
+        help=f"Requests per {window} for each key; `default` uses the value from the settings.",
     )
 
 

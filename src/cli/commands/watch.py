@@ -49,7 +49,7 @@ def _tell_ignored(session: Session, one: Ignored) -> None:
     "settle_s",
     type=click.FloatRange(0, 3_600),
     metavar="S",
-    help="Seconds an incomplete file must be unchanged before it is rejected. [default: 5]",
+    help="Seconds that an incomplete file must remain unchanged before it is rejected. [default: 5]",
 )
 @click.option("--poll", is_flag=True, help="Poll for new files (for network folders).")
 @click.option(

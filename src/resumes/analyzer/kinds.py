@@ -99,7 +99,7 @@ class Colour(Kind):
         if type(value) is not str or not _HEX_COLOUR.fullmatch(value):
             findings.problem(where, "must be a hex color such as #1A2B3C")
         elif len(value) in (5, 9):
-            findings.warn(where, f'"{value}" has transparency, which may not be supported')
+            findings.warn(where, f'"{value}" has transparency, which might not be supported')
 
     def plain_type(self) -> Any:
         return Annotated[str, Meta(pattern=r"^#(?:[0-9A-Fa-f]{3}){1,2}\Z")]

@@ -55,7 +55,7 @@ def iter_font_findings(names: Iterable[str], home: Path) -> Iterator[Finding]:
         yield warning(
             "fonts",
             f"PDFs cannot be generated: {str(error).partition(chr(10))[0]}",
-            "Check again when the machine is less busy, or reinstall the service; it generates PDFs with the package typst",
+            "Check again when the machine is less busy, or reinstall the service; it generates PDFs with the typst package",
         )
         return
     if not missing:

@@ -104,7 +104,7 @@ class Installation:
         if self.watches(root):
             return f"start one with `{self.command_line('up')}`"
         return (
-            f"restart the one for {root}, or run `{self.command_line('up')}` if that folder is now "
+            f"restart the importer for {root}, or run `{self.command_line('up')}` if that folder has been moved to "
             f"{self.settings().inbox}"
         )
 

@@ -94,7 +94,7 @@ def _check_unknown_folder(installation: Installation, name: str, accounts: Set[s
     elif name.lower() in accounts:
         remedy = f'Rename the folder to "{name.lower()}", or move its files there'
     else:
-        remedy = "Rename the folder: account names consist of a-z, 0-9 and -, such as ana-2"
+        remedy = "Rename the folder: account names, such as ana-2, consist of a-z, 0-9 and -"
     text = f'the folder "{escaped(name)}" does not match any account; its files are waiting'
     return Finding("inbox", text, remedy, command, about=name)
 
@@ -237,7 +237,9 @@ def iter_file_findings(
     if held:
         are = "is" if held == 1 else "are"
         text = f"{counted(held, 'file')} {are} held until the plan has room"
-        sentence = "Free up space in the account, and they will be imported automatically. See which account"
+        sentence = (
+            "Make room in the account, and they will be imported automatically. See which account"
+        )
         remedy = installation.remedy(sentence, "imports", "list", "--outcome", "held")
         yield warning("files", text, *remedy, about=FileOutcome.HELD)
     if not failed and not held:
@@ -267,7 +269,7 @@ def check_requests(age_s: float | None) -> Finding:
     return warning(
         "requests",
         text,
-        "Check that an importer is watching the file's folder; its log shows what it is busy with",
+        "Check that an importer is watching the file's folder; the importer's log shows what it is working on",
     )
 
 
@@ -322,7 +324,9 @@ def _check_silent(
         f"has not responded for {span(seen.age_s)}"
     )
     if importer.root in watched:
-        return Finding("importer", f"{text}; another importer watches it now", about=importer.id)
+        return Finding(
+            "importer", f"{text}; another importer is now watching that folder", about=importer.id
+        )
     if is_here and installation.watches(importer.root):
         remedy = installation.remedy("If it has stopped, start it again", "up")
         return Finding("importer", text, *remedy, about=importer.id)
@@ -339,7 +343,7 @@ def _iter_waiting(
     installation: Installation, store: Store, *, is_any_live: bool
 ) -> Iterator[Finding]:
     for root in import_requests.list_unwatched_roots(store):
-        where = "" if root is None else f" of {root}"
+        where = "" if root is None else f" in {root}"
         text = f"files{where} are queued, but no importer is running for them"
         yield _check_unwatched(installation, root, text)
     if is_any_live:

@@ -59,7 +59,7 @@ def find_refusal(path: Path) -> Finding | None:
             return Finding("store", f"this user cannot access {file}", remedy_for(path.parent))
         if not os.access(file, os.R_OK | os.W_OK):
             owner = user_name(file.lstat().st_uid)
-            text = f"this user may not open {file} (owner: {owner})"
+            text = f"this user does not have permission to open {file} (owner: {owner})"
             return Finding("store", text, remedy_for(file))
     return None
 
@@ -81,9 +81,9 @@ def find_old_files_in_use(path: Path) -> Finding | None:
         return None
     return Finding(
         "store",
-        f"{path} was {'removed' if current is None else 'replaced'} while process "
-        f"{name_processes(found)} had it open; that process can no longer read or write",
-        "Stop that process, put the file back or restore a backup, then start it again",
+        f"{path} was {'removed' if current is None else 'replaced'} while it was in use (process "
+        f"{name_processes(found)}); what had it open can no longer read or write",
+        "Stop everything that uses the store, put the file back or restore a backup, then start it again",
     )
 
 
@@ -108,7 +108,7 @@ def check_error(error: ResumesError, *, has_server: bool = False) -> Finding:
     if not remedy and isinstance(error, InvalidArgument):
         remedy = "Correct the address: the setting `database`, RESUMES_DATABASE or --database"
     elif not remedy and has_server:
-        remedy = "Check that the server is running, and that host, database, user and password are correct"
+        remedy = "Check that the server is running, and that the host, database, user and password are correct"
     return Finding("store", text, remedy or "Close other programs that use it, then try again")
 
 
@@ -207,9 +207,9 @@ def iter_server_findings(facts: ServerFacts, *, workers: int) -> Iterator[Findin
             about="standby",
         )
     for name, loss in (
-        ("synchronous_commit", "if it crashes, acknowledged resumes can be lost"),
-        ("fsync", "if its machine crashes, the store can be lost"),
-        ("full_page_writes", "if its machine crashes, the store can be lost"),
+        ("synchronous_commit", "if the server crashes, acknowledged resumes can be lost"),
+        ("fsync", "if the server's machine crashes, the store can be lost"),
+        ("full_page_writes", "if the server's machine crashes, the store can be lost"),
     ):
         if getattr(facts, name) == "off":
             yield warning("server", f"{name} is off: {loss}", f"Set {name} to on", about=name)
@@ -217,8 +217,8 @@ def iter_server_findings(facts: ServerFacts, *, workers: int) -> Iterator[Findin
     if facts.free_connections is not None and facts.free_connections < needed:
         yield warning(
             "server",
-            f"accepts {facts.free_connections} connections, but this machine alone may need {needed}",
-            f"Set max_connections to {needed + 20} or more for each machine that uses it, start "
+            f"accepts {counted(facts.free_connections, 'connection')}, but this machine alone may need {needed}",
+            f"Set max_connections to at least {needed + 20} per machine that uses the server, start "
             "fewer workers, or use a connection pooler",
             about="max_connections",
         )

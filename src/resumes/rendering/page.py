@@ -54,7 +54,9 @@ class TooLong(Exception):
     """The resume has more text than is drawn. `chars` is how much it has."""
 
     def __init__(self, chars: int) -> None:
-        super().__init__(f"Too long for a PDF: {chars:,} characters, at most {MAX_CHARS:,}")
+        super().__init__(
+            f"Too long for a PDF: the resume has {chars:,} characters; the limit is {MAX_CHARS:,}"
+        )
         self.chars = chars
 
 

@@ -98,7 +98,7 @@ class Renderer:
             if ends_at is None:
                 ends_at = time.monotonic() + self.timeout_s
             elif time.monotonic() >= ends_at:
-                raise RenderingFailed(f"It was not started within {self.timeout_s:g} s")
+                raise RenderingFailed(f"Rendering did not start within {self.timeout_s:g} s")
             try:
                 try:
                     return self._draw(body, ends_at)
@@ -117,7 +117,7 @@ class Renderer:
             return self._get_child().draw(body, ends_at)
         except TimeoutError:
             self._end()
-            raise RenderingFailed(f"It took longer than {self.timeout_s:g} s") from None
+            raise RenderingFailed(f"Rendering took longer than {self.timeout_s:g} s") from None
         except TemplateFailed:
             raise
         except BaseException:  # also an interrupt: an answer that was not read is the next one's

@@ -41,6 +41,7 @@ from resumes.store.schema import (
 )
 from resumes.store.statements import Prepared, upsert
 from resumes.store.store import Store, change_count, lock_account
+from resumes.text import counted
 
 NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")
 FIRST_PLAN = "free"
@@ -277,7 +278,9 @@ def _close(connection: Connection, account_id: str, name: str, with_resumes: boo
     if count is None or connection.execute(this).first() is None:
         raise unknown_account(name)
     if count and not with_resumes:
-        raise Conflict(f"The account has {count} resumes: add --with-resumes to delete them too")
+        raise Conflict(
+            f"The account has {counted(count, 'resume')}: add --with-resumes to delete them too"
+        )
     connection.execute(update(accounts).where(accounts.c.id == account_id).values(closed_at=now))
     # From here on nothing can be stored in it, and there is no way back.
     NOTE_DELETED.run(connection, id=account_id)

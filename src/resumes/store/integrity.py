@@ -106,7 +106,7 @@ class Checked:
 
 
 BACKUP: Final = "Restore a backup: `resumes db restore`"
-STOPPED: Final = "Stop all programs, make a backup (`resumes db backup`), then in SQL: "
+STOPPED: Final = "Stop all programs that use the store, make a backup (`resumes db backup`), then run this SQL statement: "
 
 
 def iter_damage(store: Store) -> Iterator[Flaw]:
@@ -150,7 +150,7 @@ def _iter_sqlite(store: Store) -> Iterator[Flaw]:
         if line != "ok":
             yield Flaw(Defect.DAMAGED, 1, f"The file is damaged: {line}", BACKUP)
     for what, removal in foreign_code:
-        remedy = f"Stop all programs, then in SQL: {removal}"
+        remedy = f"Stop all programs that use the store, then run this SQL statement: {removal}"
         yield Flaw(Defect.FOREIGN_CODE, 1, f"The file has {what}", remedy)
     for table, count in damaged_texts.items():
         if count:
@@ -284,7 +284,7 @@ QUESTIONS: Final = (
     Question(
         Defect.COUNTER,
         WRONG_COUNTERS,
-        "The counter says {resume_count:,} resumes, but there are {rows:,}; the quota depends on it",
+        "The counter says {resume_count:,}, but the number of resumes is {rows:,}; the quota depends on it",
         STOPPED
         + "UPDATE account_usage SET resume_count = {rows} WHERE account_id = '{account_id}'",
     ),
@@ -372,10 +372,10 @@ def _iter_wrong_last_ids(store: Store) -> Iterator[Flaw]:
 
 CONTENTS: Final = {
     Defect.BAD_DOCUMENT: (
-        "Documents are not resumes: reading one fails",
+        "Some documents are not resumes: reading one of them fails",
         BACKUP + ", or delete each: `resumes delete {first} --account {account}`",
     ),
-    Defect.CHANGED_DOCUMENT: ("Documents have changed since they were stored", BACKUP),
+    Defect.CHANGED_DOCUMENT: ("Some documents have changed since they were stored", BACKUP),
     Defect.BAD_ITEMS: (
         "Files have an unreadable history: listing them fails",
         STOPPED + "UPDATE imported_files SET items = NULL "

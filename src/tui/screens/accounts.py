@@ -302,7 +302,7 @@ class AccountsScreen(SplitScreen[AccountInfo, str]):
     def heading(self) -> Iterable[Content]:
         yield from super().heading()
         for name, (gone, total) in self._going.items():
-            yield safe(f"deleting {name}: {gone:,} of {total:,} resumes", "$warning")
+            yield safe(f"deleting {name}: {gone:,} of {counted(total, 'resume')}", "$warning")
 
     def wanted_of(self, row: AccountInfo) -> str:
         return row.name
@@ -431,7 +431,10 @@ class AccountsScreen(SplitScreen[AccountInfo, str]):
         if (row := self.current_row(verb)) is None:
             return None
         if row.is_arriving:
-            tell(self, f"{row.name} is being imported. If that was interrupted, press D.")
+            tell(
+                self,
+                f"{row.name} is being imported. If that was interrupted, press D to remove it.",
+            )
         elif row.is_closed:
             tell(self, f"{row.name} is being deleted. Press D to continue.")
         else:

@@ -127,10 +127,10 @@ def export_resumes(
             count += 1
     said = f"Exported {counted(count, 'resume')} to {target}."
     if failed:
-        said += f" {len(failed):,} could not be generated. {failed[0]}"
+        said += f" {counted(len(failed), 'PDF')} could not be generated. {failed[0]}"
     said += describe_boxes(missing, home)
     if unindexed:
-        said += f" {unindexed:,} newer resumes are not searchable yet; try again later."
+        said += f" Not searchable yet: {counted(unindexed, 'newer resume')}. Try again later."
     if left_out:
         said += f" Not supported by JSON Resume, left out: {', '.join(left_out)}."
     return said

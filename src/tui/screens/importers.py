@@ -39,7 +39,7 @@ def importer_lines(seen: Sequence[SeenImporter], start: str) -> Iterator[Content
     for one in told[:MAX_IMPORTERS]:
         importer = one.importer
         if not one.is_live:
-            text = f"○ {importer.root}: importer not responding for {span(one.age_s)}"
+            text = f"○ {importer.root}: importer has not responded for {span(one.age_s)}"
             yield safe(text, "$text-warning")
             continue
         is_well = importer.state in WELL

@@ -171,7 +171,7 @@ class FileActions(PaneScreen[FileRow]):
         dialog = ConfirmDialog(
             f"Dismiss {what[-MAX_NAME_CHARS:]}?",
             [],
-            consequence="It no longer counts as failed, and leaves this list. The file stays where it is.",
+            consequence="Dismissed files no longer count as failed and disappear from this list. The files themselves stay where they are.",
             verb="Dismiss",
         )
         if await self.app.push_screen_wait(dialog):

@@ -131,7 +131,7 @@ def source_paragraphs(store: Store, account: AccountInfo, stored: StoredResume) 
     path = find_filed(file)
     head = [Paragraph(safe(f"Source file: {file.name}, {file.size_bytes:,} bytes", "bold"))]
     if path is None:
-        where = file.root or "an unknown folder"
+        where = file.root or "its folder"
         return [*head, Paragraph(safe(f"It is no longer in {where}."))]
     flags, start = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, b""
     with contextlib.suppress(OSError), opened(path, flags) as descriptor:

@@ -235,7 +235,7 @@ def test_what_is_damaged_is_told_from_what_is_no_store(source: Store, tmp_path: 
 
 def test_a_disk_without_room_is_refused_with_both_figures(tmp_path: Path) -> None:
     files.check_room(tmp_path, 0)
-    with pytest.raises(StoreUnavailable, match="free space, and 1,000,000,"):
+    with pytest.raises(StoreUnavailable, match="free space, but 1,000,000,"):
         files.check_room(tmp_path, 10**18)
 
 

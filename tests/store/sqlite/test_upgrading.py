@@ -158,7 +158,7 @@ def test_s4_an_older_store_is_not_migrated_while_others_use_it_and_they_are_name
         open_store(url, upgrade=False)
     other = FileLock(path.with_name("resumes.db.lock"))
     assert other.acquire(shared=True, timeout_s=0)
-    with pytest.raises(StoreUnavailable, match="must be upgraded, but is in use by process"):
+    with pytest.raises(StoreUnavailable, match=r"must be upgraded, but is in use \(process"):
         open_file(path, clock=system_clock, upgrade=True, timeout_s=0.05)
     other.close()
     open_file(path, clock=system_clock, upgrade=True, timeout_s=0.05).close()

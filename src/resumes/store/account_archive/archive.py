@@ -264,8 +264,8 @@ def _require_room(store: Store, needed_bytes: int) -> None:
     free = free_bytes(store.path.parent)
     if free < needed_bytes:
         raise StoreUnavailable(
-            f"{store.path.parent} has {free / 1e6:,.1f} MB of free space, and about "
-            f"{needed_bytes / 1e6:,.1f} MB are needed. Free up space, then import the file again"
+            f"{store.path.parent} has {free / 1e6:,.1f} MB of free space, but about "
+            f"{needed_bytes / 1e6:,.1f} MB is needed. Free up space, then import the file again"
         )
 
 

@@ -369,7 +369,7 @@ class ArchiveReader:
             return
         values = row.values
         if int(values["id"][:POSITION_DIGITS], 16) > self.header.last_id_us:
-            self._refuse(f'the resume {values["id"]} is newer than "lastIdUs" of the first line')
+            self._refuse(f'the resume {values["id"]} is newer than "lastIdUs" in the first line')
         try:
             if self._are_documents_known:
                 row.document.decode()

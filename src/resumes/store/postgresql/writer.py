@@ -210,7 +210,7 @@ class PostgresWriter(WriteQueue):
                 _roll_back(own, error)
                 raise
 
-        logger.warning("No response to a commit of %d writes; checking its outcome", len(batch))
+        logger.warning("No response to a commit (writes: %d); checking its outcome", len(batch))
         verdict: bool | None = None
         with contextlib.suppress(*DRIVER_ERRORS):
             verdict = retry(
@@ -220,7 +220,7 @@ class PostgresWriter(WriteQueue):
                 delays_s=RETRY_DELAYS_S,
             )
         if verdict is None:
-            logger.error("The outcome of %d writes is unknown", len(batch))
+            logger.error("Outcome unknown; writes affected: %d", len(batch))
             raise OutcomeUnknown
         return verdict
 

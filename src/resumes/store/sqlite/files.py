@@ -98,7 +98,7 @@ def _prepare(path: Path, life: FileLock, *, upgrade: bool, timeout_s: float) -> 
     while True:
         if not life.acquire(shared=True, timeout_s=timeout_s):
             raise StoreUnavailable(
-                f"The store {path} is being migrated or restored; try again later"
+                f"The store {path} is being upgraded or restored; try again later"
             )
         is_file = path.exists() and path.stat().st_size > 0
         state = _state(engine, path) if is_file else "empty"
@@ -116,7 +116,7 @@ def _prepare(path: Path, life: FileLock, *, upgrade: bool, timeout_s: float) -> 
         if time.monotonic() > ends_at:
             pids = ", ".join(map(str, holders)) or "unknown"
             raise StoreUnavailable(
-                f"The store {path} must be upgraded, but is in use by process {pids}. Stop it first"
+                f"The store {path} must be upgraded, but is in use (process {pids}). Stop everything that uses it first"
             )
         time.sleep(RETRY_DELAY_S)
     if state == "empty":
@@ -274,7 +274,7 @@ def exclude_others(path: Path, purpose: str) -> Iterator[None]:
         if not life.acquire(timeout_s=0):
             users = name_processes(life.holders())
             raise StoreUnavailable(
-                f"The store {path} is in use by process {users}. Stop it, then {purpose}"
+                f"The store {path} is in use (process {users}). Stop everything that uses it, then {purpose}"
             )
         yield
     finally:
@@ -307,8 +307,8 @@ def check_room(folder: Path, needed_bytes: int) -> None:
     free = free_bytes(folder)
     if free < needed_bytes:
         raise StoreUnavailable(
-            f"{folder} has {free / 1e6:,.0f} MB of free space, and {needed_bytes / 1e6:,.0f} MB "
-            "are needed. Free up space, or choose another folder"
+            f"{folder} has {free / 1e6:,.0f} MB of free space, but {needed_bytes / 1e6:,.0f} MB "
+            "is needed. Free up space, or choose another folder"
         )
 
 
