@@ -1,0 +1,266 @@
+"""What goes where on a page: the parts that a document becomes, before anything is drawn."""
+
+from typing import Any
+
+import pytest
+
+from resumes.rendering import Paper, PdfOptions, compose
+from resumes.rendering.page import CHARS_PER_TEXT, LONG_CHARS, MAX_RUNNING_CHARS
+from tests.support.documents import a_document, with_section
+
+ID = "0" * 24
+
+
+def styled(**style: Any) -> dict[str, Any]:
+    found: dict[str, Any] = compose(a_document(style=style), ID)["style"]
+    return found
+
+
+def items(section_type: str, *given: Any) -> list[dict[str, Any]]:
+    """The items of a section as they are drawn."""
+    ((section,),) = compose(with_section(section_type, *given), ID)["columns"]
+    drawn: list[dict[str, Any]] = section["items"]
+    return drawn
+
+
+# Style
+
+
+def test_a_resume_without_a_style_has_the_middle_of_everything() -> None:
+    page = compose(a_document(), ID)
+    assert (page["layout"], page["paper"]) == ("double", "a4")
+    style = page["style"]
+    measures = ("size", "leading", "spacing", "margin", "share", "extra")
+    assert [style[name] for name in measures] == [9.6, 0.35, 1.0, 15, 0.63, 0]
+    assert (style["body"], style["heading"], style["serif"]) == (
+        "Open Sans", "Open Sans", "Libertinus Serif",
+    )  # fmt: skip
+    assert style["accent"] == style["second"] == style["solid"] == "#1f5f7a"
+
+
+@pytest.mark.parametrize(
+    ("option", "measure", "values"),
+    [
+        ("fontSize", "size", [8.4, 9.0, 9.6, 10.2, 10.8]),
+        ("lineHeightOption", "leading", [0.26, 0.35, 0.48]),
+        ("marginOption", "spacing", [0.7, 0.85, 1.0, 1.2, 1.4]),
+        ("pageMarginOption", "margin", [9, 12, 15, 18, 21, 24]),
+        ("columnLayoutOption", "share", [0.58, 0.63, 0.67, 0.71]),
+        ("headerExtraSpacing", "extra", [0, 5, 10, 16, 22]),
+    ],
+)
+def test_an_option_chooses_a_measure_and_one_beyond_the_nearest(
+    option: str, measure: str, values: list[float]
+) -> None:
+    chosen = [styled(**{option: number})[measure] for number in range(len(values))]
+    assert chosen == values
+    assert styled(**{option: -1})[measure] == values[0]
+    assert styled(**{option: len(values)})[measure] == values[-1]
+    # What is no number counts as absent.
+    assert styled(**{option: True})[measure] == styled(**{option: "1"})[measure]
+    assert styled(**{option: None})[measure] == styled()[measure]
+
+
+@pytest.mark.parametrize(
+    ("body", "heading", "fonts"),
+    [
+        ("roboto", None, ("Roboto", "Roboto")),
+        ("InterUI", "interui", ("Inter", "Inter")),
+        ("ptsans", "bitter", ("Open Sans", "Libertinus Serif")),
+        ("somebodys", "Tinos", ("Open Sans", "Libertinus Serif")),
+    ],
+)
+def test_fonts_that_the_package_lacks_have_one_of_its_own(
+    body: str, heading: str | None, fonts: tuple[str, str]
+) -> None:
+    style = styled(fontBody=body, fontHeading=heading)
+    assert (style["body"], style["heading"]) == fonts
+
+
+def test_the_first_two_colors_are_used_and_are_darkened_until_they_can_be_read() -> None:
+    style = styled(colors=["#036", "#112233", "#ffffff"])
+    assert (style["accent"], style["solid"], style["second"]) == ("#003366", "#003366", "#112233")
+    assert (style["tint"], style["accent_on_tint"], style["second_on_tint"]) == (
+        "#e8edf1", "#003366", "#112233",
+    )  # fmt: skip
+    yellow = styled(colors=["#ffff00"])
+    assert yellow["accent"] == yellow["solid"] == yellow["second"] == "#7a7a00"
+    assert yellow["accent_on_tint"] == yellow["second_on_tint"]
+    # Of a color with transparency the rest counts.
+    assert styled(colors=["#00336680"])["accent"] == styled(colors=["#0368"])["accent"] == "#003366"
+
+
+@pytest.mark.parametrize(
+    ("is_letter", "choice", "paper"),
+    [
+        (True, None, "us-letter"), (False, None, "a4"),
+        (True, Paper.A4, "a4"), (False, Paper.LETTER, "us-letter"),
+    ],
+)  # fmt: skip
+def test_the_paper_is_that_of_the_style_unless_one_is_chosen(
+    is_letter: bool, choice: Paper | None, paper: str
+) -> None:
+    document = a_document(style={"isLetterSize": is_letter})
+    assert compose(document, ID, PdfOptions(paper=choice))["paper"] == paper
+
+
+def test_the_layout_is_that_of_the_style_unless_one_is_chosen() -> None:
+    document = a_document(style={"layout": "classic"})
+    assert compose(document, ID)["layout"] == "classic"
+    assert compose(document, ID, PdfOptions(layout="elegant"))["layout"] == "elegant"
+    assert compose(a_document(style={"layout": "nobodys"}), ID)["layout"] == "double"
+
+
+# Header
+
+
+def test_contacts_are_links_where_they_are_addresses() -> None:
+    header = {
+        "name": "Ada", "location": "London", "website": "https://www.ada.example/",
+        "phone": "+44 (161) 496-0142", "email": "ada@example.com",
+    }  # fmt: skip
+    page = compose(a_document(header=header), ID)
+    assert page["header"]["contacts"] == [
+        {"text": "ada@example.com", "url": "mailto:ada@example.com"},
+        {"text": "+44 (161) 496-0142", "url": "tel:+441614960142"},
+        {"text": "ada.example", "url": "https://www.ada.example/"},
+        {"text": "London", "url": None},
+    ]
+
+
+def test_contacts_that_are_no_addresses_are_texts() -> None:
+    header = {"name": "Ada", "email": "ask me", "phone": "ask Bob", "website": "on request"}
+    contacts = compose(a_document(header=header), ID)["header"]["contacts"]
+    assert contacts == [{"text": text, "url": None} for text in ("ask me", "ask Bob", "on request")]
+    bare = compose(a_document(header={"name": "Ada", "website": "https://"}), ID)
+    assert bare["header"]["contacts"] == [{"text": "https://", "url": None}]
+
+
+def test_a_long_name_is_cut_at_the_foot_of_a_page_only() -> None:
+    name = "Ada " + "L" * MAX_RUNNING_CHARS
+    header = compose(a_document(header={"name": name, "title": "Analyst"}), ID)["header"]
+    assert (header["name"], header["title"]) == (name, "Analyst")
+    assert header["running"] == name[:MAX_RUNNING_CHARS]
+
+
+def test_lines_of_a_long_resume_are_broken_one_by_one() -> None:
+    def linebreaks(chars: int) -> str:
+        document = with_section("summaries", {"text": "x" * chars}, name="S")
+        found: str = compose(document | {"header": {"name": "A"}}, ID)["linebreaks"]
+        return found
+
+    # The text, the heading and the name.
+    most = LONG_CHARS - 3 * CHARS_PER_TEXT - len("S") - len("A")
+    assert (linebreaks(most), linebreaks(most + 1)) == ("optimized", "simple")
+
+
+# Sections
+
+
+def test_shares_are_of_the_whole() -> None:
+    data = [
+        {"title": "Sleep", "value": 1}, {"title": "Work", "value": 3},
+        {"title": "", "value": 5}, {"title": "Lost", "value": -2}, {"title": "Tea"},
+    ]  # fmt: skip
+    assert items("mytime", {"data": data}) == [
+        {"title": "Sleep", "level": 0.25, "note": "25%"},
+        {"title": "Work", "level": 0.75, "note": "75%"},
+        {"title": "Lost", "level": 0.0, "note": "0%"},
+        {"title": "Tea", "level": 0.0, "note": "0%"},
+    ]
+    vast = [{"title": "One", "value": 1e300}, {"title": "Two", "value": 1e6}]
+    assert [one["note"] for one in items("mytime", {"data": vast})] == ["50%", "50%"]
+    nothing = items("mytime", {"data": [{"title": "Rest", "value": 0}]})
+    assert nothing == [{"title": "Rest", "level": 0.0, "note": None}]
+    fractions = items(
+        "mytime", {"data": [{"title": "A", "value": 0.25}, {"title": "B", "value": 0.75}]}
+    )
+    assert [one["level"] for one in fractions] == [0.25, 0.75]
+
+
+def test_levels_are_parts_of_the_highest_one() -> None:
+    drawn = items(
+        "languages",
+        {"name": "Welsh", "level": 5, "levelText": "native"},
+        {"name": "Manx", "level": 1}, {"name": "Cornish"},
+        {"name": "Scots", "level": 9}, {"name": "Irish", "level": -1},
+        {"levelText": "a little", "level": 2},
+    )  # fmt: skip
+    assert drawn == [
+        {"title": "Welsh", "note": "native", "level": 1.0},
+        {"title": "Manx", "note": None, "level": 0.2},
+        {"title": "Cornish", "note": None, "level": None},
+        {"title": "Scots", "note": None, "level": 1.0},
+        {"title": "Irish", "note": None, "level": 0.0},
+        {"title": "a little", "note": None, "level": 0.4},
+    ]
+    (engines,) = items("industryExperiences", {"name": "Engines", "level": 5})
+    assert engines["level"] == 0.5
+
+
+def test_an_entry_has_each_part_in_its_place() -> None:
+    (entry,) = items(
+        "experiences",
+        {
+            "position": "Analyst", "workplace": "Engine Ltd", "location": "London",
+            "link": "https://www.engine.example/", "description": "Notes",
+            "dateRange": {"fromYear": 1842, "fromMonth": 1, "isOngoing": True},
+            "bullets": ["A", "", "B"],
+        },
+    )  # fmt: skip
+    assert entry == {
+        "title": "Analyst", "sub": "Engine Ltd", "by": None, "dates": "02/1842 – Present",
+        "place": "London", "text": "Notes", "bullets": ["A", "B"],
+        "link": "https://www.engine.example/", "shown-link": "engine.example",
+    }  # fmt: skip
+
+
+def test_without_a_title_an_entry_is_called_by_where_or_by_whom() -> None:
+    (at,) = items("experiences", {"workplace": "Engine Ltd", "description": "x"})
+    assert (at["title"], at["sub"]) == ("Engine Ltd", None)
+    (by,) = items("books", {"author": "Ada"})
+    assert (by["title"], by["by"]) == ("Ada", None)
+
+
+@pytest.mark.parametrize(
+    ("education", "text"),
+    [
+        ({"gpa": "3.9", "maxGpa": "4.0"}, "GPA 3.9 / 4.0"),
+        ({"gpa": "3.9", "gpaText": "GPA"}, "GPA 3.9"),
+        ({"gpa": "3.9", "gpaText": "First class"}, "GPA 3.9\nFirst class"),
+        ({"maxGpa": "4.0", "gpaText": "First class"}, "First class"),
+    ],
+)
+def test_a_grade_stands_before_what_it_is_called(education: dict[str, str], text: str) -> None:
+    (entry,) = items("educations", {"degree": "BSc", **education})
+    assert entry["text"] == text
+
+
+def test_columns_without_sections_are_left_out_and_the_main_one_is_first() -> None:
+    sections = {
+        "summaries": {"column": 2, "items": [{"text": "At the side"}]},
+        "skills": {"column": 0, "items": [{"title": "Nets", "tags": ["knots"]}]},
+        "books": {"column": 1, "items": [{}]},
+    }
+    columns = compose(a_document(sections=sections), ID)["columns"]
+    assert [[one["heading"] for one in column] for column in columns] == [["Skills"], ["Summary"]]
+    assert columns[0][0]["items"] == [{"title": "Nets", "text": None, "tags": ["knots"]}]
+    assert compose(a_document(), ID)["columns"] == [[]]
+
+
+# Letters that nobody can read
+
+
+@pytest.mark.parametrize("mark", ["\u0336", "\u200b"], ids=["accents", "format characters"])
+def test_a_letter_keeps_30_marks(mark: str) -> None:
+    ((text,),) = ([one["text"] for one in items("summaries", {"text": f"é{mark * 60}é"})],)
+    assert text == f"é{mark * 30}é"
+    ((whole,),) = ([one["text"] for one in items("summaries", {"text": f"é{mark * 30}é" * 3})],)
+    assert whole == f"é{mark * 30}é" * 3
+
+
+def test_consonants_that_are_joined_are_parted_after_30() -> None:
+    (drawn,) = items("summaries", {"text": "क्" * 60})
+    longest = max(len(part) for part in drawn["text"].split("\u200b"))
+    assert drawn["text"].count("क") == 60
+    assert longest <= 31
