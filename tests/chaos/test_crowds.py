@@ -133,7 +133,7 @@ sys.stdin.read()
 def test_a_long_reading_holds_nobody_up_and_the_log_is_cut_afterwards(
     tmp_path: Path, figures: Figures
 ) -> None:
-    """Another program has a read transaction of the SQLite file open for 12 s or more, until the log
+    """Another program has a read transaction on the SQLite file open for 12 s or more, until the log
     is 34 MiB long, while four clients create with short pauses, before, during and after it."""
     scene = Scene(tmp_path / "home", tmp_path / "logs")
     log = scene.home / "resumes.db-wal"
