@@ -29,10 +29,7 @@ from resumes.store import Store, accounts, import_ledger
 from resumes.store.accounts import AccountInfo
 from resumes.store.creation import Duplicate
 from resumes.store.import_ledger import FileOutcome
-from resumes.watched_names import EXTENSIONS, find_extension, is_hidden_or_temporary
-
-ENDINGS = ", ".join(ending for ending in EXTENSIONS if ending.count(".") == 1)
-"""What names of files to import end in; `.gz` stands for all compressed ones but `.zip`."""
+from resumes.watched_names import ENDINGS, find_extension, is_hidden_or_temporary
 
 
 class SkipReason(StrEnum):

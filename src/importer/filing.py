@@ -39,7 +39,9 @@ MARKER = "resumes_import_report"
 """A report's first field, by which it is known as ours if it gets into the inbox (pitfalls I13)."""
 
 VERSION = 1
-DONE_HINT = "The resume was stored. The warnings list what may be wrong with it."
+DONE_HINT = (
+    "Each resume in the file is stored. The warnings, if any, say what might be wrong with it."
+)
 MAX_REPORT_BYTES = 64 * 1024 * 1024
 
 

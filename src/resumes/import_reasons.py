@@ -58,7 +58,7 @@ _HINTS: Mapping[Reason, str] = {
     ),
     Reason.TOO_LARGE: (
         "Make the file smaller, for example by leaving out embedded pictures, or raise "
-        "max_body_bytes in the settings; then run `resumes imports retry {id}`."
+        "max_body_bytes (for a resume) or max_file_bytes (for a file) in the settings; then run `resumes imports retry {id}`."
     ),
     Reason.QUOTA_REACHED: (
         "Nothing to fix: the file will be imported, in order of arrival, as soon as the plan allows more "

@@ -14,6 +14,9 @@ EXTENSIONS: Final = (
 )
 """Endings of files to import, longer ones before those that they end in."""
 
+ENDINGS: Final = ".json, .ndjson, .jsonl, .gz or .zip"
+"""These in words; `.gz` stands for all compressed ones but `.zip`."""
+
 TEMPORARY: Final = (".part", ".tmp", "~", ".crdownload", ".filepart", ".download", ".uploading")
 SYSTEM_FOLDERS: Final = frozenset({"@eaDir", "__MACOSX"})
 

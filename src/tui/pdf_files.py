@@ -116,7 +116,7 @@ def describe_boxes(missing: str | None, home: Path) -> str:
     if missing is None:
         return ""
     remedy = f"Install {font_packages(missing)}, or put a font into {home / 'fonts'}"
-    return f' No font has "{missing}", so it is drawn as boxes. {remedy}.'
+    return f' No installed font has "{missing}", so it is drawn as boxes. {remedy}.'
 
 
 def find_viewer(

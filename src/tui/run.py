@@ -207,4 +207,4 @@ def check_screen(screen: str) -> None:
     """Raise InvalidArgument for an unknown screen."""
     names = [mode.name for mode in MODES]
     if screen not in names:
-        raise InvalidArgument(f'Unknown screen "{screen[:80]}": use {", ".join(names)}')
+        raise InvalidArgument(f'Unknown screen "{screen[:80]}": use one of {", ".join(names)}')

@@ -156,7 +156,7 @@ def test_files_of_other_names_are_counted_and_without_any_the_import_failed(
     assert result.exit_code == 0
     assert result.stderr.splitlines()[-2:] == [
         "2 done, 0 failed.",
-        "Skipped 1 file: 1 is not .json, .ndjson, .jsonl, .gz, .zip.",
+        "Skipped 1 file: 1 is not .json, .ndjson, .jsonl, .gz or .zip.",
     ]
     for name in ("a.json", "b.json"):
         (folder / name).unlink()

@@ -357,7 +357,10 @@ def test_a_character_that_no_font_has_is_told_with_what_to_install(
     assert exported.exit_code == 0
     told = exported.stderr.splitlines()
     assert told[0] == f"Exported 3 resumes to {tmp_path}."
-    assert f"of resume {first} and 2 others: it is drawn as a box. Install fonts-noto-" in told[1]
+    assert (
+        f"in resume {first} and 2 other resumes: it is drawn as a box. Install fonts-noto-"
+        in told[1]
+    )
     assert told[1].endswith(f"or put a font that has it into {acme.home / 'fonts'}.")
     assert len(told) == 2
 

@@ -168,7 +168,7 @@ def test_a_dry_run_names_what_would_be_left_and_why(acme: CommandLine, inbox: Pa
     assert result.exit_code == 0
     assert result.stderr.splitlines() == [
         "ignored    acme/.hidden.json: Hidden or temporary name",
-        "ignored    acme/cv.pdf: Not .json, .ndjson, .jsonl, .gz, .zip",
+        "ignored    acme/cv.pdf: Not .json, .ndjson, .jsonl, .gz or .zip",
         "ignored    acme/link.json: Symbolic link",
         "0 done, 0 failed, 3 ignored (nothing was changed).",
     ]

@@ -292,7 +292,7 @@ def _(scene: Scene) -> str:
     return client.get(f"{resume_id}/pdf").text
 
 
-@shows('No installed font has the character "…" of resume …: it is drawn as a box. …')
+@shows('No installed font has the character "…" in resume …: it is drawn as a box. …')
 def _(scene: Scene) -> str:
     client = scene.client()
     resume_id = client.create(a_resume("Ada \U0003fff0")).json()["id"]

@@ -30,7 +30,7 @@ WRONG_NUMBERS: Final[list[Any]] = [True, "0", []]
 LONG: Final = "x" * 20_001
 TOO_LONG: Final = "must be a string of at most 20,000 characters"
 NO_COLOUR: Final = "must be a hex color such as #1A2B3C"
-MONTHS: Final = "months are 0-based, 0 is January and 11 is December"
+MONTHS: Final = "months are 0-based (0 is January, 11 is December)"
 NO_LAYOUT: Final = f"must be one of {', '.join(LAYOUTS)}"
 
 

@@ -1,17 +1,19 @@
 """What would become of the files."""
 
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from importer.dry_run import ENDINGS, Ignored, SkipReason, find_why
+from importer.dry_run import Ignored, SkipReason, find_why
 from importer.service import Summary
 from resumes.store import Store, accounts, import_history
 from resumes.store.accounts import AccountInfo
 from resumes.store.import_ledger import FileOutcome
+from resumes.watched_names import ENDINGS, EXTENSIONS
 from tests.inbox.conftest import Drain
 from tests.support.inbox.builders import (
     MakeAccount,
@@ -192,7 +194,8 @@ def test_what_cannot_be_read_is_said(
 
 
 def test_the_endings_are_those_that_a_name_may_have() -> None:
-    assert ENDINGS == ".json, .ndjson, .jsonl, .gz, .zip"
+    single = [extension for extension in EXTENSIONS if extension.count(".") == 1]
+    assert re.findall(r"[.]\w+", ENDINGS) == single
 
 
 @pytest.mark.parametrize(

@@ -54,7 +54,7 @@ def test_to_ask_twice_is_to_ask_once_and_to_retry_a_held_file_is_to_release_it(
         (
             RequestKind.RELEASE,
             FileOutcome.DONE,
-            "it is already imported. Only failed or held files",
+            "it is already imported. Only held files can be released",
         ),
         (RequestKind.RETRY, FileOutcome.DONE, "it is already imported. Only failed or held files"),
         (RequestKind.RETRY, FileOutcome.DUPLICATE, "it is a duplicate. Only failed or held files"),

@@ -147,7 +147,7 @@ async def test_a_viewer_that_fails_is_told_with_the_path(store: Store, viewer: F
         [path] = await viewer.is_given()
         await tells(
             pilot.app,
-            f"xdg-open could not open it (exit code 3). Press y to copy the PDF's path: {path}",
+            f"xdg-open could not open the PDF (exit code 3). Press y to copy the PDF's path: {path}",
         )
 
 
@@ -205,7 +205,7 @@ async def test_a_text_that_no_font_has_is_named_with_the_package_to_install(
         await presses(pilot, "o")
 
         said = await told(pilot.app)
-        assert said.startswith('Opened 山田Resume.pdf. No font has "山')
+        assert said.startswith('Opened 山田Resume.pdf. No installed font has "山')
         assert said.endswith(f"Install fonts-noto-cjk, or put a font into {tmp_path / 'fonts'}.")
 
 

@@ -18,7 +18,7 @@ from cli.output import issues_as_json, line, put, put_json, put_json_line, safe_
 from cli.progress import status_line
 from cli.session import Session, choose_account, pass_session
 from importer import files, json_texts, outcomes, unpack
-from importer.dry_run import ENDINGS, RehearsedAccount, SkipReason, find_why
+from importer.dry_run import RehearsedAccount, SkipReason, find_why
 from importer.outcomes import Conclusion, Refusal
 from importer.unpack import Limits, Part
 from resumes.analyzer import Resume
@@ -30,6 +30,7 @@ from resumes.store.accounts import AccountInfo
 from resumes.store.creation import NewResume
 from resumes.store.import_ledger import FileOutcome
 from resumes.text import counted
+from resumes.watched_names import ENDINGS
 
 STANDARD_INPUT = "-"
 

@@ -316,7 +316,7 @@ def show(session: Session, claim_id: str, account: str | None, is_source: bool) 
         for line in readable(source).removesuffix("\n").split("\n"):
             put(safe_text(line))
         if len(source) == SOURCE_BYTES:
-            say("Only the first 64 KiB are kept.")
+            say("Only the first 64 KiB is kept.")
     else:
         put_file(row, told, place, path if report else None, is_near=bool(roots))
 

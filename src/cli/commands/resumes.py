@@ -314,10 +314,10 @@ def _tell_boxes(boxes: dict[str, list[tuple[str, str]]], folder: Path) -> None:
     """Say once per set of packages what to install, or which folder fonts can be put into."""
     for packages, affected in boxes.items():
         missing, resume_id = affected[0]
-        others = f" and {counted(len(affected) - 1, 'other')}" if affected[1:] else ""
+        others = f" and {counted(len(affected) - 1, 'other resume')}" if affected[1:] else ""
         say(
             safe_text(
-                f'No installed font has the character "{missing}" of resume {resume_id}{others}: '
+                f'No installed font has the character "{missing}" in resume {resume_id}{others}: '
                 f"it is drawn as a box. Install {packages} (Debian, Ubuntu), or put a font that "
                 f"has it into {folder}."
             )

@@ -72,7 +72,7 @@ _TEXT = Text()
 _TEXTS = Listing(Text(), "strings")
 _NUMBER = Number()
 _FLAG = Flag()
-_MONTH = Number(0, 11, "months are 0-based, 0 is January and 11 is December")
+_MONTH = Number(0, 11, "months are 0-based (0 is January, 11 is December)")
 
 DATE_RANGE: Final = Group(
     {

@@ -23,7 +23,7 @@ from resumes.store.importers import ImporterState, SeenImporter
 from resumes.store.store import Store
 from resumes.text import counted, escaped
 from resumes.watched_names import (
-    EXTENSIONS,
+    ENDINGS,
     OWN,
     find_extension,
     is_hidden,
@@ -166,12 +166,11 @@ def _check_ignored(folder: Path, files: Sequence[tuple[str, str]]) -> Finding:
     named = [f'"{escaped(name)}" ({reason})' for name, reason in files[:MAX_EXAMPLES]]
     if len(files) > MAX_EXAMPLES:
         named.append(f"and {len(files) - MAX_EXAMPLES:,} more")
-    endings = ", ".join(ending for ending in EXTENSIONS if ending.count(".") == 1)
     return warning(
         "inbox",
         f"{counted(len(files), 'file')} in {folder} will not be imported: {', '.join(named)}",
         "To import them, move them into an account's folder; they must be regular files ending in "
-        f"{endings}",
+        f"{ENDINGS}",
         about=f"ignored in {folder}",
     )
 
@@ -237,9 +236,7 @@ def iter_file_findings(
     if held:
         are = "is" if held == 1 else "are"
         text = f"{counted(held, 'file')} {are} held until the plan has room"
-        sentence = (
-            "Make room in the account, and they will be imported automatically. See which account"
-        )
+        sentence = "Make room in the account, and held files will be imported automatically. See which account"
         remedy = installation.remedy(sentence, "imports", "list", "--outcome", "held")
         yield warning("files", text, *remedy, about=FileOutcome.HELD)
     if not failed and not held:

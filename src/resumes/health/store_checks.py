@@ -82,7 +82,7 @@ def find_old_files_in_use(path: Path) -> Finding | None:
     return Finding(
         "store",
         f"{path} was {'removed' if current is None else 'replaced'} while it was in use (process "
-        f"{name_processes(found)}); what had it open can no longer read or write",
+        f"{name_processes(found)}); programs that had it open can no longer read or write",
         "Stop everything that uses the store, put the file back or restore a backup, then start it again",
     )
 

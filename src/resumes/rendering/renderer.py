@@ -209,7 +209,7 @@ class _Child:
             watchdog.cancel()
         if "error" in said:
             logger.debug("Typst: %s", said["error"])  # it may quote the resume
-            raise TemplateFailed("Typst could not render it")
+            raise TemplateFailed("Typst could not render the page")
         return Rendered(pdf, said["missing"])
 
     def _draw(self, body: bytes) -> tuple[dict[str, Any], bytes]:

@@ -138,7 +138,7 @@ def _fitting(file: FileRow, action: RequestKind) -> RequestKind:
     way = (
         f"Retry it with `resumes imports retry {file.claim_id}`"
         if file.outcome is FileOutcome.FAILED
-        else f"Only failed or held files can be {PAST[action]}"
+        else f"Only {'held' if action is RequestKind.RELEASE else 'failed or held'} files can be {PAST[action]}"
     )
     raise Conflict(f"Cannot {action} {file.claim_id}: it {STATES[file.outcome]}. {way}")
 

@@ -306,7 +306,7 @@ QUESTIONS: Final = (
             key_directory.c.key_id.is_(None) & _IS_ACTIVE & _IS_OPEN,
             rows=api_keys.outerjoin(key_directory, IS_SAME_KEY),
         ),
-        "Keys are listed as active, but are not in the key directory; they do not work",
+        "Some keys are listed as active, but are not in the key directory; they do not work",
         "Create new ones: `resumes keys create {account}`",
     ),
     Question(
@@ -315,10 +315,12 @@ QUESTIONS: Final = (
             resumes.c.id,
             looked_up(documents.c.id, documents, resumes.c.account_id, resumes.c.id).is_(None),
         ),
-        "Resumes are listed, but have no document",
+        "Some resumes are listed, but have no document",
         BACKUP + ", or delete each: `resumes delete {first} --account {account}`",
     ),
-    _strays(Defect.STRAY_DOCUMENT, documents.c.id, "Documents are stored, but belong to no resume"),
+    _strays(
+        Defect.STRAY_DOCUMENT, documents.c.id, "Some documents are stored, but belong to no resume"
+    ),
     _outcomes(imported_files, list(FileOutcome)),
     _outcomes(imported_items, [FileOutcome.DONE, FileOutcome.DUPLICATE]),
     _strays(
@@ -377,7 +379,7 @@ CONTENTS: Final = {
     ),
     Defect.CHANGED_DOCUMENT: ("Some documents have changed since they were stored", BACKUP),
     Defect.BAD_ITEMS: (
-        "Files have an unreadable history: listing them fails",
+        "Some files have an unreadable history: listing them fails",
         STOPPED + "UPDATE imported_files SET items = NULL "
         "WHERE account_id = '{account_id}' AND claim_id = '{first}'",
     ),

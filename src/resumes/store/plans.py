@@ -192,7 +192,7 @@ def check_change(change: PlanChange) -> None:
     for number in change.requests.values():
         if number is not None and not 0 <= number <= MAX_REQUESTS:
             raise InvalidArgument(
-                f"Invalid number of requests {number}: use 1 to {MAX_REQUESTS}, 0 for unlimited"
+                f"Invalid number of requests {number}: use 1 to {MAX_REQUESTS}, or 0 for unlimited"
             )
 
 

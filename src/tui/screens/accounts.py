@@ -311,7 +311,7 @@ class AccountsScreen(SplitScreen[AccountInfo, str]):
         self.action_show("resumes")
 
     def action_show(self, mode: str, opens: str = "") -> None:
-        if (account := self._account(f"show {mode} of")) is not None:
+        if (account := self._account(f"show {mode} for")) is not None:
             self.follow_link(Target(mode, account.name, opens=opens), account.name)
 
     def action_create_key(self) -> None:

@@ -99,7 +99,7 @@ def iter_history(store: Store, account: AccountInfo, stored: StoredResume) -> It
     if claim_id is not None:
         file = import_history.get_file(store, claim_id, account_id=account.id)
         yield _event(file.claimed_at, f"Picked up {file.name}")
-        yield Paragraph(safe(f"claim {claim_id}, folder {file.root or 'unknown'}", "dim"), INDENT)
+        yield Paragraph(safe(f"file ID {claim_id}, folder {file.root or 'unknown'}", "dim"), INDENT)
         how = f"Imported into {account.name}"
     else:
         how = f"Created in {account.name} through the API or `resumes import`"

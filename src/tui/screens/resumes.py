@@ -174,7 +174,7 @@ class ResumeActions(PaneScreen[ResumeRef]):
                 started_s = time.monotonic()
                 code = viewer.wait()
                 if code and time.monotonic() - started_s < FAILS_WITHIN_S:
-                    said = f"{command} could not open it (exit code {code}).{where}"
+                    said = f"{command} could not open the PDF (exit code {code}).{where}"
                     app.call_later(tell, app, said, "error")
 
             threading.Thread(target=watch, daemon=True).start()
