@@ -6,7 +6,7 @@ import pytest
 
 from resumes.rendering import Paper, PdfOptions, compose
 from resumes.rendering.page import CHARS_PER_TEXT, LONG_CHARS, MAX_RUNNING_CHARS
-from tests.support.documents import a_document, with_section
+from tests.support.documents import a_document, admitting, with_section
 
 ID = "0" * 24
 
@@ -234,6 +234,32 @@ def test_without_a_title_an_entry_is_called_by_where_or_by_whom() -> None:
 def test_a_grade_stands_before_what_it_is_called(education: dict[str, str], text: str) -> None:
     (entry,) = items("educations", {"degree": "BSc", **education})
     assert entry["text"] == text
+
+
+@pytest.mark.parametrize(
+    ("text", "dates"),
+    [
+        ("これは説明です", "2018.02 – 2019.12"),
+        ("이것은 설명입니다", "2018.02 – 2019.12"),
+        ("这是一段说明文字", "2018.02 – 2019.12"),
+        ("This is the description", "02/2018 – 12/2019"),
+    ],
+)
+def test_dates_begin_with_the_year_where_the_language_has_it_so(text: str, dates: str) -> None:
+    span = {"fromYear": 2018, "fromMonth": 1, "toYear": 2019, "toMonth": 11}
+    (entry,) = items("experiences", {"position": text, "description": text, "dateRange": span})
+    assert entry["dates"] == dates
+
+
+def test_every_kind_of_line_break_is_one_and_what_no_page_can_show_is_left_out() -> None:
+    (drawn,) = items("summaries", {"text": "a\r\nb\rc\u2028d\u2029e\x0bf\x0cg\x85h\ti\x07\ufeff"})
+    assert drawn["text"] == "a\nb\nc\nd\ne\nf\ng\nh i"
+
+
+def test_an_item_of_a_type_beyond_the_table_is_its_texts_a_line_each() -> None:
+    document = with_section("hobbies", {"a": "Chess", "b": ["Go", {"c": "Shogi"}]})
+    page = compose(document, ID, format=admitting("hobbies"))
+    assert page["columns"][0][0]["items"] == [{"text": "Chess\nGo\nShogi"}]
 
 
 def test_columns_without_sections_are_left_out_and_the_main_one_is_first() -> None:
