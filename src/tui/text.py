@@ -62,9 +62,9 @@ _WIDTHS[:] = [  # type: ignore[index]  # it is a list
 get_character_cell_size.cache_clear()
 
 _UNSURE: Final = re.compile(
-    "[\u0900-\u109f\u1700-\u1cff\ua800-\uabff\U00011000-\U00011fff\U0001f000-\U0001faff][^\0-\x1f]*"
+    "[\u0900-\u109f\u1700-\u1cff\ua800-\uabff\U00011000-\U00011fff\U0001f000-\U0001faff][^\0-\x7e]*"
 )
-"""From where terminals may disagree how far a text goes: scripts with spacing marks, and emoji."""
+"""What terminals may disagree about how far it goes: scripts with spacing marks, and emoji."""
 
 
 def aligned(drawn: str) -> str:

@@ -418,3 +418,12 @@ def test_what_follows_a_text_is_where_it_was_counted_in_any_terminal(
 
     assert picture.column_of("│") == cell_len(name)
     assert "?" not in picture.lines[0].partition("│")[0]
+
+
+def test_the_end_of_a_line_is_seen_where_a_terminal_counts_joined_emoji_one_by_one() -> None:
+    family = "👩\u200d👩\u200d👧\u200d👦" * 3
+    picture = Picture(24, 1, cell_len)
+    picture.feed(f"\x1b[1;1H{aligned(f'{family} Press u to undo')}".encode())
+
+    assert " Press u to undo" in picture.lines[0]
+    assert picture.column_of("P") == cell_len(family) + 1
