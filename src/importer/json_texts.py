@@ -77,11 +77,12 @@ decides about more; a resume may have far fewer (docs/format.md, JSON)."""
 
 _BEGINNING = re.compile(rb"[ \t\r\n]*+\[[ \t\r\n]*+")
 # Of text that is known to be JSON: a scalar, what is up to the next bracket (arrays and objects without
-# others in them are passed), and what is between two items.
+# others in them are passed), and what is between two items. The groups are bounded rather than
+# possessive: Python before 3.11.5 gets possessive groups wrong, and without a bound each step takes memory.
 _STRING = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
 _SCALAR = re.compile(_STRING + rb"|[^] \t\r\n,]++")
-_FLAT = rb'(?:[^]["{}]++|' + _STRING + rb")*+"
-_UP_TO_BRACKET = re.compile(_FLAT + rb"(?:[{[]" + _FLAT + rb"[]}]" + _FLAT + rb")*+")
+_FLAT = rb'(?:[^]["{}]++|' + _STRING + rb"){0,500}"
+_TOWARDS_BRACKET = re.compile(_FLAT + rb"(?:[{[]" + _FLAT + rb"[]}]" + _FLAT + rb"){0,100}")
 _BETWEEN = re.compile(rb"[ \t\r\n,]*+")
 
 _skip = msgspec.json.Decoder(msgspec.Raw).decode
@@ -146,7 +147,9 @@ def _find_end(text: Bytes, at: int) -> int:
         at += 1
         if not depth:
             return at
-        at = _end(_UP_TO_BRACKET, text, at)
+        at = _end(_TOWARDS_BRACKET, text, at)
+        while text[at] not in b"[]{}":
+            at = _end(_TOWARDS_BRACKET, text, at)
 
 
 def _end(pattern: re.Pattern[bytes], text: Bytes, at: int) -> int:

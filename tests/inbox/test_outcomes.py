@@ -149,7 +149,7 @@ def test_all_issues_and_warnings_are_listed_with_the_resume(
     put_away(root, an_importer, a_document(nickname="a", motto="b"))
     warned = the_report(root, "_done")
     assert warned["message"] == "Imported, with 2 warnings"
-    assert warned["hint"].startswith("The resume was stored")
+    assert warned["hint"].startswith("Each resume in the file is stored")
     assert (warned["path"], warned["byte_offset"]) == (None, None)
     assert sorted(one["path"] for one in warned["warnings"]) == ["motto", "nickname"]
     (entry,) = stored_resumes.list_page(store, ana.id).entries
