@@ -77,8 +77,8 @@ decides about more; a resume may have far fewer (docs/format.md, JSON)."""
 
 _BEGINNING = re.compile(rb"[ \t\r\n]*+\[[ \t\r\n]*+")
 # Of text that is known to be JSON: a scalar, what is up to the next bracket (arrays and objects without
-# others in them are passed), and what is between two items. The groups are bounded rather than
-# possessive: Python before 3.11.5 gets possessive groups wrong, and without a bound each step takes memory.
+# others in them are passed), and what is between two items. The groups are bounded: Python 3.11.2,
+# which Debian 12 has, gets possessive ones wrong, and without a bound each step would take memory.
 _STRING = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
 _SCALAR = re.compile(_STRING + rb"|[^] \t\r\n,]++")
 _FLAT = rb'(?:[^]["{}]++|' + _STRING + rb"){0,500}"
