@@ -87,6 +87,19 @@ def test_refusals_are_not_remembered(free_client: Client, place: Place) -> None:
     assert (answer.status_code, "Idempotent-Replayed" in answer.headers) == (201, False)
 
 
+def test_a_body_that_is_refused_by_now_is_400_though_its_key_made_a_resume(tmp_path: Path) -> None:
+    body = a_body(sections={"hobbies": {"column": 0, "items": [{"what": "Chess"}]}})
+    with serve_here(tmp_path, extra_section_types=frozenset({"hobbies"})) as place:
+        key, url = place.key("ada"), place.settings.database
+        client = Client(place.url, key)
+        assert client.post(body, Idempotency_Key="once").status_code == 201
+        client.close()
+    with serve_here(tmp_path, url) as place:
+        client = Client(place.url, key)
+        assert client.post(body, Idempotency_Key="once").status_code == 400
+        client.close()
+
+
 def test_s6_a_repeat_at_a_full_account_is_still_its_201(free_client: Client) -> None:
     first = free_client.post(a_body(), Idempotency_Key="once")
     for _ in range(4):
