@@ -3,6 +3,7 @@
 import os
 import re
 import signal
+import subprocess
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from io import BytesIO
@@ -136,6 +137,22 @@ def test_who_has_it_gets_304_and_nothing_is_drawn(a_place: Callable[..., Place])
             os.kill(child, signal.SIGCONT)
     for other in ('"x"', tag.strip('"'), "", f'"{"0" * 32}"'):
         assert get(client, resume_id, If_None_Match=other).status_code == 200
+    client.close()
+
+
+def test_no_pdf_is_kept_on_a_disk(
+    a_place: Callable[..., Place], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    client = a_place().client()
+    assert get(client, created(client)).content[:5] == b"%PDF-"
+
+    # In a process of its own: to close a file of the store here would end its locks.
+    search = ["grep", "-rl", "%PDF-", str(tmp_path)]
+    found = subprocess.run(search, capture_output=True, text=True, check=False)
+
+    assert (found.returncode, found.stdout, found.stderr) == (1, "", "")
     client.close()
 
 
@@ -290,6 +307,7 @@ def test_others_are_answered_while_one_is_drawn_and_with_more_than_8_waiting_it_
     stuck: Callable[..., tuple[Place, Client, str]],
 ) -> None:
     place, client, resume_id = stuck(pdf_timeout_s=60)
+    too_long = client.create(valid(1024 * 1024)).json()["id"]
     others = drawing_children()
     answers = list[httpx.Response]()
     layouts = list(LAYOUTS)[:11]
@@ -306,6 +324,7 @@ def test_others_are_answered_while_one_is_drawn_and_with_more_than_8_waiting_it_
     for refused in answers:
         assert (refused.status_code, refused.headers["retry-after"]) == (503, "1")
         assert error_of(refused)["error"].startswith("Too many PDFs are being generated")
+    assert [get(client, each).status_code for each in ("0" * 24, too_long)] == [404, 503]
     assert client.get(resume_id).status_code == client.page().status_code == 200
     assert client.create(a_resume()).status_code == 201
     assert len(answers) == 3
@@ -314,7 +333,7 @@ def test_others_are_answered_while_one_is_drawn_and_with_more_than_8_waiting_it_
     for thread in threads:
         thread.join(60)
     assert [answer.status_code for answer in answers[3:]] == [200] * 8
-    assert get(client, resume_id).status_code == 200
+    assert [get(client, each).status_code for each in (resume_id, too_long)] == [200, 422]
     client.close()
 
 
