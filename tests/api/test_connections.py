@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 import httpx
 import pytest
 
+from server.deadlines import Deadlines, Reading
 from tests.support.api.builders import RESUMES, Client, a_body, error_of
 from tests.support.api.refused import JSON, MAX_BYTES, a_create, a_request
 from tests.support.api.serving import Place, a_connection, exchange, read_all
@@ -344,6 +345,14 @@ def test_a_head_is_served_up_to_its_limits_whole_and_in_parts(
 
     parts = [sent[at : at + part_bytes] for at in range(0, len(sent), part_bytes)]
     assert statuses(exchange(client.url, *parts)) == [status]
+
+
+def test_an_idle_connection_has_75_s_and_a_body_10_s_and_one_more_for_each_40_kib() -> None:
+    for reading, size, lasts_s in ((Reading.BETWEEN, 0, 75), (Reading.BODY, 2 * MIB, 61.2)):
+        deadlines = Deadlines(0, 10)
+        deadlines.begin(5)
+        assert not deadlines.is_over(5 + lasts_s - 0.1, reading, size)
+        assert deadlines.is_over(5 + lasts_s + 0.1, reading, size)
 
 
 # What all connections share

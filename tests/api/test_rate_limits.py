@@ -136,7 +136,7 @@ def test_tokens_that_were_taken_ahead_are_given_back_to_others(
 
     async def ask() -> None:
         assert one.admitted(10) == 10
-        assert other.tell()["remaining"] < 2_990
+        assert 2_990 - 32 <= other.tell()["remaining"] < 2_990
         while other.tell()["remaining"] < 2_990:
             await asyncio.sleep(AHEAD_S)
 

@@ -327,6 +327,25 @@ def test_who_does_not_complete_a_tls_handshake_is_let_go(tmp_path: Path, said: f
         wait_until(lambda: status_over_tls(served, context) == 401)
 
 
+@pytest.mark.timing
+def test_a_head_has_its_time_from_the_opening_and_not_from_its_tls_handshake(
+    tmp_path: Path,
+) -> None:
+    with (
+        serve_tls(tmp_path, client_timeout_s=TIMEOUT_S) as (served, context),
+        a_connection(served.url) as plain,
+    ):
+        began_s = time.monotonic()
+        assert not select.select([plain], [], [], TIMEOUT_S * 0.8)[0]
+        with context.wrap_socket(plain, server_hostname="127.0.0.1") as connection:
+            connection.sendall(a_head(served, len(BODY))[:-2])
+            answer = read_all(connection)
+        lasted_s = time.monotonic() - began_s
+
+    assert statuses(answer) == [408]
+    assert TIMEOUT_S * 0.9 < lasted_s < TIMEOUT_S * 1.5
+
+
 def test_tls_handshakes_that_fail_take_no_place(tmp_path: Path) -> None:
     with serve_tls(tmp_path, max_connections=2, client_timeout_s=3_600) as (served, context):
         for sent in [b"GET / HTTP/1.1\r\n\r\n", client_hello(context)] * 5:
@@ -392,6 +411,7 @@ def test_half_a_request_delays_a_stop_by_2_s_at_most(tmp_path: Path) -> None:
         assert statuses(read_all(in_time)) == [201]
         assert statuses(read_all(late_body)) == [503]
         assert statuses(read_all(late_head)) == [503]
+        assert 1.9 < time.monotonic() - began_s < 3
         assert served.process.wait(10) == 0
         assert time.monotonic() - began_s < 6
 
