@@ -82,6 +82,8 @@ FIELDS = {
     "a control byte in an extension": (CHUNKED, CHUNKS.replace(b"1b", b"1b;a=\x01")),
     "an extension of 60 KB": (CHUNKED, CHUNKS.replace(b"1b", b"1b;a=" + b"x" * 60_000)),
     "a trailer of 60 KB": (CHUNKED, CHUNKS[:-2] + b"X-A: " + b"x" * 60_000 + b"\r\n\r\n"),
+    "a length in a trailer": (CHUNKED, CHUNKS[:-2] + LENGTH + b"\r\n"),
+    "chunks in a trailer": (CHUNKED, CHUNKS[:-2] + CHUNKED + b"\r\n"),
     "chunked, then gzip": (b"Transfer-Encoding: chunked, gzip\r\n", CHUNKS),
     "chunked and nothing": (b"Transfer-Encoding: chunked,\r\n", CHUNKS),
     "chunked twice": (CHUNKED + CHUNKED, CHUNKS),
