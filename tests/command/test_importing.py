@@ -2,12 +2,14 @@
 
 import json
 import os
+import shutil
 from pathlib import Path
 
 import pytest
 
 from cli.commands import import_
 from tests.command.conftest import CommandLine, a_resume
+from tests.support.api.serving import serve_here
 from tests.support.inbox.packing import gzipped, zipped
 
 
@@ -47,6 +49,28 @@ def test_content_that_is_stored_is_a_duplicate_and_no_failure(
     assert first.stderr.endswith("2 done, 0 failed, 1 duplicate.\n")
     assert second.stderr.endswith("0 done, 0 failed, 3 duplicate.\n")
     assert "The same content is already stored as " in second.stderr
+
+
+def test_what_came_over_http_is_not_known(run: CommandLine, tmp_path: Path) -> None:
+    file = tmp_path / "ada.json"
+    file.write_bytes(a_resume())
+    run.home.mkdir()
+    with serve_here(run.home) as place:
+        clients = [place.client(), place.client()]
+        for client in clients:
+            assert client.create(a_resume()).status_code == 201
+        inbox = run.home / "inbox" / clients[1].account
+        inbox.mkdir(parents=True)
+        shutil.copy(file, inbox)
+
+        imported = run("import", str(file), "--account", clients[0].account)
+        watched = run("watch", "--once", "--settle", "0")
+
+        for said in (imported, watched):
+            assert said.stderr.splitlines()[-1].startswith("1 done, 0 failed"), said.output
+        for client in clients:
+            assert len(client.ids()) == 2
+            client.close()
 
 
 def test_what_the_quota_refuses_failed(acme: CommandLine, folder: Path) -> None:
