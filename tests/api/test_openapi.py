@@ -91,6 +91,33 @@ def test_every_example_is_valid(schema: dict[str, Any], example: Any) -> None:
     assert is_valid(DOCUMENT, schema, example)
 
 
+RELEASED = Path(__file__).parents[1] / "data" / "api-1.0.0.json"
+"""What `relied_on` found in the document of that release."""
+
+
+def relied_on(document: dict[str, Any]) -> dict[str, list[str]]:
+    """By place, the parameters, statuses, headers and fields that a client of /api/v1 may rely on."""
+    found = {}
+    for place, value in parts(document):
+        if re.match("#/paths//api/v1/|#/components/(headers|responses|schemas)/", place):
+            if re.search("(?<!schema)/(responses|headers|properties)$", place):
+                found[place] = sorted(value)
+            if isinstance(taken := value.get("parameters"), list):
+                names = [resolved(document, each)["name"] for each in taken]
+                found[f"{place}/parameters"] = sorted(names)
+            if isinstance(always := value.get("required"), list):
+                found[f"{place}/required"] = sorted(always)
+    return found
+
+
+def test_nothing_that_release_1_0_0_had_is_gone() -> None:
+    released = json.loads(RELEASED.read_text(encoding="utf-8"))
+    now = relied_on(DOCUMENT)
+
+    gone = {place: {*names} - {*now.get(place, ())} for place, names in released.items()}
+    assert [(place, names) for place, names in gone.items() if names] == []
+
+
 def test_every_operation_has_a_name_of_its_own() -> None:
     names = [part["operationId"] for _, part in parts(DOCUMENT["paths"]) if "responses" in part]
     assert len(set(names)) == len(names) == 10
