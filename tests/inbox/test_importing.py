@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from importer.loop import Importer
+from importer.notices import Summary
 from resumes.analyzer import Format
+from resumes.export import Exporter, ExportFormat
 from resumes.store import Store, accounts, import_history, import_ledger, stored_resumes
 from resumes.store.accounts import AccountInfo
 from resumes.store.import_ledger import FileOutcome
@@ -383,6 +385,20 @@ def test_the_progress_counts_what_is_left(
     importer.turn()
     progress = importer.progress()
     assert (progress.done, progress.waiting) == (5, 1)
+
+
+def test_other_bytes_of_the_same_resume_are_other_content(
+    store: Store, root: Path, tmp_path: Path, ana: AccountInfo, drain: Drain
+) -> None:
+    turned = dict(reversed(json.loads(a_document("Ada")).items()))
+    drop(root, "ana/1.json", a_document("Ada"))
+    drop(root, "ana/2.json", json.dumps(turned).encode())
+    assert drain() == Summary(done=2)
+    (first, _) = stored_resumes.list_page(store, ana.id).entries
+    with Exporter(ExportFormat.ANALYZER, Format(), home=tmp_path) as exporter:
+        exported = exporter.export(stored_resumes.get_resume(store, ana.id, first.id))
+    drop(root, "ana/3.json", exported.body)
+    assert drain() == Summary(done=1)
 
 
 # When folders are looked through

@@ -274,6 +274,27 @@ def test_at_a_limit_of_the_system_it_polls_until_the_limit_is_raised(
     assert bench.is_over
 
 
+@pytest.mark.parametrize(
+    ("errors", "after_s"), [([OSError(errno.ENOSPC, "a limit")], 300), ([], 600)]
+)
+def test_it_listens_anew_after_5_minutes_at_a_limit_and_after_10_otherwise(
+    bench: Bench, errors: list[Exception], after_s: float
+) -> None:
+    source = FakeSource(*errors)
+    with Watcher(
+        bench.root, bench.changes, bench.notices, source=source, monotonic=bench.monotonic
+    ) as watcher:
+        assert bench.changes.wait(60)  # it failed, or listens
+        bench.scan(watcher)
+        threads = watcher_threads()
+        bench.monotonic.advance(after_s - 1)
+        bench.scan(watcher)
+        assert watcher_threads() == threads
+        bench.monotonic.advance(1)
+        bench.scan(watcher)
+        assert watcher_threads() != threads
+
+
 def test_a_watcher_that_always_fails_is_told_of_once(bench: Bench) -> None:
     source = FakeSource(*(RuntimeError("whatever") for _ in range(120)))
     with Watcher(
