@@ -2,7 +2,9 @@
 
 import os
 import socket
+import statistics
 import tarfile
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,6 +13,7 @@ from sqlalchemy import func, select
 
 from importer.options import Options
 from importer.service import Progress, Summary
+from resumes import watched_folder
 from resumes.errors import InvalidArgument
 from resumes.health.findings import installation_of
 from resumes.settings import Settings, load_settings
@@ -20,6 +23,7 @@ from resumes.store.import_requests import RequestKind
 from resumes.store.importers import ImporterState
 from resumes.store.schema import resumes
 from tests.inbox.conftest import Drain, Watched
+from tests.store.conftest import SteppingClock
 from tests.support.inbox.builders import (
     MakeAccount,
     Told,
@@ -135,6 +139,68 @@ def test_what_somebody_asks_for_is_done_without_a_restart(
         path.write_bytes(a_document("1"))
         import_requests.request_files(store, import_history.list_files(store), RequestKind.RETRY)
         wait_until(lambda: resume_names(store, ana.id) == ["1"])
+
+
+@pytest.mark.timing
+@pytest.mark.sqlite("nothing of it is the store's")
+def test_a_dropped_file_is_moved_within_hundredths_of_a_second(
+    root: Path, told: Told, ana: AccountInfo, watched: Watched
+) -> None:
+    took_s = []
+    with watched(scan_s=600):
+        for number in range(30):
+            began = time.monotonic()
+            drop(root, f"ana/{number}.json", a_document(str(number)))
+            wait_until(lambda: len(told.files) == number + 1)  # noqa: B023  (asked for at once)
+            took_s.append(time.monotonic() - began)
+    assert statistics.median(took_s) < 0.1
+
+
+@pytest.mark.timing
+@pytest.mark.sqlite("nothing of it is the store's")
+def test_a_file_that_somebody_asks_for_is_taken_up_within_a_second(
+    store: Store, root: Path, told: Told, ana: AccountInfo, watched: Watched
+) -> None:
+    took_s = []
+    drop(root, "ana/1.json", b"{}")
+    with watched(scan_s=600):
+        wait_until(lambda: len(told.files) == 1)
+        for _ in range(8):
+            rows = import_history.list_files(store)
+            import_requests.request_files(store, rows, RequestKind.RETRY)
+            began = time.monotonic()
+            wait_until(lambda: import_requests.list_requests(store) == [])
+            took_s.append(time.monotonic() - began)
+    assert len(told.files) == 9
+    assert max(took_s) < 1
+
+
+@pytest.mark.timing
+def test_a_failed_file_that_is_gone_is_off_the_list_within_seconds(
+    store: Store, clock: SteppingClock, root: Path, ana: AccountInfo, watched: Watched
+) -> None:
+    drop(root, "ana/1.json", b"{}")
+    with watched(scan_s=600):
+        wait_until(lambda: filed(root, "_failed"))
+        clock.advance(11)
+        filed(root, "_failed")[0].unlink()
+        began = time.monotonic()
+        wait_until(lambda: import_history.list_files(store) == [])
+        took_s = time.monotonic() - began
+    assert took_s < 10
+
+
+@pytest.mark.timing
+def test_an_importer_notices_within_about_a_second_that_another_store_has_its_folder(
+    store: Store, root: Path, told: Told, watched: Watched
+) -> None:
+    with watched(scan_s=600):
+        wait_until(lambda: importers.list_importers(store))
+        began = time.monotonic()
+        watched_folder.set_owner(root, watched_folder.Owner("other", "other.db"), adopts=True)
+        wait_until(lambda: any("belongs to another store" in one for one in told.notices))
+        took_s = time.monotonic() - began
+    assert took_s < 1.5
 
 
 def test_an_importer_is_announced_while_it_runs(
