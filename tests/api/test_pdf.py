@@ -20,6 +20,7 @@ from resumes.rendering import Renderer
 from tests.support.api.bombs import valid
 from tests.support.api.builders import RESUMES, Client, a_resume, error_of
 from tests.support.api.serving import Place, serve_here
+from tests.support.pdfs import Pdf
 from tests.support.waiting import drawing_children, wait_until
 
 
@@ -254,6 +255,21 @@ def test_it_takes_one_token(a_place: Callable[..., Place]) -> None:
 
     assert [left[0] - each for each in left] == [0, 1, 2]
     client.close()
+
+
+def test_with_a_character_that_no_font_has_it_is_tagged_and_the_log_names_the_resume_alone(
+    client: Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    resume_id = created(client, "Ada \U0003fff0 Lovelace")  # which no font will ever have
+
+    pdf = Pdf(get(client, resume_id).content)
+
+    assert b"pdfuaid" not in pdf.streams
+    assert b"/Marked true" in pdf.body
+    assert pdf.elements()[0].tag == "H1"
+    (line,) = [one for one in caplog.messages if "No installed font" in one]
+    assert resume_id in line
+    assert not re.search("\U0003fff0|3fff0|Lovelace", caplog.text)
 
 
 @pytest.fixture

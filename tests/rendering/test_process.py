@@ -242,6 +242,16 @@ def test_a_page_that_needs_more_memory_ends_the_child_alone(
     assert capfd.readouterr() == ("", "")  # nor does it say anything where a terminal may be
 
 
+def test_the_child_gives_way_to_the_service_and_needs_about_100_mb(
+    a_renderer: Callable[..., Renderer],
+) -> None:
+    child = Child(a_renderer())
+    niceness = os.getpriority(os.PRIO_PROCESS, 0)
+    assert os.getpriority(os.PRIO_PROCESS, child.id) == min(19, niceness + 5)
+    status = Path(f"/proc/{child.id}/status").read_text()
+    assert int(status.partition("VmRSS:")[2].split()[0]) < 150_000
+
+
 def test_the_limits_of_the_child_are_set(a_renderer: Callable[..., Renderer]) -> None:
     limits = Path(f"/proc/{Child(a_renderer()).id}/limits").read_text()
     said = dict(re.findall(r"^(Max [a-z ]+?) {2,}(\S+)", limits, re.MULTILINE))

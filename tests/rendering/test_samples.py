@@ -256,6 +256,49 @@ def test_language_title_author_and_standard_are_said(
     assert b"/DisplayDocTitle true" in pdf.body
 
 
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_all_that_is_painted_is_decoration_and_of_a_level_its_words_alone_are_read(
+    renderer: Renderer, layout: str
+) -> None:
+    full = Pdf(draw(renderer, load(SAMPLES["all-26-section-types-newcondensed-en"]), layout))
+    assert [marks for marks in full.painted if "/Artifact" not in marks] == []
+    assert "Figure" not in {each.tag for each in full.elements()}
+    bare, bar, both = (
+        Pdf(draw(renderer, with_section("languages", {"name": "Welsh", **level}), layout))
+        for level in ({}, {"level": 3}, {"level": 3, "levelText": "a little"})
+    )
+    assert len(bar.painted) > len(bare.painted)
+    assert bar.elements() == bare.elements()
+    assert "a little" in both.elements()[-1].text
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_pages_are_numbered_from_the_second_on(renderer: Renderer, layout: str) -> None:
+    document = with_section("summaries", *[{"text": "Builds bridges. " * 200}] * 7)
+    pages = Pdf(draw(renderer, document, layout)).reader.pages
+    numbers = [re.findall(r"Ada Lovelace · (\d+/\d+)", page.extract_text()) for page in pages]
+    assert len(numbers) > 2
+    assert numbers == [[], *([f"{number}/{len(numbers)}"] for number in range(2, len(numbers) + 1))]
+
+
+@pytest.mark.parametrize("layout", ["double", "polished", "multicolumn"])
+def test_in_languages_from_right_to_left_columns_are_mirrored(
+    renderer: Renderer, layout: str
+) -> None:
+    orders = []
+    for words in ("She led the team", "عملت في المدرسة مع فريق", "ניהלה צוות של עשרה"):
+        sections = {
+            "summaries": {"column": 0, "name": words, "items": [{"text": f"{words} 111"}]},
+            "books": {"column": 1, "name": words, "items": [{"title": f"{words} 222"}]},
+        }
+        pdf = draw(renderer, a_document(sections=sections), layout)
+        found = re.findall(r'xMin="([\d.]+)".*>(111|222)<', read_with_pdftotext(pdf, "-bbox"))
+        orders.append([word for _, word in sorted(found, key=lambda each: float(each[0]))])
+    english, arabic, hebrew = orders
+    assert sorted(english) == ["111", "222"]
+    assert arabic == hebrew == english[::-1]
+
+
 def language_of(sample: str) -> str:
     said = sample.removesuffix("-BR").rpartition("-")[2]
     return said if len(said) == 2 else "en"

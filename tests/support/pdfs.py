@@ -164,6 +164,9 @@ class Element(NamedTuple):
     text: str
 
 
+_PAINTING: Final = {b"f", b"F", b"f*", b"S", b"s", b"B", b"B*", b"b", b"b*", b"sh", b"Do"}
+
+
 class Pdf:
     """A PDF, read by pypdf."""
 
@@ -198,6 +201,20 @@ class Pdf:
             parts.append(data() if data is not None else repr(found).encode())
         return b"\n".join(parts)
 
+    @property
+    def painted(self) -> list[list[str]]:
+        """For each shape that is painted, the marks that it stands within."""
+        found, marks = list[list[str]](), list[str]()
+        for page in self.reader.pages:
+            for operands, operator in ContentStream(page.get_contents(), self.reader).operations:
+                if operator in (b"BDC", b"BMC"):
+                    marks.append(str(operands[0]))
+                elif operator == b"EMC":
+                    marks.pop()
+                elif operator in _PAINTING:
+                    found.append([*marks])
+        return found
+
     def elements(self) -> list[Element]:
         """The headings and what stands between them, in the order in which they are read aloud."""
         found: list[Element] = []
@@ -208,7 +225,7 @@ class Pdf:
         page = node.raw_get("/Pg") if "/Pg" in node else page
         kind = str(node.get("/S", ""))
         is_leaf = any(isinstance(kid, int) for kid in _kids(node))
-        if is_leaf or kind in ("/H1", "/H2", "/P", "/LI", "/Link"):
+        if is_leaf or kind in ("/H1", "/H2", "/P", "/LI", "/Link", "/Figure"):
             found.append(Element(kind[1:], self._text(node, page)))
             return
         for kid in _kids(node):
