@@ -10,6 +10,7 @@ import pytest
 from cli.output import safe_text, width
 from resumes.analyzer import parse, parse_imported, whole_view
 from resumes.analyzer.view import TO
+from resumes.rendering import Renderer
 from tests.command.conftest import CommandLine, a_resume, on_terminal, store_resumes
 from tests.support.json_resumes import characters
 
@@ -342,6 +343,33 @@ def test_one_that_cannot_be_drawn_is_named_and_the_others_are_written(
     assert first.endswith(" characters; the limit is 200,000")
     assert last == f"Exported 2 resumes to {tmp_path}."
     assert len(list(tmp_path.glob("*.pdf"))) == 2
+
+
+def test_those_that_take_too_long_are_named(
+    acme: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ids = store_resumes(acme.home, a_resume("Ada"), a_resume("Bo"))
+    monkeypatch.setattr("resumes.export.Renderer", lambda fonts: Renderer(fonts, timeout_s=0.001))
+
+    exported = acme("export", "--all", "--format", "pdf", "--to", str(tmp_path))
+
+    assert exported.exit_code == 1
+    assert exported.stderr.splitlines() == [
+        *(
+            f"Could not generate the PDF of resume {one}: Rendering took longer than 0.001 s"
+            for one in ids
+        ),
+        f"Exported 0 resumes to {tmp_path}.",
+    ]
+
+
+def test_pdfs_are_made_here_also_if_the_api_makes_none(acme: CommandLine, tmp_path: Path) -> None:
+    store_resumes(acme.home, a_resume("Ada"))
+    (acme.home / "config.toml").write_text("pdf = false", encoding="ascii")
+
+    acme.succeeds("export", "--all", "--format", "pdf", "--to", str(tmp_path))
+
+    assert [path.suffix for path in tmp_path.glob("Ada*")] == [".pdf"]
 
 
 def test_a_character_that_no_font_has_is_told_with_what_to_install(

@@ -20,7 +20,8 @@ HOOK: Final = {name: one.default for name, one in inspect.signature(Hook).parame
 
 def in_words(seconds: float) -> str:
     """A duration as the pages have it."""
-    return {1: "one second", 2: "two seconds", 60: "minute"}.get(seconds, f"{seconds:g} seconds")
+    words = {1.0: "one second", 2.0: "two seconds", 60.0: "minute"}
+    return words.get(seconds, f"{seconds:g} seconds")
 
 
 def mebibytes(size_bytes: int) -> str:

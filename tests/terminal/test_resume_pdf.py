@@ -215,9 +215,11 @@ async def test_where_there_is_no_resume_there_is_none_to_open(store: Store) -> N
         await tells(pilot.app, "No resume to open.")
 
 
-async def test_the_palette_knows_it_by_name(store: Store, viewer: FakeViewer) -> None:
+async def test_the_palette_knows_it_by_name_also_if_the_api_makes_none(
+    store: Store, viewer: FakeViewer
+) -> None:
     stored(store, a_document(name="Ada"))
-    async with running(store, "Ada Resume") as pilot:
+    async with running(store, "Ada Resume", settings=Settings(pdf=False)) as pilot:
         await types(pilot, ":pdf", "Open as PDF  (o)")
         await presses(pilot, "enter")
         await tells(pilot.app, "Opened AdaResume.pdf.")
