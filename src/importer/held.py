@@ -194,7 +194,7 @@ class Returns:
         self._add(_iter_failed(self._root, (one for one in new if one.action is RequestKind.RETRY)))
         for one in asked:
             if one.claim_id in self._under_way:
-                self._asked[one.claim_id] = one
+                self._asked.setdefault(one.claim_id, one)
             elif one.root == root:
                 message = (
                     f"Could not {one.action.value} it: the file is no longer in {root}, or its "

@@ -371,6 +371,27 @@ def test_a_failed_file_is_tried_again_when_somebody_asks(
     assert the_report(root, "_failed")["file"] == "ana/other.json"
 
 
+@pytest.mark.parametrize("moment", [Moment.READ, Moment.COMMITTED])
+def test_who_asks_again_while_a_file_is_tried_has_it_tried_again(
+    store: Store,
+    root: Path,
+    failed: Path,
+    clock: SteppingClock,
+    an_importer: MakeImporter,
+    moment: Moment,
+) -> None:
+    def correct() -> None:
+        if failed.read_bytes() != a_document("corrected"):
+            failed.write_bytes(a_document("corrected"))
+            clock.advance(1)
+            ask_for_all(store, RequestKind.RETRY)
+
+    ask_for_all(store, RequestKind.RETRY)
+    importer = an_importer(settle_s=0, observe=during(moment, correct))
+    rounds_until(importer, lambda: len(filed(root, "_done")) == 1)
+    assert import_requests.list_requests(store) == []
+
+
 def test_a_report_that_cannot_be_removed_is_in_nobody_s_way(
     store: Store, told: Told, failed: Path, an_importer: MakeImporter
 ) -> None:

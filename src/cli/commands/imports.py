@@ -448,10 +448,10 @@ def dismiss(session: Session, /, **chosen: Any) -> None:
 @WAIT
 @pass_session
 def release(session: Session, /, wait_s: float | None, **chosen: Any) -> ExitCode:
-    """Release held files ahead of their turn.
+    """Try held files now.
 
     Held files are imported automatically, in order of arrival, as soon as the plan has room. Files that
-    still do not fit stay held.
+    still do not fit, or come after one that does not, stay held.
     """
     return _run(session, FileSelection(**chosen), RequestKind.RELEASE, wait_s)
 

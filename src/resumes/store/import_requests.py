@@ -111,9 +111,9 @@ ADD_REQUEST = Prepared(
 
 
 def request_files(store: Store, files: Sequence[FileRow], action: RequestKind) -> None:
-    """Request the action for all of the files, or for none. To request it twice changes nothing.
+    """Request the action for all of the files, or for none.
 
-    To retry a held file is to release it. Raises Conflict for a file that it does not fit.
+    Requested again while it is carried out, it is carried out again. To retry a held file is to release it. Raises Conflict for a file that it does not fit.
     """
     now = timestamp(store.clock())
     wanted = [(file.account_id, file.claim_id, _fitting(file, action)) for file in files]
@@ -283,10 +283,18 @@ def list_strays(store: Store, *, root: str, limit: int = 1_000) -> list[Requeste
     return strays
 
 
+DROP_ANSWERED = Prepared(
+    delete(import_requests).where(of_key(import_requests), matching(import_requests.c.requested_at))
+)
+
+
 def drop_requests(store: Store, requests: Sequence[RequestedFile]) -> None:
-    """Remove these requests, in one transaction."""
-    files = [{"account_id": one.account_id, "claim_id": one.claim_id} for one in requests]
-    store.write(lambda connection: DROP.run_many(connection, files))
+    """Remove these requests, in one transaction, except those that have been made again since."""
+    rows = [
+        {"account_id": one.account_id, "claim_id": one.claim_id, "requested_at": one.requested_at}
+        for one in requests
+    ]
+    store.write(lambda connection: DROP_ANSWERED.run_many(connection, rows))
 
 
 def refuse_request(store: Store, account_id: str, claim_id: str, message: str) -> None:

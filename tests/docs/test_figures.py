@@ -1,0 +1,102 @@
+"""The figures that the pages give are those in force."""
+
+import inspect
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from importer import batch, hook, watcher
+from importer.hook import Hook
+from importer.options import Options
+from resumes.rendering import child, fonts, page, renderer
+from resumes.settings import Settings
+from resumes.store import idempotency
+from resumes.store.stored_resumes import DEFAULT_LIMIT, MAX_LIMIT
+from server import connections, deadlines, pdf_route, rate_limits, request, routes
+
+pytestmark = pytest.mark.docs
+
+SETTINGS: Final = Settings()
+TIMEOUT: Final = f"{SETTINGS.client_timeout_s:g} s (`client_timeout_s`)"
+OPTIONS: Final = Options()
+HOOK: Final = {name: one.default for name, one in inspect.signature(Hook).parameters.items()}
+
+
+def duration(seconds: float) -> str:
+    """A duration as the pages have it."""
+    words = {1.0: "one second", 2.0: "two seconds", 60.0: "minute"}
+    return words.get(seconds, f"{seconds:g} seconds")
+
+
+def as_word(number: float) -> str:
+    return {0.01: "hundredth", 8: "eight", 1_000: "thousand"}[number]
+
+
+def size(size_bytes: int) -> str:
+    """A size as the pages have it."""
+    mib = size_bytes / 1024**2
+    return f"{mib:g} MiB" if mib >= 1 else f"{mib * 1024:g} KiB"
+
+
+SENTENCES: Final = {
+    "api.md": [
+        f"is valid for {idempotency.KEPT.total_seconds() / 3_600:g} hours from the create",
+        f"waits for the first, up to {routes.KEY_DEADLINE_S:g} seconds, then gets 409",
+        f"`limit` is 1 to {MAX_LIMIT}, {DEFAULT_LIMIT} by default",
+        f"already has {as_word(pdf_route.MAX_WAITING)} PDFs being generated or waiting",
+        f"may then make {SETTINGS.rate_per_minute} requests a minute, "
+        f"{SETTINGS.rate_per_hour:,} an hour and {SETTINGS.rate_per_day:,} a day",
+        f"more than a {as_word(rate_limits.LEFT)} tokens left, it may be too low by up to "
+        f"{rate_limits.AHEAD} for each other worker, for a {as_word(rate_limits.AHEAD_S)} of a",
+        f"| request line | {size(request.TARGET_BYTES + 16)} |",
+        f"| request headers | {size(request.HEAD_BYTES)}, {request.MAX_FIELDS} fields |",
+        f"| resume | {size(SETTINGS.max_body_bytes)} (`max_body_bytes`) |",
+        f"| TLS handshake | {TIMEOUT} |",
+        f"the first byte of a later request | {TIMEOUT} |",
+        f"| body without progress | {TIMEOUT} |",
+        f"| whole body | {SETTINGS.client_timeout_s:g} s, plus one second for each "
+        f"{size(deadlines.BODY_BYTES_PER_S)} received |",
+        f"less than {size(deadlines.READ_BYTES_PER_S)} a second | {TIMEOUT} |",
+        f"| idle connection | {deadlines.KEEP_ALIVE_S} s |",
+        f"| open connections | {SETTINGS.max_connections:,} per worker (`max_connections`), fewer if",
+        f"| {size(SETTINGS.body_memory_bytes)} per worker (`body_memory_bytes`) |",
+        f"while {connections.REFUSED_AT_ONCE} such connections are open, any others are closed",
+        f"waits {deadlines.STOP_S:g} s for incomplete ones",
+    ],
+    "importing.md": [
+        f"rejected alone | `max_body_bytes` ({size(OPTIONS.limits.max_bytes)}) |",
+        f"it decompresses to | `max_file_bytes` ({size(OPTIONS.limits.max_file_bytes)}) |",
+        f"| resumes in a file | {OPTIONS.limits.max_parts:,} |",
+        f"| members in a zip | {OPTIONS.limits.max_members:,} |",
+        f"unchanged for `--settle` seconds ({OPTIONS.settle_s:g})",
+        f"unchanged for {batch.MAX_SETTLE_TIMES} \N{MULTIPLICATION SIGN} `--settle`, at least one {duration(batch.MIN_OPEN_S)}",
+        f"retried for {batch.MAX_SETTLE_TIMES} \N{MULTIPLICATION SIGN} `--settle`, by default "
+        f"one {duration(batch.MAX_SETTLE_TIMES * OPTIONS.settle_s)}",
+        f"cannot tell, {duration(batch.UNPROVED_S)} without changes is enough",
+        f"A backlog of {OPTIONS.tuning.helper_from:,} files automatically gets a second process",
+        f"if a system limit was the reason, otherwise every {watcher.RENEW_S / 60:g} |",
+        f"no file has been finished for {duration(HOOK['quiet_s'])}, or every",
+        f"or every {duration(HOOK['longest_s'])} while files keep coming",
+        f"the names of the accounts, comma-separated; at most {hook.MAX_ACCOUNTS:,}",
+        f"After {hook.MAX_FILES:,} files, or very many long names",
+        f"({hook.KEPT_BYTES // 1024} KiB of each stream, {hook.MAX_LOGGED_LINES} lines)",
+        f"and after {HOOK['timeout_s']:g} seconds it is killed",
+        f"an importer that is stopped gives it {duration(HOOK['stop_wait_s'])}",
+    ],
+    "pdf.md": [
+        f"darkened to a contrast of {page.CONTRAST:g} to 1",
+        f"uses new fonts within a {duration(fonts.VERSION_INTERVAL_S)}",
+        f"| {page.MAX_CHARS:,} characters, counting {page.CHARS_PER_TEXT} extra for each text |",
+        f"| drawing one PDF | {renderer.TIMEOUT_S:g} s; over HTTP `pdf_timeout_s`",
+        f"| memory of the renderer | {size(child.MAX_MEMORY_BYTES)} |",
+        f"being generated or waiting | {pdf_route.MAX_WAITING} |",
+        f"and ends after a {duration(renderer.IDLE_S)} without one",
+    ],
+}
+
+
+@pytest.mark.parametrize("name", SENTENCES)
+def test_the_page_gives_the_figures_that_are_in_force(repository: Path, name: str) -> None:
+    text = " ".join((repository / "docs" / name).read_text(encoding="utf-8").split())
+    assert [sentence for sentence in SENTENCES[name] if sentence not in text] == []
