@@ -37,6 +37,7 @@ def test_keys_have_the_order_of_the_schema() -> None:
         ("educations", {"gpa": "3.7"}, "education", {"score": "3.7"}),
         ("educations", {"degree": "Bachelor, Maths, pure"}, "education",
          {"studyType": "Bachelor", "area": "Maths, pure"}),
+        ("educations", {"degree": ", Physics"}, "education", {"studyType": ", Physics"}),
         ("awards", {"description": "A - B - 2014 - C - D"}, "awards",
          {"awarder": "A - B", "date": "2014", "summary": "C - D"}),
         ("awards", {"description": "Time - For x"}, "awards", {"summary": "Time - For x"}),

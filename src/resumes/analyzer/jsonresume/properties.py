@@ -228,7 +228,9 @@ class Joined(Property):
 
     def split(self, text: str) -> Sequence[str]:
         """Return the texts again, one for each name, empty where there is none."""
-        return text.partition(self.SEPARATOR)[::2]
+        first, _, rest = text.partition(self.SEPARATOR)
+        # What begins with a separator stays whole: joined again, it would lose it.
+        return (first, rest) if first.strip() else (text, "")
 
 
 class Issuer(Joined):
