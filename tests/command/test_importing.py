@@ -73,6 +73,20 @@ def test_what_came_over_http_is_not_known(run: CommandLine, tmp_path: Path) -> N
             client.close()
 
 
+def test_a_report_in_the_folder_of_what_is_done_fails_and_does_no_harm(acme: CommandLine) -> None:
+    dropped = acme.home / "inbox" / "acme"
+    (dropped / "a.json").write_bytes(a_resume(mood="calm"))  # a warning, and so a report
+    acme.succeeds("watch", "--once")
+    (done,) = (acme.home / "inbox" / "_done").glob("*/acme")
+
+    result = acme("import", str(done))
+
+    assert result.exit_code == 1
+    assert f"failed     {done}/a.report.json: " in result.stderr
+    assert result.stderr.endswith("0 done, 1 failed, 1 duplicate.\n")
+    assert len(acme.answers("list", "--json")["resumes"]) == 1
+
+
 def test_what_the_quota_refuses_failed(acme: CommandLine, folder: Path) -> None:
     acme.succeeds("plans", "set", "free", "--max-resumes", "1")
 

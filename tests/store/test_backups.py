@@ -1,8 +1,10 @@
 """Backups of one moment, and restoring them: to an empty place, or over a store, which is kept."""
 
+import shutil
 import signal
 import threading
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from sqlalchemy import text
@@ -10,11 +12,12 @@ from sqlalchemy import text
 from resumes.errors import (
     Conflict,
     InvalidArgument,
+    InvalidKey,
     ResumesError,
     StoreIncompatible,
     StoreUnavailable,
 )
-from resumes.store import Store, accounts, import_requests, importers, open_store
+from resumes.store import Store, accounts, api_keys, import_requests, importers, open_store
 from resumes.store.creation import Created, create
 from resumes.store.sqlite import files
 from resumes.store.sqlite.store import sqlite_engine
@@ -202,6 +205,26 @@ def test_what_a_killed_backup_left_is_removed_by_the_next(
     assert names_in(folder) == [made.path.name]
 
 
+def test_what_a_killed_backup_left_is_removed_by_the_next_restore(
+    source: Store, backup: Path, folder: Path
+) -> None:
+    assert run_python(KILLED, source.url, str(folder)).returncode == -signal.SIGKILL
+    assert len(names_in(folder)) == 1
+
+    backups.restore(backup, f"sqlite:///{folder / 'new.db'}")
+
+    assert names_in(folder) == ["new.db", "new.db.lock"]
+
+
+def test_a_backup_begins_only_where_there_is_room(
+    source: Store, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=100_000))
+    with pytest.raises(StoreUnavailable, match=r"has 0 MB of free space, but .* MB is needed"):
+        backups.back_up(source, folder)
+    assert names_in(folder) == []
+
+
 def test_what_others_have_beside_a_backup_stays(store: Store, folder: Path) -> None:
     (folder / ".resumes-a.scratch").symlink_to(folder.parent)
     (folder / ".resumes-b.scratch").touch()
@@ -258,6 +281,22 @@ def test_a_backup_restored_to_an_empty_place_holds_the_same(
         assert [count_rows(store, name) for name in ("importers", "import_requests")] == [0, 0]
         assert ids_of(store, "ana") == ids_of(source, "ana")
         accounts.create_account(store, "new")
+
+
+def test_keys_are_again_what_they_were_at_the_backup(
+    source: Store, place: str, tmp_path: Path
+) -> None:
+    revoked_later = api_keys.create_key(source, "ana")
+    made = backups.back_up(source, tmp_path / "keys.db")
+    api_keys.revoke_key(source, revoked_later.id)
+    created_later = api_keys.create_key(source, "ana")
+
+    backups.restore(made.path, place)
+
+    with open_store(place) as store:
+        assert api_keys.authenticate(store, revoked_later.secret)[0].key_id == revoked_later.id
+        with pytest.raises(InvalidKey):
+            api_keys.authenticate(store, created_later.secret)
 
 
 def test_s4_ids_go_on_above_all_that_were_ever_given(

@@ -273,6 +273,15 @@ def test_s18_a_session_is_left_as_it_was_found(store: Store, url: str) -> None:
         assert raw.execute(locks).fetchone() == (0,)
 
 
+def test_a_write_asks_for_read_committed(url: str, server: Server) -> None:
+    server.execute(
+        f"ALTER DATABASE {url.rpartition('/')[2]} SET default_transaction_isolation = serializable"
+    )
+    with open_store(url) as store:
+        isolation = text("SHOW transaction_isolation")
+        assert store.write(lambda connection: connection.scalar(isolation)) == "read committed"
+
+
 @pytest.mark.skipif(PGBOUNCER is None, reason="pgbouncer is not installed")
 def test_s18_everything_works_when_each_transaction_has_another_session(pooled: str) -> None:
     with open_store(pooled) as store, ThreadPoolExecutor(8) as pool:

@@ -18,6 +18,7 @@ from resumes.store.sqlite.driver import dbapi
 from resumes.store.sqlite.files import open_file
 from resumes.store.sqlite.place import APPLICATION_ID
 from resumes.store.sqlite.store import sqlite_engine
+from resumes.store.transfer import backups
 from tests.support.resumes import a_resume
 from tests.support.store.builders import (
     count_all,
@@ -124,6 +125,23 @@ def test_s5_an_older_store_is_backed_up_before_it_is_migrated(
     backup = path.with_name(f"resumes.db.before-{NEXT}")
     assert backup.stat().st_mode & 0o777 == 0o600
     assert count(backup, "resumes") == 10
+
+
+def test_a_backup_of_an_older_version_is_upgraded_as_it_is_restored(
+    url: str, tmp_path: Path, release_next: ReleaseNext
+) -> None:
+    a_filled_store(url)
+    with open_store(url) as store:
+        backup = backups.back_up(store, tmp_path / "backup.db").path
+    before = backup.read_bytes()
+    release_next(REBUILD_ACCOUNTS)
+
+    restored = backups.restore(backup, f"sqlite:///{tmp_path / 'new.db'}")
+
+    assert restored.resumes == 10
+    assert backup.read_bytes() == before
+    with open_store(f"sqlite:///{tmp_path / 'new.db'}", upgrade=False) as store:
+        assert len(ids_of(store, "ana")) == 10
 
 
 def test_what_is_made_from_other_rows_may_be_made_anew(url: str, release_next: ReleaseNext) -> None:
