@@ -384,3 +384,41 @@ def test_ctrl_c_is_raised_at_once_after_a_callback_whose_exceptions_python_drops
     done = subprocess.run(command, check=True, timeout=60, capture_output=True, text=True)
 
     assert (done.stdout, done.stderr) == ("interrupted\n", "")
+
+
+ENDED_AS_IT_WRITES = """
+import os, sys
+from cli.main import main
+doing, ending, number, *sys.argv[1:] = sys.argv[1:]
+def end(event, arguments):
+    if event == doing and str(arguments[0]).endswith(ending):
+        os.kill(os.getpid(), int(number))
+sys.addaudithook(end)
+main()
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize(
+    ("words", "doing"),
+    [
+        ("export --all --to", ["os.rename", ".part"]),
+        ("db restore", ["open", ".scratch/resumes.db"]),
+    ],
+)
+def test_what_is_ended_as_it_writes_a_file_leaves_no_part_of_it(
+    acme: CommandLine, tmp_path: Path, words: str, doing: list[str], number: signal.Signals
+) -> None:
+    store_resumes(acme.home, a_resume())
+    folder, backup = tmp_path / "exports", tmp_path / "backup.db"
+    folder.mkdir()
+    acme.succeeds("db", "backup", str(backup))
+    before = sorted(acme.home.rglob("*"))
+    line = [*words.split(), str(folder if "--to" in words else backup)]
+
+    command = [sys.executable, "-c", ENDED_AS_IT_WRITES, *doing, str(number.value)]
+    done = subprocess.run([*command, "--home", str(acme.home), *line], timeout=60, check=False)
+
+    assert done.returncode == (-number if number is signal.SIGTERM else 130)
+    assert list(folder.iterdir()) == []
+    assert sorted(acme.home.rglob("*")) == before

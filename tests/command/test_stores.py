@@ -13,6 +13,7 @@ from sqlalchemy import text
 from resumes.store import accounts, migrations, open_store
 from resumes.store.sqlite.driver import dbapi
 from resumes.store.sqlite.store import sqlite_engine
+from resumes.store.store import read_facts
 from tests.command.conftest import (
     CommandLine,
     a_resume,
@@ -90,6 +91,25 @@ def test_a_backup_that_is_ended_half_way_leaves_nothing_behind(
     # A folder that is ended as it is made is removed by the next backup.
     assert end_half_way(*words, has_begun=lambda: list(folder.glob("*/resumes.db")), number=number)
     assert list(folder.iterdir()) == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_s13_a_copy_that_is_ended_half_way_leaves_nothing_and_its_source_takes_writes(
+    acme: CommandLine, tmp_path: Path, number: signal.Signals
+) -> None:
+    store_resumes(acme.home, a_resume())
+    folder = tmp_path / "there"
+    folder.mkdir()
+    words = ("db", "copy", store_url(acme), f"sqlite:///{folder / 'copy.db'}")
+
+    def is_closed() -> bool:
+        with store.read() as connection:
+            return bool(read_facts(connection).moving_to)
+
+    with open_home(acme.home) as store:
+        assert end_half_way(*words, has_begun=is_closed, number=number)
+    assert [path.name for path in folder.iterdir()] == ["copy.db.lock"]
+    acme.succeeds("accounts", "create", "late")
 
 
 def test_what_is_restored_takes_the_place_of_the_store(acme: CommandLine, tmp_path: Path) -> None:
