@@ -15,6 +15,7 @@ from sqlalchemy import select
 
 from resumes.store import Store, accounts, api_keys, open_store, schema
 from resumes.store.creation import create
+from resumes.store.transfer import backups
 from server import routes
 from server.routes import prune_forever
 from tests.support.api.builders import Client, a_body, a_resume, error_of, with_section
@@ -132,6 +133,22 @@ def test_a_key_counts_for_24_hours(a_place: Callable[..., Place]) -> None:
     assert answer.status_code == 201
     assert answer.json()["id"] != first.json()["id"]
     client.close()
+
+
+def test_what_a_restore_has_lost_is_created_again_with_its_key(tmp_path: Path) -> None:
+    with serve_here(tmp_path) as place:
+        client = place.client()
+        made = backups.back_up(place.store, tmp_path / "backup.db")
+        first = client.post(a_body(), Idempotency_Key="once")
+        client.close()
+    backups.restore(made.path, place.settings.database_url)
+
+    with serve_here(tmp_path, place.settings.database_url) as place:
+        client = Client(place.url, client.key)
+        again = client.post(a_body(), Idempotency_Key="once")
+        assert (again.status_code, "Idempotent-Replayed" in again.headers) == (201, False)
+        assert client.ids() == [again.json()["id"]] != [first.json()["id"]]
+        client.close()
 
 
 def test_repeats_at_once_make_one_resume(client: Client) -> None:

@@ -6,7 +6,9 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -19,7 +21,7 @@ from resumes.store.import_ledger import FileOutcome
 from resumes.store.importers import ImporterState
 from server.metrics import KEEP_S, Exposition, Metrics
 from tests.support.api.builders import RESUMES, Client, a_resume
-from tests.support.api.serving import Place, a_connection, exchange, serve_here
+from tests.support.api.serving import Place, a_connection, a_head, exchange, serve_here
 from tests.support.inbox.builders import a_full_disk
 from tests.support.store.builders import a_file, an_importer, hold_writer, lose_table, sqlite_of
 from tests.support.waiting import wait_until
@@ -82,6 +84,20 @@ def test_on_a_disk_that_takes_no_more_it_is_not_ready(own: tuple[Place, Client])
         told = ask(client, "/readyz")
 
     assert told == (503, {"status": "not ready", "checks": WELL | {"write": "failed"}})
+
+
+def test_whoever_asks_how_often_it_looks_once_a_second(
+    own: tuple[Place, Client], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place, client = own
+    now, looks = [0.0], list[float]()
+    monkeypatch.setattr("server.health.time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr(type(place.store), "ping", lambda _: looks.append(now[0]))
+    for now[0] in (0.0, 0.9, 1.0, 1.9, 2.0):
+        with ThreadPoolExecutor(5) as threads:
+            answers = [*threads.map(lambda _: ask(client, "/readyz"), range(10))]
+        assert {status for status, _ in answers} == {200}
+    assert looks == [0.0, 1.0, 2.0]
 
 
 def test_a_client_that_leaves_does_not_end_the_look_of_others(client: Client) -> None:
@@ -309,6 +325,33 @@ def test_a_line_of_json_says_who_asked_what_and_how_it_went(tmp_path: Path) -> N
     }  # fmt: skip
     assert [(line["account"], line["key"]) for line in lines[2:]] == [(None, None)] * 3
     assert lines[4]["method"] == "other"
+
+
+def test_a_client_that_left_before_the_answer_is_told_by_a_status_of_its_own(
+    tmp_path: Path,
+) -> None:
+    def act(place: Place, client: Client) -> None:
+        with a_connection(place.url) as leaving:
+            leaving.sendall(a_head(client, 999) + b"{")
+            wait_until(lambda: value(scrape(client), "resumes_requests_in_flight") == 2)
+        left = {"operation": "create", "status": "other"}
+        wait_until(lambda: value(scrape(client), "resumes_requests_total", **left) == 1)
+
+    lines = [json.loads(line) for line in lines_of(tmp_path, act, log_format=LogFormat.JSON)]
+
+    assert [one["status"] for one in lines if one["operation"] == "create"] == [0]
+
+
+def test_lines_that_cannot_be_written_are_counted(tmp_path: Path) -> None:
+    with (
+        Path("/dev/full").open("wb", buffering=0) as full,
+        contextlib.closing(LogWriter(full.fileno())) as log,
+        serve_here(tmp_path, options={"log": log}, access_log=True) as place,
+    ):
+        client = place.client()
+        client.page()
+        wait_until(lambda: value(scrape(client), "resumes_log_lines_dropped_total") >= 1)
+        client.close()
 
 
 @pytest.mark.parametrize("log_format", list(LogFormat))

@@ -20,7 +20,7 @@ from resumes.rendering import Renderer
 from tests.support.api.bombs import valid
 from tests.support.api.builders import RESUMES, Client, a_resume, error_of
 from tests.support.api.serving import Place, serve_here
-from tests.support.pdfs import Pdf
+from tests.support.pdfs import Pdf, add_cjk_font, find_cjk_fonts
 from tests.support.waiting import drawing_children, wait_until
 
 
@@ -380,10 +380,18 @@ def test_a_server_that_ends_leaves_no_child(a_place: Callable[..., Place]) -> No
     wait_until(lambda: drawing_children() <= others)
 
 
-def test_fonts_of_the_home_are_used(a_place: Callable[..., Place], tmp_path: Path) -> None:
-    (tmp_path / "fonts").mkdir()
+@pytest.mark.skipif(not find_cjk_fonts(), reason="no CJK font is installed")
+def test_fonts_of_the_home_are_used(
+    a_place: Callable[..., Place],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    monkeypatch.setattr("resumes.rendering.fonts.SYSTEM_FONTS", ())
+    add_cjk_font(tmp_path)
     (tmp_path / "fonts" / "gone.ttf").symlink_to("nothing")
     client = a_place().client()
 
-    assert get(client, created(client)).status_code == 200
+    assert get(client, created(client, "山田")).status_code == 200
+    assert "No installed font" not in caplog.text
     client.close()

@@ -21,6 +21,7 @@ from resumes.errors import ErrorCode, InvalidArgument, StoreIncompatible, StoreU
 from resumes.listener import CannotListen
 from resumes.settings import Settings
 from resumes.store import accounts, open_store, search, search_index, stored_resumes
+from resumes.store.store import close_store, reopen_store
 from server import service
 from tests.support.api.builders import RESUMES, a_body, a_resume, error_of
 from tests.support.api.refused import JSON, a_request
@@ -280,6 +281,22 @@ def alter(place: Place, statement: str) -> None:
 
 
 # Several processes
+
+
+def test_s13_a_store_that_is_being_moved_is_read_and_takes_no_create_until_it_is_reopened(
+    a_place: Callable[..., Place],
+) -> None:
+    place = a_place()
+    client = place.client()
+    close_store(place.store, "sqlite:////there.db", "0123")
+    refused = client.create(a_resume())
+    assert (refused.status_code, refused.headers["Retry-After"]) == (503, "1")
+    assert client.ids() == []
+
+    reopen_store(place.store)
+
+    assert client.create(a_resume()).status_code == 201
+    client.close()
 
 
 @pytest.mark.slow

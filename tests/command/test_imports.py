@@ -139,6 +139,15 @@ def test_the_source_is_printed_harmless(acme: CommandLine) -> None:
     assert told["source"] == '{\n "a": "\x1b[31m\\xff\n'
 
 
+def test_of_a_long_file_the_ledger_has_the_first_64_kib(acme: CommandLine) -> None:
+    content = b"{" + bytes(range(97, 123)) * 4_000
+    claim = import_one(acme, content).claim_id
+
+    told = acme.answers("imports", "show", claim, "--source", "--json")
+
+    assert told["source"] == content[: 64 * 1024].decode()
+
+
 def import_one(run: CommandLine, content: bytes, name: str = "x y.json") -> FileRow:
     """The row of a file that was dropped and imported."""
     inbox = run.home / "inbox" / "acme"

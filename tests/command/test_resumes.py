@@ -13,6 +13,7 @@ from resumes.analyzer.view import TO
 from resumes.rendering import Renderer
 from tests.command.conftest import CommandLine, a_resume, on_terminal, store_resumes
 from tests.support.json_resumes import characters
+from tests.support.pdfs import add_cjk_font, find_cjk_fonts
 
 
 def test_list_is_a_table_with_the_cursor_beside_it(acme: CommandLine) -> None:
@@ -391,6 +392,19 @@ def test_a_character_that_no_font_has_is_told_with_what_to_install(
     )
     assert told[1].endswith(f"or put a font that has it into {acme.home / 'fonts'}.")
     assert len(told) == 2
+
+
+@pytest.mark.skipif(not find_cjk_fonts(), reason="no CJK font is installed")
+def test_fonts_of_the_home_are_used_by_an_export(
+    acme: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("resumes.rendering.fonts.SYSTEM_FONTS", ())
+    add_cjk_font(acme.home)
+    store_resumes(acme.home, a_resume("山田"))
+
+    exported = acme("export", "--all", "--format", "pdf", "--to", str(tmp_path))
+
+    assert exported.stderr == f"Exported 1 resume to {tmp_path}.\n"
 
 
 def test_how_far_an_export_is_stands_on_the_terminal(acme: CommandLine, tmp_path: Path) -> None:

@@ -140,6 +140,15 @@ def test_a_backup_restores_to_a_home_that_is_not_there_yet(
     assert "acme" in new.succeeds("accounts", "list")
 
 
+def test_a_home_that_is_there_keeps_its_permissions(run: CommandLine) -> None:
+    run.home.mkdir()
+    run.home.chmod(0o755)
+    run.succeeds("accounts", "create", "acme")
+    run.succeeds("db", "backup", str(run.home.parent / "backup.db"))
+    run.succeeds("db", "restore", str(run.home.parent / "backup.db"))
+    assert run.home.stat().st_mode & 0o777 == 0o755
+
+
 def test_s4_a_store_in_use_is_not_restored(acme: CommandLine, tmp_path: Path) -> None:
     backup = str(tmp_path / "backup.db")
     acme.succeeds("db", "backup", backup)

@@ -19,6 +19,7 @@ from resumes import watched_folder
 from resumes.errors import OutcomeUnknown, StoreUnavailable
 from resumes.store import Store
 from resumes.store.accounts import AccountInfo
+from resumes.store.store import close_store, reopen_store
 from tests.inbox.conftest import Drain, Watched
 from tests.support.inbox.builders import (
     FakeMonotonic,
@@ -65,6 +66,23 @@ def test_while_the_store_is_out_of_reach_nothing_new_is_taken(
     importer.round()
     assert resume_names(store, ana.id) == ["1", "3"]
     assert importer.summary().waiting == 1
+
+
+def test_s13_while_the_store_is_being_moved_files_wait(
+    store: Store, root: Path, ana: AccountInfo, an_importer: MakeImporter
+) -> None:
+    importer = an_importer()
+    drop(root, "ana/1.json", a_document("1"))
+    close_store(store, "sqlite:////there.db", "0123")
+    with pytest.raises(StoreUnavailable, match="being moved"):
+        importer.round()
+    assert (root / "ana/1.json").exists()
+
+    reopen_store(store)
+    importer.round()
+
+    assert resume_names(store, ana.id) == ["1"]
+    assert counts(root, "done", "failed") == [1, 0]
 
 
 def test_after_an_unknown_outcome_the_ledger_decides(

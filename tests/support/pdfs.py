@@ -36,6 +36,13 @@ def find_cjk_fonts() -> list[Path]:
     return sorted(Path("/usr/share/fonts").rglob("NotoSansCJK*"))
 
 
+def add_cjk_font(home: Path) -> None:
+    """One of them is in the folder of a home for the user's own."""
+    (home / "fonts").mkdir()
+    (font, *_) = [one for one in find_cjk_fonts() if "-Regular" in one.name]
+    (home / "fonts" / font.name).symlink_to(font)
+
+
 def require_fonts(sample: str) -> None:
     """Skip the test of a sample that no font here can show."""
     if sample in CJK and not find_cjk_fonts():

@@ -11,6 +11,7 @@ from textual.app import App
 
 from resumes.settings import Settings
 from resumes.store.store import Store
+from tests.support.pdfs import add_cjk_font, find_cjk_fonts
 from tests.support.terminal.builders import a_document, a_section, stored
 from tests.support.terminal.console import PROGRAM, console
 from tests.support.terminal.driving import (
@@ -207,6 +208,19 @@ async def test_a_text_that_no_font_has_is_named_with_the_package_to_install(
         said = await told(pilot.app)
         assert said.startswith('Opened 山田Resume.pdf. No installed font has "山')
         assert said.endswith(f"Install fonts-noto-cjk, or put a font into {tmp_path / 'fonts'}.")
+
+
+@pytest.mark.skipif(not find_cjk_fonts(), reason="no CJK font is installed")
+async def test_fonts_of_the_home_are_used(
+    store: Store, viewer: FakeViewer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("resumes.rendering.fonts.SYSTEM_FONTS", ())
+    add_cjk_font(tmp_path)
+    stored(store, a_document(name="山田"))
+    async with running(store, "山田 Resume", settings=Settings(home=tmp_path)) as pilot:
+        await presses(pilot, "o")
+
+        assert await told(pilot.app) == "Opened 山田Resume.pdf."
 
 
 async def test_where_there_is_no_resume_there_is_none_to_open(store: Store) -> None:

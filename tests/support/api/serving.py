@@ -200,7 +200,7 @@ def serve(home: Path, **settings: Any) -> Iterator[Served]:
             end(process)
 
 
-def a_head(served: Served, length: int, *more: str) -> bytes:
+def a_head(served: Served | Client, length: int, *more: str) -> bytes:
     """The head of a create with a body of this length."""
     lines = [f"POST {RESUMES} HTTP/1.1", "Host: resumes.test", f"Content-Length: {length}"]
     lines += [f"Authorization: Bearer {served.key}", "Content-Type: application/json", *more]

@@ -1,12 +1,16 @@
 """A disk that is full while clients write: nothing is lost, reads go on, and it heals by itself."""
 
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
 
+from tests.support import programs
 from tests.support.api import load
 from tests.support.api.full_disks import (
     check,
+    filled,
     live_through,
     live_through_a_full_disk,
     make_writers,
@@ -15,6 +19,7 @@ from tests.support.api.full_disks import (
     status_of,
 )
 from tests.support.api.scenes import Scene, is_unavailable
+from tests.support.inbox.mounts import a_disk
 
 pytestmark = pytest.mark.slow
 
@@ -50,6 +55,32 @@ def test_what_is_deleted_below_the_floor_makes_room(tmp_path: Path) -> None:
     assert is_unavailable(refused)
     assert refused.json["error"] == LOW
     assert scene.rows() == 0
+
+
+def test_on_a_disk_without_a_byte_left_nothing_is_deleted_and_no_server_starts(
+    tmp_path: Path,
+) -> None:
+    scene = Scene(tmp_path / "home", tmp_path / "logs")
+    with a_disk(tmp_path / "disk", DISK_BYTES) as disk:
+        home, seen = tmp_path / "disk" / "home", disk.seen(tmp_path / "disk")
+        shutil.copytree(scene.home, disk.seen(home))
+        scene.home = home
+        with scene.served(within=tuple(disk.enter), RESUMES_DISK_FLOOR_BYTES="0") as server:
+            create = load.a_request(scene.key, "POST", body=load.a_body("resume"))
+            stored = [load.call(server.url, create).json["id"] for _ in range(20)]
+            with filled(seen, leave_bytes=0):
+                deleted = [
+                    load.call(
+                        server.url, load.a_request(scene.key, "DELETE", f"{load.RESUMES}/{one}")
+                    )
+                    for one in stored
+                ]
+        with filled(seen, leave_bytes=0):
+            start = [*disk.enter, *programs.command(home, "serve", "--port", "0")]
+            started = subprocess.run(start, capture_output=True, text=True, timeout=60, check=False)
+    assert all(map(is_unavailable, deleted))
+    assert started.returncode == 3
+    assert "full" in started.stderr
 
 
 def test_files_that_cannot_grow_are_lived_through(tmp_path: Path) -> None:

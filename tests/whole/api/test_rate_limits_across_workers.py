@@ -162,6 +162,10 @@ def test_what_was_counted_outlives_the_server(scene: Scene, opened: ExitStack) -
     with limited(scene) as server:
         assert admitted(ask(clients(server.url, scene.key, 2, opened), 20)) == LIMIT - 90
 
+    (scene.home / "run" / "rate-limits.1").unlink()
+    with limited(scene) as server:
+        assert admitted(ask(clients(server.url, scene.key, 2, opened), 20)) == 20
+
 
 def test_flags_decide_before_the_address_does(scene: Scene, opened: ExitStack) -> None:
     for flags, is_limited in (
