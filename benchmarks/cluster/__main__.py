@@ -29,7 +29,8 @@ SHOWN: Final = 20
 
 
 def main() -> None:
-    """Ends with 1 when anything is wrong with what is stored, and 2 when the drill cannot be run."""
+    """Ends with 1 when anything is wrong with what is stored or how that was answered, and 2 when the
+    drill cannot be run."""
     options = _options()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _end)

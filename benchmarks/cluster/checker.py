@@ -59,6 +59,12 @@ class Kind(StrEnum):
     MISCOUNTED = "miscounted"
     """The account's counter is not the number of its resumes."""
 
+    FAILED = "failed"
+    """A request, with 5xx, though the event was planned."""
+
+    OUTAGE = "outage"
+    """Longer than it may take until a leader is replaced and served."""
+
 
 @dataclass(frozen=True, slots=True)
 class Finding:

@@ -54,7 +54,10 @@ class Drill:
             time.sleep(QUIET_S)
             window = report.Window(begin_s, time.monotonic())
         self._wait_for_importer(service, history)
-        findings = self._check(history)
+        findings = [
+            *self._check(history),
+            *report.misses(history, window, len(service.urls), is_planned=event.is_planned),
+        ]
         return report.row(event.name, history, window, findings, len(service.urls)), findings
 
     def errors(self) -> list[str]:

@@ -19,6 +19,9 @@ class Event:
     is_pooled: bool = False
     """Whether the service works through PgBouncer meanwhile."""
 
+    is_planned: bool = False
+    """Whether requests only wait for its end."""
+
 
 def switch_over(cluster: Cluster) -> None:
     """The leader hands over, as for maintenance."""
@@ -52,11 +55,11 @@ def freeze_node(cluster: Cluster) -> None:
 EVENTS: Final = {
     event.name: event
     for event in (
-        Event("switchover", switch_over),
+        Event("switchover", switch_over, is_planned=True),
         Event("kill-postmaster", kill_postmaster),
         Event("kill-node", kill_node),
         Event("freeze-node", freeze_node),
-        Event("pgbouncer-switchover", switch_over, is_pooled=True),
+        Event("pgbouncer-switchover", switch_over, is_pooled=True, is_planned=True),
         Event("pgbouncer-kill-postmaster", kill_postmaster, is_pooled=True),
     )
 }

@@ -7,11 +7,16 @@ from itertools import pairwise
 
 from benchmarks.cluster.checker import Finding, Kind
 from benchmarks.cluster.history import Answer, History
+from benchmarks.cluster.node import TIMEOUTS
 
 HEADINGS = (
     "event", "outage s", "slowest s", "requests", "5xx", "broken", "created", "files", "walks",
     "lost", "doubled", "other",
 )  # fmt: skip
+
+
+LONGEST_OUTAGE_S = 2.0 * TIMEOUTS["ttl"]
+"""About `ttl` is what pages promise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +38,19 @@ def outage_s(answers: Sequence[Answer], process: int, window: Window) -> float:
     )
     moments = [window.begin_s, *times, window.end_s]
     return max(after - before for before, after in pairwise(moments))
+
+
+def misses(history: History, window: Window, processes: int, *, is_planned: bool) -> list[Finding]:
+    """What docs/guides/three-machines.md says that clients do not see in such an event."""
+    outages = [outage_s(history.answers, process, window) for process in range(processes)]
+    return [
+        *(Finding(Kind.FAILED, what) for what in errors(history.answers) if is_planned),
+        *(
+            Finding(Kind.OUTAGE, f"{outage:.1f} s at process {process}")
+            for process, outage in enumerate(outages)
+            if outage > LONGEST_OUTAGE_S
+        ),
+    ]
 
 
 def row(

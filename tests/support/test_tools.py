@@ -248,6 +248,27 @@ def test_creates_with_two_answers_or_none_or_a_refusal_are_reported(
 
 
 @pytest.mark.parametrize(
+    ("status", "created_s", "is_planned", "told"),
+    [
+        (503, 39.0, False, []),
+        (503, 39.0, True, ["failed"]),
+        (201, 39.0, True, []),
+        (503, 41.0, False, ["outage"]),
+    ],
+)
+def test_a_planned_event_has_no_5xx_and_none_an_outage_of_twice_the_ttl(
+    history: Any, status: int, created_s: float, is_planned: bool, told: list[str]
+) -> None:
+    report = importlib.import_module("benchmarks.cluster.report")
+    answer = importlib.import_module("benchmarks.cluster.history").Answer
+    history.add(answer(0, "POST", 0.0, 1.0, status))
+    history.add(answer(0, "POST", 0.0, created_s, 201))
+    window = report.Window(0.0, 45.0)
+    found = report.misses(history, window, 1, is_planned=is_planned)
+    assert [one.kind for one in found] == told
+
+
+@pytest.mark.parametrize(
     ("shown", "told"),
     [
         ("1 3 2 4", ["disordered"]),
