@@ -275,14 +275,6 @@ def test_a_store_that_cannot_be_used_is_503_and_names_no_path(
     client.close()
 
 
-def alter(place: Place, statement: str) -> None:
-    """Change the store's tables in a way that no program of ours does."""
-    place.store.write(lambda connection: connection.exec_driver_sql(statement))
-
-
-# Several processes
-
-
 def test_s13_a_store_that_is_being_moved_is_read_and_takes_no_create_until_it_is_reopened(
     a_place: Callable[..., Place],
 ) -> None:
@@ -297,6 +289,14 @@ def test_s13_a_store_that_is_being_moved_is_read_and_takes_no_create_until_it_is
 
     assert client.create(a_resume()).status_code == 201
     client.close()
+
+
+def alter(place: Place, statement: str) -> None:
+    """Change the store's tables in a way that no program of ours does."""
+    place.store.write(lambda connection: connection.exec_driver_sql(statement))
+
+
+# Several processes
 
 
 @pytest.mark.slow

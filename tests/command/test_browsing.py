@@ -186,12 +186,22 @@ def test_silent_connections_are_let_go_and_neither_new_nor_open_pages_suffer(
                 for number in range(376)
             ]
             answers = {read_all(connection)[9:12] for connection in silent}
-        assert b"" in answers
-        assert answers <= {b"", b"503"}
+        assert answers == {b"", b"503"}
         wait_until(lambda: visit_as_a_stranger(address) == b"403")
 
     with serving(acme.home, open_files=256, client_timeout_s=1) as (_, address):
         asyncio.run(watch_a_page(address))
+
+
+@pytest.mark.slow
+def test_a_connection_is_let_go_after_its_last_answer(acme: CommandLine) -> None:
+    with serving(acme.home, client_timeout_s=1) as (_, address):
+        path, _, token = address.removeprefix("http://").partition("/?")
+        visit = f"GET /?{token} HTTP/1.1\r\nHost: {path}\r\n\r\n".encode()
+        with connect(address, visit) as visitor:
+            answered = read_all(visitor)
+    assert answered.count(b"HTTP/1.1 ") == 1
+    assert b"Set-Cookie" in answered
 
 
 @pytest.mark.slow

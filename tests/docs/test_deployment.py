@@ -57,6 +57,47 @@ def test_the_units_run_commands_that_there_are(repository: Path) -> None:
         assert all(option in told.output for option in options)
 
 
+@pytest.mark.parametrize(
+    ("unit", "written"),
+    [
+        ("resumes.service", {"StateDirectory=resumes"}),
+        (
+            "resumes-watch.service",
+            {"StateDirectory=resumes", "ReadWritePaths=/srv/resumes-inbox"},
+        ),
+        ("resumes-backup.service", {"StateDirectory=resumes resumes-backups"}),
+    ],
+)
+def test_a_unit_may_write_to_its_own_folders_alone_and_only_its_user_reads_them(
+    repository: Path, unit: str, written: set[str]
+) -> None:
+    lines = (repository / "deploy" / unit).read_text().splitlines()
+    assert {"ProtectSystem=strict", "ProtectHome=yes", "StateDirectoryMode=0700"} <= {*lines}
+    places = re.compile("(ReadWrite|Bind)Paths=|(State|Cache|Logs|Configuration|Runtime)Directory=")
+    assert {line for line in lines if places.match(line)} == written
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd is not installed")
+@pytest.mark.parametrize("unit", ["resumes.service", "resumes-watch.service"])
+def test_a_unit_is_exposed_as_little_as_the_guide_says(repository: Path, unit: str) -> None:
+    done = subprocess.run(
+        [
+            "systemd-analyze",
+            "security",
+            "--offline=yes",
+            "--no-pager",
+            repository / "deploy" / unit,
+        ],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    (exposure,) = re.findall(r"Overall exposure level for \S+: ([\d.]+)", done.stdout)
+    guide = (repository / "docs" / "guides" / "one-machine.md").read_text()
+    (told,) = re.findall(r"\(exposure ([\d.]+)\)", guide)
+    assert float(exposure) <= float(told)  # by the weights of systemd 252
+
+
 def test_the_container_file_pleases_the_linter(repository: Path) -> None:
     done = subprocess.run(
         [beside_python("hadolint"), str(repository / "deploy" / "Containerfile")],

@@ -6,26 +6,38 @@ from typing import Final
 
 import pytest
 
+from cli.commands.resumes import SEARCH_TIMEOUT_S
 from importer import batch, hook, watcher
 from importer.hook import Hook
 from importer.options import Options
+from resumes.health import store_checks
 from resumes.rendering import child, fonts, page, renderer
 from resumes.settings import Settings
 from resumes.store import idempotency
+from resumes.store.import_ledger import SOURCE_BYTES
+from resumes.store.postgresql.writer import THREADS
+from resumes.store.search import MAX_UNINDEXED
 from resumes.store.stored_resumes import DEFAULT_LIMIT, MAX_LIMIT
-from server import connections, deadlines, pdf_route, rate_limits, request, routes
+from server import connections, deadlines, health, pdf_route, rate_limits, request, routes
+from tui.screens.accounts import AccountsScreen
+from tui.screens.base import ListScreen
+from tui.screens.health import HealthScreen
+from tui.screens.resume_views import PAGE_SIZE
+from tui.widgets.paged_list import PAGES_READ_ANEW
 
 pytestmark = pytest.mark.docs
 
 SETTINGS: Final = Settings()
 TIMEOUT: Final = f"{SETTINGS.client_timeout_s:g} s (`client_timeout_s`)"
 OPTIONS: Final = Options()
+WORKER: Final = store_checks.CONNECTIONS_OF_A_WORKER
+OTHERS: Final = store_checks.CONNECTIONS_OF_OTHERS
 HOOK: Final = {name: one.default for name, one in inspect.signature(Hook).parameters.items()}
 
 
 def duration(seconds: float) -> str:
     """A duration as the pages have it."""
-    words = {1.0: "one second", 2.0: "two seconds", 60.0: "minute"}
+    words = {1.0: "one second", 2.0: "two seconds", 5.0: "five seconds", 60.0: "minute"}
     return words.get(seconds, f"{seconds:g} seconds")
 
 
@@ -93,6 +105,26 @@ SENTENCES: Final = {
         f"being generated or waiting | {pdf_route.MAX_WAITING} |",
         f"and ends after a {duration(renderer.IDLE_S)} without one",
     ],
+    "terminal.md": [
+        f"rows refresh every {duration(ListScreen.REFRESH_S)}, accounts and findings every "
+        f"{duration(AccountsScreen.REFRESH_S)}",
+        f"findings every {duration(HealthScreen.REFRESH_S)}",
+        f"more than {PAGES_READ_ANEW * PAGE_SIZE:,} rows down",
+    ],
+    "operations.md": [
+        f"cannot be read within {health.PROBE_S:g} seconds",
+        f"does not reach the disk within {health.PROBE_S:g} seconds",
+        f"at most once a {duration(health.KEEP_S).removeprefix('one ')}",
+        f"opens up to {WORKER}: {THREADS} that write",
+        f"takes up to {SEARCH_TIMEOUT_S:g} seconds for them",
+        f"{MAX_UNINDEXED:,} means that many or more",
+    ],
+    "guides/three-machines.md": [
+        f"opens up to {WORKER}, and",
+        f"together open some {OTHERS}",
+        f"that is {3 * (2 * WORKER + OTHERS)} of",
+    ],
+    "security.md": [f"the first {SOURCE_BYTES // 1024} KiB of failed and held files"],
 }
 
 

@@ -160,3 +160,9 @@ def test_no_two_public_classes_have_one_name() -> None:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 found.setdefault(node.name, []).append(module)
     assert {name: places for name, places in found.items() if len(places) > 1} == {}
+
+
+def test_resumes_are_created_in_one_place() -> None:
+    creates = re.compile(r"insert\(resumes\b|INTO resumes\b")
+    found = [one for one in modules() if creates.search((SRC / one).read_text())]
+    assert found == [Path("resumes/store/creation.py")]

@@ -208,6 +208,9 @@ def test_without_time_the_newest_first_goes_on_with_what_is_indexed(
     never = partial(find_page, store, ana.id, "abcdef", is_newest_first=True, timeout_s=0)
     page, unindexed = never()
     assert (page.entries, unindexed) == ([], 50)
+    with monkeypatch.context() as patch:
+        patch.setattr(search, "MAX_UNINDEXED", 40)
+        assert never().unindexed == 40
     found: list[str] = []
     while page.cursor is not None:
         page, unindexed = never(cursor=page.cursor)

@@ -174,6 +174,9 @@ async def test_a_key_that_does_nothing_says_why(store: Store) -> None:
             )
         )
 
+        await presses(pilot, "a", "l")
+        await until(lambda: toasts(pilot.app) == ["Close the dialog first (esc)."])
+
 
 CHANGED = [place for place in Place if any(one.command for one in ACTIONS if one.place is place)]
 OPENED = {Place.RESUME: "resumes", Place.FILE: "imports"}

@@ -518,6 +518,37 @@ async def test_a_failed_file_is_edited_at_its_fault_and_retried(
         await shows(pilot.app, "✓ done")
 
 
+@pytest.mark.parametrize(
+    ("variables", "called"),
+    [
+        ({"VISUAL": "nano", "EDITOR": "mg"}, "nano"),
+        ({"VISUAL": "", "EDITOR": "mg"}, "mg"),
+        ({"VISUAL": "", "EDITOR": ""}, "vi"),
+    ],
+)
+async def test_the_editor_is_the_user_s_own_or_vi(
+    store: Store,
+    importer: AnImporter,
+    editor: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    variables: dict[str, str],
+    called: str,
+) -> None:
+    for name in ("nano", "mg", "vi"):
+        program = editor / "bin" / name
+        program.write_text(f"#!/bin/sh\necho {name} > {editor}/called\n")
+        program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(editor / "bin"), prepend=":")
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    importer.drop("ana/cv.json", BROKEN)
+    await importer.round()
+    async with running(store, "1 of 1", screen="imports", refresh_s=SOON_S) as pilot:
+        await presses(pilot, "e")
+        await tells(pilot.app, "The file was not changed.")
+    assert (editor / "called").read_text() == f"{called}\n"
+
+
 async def test_an_editor_that_fails_retries_nothing(
     store: Store, importer: AnImporter, editor: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
