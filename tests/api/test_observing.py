@@ -5,6 +5,7 @@ import contextlib
 import json
 import os
 import re
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -72,6 +73,17 @@ def test_a_writer_that_is_held_up_is_not_waited_for(
     assert ask(client, "/readyz") == (503, expected)
     assert client.page().status_code == 200
 
+    go_on.set()
+    holder.join()
+
+
+@pytest.mark.timing
+def test_a_look_takes_two_seconds_at_most(own: tuple[Place, Client]) -> None:
+    place, client = own
+    go_on, holder = hold_writer(place.store)
+    began_s = time.monotonic()
+    assert ask(client, "/readyz")[0] == 503
+    assert 2 <= time.monotonic() - began_s < 2.5
     go_on.set()
     holder.join()
 

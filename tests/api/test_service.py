@@ -8,6 +8,7 @@ import socket
 import ssl
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -318,6 +319,19 @@ def test_what_is_created_is_soon_in_the_search_index(
     # Without a moment to look through what is not indexed.
     assert (len(page.entries), unindexed) == (1, 0)
     assert said == ""
+
+
+@pytest.mark.timing
+@pytest.mark.engines
+def test_what_is_created_is_in_the_search_index_within_a_second(tmp_path: Path, url: str) -> None:
+    with serve_here(tmp_path, url) as place:
+        client = place.client()
+        for _ in range(5):
+            assert client.create(a_resume()).status_code == 201
+            began_s = time.monotonic()
+            wait_until(lambda: not search_index.list_behind(place.store))
+            assert time.monotonic() - began_s < 1
+        client.close()
 
 
 @pytest.mark.slow

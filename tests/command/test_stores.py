@@ -7,6 +7,7 @@ import signal
 import stat
 from pathlib import Path
 
+import psycopg
 import pytest
 from sqlalchemy import text
 
@@ -25,6 +26,7 @@ from tests.command.conftest import (
 from tests.support import postgres
 from tests.support.store.builders import a_file
 from tests.support.stores import open_home
+from tests.support.waiting import wait_until
 
 
 def test_a_backup_in_a_folder_prints_its_path(acme: CommandLine, tmp_path: Path) -> None:
@@ -321,6 +323,30 @@ def test_passwords_of_addresses_appear_nowhere(
         assert "s3cret-pass" not in result.output
     for name in ("resumes-home/resumes.db", "back.db", "backup.db"):
         assert b"s3cret-pass" not in (tmp_path / name).read_bytes()
+
+
+@pytest.mark.slow
+def test_a_server_that_lets_nobody_in_is_exit_3_with_its_own_reason(run: CommandLine) -> None:
+    with postgres.running("18", settings={"max_connections": "4"}) as server:
+        server.execute("CREATE ROLE ana LOGIN PASSWORD 'right'")
+        [[rules]] = server.execute("SHOW hba_file")
+        Path(str(rules)).write_text(
+            "host all ana 127.0.0.1/32 scram-sha-256\nhost all all 127.0.0.1/32 trust\n"
+        )
+        server.execute("SELECT pg_reload_conf()")
+
+        def refusal(user: str) -> str:
+            address = server.url().replace("resumes@", f"{user}@")
+            return run.fails(3, "--database", address, "accounts", "list")
+
+        wait_until(lambda: "no password supplied" in refusal("ana"))
+        assert "password authentication failed" in refusal("ana:wrong")
+        with contextlib.ExitStack() as others:
+            others.enter_context(psycopg.connect(server.url()))
+            assert "remaining connection slots are reserved" in refusal("ana:right")
+            for _ in range(3):
+                others.enter_context(psycopg.connect(server.url()))
+            assert "sorry, too many clients already" in refusal("resumes")
 
 
 def test_upgrade_says_which_schema_the_store_has(acme: CommandLine) -> None:

@@ -142,6 +142,32 @@ def test_more_rows_than_one_statement_inserts_are_copied(place: str, tmp_path: P
             assert known == (BATCH_ROWS + 1,)
 
 
+PEAK = """
+    import resource, sys
+    from resumes.store import open_store
+    from resumes.store.transfer import copies
+
+    with open_store(sys.argv[1]) as source:
+        copies.copy(source, sys.argv[2])
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+"""
+
+
+@pytest.mark.slow
+def test_a_copy_of_a_large_store_takes_no_more_memory(engine: Engine, tmp_path: Path) -> None:
+    peaks_kb = []
+    for count in (100, 10_000):
+        folder = tmp_path / f"{count}"
+        with open_store(f"sqlite:///{folder}.db") as source, engine.a_place(folder) as target:
+            plans.set_plan_limits(source, PlanChange("business", None))
+            account = accounts.create_account(source, "ana", plan="business")
+            folder.mkdir()
+            for _ in range(count // 100):
+                create(source, account.id, [a_resume("Ada " + "x" * 10_000)] * 100)
+            peaks_kb.append(int(run_python(PEAK, source.url, target).stdout))
+    assert peaks_kb[1] < peaks_kb[0] + 30_000  # of 100,000 more
+
+
 def test_plans_of_an_empty_store_are_replaced(source: Store, url: str) -> None:
     with open_store(url) as store:
         plans.set_plan_limits(store, PlanChange("theirs", 7))

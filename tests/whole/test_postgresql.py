@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import urllib.request
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -9,7 +10,9 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from resumes.health.store_checks import CONNECTIONS_OF_A_WORKER
 from resumes.store import accounts, open_store
+from resumes.store.postgresql.writer import THREADS
 from tests.support import postgres, programs
 from tests.support.postgres import server, url
 from tests.support.resumes import a_document
@@ -92,6 +95,25 @@ def test_two_of_each_on_one_database_make_exactly_as_many_as_there_is_room_for(
     with open_store(url) as store:
         assert accounts.get_account(store, "ana").resume_count == QUOTA
         assert accounts.list_wrong(store) == []
+
+
+def test_workers_have_as_many_connections_as_they_are_counted_for(url: str, tmp_path: Path) -> None:
+    keys = [make_account(url, f"ana{number}") for number in range(8)]
+    seen: list[int] = []
+    with programs.serving(tmp_path, "--workers", "2") as api, ThreadPoolExecutor(32) as pool:
+
+        def use(number: int) -> None:
+            key = keys[number % len(keys)]
+            assert post(api, key, f"Posted {number}") == 201
+            assert programs.call(f"{api}/api/v1/resumes", key)[0] == 200
+            assert programs.call(f"{api}/readyz", None)[0] == 200
+            urllib.request.urlopen(f"{api}/metrics", timeout=60).close()
+            seen.append(postgres.count_sessions(url, postgres.OURS))
+
+        for _ in pool.map(use, range(200)):
+            pass
+    of_the_supervisor = THREADS + 1  # which reads for the search index
+    assert max(seen) <= 2 * CONNECTIONS_OF_A_WORKER + of_the_supervisor
 
 
 def test_who_waits_for_the_database_keeps_nobody_else_waiting(
