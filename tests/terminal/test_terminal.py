@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 
 import pytest
 from sqlalchemy import Connection
@@ -106,6 +107,16 @@ def test_a_read_that_hangs_does_not_keep_it(store: Store) -> None:
         assert screen.ends() == 0
         _, _, after = screen.wire.partition(LEAVES_SCREEN)
         assert b"The read hangs" in after
+
+
+@pytest.mark.timing
+def test_a_read_that_hangs_keeps_it_a_few_seconds_at_most(store: Store) -> None:
+    with terminal(store, "hang") as screen:
+        screen.reads_until(b"loading")
+        began_s = time.monotonic()
+        screen.types(b"q")
+        assert screen.ends() == 0
+        assert time.monotonic() - began_s < 5
 
 
 @pytest.mark.slow

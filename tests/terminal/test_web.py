@@ -4,12 +4,14 @@ import asyncio
 import http.client
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 from aiohttp import ClientWebSocketResponse, WSMsgType, WSServerHandshakeError
@@ -446,3 +448,42 @@ def test_it_ends_by_a_signal(child: "subprocess.Popen[bytes]") -> None:
 )
 def test_others_do_not_pass_for_one(environment: dict[str, str]) -> None:
     assert not is_behind_a_page(environment)
+
+
+# In a real browser
+
+BROWSER = shutil.which("chromium") or shutil.which("chromium-browser")
+
+NOTE_WHAT_IS_TYPED = ECHO[2].replace(
+    'send(b"D", kind + payload)', "open(sys.argv[1], 'ab').write(payload)"
+)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(BROWSER is None, reason="no Chromium is installed")
+async def test_keys_work_without_a_click(tmp_path: Path) -> None:
+    typed = tmp_path / "typed"
+    options = f"--headless --no-sandbox --disable-gpu --remote-debugging-port=0 --user-data-dir={tmp_path}"
+    async with serving((sys.executable, "-c", NOTE_WHAT_IS_TYPED, str(typed))) as site:
+        browser = await asyncio.create_subprocess_exec(
+            str(BROWSER), *options.split(), f"{site.url}/?token={site.server.token}",
+            stderr=asyncio.subprocess.PIPE,
+        )  # fmt: skip
+        try:
+            assert browser.stderr is not None
+            while b"DevTools listening" not in (line := await browser.stderr.readline()):
+                assert line
+            (port,) = re.findall(rb":(\d+)/", line)
+            async with site.browser.get(f"http://127.0.0.1:{port.decode()}/json") as pages:
+                [page] = [one for one in await pages.json() if one["type"] == "page"]
+            async with site.browser.ws_connect(page["webSocketDebuggerUrl"]) as keyboard:
+                press = {"type": "char", "text": "7"}
+                async with asyncio.timeout(LIMIT_S):
+                    while not (typed.exists() and typed.read_bytes().endswith(b"7")):
+                        await keyboard.send_json(
+                            {"id": 1, "method": "Input.dispatchKeyEvent", "params": press}
+                        )
+                        await keyboard.receive()
+        finally:
+            browser.terminate()
+            await browser.wait()
