@@ -95,6 +95,7 @@ def test_a_backup_that_is_ended_half_way_leaves_nothing_behind(
     assert list(folder.iterdir()) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_s13_a_copy_that_is_ended_half_way_leaves_nothing_and_its_source_takes_writes(
     acme: CommandLine, tmp_path: Path, number: signal.Signals
