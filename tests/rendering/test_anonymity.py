@@ -99,7 +99,8 @@ def test_contacts_links_and_references_are_left_out() -> None:
         "references": {"column": 0, "items": [{"name": "Bob", "contact": "bob@example.com"}]},
         "projects": {"column": 0, "items": [{"title": "Engine", "link": "https://ada.example"}]},
     }
-    page = composed(a_document(sections=sections, title="Ada Lovelace, engineer"))
+    header = {"name": "Ada Lovelace", "email": "ada@example.com", "location": "Horsley Towers"}
+    page = composed(a_document(header=header, sections=sections, title="Ada Lovelace, engineer"))
     assert page["header"]["contacts"] == []
     assert page["title"] == "Candidate 7E2, engineer"
     ((section,),) = page["columns"]

@@ -5,7 +5,14 @@ from typing import Any
 import pytest
 
 from resumes.rendering import Paper, PdfOptions, compose
-from resumes.rendering.page import CHARS_PER_TEXT, LONG_CHARS, MAX_RUNNING_CHARS
+from resumes.rendering.fonts import fallbacks
+from resumes.rendering.page import (
+    CHARS_PER_TEXT,
+    LONG_CHARS,
+    MAX_CHARS,
+    MAX_RUNNING_CHARS,
+    TooLong,
+)
 from tests.support.documents import a_document, admitting, with_section
 
 ID = "0" * 24
@@ -83,6 +90,7 @@ def test_the_first_two_colors_are_used_and_are_darkened_until_they_can_be_read()
     assert (style["tint"], style["accent_on_tint"], style["second_on_tint"]) == (
         "#e8edf1", "#003366", "#112233",
     )  # fmt: skip
+    assert styled(colors=["#036", "#112233"])["second"] == "#112233"
     yellow = styled(colors=["#ffff00"])
     assert yellow["accent"] == yellow["solid"] == yellow["second"] == "#7a7a00"
     assert yellow["accent_on_tint"] == yellow["second_on_tint"]
@@ -150,8 +158,33 @@ def test_lines_of_a_long_resume_are_broken_one_by_one() -> None:
         return found
 
     # The text, the heading and the name.
-    most = LONG_CHARS - 3 * CHARS_PER_TEXT - len("S") - len("A")
+    others = 3 * CHARS_PER_TEXT + len("S") + len("A")
+    most = LONG_CHARS - others
     assert (linebreaks(most), linebreaks(most + 1)) == ("optimized", "simple")
+    assert linebreaks(MAX_CHARS - others) == "simple"
+    with pytest.raises(TooLong):
+        linebreaks(MAX_CHARS - others + 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "lang", "direction", "hyphenates", "spaced"),
+    [
+        ("Ich habe die Anlage mit dem Team gebaut und betreut", "de", "ltr", True, True),
+        ("قادت فريق التصميم في المصنع", "ar", "rtl", False, False),
+        ("ניהלה את צוות התכנון", "he", "rtl", False, False),
+        ("उन्होंने टीम का नेतृत्व किया", "hi", "ltr", False, False),
+        ("設計チームをまとめました", "ja", "ltr", True, False),
+        ("설계 팀을 이끌었습니다", "ko", "ltr", True, False),
+        ("带领设计团队完成项目", "zh", "ltr", True, False),
+    ],
+)
+def test_how_lines_are_set_is_a_matter_of_the_language(
+    text: str, lang: str, direction: str, hyphenates: bool, spaced: bool
+) -> None:
+    page = compose(with_section("summaries", {"text": text}), ID)
+    found = (page["lang"], page["dir"], page["hyphenates"], page["spaced"])
+    assert found == (lang, direction, hyphenates, spaced)
+    assert page["style"]["fallbacks"] == fallbacks(lang)
 
 
 # Sections
