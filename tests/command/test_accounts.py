@@ -244,6 +244,24 @@ def test_rotate_without_grace_ends_the_old_key_at_once(acme: CommandLine) -> Non
     assert "Invalid grace period" in acme.fails(2, "keys", "rotate", old["id"], "--grace", "8d")
 
 
+@pytest.mark.parametrize("grace", ["0", "24h"])
+def test_a_rotation_whose_key_cannot_be_shown_leaves_the_old_key_as_it_was(
+    acme: CommandLine, closed_pipe: int, grace: str
+) -> None:
+    old = acme.answers("keys", "create", "acme", "--expires", "2999-01-31", "--json")
+    [before] = acme.answers("keys", "list", "--json")["keys"]
+
+    process = start(
+        "--home", str(acme.home), "keys", "rotate", old["id"], "--grace", grace, stdout=closed_pipe
+    )
+    code, _, stderr = finish(process)
+
+    assert (code, "so it was revoked; try again" in stderr) == (1, True)
+    [after, unseen] = acme.answers("keys", "list", "--json")["keys"]
+    assert (after, unseen["state"]) == (before, "revoked")
+    assert acme("keys", "rotate", old["id"], "--grace", grace).exit_code == 0
+
+
 def test_import_takes_a_key_from_standard_input(acme: CommandLine) -> None:
     secret = api_keys.new_secret()
 

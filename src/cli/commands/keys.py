@@ -22,7 +22,7 @@ from resumes.store.api_keys import KeyInfo, KeyState, NewKey
 
 
 def hand_over(store: Store, new: NewKey, show: Callable[[str], None]) -> None:
-    """Show the key and mark it as shown. If it cannot be shown, revoke it and raise Failed.
+    """Show the key and mark it as shown. If it cannot be shown, take it back and raise Failed.
 
     The key is in the store already. `show` gets its text, and returns when it has been written
     through, not merely buffered.
@@ -30,13 +30,13 @@ def hand_over(store: Store, new: NewKey, show: Callable[[str], None]) -> None:
     try:
         show(new.secret)
     except OSError as error:
-        api_keys.revoke_key(store, new.id)
+        api_keys.take_back(store, new)
         raise Failed(
             f"The new key could not be shown ({error.strerror or error}), so it was revoked; "
             "try again"
         ) from error
     except BaseException:
-        api_keys.revoke_key(store, new.id)
+        api_keys.take_back(store, new)
         raise
     api_keys.mark_shown(store, new.id)
 

@@ -92,6 +92,8 @@ class NewKey:
 
     id: str
     secret: str = field(repr=False)
+    replaced: KeyInfo | None = None
+    """The key that it replaces, as that was before."""
 
 
 def new_secret() -> str:
@@ -256,7 +258,7 @@ def rotate_key(store: Store, key_id: str, *, grace: timedelta = DEFAULT_GRACE) -
         )
     now_us = store.clock()
     ends_at = later(now_us, grace)
-    new = NewKey(identifiers.key_id(), new_secret())
+    new = NewKey(identifiers.key_id(), new_secret(), replaced=old)
 
     def change(connection: Connection) -> None:
         account_id = _add_key(old.account, new, old.name, timestamp(now_us), connection)
@@ -407,6 +409,20 @@ def revoke_key(store: Store, key_id: str) -> None:
         )
 
     store.write(change, account_id=owner)
+
+
+def take_back(store: Store, new: NewKey) -> None:
+    """Revoke a key that nobody has seen. The one that it replaces counts as long as it did before."""
+    revoke_key(store, new.id)
+    old = new.replaced
+    if old is None or (owner := _find_owner(store, old.id)) is None:
+        return
+    statement = (
+        update(api_keys)
+        .where(of_key(api_keys, owner, old.id), api_keys.c.replaced_by == new.id)
+        .values(replaced_by=old.replaced_by, expires_at=old.expires_at)
+    )
+    store.write(lambda connection: connection.execute(statement), account_id=owner)
 
 
 def _find_owner(store: Store, key_id: str) -> str | None:
