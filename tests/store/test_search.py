@@ -219,6 +219,17 @@ def test_without_time_the_newest_first_goes_on_with_what_is_indexed(
     assert found == [first]
 
 
+def test_a_full_page_of_the_newest_first_says_what_there_was_no_time_for(
+    store: Store, ana: AccountInfo
+) -> None:
+    indexed = add_people(store, ana, *["Ada"] * 3)
+    index_all(store)
+    add_people(store, ana, *["Ada"] * 20, *["Bo"] * 200)
+    page, unindexed = find_page(store, ana.id, "ada", limit=2, is_newest_first=True, timeout_s=0)
+    assert ([entry.id for entry in page.entries], page.cursor) == (indexed[:0:-1], indexed[1])
+    assert unindexed == 20
+
+
 # As far as there is time
 
 

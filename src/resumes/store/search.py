@@ -69,9 +69,10 @@ def _begins(words: str, term: str) -> bool:
 
 
 class SearchResult(NamedTuple):
-    """Resumes that hold the words; and how many after them were not looked through.
+    """Resumes that hold the words; and how many of those not indexed yet were not looked through.
 
-    `unindexed` is 0 if the page is full or the answer complete, and 100,000 for that many and more.
+    These come after the page, or with the newest first before what is indexed. `unindexed` is 0 if none
+    was left out so far, and 100,000 for that many and more.
     """
 
     page: Page
@@ -108,7 +109,8 @@ def find_page(
     first it is the resumes before the cursor, in the reverse order.
 
     Resumes that are not indexed yet are looked through until `timeout_s` is over; then the page
-    ends there, and `unindexed` says how many were left. Raises InvalidArgument for blank words and
+    ends there, or with the newest first goes on with what is indexed, and `unindexed` says how many
+    were left. Raises InvalidArgument for blank words and
     a malformed cursor.
     """
     terms = parse_terms(words)
@@ -124,13 +126,13 @@ def find_page(
         # Closed immediately: a statement that is not at its end holds back the log.
         with contextlib.closing(scan.iter_found(cursor)) as found:
             entries = list(islice(found, limit + 1))
-        if len(entries) > limit:
-            return SearchResult(Page(entries[:limit], entries[limit - 1].id), 0)
         unindexed = 0
         if scan.rest is not None:
             after, before = scan.rest
             rest = {"after": after, "before": before, "rows": MAX_UNINDEXED}
             (unindexed,) = COUNT_REST.run(connection, account_id=account_id, **rest).fetchone()
+        if len(entries) > limit:
+            return SearchResult(Page(entries[:limit], entries[limit - 1].id), unindexed)
         return SearchResult(Page(entries, scan.goes_on_at), unindexed)
 
 
