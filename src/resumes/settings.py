@@ -214,7 +214,9 @@ class Settings(BaseModel):
     @property
     def database_url(self) -> str:
         """Return the store's address."""
-        return self.database or f"sqlite:///{self.home.absolute() / 'resumes.db'}"
+        if self.database is not None:
+            return self.database
+        return f"sqlite:///{self.home.absolute() / 'resumes.db'}"
 
     @property
     def inbox(self) -> Path:

@@ -198,6 +198,17 @@ def test_flag_before_environment_before_file_before_default(
     assert load_settings().home == tmp_path
 
 
+def test_a_database_without_an_address_is_not_that_of_the_home(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RESUMES_DATABASE", "")
+    run = CommandLine(tmp_path)
+    run.succeeds("accounts", "create", "acme")
+    assert 'Invalid database ""' in run.fails(2, "--database", "", "accounts", "list")
+    (tmp_path / "config.toml").write_text('database = ""\n')
+    assert 'Invalid database ""' in run.fails(2, "accounts", "list")
+
+
 @pytest.mark.parametrize(
     ("content", "expected"),
     [
