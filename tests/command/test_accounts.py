@@ -27,6 +27,19 @@ def test_an_account_starts_on_the_free_plan(run: CommandLine) -> None:
     }  # fmt: skip
 
 
+def test_an_account_whose_inbox_cannot_be_made_is_there_and_says_so(acme: CommandLine) -> None:
+    (acme.home / "inbox" / "acme").rmdir()
+    (acme.home / "inbox").rmdir()
+    (acme.home / "inbox").touch()
+
+    created = acme("accounts", "create", "beta")
+
+    assert created.exit_code == 0
+    assert 'Created account "beta" (plan: free).' in created.stderr
+    assert "could not be made: Not a directory." in created.stderr
+    assert acme.answers("accounts", "create", "gamma", "--json")["name"] == "gamma"
+
+
 def test_a_taken_name_a_bad_name_and_a_missing_plan_are_told(acme: CommandLine) -> None:
     assert acme.fails(1, "accounts", "create", "acme") == 'Account "acme" already exists'
     assert "Invalid account name 'Acme Inc'" in acme.fails(2, "accounts", "create", "Acme Inc")

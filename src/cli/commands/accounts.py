@@ -58,12 +58,19 @@ def create(session: Session, name: str, plan: str) -> None:
     with session.store(makes=True) as store:
         account = store_accounts.create_account(store, name, plan=plan)
     inbox = session.settings().inbox / account.name
-    inbox.mkdir(parents=True, exist_ok=True)
+    problem = None
+    try:
+        inbox.mkdir(parents=True, exist_ok=True)
+    except OSError as error:  # the account is there all the same
+        problem = error.strerror
     if session.as_json:
         put_json(as_json(account))
         return
     say(f'Created account "{account.name}" (plan: {account.plan}).')
-    say(f"Drop its files into {safe_text(str(inbox))}")
+    if problem is None:
+        say(f"Drop its files into {safe_text(str(inbox))}")
+    else:
+        say(f"Its inbox {safe_text(str(inbox))} could not be made: {problem}.")
     say(f"Create an API key: {session.command_line('keys', 'create', account.name)}")
 
 
