@@ -64,6 +64,20 @@ def test_delete_asks_and_where_nobody_can_be_asked_refuses(acme: CommandLine) ->
     assert acme.answers("accounts", "list", "--json")["accounts"]
 
 
+def test_what_was_not_asked_about_is_not_deleted(
+    acme: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def confirm_late(question: str) -> None:
+        acme.succeeds("accounts", "delete", "acme", "--yes")
+        acme.succeeds("accounts", "create", "acme")
+        store_resumes(acme.home, a_resume())
+
+    monkeypatch.setattr("cli.commands.accounts.confirm", confirm_late)
+
+    assert "Account not found" in acme.fails(1, "accounts", "delete", "acme", "--with-resumes")
+    assert acme.answers("accounts", "show", "acme", "--json")["resumes"] == 1
+
+
 def test_delete_with_resumes_needs_that_word(acme: CommandLine) -> None:
     store_resumes(acme.home, a_resume())
 

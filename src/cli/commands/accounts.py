@@ -176,7 +176,9 @@ def delete(session: Session, name: str, with_resumes: bool, yes: bool) -> None:
             raise Conflict(f'Account "{name}" has {held}: add --with-resumes to delete them too')
         if not yes:
             confirm(f'Permanently delete account "{safe_text(name)}" ({held})?')
-        gone = store_accounts.delete_account(store, name, with_resumes=with_resumes)
+        gone = store_accounts.delete_account(
+            store, name, account_id=account.id, with_resumes=with_resumes
+        )
     sentence = f'Deleted account "{name}" ({counted(gone, "resume")}).'
     session.answer({"deleted": name, "resumes": gone}, sentence)
 

@@ -404,7 +404,12 @@ class AccountsScreen(SplitScreen[AccountInfo, str]):
             return not worker.is_cancelled
 
         try:
-            delete = partial(accounts.delete_account, with_resumes=True, goes_on=goes_on)
+            delete = partial(
+                accounts.delete_account,
+                account_id=account.id,
+                with_resumes=True,
+                goes_on=goes_on,
+            )
             gone = await call(session.store, delete, name)
         except Failure:
             self.call_later(self.show_heading)
