@@ -3,6 +3,7 @@
 import shutil
 import signal
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -156,6 +157,23 @@ def test_what_reading_a_backup_in_its_place_has_left_goes_with_it(
     made = backups.back_up(store, folder, keep=1, clock=clock)
 
     assert names_in(folder) == [made.path.name]
+
+
+def test_what_another_backup_removes_meanwhile_is_gone(
+    store: Store, folder: Path, clock: SteppingClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old = backups.back_up(store, folder, clock=clock)
+    clock.advance(1)
+    list_folder = Path.iterdir
+
+    def iterdir(path: Path) -> Iterator[Path]:
+        found = list(list_folder(path))
+        old.path.unlink(missing_ok=True)
+        return iter(found)
+
+    monkeypatch.setattr(Path, "iterdir", iterdir)
+    made = backups.back_up(store, folder, keep=1, clock=clock)
+    assert (names_in(folder), made.removed) == ([made.path.name], [])
 
 
 def test_an_older_backup_that_cannot_be_removed_is_named_with_the_new_one(

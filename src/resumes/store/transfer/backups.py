@@ -100,8 +100,8 @@ def back_up(
         new = folder / "resumes.db"
         _take(store, new, path, on_progress)
         examine(new, path)
+        size_bytes = new.stat().st_size
         place(new, path)
-    size_bytes = path.stat().st_size
     removed = [] if keep is None else _prune(path, keep)
     return Backup(path, size_bytes, removed)
 
@@ -137,11 +137,7 @@ def _prune(made: Path, keep: int) -> list[Path]:
     older = sorted(
         path
         for path in made.parent.iterdir()
-        if path < made
-        and OUR_NAME.fullmatch(path.name)
-        # A folder or a link of such a name is no backup, nor is an empty file.
-        and stat.S_ISREG(path.lstat().st_mode)
-        and path.lstat().st_size > 0
+        if path < made and OUR_NAME.fullmatch(path.name) and _may_be_backup(path)
     )
     old = older[: max(0, len(older) - keep + 1)]
     for path in old:
@@ -155,6 +151,15 @@ def _prune(made: Path, keep: int) -> list[Path]:
                 "Remove it manually"
             ) from error
     return old
+
+
+def _may_be_backup(path: Path) -> bool:
+    """Return False for a folder, a link, an empty file, and what somebody else has removed by now."""
+    try:
+        found = path.lstat()
+    except FileNotFoundError:
+        return False
+    return stat.S_ISREG(found.st_mode) and found.st_size > 0
 
 
 # Restoring
