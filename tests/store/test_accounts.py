@@ -286,10 +286,19 @@ def test_a_plan_may_allow_as_many_requests_as_the_settings(store: Store) -> None
     assert plans.get_plan(store, "free").requests_per_day == plans.MAX_REQUESTS
 
 
+def test_a_plan_may_allow_as_many_resumes_as_any_engine_counts(
+    store: Store, ana: AccountInfo
+) -> None:
+    plans.set_plan_limits(store, PlanChange(ana.plan, plans.MAX_RESUMES))
+    assert plans.get_plan(store, ana.plan).max_resumes == plans.MAX_RESUMES
+    add_resumes(store, ana, 1)
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
         (PlanChange("free", -1), "Invalid maximum -1"),
+        (PlanChange("free", 2**31), "Invalid maximum 2147483648: use 0 to 2,147,483,647"),
         (PlanChange("free", 5, requests={Requests.PER_DAY: -1}), "number of requests -1"),
         (PlanChange("free", 5, requests={Requests.PER_DAY: 1_000_001}), "requests 1000001"),
         (PlanChange("Gold Plan", 1), "Invalid plan name"),

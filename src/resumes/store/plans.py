@@ -17,6 +17,10 @@ MAX_REQUESTS = 1_000_000
 """The largest number of requests that can be a limit; the settings allow no more either."""
 
 
+MAX_RESUMES = 2**31 - 1
+"""The largest number of resumes that can be a limit: more is none, and no server's column holds it."""
+
+
 class Requests(StrEnum):
     """The windows in which the requests of a key are counted, by the columns of their limits."""
 
@@ -187,8 +191,10 @@ def set_plan_limits(store: Store, change: PlanChange) -> None:
 def check_change(change: PlanChange) -> None:
     """Raise InvalidArgument for a bad name or number."""
     check_name(change.name, "plan")
-    if change.max_resumes is not None and change.max_resumes < 0:
-        raise InvalidArgument(f"Invalid maximum {change.max_resumes}: use 0 or more, or unlimited")
+    if change.max_resumes is not None and not 0 <= change.max_resumes <= MAX_RESUMES:
+        raise InvalidArgument(
+            f"Invalid maximum {change.max_resumes}: use 0 to {MAX_RESUMES:,}, or unlimited"
+        )
     for number in change.requests.values():
         if number is not None and not 0 <= number <= MAX_REQUESTS:
             raise InvalidArgument(
