@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from cli.commands.demo import find_samples
-from resumes.store import api_keys
-from tests.command.conftest import CommandLine, a_resume, finish, start
+from resumes.store import accounts, api_keys
+from tests.command.conftest import CommandLine, a_resume, finish, start, store_resumes
 from tests.support.programs import call
 from tests.support.stores import open_home
 from tests.support.waiting import children_of, is_running, wait_until
@@ -103,6 +103,26 @@ def test_a_second_start_changes_nothing_and_a_killed_parent_takes_its_children_a
     second.kill()
     finish(second)
     wait_until(lambda: not any(map(is_running, family)), within_s=40)
+
+
+@pytest.mark.slow
+def test_an_account_whose_deletion_was_interrupted_keeps_nothing_from_being_served(
+    acme: CommandLine,
+) -> None:
+    acme.succeeds("accounts", "create", "default")
+    store_resumes(acme.home, a_resume(), account="default")
+    acme.succeeds("accounts", "set-plan", "acme", "business")
+    made = acme.answers("keys", "create", "acme", "--json")
+    with open_home(acme.home) as store:
+        accounts.delete_account(store, "default", with_resumes=True, goes_on=lambda _: False)
+
+    process, running = started(acme)
+
+    status, _ = call(f"{running['url']}/api/v1/resumes", made["key"])
+    process.send_signal(signal.SIGTERM)
+    code, _, stderr = finish(process, within_s=40)
+    assert (status, running["keyFile"], code) == (200, None, 0)
+    assert 'Account "default" is being deleted. Finish deleting it: ' in stderr
 
 
 @pytest.mark.slow

@@ -94,6 +94,13 @@ def _prepare(session: Session, settings: Settings) -> Path | None:
         if accounts.find_account(store, ACCOUNT) is None:
             with contextlib.suppress(Conflict):  # another machine has made it just now
                 accounts.create_account(store, ACCOUNT, plan=PLAN)
+            if accounts.find_account(store, ACCOUNT) is None:
+                # An interrupted deletion keeps nobody else's account from being served.
+                line = session.command_line(
+                    "accounts", "delete", ACCOUNT, "--with-resumes", "--yes"
+                )
+                say(f'Account "{ACCOUNT}" is being deleted. Finish deleting it: {line}')
+                return None
         (settings.inbox / ACCOUNT).mkdir(exist_ok=True)
         path = settings.home / KEY_FILE
         new = make_first_key(store, ACCOUNT)
