@@ -3,11 +3,12 @@
 import contextlib
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from resumes.errors import InvalidKey
-from resumes.store import accounts, api_keys
+from resumes.store import accounts, api_keys, plans
 from tests.command.conftest import CommandLine, a_resume, finish, start, store_resumes
 from tests.support.stores import open_home
 from tests.support.waiting import wait_until
@@ -137,6 +138,24 @@ def test_rates_are_set_one_by_one_and_the_rest_stays(acme: CommandLine) -> None:
     assert listed == ["pro", "50", "no", "600", "1,200", "unlimited", "0"]
     kept = acme.answers("plans", "set", "pro", "--per-minute", "default", "--json")
     assert [kept[f"requestsPer{window}"] for window in ("Minute", "Hour", "Day")] == [None, 1200, 0]
+
+
+def test_what_somebody_else_sets_meanwhile_is_not_set_back(
+    acme: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    preview = plans.preview_change
+
+    def preview_late(*arguments: Any) -> plans.PlanImpact:
+        monkeypatch.undo()
+        acme.succeeds("plans", "set", "pro", "--max-resumes", "70")
+        return preview(*arguments)
+
+    monkeypatch.setattr(plans, "preview_change", preview_late)
+
+    message = acme.fails(1, "plans", "set", "pro", "--per-hour", "1200")
+
+    assert message == 'Plan "pro" was changed by someone else in the meantime'
+    assert acme.succeeds("plans", "list").splitlines()[2].split()[1] == "70"
 
 
 def test_what_is_no_rate_is_refused(acme: CommandLine) -> None:

@@ -115,13 +115,14 @@ def set_(
         if _is_given(window)
     }
     with session.store(makes=not dry_run) as store:
+        known = None
         if not _is_given("max_resumes"):
-            known = {plan.name: plan.max_resumes for plan in store_plans.list_plans(store)}
-            if name not in known:
+            known = store_plans.find_plan(store, name)
+            if known is None:
                 reason = f'there is no plan "{name}" yet'
                 raise click.UsageError(f"Missing option '--max-resumes': {reason}")
-            max_resumes = known[name]
-        change = store_plans.PlanChange(name, max_resumes, api_listing, requests)
+            max_resumes = known.max_resumes
+        change = store_plans.PlanChange(name, max_resumes, api_listing, requests, expected=known)
         store_plans.check_change(change)
         effects = store_plans.preview_change(store, change)
         plan = None
