@@ -56,7 +56,12 @@ def test_a_smaller_plan_keeps_what_is_there_and_says_so(acme: CommandLine) -> No
     changed = acme("accounts", "set-plan", "acme", "tiny")
 
     assert 'Moved account "acme" to plan tiny.' in changed.stderr
-    assert "It keeps its 2 resumes" in changed.stderr
+    assert (
+        "It keeps its 2 resumes, but cannot add more until it has fewer than 1." in changed.stderr
+    )
+    acme.succeeds("plans", "set", "none", "--max-resumes", "0")
+    changed = acme("accounts", "set-plan", "acme", "none")
+    assert changed.stderr.endswith("It keeps its 2 resumes, but cannot add more.\n")
     assert acme.answers("accounts", "set-plan", "acme", "pro", "--json")["plan"] == "pro"
 
 

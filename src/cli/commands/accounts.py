@@ -153,10 +153,9 @@ def set_plan(session: Session, name: str, plan: str) -> None:
     say(f'Moved account "{account.name}" to plan {account.plan}.')
     if account.is_over:
         held = counted(account.resume_count, "resume")
-        say(
-            f"It keeps its {held}, but cannot add more until it has fewer than "
-            f"{maximum_text(account.max_resumes)}."
-        )
+        most = account.max_resumes
+        until = f" until it has fewer than {maximum_text(most)}" if most else ""
+        say(f"It keeps its {held}, but cannot add more{until}.")
 
 
 @accounts.command()
