@@ -278,6 +278,25 @@ def test_an_import_that_was_killed_anywhere_is_begun_anew_and_doubles_nothing(
     assert exported(store, with_keys=True).splitlines()[1:][:-1] == export.splitlines()[1:-1]
 
 
+def test_a_key_of_an_import_that_was_killed_is_said_to_be_of_that(
+    store: Store, ana: AccountInfo
+) -> None:
+    new = api_keys.create_key(store, "ana")
+    export = exported(store, with_keys=True)
+    accounts.delete_account(store, "ana")
+
+    def told(step: str, rows: int) -> None:
+        if step == "stored":
+            raise Killed
+
+    with pytest.raises(Killed):
+        take(store, export, on_progress=told)
+    with pytest.raises(Conflict, match=f"{new.id} .* `resumes accounts delete ana~import --with"):
+        take(store, export, name="bo")
+    accounts.delete_account(store, "ana~import", with_resumes=True)
+    assert take(store, export, name="bo").name == "bo"
+
+
 @pytest.mark.parametrize("is_begun_anew", [False, True])
 def test_what_stays_of_an_import_whose_store_went_away_is_told_with_how_to_go_on(
     store: Store, an_account: MakeAccount, url: str, is_begun_anew: bool

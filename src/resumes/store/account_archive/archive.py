@@ -312,7 +312,14 @@ def _refuse_known_keys(connection: Connection, rows: Sequence[ArchiveRow]) -> No
     ids, hashes = [[row.values[name] for row in rows] for name in ("id", "key_hash")]
     # By its id a key is revoked, whoever's it is.
     known = key_directory.c.key_id.in_(ids) | key_directory.c.key_hash.in_(hashes)
-    for key_id in connection.execute(select(key_directory.c.key_id).where(known)).scalars():
+    owner = accounts.c.id == key_directory.c.account_id
+    found = select(key_directory.c.key_id, accounts.c.name).outerjoin(accounts, owner).where(known)
+    for key_id, name in connection.execute(found):
+        if name is not None and name.endswith(ARRIVING):
+            raise Conflict(
+                f"The key {key_id} is already in use by an account that is being imported. If that was "
+                f"interrupted, delete it: `resumes accounts delete {name} --with-resumes --yes`"
+            )
         raise Conflict(
             f"The key {key_id} is already in use in this store. Revoke it here, or export the account "
             "without --with-keys"
