@@ -24,7 +24,7 @@ from tests.command.conftest import (
     store_resumes,
 )
 from tests.support import postgres
-from tests.support.store.builders import a_file
+from tests.support.store.builders import a_file, damage
 from tests.support.stores import open_home
 from tests.support.waiting import wait_until
 
@@ -467,3 +467,18 @@ def test_a_trigger_or_a_view_is_named_and_no_backup_that_has_one_is_made_or_rest
             connection.execute(removal)
     acme.succeeds("db", "check")
     acme.succeeds("db", "restore", str(backup))
+
+
+@pytest.mark.parametrize(
+    "damaged", ["DELETE FROM documents", "UPDATE documents SET document = '{}'"]
+)
+def test_what_a_check_says_to_delete_can_be_deleted(acme: CommandLine, damaged: str) -> None:
+    store_resumes(acme.home, a_resume())
+    with open_home(acme.home) as store:
+        damage(store, damaged)
+
+    [found] = json.loads(acme("db", "check", "--json").stdout)["findings"]
+    _, _, remedy = found["remedy"].rstrip("`").rpartition("`resumes ")
+    acme.succeeds(*remedy.split())
+
+    assert acme.answers("db", "check", "--json")["ok"]

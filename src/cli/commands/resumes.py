@@ -1,5 +1,6 @@
 """`resumes list`, `show`, `export` and `delete`."""
 
+import contextlib
 import json
 import sys
 import textwrap
@@ -154,8 +155,14 @@ def get_resume(
     session: Session, store: Store, account: AccountInfo, resume_id: str
 ) -> StoredResume:
     """Return the stored resume. Raises NotFound, which says how to find others."""
-    try:
+    with _explained(session, account, resume_id):
         return stored_resumes.get_resume(store, account.id, resume_id)
+
+
+@contextlib.contextmanager
+def _explained(session: Session, account: AccountInfo, resume_id: str) -> Iterator[None]:
+    try:
+        yield
     except NotFound:
         line = session.command_line("list", "--account", account.name, "--filter", "TEXT")
         raise NotFound(
@@ -337,9 +344,11 @@ def delete(session: Session, resume_id: str, account: str | None, yes: bool) -> 
     """
     with session.store() as store:
         chosen = choose_account(session, store, account)
-        resume = get_resume(session, store, chosen, resume_id)
+        with _explained(session, chosen, resume_id):
+            # Not its document: `db check` has those that lost it deleted.
+            entry = stored_resumes.get_entry(store, chosen.id, resume_id)
         if can_ask() and not yes:
-            confirm(f'Permanently delete "{safe_text(resume.entry.shown_title)}"?')
+            confirm(f'Permanently delete "{safe_text(entry.shown_title)}"?')
         stored_resumes.delete_resume(store, chosen.id, resume_id)
     sentence = f'Deleted resume {safe_text(resume_id)} from account "{safe_text(chosen.name)}".'
     session.answer({"deleted": resume_id}, sentence)

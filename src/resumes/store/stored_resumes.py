@@ -88,6 +88,7 @@ _ROWS = first_page(
     resumes.c.id,
 ).subquery()
 PAGE = Prepared(select(rows_as_json(*_ROWS.c)))
+ONE_ENTRY = Prepared(select(*COLUMNS).where(of_key(resumes)))
 ONE = Prepared(
     select(*COLUMNS, documents.c.document)
     .join(
@@ -172,6 +173,15 @@ def list_sorted(
                 page = page.where(tuple_(_FOLDED_NAME, resumes.c.id) > tuple_(name, after))
         rows = connection.execute(page).all()
     return Page(rows[:limit], rows[limit - 1][0] if len(rows) > limit else None)
+
+
+def get_entry(store: Store, account_id: str, resume_id: str) -> Entry:
+    """Return the resume as a list has it, with or without a document. Raises as `get_resume`."""
+    _check_id(resume_id)
+    rows = store.fetch(ONE_ENTRY, account_id=account_id, id=resume_id)
+    if not rows:
+        raise NotFound("Resume not found")
+    return Entry._make(rows[0])
 
 
 def get_resume(store: Store, account_id: str, resume_id: str) -> StoredResume:
