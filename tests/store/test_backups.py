@@ -1,5 +1,6 @@
 """Backups of one moment, and restoring them: to an empty place, or over a store, which is kept."""
 
+import contextlib
 import shutil
 import signal
 import threading
@@ -21,6 +22,7 @@ from resumes.errors import (
 from resumes.store import Store, accounts, api_keys, import_requests, importers, open_store
 from resumes.store.creation import Created, create
 from resumes.store.sqlite import files
+from resumes.store.sqlite.driver import dbapi
 from resumes.store.sqlite.store import sqlite_engine
 from resumes.store.store import close_store
 from resumes.store.transfer import backups
@@ -358,6 +360,24 @@ def test_the_store_that_was_there_is_kept_whole(
     with open_store(source.url) as store:
         assert [one.name for one in accounts.list_accounts(store)] == ["ana", "bob"]
     assert not [name for name in names_in(tmp_path) if name.startswith(".")]
+
+
+def test_s22_a_journal_that_was_left_there_is_not_taken_for_that_of_the_new_store(
+    backup: Path, tmp_path: Path
+) -> None:
+    other = dbapi.connect(tmp_path / "other.db", isolation_level=None)
+    with contextlib.closing(other):
+        other.execute("CREATE TABLE t AS SELECT randomblob(200000) AS x")
+        other.execute("PRAGMA cache_size = 1")
+        other.execute("BEGIN")
+        other.execute("UPDATE t SET x = randomblob(400000)")
+        # As if its process was killed now.
+        shutil.copy(tmp_path / "other.db-journal", tmp_path / "new.db-journal")
+
+    backups.restore(backup, f"sqlite:///{tmp_path / 'new.db'}")
+
+    with open_store(f"sqlite:///{tmp_path / 'new.db'}") as store:
+        assert [one.name for one in accounts.list_accounts(store)] == ["ana", "bob"]
 
 
 def test_s4_a_store_in_use_is_not_replaced_and_its_process_is_named(

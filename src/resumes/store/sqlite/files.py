@@ -381,8 +381,8 @@ def is_closed(path: Path) -> bool:
 
 
 def exchange(new: Path, path: Path, kept: Path) -> bool:
-    """Put the new file at `path`, and rename what was there to `kept`, with its log if it had
-    one. Return whether something was there.
+    """Put the new file at `path`, and rename what was there to `kept`, with its log or journal if it
+    had one, or if one was left there without a file. Return whether a file was there.
 
     A process that dies on the way leaves the old file under the path,
     its log perhaps next to `kept` already, or, on a disk without hard links, no file there. If it is
@@ -397,7 +397,7 @@ def exchange(new: Path, path: Path, kept: Path) -> bool:
             raise Conflict(f"{kept} already exists: move it elsewhere") from None
         except OSError:  # a disk without hard links
             path.rename(kept)
-    for suffix in LOGS:
+    for suffix in JOURNALS:
         log = path.with_name(path.name + suffix)
         if log.exists():
             log.rename(kept.with_name(kept.name + suffix))
