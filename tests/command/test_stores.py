@@ -37,6 +37,11 @@ def test_a_backup_in_a_folder_prints_its_path(acme: CommandLine, tmp_path: Path)
     assert "Backed up and verified" in result.stderr
 
 
+def test_a_folder_that_is_not_there_is_no_file_to_write(acme: CommandLine, tmp_path: Path) -> None:
+    assert "Folder not found" in acme.fails(2, "db", "backup", f"{tmp_path}/backups/")
+    assert not (tmp_path / "backups").exists()
+
+
 def test_older_backups_go_when_the_new_one_is_there(acme: CommandLine, tmp_path: Path) -> None:
     folder = tmp_path / "backups"
     folder.mkdir()

@@ -14,7 +14,7 @@ from cli.progress import copy_progress, counting
 from cli.session import Session, make_home, pass_session, program
 from cli.signals import sigterm_as_interrupt
 from resumes import watched_folder
-from resumes.errors import StoreUnavailable
+from resumes.errors import InvalidArgument, StoreUnavailable
 from resumes.store import accounts, integrity, migrations, open_store
 from resumes.store.addresses import SqliteAddress, find_without_secrets, parse_address
 from resumes.store.integrity import Flaw
@@ -114,7 +114,7 @@ def reopen(session: Session) -> None:
 
 
 @database.command()
-@click.argument("destination", metavar="DEST", type=click.Path(path_type=Path))
+@click.argument("destination", metavar="DEST", type=click.Path())
 @click.option(
     "--keep",
     type=click.IntRange(1),
@@ -122,14 +122,17 @@ def reopen(session: Session) -> None:
     help="Keep only the N newest backups in the folder, once this one is verified.",
 )
 @pass_session
-def backup(session: Session, destination: Path, keep: int | None) -> None:
+def backup(session: Session, destination: str, keep: int | None) -> None:
     """Back up the store to one file, while it is in use.
 
     DEST is a new file, or a folder; the file name is then a timestamp. The backup is always a SQLite
     file, even of a store in PostgreSQL. Its path goes to standard output.
     """
+    path = Path(destination)
+    if destination.endswith("/") and not path.is_dir():
+        raise InvalidArgument(f"Folder not found: {path}. Create it, or choose another")
     with sigterm_as_interrupt(), session.store() as store, copy_progress() as show:
-        made = backups.back_up(store, destination, keep=keep, on_progress=show)
+        made = backups.back_up(store, path, keep=keep, on_progress=show)
     if session.as_json:
         put_json(
             {
