@@ -200,6 +200,15 @@ def test_a_dry_run_says_so_and_changes_nothing(acme: CommandLine) -> None:
     assert (kept["maxResumes"], kept["apiListing"]) == (1_000, True)
 
 
+def test_an_account_that_is_being_deleted_is_not_told_to_get_keys(acme: CommandLine) -> None:
+    assert "keys create acme" in acme("keys", "list", "acme").stderr
+    store_resumes(acme.home, a_resume())
+    with open_home(acme.home) as store:
+        accounts.delete_account(store, "acme", with_resumes=True, goes_on=lambda _: False)
+
+    assert 'Account not found: "acme"' in acme.fails(1, "keys", "list", "acme")
+
+
 def test_create_prints_the_key_alone(acme: CommandLine) -> None:
     created = acme("keys", "create", "acme", "--name", "importer")
 

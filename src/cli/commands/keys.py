@@ -18,6 +18,7 @@ from cli.session import Session, pass_session
 from resumes import durations, output_files
 from resumes.errors import Conflict, InvalidArgument
 from resumes.store import Store, api_keys
+from resumes.store.accounts import get_account
 from resumes.store.api_keys import KeyInfo, KeyState, NewKey
 
 
@@ -103,6 +104,8 @@ def list_(session: Session, account: str | None) -> None:
     """List all keys, or those of ACCOUNT."""
     with session.store() as store:
         known = api_keys.list_keys(store, account=account)
+        if account is not None and not known:
+            get_account(store, account)  # of one that is being deleted, no key can be created
     if session.as_json:
         put_json({"keys": [as_json(key) for key in known]})
     elif known:
