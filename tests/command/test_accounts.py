@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from resumes.errors import InvalidKey
+from resumes.errors import InvalidKey, StoreUnavailable
 from resumes.store import accounts, api_keys, plans
+from resumes.store.write_queue import BUSY
 from tests.command.conftest import CommandLine, a_resume, finish, start, store_resumes
 from tests.support.stores import open_home
 from tests.support.waiting import wait_until
@@ -244,6 +245,22 @@ def test_a_key_that_cannot_be_shown_is_revoked(
     assert stderr.count("\n") == 1
     [key] = acme.answers("keys", "list", "--json")["keys"]
     assert (key["state"], key["shownAt"]) == ("revoked", None)
+
+
+def test_a_key_that_was_shown_and_not_recorded_as_such_is_not_said_to_be_undone(
+    acme: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def mark_shown(*_: object) -> None:
+        raise StoreUnavailable(BUSY)
+
+    monkeypatch.setattr(api_keys, "mark_shown", mark_shown)
+
+    created = acme("keys", "create", "acme")
+
+    [key] = acme.answers("keys", "list", "--json")["keys"]
+    assert (created.exit_code, key["state"]) == (1, "active")
+    assert api_keys.FORM.fullmatch(created.stdout.strip())
+    assert f"The new key {key['id']} was shown and works, but" in created.stderr
 
 
 def test_expiry_is_a_span_or_a_date(acme: CommandLine) -> None:

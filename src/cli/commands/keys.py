@@ -16,14 +16,15 @@ from cli.groups import group
 from cli.output import Column, instant, put, put_json, put_table, say
 from cli.session import Session, pass_session
 from resumes import durations, output_files
-from resumes.errors import Conflict, InvalidArgument
+from resumes.errors import Conflict, InvalidArgument, ResumesError
 from resumes.store import Store, api_keys
 from resumes.store.accounts import get_account
 from resumes.store.api_keys import KeyInfo, KeyState, NewKey
 
 
 def hand_over(store: Store, new: NewKey, show: Callable[[str], None]) -> None:
-    """Show the key and mark it as shown. If it cannot be shown, take it back and raise Failed.
+    """Show the key and mark it as shown. If it cannot be shown, take it back and raise Failed; also if
+    it cannot be marked, but then it works.
 
     The key is in the store already. `show` gets its text, and returns when it has been written
     through, not merely buffered.
@@ -39,7 +40,13 @@ def hand_over(store: Store, new: NewKey, show: Callable[[str], None]) -> None:
     except BaseException:
         api_keys.take_back(store, new)
         raise
-    api_keys.mark_shown(store, new.id)
+    try:
+        api_keys.mark_shown(store, new.id)
+    except ResumesError as error:  # which would say that nothing was done
+        raise Failed(
+            f"The new key {new.id} was shown and works, but could not be recorded as shown. Use it, or "
+            f"revoke it with `resumes keys revoke {new.id}`"
+        ) from error
 
 
 def parse_duration(text: str) -> timedelta:
