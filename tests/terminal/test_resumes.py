@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from sqlalchemy import Connection
 
 from resumes.store import accounts, stored_resumes
 from resumes.store.store import Store
+from tests.support.store.builders import add_people, index_all
 from tests.support.terminal.builders import (
     HOSTILE,
     a_document,
@@ -37,6 +39,7 @@ from tests.support.terminal.driving import (
     until,
 )
 from tests.support.terminal.outages import UnsteadyStore
+from tui.screens.resume_views import PAGE_SIZE, read_page
 
 pytestmark = pytest.mark.anyio
 
@@ -426,3 +429,17 @@ async def test_where_there_is_nothing_it_says_so(store: Store) -> None:
     async with running(store, "ana has no resumes yet") as pilot:
         for key, verb in (("d", "delete"), ("x", "export"), ("y", "copy")):
             await leads(pilot, key, f"No resume to {verb}.")
+
+
+def test_a_later_page_of_the_newest_does_not_take_back_that_newer_ones_were_not_searched(
+    store: Store,
+) -> None:
+    account = accounts.get_account(store, "ana")
+    add_people(store, account, *["Ada"] * (PAGE_SIZE + 1))
+    index_all(store)
+    add_people(store, account, *["Ada"] * 20, *["Bo"] * 200)
+    read = partial(read_page, store, account=account, text="ada", is_newest_first=True, timeout_s=0)
+    first = read(cursor="")
+    assert first.next_cursor is not None
+    later = read(cursor=first.next_cursor)
+    assert [one.about[1] for one in (first, later)] == [20, None]

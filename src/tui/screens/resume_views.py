@@ -44,7 +44,7 @@ def read_page(
 
     `account` may be a name; None is the first that holds resumes. The cursor is an ID, or with the
     newest first a flipped one. `about`: whose page it is, None without accounts, and how many
-    resumes cannot be found yet since they are too new.
+    resumes cannot be found yet since they are too new, None if only an earlier page can tell.
     """
     if isinstance(account, str):
         account = accounts.get_account(store, account)
@@ -53,6 +53,7 @@ def read_page(
             return PageRead([], about=(None, 0))
         account = next((one for one in known if one.resume_count), known[0])
     cursor = flipped(cursor) if is_newest_first else cursor
+    unindexed: int | None = 0
     if text:
         found = search.find_page(
             store,
@@ -64,10 +65,11 @@ def read_page(
             timeout_s=timeout_s,
         )
         page, unindexed = found.page, found.unindexed
+        if is_newest_first and cursor and not unindexed:
+            unindexed = None
     else:
         sort = Sort.NEWEST if is_newest_first else Sort.OLDEST
         page = stored_resumes.list_sorted(store, account.id, sort, cursor=cursor, limit=PAGE_SIZE)
-        unindexed = 0
     following = flipped(page.cursor) if page.cursor and is_newest_first else page.cursor
     return PageRead(page.entries, following, about=(account, unindexed))
 
