@@ -346,7 +346,9 @@ class Importer:
 
     def _go_on_with(self, slot: Slot) -> None:
         entries = slot.load()
-        resumed, all_ended = plan_recovery(self.store, str(self.root), self.options.format, entries)
+        resumed, all_ended = plan_recovery(
+            self.store, str(self.root), self.options.format, entries, self.options.account
+        )
         self.intake.give_up(slot.number)
         kept = {one.claim.id: one.claim for one in resumed}
         kept |= {one.work.claim.id: one.work.claim for one in all_ended}

@@ -38,9 +38,11 @@ def plan_recovery(
     root: str,
     accepted: Format,
     entries: Iterable[SlotEntry],
+    default_account: str | None,
 ) -> tuple[list[Candidate], list[Ended]]:
     """Return what is to be done with files that were under way: those to import under the claims
     that they had; and those that are imported, to be put away, or looked at where they were put.
+    `default_account` owns the files directly in ROOT.
     Raises StoreError and OSError."""
     resumed: list[Candidate] = []
     all_ended: list[Ended] = []
@@ -56,7 +58,7 @@ def plan_recovery(
             elif (
                 found is not None
                 and (signature is None or (claim.attempt and found == signature))
-                and (claim.is_return or _is_of_its_account(store, claim))
+                and (claim.is_return or _is_of_its_account(store, claim, default_account))
             ):
                 # It was quiet when it was taken: to wait again would forget the attempt.
                 known = None if signature is None else Known(signature, math.inf)
@@ -82,9 +84,10 @@ def plan_recovery(
     return resumed, all_ended
 
 
-def _is_of_its_account(store: Store, claim: Claim) -> bool:
+def _is_of_its_account(store: Store, claim: Claim, default_account: str | None) -> bool:
     """Whether the account's name has not been given away since; a file in the inbox has no more."""
-    owner = accounts.find_account(store, claim.source.partition("/")[0])
+    folder, is_below, _ = claim.source.partition("/")
+    owner = accounts.find_account(store, folder if is_below else default_account or "")
     return owner is not None and owner.id == claim.account_id
 
 

@@ -647,13 +647,14 @@ def home(tmp_path: Path) -> Path:
     ("victim", "name", "poison"),
     [
         (Victim.IMPORTER, "ana/poison.json", killed_importer.POISON),
+        (Victim.IMPORTER, "poison.json", killed_importer.POISON),
         (Victim.IMPORTER, "ana/poison.ndjson", a_document("before") + b"\npoison\n"),
         (Victim.IMPORTER, "ana/poison.json.gz", gzipped(b'["poison"]')),
         pytest.param(
             Victim.WORKER, "ana/poison.json", killed_importer.POISON, marks=pytest.mark.slow
         ),
     ],
-    ids=["a resume", "a line", "an item", "in a worker"],
+    ids=["a resume", "directly in ROOT", "a line", "an item", "in a worker"],
 )
 def test_i10_a_file_that_ends_the_process_is_put_aside_and_its_neighbours_are_imported(
     home: Path, drain: Drain, victim: Victim, name: str, poison: bytes

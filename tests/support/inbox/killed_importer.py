@@ -162,7 +162,7 @@ def drain(task: Task) -> None:
         importer = Importer(
             store,
             home / "inbox",
-            Options(settle_s=0, tuning=tuning),
+            Options(settle_s=0, account="ana", tuning=tuning),
             on_file=lambda file: None,
             notices=Notices(lambda notice: None),
             observe=observe,
