@@ -415,7 +415,8 @@ def _names(claim: Claim, conclusion: Conclusion) -> Iterator[str]:
     extension = find_extension(claim.name) or ".json"
     if conclusion.outcome is FileOutcome.HELD:
         # The arrival number leads, and the account is known by its id (pitfalls I7, S14).
-        yield f"{claim.id}-{claim.account_id}-{stem}{extension}"
+        # No file of ours but a report ends as reports do.
+        yield f"{claim.id}-{claim.account_id}-{stem.replace('.report', '_report')}{extension}"
         return
     yield f"{stem}-{claim.id[-8:]}{extension}"
     yield f"{stem}-{claim.id}{extension}"

@@ -298,7 +298,7 @@ def test_a_held_file_under_the_number_of_another_is_a_file_of_its_own(
     assert counts(root, "done") == [2]
 
 
-@pytest.mark.parametrize("name", ["cv.ndjson", "cv.json.gz", "cv.ZIP"])
+@pytest.mark.parametrize("name", ["cv.ndjson", "cv.json.gz", "cv.ZIP", "cv.report.json"])
 def test_files_of_every_kind_are_held_and_released(
     store: Store, root: Path, an_importer: MakeImporter, name: str
 ) -> None:
