@@ -118,6 +118,11 @@ class Importer:
         return self._pipeline.is_stuck or self._helper.is_stuck
 
     @property
+    def leads(self) -> bool:
+        """Whether the folder is this importer's to work in."""
+        return self._slot.is_held
+
+    @property
     def has_work(self) -> bool:
         """Whether there is something to do now, or under way."""
         return self._can_go_on or self._helper.is_busy

@@ -98,7 +98,7 @@ def watch(
         runner = Runner(importer, on_progress=on_progress)
         if options.once:
             is_drained = runner.drain(stop)
-            if options.done_keep_days is not None:
+            if options.done_keep_days is not None and importer.leads:
                 while prune(root, options.done_keep_days, store.clock(), remark=notices):
                     pass
         else:
@@ -273,7 +273,7 @@ class Maintenance:
             self._heartbeat_due = now + HEARTBEAT_INTERVAL_S
             self._announced = findings
             self._announce(findings)
-        if keep_days is not None and now >= self._prune_due:
+        if keep_days is not None and now >= self._prune_due and importer.leads:
             prune(importer.root, keep_days, importer.store.clock(), remark=importer.notices)
             self._prune_due = now + PRUNE_INTERVAL_S
 

@@ -12,9 +12,10 @@ import pytest
 from sqlalchemy import func, select
 
 from importer.options import Options
-from importer.service import Progress, Summary
+from importer.service import Maintenance, Progress, Summary
+from importer.watcher import Watcher
 from resumes import watched_folder
-from resumes.errors import InvalidArgument
+from resumes.errors import InvalidArgument, StoreUnavailable
 from resumes.health.findings import installation_of
 from resumes.settings import Settings, load_settings
 from resumes.store import Store, import_history, import_requests, importers
@@ -26,6 +27,7 @@ from tests.inbox.conftest import Drain, Watched
 from tests.store.conftest import SteppingClock
 from tests.support.inbox.builders import (
     MakeAccount,
+    MakeImporter,
     Told,
     an_account_with_room_for,
     drop,
@@ -273,6 +275,19 @@ def test_done_files_are_pruned_if_that_was_chosen(
     assert not old.exists()
     assert resume_names(store, ana.id) == ["1"]
     assert len(filed(root, "_done")) == 1
+
+
+def test_nothing_is_pruned_in_a_folder_that_another_store_took_over(
+    root: Path, an_importer: MakeImporter
+) -> None:
+    importer = an_importer(done_keep_days=1)
+    watched_folder.set_owner(root, watched_folder.Owner("other", "other.db"), adopts=True)
+    with pytest.raises(StoreUnavailable, match="belongs to another store"):
+        importer.round()
+    old = drop(root, "_done/2020-01-01/cv-0123abcd.json")
+    watcher = Watcher(root, importer.changes, importer.notices, poll=True)
+    Maintenance(importer, watcher)()
+    assert old.exists()
 
 
 def test_the_command_runs_after_a_batch(
