@@ -254,6 +254,7 @@ class Importer:
         self._helper.end()
         self._pipeline.drop()
         self._resumed.clear()
+        self._returns = Returns(self.store, self.root)
         self.intake.give_up()
 
     def _maintain(self) -> None:

@@ -1,6 +1,7 @@
 """Files that are held for want of a place, and what people ask of held and failed ones."""
 
 import os
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -313,6 +314,27 @@ def test_files_of_every_kind_are_held_and_released(
     importer.round()
     assert resume_names(store, account.id) == ["1"]
     assert counts(root, "done", "held") == [1, 0]
+
+
+def test_held_files_are_released_in_a_folder_that_was_emptied_of_what_was_under_way(
+    store: Store, root: Path, monotonic: FakeMonotonic, an_importer: MakeImporter
+) -> None:
+    ana = an_account_with_room_for(store, 0)
+    importer = an_importer(settle_s=0)
+    drop(root, "ana/1.json", a_document("1"))
+    importer.round()
+    obstacle = drop(root, "_done", b"in the way")
+    set_limit(store, "ana", 2)
+    importer.round()
+    assert importer.is_stuck
+    shutil.rmtree(root / ".importer")
+    obstacle.unlink()
+    drop(root, "ana/2.json", a_document("2"))
+    for _ in range(3):
+        monotonic.advance(6)
+        importer.round()
+    assert resume_names(store, ana.id) == ["1", "2"]
+    assert counts(root, "held") == [0]
 
 
 def test_files_of_an_account_that_is_gone_are_not_held_on(
