@@ -286,7 +286,11 @@ class Returns:
             names = [name for path in folders for name in os.listdir(path)]  # noqa: PTH208
             until = timestamp(self._store.clock() - SETTLED_S * 1_000_000)
             missing = list(self._iter_missing(names))
-            settled = [one for one in missing if one.finished_at < until]
+            settled = [
+                one
+                for one in missing
+                if one.finished_at < until and not os.path.lexists(self._root / one.name)
+            ]
             import_requests.dismiss_files(self._store, settled)
         except (FileNotFoundError, NotFound, Conflict):
             return 0  # nothing failed yet, or somebody else is tidying up or has dismissed one
@@ -295,8 +299,8 @@ class Returns:
         return len(settled)
 
     def _iter_missing(self, names: Iterable[str]) -> Iterator[FileRow]:
-        """Yield the failed files that none of these names belongs to, and that are not where they came
-        from either."""
+        """Yield the failed files that none of these names belongs to. Where they came from they may
+        wait for their import."""
         ends = {split_extension(name)[0][-8:] for name in names}
         root = shown_root(self._root)
         for account_id, claim_ids in import_requests.iter_files_for(self._store, RequestKind.RETRY):
@@ -304,6 +308,5 @@ class Returns:
                 if claim_id[-8:] in ends:
                     continue
                 file = import_history.get_file(self._store, claim_id, account_id=account_id)
-                is_here = file.root == root and not file.is_under_way
-                if is_here and not os.path.lexists(self._root / file.name):
+                if file.root == root and not file.is_under_way:
                     yield file

@@ -536,6 +536,32 @@ def test_a_failed_file_that_is_gone_or_was_moved_back_needs_attention_no_more(
     assert told.notices == ["Dismissed 2 failed files that someone deleted or moved out of _failed"]
 
 
+def test_a_failed_file_that_was_moved_back_and_settles_needs_attention_no_more(
+    store: Store,
+    root: Path,
+    told: Told,
+    ana: AccountInfo,
+    clock: SteppingClock,
+    monotonic: FakeMonotonic,
+    an_importer: MakeImporter,
+) -> None:
+    importer = an_importer(settle_s=5)
+    dropped = drop(root, "ana/cv.ndjson", lines("1", ""))
+    for _ in range(2):
+        importer.round()
+        monotonic.advance(6)
+    (failed,) = filed(root, "_failed")
+    failed.write_bytes(lines("1", "2"))
+    failed.rename(dropped)
+    clock.advance(11)
+    rest(root)
+    for _ in range(3):
+        importer.round()
+        monotonic.advance(6)
+    assert told.outcomes() == {"ana/cv.ndjson": "done"}
+    assert import_history.list_files(store, outcome=FileOutcome.FAILED) == []
+
+
 def test_a_file_that_has_just_failed_is_not_missing_yet(
     store: Store,
     root: Path,
