@@ -245,6 +245,7 @@ def record_file(
     reason: str | None = "invalid_json",
     source: bytes = b"{",
     items: Items | None = None,
+    root: str = "/srv/inbox",
 ) -> None:
     """A file that came to this outcome is in the ledger."""
     with open_home(run.home) as store:
@@ -259,4 +260,5 @@ def record_file(
             byte_offset=1,
             source=source,
             items=items,
+            root=root,
         )

@@ -307,6 +307,18 @@ def test_without_an_importer_it_is_said_how_to_come_by_one(filled: CommandLine) 
     assert asked(filled) == [("3", "release")]
 
 
+def test_a_folder_of_an_earlier_request_that_nobody_watches_is_not_that_of_this_one(
+    filled: CommandLine,
+) -> None:
+    filled.succeeds("imports", "retry", ledger_id("1"))
+    watch(filled, "/srv/other")
+    record_file(filled, ledger_id("6"), root="/srv/other")
+
+    result = filled("imports", "retry", ledger_id("6"))
+
+    assert result.stderr == "Queued 1 file for retry; it will be processed within a second.\n"
+
+
 def test_many_are_chosen_by_account_and_reason(filled: CommandLine) -> None:
     filled.succeeds("accounts", "create", "beta")
     record_file(filled, ledger_id("5"), account="beta")

@@ -31,6 +31,7 @@ from cli.session import Session, pass_session
 from importer.claims import Claim
 from importer.filing import iter_places, load_report, report_path
 from importer.outcomes import conclusion_of
+from resumes.clock import timestamp
 from resumes.errors import InvalidArgument, NotFound
 from resumes.import_reasons import Reason, find_hint
 from resumes.store import Store, accounts, import_history, import_ledger, import_requests
@@ -462,6 +463,7 @@ def _run(
     if wait_s is not None and not choice.claim_ids:
         raise click.UsageError("--wait requires file IDs")
     with session.store() as store:
+        now = timestamp(store.clock())
         files, count = choice.apply(
             store,
             functools.partial(import_requests.request_files, action=action),
@@ -469,7 +471,7 @@ def _run(
         )
         if wait_s is not None:
             return wait_for_outcomes(session, store, action, files, wait_s)
-        unwatched = import_requests.list_unwatched_roots(store) if count else []
+        unwatched = import_requests.list_unwatched_roots(store, since=now) if count else []
     queued = f"Queued {counted(count, 'file')} for {action}"
     if not count:
         sentence = f"Nothing to {action}."

@@ -254,12 +254,15 @@ def _dismiss(connection: Connection, account_id: str, claim_id: str) -> int:
 DROP = Prepared(delete(import_requests).where(of_key(import_requests)))
 
 
-def list_unwatched_roots(store: Store) -> list[str | None]:
-    """Return the folders with requests about their files that no live importer watches.
+def list_unwatched_roots(store: Store, *, since: str = "") -> list[str | None]:
+    """Return the folders with requests about their files, made `since` then, that no live importer
+    watches.
 
     None stands for files of an unknown folder, which any live importer looks for.
     """
-    roots = [root for (root,) in store.fetch(select(import_requests.c.root).distinct())]
+    made_since = import_requests.c.requested_at >= since
+    found = store.fetch(select(import_requests.c.root).where(made_since).distinct())
+    roots = [root for (root,) in found]
     if not roots:
         return []
     watched = {seen.importer.root for seen in list_importers(store) if seen.is_live}
