@@ -121,6 +121,11 @@ class Returns:
         """Whether there are files to take up now."""
         return bool(self._next)
 
+    @property
+    def due_account_ids(self) -> set[str]:
+        """Whose files are to be taken up now."""
+        return {one.claim.account_id for one in self._next}
+
     def look(self) -> None:
         """Look for held files, in the folders that have changed."""
         listings = {}

@@ -2,7 +2,7 @@
 
 import math
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -131,11 +131,11 @@ class Intake:
             if inbox.look() and inbox.account is None:
                 self._set_owner(inbox, None)
 
-    def next_batch(self, slot: int = 0) -> list[Candidate]:
+    def next_batch(self, slot: int = 0, *, busy: Collection[str] = ()) -> list[Candidate]:
         """Return files to try next, one of each account in turn, by the process with this slot.
 
         A helper gets none of accounts that are nearly full: those files have to queue up in one
-        order.
+        order. Nor does anybody get any of the accounts in `busy`.
         """
         batch: list[Candidate] = []
         size_bytes = 0
@@ -147,7 +147,7 @@ class Intake:
         while inboxes and len(batch) < tuning.batch_files and size_bytes < tuning.batch_bytes:
             inbox = inboxes.popleft()
             account = inbox.account
-            if account is None or (slot and inbox.is_nearly_full):
+            if account is None or account.id in busy or (slot and inbox.is_nearly_full):
                 continue
             seen = inbox.take()
             if seen is not None:

@@ -403,10 +403,13 @@ class Importer:
             self._note_ends(answer.over, answer.went_back)
 
     def _take(self) -> None:
-        """Read the next files: what others had under way first, then those that were put away before."""
+        """Read the next files: what others had under way first, then those that were put away before,
+        and with them new ones of other accounts (pitfalls I12)."""
         most = self.options.tuning.batch_files
         batch = [self._resumed.popleft() for _ in range(min(len(self._resumed), most))]
-        batch = batch or self._returns.next_batch(most) or self.intake.next_batch()
+        if not batch:
+            busy = self._returns.due_account_ids
+            batch = self._returns.next_batch(most) + self.intake.next_batch(busy=busy)
         if batch:
             self._note_left(self._pipeline.read(batch))
 

@@ -337,6 +337,30 @@ def test_held_files_are_released_in_a_folder_that_was_emptied_of_what_was_under_
     assert counts(root, "held") == [0]
 
 
+def test_i12_files_that_return_make_no_other_account_wait_and_are_not_overtaken(
+    store: Store,
+    root: Path,
+    told: Told,
+    account: AccountInfo,
+    an_account: MakeAccount,
+    an_importer: MakeImporter,
+) -> None:
+    an_account("bo")
+    set_limit(store, "ana", 4)
+    for name in ("bo/fresh.json", "ana/fresh.json"):
+        drop(root, name)
+    told.files.clear()
+    importer = an_importer(settle_s=0, batch_files=1)
+    rounds_until(importer, lambda: len(told.files) == 5)
+    names = [file.name for file in told.files]
+    assert names.index("bo/fresh.json") == 1
+    assert [name for name in names if name.startswith("ana")] == [
+        *(f"ana/{number}.json" for number in "012"),
+        "ana/fresh.json",
+    ]
+    assert counts(root, "held") == [0]
+
+
 def test_files_of_an_account_that_is_gone_are_not_held_on(
     store: Store, root: Path, account: AccountInfo, an_importer: MakeImporter
 ) -> None:
