@@ -128,6 +128,7 @@ def rehearse(
 
     by_name = {one.name: one for one in accounts.list_accounts(store)}
     held = {account_id for _, account_id in watched_folder.count_waiting(root)}
+    rehearsed: dict[str, RehearsedAccount] = {}
     for below in inbox.find_inboxes(root):
         by_age: list[tuple[int, Seen]] = []
         for seen in sorted(inbox.iter_inbox(root, below, remark=remark)):
@@ -141,7 +142,11 @@ def rehearse(
             if by_age:
                 remark(f"unowned {below}", unowned(below, options.account))
             continue
-        account = RehearsedAccount(store, info, holds_files=info.id in held)
+        # One account may own both its folder and the files directly in ROOT.
+        account = rehearsed.get(info.id) or RehearsedAccount(
+            store, info, holds_files=info.id in held
+        )
+        rehearsed[info.id] = account
         for _, seen in sorted(by_age):
             name = escaped(seen.name)
             claim = Claim("", info.id, info.name, name, seen.name, store.clock())

@@ -101,6 +101,15 @@ def test_what_would_not_fit_would_be_held(
     assert told.outcomes()["ana/3.json"] == "held"
 
 
+def test_a_folder_and_the_files_beside_it_are_one_account_s(
+    store: Store, root: Path, dry_run: DryRun
+) -> None:
+    an_account_with_room_for(store, 2)
+    for name, content in (("1.json", "1"), ("ana/2.json", "1"), ("ana/3.json", "3")):
+        drop(root, name, a_document(content))
+    assert dry_run(account="ana") == Summary(done=2, duplicate=1)
+
+
 def test_nothing_is_changed(store: Store, root: Path, dry_run: DryRun, ana: AccountInfo) -> None:
     drop_one_of_each(root)
     before = {path: path.stat().st_mtime_ns for path in root.rglob("*")}
