@@ -3,6 +3,7 @@
 import json
 import re
 import shlex
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -414,3 +415,20 @@ def test_what_becomes_of_the_files_is_waited_for(acme: CommandLine) -> None:
     assert code == 0, stderr
     told = json.loads(stdout)
     assert (told["action"], told["asked"], told["files"][0]["outcome"]) == ("retry", 1, "done")
+
+
+@pytest.mark.slow
+def test_the_end_of_an_earlier_request_is_not_that_of_this_one(acme: CommandLine) -> None:
+    row = import_one(acme, b"{")
+    filed = acme.answers("imports", "show", row.claim_id, "--json")["filedAs"]
+
+    waiting = start("--home", str(acme.home), "imports", "retry", row.claim_id, "--wait", "60")
+    wait_until(lambda: asked(acme))
+    record_file(acme, row.claim_id, root=str(row.root))  # as it was before it was corrected
+    with pytest.raises(subprocess.TimeoutExpired):
+        waiting.wait(2)
+    Path(filed).write_bytes(a_resume())
+    acme("watch", "--once", "--settle", "0")
+
+    code, stdout, stderr = finish(waiting)
+    assert (code, "done" in stdout) == (0, True), stderr

@@ -337,11 +337,14 @@ def wait_for_outcomes(
         now = [
             import_history.get_file(store, one.claim_id, account_id=one.account_id) for one in files
         ]
-        # Of a file of several resumes the ledger says how far it is after each part.
+        # Of a file of several resumes the ledger says how far it is after each part. And what ends
+        # while the request is there may be the end of an earlier one.
         ended = [
             new
             for old, new in zip(files, now, strict=True)
-            if old.finished_at != new.finished_at and not new.is_under_way
+            if old.finished_at != new.finished_at
+            and not new.is_under_way
+            and import_requests.find_request(store, new.account_id, new.claim_id) is None
         ]
         late = len(files) - len(ended)
         if not late or time.monotonic() >= until:
