@@ -5,7 +5,7 @@ import contextlib
 import os
 import time
 from collections import deque
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -180,8 +180,9 @@ class Returns:
                 queues[account_id] = Queue(first, message)
         return queues
 
-    def take_requests(self) -> None:
-        """Take up the files that somebody asked for; answer what cannot be found."""
+    def take_requests(self, not_yet: Container[str] = ()) -> None:
+        """Take up the files that somebody asked for; answer what cannot be found. Files of the claims in
+        `not_yet` are still on their way to where they are looked for."""
         self.answer()
         root = shown_root(self._root)
         # If a folder that nobody watches was moved here, its files are here, and known by their
@@ -200,13 +201,13 @@ class Returns:
         for one in asked:
             if one.claim_id in self._under_way:
                 self._asked.setdefault(one.claim_id, one)
-            elif one.root == root:
+            elif one.root == root and one.claim_id not in not_yet:
                 message = (
                     f"Could not {one.action.value} it: the file is no longer in {root}, or its "
                     "report is missing"
                 )
                 import_requests.refuse_request(self._store, one.account_id, one.claim_id, message)
-            elif one.root is not None:  # else another importer may have it
+            elif one.root not in (None, root):  # else another importer may have it
                 self._not_here.add(one)
 
     def answer(self) -> None:

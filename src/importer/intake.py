@@ -2,7 +2,7 @@
 
 import math
 from collections import deque
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Container, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -65,6 +65,11 @@ class Intake:
     def folders(self) -> list[str]:
         """The folders in ROOT that are worth watching: those without a backlog."""
         return [name for name, inbox in self.inboxes.items() if name and not inbox.has_backlog]
+
+    @property
+    def claim_ids(self) -> Container[str]:
+        """The claims of the files that are under way."""
+        return self._under_way.keys()
 
     def wait_s(self) -> float:
         """Seconds until there is something to look at or to try."""

@@ -272,7 +272,7 @@ class Importer:
         busy = self._pipeline.unpacking_account_ids | resumed | unknown
         self._pipeline.queues = self._returns.release(by_id, busy=busy)
         self._note_unknown(unknown)
-        self._returns.take_requests()
+        self._returns.take_requests(self.intake.claim_ids)
         self._find_owners()
         is_busy = self._under_way or self._resumed or self._left_slots or self.is_stuck
         if not is_busy and (count := self._returns.dismiss_missing()):

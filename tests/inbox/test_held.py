@@ -522,6 +522,28 @@ def test_a_request_for_a_file_that_is_not_there_says_so(
     assert import_requests.list_requests(store) == []
 
 
+def test_a_request_for_a_failed_file_that_cannot_be_moved_yet_waits_for_it(
+    store: Store,
+    root: Path,
+    told: Told,
+    ana: AccountInfo,
+    an_importer: MakeImporter,
+) -> None:
+    obstacle = drop(root, "_failed", b"in the way")
+    drop(root, "ana/cv.json", b"{")
+    importer = an_importer(settle_s=0)
+    importer.round()
+    (before,) = ask_for_all(store, RequestKind.RETRY)
+    importer.round()
+    (row,) = import_history.list_files(store)
+    assert row.message == before.message
+    obstacle.unlink()
+    rounds_until(importer, lambda: len(told.files) == 2)
+    importer.round()
+    assert [file.outcome for file in told.files] == [FileOutcome.FAILED] * 2
+    assert import_requests.list_requests(store) == []
+
+
 def rest(root: Path) -> None:
     """Let nothing in `_failed` have changed for a while."""
     for folder in [root / "_failed", *(root / "_failed").iterdir()]:
