@@ -8,12 +8,13 @@
     the same, changed since     a new file
     moved                       checked again, as the process would have done (I4)
     set aside, to be copied     copied, or put back if it was changed or the ledger knows nothing
-    being unpacked              continued under its claim, after the items that are stored
+    being unpacked              continued under its claim, after the items that are stored; if it is
+                                gone or was changed since, it is taken off the list
 
 Each step may be cut off and is done again (pitfalls I1, I6).
 """
 
-import itertools
+import contextlib
 import math
 import os
 from collections.abc import Iterable
@@ -26,8 +27,8 @@ from importer.filing import Work, aside_of, iter_places, put_back
 from importer.outcomes import Conclusion
 from importer.slots import SlotEntry
 from resumes.analyzer import Format
-from resumes.errors import NotFound
-from resumes.store import Store, accounts, import_history, import_ledger
+from resumes.errors import Conflict, NotFound
+from resumes.store import Store, accounts, import_history, import_ledger, import_requests
 from resumes.store.creation import Created, Duplicate
 from resumes.store.import_history import FileRow
 from resumes.store.import_ledger import FileOutcome
@@ -76,7 +77,11 @@ def plan_recovery(
                 if place != claim.source
             )
             moved = (place for place in places if files.find_signature(place) is not None)
-            all_ended.extend(Ended(work, conclusion, one) for one in itertools.islice(moved, 1))
+            if (target := next(moved, None)) is not None:
+                all_ended.append(Ended(work, conclusion, target))
+            elif row.is_under_way:  # it is gone, or a new file, and nobody will say how it ended
+                with contextlib.suppress(Conflict):  # somebody has dismissed it
+                    import_requests.dismiss_files(store, [row])
         elif (recalled := _recall(store, root, accepted, claim)) is not None:
             all_ended.append(Ended(work, recalled))
         elif row.is_under_way or claim.source not in iter_places(claim, conclusion):

@@ -14,11 +14,14 @@ from tests.support.inbox.builders import (
     FakeMonotonic,
     MakeAccount,
     MakeImporter,
+    Moment,
     Told,
     an_account_with_room_for,
     counts,
+    die,
     drop,
     filed,
+    killing_at,
     lines,
     names_below,
     resume_names,
@@ -242,6 +245,20 @@ def test_one_that_was_cut_off_is_gone_on_with_and_remembers_what_was_imported(
     an_importer(settle_s=5).round()
     assert resume_names(store, ana.id) == ["1", "3", "4", "5"]
     assert the_report(root, "_done")["message"] == "Imported: 5 done"
+
+
+@pytest.mark.parametrize("names", ["abcd", ""], ids=["changed", "deleted"])
+def test_one_that_was_cut_off_and_is_not_what_it_was_is_not_listed_for_ever(
+    store: Store, root: Path, ana: AccountInfo, an_importer: MakeImporter, names: str
+) -> None:
+    path = drop(root, "ana/cv.ndjson", lines(*"abc"))
+    die(an_importer(settle_s=0, slice_items=1, observe=killing_at(Moment.COMMITTED)))
+    path.unlink()
+    if names:
+        path.write_bytes(lines(*names))
+    an_importer(settle_s=0).round()
+    assert {row.outcome for row in import_history.list_files(store)} <= {FileOutcome.DONE}
+    assert resume_names(store, ana.id) == list(names or "a")
 
 
 def test_one_whose_account_goes_meanwhile_says_so(
