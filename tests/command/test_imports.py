@@ -395,6 +395,26 @@ def test_of_a_file_that_two_accounts_have_it_is_said_whose_is_meant(filled: Comm
     assert "not found" in filled.fails(1, "imports", "retry", "f" * 24, "--account", "acme")
 
 
+@pytest.mark.parametrize("words", [(), ("--failed-first",)])
+def test_a_page_of_all_accounts_leaves_out_no_file_that_two_have(
+    filled: CommandLine, words: tuple[str, ...]
+) -> None:
+    export = filled.home / "acme.ndjson"
+    filled("accounts", "export", "acme", str(export))
+    filled("accounts", "import", str(export), "--name", "copy")
+
+    seen: list[tuple[str, str]] = []
+    before: tuple[str, ...] = ()
+    while True:
+        page = filled.answers("imports", "list", "--limit", "1", *words, *before, "--json")
+        seen += [(one["id"][0], one["account"]) for one in page["files"]]
+        if page["before"] is None:
+            break
+        before = ("--before", page["before"])
+
+    assert sorted(seen) == [(digit, name) for digit in "1234" for name in ("acme", "copy")]
+
+
 @pytest.mark.slow
 def test_what_becomes_of_the_files_is_waited_for(acme: CommandLine) -> None:
     row = import_one(acme, b"{")

@@ -263,7 +263,7 @@ def list_(
                 problem = f'Invalid ID "{before[:80]}"'
                 raise InvalidArgument(f"{problem}: use the ID of a file, 24 hexadecimal digits")
             files = import_history.list_files(store, before=before, **filters)
-            last = files[-1].claim_id if len(files) == limit else None
+            last = files[-1].claim_id if len(files) >= limit else None
     if session.as_json:
         put_json({"files": [as_json(row) for row in files], "before": last})
         return

@@ -114,7 +114,7 @@ def _newest_ids(outcome: FileOutcome | None, *, is_of_reason: bool) -> Prepared:
     statement = select(imported_files.c.claim_id).where(
         matching(imported_files.c.account_id),
         imported_files.c.claim_id < bindparam("before"),
-        imported_files.c.claim_id > bindparam("above"),
+        imported_files.c.claim_id >= bindparam("above"),
     )
     if outcome is not None:
         statement = statement.where(matching(imported_files.c.outcome))
@@ -134,7 +134,8 @@ def list_files(
     before: str | None = None,
     limit: int = 100,
 ) -> Sequence[FileRow]:
-    """Return the newest files first, of one account or all; 1 to 1,000 of them.
+    """Return the newest files first, of one account or all; 1 to 1,000 of them, or a few more if several
+    accounts have the last one: an account that was imported has the history of another.
 
     `before` is the id after which the page begins: any id, also one that is gone.
     """
@@ -163,7 +164,8 @@ class Position:
 
 @dataclass(frozen=True, slots=True)
 class FilePage:
-    """Files by outcome. `next` is where the next page begins; None when there is none."""
+    """Files by outcome. `next` is where the next page begins, perhaps an empty one; None when there is
+    none."""
 
     files: Sequence[FileRow]
     next: Position | None
@@ -190,23 +192,26 @@ def list_by_outcome(
 ) -> FilePage:
     """Return failed files, then held ones, duplicates, done ones; the newest of each first.
 
-    Of one account or all, of one outcome or any; 1 to 1,000 of them. A file whose outcome changes
+    Of one account or all, of one outcome or any; 1 to 1,000 of them, or a few more, as of `list_files`. A file whose outcome changes
     between two pages may be on both or on neither.
     """
     size = max(1, min(limit, MAX_FILES))
     ids: list[tuple[str, str]] = []
+    places: list[Position] = []
     owners = find_owners(store, account_id)
     for one in _outcomes(outcome, reason, after):
-        ids += _find_newest(
+        found = _find_newest(
             store,
             [(owner, one) for owner in owners],
             reason=reason,
             before=AFTER_ALL if after is None or after.outcome is not one else after.claim_id,
             limit=size + 1 - len(ids),
         )
+        ids += found
+        places += [Position(one, claim_id) for claim_id, _ in found]
         if len(ids) > size:
             break
-    files = _find_files(store, owners, ids[:size])
+    files = _find_files(store, owners, ids[: _end_of_page(places, size)])
     if not files or len(ids) <= size:
         return FilePage(files, None)
     return FilePage(files, Position(files[-1].outcome, files[-1].claim_id))
@@ -246,13 +251,23 @@ def _find_newest(
             outcome=outcome,
             reason=reason,
             before=before,
-            above=newest[-1][0] if len(newest) == limit else "",
+            above=newest[limit - 1][0] if len(newest) >= limit else "",
             rows=limit,
         )
         more = [(claim_id, account_id) for (claim_id,) in rows]
         if more:
-            newest = sorted([*newest, *more], reverse=True)[:limit]
+            newest = sorted([*newest, *more], reverse=True)
+            newest = newest[: _end_of_page([one for one, _ in newest], limit)]
     return newest
+
+
+def _end_of_page(places: Sequence[object], limit: int) -> int:
+    """Return how many of these, in order, are a page: more than `limit` if some of one place would be on
+    the next, which begins after that place."""
+    end = limit
+    while 0 < end < len(places) and places[end] == places[end - 1]:
+        end += 1
+    return end
 
 
 # Counts
