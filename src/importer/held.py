@@ -231,7 +231,8 @@ class Returns:
                 self._next.append(Candidate(claim))
 
     def _claim(self, file: PutAway) -> Claim:
-        """Return the claim that the file had; but a new one if it is not what was imported.
+        """Return the claim that the file had; but a new one if it is not what was imported, unless that is
+        a failed file of several that was corrected.
 
         Somebody may have changed it, or given its name to another.
         """
@@ -248,11 +249,13 @@ class Returns:
             is_return=True,
         )
         items = import_ledger.find_items(self._store, account_id, claim_id)
-        if not items or (
-            items[0].item > 0  # a file of several resumes, which may not be at its end
-            and report.get("claim_id") == claim_id
-            and report.get("sha256") in (None, find_sha256(path))
-        ):
+        # A file of several resumes may not be at its end.
+        is_its_own = items and items[0].item > 0 and report.get("claim_id") == claim_id
+        if not items or (is_its_own and report.get("sha256") in (None, find_sha256(path))):
+            return claim
+        if is_its_own and claim.source.startswith(f"{FAILED}/"):
+            # It was corrected. What is stored of it is known by its content.
+            import_ledger.forget_items(self._store, account_id, claim_id)
             return claim
         new_id = identifiers.resume_id(self._store.clock())
         self._renamed[new_id] = claim_id

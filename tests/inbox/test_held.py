@@ -417,6 +417,25 @@ def test_a_failed_file_is_tried_again_when_somebody_asks(
     assert the_report(root, "_failed")["file"] == "ana/other.json"
 
 
+@pytest.mark.parametrize("is_killed", [False, True])
+def test_a_failed_file_of_several_that_was_corrected_keeps_its_id(
+    store: Store, root: Path, ana: AccountInfo, an_importer: MakeImporter, is_killed: bool
+) -> None:
+    drop(root, "ana/cv.ndjson", lines("1", ""))
+    an_importer(settle_s=0).round()
+    (row,) = ask_for_all(store, RequestKind.RETRY)
+    (failed,) = filed(root, "_failed")
+    failed.write_bytes(lines(*"213"))
+    if is_killed:
+        die(an_importer(settle_s=0, slice_items=1, observe=killing_at(Moment.COMMITTED)))
+    an_importer(settle_s=0).round()
+    (again,) = import_history.list_files(store)
+    assert (again.claim_id, again.outcome) == (row.claim_id, FileOutcome.DONE)
+    assert resume_names(store, ana.id) == list("123")
+    assert counts(root, "done", "failed") == [1, 0]
+    assert import_requests.list_requests(store) == []
+
+
 @pytest.mark.parametrize("moment", [Moment.READ, Moment.COMMITTED])
 def test_who_asks_again_while_a_file_is_tried_has_it_tried_again(
     store: Store,

@@ -18,6 +18,7 @@ from pydantic.alias_generators import to_camel
 from sqlalchemy import (
     Connection,
     Integer,
+    delete,
     exists,
     insert,
     literal,
@@ -262,6 +263,14 @@ def find_items(
         Item(item, outcomes.get(outcome, FileOutcome.DONE), resume_id, not is_stored)
         for item, outcome, resume_id, is_stored in store.fetch(statement)
     ]
+
+
+def forget_items(store: Store, account_id: str, claim_id: str) -> None:
+    """Forget which items of a claim were imported: its file is another now. The contents stay known."""
+    statement = delete(imported_items).where(
+        imported_items.c.account_id == account_id, imported_items.c.claim_id == claim_id
+    )
+    store.write(lambda connection: connection.execute(statement))
 
 
 def find_stored(store: Store, account_id: str, digest: bytes) -> str | None:
