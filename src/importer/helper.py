@@ -130,21 +130,26 @@ class Helper:
         return self._is_ready and not self._is_dead and self._batches < MAX_BATCHES
 
     def supervise(self, *, backlog: int, is_working: bool) -> None:
-        """Start the process if the backlog is worth it, end it after a while without work, and kill
-        it if somebody stopped it, or it hangs."""
+        """Start the process if the backlog is worth it, and end it after a while without work."""
         now = self._monotonic()
-        if self._process is None:
-            if backlog >= self._setup.options.tuning.helper_from and now >= self._none_before:
-                self._start(now)
-        elif not self._batches:
-            self._heard_at = now
-        elif now >= self._heard_at + SILENT_S:
-            logger.warning("A helper did not respond for %d s; killing it", SILENT_S)
-            self._process.kill()
+        is_wanted = backlog >= self._setup.options.tuning.helper_from
+        if self._process is None and is_wanted and now >= self._none_before:
+            self._start(now)
         if is_working or backlog or self.is_busy:
             self._last_work = now
         elif now >= self._last_work + IDLE_S:
             self.end()
+
+    def watch_over(self) -> None:
+        """Kill the process if somebody stopped it, or it hangs: also while it is stuck."""
+        if self._process is None:
+            return
+        now = self._monotonic()
+        if not self.is_busy:
+            self._heard_at = now
+        elif now >= self._heard_at + SILENT_S:
+            logger.warning("A helper did not respond for %d s; killing it", SILENT_S)
+            self._process.kill()
 
     def _start(self, now: float) -> None:
         # -P: nothing in the current folder is imported. Not -m: what is pickled there

@@ -336,6 +336,7 @@ class Importer:
 
     def _recover(self) -> None:
         """Continue the work in progress of processes that are gone. Raises StoreError and OSError."""
+        self._helper.watch_over()
         self._helper.reap()
         ours = {0, SLOT} if self._helper.is_running else {0}
         self._left_slots |= set(slots.list_numbers(self.root)) - ours

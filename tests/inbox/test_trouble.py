@@ -4,6 +4,7 @@ import contextlib
 import errno
 import os
 import shutil
+import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -524,3 +525,40 @@ def test_an_inbox_that_vanishes_and_is_back_needs_no_restart(
         wait_until(
             lambda: not any(one.importer.findings for one in importers.list_importers(store))
         )
+
+
+@pytest.mark.slow
+def test_a_helper_that_is_stopped_while_it_is_stuck_stops_no_import(
+    store: Store,
+    root: Path,
+    told: Told,
+    monotonic: FakeMonotonic,
+    an_importer: MakeImporter,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    an_account_with_room_for(store, None)
+    obstacle = drop(root, "_done", b"in the way")
+    for number in range(100):
+        drop(root, f"ana/{number}.json", a_document(str(number)))
+    importer = an_importer(settle_s=0, batch_files=2, helper_from=10)
+
+    def children() -> set[int]:
+        return {*map(int, Path(f"/proc/self/task/{os.getpid()}/children").read_text().split())}
+
+    before = children()
+
+    def turn_until(is_so: Callable[[], bool]) -> None:
+        def is_so_after_a_turn() -> bool:
+            monotonic.advance(1)
+            importer.turn()
+            return is_so()
+
+        wait_until(is_so_after_a_turn)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(importer, "_take", lambda: None)  # all is left to the helper
+        turn_until(lambda: importer.is_stuck)
+    (pid,) = children() - before
+    os.kill(pid, signal.SIGSTOP)
+    obstacle.unlink()
+    turn_until(lambda: len(told.files) == 100)
