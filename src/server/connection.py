@@ -470,16 +470,21 @@ class Connection(asyncio.Protocol):
         Tell nothing while an earlier request awaits its answer, or has had part of it: the client
         would take this for that. Then the connection ends after that answer.
         """
-        # Of the request only the headers are known.
-        request_id = find_request_id(self._head.headers if self._reading in (HEAD, BODY) else ())
-        was_answered = self._reading is BODY and self._request.is_answered
+        # Of a request whose body has come in part, the log and the metrics say what its client is told.
+        request = self._request if self._reading is BODY else None
+        # Of others only the headers are known.
+        request_id = find_request_id(self._head.headers if self._reading is HEAD else ())
+        was_answered = request is not None and request.is_answered
         is_answering = self._give_up()
         if self._is_ending():
             return  # after an answer that ends the connection
         self._hear_out()
         if not is_answering:
-            if not was_answered:
+            if request is None:
                 Request(self, request_id).respond_error(refused)
+            elif not was_answered:
+                Request(self, request.id, lines=request.lines).respond_error(refused)
+                request.status = refused.status
             self._release()
             self._close()
         self.resume_reading()

@@ -22,7 +22,14 @@ from resumes.store.import_ledger import FileOutcome
 from resumes.store.importers import ImporterState
 from server.metrics import KEEP_S, Exposition, Metrics
 from tests.support.api.builders import RESUMES, Client, a_resume
-from tests.support.api.serving import Place, a_connection, a_head, exchange, serve_here
+from tests.support.api.serving import (
+    Place,
+    a_connection,
+    a_head,
+    exchange,
+    read_all,
+    serve_here,
+)
 from tests.support.inbox.builders import a_full_disk
 from tests.support.store.builders import a_file, an_importer, hold_writer, lose_table, sqlite_of
 from tests.support.waiting import wait_until
@@ -364,6 +371,35 @@ def test_lines_that_cannot_be_written_are_counted(tmp_path: Path) -> None:
         client.page()
         wait_until(lambda: value(scrape(client), "resumes_log_lines_dropped_total") >= 1)
         client.close()
+
+
+def test_of_a_body_that_is_refused_log_and_metrics_say_what_its_client_is_told(
+    tmp_path: Path,
+) -> None:
+    answers: list[bytes] = []
+    counts: list[float] = []
+
+    def act(place: Place, client: Client) -> None:
+        head = (
+            f"POST {RESUMES} HTTP/1.1\r\nHost: example\r\nAuthorization: Bearer {client.key}\r\n"
+            "Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n"
+            "Expect: 100-continue\r\n\r\n"
+        )
+        with a_connection(place.url) as connection:
+            connection.sendall(head.encode())
+            assert connection.recv(65536).startswith(b"HTTP/1.1 100 ")  # it has begun
+            connection.sendall(b"no size\r\n")
+            answers.append(read_all(connection))
+        counts.append(
+            value(scrape(client), "resumes_requests_total", operation="create", status="400")
+        )
+
+    (line, _) = map(json.loads, lines_of(tmp_path, act, log_format=LogFormat.JSON, rate_limit=True))
+
+    head, _, body = answers[0].partition(b"\r\n\r\n")
+    assert b"x-ratelimit-remaining: 59" in head
+    assert (line["requestId"], line["status"]) == (json.loads(body)["requestId"], 400)
+    assert counts == [1]
 
 
 @pytest.mark.parametrize("log_format", list(LogFormat))
