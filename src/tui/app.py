@@ -5,7 +5,7 @@ import gc
 import os
 import threading
 import traceback
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
@@ -249,23 +249,26 @@ class ResumesApp(App[int]):
             tell(self, "Nothing to undo.")
 
     def _delete_due(self, session: "UiSession") -> None:
-        if due := session.deletions.take_due():
+        if not is_running(self, self._delete) and (due := session.deletions.begin_due()):
             self._delete(session, due)
 
     @work(description="")
-    async def _delete(self, session: "UiSession", due: "Sequence[Deletion]") -> None:
-        """Carry out the deletions, and say on whichever screen is shown how that went."""
+    async def _delete(self, session: "UiSession", due: "Deletion | None") -> None:
+        """Carry out the deletion and those that are due after it, and say on whichever screen is
+        shown how that went."""
         from tui.deletions import carry_out, named
         from tui.widgets.paged_list import PagedList
 
-        problem = ""
-        for deletion in due:
+        deleted, problem = list["Deletion"](), ""
+        while due is not None:
             try:
-                await call(session.store, carry_out, deletion)
-                session.deletions.gone.add(deletion.resume_id)
+                await call(session.store, carry_out, due)
+                session.deletions.gone.add(due.resume_id)
+                deleted.append(due)
             except Failure as failure:
-                problem = f'Could not delete "{deletion.title}": {failure.message}'
-        toast(self, problem or f"Deleted {named(due)}.", "error" if problem else "information")
+                problem = f'Could not delete "{due.title}": {failure.message}'
+            due = session.deletions.begin_due()
+        toast(self, problem or f"Deleted {named(deleted)}.", "error" if problem else "information")
         for listed in self.screen.query(PagedList):
             listed.refresh_rows()
 

@@ -56,6 +56,9 @@ class Deletions:
         self.waiting: dict[str, Deletion] = {}
         """The pending deletions by the IDs of their resumes, oldest first."""
 
+        self.under_way: Deletion | None = None
+        """The one that is being carried out: it can no longer be undone."""
+
         self.gone: set[str] = set()
         """The IDs of the resumes that were deleted."""
 
@@ -84,9 +87,14 @@ class Deletions:
         for one in self.waiting.values():
             one.due_s = self._clock() + GRACE_S
 
-    def take_due(self) -> list[Deletion]:
-        """Remove and return those that are due; they can no longer be undone."""
-        return self._take(lambda one: not self.left_s(one))
+    def begin_due(self) -> Deletion | None:
+        """Return the oldest that is due, which is under way from now on; None if none is.
+
+        The others can still be undone, and so can the end of the program: nothing was done about them.
+        """
+        due = next((one for one in self.waiting.values() if not self.left_s(one)), None)
+        self.under_way = due and self.waiting.pop(due.resume_id)
+        return due
 
     def _take(self, is_meant: Callable[[Deletion], bool]) -> list[Deletion]:
         return [

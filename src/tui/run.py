@@ -197,6 +197,9 @@ async def _run(app: ResumesApp, stop: Callable[[], object]) -> None:
         # To standard error: the screen that could have said so is gone.
         titles = ", ".join(f'"{safe_text(one.title[:80])}"' for one in kept[:5])
         sys.stderr.write(f"{counted(len(kept), 'pending deletion')} canceled: {titles}\n")
+    if (begun := session.deletions.under_way) is not None:
+        title = safe_text(begun.title[:80])
+        sys.stderr.write(f'Deletion under way, check whether it was carried out: "{title}"\n')
     queue, committed = session.store.write_queue, threading.Event()
     queue.observe = lambda *_: committed.set()
     end_soon(app.return_code or 0, partial(finish_writes, queue, committed))

@@ -407,6 +407,21 @@ async def test_undo_keeps_the_newest_resume_that_was_to_go(store: Store) -> None
     assert titles(store) == ["Second"]
 
 
+async def test_of_several_those_that_are_not_begun_yet_can_still_be_undone(store: Store) -> None:
+    stored(store, a_document(title="First"), a_document(title="Second"))
+    clock, unsteady = HandClock(), UnsteadyStore(store)
+    async with running(unsteady, "Second", clock=clock) as pilot:
+        await leads(pilot, "space space d", "Deleting 2 resumes in 10 s")
+        hold = unsteady.hold("write")
+        clock.now_s += 10
+        await until(hold.begun.is_set)
+
+        await leads(pilot, "u", 'Undid the deletion of "Second".')
+        await hold.arrives(pilot)
+        await shows(pilot.app, 'Deleted "First".')
+    assert titles(store) == ["Second"]
+
+
 async def test_the_end_of_the_program_keeps_what_was_not_deleted_yet(store: Store) -> None:
     stored(store, a_document(title="First"))
     async with running(store, "First", clock=HandClock()) as pilot:

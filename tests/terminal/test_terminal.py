@@ -15,6 +15,7 @@ from sqlalchemy import Connection
 
 from resumes.errors import InvalidArgument, StoreUnavailable
 from resumes.store.store import Store
+from tests.support.store.builders import hold_writer
 from tests.support.terminal.builders import a_document, a_hostile_document, an_account, stored
 from tests.support.terminal.console import terminal
 from tests.support.terminal.driving import LIMIT_S, leads, running, until
@@ -160,6 +161,24 @@ def test_a_deletion_that_is_cut_short_by_the_end_is_told(store: Store) -> None:
 
         assert screen.ends() == 0
         assert b'1 pending deletion canceled: "First"' in screen.wire
+
+
+@pytest.mark.slow
+def test_so_is_each_of_several_of_which_one_is_under_way(store: Store) -> None:
+    stored(store, a_document(title="First"), a_document(title="Second"))
+    go_on, thread = hold_writer(store)
+    with terminal(store, "hasty") as screen:
+        screen.reads_until(b"1 of 2")
+        screen.types(b"  d")
+        screen.reads_until("Deleting… ".encode())
+        screen.types(b"q")
+
+        assert screen.ends() == 0
+        _, _, after = screen.wire.rpartition(LEAVES_SCREEN)
+        assert b'"First"' in after
+        assert b'"Second"' in after
+    go_on.set()
+    thread.join()
 
 
 # What a terminal may send besides keys.

@@ -24,6 +24,7 @@ PROGRAM = """
 import logging, sys, time
 from resumes.settings import load_settings
 from resumes.store import open_store, stored_resumes
+from tui import deletions
 from tui.screens.resumes import ResumesScreen
 from tui.session import prepare
 from tui.run import run
@@ -38,6 +39,8 @@ if "hang" in sys.argv:
         time.sleep(3_600)
     logging.basicConfig()
     stored_resumes.list_sorted = hang
+if "hasty" in sys.argv:
+    deletions.GRACE_S = 0.5
 with open_store(sys.argv[1]) as store:
     code = run(lambda: prepare(store, settings=load_settings()))
 sys.exit(code)
