@@ -259,16 +259,20 @@ class ResumesApp(App[int]):
         from tui.deletions import carry_out, named
         from tui.widgets.paged_list import PagedList
 
-        deleted, problem = list["Deletion"](), ""
+        deleted, failed, why = list["Deletion"](), list["Deletion"](), ""
         while due is not None:
             try:
                 await call(session.store, carry_out, due)
                 session.deletions.gone.add(due.resume_id)
                 deleted.append(due)
             except Failure as failure:
-                problem = f'Could not delete "{due.title}": {failure.message}'
+                failed.append(due)
+                why = failure.message
             due = session.deletions.begin_due()
-        toast(self, problem or f"Deleted {named(deleted)}.", "error" if problem else "information")
+        if deleted:
+            toast(self, f"Deleted {named(deleted)}.")
+        if failed:
+            toast(self, f"Could not delete {named(failed)}: {why}", "error")
         for listed in self.screen.query(PagedList):
             listed.refresh_rows()
 

@@ -38,7 +38,7 @@ from tests.support.terminal.driving import (
     types,
     until,
 )
-from tests.support.terminal.outages import UnsteadyStore
+from tests.support.terminal.outages import AWAY, UnsteadyStore
 from tui.screens.resume_views import PAGE_SIZE, read_page
 
 pytestmark = pytest.mark.anyio
@@ -438,6 +438,23 @@ async def test_a_resume_deleted_elsewhere_meanwhile_is_told(store: Store) -> Non
         clock.now_s += 10
 
         await shows(pilot.app, 'Could not delete "First": Resume not found')
+
+
+async def test_of_several_all_that_could_not_be_deleted_are_told_and_those_that_were(
+    store: Store,
+) -> None:
+    stored(store, *(a_document(title=f"Number {one}") for one in range(3)))
+    clock, unsteady = HandClock(), UnsteadyStore(store)
+    async with running(unsteady, "Number 2", clock=clock) as pilot:
+        await leads(pilot, "space space space d", "Deleting 3 resumes in 10 s")
+        hold = unsteady.hold("write")
+        clock.now_s += 10
+        await until(hold.begun.is_set)
+        unsteady.go_away(only="write")
+        await hold.arrives(pilot)
+
+        await shows(pilot.app, 'Deleted "Number 0".', f"Could not delete 2 resumes: {AWAY}")
+    assert titles(store) == ["Number 1", "Number 2"]
 
 
 async def test_where_there_is_nothing_it_says_so(store: Store) -> None:
