@@ -64,6 +64,12 @@ def test_what_no_page_could_show_is_refused_before_any(
     acme.fails(code, "tui", "--web", "0", *words)
 
 
+def test_nor_is_an_account_of_the_settings_that_is_not_there(acme: CommandLine) -> None:
+    (acme.home / "config.toml").write_text('account = "nobody"\n')
+
+    assert "Account not found" in acme.fails(1, "tui", "--web", "0")
+
+
 @pytest.mark.slow
 def test_a_page_is_the_terminal_ui_with_the_same_options(acme: CommandLine) -> None:
     [resume] = store_resumes(acme.home, a_resume())

@@ -34,8 +34,11 @@ def serve_pages(
 
     check_screen(screen)
     settings = session.settings()
+    account, open_id = options["account"], options["open"]
     with session.store(makes=not read_only) as store:
-        prepare(store, account=options["account"], open_id=options["open"], settings=settings)
+        # As each page does.
+        account = account or (None if open_id else settings.account)
+        prepare(store, account=account, open_id=open_id, settings=settings)
     # -P: a folder named cli in the working directory must not be imported instead of ours.
     words = [sys.executable, "-P", "-m", "cli"]
     words += [f"--home={session.home}"] if session.home is not None else []
