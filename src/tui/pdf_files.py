@@ -81,6 +81,9 @@ class PdfFiles:
         with self._guard:
             if self._is_closed:
                 raise OSError(errno.ECANCELED, "The terminal UI has ended")
+            if self._folder is not None and not Path(self._folder.name).exists():
+                self._folder.cleanup()  # what clears TMPDIR of old files has removed it
+                self._folder = None
             if self._folder is None:
                 self._folder = tempfile.TemporaryDirectory(prefix="resumes-")
             # A folder for each: two people may have the same name.

@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+import shutil
 import stat
 import sys
 from pathlib import Path
@@ -116,6 +117,24 @@ async def test_two_people_of_one_name_have_a_file_each(store: Store, viewer: Fak
         first, second = await viewer.is_given(2)
         assert first.name == second.name == "AdaResume.pdf"
         assert first.read_bytes() != second.read_bytes()
+
+
+async def test_a_folder_that_was_cleared_away_meanwhile_is_made_again(
+    store: Store, viewer: FakeViewer
+) -> None:
+    stored(store, a_document(name="Ada"), a_document(name="Bo"))
+    async with running(store, "Bo Resume") as pilot:
+        await presses(pilot, "o")
+        await tells(pilot.app, "Opened AdaResume.pdf.")
+        [first] = await viewer.is_given()
+        shutil.rmtree(first.parents[1])
+
+        await presses(pilot, "j", "o")
+
+        await tells(pilot.app, "Opened BoResume.pdf.")
+        _, second = await viewer.is_given(2)
+        assert second.read_bytes().startswith(b"%PDF-")
+    assert not second.parents[1].exists()
 
 
 async def test_without_a_display_the_path_is_said_and_can_be_copied(
