@@ -48,7 +48,7 @@ class Child:
         self.start()
 
     def start(self) -> None:
-        """Start the process; its standard error appears on ours."""
+        """Start the process; its standard error appears on ours. Raises OSError."""
         self._restart_at_s: float | None = None
         self._started_at_s = time.monotonic()
         # -P: a folder named cli in the working directory must not be imported instead of ours. A session of
@@ -96,7 +96,13 @@ class Child:
             self._pause_s = min(self._pause_s * 2, MAX_PAUSE_S)
         elif now_s >= self._restart_at_s:
             self._close_input()
-            self.start()
+            try:
+                self.start()
+            except OSError as error:  # no memory or no room for a process, say
+                self._restart_at_s = now_s + self._pause_s
+                why = f"cannot be restarted yet ({error.strerror}); trying again in {self._pause_s:g} s."
+                say(f"{self._name} {why}", level=logging.WARNING)
+                self._pause_s = min(self._pause_s * 2, MAX_PAUSE_S)
 
     def wait_for_end(self) -> None:
         """Wait until it has ended; kill it if that takes too long."""

@@ -4,6 +4,7 @@ import json
 import os
 import pty
 import re
+import resource
 import signal
 import socket
 import stat
@@ -145,6 +146,25 @@ def test_a_child_that_dies_is_replaced(run: CommandLine) -> None:
     code, _, stderr = finish(process, within_s=40)
     assert code == 0
     assert "The API ended (killed by signal 9); restarting in 0.5 s." in stderr
+
+
+@pytest.mark.slow
+def test_a_child_that_cannot_be_replaced_yet_is_replaced_later(run: CommandLine) -> None:
+    process, _ = started(run)
+    [api, importer] = children_of(process.pid)
+    soft, hard = resource.prlimit(process.pid, resource.RLIMIT_NOFILE)
+
+    resource.prlimit(process.pid, resource.RLIMIT_NOFILE, (4, hard))
+    os.kill(api, signal.SIGKILL)
+    assert process.stderr is not None
+    lines = iter(process.stderr.readline, "")
+    assert any("The API cannot be restarted yet (Too many open files)" in line for line in lines)
+
+    resource.prlimit(process.pid, resource.RLIMIT_NOFILE, (soft, hard))
+    wait_until(lambda: len(children_of(process.pid)) == 2)
+    assert importer in children_of(process.pid)
+    process.send_signal(signal.SIGINT)
+    assert finish(process, within_s=40)[0] == 0
 
 
 @pytest.mark.slow
