@@ -273,6 +273,9 @@ SILENT_LOOKS = 60 * LOOKS_A_SECOND
 """How long one that has started may say nothing: on a busy machine healthy ones are silent too,
 and what they were asked would be lost with them."""
 
+RETRY_LOOKS = 5 * LOOKS_A_SECOND
+"""How soon after a worker that could not take another's place the next one is started."""
+
 STARTUP_FAILURE = 3
 """The exit code of a worker that cannot start."""
 
@@ -293,29 +296,29 @@ class Worker:
         self.process.start()
         other_end.close()
         self.has_started = False
-        self._looks = 0
+        self.looks = 0
 
     def find_fault(self) -> str | None:
         """Return why another has to take its place; None: it is well, or is given more time."""
-        self._looks += 1
+        self.looks += 1
         with contextlib.suppress(OSError, EOFError):  # as good as silent
             while self._heartbeats.poll():
                 if self._heartbeats.recv():
                     self.has_started = True
-                    self._looks = 0
+                    self.looks = 0
         code = self.process.exitcode
         if code is not None:
             return f"killed by signal {-code}" if code < 0 else f"exit code {code}"
         if self.is_late:
             return f"it did not start within {STARTING_LOOKS // LOOKS_A_SECOND} s"
-        if self.has_started and self._looks > SILENT_LOOKS:
+        if self.has_started and self.looks > SILENT_LOOKS:
             return f"no response for {SILENT_LOOKS // LOOKS_A_SECOND} s"
         return None
 
     @property
     def is_late(self) -> bool:
         """Whether it has had all the time that there is for starting, and has not started."""
-        return not self.has_started and self._looks > STARTING_LOOKS
+        return not self.has_started and self.looks > STARTING_LOOKS
 
     def kill(self) -> None:
         """End it at once."""
@@ -375,8 +378,8 @@ def _supervise(
 ) -> None:
     """Keep this many workers until SIGTERM, SIGINT or SIGHUP, then end them.
 
-    One that ends or falls silent is replaced. `announce` is called once, when all have started.
-    Raises WorkersFailed when one could not even start.
+    One that ends or falls silent is replaced, if need be later. `announce` is called once, when all have
+    started. Raises WorkersFailed when one could not even start before that, or none lives any more.
     """
     signals: list[int] = []
     for one in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):  # the last: the terminal is gone
@@ -391,10 +394,13 @@ def _supervise(
             for number, worker in enumerate(workers):
                 fault = worker.find_fault()
                 if fault is not None and not signals:
-                    worker.kill()
                     if worker.process.exitcode == STARTUP_FAILURE:
-                        # What keeps one from starting keeps the next one from it as well.
-                        raise WorkersFailed("The API's workers could not start; see above")
+                        if not (is_announced and any(one.has_started for one in workers)):
+                            # What keeps one from starting keeps the next one from it as well.
+                            raise WorkersFailed("The API's workers could not start; see above")
+                        if worker.looks < RETRY_LOOKS:
+                            continue  # the others wait for the store to come back, and so does this
+                    worker.kill()
                     if worker.is_late and not is_announced:
                         start = f"Worker {worker.process.pid} could not start: {fault}"
                         raise WorkersFailed(f"{start}. Is the machine very busy?")

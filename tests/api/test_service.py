@@ -347,6 +347,28 @@ def test_a_worker_that_dies_is_replaced_and_that_is_said(tmp_path: Path) -> None
     assert f"Worker {workers[0]} ended (killed by signal 9) and was replaced" in said
 
 
+@pytest.mark.slow
+def test_while_the_store_is_away_a_worker_that_dies_is_replaced_when_it_is_back(
+    tmp_path: Path,
+) -> None:
+    store, aside = tmp_path / "resumes.db", tmp_path / "aside.db"
+    with serve(tmp_path, workers=2) as served:
+        store.rename(aside)
+        store.mkdir()
+        os.kill(workers_of(served.process.pid)[0], signal.SIGKILL)
+
+        assert served.process.stderr is not None
+        said = iter(served.process.stderr.readline, "")
+        assert any("is a folder" in line for line in said)
+        assert any("ended (exit code 3) and was replaced" in line for line in said)
+
+        store.rmdir()
+        aside.rename(store)
+        wait_until(lambda: len(workers_of(served.process.pid)) == 2)
+        own = {"Authorization": f"Bearer {served.key}"}
+        wait_until(lambda: httpx.get(served.url + RESUMES, headers=own).status_code == 200)
+
+
 AT_START = """
 import sys
 if "--multiprocessing-fork" in sys.orig_argv:
