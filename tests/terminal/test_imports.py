@@ -16,7 +16,7 @@ from textual.pilot import Pilot
 import tui.screens.importers
 from resumes.errors import StoreUnavailable
 from resumes.settings import Settings
-from resumes.store import import_requests, importers, open_store
+from resumes.store import accounts, import_history, import_requests, importers, open_store
 from resumes.store.import_history import FileCount
 from resumes.store.import_ledger import FileOutcome
 from resumes.store.importers import ImporterFinding, ImporterState, SeenImporter
@@ -592,6 +592,21 @@ async def test_no_editor_is_offered_in_a_browser_or_read_only(
     async with running(store, screen="imports", refresh_s=SOON_S, size=LARGE) as pilot:
         await shows(pilot.app, "1 of 1", "Retry")
         await shows_no(pilot.app, "Edit")
+
+
+async def test_of_marked_files_that_changed_meanwhile_the_others_are_acted_on(store: Store) -> None:
+    for digit in "123":
+        a_file(store, an_id(digit))
+    async with running(store, "1 of 3", screen="imports", refresh_s=SOON_S) as pilot:
+        await leads(pilot, "space space", "2 marked")
+        owner = accounts.get_account(store, "ana").id
+        import_requests.dismiss_files(
+            store, [import_history.get_file(store, an_id("3"), account_id=owner)]
+        )
+        await shows(pilot.app, "✗ 2 failed")
+
+        await leads(pilot, "t", "Queued 1 file for retry", "↻ failed")
+        assert [one.claim_id for one in import_requests.list_requests(store)] == [an_id("2")]
 
 
 async def test_failed_files_are_dismissed_after_a_question(store: Store) -> None:

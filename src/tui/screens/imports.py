@@ -71,6 +71,15 @@ def read_ended(store: Store, *, files: Sequence[FileRow]) -> list[FileRow]:
     return ended
 
 
+def read_now(store: Store, *, files: Sequence[FileRow]) -> list[FileRow]:
+    """Return the files as they are now, without those that are no longer in the list."""
+    found = []
+    for file in files:
+        with suppress(NotFound):
+            found.append(import_history.get_file(store, file.claim_id, account_id=file.account_id))
+    return found
+
+
 MAX_CHOICES = 10_000
 """Resumes of a file that are offered; the list of resumes has them all."""
 
@@ -129,10 +138,20 @@ class FileActions(PaneScreen[FileRow]):
     @store_work()
     async def action_ask(self, kind: str) -> None:
         """Ask for a retry or a release of the files."""
-        if files := self.chosen_files(kind):
+        if files := await self._read_chosen(kind):
             asked = await self._ask_for(files, RequestKind(kind))
             self.unmark()
             self.follow_up(asked)
+
+    async def _read_chosen(self, verb: str) -> Sequence[FileRow]:
+        """Return the files that are acted on as they are now: marked ones may have changed since."""
+        if not (chosen := self.chosen_files(verb)):
+            return []
+        files = await call(self.session.store, read_now, files=chosen)
+        if not files:
+            tell(self, "No longer in the list: dismissed meanwhile.")
+            self.unmark()
+        return files
 
     async def _ask_for(self, files: Sequence[FileRow], action: RequestKind) -> Sequence[FileRow]:
         """Ask for the action, for those of the files that it fits; return them."""
@@ -160,8 +179,8 @@ class FileActions(PaneScreen[FileRow]):
     @store_work()
     async def action_dismiss_files(self) -> None:
         """Ask whether to take the failed ones of the files off the list."""
-        files = self.chosen_files("dismiss")
-        if not files:
+        files = await self._read_chosen("dismiss")
+        if not files or not self.is_active:
             return
         failed = [file for file in files if why_not(file, RequestKind.RETRY) is None]
         if not failed:
