@@ -237,6 +237,15 @@ async def test_only_marked_resumes_are_exported(store: Store, tmp_path: object) 
         await until(lambda: "Exported 2 resumes" in "".join(toasts(pilot.app)))
 
 
+async def test_marks_stay_when_their_export_is_canceled(store: Store) -> None:
+    stored_many(store, 3)
+    async with running(store, "of 3") as pilot:
+        await leads(pilot, "space space x", "Resumes       2 marked")
+
+        await leads(pilot, "escape", "2 marked")
+        await leads(pilot, "x", "Resumes       2 marked")
+
+
 async def test_marked_files_are_retried_as_far_as_they_failed(store: Store) -> None:
     for digit in "123":
         a_file(store, an_id(digit))
