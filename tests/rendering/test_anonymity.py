@@ -56,6 +56,10 @@ NAMES = [
     ("禹书瑶", "我是禹书瑶", "书瑶"),
     ("柊木 澄香", "柊木澄香です。柊木と申します。", "柊木"),
     ("탁나래", "저는 탁나래입니다", "나래"),
+    # Vowel signs are no letters, and yet parts of words.
+    ("प्रिया शर्मा", "प्रिया ने काम किया", "प्रिया"),
+    ("দেবাশীষ রায়", "দেবাশীষ কাজ করেন", "দেবাশীষ"),
+    ("مُحَمَّد علي", "مُحَمَّد هنا", "مُحَمَّد"),
 ]
 
 
@@ -83,6 +87,7 @@ def test_other_words_stay() -> None:
             "{} met Sal Bob, an Alibi, Al Bott and Al.",
         ),
         ("书 瑶", "我书瑶是", "我{}是"),
+        ("राम", "रामा और राम", "रामा और {}"),
         # The name of several words is one name.
         ("Ada King Lovelace", "Ada King Lovelace wrote it", "{} wrote it"),
         ("Love\u00adlace", "Lovelace's", "{}'s"),

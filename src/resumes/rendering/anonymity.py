@@ -19,7 +19,15 @@ _UNSPACED: Final = (
 """What has no blanks between words, and says more with each character."""
 
 _UNSPACED_PART: Final = re.compile(rf"(?:{_UNSPACED}){{2,}}")
-_WORD: Final = re.compile(r"[^\W_]+")
+_MARKS: Final = (
+    r"\u0300-\u036f\u0483-\u0489\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a"
+    r"\u064b-\u065f\u0670\u06d6-\u06ed\u0711\u0730-\u074a\u07a6-\u07b0\u07eb-\u07f3\u07fd\u0816-\u082d"
+    r"\u0859-\u085b\u0897-\u089f\u08ca-\u0963\u0966-\u0dff"
+)
+"""Vowel signs, accents and the like, which are parts of words but no letters to `re`; and what is
+among them, as most of the scripts of India."""
+
+_WORD: Final = re.compile(rf"(?:[^\W_]|[{_MARKS}])+")
 
 
 def alias_of(resume_id: str) -> str:
@@ -66,6 +74,6 @@ class Anonymizer:
 
 def _apart(pattern: str, text: str) -> str:
     """Return the pattern of a text where it is not part of another word."""
-    before = "" if re.match(_UNSPACED, text) else r"(?<![^\W_])"
-    after = "" if re.match(_UNSPACED, text[-1:]) else r"(?![^\W_])"
+    before = "" if re.match(_UNSPACED, text) else rf"(?<![^\W_])(?<![{_MARKS}])"
+    after = "" if re.match(_UNSPACED, text[-1:]) else rf"(?![^\W_]|[{_MARKS}])"
     return f"{before}{pattern}{after}"
