@@ -273,6 +273,9 @@ SILENT_LOOKS = 60 * LOOKS_A_SECOND
 """How long one that has started may say nothing: on a busy machine healthy ones are silent too,
 and what they were asked would be lost with them."""
 
+END_WITHIN_S = SHUTDOWN_S + 25
+"""How long a worker that was asked to end may take for that: for its requests, and to close its store."""
+
 RETRY_LOOKS = 5 * LOOKS_A_SECOND
 """How soon after a worker that could not take another's place the next one is started."""
 
@@ -419,5 +422,9 @@ def _supervise(
         listener.close()
         for worker in workers:
             worker.process.terminate()
+        ends_at_s = time.monotonic() + END_WITHIN_S
         for worker in workers:
-            worker.process.join()
+            worker.process.join(max(0.0, ends_at_s - time.monotonic()))
+            if worker.process.is_alive():
+                logger.error("Worker %s did not end; killing it", worker.process.pid)
+                worker.kill()

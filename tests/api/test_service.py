@@ -382,7 +382,7 @@ from pathlib import Path
 from resumes.settings import Settings
 from server import service
 
-service.STARTING_LOOKS, service.SILENT_LOOKS = int(sys.argv[2]), 4
+service.STARTING_LOOKS, service.SILENT_LOOKS, service.END_WITHIN_S = int(sys.argv[2]), 4, 3
 try:
     service.run(
         Settings(home=Path(sys.argv[1]), port=0, workers=2),
@@ -460,3 +460,24 @@ def test_a_worker_that_falls_silent_is_replaced(tmp_path: Path) -> None:
         _, said = process.communicate(timeout=60)
 
     assert f"Worker {first} ended (no response for 2 s) and was replaced" in said
+
+
+@pytest.mark.slow
+def test_a_worker_that_does_not_end_is_killed(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", IMPATIENT, str(tmp_path), "600"]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline().startswith("http://")
+        first = workers_of(process.pid)[0]
+        os.kill(first, signal.SIGSTOP)
+        process.terminate()
+        try:
+            _, said = process.communicate(timeout=60)
+        finally:
+            process.kill()
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(first, signal.SIGKILL)
+
+    assert f"Worker {first} did not end; killing it" in said
