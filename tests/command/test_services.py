@@ -15,8 +15,10 @@ from typing import Any
 
 import pytest
 
+from cli import supervisor
 from cli.commands.demo import find_samples
 from resumes.store import accounts, api_keys
+from server import service
 from tests.command.conftest import CommandLine, a_resume, finish, start, store_resumes
 from tests.support.programs import call
 from tests.support.stores import open_home
@@ -165,6 +167,14 @@ def test_a_child_that_cannot_be_replaced_yet_is_replaced_later(run: CommandLine)
     assert importer in children_of(process.pid)
     process.send_signal(signal.SIGINT)
     assert finish(process, within_s=40)[0] == 0
+
+
+def test_who_stops_the_api_waits_longer_than_it_does_for_accepted_requests() -> None:
+    unit = (Path(__file__).parents[2] / "deploy" / "resumes.service").read_text()
+    found = re.search(r"^TimeoutStopSec=(\d+)$", unit, re.MULTILINE)
+    assert found is not None
+    waits_s = [service.SHUTDOWN_S, service.END_WITHIN_S, supervisor.END_WITHIN_S, int(found[1])]
+    assert waits_s == sorted(waits_s)
 
 
 @pytest.mark.slow
