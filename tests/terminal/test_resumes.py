@@ -429,6 +429,18 @@ async def test_the_end_of_the_program_keeps_what_was_not_deleted_yet(store: Stor
     assert titles(store) == ["First"]
 
 
+async def test_on_its_page_a_resume_that_was_deleted_is_not_deleted_again(store: Store) -> None:
+    stored(store, a_document(title="First"))
+    clock = HandClock()
+    async with running(store, "First", clock=clock) as pilot:
+        await leads(pilot, "enter", "› First")
+        await leads(pilot, "d", 'Deleting "First" in 10 s')
+        clock.now_s += 10
+        await shows(pilot.app, 'Deleted "First".')
+
+        await leads(pilot, "d", 'Already deleted: "First".')
+
+
 async def test_a_resume_deleted_elsewhere_meanwhile_is_told(store: Store) -> None:
     (resume_id,) = stored(store, a_document(title="First"))
     clock = HandClock()

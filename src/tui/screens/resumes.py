@@ -183,7 +183,12 @@ class ResumeActions(PaneScreen[ResumeRef]):
         """Delete the resumes after the grace, unless that is undone."""
         if (found := self.find_resumes("delete")) is None:
             return
-        account, entries = found
+        account, known = found
+        entries = [entry for entry in known if entry.id not in self.session.deletions.gone]
+        if not entries:
+            tell(self, f"Already deleted: {quoted(known[0].shown_title)}.")
+            self.unmark()
+            return
         undo = shown_key("everywhere.undo", self.session.settings.keymap)
         added = self.session.deletions.add(account, entries)
         if added:
