@@ -39,7 +39,7 @@ from tests.support.api.serving import (
 )
 from tests.support.postgres import free_port
 from tests.support.store.builders import hold_writer
-from tests.support.stores import make_account, make_store_file
+from tests.support.stores import make_account, make_store_file, open_home
 from tests.support.waiting import workers_of
 
 # The start
@@ -277,7 +277,7 @@ def test_a_store_that_cannot_be_used_is_503_and_names_no_path(
 
 
 def test_s13_a_store_that_is_being_moved_is_read_and_takes_no_create_until_it_is_reopened(
-    a_place: Callable[..., Place],
+    tmp_path: Path, a_place: Callable[..., Place]
 ) -> None:
     place = a_place()
     client = place.client()
@@ -286,7 +286,8 @@ def test_s13_a_store_that_is_being_moved_is_read_and_takes_no_create_until_it_is
     assert (refused.status_code, refused.headers["Retry-After"]) == (503, "1")
     assert client.ids() == []
 
-    reopen_store(place.store)
+    with open_home(tmp_path) as store:  # as another process: the server's own writes are refused
+        reopen_store(store)
 
     assert client.create(a_resume()).status_code == 201
     client.close()

@@ -192,8 +192,8 @@ def list_by_outcome(
 ) -> FilePage:
     """Return failed files, then held ones, duplicates, done ones; the newest of each first.
 
-    Of one account or all, of one outcome or any; 1 to 1,000 of them, or a few more, as of `list_files`. A file whose outcome changes
-    between two pages may be on both or on neither.
+    Of one account or all, of one outcome or any; 1 to 1,000 of them, or a few more, as of
+    `list_files`. A file whose outcome changes between two pages may be on both or on neither.
     """
     size = max(1, min(limit, MAX_FILES))
     ids: list[tuple[str, str]] = []
