@@ -56,6 +56,11 @@ NAMES = [
     ("禹书瑶", "我是禹书瑶", "书瑶"),
     ("柊木 澄香", "柊木澄香です。柊木と申します。", "柊木"),
     ("탁나래", "저는 탁나래입니다", "나래"),
+    ("佐々木 健", "佐々木です", "佐々木"),
+    ("𠮷田 太郎", "𠮷田です", "𠮷田"),
+    # A word of another script stands alone among those that have no blanks between words.
+    ("Ada Lovelace", "私はAdaです", "Ada"),
+    ("Ada Lovelace", "Ada Lovelace는 개발자", "Lovelace"),
     # Vowel signs are no letters, and yet parts of words.
     ("प्रिया शर्मा", "प्रिया ने काम किया", "प्रिया"),
     ("দেবাশীষ রায়", "দেবাশীষ কাজ করেন", "দেবাশীষ"),
@@ -123,6 +128,27 @@ def test_the_contacts_are_hidden_within_texts() -> None:
     (found,) = shown(document)
     for gone in ("example.com", "0142", "analytical"):
         assert gone not in found
+
+
+@pytest.mark.parametrize(
+    ("field", "contact", "text"),
+    [
+        ("email", "gone@example.com", "请联系gone@example.com或来电"),
+        ("email", "gone@example.com", "gone@example.com으로"),
+        ("phone", "13800GONE", "致电13800gone。"),
+        ("phone", "+44 161 GONE", "Call +44\u00a0161\ngone"),
+        # As address books copy them.
+        ("phone", "\u202a+44 161 GONE\u202c", "Call +44 161 gone"),
+        ("website", "HTTPS://www.gone.example/", "See gone.example."),
+        ("website", "www.gone.example", "See https://gone.example"),
+    ],
+)
+def test_contacts_are_hidden_as_they_read(field: str, contact: str, text: str) -> None:
+    header = {"name": "Ada Lovelace", field: contact}
+    document = with_section("summaries", {"text": text}) | {"header": header}
+    (found,) = shown(document)
+    assert "gone" not in found
+    assert "Candidate 7E2" in found
 
 
 def test_the_file_is_not_named_after_the_person() -> None:

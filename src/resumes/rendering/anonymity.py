@@ -13,8 +13,8 @@ MAX_NAME_CHARS: Final = 200
 """How much of a name is looked for."""
 
 _UNSPACED: Final = (
-    r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
-    r"\uac00-\ud7af\uf900-\ufaff]"
+    r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf"
+    r"\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff]"
 )
 """What has no blanks between words, and says more with each character."""
 
@@ -27,7 +27,14 @@ _MARKS: Final = (
 """Vowel signs, accents and the like, which are parts of words but no letters to `re`; and what is
 among them, as most of the scripts of India."""
 
-_WORD: Final = re.compile(rf"(?:[^\W_]|[{_MARKS}])+")
+_SPACED: Final = rf"(?:(?!{_UNSPACED})[^\W_]|[{_MARKS}])"
+"""A part of a word of any other script: `Ada` is a word of `我是Ada`."""
+
+_WORD: Final = re.compile(rf"{_SPACED}+|{_UNSPACED}+")
+_UNSEEN: Final = re.compile(r"[\xad\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff]")
+"""What address books put around a number, and nobody sees."""
+
+_BEFORE_WEBSITE: Final = re.compile(r"^(?:https?://)?(?:www\.)?|/$", re.IGNORECASE)
 
 
 def alias_of(resume_id: str) -> str:
@@ -40,14 +47,16 @@ class Anonymizer:
 
     def __init__(self, header: Mapping[str, str], resume_id: str) -> None:
         self.alias = alias_of(resume_id)
-        name = normalize("NFC", header.get("name") or "").replace("\u00ad", "")[:MAX_NAME_CHARS]
-        contacts = [
-            re.sub(r"^https?://(www\.)?|/$", "", normalize("NFC", header.get(field) or "").strip())
-            for field in ("email", "phone", "website")
-        ]
+        name = _seen(header.get("name"))[:MAX_NAME_CHARS]
+        website = _BEFORE_WEBSITE.sub("", _seen(header.get("website")))
+        contacts = [_seen(header.get("email")), _seen(header.get("phone")), website]
         whole = r"\s*".join(map(re.escape, name.split()))
         known = [
-            *(_apart(re.escape(one), one) for one in contacts if len(one) >= MIN_WORD_CHARS),
+            *(
+                _apart(r"\s+".join(map(re.escape, one.split())), one)
+                for one in contacts
+                if len(one) >= MIN_WORD_CHARS
+            ),
             _apart(whole, name.strip()) if whole else "",
             *map(re.escape, _UNSPACED_PART.findall(name)),
         ]
@@ -72,8 +81,12 @@ class Anonymizer:
         return self._repeated.sub(self.alias, replaced)
 
 
+def _seen(text: str | None) -> str:
+    return _UNSEEN.sub("", normalize("NFC", text or "")).strip()
+
+
 def _apart(pattern: str, text: str) -> str:
     """Return the pattern of a text where it is not part of another word."""
-    before = "" if re.match(_UNSPACED, text) else rf"(?<![^\W_])(?<![{_MARKS}])"
-    after = "" if re.match(_UNSPACED, text[-1:]) else rf"(?![^\W_]|[{_MARKS}])"
+    before = rf"(?<!{_SPACED})" if re.match(_SPACED, text) else ""
+    after = rf"(?!{_SPACED})" if re.match(_SPACED, text[-1:]) else ""
     return f"{before}{pattern}{after}"
