@@ -58,6 +58,12 @@ NAMES = [
     ("탁나래", "저는 탁나래입니다", "나래"),
     ("佐々木 健", "佐々木です", "佐々木"),
     ("𠮷田 太郎", "𠮷田です", "𠮷田"),
+    # Capitals of Turkish and Greek.
+    ("Yıldız Aydın", "Prof. YILDIZ", "YILDIZ"),
+    ("YILDIZ AYDIN", "Aydın ile", "Aydın"),
+    ("Deniz Kaya", "DENİZ ile", "DENİZ"),
+    ("Γιώργος Μαΐστρος", "ΓΙΩΡΓΟΣ", "ΓΙΩΡΓΟΣ"),
+    ("Γιώργος Μαΐστρος", "ΜΑΪΣΤΡΟΣ", "ΜΑΪΣΤΡΟΣ"),
     # A word of another script stands alone among those that have no blanks between words.
     ("Ada Lovelace", "私はAdaです", "Ada"),
     ("Ada Lovelace", "Ada Lovelace는 개발자", "Lovelace"),

@@ -62,7 +62,7 @@ class Anonymizer:
         ]
         self._known = re.compile("|".join(filter(None, known)) or r"(?!)", re.IGNORECASE)
         words = _WORD.findall(name)
-        self._words = {word.casefold() for word in words if len(word) >= MIN_WORD_CHARS}
+        self._words = {_caseless(word) for word in words if len(word) >= MIN_WORD_CHARS}
         alias = re.escape(self.alias)
         self._repeated = re.compile(rf"{alias}(?:\s+{alias})+")
 
@@ -75,7 +75,7 @@ class Anonymizer:
         text = normalize("NFC", text).replace("\u00ad", "")
         # Word by word in a set: a name of many words would take a pattern too long to try.
         replaced = _WORD.sub(
-            lambda found: self.alias if found[0].casefold() in self._words else found[0],
+            lambda found: self.alias if _caseless(found[0]) in self._words else found[0],
             self._known.sub(self.alias, text),
         )
         return self._repeated.sub(self.alias, replaced)
@@ -83,6 +83,16 @@ class Anonymizer:
 
 def _seen(text: str | None) -> str:
     return _UNSEEN.sub("", normalize("NFC", text or "")).strip()
+
+
+def _caseless(word: str) -> str:
+    """Return the word as in any case: capitals of Turkish change the dot of an i, and those of Greek
+    have no accents."""
+    caseless = word.casefold()
+    if caseless.isascii():
+        return caseless
+    plain = normalize("NFD", caseless.replace("\u0131", "i"))
+    return re.sub(r"(?<=i)\u0307|(?<=[\u0370-\u03ff])\u0301|(?<=\u0308)\u0301", "", plain)
 
 
 def _apart(pattern: str, text: str) -> str:
