@@ -347,6 +347,19 @@ async def test_a_resume_is_exported_to_the_folder_that_is_named(store: Store, op
     assert json.loads(file.read_bytes())["title"] == "Mine"
 
 
+async def test_a_file_of_an_earlier_export_stays_as_it_is(store: Store) -> None:
+    stored(store, a_document(title="Mine"))
+    async with running(store, "Mine") as pilot:
+        await leads(pilot, "x", "Format")
+        await leads(pilot, "enter", "Exported 1 resume to")
+        (file,) = Path("exported-resumes").iterdir()
+        file.write_text("edited")
+
+        await leads(pilot, "x", "Format")
+        await leads(pilot, "enter", "Exported 0 resumes to", "Kept 1 file")
+    assert file.read_text() == "edited"
+
+
 async def test_all_that_are_listed_are_exported_as_json_resume(store: Store) -> None:
     books = a_section("books", {"title": "One"})
     stored(store, *(a_document(name=f"Ada {n}", sections=books) for n in range(105)))

@@ -91,7 +91,7 @@ def export_resumes(
     """Export the resumes, or without IDs all that fit `text`, to files, in a worker's thread.
 
     Return how many, which failed, and what was left out. Raises InvalidArgument for a folder that
-    cannot be written to; what was written before stays.
+    cannot be written to; what was written before stays, as does a file from an earlier export.
     """
     worker, home = get_current_worker(), settings.home
     try:
@@ -99,7 +99,7 @@ def export_resumes(
     except RuntimeError:
         raise InvalidArgument(f'No such user: "{folder}"') from None
     owner = accounts.get_account(store, account)
-    count, unindexed, left_out = 0, 0, dict[str, None]()
+    count, kept, unindexed, left_out = 0, 0, 0, dict[str, None]()
     failed = list[str]()
     missing: str | None = None
     with Exporter(kind, settings.format, home=home) as exporter:
@@ -118,14 +118,17 @@ def export_resumes(
                 failed.append(describe(error))
                 continue
             try:
-                write_exported(target, exported)
+                is_kept = write_exported(target, exported, overwrite=False)
             except InvalidArgument as error:
                 before = f". {counted(count, 'resume')} already exported" if count else ""
                 raise InvalidArgument(f"{error.message}{before}") from error
             left_out |= dict.fromkeys(exported.left_out)
             missing = missing or exported.missing
-            count += 1
+            kept += is_kept
+            count += not is_kept
     said = f"Exported {counted(count, 'resume')} to {target}."
+    if kept:
+        said += f" Kept {counted(kept, 'file')} from an earlier export."
     if failed:
         said += f" {counted(len(failed), 'PDF')} could not be generated. {failed[0]}"
     said += describe_boxes(missing, home)
