@@ -234,6 +234,7 @@ def test_a_job_reads_like_one() -> None:
         ("skills", {"title": "Words", "tags": ["Labels", "Scripts"]}, ["Words", "Labels · Scripts"]),
         ("educations", {"degree": "MSc", "gpa": "74", "maxGpa": "100", "gpaText": "Distinction"},
          ["MSc", "Grade 74/100 · Distinction"]),
+        ("educations", {"degree": "MSc", "maxGpa": "4.0"}, ["MSc"]),
         ("quotes", {"quote": "Look.", "author": "A manager"}, ["  Look.", "  — A manager"]),
         ("mytime", {"pieces": 2, "data": [{"title": "Writing", "value": 12.5}, {"value": 0}]},
          ["  • Writing · 12.5", "  • 0"]),

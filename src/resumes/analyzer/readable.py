@@ -102,7 +102,8 @@ def _item(section_type: str, item: Mapping[str, Any]) -> Iterator[Line]:
         yield _line(details, Role.DETAIL)
     for text in _present(item, *PROSE):
         yield from _text_lines(text)
-    grade = "/".join(_present(item, "gpa", "maxGpa"))
+    # The highest possible grade says nothing on its own.
+    grade = "/".join(_present(item, "gpa", "maxGpa")) if "gpa" in item else ""
     if grades := [*([f"Grade {grade}"] if grade else ()), *_present(item, "gpaText")]:
         yield _line(grades)
     for text in item.get("bullets", ()):
