@@ -109,6 +109,23 @@ def test_a_second_start_changes_nothing_and_a_killed_parent_takes_its_children_a
 
 
 @pytest.mark.slow
+def test_a_first_key_that_was_revoked_is_not_said_to_be_there_to_copy(run: CommandLine) -> None:
+    first, running = started(run)
+    first.terminate()
+    finish(first, within_s=40)
+    key_file = Path(running["keyFile"])
+    [key] = run.answers("keys", "list", "--json")["keys"]
+    run.succeeds("keys", "revoke", key["id"])
+
+    second, running = started(run)
+
+    second.terminate()
+    finish(second, within_s=40)
+    assert running["keyFile"] is None
+    assert key_file.is_file()
+
+
+@pytest.mark.slow
 def test_an_account_whose_deletion_was_interrupted_keeps_nothing_from_being_served(
     acme: CommandLine,
 ) -> None:

@@ -230,7 +230,7 @@ def write_key(path: Path, secret: str) -> None:
 
     Raises OSError, and Conflict if anything else has the path.
     """
-    if os.path.lexists(path) and not _holds_key_at_most(path):
+    if os.path.lexists(path) and read_key(path) is None:
         raise Conflict(
             f"The new key could not be written, so it was revoked: {path} exists and is neither an "
             "earlier key nor an empty file. Move it elsewhere, then try again"
@@ -239,13 +239,13 @@ def write_key(path: Path, secret: str) -> None:
         file.write(f"{secret}\n".encode("ascii"))
 
 
-def _holds_key_at_most(path: Path) -> bool:
-    """Return whether this is a regular file with nothing in it, or nothing but a key."""
+def read_key(path: Path) -> str | None:
+    """Return what a regular file holds, without white space around it; None if that is more than a key."""
     try:
         if not stat.S_ISREG(path.lstat().st_mode):
-            return False
+            return None
         with path.open("rb") as file:
             content = file.read(MAX_KEY_BYTES).decode("ascii").strip()
     except (OSError, UnicodeDecodeError):
-        return False
-    return content == "" or api_keys.FORM.fullmatch(content) is not None
+        return None
+    return content if content == "" or api_keys.FORM.fullmatch(content) else None

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from cli.commands.keys import hand_over, make_first_key, write_key
+from cli.commands.keys import hand_over, make_first_key, read_key, write_key
 from cli.groups import ACCESS_LOG, LOG_FORMAT, PORT, command
 from cli.logs import set_up_logs
 from cli.output import put, put_json_line, safe_text, say, timed
@@ -17,10 +17,10 @@ from cli.session import Session, make_home, pass_session
 from cli.signals import stop_event
 from cli.supervisor import Supervisor
 from resumes import watched_folder
-from resumes.errors import Conflict, InvalidArgument, StoreUnavailable
+from resumes.errors import Conflict, InvalidArgument, InvalidKey, StoreUnavailable
 from resumes.listener import listen
 from resumes.settings import Settings
-from resumes.store import accounts
+from resumes.store import Store, accounts, api_keys
 from resumes.store.locks import FileLock
 from resumes.watched_names import OWN
 
@@ -105,13 +105,22 @@ def _prepare(session: Session, settings: Settings) -> Path | None:
         path = settings.home / KEY_FILE
         new = make_first_key(store, ACCOUNT)
         if new is None:
-            return path if path.is_file() else None
+            return path if _holds_valid_key(store, path) else None
         if sys.stdout.isatty() and not session.as_json:
             hand_over(store, new, _show)
             return None
         # Where standard output is a journal, the key must not end up in it.
         hand_over(store, new, lambda secret: write_key(path, secret))
         return path
+
+
+def _holds_valid_key(store: Store, path: Path) -> bool:
+    """Return whether the file has a key that works here: neither revoked since, nor of another store."""
+    try:
+        api_keys.authenticate(store, read_key(path) or "")
+    except InvalidKey:
+        return False
+    return True
 
 
 def _show(secret: str) -> None:
