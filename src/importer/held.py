@@ -3,6 +3,7 @@ requested."""
 
 import contextlib
 import os
+import socket
 import time
 from collections import deque
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping
@@ -21,7 +22,14 @@ from importer.files import (
 from importer.filing import load_report, report_path
 from resumes.clock import timestamp
 from resumes.errors import Conflict, NotFound, QuotaReached
-from resumes.store import Store, identifiers, import_history, import_ledger, import_requests
+from resumes.store import (
+    Store,
+    identifiers,
+    import_history,
+    import_ledger,
+    import_requests,
+    importers,
+)
 from resumes.store.accounts import AccountInfo
 from resumes.store.import_history import FileRow
 from resumes.store.import_requests import RequestedFile, RequestKind
@@ -201,7 +209,7 @@ class Returns:
         for one in asked:
             if one.claim_id in self._under_way:
                 self._asked.setdefault(one.claim_id, one)
-            elif one.root == root and one.claim_id not in not_yet:
+            elif one.root == root and one.claim_id not in not_yet and not self._is_elsewhere_too():
                 message = (
                     f"Could not {one.action.value} it: the file is no longer in {root}, or its "
                     "report is missing"
@@ -209,6 +217,17 @@ class Returns:
                 import_requests.refuse_request(self._store, one.account_id, one.claim_id, message)
             elif one.root not in (None, root):  # else another importer may have it
                 self._not_here.add(one)
+
+    def _is_elsewhere_too(self) -> bool:
+        """Return whether a live importer on another machine watches a folder of this path.
+
+        The ledger has paths only, so a file that is not here may be there.
+        """
+        root, host = shown_root(self._root), socket.gethostname()
+        return any(
+            seen.is_live and seen.importer.root == root and seen.importer.host != host
+            for seen in importers.list_importers(self._store)
+        )
 
     def answer(self) -> None:
         """Drop the requests for files that were taken up. Raises StoreError.
@@ -295,6 +314,8 @@ class Returns:
             names = [name for path in folders for name in os.listdir(path)]  # noqa: PTH208
             until = timestamp(self._store.clock() - SETTLED_S * 1_000_000)
             missing = list(self._iter_missing(names))
+            if missing and self._is_elsewhere_too():
+                return 0
             settled = [
                 one
                 for one in missing

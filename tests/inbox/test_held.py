@@ -709,6 +709,29 @@ def test_what_is_not_in_this_folder_is_left_to_the_importer_of_the_other(
     assert import_history.list_files(store) == rows
 
 
+def test_what_is_in_a_folder_of_the_same_path_on_another_machine_is_left_to_its_importer(
+    store: Store,
+    root: Path,
+    failed: Path,
+    told: Told,
+    clock: SteppingClock,
+    an_importer: MakeImporter,
+) -> None:
+    (there,) = ask_for_all(store, RequestKind.RETRY)
+    root.rename(root.with_name("of-another-machine"))
+    importers.announce(store, a_row(root=str(root)))
+    drop(root, "ana/here.json", b"{")
+    importer = an_importer(settle_s=0)
+    importer.round()
+    clock.advance(11)
+    rest(root)
+    importer.round()
+    assert import_history.get_file(store, there.claim_id).message == there.message
+    assert [one.claim_id for one in import_requests.list_requests(store)] == [there.claim_id]
+    assert len(import_history.list_files(store, outcome=FileOutcome.FAILED)) == 2
+    assert told.notices == []
+
+
 def test_a_file_whose_folder_somebody_watches_is_left_to_that_one(
     store: Store, root: Path, account: AccountInfo, an_importer: MakeImporter
 ) -> None:
