@@ -302,6 +302,15 @@ async def test_the_plans_say_what_each_means_for_the_account(store: Store) -> No
     assert accounts.get_account(store, "ana").plan == "business"
 
 
+async def test_what_is_lost_is_that_of_the_account_that_has_the_name_by_now(store: Store) -> None:
+    async with running(store, "1 account", screen="accounts") as pilot:
+        accounts.delete_account(store, "ana")
+        an_account(store, "ana")
+        api_keys.create_key(store, "ana")
+
+        await leads(pilot, "D", "Permanently delete account ana?", "Keys       1 (1 active)")
+
+
 async def test_an_account_is_deleted_when_its_name_was_typed(store: Store) -> None:
     an_account(store, "zoe")
     stored_many(store, 5)

@@ -32,8 +32,9 @@ from tui.widgets.text_pane import Paragraph, TextPane
 def read_losses(store: Store, account: AccountInfo) -> tuple[AccountInfo, list[Fact]]:
     """Return the account as it is now, and what would be deleted with it. Raises NotFound."""
     now = accounts.get_account(store, account.name, closed_too=True)
-    has = accounts.get_summary(store, account.id)
-    files = sum(one.files for one in import_history.count_files(store, account_id=account.id))
+    # Another may have the name by now, and that one is deleted.
+    has = accounts.get_summary(store, now.id)
+    files = sum(one.files for one in import_history.count_files(store, account_id=now.id))
     return now, [
         ("Resumes", f"{now.resume_count:,}"),
         ("Keys", f"{has.keys:,} ({has.active_keys:,} active)"),
