@@ -166,7 +166,8 @@ class Supervisor:
         settings = self._settings
         home = ["--home", str(settings.home.absolute())]
         log_format = ["--log-format", settings.log_format]
-        environment = store_environment(settings.database)
+        # Restarted, it keeps its store, whatever the configuration says by then.
+        environment = store_environment(settings.database_url)
         child = Child(name, [*home, *words, *log_format], environment)
         self._children.append(child)
         return child

@@ -146,6 +146,31 @@ def test_an_account_whose_deletion_was_interrupted_keeps_nothing_from_being_serv
 
 
 @pytest.mark.slow
+def test_a_child_that_dies_is_replaced_on_the_same_store_though_the_configuration_changed(
+    run: CommandLine, tmp_path: Path
+) -> None:
+    process, running = started(run)
+    secret = Path(running["keyFile"]).read_text(encoding="ascii").strip()
+    other = tmp_path / "other.db"
+    (run.home / "config.toml").write_text(f'database = "sqlite:///{other}"', encoding="utf-8")
+    [api, _] = children_of(process.pid)
+
+    os.kill(api, signal.SIGKILL)
+
+    def answer() -> int:
+        try:
+            return call(f"{running['url']}/api/v1/resumes", secret)[0]
+        except OSError:
+            return 0
+
+    wait_until(lambda: answer() != 0)
+    assert answer() == 200
+    assert not other.exists()
+    process.terminate()
+    finish(process, within_s=40)
+
+
+@pytest.mark.slow
 def test_a_child_that_dies_is_replaced(run: CommandLine) -> None:
     process, running = started(run)
     [api, _] = children_of(process.pid)
