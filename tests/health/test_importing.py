@@ -308,3 +308,21 @@ def test_files_that_wait_while_no_importer_runs_are_told(
     assert {
         one.about for one in find(installation, "importer") if one.severity is Severity.WARNING
     } == {f"files in /srv/moved {asked}"}
+
+
+def test_files_held_in_a_folder_that_nobody_watches_are_told_though_another_is_watched(
+    installation: Installation, store: Store, account: AccountInfo, inbox: Path, tmp_path: Path
+) -> None:
+    other = tmp_path / "srv"
+    for number, root in enumerate((str(inbox.resolve()), str(other), "/srv/moved"), 1):
+        a_file(store, account, f"{number:024}", FileOutcome.HELD, reason="quota_reached", root=root)
+    importers.announce(store, an_importer(root=str(inbox.resolve())))
+    (other / "_held").mkdir(parents=True)
+
+    _, waiting = find(installation, "importer")
+
+    assert waiting.severity is Severity.WARNING
+    assert waiting.text == "files are held, but no importer is running to import them"
+    assert (waiting.remedy or "").startswith(f"Restart the importer for {other}")
+    importers.announce(store, an_importer("2" * 16, root=str(other)))
+    assert {one.severity for one in find(installation, "importer")} == {Severity.OK}

@@ -293,7 +293,7 @@ def iter_importer_findings(
             # The store in a file is of one machine, though its name may change, as a container's does.
             is_here = store.path is not None or one.importer.host == host
             yield _check_silent(installation, one, is_here=is_here, watched=watched)
-    waiting = list(_iter_waiting(installation, store, is_any_live=bool(watched)))
+    waiting = list(_iter_waiting(installation, store, watched))
     yield from waiting
     if not seen and not waiting:
         text = f"none is running; start one with `{installation.command_line('up')}`"
@@ -336,16 +336,22 @@ def _check_silent(
     )
 
 
-def _iter_waiting(
-    installation: Installation, store: Store, *, is_any_live: bool
-) -> Iterator[Finding]:
-    for root in import_requests.list_unwatched_roots(store):
+def _iter_waiting(installation: Installation, store: Store, watched: Set[str]) -> Iterator[Finding]:
+    asked = import_requests.list_unwatched_roots(store)
+    for root in asked:
         where = "" if root is None else f" in {root}"
         text = f"files{where} are queued, but no importer is running for them"
         yield _check_unwatched(installation, root, text)
-    if is_any_live:
-        return
     held = import_history.list_files(store, outcome=FileOutcome.HELD, limit=MAX_HELD_FILES)
+    if watched:
+        # Those of a folder that was moved may be in one that is watched.
+        held = [
+            file
+            for file in held
+            if file.root is not None
+            and file.root not in {*watched, *asked}
+            and Path(file.root, watched_folder.HELD).is_dir()
+        ]
     if held:
         # That of the home, if it is among them: its importer can be started here.
         root = min(
