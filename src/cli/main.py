@@ -98,6 +98,13 @@ class Resumes(CommandGroup):
         kwargs |= {"standalone_mode": False, "obj": session}
         sys.exit(errors.run(lambda: super(Resumes, self).main(*args, **kwargs), session))
 
+    def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
+        """Read the command line; end as `invoke` does if nobody reads the help or the version."""
+        try:
+            return super().make_context(*args, **kwargs)
+        except BrokenPipeError:
+            raise click.exceptions.Exit(ExitCode.READER_GONE) from None
+
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command that was given; end it here if nobody reads its output, `head` for instance,
         which has what it wanted: click would do that in its own way."""

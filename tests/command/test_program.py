@@ -315,6 +315,15 @@ def test_some_ends_need_no_words(
     assert capsys.readouterr().err == ""
 
 
+@pytest.mark.parametrize("words", [["--help"], ["--version"], ["list", "--help"]])
+def test_help_that_nobody_reads_ends_as_other_output_does(
+    words: list[str], closed_pipe: int
+) -> None:
+    code, _, stderr = finish(start(*words, stdout=closed_pipe))
+
+    assert (code, stderr) == (141, "")
+
+
 def test_ctrl_c_at_a_question_is_130_and_no_answer_1(capsys: pytest.CaptureFixture[str]) -> None:
     interrupted = click.Abort()
     interrupted.__context__ = KeyboardInterrupt()
