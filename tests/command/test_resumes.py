@@ -184,6 +184,16 @@ def test_files_are_named_after_the_download_and_the_id(acme: CommandLine, tmp_pa
     assert parse((folder / f"AdaResume-{ada}.json").read_bytes()).name == "Ada"
 
 
+def test_an_id_that_is_given_twice_is_exported_once(acme: CommandLine, tmp_path: Path) -> None:
+    [ada] = store_resumes(acme.home, a_resume("Ada"))
+
+    exported = acme("export", ada, ada, "--to", str(tmp_path))
+
+    told = (exported.exit_code, exported.stderr)
+    assert told == (0, f"Exported 1 resume to {tmp_path}.\n")
+    assert len(acme.succeeds("export", ada, ada).splitlines()) == 1
+
+
 def test_an_earlier_export_is_kept_unless_it_may_be_overwritten(
     acme: CommandLine, tmp_path: Path
 ) -> None:

@@ -246,6 +246,7 @@ def export(
     """
     if is_all == bool(resume_ids):
         raise click.UsageError("Give the IDs of the resumes to export, or use --all")
+    resume_ids = tuple(dict.fromkeys(resume_ids))  # typed twice, it is no earlier export
     is_pdf = kind == ExportFormat.PDF.value
     if not is_pdf and (layout or paper or anonymous):
         raise click.UsageError("--layout, --paper and --anonymous are for --format pdf")
