@@ -257,7 +257,8 @@ async def test_an_inbox_that_cannot_be_made_leaves_the_account_and_says_why(
     store: Store, tmp_path: Path
 ) -> None:
     (tmp_path / "inbox").write_text("in the way")
-    async with running(store, screen="accounts", settings=Settings(home=tmp_path)) as pilot:
+    settings, wide = Settings(home=tmp_path), (240, 40)  # one line, however long the path is
+    async with running(store, screen="accounts", settings=settings, size=wide) as pilot:
         await shows(pilot.app, "1 account")
         await types(pilot, "nzoe\n\n", "2 accounts", "Not a directory")
 
