@@ -44,7 +44,7 @@ fix: .venv/dev  ## format, and fix what the linter can fix
 # Many of these tests wait for processes, so there are more workers than processors. Modules are given
 # out by engine, in the order of tests/conftest.py: the longest first.
 campaign: .venv/dev  ## run slow tests, tests on every other engine, and long forms; then alone those that assert on time
-	$(IN_MEMORY) $(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder --durations=20 -m "(slow or campaign) and not timing and not chaos" $(ARGS)
+	$(IN_MEMORY) $(BIN)/pytest -n 3 --dist loadfile --max-worker-restart 0 --no-loadscope-reorder --durations=20 -m "(slow or campaign) and not timing and not chaos" $(ARGS)
 	$(IN_MEMORY) $(BIN)/pytest --durations=20 -m "timing and not chaos" $(ARGS)
 
 # Hundreds of processes of this tree are started by tests: where no bytecode may be written, each of
@@ -52,7 +52,7 @@ campaign: .venv/dev  ## run slow tests, tests on every other engine, and long fo
 unexport PYTHONDONTWRITEBYTECODE
 
 # As many at once as there are processors. Tests of a module share its fixtures.
-SIDE_BY_SIDE := -n auto --dist loadfile
+SIDE_BY_SIDE := -n auto --dist loadfile --max-worker-restart 0
 
 # A store waits for the disk at each write, and a test's store need not outlive the power. So
 # temporary files are in memory if 4 GiB of it are free and programs may be run from there.
