@@ -9,7 +9,7 @@ import ssl
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -446,9 +446,10 @@ def test_workers_that_cannot_open_the_store_say_so_in_a_line_each(
     assert "Traceback" not in done.stderr
 
 
-@pytest.mark.slow
-def test_a_worker_that_falls_silent_is_replaced(tmp_path: Path) -> None:
-    command = [sys.executable, "-c", IMPATIENT, str(tmp_path), "600"]
+@contextlib.contextmanager
+def first_stopped(home: Path) -> Iterator[tuple[subprocess.Popen[str], int]]:
+    """A service whose workers have started, and the first of them, which is stopped (SIGSTOP)."""
+    command = [sys.executable, "-c", IMPATIENT, str(home), "600"]
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
@@ -456,6 +457,17 @@ def test_a_worker_that_falls_silent_is_replaced(tmp_path: Path) -> None:
         assert process.stdout.readline().startswith("http://")
         first = workers_of(process.pid)[0]
         os.kill(first, signal.SIGSTOP)
+        try:
+            yield process, first
+        finally:
+            process.kill()
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(first, signal.SIGKILL)
+
+
+@pytest.mark.slow
+def test_a_worker_that_falls_silent_is_replaced(tmp_path: Path) -> None:
+    with first_stopped(tmp_path) as (process, first):
         wait_until(lambda: first not in workers_of(process.pid))
         process.terminate()
         _, said = process.communicate(timeout=60)
@@ -465,20 +477,8 @@ def test_a_worker_that_falls_silent_is_replaced(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_worker_that_does_not_end_is_killed(tmp_path: Path) -> None:
-    command = [sys.executable, "-c", IMPATIENT, str(tmp_path), "600"]
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline().startswith("http://")
-        first = workers_of(process.pid)[0]
-        os.kill(first, signal.SIGSTOP)
+    with first_stopped(tmp_path) as (process, first):
         process.terminate()
-        try:
-            _, said = process.communicate(timeout=60)
-        finally:
-            process.kill()
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(first, signal.SIGKILL)
+        _, said = process.communicate(timeout=60)
 
     assert f"Worker {first} did not end; killing it" in said
