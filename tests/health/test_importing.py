@@ -314,7 +314,9 @@ def test_files_held_in_a_folder_that_nobody_watches_are_told_though_another_is_w
     installation: Installation, store: Store, account: AccountInfo, inbox: Path, tmp_path: Path
 ) -> None:
     other = tmp_path / "srv"
-    for number, root in enumerate((str(inbox.resolve()), str(other), "/srv/moved"), 1):
+    for number, root in enumerate(
+        (str(inbox.resolve()), str(other), "/srv/moved", "/srv/" + "x" * 300), 1
+    ):
         a_file(store, account, f"{number:024}", FileOutcome.HELD, reason="quota_reached", root=root)
     importers.announce(store, an_importer(root=str(inbox.resolve())))
     (other / "_held").mkdir(parents=True)

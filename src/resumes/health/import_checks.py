@@ -350,7 +350,8 @@ def _iter_waiting(installation: Installation, store: Store, watched: Set[str]) -
             for file in held
             if file.root is not None
             and file.root not in {*watched, *asked}
-            and Path(file.root, watched_folder.HELD).is_dir()
+            # Other machines have other rules: Path.is_dir raises for a name too long for this one.
+            and os.path.isdir(os.path.join(file.root, watched_folder.HELD))  # noqa: PTH112, PTH118
         ]
     if held:
         # That of the home, if it is among them: its importer can be started here.
