@@ -123,6 +123,43 @@ def test_a_thread_that_ends_takes_its_reading_connection_along(store: Store) -> 
     assert [one() is not None for one in connections] == [False] * 20 + [True]
 
 
+CLOSE_BELOW_READERS = """
+    import sys, threading
+    from sqlalchemy import text
+    from resumes.errors import StoreUnavailable
+    from resumes.store import open_store
+
+    endless = text("WITH RECURSIVE n(i) AS (VALUES (0) UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n")
+    store = open_store(sys.argv[1])
+    begun = threading.Barrier(5)
+
+    def read():
+        try:
+            store.ping()
+            begun.wait()
+            store.fetch(endless)
+        except StoreUnavailable as error:
+            sys.stdout.write(f"{error}\\n")
+
+    threads = [threading.Thread(target=read) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    begun.wait()
+    store.close()
+    for thread in threads:
+        thread.join()
+    read()
+"""
+
+
+def test_a_store_that_is_closed_while_threads_read_ends_their_reads(url: str) -> None:
+    run = run_python(CLOSE_BELOW_READERS, url)
+    assert run.returncode == 0, run.stderr
+    said = run.stdout.splitlines()
+    assert len(said) == 5
+    assert all("interrupted" in line or "was closed" in line for line in said)
+
+
 def test_what_a_schema_holds_runs_nothing_of_ours(store: Store) -> None:
     with sqlite_engine(path_of(store), transactions=False).connect() as connection:
         raw = connection.connection.driver_connection

@@ -7,6 +7,7 @@ import threading
 import time
 import weakref
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -45,6 +46,9 @@ TRUNCATE_INTERVAL_S = 1.0
 
 BUSY_TIMEOUT_MS = 2_000
 """How long SQLite itself waits for a writer that does not use the file lock (a shell, a backup)."""
+
+INTERRUPT_INTERVAL_S = 0.05
+"""How long a store that is being closed waits for a thread that reads before it interrupts it again."""
 
 CACHE_BYTES = 16_000 * 1024
 """The page cache of a connection at most."""
@@ -222,8 +226,8 @@ class SqliteStore(Store):
         return Size(_size_bytes(self.path), _size_bytes(self._log))
 
     def _disconnect(self) -> None:
-        for connection in [*self._reading.connections, self._write_connection]:
-            connection.close()
+        self._reading.close()
+        self._write_connection.close()
         self._write_lock.close()
         self._life.close()
 
@@ -233,6 +237,15 @@ def _size_bytes(path: Path) -> int:
         return path.stat().st_size
     except FileNotFoundError:
         return 0
+
+
+@dataclass(slots=True, weakref_slot=True, eq=False)
+class _Reader:
+    """A thread's connection. `in_use` is held while the thread reads: to close a connection below a
+    statement that runs would end the process."""
+
+    connection: Connection
+    in_use: threading.RLock = field(default_factory=threading.RLock)
 
 
 class _Reading:
@@ -247,20 +260,47 @@ class _Reading:
         )
         self._own = threading.local()
         # Weak, so that the connection of a thread that ends is closed.
-        self.connections: weakref.WeakSet[Connection] = weakref.WeakSet()
+        self._readers: weakref.WeakSet[_Reader] = weakref.WeakSet()
+        self._closing = threading.Lock()
+        self._is_closed = False
 
     def __enter__(self) -> Connection:
         self._identity.check_known()
-        connection: Connection | None = getattr(self._own, "connection", None)
-        if connection is None:
-            # Another file under the name is not even opened: it would be given this one's log.
-            self._identity.check_in_place()
-            try:
-                connection = self._own.connection = self._engine.connect()
-            except DRIVER_ERRORS as error:
-                raise explain(error, self._path) from error
-            self.connections.add(connection)
-        return connection
+        reader: _Reader = getattr(self._own, "reader", None) or self._open()
+        reader.in_use.acquire()
+        if self._is_closed:
+            reader.in_use.release()
+            raise self._closed()
+        return reader.connection
+
+    def _open(self) -> _Reader:
+        # Another file under the name is not even opened: it would be given this one's log.
+        self._identity.check_in_place()
+        try:
+            reader = _Reader(self._engine.connect())
+        except DRIVER_ERRORS as error:
+            raise explain(error, self._path) from error
+        with self._closing:
+            if self._is_closed:
+                reader.connection.close()
+                raise self._closed()
+            self._own.reader = reader
+            self._readers.add(reader)
+        return reader
+
+    def _closed(self) -> StoreUnavailable:
+        return StoreUnavailable(f"The store {self._path} was closed, so nothing was read")
+
+    def close(self) -> None:
+        """Interrupt the statements that run, wait for those who read, and close all connections."""
+        with self._closing:
+            self._is_closed = True
+        for reader in [*self._readers]:
+            # Again and again: one that has not begun is not interrupted.
+            while not reader.in_use.acquire(timeout=INTERRUPT_INTERVAL_S):
+                driver(reader.connection).interrupt()
+            reader.connection.close()
+            reader.in_use.release()
 
     def __exit__(
         self,
@@ -268,6 +308,7 @@ class _Reading:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
+        self._own.reader.in_use.release()
         if error is None:
             return
         if isinstance(error, DRIVER_ERRORS):
