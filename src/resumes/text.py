@@ -8,8 +8,10 @@ harmless is defined here alone; a user interface chooses only what it shows inst
 Text without case and accents, for a search; and numbers in words: counts and sizes.
 """
 
+import re
 import unicodedata
 from collections.abc import Callable
+from typing import Final
 
 JOINERS = "\u200c\u200d"
 """Invisible characters that are part of how Hindi, Persian and many emoji are written."""
@@ -60,18 +62,41 @@ def _escape_in_json(char: str) -> str:
     return "".join(f"\\u{units[at : at + 2].hex()}" for at in range(0, len(units), 2))
 
 
-# Letters that Unicode does not take apart into one of ASCII and a mark.
+_INVISIBLE: Final = "\u00ad\u200b\u200e\u200f\u2060\ufeff" + JOINERS
+
+# Letters that Unicode does not take apart into one of ASCII and a mark; and what nobody sees in a word.
 _PLAIN = str.maketrans(
     {"ø": "o", "ł": "l", "đ": "d", "ħ": "h", "\u0131": "i", "æ": "ae", "œ": "oe"}
+    | dict.fromkeys(_INVISIBLE)
 )
 
 
 def folded(text: str) -> str:
-    """Return the text without case and accents, compatible forms made one: `ŁÓDŹ` is `lodz`."""
+    """Return the text without case, accents and soft hyphens, compatible forms made one: `ŁÓDŹ` is
+    `lodz`."""
     if text.isascii():
         return text.lower()
     plain = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", text).casefold())
     return "".join(char for char in plain if not unicodedata.combining(char)).translate(_PLAIN)
+
+
+TRIGRAM_CHARS: Final = 3
+"""Terms of fewer characters are found only where a word begins."""
+
+# Han, kana and bopomofo, whose scripts have no blanks.
+_NO_BLANKS: Final = "\u2e80-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+
+WORD_BEGINS: Final = re.compile(rf"(?<![^\W_{_NO_BLANKS}])|(?=[{_NO_BLANKS}])")
+"""Not after a letter or digit. In Chinese and Japanese, which have no blanks, at each character."""
+
+
+def find_term(text: str, term: str, start: int = 0) -> int:
+    """Return where the text, from `start` on, holds a term of a search, or -1; both are folded."""
+    at = text.find(term, start)
+    if len(term) < TRIGRAM_CHARS:
+        while at >= 0 and not WORD_BEGINS.match(text, at):
+            at = text.find(term, at + 1)
+    return at
 
 
 def counted(count: int, noun: str) -> str:

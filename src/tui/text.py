@@ -24,7 +24,7 @@ from textual.screen import Screen
 from textual.widget import Widget
 
 from resumes import clock
-from resumes.text import folded, replaced
+from resumes.text import find_term, folded, replaced
 
 SafeText = NewType("SafeText", str)
 """One line that draws nothing but itself."""
@@ -109,10 +109,6 @@ def stacked(lines: Iterable[Content]) -> Content:
     return Content("\n").join(lines)
 
 
-SHORT_TERM_CHARS: Final = 3
-"""A term of fewer characters is found only where a word begins (resumes.store.search)."""
-
-
 def highlighted(content: Content, terms: Sequence[str]) -> Content:
     """Return the content with the terms, which are folded, emphasized wherever it holds them."""
     if not terms:
@@ -120,12 +116,11 @@ def highlighted(content: Content, terms: Sequence[str]) -> Content:
     chars = [folded(char) for char in content.plain]
     text, at = "".join(chars), [number for number, char in enumerate(chars) for _ in char]
     for term in terms:
-        start = text.find(term)
+        start = find_term(text, term)
         while start >= 0:
-            if len(term) >= SHORT_TERM_CHARS or not (start and text[start - 1].isalnum()):
-                end = at[start + len(term) - 1] + 1
-                content = content.stylize("bold underline", at[start], end)
-            start = text.find(term, start + len(term))
+            end = at[start + len(term) - 1] + 1
+            content = content.stylize("bold underline", at[start], end)
+            start = find_term(text, term, start + len(term))
     return content
 
 

@@ -313,6 +313,20 @@ def test_parts_of_words_of_three_characters_and_beginnings_are_found() -> None:
         assert not holds(ADA, parse_terms(text)), text
 
 
+@pytest.mark.parametrize("text", ["太郎", "郎", "山田", "東京", "ta", "エンジ", "ジニ", "15"])
+def test_each_character_begins_a_word_where_there_are_no_blanks(text: str) -> None:
+    words, terms = searched_words("東京エンジニア15年", "山田太郎Taro", None), parse_terms(text)
+    assert holds(words, terms)
+    assert trigrams_of_terms(terms) <= trigrams_of_words(words)
+    assert not holds(words, parse_terms("ar"))
+
+
+def test_what_nobody_sees_in_a_word_makes_no_difference() -> None:
+    words = searched_words("Da\u00adten\u200bbank", "\ufeffMehr\u200cdad", None)
+    assert holds(words, parse_terms("datenbank mehrdad"))
+    assert holds(words, parse_terms("Daten\u00adbank"))
+
+
 def test_what_is_searched_is_what_is_shown_up_to_its_limits() -> None:
     assert searched_words(None, "Ada", None) == "ada resume"
     assert searched_words(" ", None, None) == "new resume"

@@ -2,7 +2,7 @@
 
 A resume's words are its title as a list shows it, its name and its email address, without case
 and accents. A term of a search is found in them anywhere if it has three characters or more, and
-where a word begins if it has fewer.
+where a word begins if it has fewer (`find_term`).
 
 Most answers come from the index, which is written after the creates (resumes.store.search_index).
 Resumes that are not indexed yet have the last ids, so they are looked through one by one after that.
@@ -22,11 +22,11 @@ from resumes.errors import InvalidArgument
 from resumes.store.entry import Entry
 from resumes.store.identifiers import AFTER_ALL
 from resumes.store.schema import resumes
-from resumes.store.search_index import EMAIL, TRIGRAM_CHARS, find_candidates, searched_words
+from resumes.store.search_index import EMAIL, find_candidates, searched_words
 from resumes.store.statements import Prepared, at_most, first_page, matching
 from resumes.store.store import Store
 from resumes.store.stored_resumes import COLUMNS, MAX_LIMIT, Page, check_cursor
-from resumes.text import folded
+from resumes.text import find_term, folded
 
 MAX_TEXT_CHARS: Final = 200
 MAX_TERMS: Final = 10
@@ -55,17 +55,7 @@ def parse_terms(text: str) -> list[str]:
 
 def holds(words: str, terms: Iterable[str]) -> bool:
     """Return whether the words of a resume hold all the terms."""
-    return all(
-        term in words if len(term) >= TRIGRAM_CHARS else _begins(words, term) for term in terms
-    )
-
-
-def _begins(words: str, term: str) -> bool:
-    """Return whether a word, or what follows a mark inside of one, begins with the term."""
-    at = words.find(term)
-    while at > 0 and words[at - 1].isalnum():
-        at = words.find(term, at + 1)
-    return at >= 0
+    return all(find_term(words, term) >= 0 for term in terms)
 
 
 class SearchResult(NamedTuple):

@@ -40,20 +40,17 @@ from resumes.store.statements import (
     upsert,
 )
 from resumes.store.store import Store, as_write
-from resumes.text import folded
+from resumes.text import TRIGRAM_CHARS, WORD_BEGINS, folded
 
 # Words and their trigrams
 
 MAX_FIELD_CHARS: Final = 500
 """So much of each field is searched; a title may be 20,000 characters long."""
 
-TRIGRAM_CHARS: Final = 3
-
 SHORT_TERM_CHARS: Final = 8
 """Terms up to this length are looked up by all their trigrams."""
 
-# Where what stands before is neither letter nor digit; underscores are none.
-_BEGINNINGS = re.compile(r"(?<![^\W_])(?=(\S\S?))")
+_BEGINNINGS = re.compile(rf"(?:{WORD_BEGINS.pattern})(?=(\S\S?))")
 
 
 def searched_words(title: str | None, name: str | None, email: str | None) -> str:

@@ -157,7 +157,7 @@ def test_a_store_that_is_closed_while_threads_read_ends_their_reads(url: str) ->
     assert run.returncode == 0, run.stderr
     said = run.stdout.splitlines()
     assert len(said) == 5
-    assert all("interrupted" in line or "was closed" in line for line in said)
+    assert all("interrupted" in line or "is closed" in line for line in said)
 
 
 def test_what_a_schema_holds_runs_nothing_of_ours(store: Store) -> None:

@@ -289,7 +289,7 @@ class _Reading:
         return reader
 
     def _closed(self) -> StoreUnavailable:
-        return StoreUnavailable(f"The store {self._path} was closed, so nothing was read")
+        return StoreUnavailable("The store is closed")
 
     def close(self) -> None:
         """Interrupt the statements that run, wait for those who read, and close all connections."""
