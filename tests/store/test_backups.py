@@ -11,6 +11,7 @@ from types import SimpleNamespace
 import pytest
 from sqlalchemy import text
 
+from resumes.clock import timestamp
 from resumes.errors import (
     Conflict,
     InvalidArgument,
@@ -342,7 +343,10 @@ def test_s4_ids_go_on_above_the_clock(backup: Path, tmp_path: Path) -> None:
     later_us = 4_000_000_000_000_000
     backups.restore(backup, f"sqlite:///{tmp_path / 'new.db'}", clock=lambda: later_us)
     with open_store(f"sqlite:///{tmp_path / 'new.db'}") as store:
-        assert accounts.get_account(store, "ana").last_id_us == later_us
+        ana = accounts.get_account(store, "ana")
+        assert ana.last_id_us == later_us
+        assert ana.last_resume_at is not None
+        assert ana.last_resume_at < timestamp(later_us)
 
 
 def test_the_store_that_was_there_is_kept_whole(

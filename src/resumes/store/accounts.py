@@ -59,8 +59,9 @@ SLICE_ROWS = 5_000
 class AccountInfo:
     """An account, its plan and its number of resumes. `max_resumes` None is unlimited.
 
-    `last_id_us` is the time in the id of its newest resume, deleted since or not; 0: none ever. A
-    closed account is being deleted, or it is being imported: nothing else can be stored in it.
+    `last_id_us`: the ids of its next resumes are later; 0: it never had one. `last_resume_at`: when the
+    newest that is there was stored. A closed account is being deleted, or it is being imported: nothing
+    else can be stored in it.
     """
 
     id: str
@@ -71,17 +72,13 @@ class AccountInfo:
     max_resumes: int | None
     api_listing: bool
     last_id_us: int = 0
+    last_resume_at: str | None = None
     is_closed: bool = False
 
     @property
     def free_places(self) -> int | None:
         """Return how many more resumes fit; None without a limit."""
         return None if self.max_resumes is None else max(0, self.max_resumes - self.resume_count)
-
-    @property
-    def last_resume_at(self) -> str | None:
-        """Return when its newest resume was stored, deleted since or not; None: never."""
-        return timestamp(self.last_id_us) if self.last_id_us else None
 
     @property
     def is_arriving(self) -> bool:
@@ -94,6 +91,13 @@ class AccountInfo:
         return self.max_resumes is not None and self.resume_count > self.max_resumes
 
 
+_LAST_RESUME_AT = (
+    select(resumes.c.created_at)
+    .where(resumes.c.account_id == accounts.c.id)
+    .order_by(resumes.c.id.desc())
+    .limit(1)
+    .scalar_subquery()
+)
 SELECT_ACCOUNT = (
     select(
         accounts.c.id,
@@ -104,6 +108,7 @@ SELECT_ACCOUNT = (
         plans.c.max_resumes,
         plans.c.api_listing,
         account_usage.c.last_id_us,
+        _LAST_RESUME_AT,
         accounts.c.closed_at.is_not(None),
     )
     .join(account_usage, account_usage.c.account_id == accounts.c.id)
