@@ -15,7 +15,7 @@ from importer import files, inbox, outcomes
 from importer.batch import FailureReason, Left, inspect
 from importer.claims import Claim
 from importer.files import escaped
-from importer.filing import folder_of
+from importer.filing import Work, folder_of
 from importer.inbox import Seen
 from importer.notices import FileReport, Remark, Summary, as_report, unowned
 from importer.options import Options
@@ -129,6 +129,13 @@ def rehearse(
     by_name = {one.name: one for one in accounts.list_accounts(store)}
     held = {account_id for _, account_id in watched_folder.count_waiting(root)}
     rehearsed: dict[str, RehearsedAccount] = {}
+    several: list[tuple[Claim, RehearsedAccount]] = []
+
+    def tell(claim: Claim, conclusion: Conclusion) -> None:
+        summary.count(conclusion.outcome)
+        folder = folder_of(conclusion, claim.account, claim.claimed_at)
+        on_file(as_report(claim, conclusion, f"{root}/{folder}"))
+
     for below in inbox.find_inboxes(root):
         by_age: list[tuple[int, Seen]] = []
         for seen in sorted(inbox.iter_inbox(root, below, remark=remark)):
@@ -153,18 +160,23 @@ def rehearse(
             conclusion = _judge(claim, claim.path(str(root)), account, options)
             if isinstance(conclusion, SkipReason):
                 ignore(seen, conclusion)
+            elif isinstance(conclusion, Work):
+                several.append((claim, account))
             elif conclusion is not None:
-                summary.count(conclusion.outcome)
-                folder = folder_of(conclusion, info.name, claim.claimed_at)
-                on_file(as_report(claim, conclusion, f"{root}/{folder}"))
+                tell(claim, conclusion)
+    # Whatever their age: the others are imported while these settle.
+    for claim, account in several:
+        end = _unpack(claim, claim.path(str(root)), account, options)
+        if end is not None:
+            tell(claim, end)
     return summary
 
 
 def _judge(
     claim: Claim, path: str, account: RehearsedAccount, options: Options
-) -> Conclusion | SkipReason | None:
-    """Return what would become of the file, or why it would be left; None if it is gone, or is
-    written to at this moment."""
+) -> Conclusion | SkipReason | Work | None:
+    """Return what would become of the file, or why it would be left; its work if it is of several
+    resumes; None if it is gone, or is written to at this moment."""
     try:
         with os.fdopen(files.open_file(path), "rb") as file:
             found = inspect(claim, file.fileno(), None, options)
@@ -172,10 +184,17 @@ def _judge(
             return SkipReason.REPORT if found.why is FailureReason.REPORT else None
         if found.verdict is not None and found.digest is not None:
             return account.conclude(found.verdict, found.digest)
+        return found
     except FileNotFoundError:
         return None
     except OSError as error:
         return outcomes.failed(outcomes.unreadable(error))
+
+
+def _unpack(
+    claim: Claim, path: str, account: RehearsedAccount, options: Options
+) -> Conclusion | None:
+    """Return what would become of a file of several resumes; None if it is gone."""
     if account.holds_files:  # it is unpacked when its turn comes
         return account.hold()
     bundle = open_bundle(path, claim.name, options)

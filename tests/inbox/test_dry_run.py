@@ -22,6 +22,7 @@ from tests.support.inbox.builders import (
     an_account_with_room_for,
     bound_by_permissions,
     drop,
+    lines,
     resume_names,
     set_limit,
 )
@@ -108,6 +109,20 @@ def test_a_folder_and_the_files_beside_it_are_one_account_s(
     for name, content in (("1.json", "1"), ("ana/2.json", "1"), ("ana/3.json", "3")):
         drop(root, name, a_document(content))
     assert dry_run(account="ana") == Summary(done=2, duplicate=1)
+
+
+def test_files_of_several_come_after_the_others_whatever_their_age(
+    store: Store, root: Path, told: Told, drain: Drain, dry_run: DryRun
+) -> None:
+    an_account_with_room_for(store, 2)
+    contents = {"1.ndjson": lines("1", "2", "3"), "2.json": a_document("1")}
+    for age, (name, content) in enumerate(contents.items()):
+        os.utime(drop(root, f"ana/{name}", content), ns=(age, age))
+    assert dry_run(settle_s=0.05) == Summary(done=1, held=1)
+    foretold = verdicts(told)
+    told.files.clear()
+    drain(settle_s=0.05)
+    assert verdicts(told) == foretold
 
 
 def test_nothing_is_changed(store: Store, root: Path, dry_run: DryRun, ana: AccountInfo) -> None:
