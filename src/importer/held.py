@@ -302,7 +302,7 @@ class Returns:
 
         Whoever deleted one, or moved it back into the inbox, needs no reminder of it. Do nothing
         unless a folder has changed since, and while one might change yet: an editor that saves a file
-        may remove it first. Raises StoreError and OSError.
+        may remove it first; nor while one cannot be listed. Raises StoreError.
         """
         folder = self._root / FAILED
         folders = [str(folder), *list_folders(folder)]
@@ -322,7 +322,7 @@ class Returns:
                 if one.finished_at < until and not os.path.lexists(self._root / one.name)
             ]
             import_requests.dismiss_files(self._store, settled)
-        except (FileNotFoundError, NotFound, Conflict):
+        except (OSError, NotFound, Conflict):
             return 0  # nothing failed yet, or somebody else is tidying up or has dismissed one
         if len(settled) == len(missing):
             self._failed_at = changed_at

@@ -743,3 +743,23 @@ def test_a_file_whose_folder_somebody_watches_is_left_to_that_one(
         path.rename(path.with_name(f"x{path.name}"))
     an_importer(at=moved).round()
     assert len(import_requests.list_requests(store)) == len(rows)
+
+
+def test_a_failed_folder_that_cannot_be_listed_stops_no_import(
+    store: Store,
+    root: Path,
+    failed: Path,
+    clock: SteppingClock,
+    an_importer: MakeImporter,
+) -> None:
+    drop(root, "ana/new.json", a_document("new"))
+    clock.advance(11)
+    rest(root)
+    failed.parent.chmod(0)
+    try:
+        with bound_by_permissions():
+            an_importer(settle_s=0).round()
+    finally:
+        failed.parent.chmod(0o700)
+    assert resume_names(store, accounts.get_account(store, "ana").id) == ["new"]
+    assert len(import_history.list_files(store, outcome=FileOutcome.FAILED)) == 1
