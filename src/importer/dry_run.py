@@ -68,11 +68,12 @@ def find_why(path: str) -> SkipReason | None:
     name = os.path.basename(path)  # noqa: PTH119  (text, as names are)
     if is_hidden_or_temporary(name):
         return SkipReason.HIDDEN
+    # A link to a folder has no ending. Path's methods would raise in a folder that may not be entered.
+    if os.path.islink(path):  # noqa: PTH114
+        return SkipReason.LINK
     if find_extension(name) is None:
         return SkipReason.ENDING
-    if Path(path).is_symlink():
-        return SkipReason.LINK
-    return None if Path(path).is_file() else SkipReason.NO_FILE
+    return None if os.path.isfile(path) else SkipReason.NO_FILE  # noqa: PTH113
 
 
 class RehearsedAccount:

@@ -242,8 +242,10 @@ def test_what_is_no_file_is_left_for_that(tmp_path: Path) -> None:
     (tmp_path / "link.json").symlink_to("a.json")
     (tmp_path / "lost.json").symlink_to("nowhere")
     os.mkfifo(tmp_path / "pipe.json")
-    names = ("link.json", "lost.json", "pipe.json")
+    (tmp_path / "account").symlink_to(tmp_path)
+    names = ("link.json", "lost.json", "account", "pipe.json")
     assert [find_why(str(tmp_path / name)) for name in names] == [
+        SkipReason.LINK,
         SkipReason.LINK,
         SkipReason.LINK,
         SkipReason.NO_FILE,
