@@ -4,6 +4,7 @@ The same functions give the same verdicts, and nothing is changed: no file, no f
 """
 
 import dataclasses
+import errno
 import math
 import os
 from collections.abc import Callable
@@ -17,7 +18,7 @@ from importer.claims import Claim
 from importer.files import escaped
 from importer.filing import Work, folder_of
 from importer.inbox import Seen
-from importer.notices import FileReport, Remark, Summary, as_report, unowned
+from importer.notices import FileReport, Remark, Summary, as_report, unowned, untaken
 from importer.options import Options
 from importer.outcomes import Conclusion, Refusal
 from importer.slices import Bundle, open_bundle
@@ -131,15 +132,21 @@ def rehearse(
     held = {account_id for _, account_id in watched_folder.count_waiting(root)}
     rehearsed: dict[str, RehearsedAccount] = {}
     several: list[tuple[Claim, RehearsedAccount]] = []
+    unlisted: set[str] = set()
 
     def tell(claim: Claim, conclusion: Conclusion) -> None:
         summary.count(conclusion.outcome)
         folder = folder_of(conclusion, claim.account, claim.claimed_at)
         on_file(as_report(claim, conclusion, f"{root}/{folder}"))
 
+    def note_unlisted(key: str, sentence: str) -> None:
+        unlisted.add(key)
+        remark(key, sentence)
+
     for below in inbox.find_inboxes(root):
         by_age: list[tuple[int, Seen]] = []
-        for seen in sorted(inbox.iter_inbox(root, below, remark=remark)):
+        unlisted.clear()
+        for seen in sorted(inbox.iter_inbox(root, below, remark=note_unlisted)):
             if seen.signature is not None:
                 by_age.append((seen.signature.mtime_ns, seen))
             elif (why := find_why(f"{root}/{seen.name}")) is not None:
@@ -155,9 +162,15 @@ def rehearse(
             store, info, holds_files=info.id in held
         )
         rehearsed[info.id] = account
+        summary.stuck += bool(unlisted)
         for _, seen in sorted(by_age):
             name = escaped(seen.name)
             claim = Claim("", info.id, info.name, name, seen.name, store.clock())
+            if not os.access(claim.folder(str(root)), os.W_OK, effective_ids=True):
+                summary.waiting += 1
+                summary.stuck += 1
+                remark(f"unread {info.id}", untaken(name, os.strerror(errno.EACCES)))
+                continue
             conclusion = _judge(claim, claim.path(str(root)), account, options)
             if isinstance(conclusion, SkipReason):
                 ignore(seen, conclusion)

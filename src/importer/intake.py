@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 from importer.batch import Candidate, FailureReason, Left
 from importer.claims import Claim, ClaimIds
-from importer.files import escaped
+from importer.files import describe, escaped
 from importer.inbox import Inbox, ScanSchedule, Seen, find_inboxes
-from importer.notices import Notices, unowned
+from importer.notices import Notices, unowned, untaken
 from importer.options import Options
 from importer.watcher import EVERYTHING
 from resumes.clock import Clock
@@ -213,8 +213,7 @@ class Intake:
         if left.why is FailureReason.STUCK and left.error is not None:
             self._notices(
                 f"unread {claim.account_id} {left.error.errno}",
-                f"Cannot pick up {claim.name}: {left.error.strerror}. It stays where it is and will be "
-                "retried",
+                untaken(claim.name, describe(left.error)),
             )
         if one is None or one.inbox is None:
             self.look_again(claim)

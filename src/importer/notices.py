@@ -144,3 +144,8 @@ def unowned(folder: str, default_account: str | None) -> str:
         "Files directly in the watched folder are ignored. Use --account to say which account they "
         "belong to, or move them into a folder named after an account"
     )
+
+
+def untaken(name: str, why: str) -> str:
+    """Return what is reported of a file that cannot be taken. The name is escaped."""
+    return f"Cannot pick up {name}: {why}. It stays where it is and will be retried"

@@ -214,6 +214,25 @@ def test_what_cannot_be_read_is_said(
     assert told.files[0].reason == "unreadable"
 
 
+def test_files_that_could_not_be_taken_are_told_and_stay(
+    root: Path, told: Told, drain: Drain, dry_run: DryRun, ana: AccountInfo
+) -> None:
+    drop(root, "ana/ours.json")
+    (closed := drop(root, "ana/closed/1.json").parent).chmod(0o500)
+    (hidden := drop(root, "ana/hidden/2.json").parent).chmod(0)
+    try:
+        with bound_by_permissions():
+            foretold = dry_run()
+            told_before = sorted(told.notices)
+            told.notices.clear()
+            assert drain() == foretold == Summary(done=1, waiting=1, stuck=2)
+    finally:
+        closed.chmod(0o700)
+        hidden.chmod(0o700)
+    assert told_before == sorted(told.notices)
+    assert told_before[0].startswith("Cannot pick up ana/closed/1.json: Permission denied")
+
+
 # Why a file is ignored
 
 
