@@ -236,6 +236,7 @@ def _(scene: Scene) -> str:
 def _(scene: Scene) -> str:
     scene.has_account()
     (scene.home / "inbox" / "anna").mkdir()
+    (scene.home / "inbox" / "anna" / "cv.json").touch()
     return scene.says("doctor")
 
 

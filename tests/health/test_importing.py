@@ -51,7 +51,10 @@ def test_folders_without_an_account_are_named(
     remedy: str,
     command: str | None,
 ) -> None:
-    (inbox / name).mkdir()
+    (inbox / name / "in").mkdir(parents=True)
+    [before] = find(installation, "inbox")
+    assert before.severity is Severity.OK  # nothing waits there
+    (inbox / name / "in/cv.json").touch()
 
     [finding] = find(installation, "inbox")
 

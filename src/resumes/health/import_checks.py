@@ -76,7 +76,11 @@ def iter_inbox_findings(
     unknown = [
         path.name
         for path in folders
-        if not is_outcome(path.name) and not is_hidden(path.name) and path.name not in accounts
+        if not is_outcome(path.name)
+        and not is_hidden(path.name)
+        and path.name not in accounts
+        # The folder of an account that was deleted may be left empty.
+        and any(files for _, _, files in os.walk(path))
     ]
     for name in unknown[:MAX_NAMED]:
         yield _check_unknown_folder(installation, name, accounts)
