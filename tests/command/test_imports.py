@@ -209,6 +209,18 @@ def test_in_a_home_that_was_moved_the_file_is_found_in_its_inbox_now(acme: Comma
     assert find_roots(row, moved / "nowhere") == []
 
 
+def test_a_file_is_found_though_its_account_was_imported_under_another_name(
+    acme: CommandLine,
+) -> None:
+    row = import_one(acme, a_resume())
+    archive = str(acme.home / "acme.ndjson")
+    acme.succeeds("accounts", "export", "acme", archive)
+    acme.succeeds("accounts", "import", archive, "--name", "zed")
+    shown = acme.answers("imports", "show", row.claim_id, "--account", "zed", "--json")
+    assert shown["filedAs"] is not None
+    assert "/_done/" in shown["filedAs"]
+
+
 def test_show_says_all_that_is_wrong_and_what_to_do(acme: CommandLine) -> None:
     row = import_one(acme, b'{"header": {"name": 7, "title": 8}, "sections": {}}')
 

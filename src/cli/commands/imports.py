@@ -45,14 +45,21 @@ from resumes.text import counted
 def find_place(row: FileRow, roots: Iterable[Path]) -> Path | None:
     """Return where the file is below the folders; None if it is in none of them."""
     claimed_at = datetime.fromisoformat(row.claimed_at)
-    claim = Claim(
-        id=row.claim_id,
-        account_id=row.account_id,
-        account=row.account,
-        name=row.name,
-        claimed_at_us=int(claimed_at.timestamp() * 1_000_000),
-    )
-    belows = [*iter_places(claim, conclusion_of(row))]
+    # An account that was imported may have another name than the one that the file was dropped for.
+    belows = [
+        below
+        for account in dict.fromkeys([row.account, row.name.partition("/")[0]])
+        for below in iter_places(
+            Claim(
+                id=row.claim_id,
+                account_id=row.account_id,
+                account=account,
+                name=row.name,
+                claimed_at_us=int(claimed_at.timestamp() * 1_000_000),
+            ),
+            conclusion_of(row),
+        )
+    ]
     places = (root / below for root in roots for below in belows)
     return next((place for place in places if os.path.lexists(place)), None)
 
