@@ -119,12 +119,17 @@ def _color() -> bool | None:
 
 def put_json(value: Any) -> None:
     """Write a document to standard output, indented, its keys in the order given."""
-    put(safe_json(json.dumps(value, ensure_ascii=False, indent=2)))
+    put(safe_json(json.dumps(value, ensure_ascii=_has_only_ascii(), indent=2)))
 
 
 def put_json_line(value: Any) -> None:
     """Write a document to standard output, on one line."""
-    put(safe_json(json.dumps(value, ensure_ascii=False, separators=(",", ":"))))
+    put(safe_json(json.dumps(value, ensure_ascii=_has_only_ascii(), separators=(",", ":"))))
+
+
+def _has_only_ascii() -> bool:
+    """Return whether JSON must be ASCII, as in a locale of another encoding: that of é would be no JSON."""
+    return not sys.stdout.encoding.lower().startswith("utf")
 
 
 @dataclass(frozen=True, slots=True)

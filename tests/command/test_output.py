@@ -1,5 +1,6 @@
 """What is printed: tables that fit, harmless text, logs of a line each, how far something long is."""
 
+import io
 import json
 import logging
 import os
@@ -99,6 +100,21 @@ def test_json_keeps_scripts_readable_and_controls_escaped(
     assert first == '{\n  "name": "李\\u009b\\u007f\\u202e\\ud800"\n}'
     assert second == '{"b":1,"a":[1.0]}'
     assert json.loads(first) == {"name": "李\x9b\x7f\u202e\ud800"}
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+@pytest.mark.parametrize("put_value", [put_json, put_json_line])
+def test_json_is_json_in_a_locale_of_another_encoding(
+    encoding: str, put_value: Callable[[Any], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    value = {"name": "é李🚢\x9b\ud800"}
+    written = io.BytesIO()
+    stream = io.TextIOWrapper(written, encoding=encoding, errors="backslashreplace")
+    monkeypatch.setattr(sys, "stdout", stream)
+
+    put_value(value)
+
+    assert json.loads(written.getvalue()) == value
 
 
 def test_a_narrator_gets_what_is_said_in_words_alone(capsys: pytest.CaptureFixture[str]) -> None:
