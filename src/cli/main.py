@@ -135,6 +135,8 @@ def refuse_closed_output() -> None:
     closed = [number for number, stream in enumerate(STREAMS) if getattr(sys, stream) is None]
     while closed and os.open(os.devnull, os.O_RDWR) < max(closed):
         pass
+    if sys.stdin is None:  # empty, for those who read it
+        sys.stdin = Path(os.devnull).open(encoding="utf-8")  # noqa: SIM115 - for good
     if sys.stderr is None:
         sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - for good
     if sys.stdout is None:

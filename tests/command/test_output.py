@@ -312,6 +312,26 @@ def test_all_streams_closed_harm_nothing(tmp_path: Path) -> None:
     assert "ana" in programs.succeed(tmp_path, "accounts", "list")
 
 
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (["validate", "-"], 1, "0 valid, 1 failed."),
+        (["keys", "import", "ana"], 2, "Error: No key on standard input."),
+        (["accounts", "delete", "ana"], 2, "Error: Cannot ask for confirmation without a terminal"),
+    ],
+)
+def test_a_closed_standard_input_is_an_empty_one(
+    tmp_path: Path, words: list[str], code: int, said: str
+) -> None:
+    with open_home(tmp_path) as store:
+        accounts.create_account(store, "ana")
+    line = shlex.join(programs.command(tmp_path, *words))
+    done = subprocess.run(
+        ["sh", "-c", f"{line} <&-"], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (done.returncode, done.stderr[: len(said)]) == (code, said)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("open_log", [programs.closed_pipe, programs.full_pipe])
 def test_a_server_whose_log_cannot_be_written_answers_and_ends_when_told(
