@@ -15,6 +15,23 @@ from resumes.errors import InvalidArgument
 PORT = click.IntRange(0, 65_535)
 """A port to listen on; 0 takes a free one."""
 
+
+class Seconds(click.FloatRange):
+    """A number of seconds up to an hour."""
+
+    def __init__(self) -> None:
+        super().__init__(0, 3_600)
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """Return the number. NaN, of which no comparison is true, is in every range of click's."""
+        seconds: float = super().convert(value, param, ctx)
+        if seconds != seconds:
+            self.fail(f"{value!r} is not a number of seconds.", param, ctx)
+        return seconds
+
+
 LOG_FORMAT = click.option(
     "--log-format",
     type=click.Choice(["text", "json"]),

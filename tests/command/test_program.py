@@ -177,6 +177,10 @@ def wait_until_open(home: Path, process: "subprocess.Popen[str]") -> None:
             "Invalid value for 'PATH...': Path 'nowhere' does not exist. See",
         ),
         (
+            ["imports", "retry", "0", "--wait", "nan"],
+            "Invalid value for '--wait': 'nan' is not a number of seconds. See",
+        ),
+        (
             ["imports", "list", "--reason", "x"],
             "Invalid value for '--reason': \"x\" is not a valid reason: use one of",
         ),

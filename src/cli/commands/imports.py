@@ -15,7 +15,7 @@ from click.decorators import FC
 
 from cli.completion import account_option, file_ids
 from cli.errors import ExitCode
-from cli.groups import group
+from cli.groups import Seconds, group
 from cli.output import (
     Column,
     instant,
@@ -410,7 +410,7 @@ WAIT = click.option(
     "--wait",
     "wait_s",
     metavar="S",
-    type=click.FloatRange(0, 3_600),
+    type=Seconds(),
     help="Wait up to this many seconds for the result (requires IDs).",
 )
 

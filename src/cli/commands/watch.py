@@ -11,7 +11,7 @@ import click
 
 from cli.completion import account_option
 from cli.errors import ExitCode
-from cli.groups import LOG_FORMAT, command
+from cli.groups import LOG_FORMAT, Seconds, command
 from cli.logs import is_file_or_pipe, narrating_behind, set_up_logs
 from cli.output import line, put_json_line, safe_text, say, summary, timed
 from cli.progress import Meter, metered
@@ -47,7 +47,7 @@ def _tell_ignored(session: Session, one: Ignored) -> None:
 @click.option(
     "--settle",
     "settle_s",
-    type=click.FloatRange(0, 3_600),
+    type=Seconds(),
     metavar="S",
     help="Seconds that an incomplete file must remain unchanged before it is rejected. [default: 5]",
 )
