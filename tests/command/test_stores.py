@@ -258,6 +258,11 @@ def test_a_file_that_is_no_backup_is_refused(acme: CommandLine, tmp_path: Path) 
     assert "is a folder" in acme.fails(2, "db", "restore", str(tmp_path))
 
 
+def test_a_backup_that_is_not_there_makes_no_home(run: CommandLine, tmp_path: Path) -> None:
+    assert "Backup not found" in run.fails(2, "db", "restore", str(tmp_path / "absent.db"))
+    assert not run.home.exists()
+
+
 def test_a_place_that_cannot_be_used_is_a_usage_error(acme: CommandLine, tmp_path: Path) -> None:
     assert "Folder not found" in acme.fails(2, "db", "backup", str(tmp_path / "absent" / "one.db"))
     assert "Cannot write to /proc" in acme.fails(2, "db", "backup", "/proc")

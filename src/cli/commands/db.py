@@ -157,6 +157,7 @@ def restore(session: Session, file: Path) -> None:
     be empty. Anything added after the backup is lost. New IDs never reuse old ones.
     """
     settings = session.settings()
+    backups.check_backup(file)  # before a home is made for it
     if settings.database is None:
         make_home(settings.home)
     with sigterm_as_interrupt(), copy_progress() as show:

@@ -194,13 +194,14 @@ def restore(
     Conflict for a database that is not empty.
     """
     address = parse_address(url)
-    _check_backup(backup)
+    check_backup(backup)
     if isinstance(address, PostgresAddress):
         return _restore_rows(backup, address, on_progress, clock)
     return _restore_file(backup, address, clock)
 
 
-def _check_backup(backup: Path) -> None:
+def check_backup(backup: Path) -> None:
+    """Raise InvalidArgument unless it is a file that can be read, StoreIncompatible for a store in use."""
     try:
         if backup.is_dir():
             raise InvalidArgument(f"{backup} is a folder: choose one file")
