@@ -395,6 +395,18 @@ def test_a_home_of_nobody_s_is_temporary(tmp_path: Path, monkeypatch: pytest.Mon
     assert not Path(json.loads(begun)["home"]).exists()
 
 
+def test_a_setting_that_cannot_be_used_leaves_no_temporary_home(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setenv("RESUMES_WORKERS", "many")
+
+    code, _, stderr = finish(start("demo", "--once"))
+
+    assert (code, 'Invalid workers "many" in RESUMES_WORKERS' in stderr) == (2, True)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_home_with_a_store_is_refused_and_nothing_is_added(acme: CommandLine) -> None:
     before = acme.answers("accounts", "list", "--json")
 

@@ -141,9 +141,9 @@ def _scratch(session: Session, home: Path | None) -> Iterator[Session]:
     is_temporary = home is None
     home = home or Path(tempfile.mkdtemp(prefix="resumes-demo-"))
     own = Session(home=home, as_json=session.as_json)
-    if own.settings().database is not None:
-        own.database = f"sqlite:///{home.absolute() / 'resumes.db'}"
     try:
+        if own.settings().database is not None:
+            own.database = f"sqlite:///{home.absolute() / 'resumes.db'}"
         yield own
     finally:
         if is_temporary:
