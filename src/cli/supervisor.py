@@ -159,7 +159,7 @@ class Supervisor:
         url = str(json.loads(line)["url"])
         # Restarted, it keeps its address, also one that was free by chance.
         child.arguments += ["--port", url.rpartition(":")[2].strip("/")]
-        self._start("The importer", ["watch", str(settings.inbox)])
+        self._start("The importer", ["watch", str(settings.inbox.absolute())])
         return url
 
     def _start(self, name: str, words: Sequence[str]) -> Child:

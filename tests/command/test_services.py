@@ -220,6 +220,21 @@ def test_who_stops_the_api_waits_longer_than_it_does_for_accepted_requests() -> 
 
 
 @pytest.mark.slow
+def test_a_home_that_looks_like_an_option_is_watched(tmp_path: Path) -> None:
+    words = ("--home", "-home", "up", "--port", "0", "--json")
+    process = start(*words, cwd=tmp_path)
+    assert process.stdout is not None
+    running = json.loads(process.stdout.readline())
+    (tmp_path / running["inbox"] / "a.json").write_bytes(a_resume())
+
+    assert process.stderr is not None
+    assert "done       default/a.json" in process.stderr.readline()
+
+    process.terminate()
+    assert finish(process, within_s=40)[0] == 0
+
+
+@pytest.mark.slow
 def test_a_terminal_gets_the_key_once(run: CommandLine) -> None:
     leader, terminal = pty.openpty()
     process = start("--home", str(run.home), "up", "--port", "0", stdout=terminal)
