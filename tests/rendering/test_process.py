@@ -179,6 +179,25 @@ def test_a_child_without_work_ends_and_another_draws_the_next_page(
     assert renderer.render(PAGE).pdf == first
 
 
+def test_ctrl_c_as_a_timer_is_canceled_leaves_nothing_to_wait_for(
+    a_renderer: Callable[..., Renderer],
+) -> None:
+    renderer = a_renderer()
+    renderer.render(PAGE)
+    with pytest.MonkeyPatch.context() as patch:
+
+        def interrupted(event: threading.Event) -> None:
+            # As the signal can come just when its lock is taken.
+            event._cond.acquire()  # type: ignore[attr-defined]
+            patch.undo()
+            raise KeyboardInterrupt
+
+        patch.setattr(threading.Event, "set", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            renderer.render(PAGE)
+    renderer.close()
+
+
 def test_a_child_outlives_the_thread_that_started_it(a_renderer: Callable[..., Renderer]) -> None:
     renderer = a_renderer()
     children = list[Child]()

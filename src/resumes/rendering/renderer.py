@@ -162,9 +162,10 @@ class Renderer:
         self._idle.start()
 
     def _stop_idling(self) -> None:
-        if self._idle is not None:
-            self._idle.cancel()
-            self._idle = None
+        # Forgotten first: Ctrl-C in the middle of `cancel` leaves its lock taken, for whoever calls it again.
+        idle, self._idle = self._idle, None
+        if idle is not None:
+            idle.cancel()
 
 
 class _Child:
