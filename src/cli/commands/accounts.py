@@ -65,12 +65,14 @@ def create(session: Session, name: str, plan: str) -> None:
         problem = error.strerror
     if session.as_json:
         put_json(as_json(account))
-        return
-    say(f'Created account "{account.name}" (plan: {account.plan}).')
-    if problem is None:
-        say(f"Drop its files into {safe_text(str(inbox))}")
     else:
+        say(f'Created account "{account.name}" (plan: {account.plan}).')
+    if problem is not None:
         say(f"Its inbox {safe_text(str(inbox))} could not be made: {problem}.")
+    elif not session.as_json:
+        say(f"Drop its files into {safe_text(str(inbox))}")
+    if session.as_json:
+        return
     say(f"Create an API key: {session.command_line('keys', 'create', account.name)}")
 
 
