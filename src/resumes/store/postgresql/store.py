@@ -215,11 +215,16 @@ UPGRADE_TIMEOUT_S: Final = 3_600.0
 """How long each statement of a migration may take."""
 
 
+ENCODINGS: Final = ("UTF8", "SQL_ASCII")
+"""Those that keep every character; the second one keeps bytes as they are."""
+
+
 def find_state(connection: Connection, label: str) -> str:
     """Return what `migrations.find_state` does, but "current" for a newer store that says it can be used
     by this program: its nodes are being replaced one by one.
 
-    Raises StoreIncompatible also for a database of another program.
+    Raises StoreIncompatible also for a database of another program, and for an empty one that cannot
+    keep every character.
     """
     # All tables at once: between two looks somebody else may create the store.
     tables = set(inspect(connection).get_table_names())
@@ -228,6 +233,12 @@ def find_state(connection: Connection, label: str) -> str:
             raise StoreIncompatible(
                 f"{label} belongs to another program: it has a table {strangers[0]}. Choose "
                 "another database with --database"
+            )
+        encoding = connection.execute(text("SHOW server_encoding")).scalar()
+        if encoding not in ENCODINGS:
+            raise StoreIncompatible(
+                f"{label} has the encoding {encoding}, which lacks characters of resumes. Create a "
+                "database with `createdb --template template0 --encoding UTF8`"
             )
         return "empty"
     try:
