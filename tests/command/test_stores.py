@@ -492,3 +492,17 @@ def test_what_a_check_says_to_delete_can_be_deleted(acme: CommandLine, damaged: 
     acme.succeeds(*remedy.split())
 
     assert acme.answers("db", "check", "--json")["ok"]
+
+
+@pytest.mark.parametrize("document", ["{}", "[]", '{"header":{},"sections"z{}}'])
+def test_a_damaged_resume_is_no_bug_that_its_reader_should_report(
+    acme: CommandLine, document: str
+) -> None:
+    resume_id = store_resumes(acme.home, a_resume())[0]
+    with open_home(acme.home) as store:
+        damage(store, f"UPDATE documents SET document = '{document}'")
+    pdfs = ("export", "--all", "--format", "pdf", "--to", str(acme.home / "pdfs"))
+    for words in (("show", resume_id), ("export", "--all"), pdfs):
+        error = acme.fails(3, *words)
+        assert error.startswith("A stored resume is damaged. `resumes ")
+        assert "db check` names it" in error

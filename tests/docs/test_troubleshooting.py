@@ -315,6 +315,13 @@ def _(scene: Scene) -> str:
     return scene.says("list")
 
 
+@shows("A stored resume is damaged. …")
+def _(scene: Scene) -> str:
+    resume_id = scene.client().create(a_resume()).json()["id"]
+    scene.alters("UPDATE documents SET document = 'not JSON'")
+    return scene.says(f"show {resume_id}")
+
+
 @shows("The store … was created by a newer version (…). Update resume-service")
 def _(scene: Scene) -> str:
     scene.has_account()

@@ -1,7 +1,6 @@
 """`resumes list`, `show`, `export` and `delete`."""
 
 import contextlib
-import json
 import sys
 import textwrap
 from collections.abc import Iterable, Iterator
@@ -26,7 +25,7 @@ from cli.progress import counting
 from cli.session import Session, choose_account, pass_session
 from cli.signals import sigterm_as_interrupt
 from resumes import export as exports
-from resumes.analyzer import whole_view
+from resumes.analyzer import load_stored, whole_view
 from resumes.analyzer.readable import Line, Role, header_lines, section_lines
 from resumes.analyzer.schema import LAYOUTS
 from resumes.errors import InvalidArgument, NotFound
@@ -47,7 +46,7 @@ MARGIN = "  "
 def lines(resume: StoredResume) -> Iterator[str]:
     """Yield the resume's lines, escaped: title, ID and times, header, its sections in order."""
     entry = resume.entry
-    document = json.loads(resume.document)
+    document = load_stored(resume.document)
     yield click.style(safe_text(entry.shown_title), bold=True)
     updated = (
         "" if entry.updated_at == entry.created_at else f", changed {instant(entry.updated_at)}"

@@ -22,7 +22,7 @@ from resumes.analyzer.schema import (
     nearest_section_type,
 )
 from resumes.analyzer.strict_json import is_faithful, read_json, read_long_json, refuse_unfaithful
-from resumes.analyzer.view import Names, filename, take_out
+from resumes.analyzer.view import Names, filename, load_stored, take_out
 from resumes.errors import CoverLetter, InvalidJson, InvalidResume, Issue, TooLarge
 
 
@@ -87,7 +87,7 @@ def stored_warnings(document: str | bytes) -> tuple[Issue, ...]:
     At most 50, in document order, and then one that counts the rest. Section types that were
     admitted when it was stored are taken as admitted.
     """
-    stored = take_out(orjson.loads(document))
+    stored = take_out(load_stored(document))
     accepted = Format(extra_section_types=frozenset(stored["sections"]))
     return validate(stored, accepted).all_warnings()
 

@@ -5,6 +5,7 @@ nothing where they are stored: an earlier version wrote them into the document, 
 send them (docs/format.md, What the service sets; docs/api.md, One resume).
 """
 
+import contextlib
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -25,6 +26,18 @@ from resumes.analyzer.schema import (
     Format,
     SectionType,
 )
+from resumes.errors import StoreIncompatible
+
+
+def load_stored(document: str | bytes) -> dict[str, Any]:
+    """Return a stored document as it is. Raises StoreIncompatible if it has lost its form."""
+    with contextlib.suppress(ValueError, KeyError, TypeError):
+        stored: dict[str, Any] = orjson.loads(document)
+        if type(stored["header"]) is type(stored["sections"]) is dict:
+            return stored
+    raise StoreIncompatible(
+        "A stored resume is damaged. `resumes db check` names it, and what to do about it"
+    )
 
 
 def public_view(document: str | bytes, accepted: Format = DEFAULT_FORMAT) -> dict[str, Any]:
@@ -35,7 +48,7 @@ def public_view(document: str | bytes, accepted: Format = DEFAULT_FORMAT) -> dic
     stays `{}`, and a shown list keeps its entries as sent. Sections of types that are not (or no
     longer) admitted are left out.
     """
-    stored = orjson.loads(document)
+    stored = load_stored(document)
     view: dict[str, Any] = {
         "header": shown_fields(stored["header"], HEADER.fields),
         "sections": {
@@ -133,7 +146,7 @@ def _is_blank(value: Any) -> bool:
 def whole_view(document: str | bytes) -> dict[str, Any]:
     """Everything of a stored document, hidden and unknown fields too, with the fields that the
     service sets at the end of each item and of the document."""
-    stored = take_out(orjson.loads(document))
+    stored = take_out(load_stored(document))
     for section_type, item in _iter_items(stored):
         shown = shown_fields(item, section_type.fields)
         item["record"] = section_type.name

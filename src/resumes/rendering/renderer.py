@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 
 import orjson
 
-from resumes.analyzer import DEFAULT_FORMAT, Format
+from resumes.analyzer import DEFAULT_FORMAT, Format, load_stored
 from resumes.rendering.fonts import version
 from resumes.rendering.page import DEFAULT_CHOICE, PdfOptions, compose
 from resumes.store.stored_resumes import StoredResume
@@ -82,7 +82,7 @@ class Renderer:
         ends_at: float | None = None,
     ) -> Rendered:
         """Return the resume as a PDF. Raises TooLong, and what `render` raises."""
-        document = orjson.loads(resume.document)
+        document = load_stored(resume.document)
         page = compose(document, resume.entry.id, choice, accepted)
         return self.render(page, ends_at=ends_at)
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import orjson
 
-from resumes.analyzer import stored_warnings, whole_view
+from resumes.analyzer import load_stored, stored_warnings, whole_view
 from resumes.analyzer.readable import Line, Role, header_lines, section_lines
 from resumes.analyzer.schema import LAYOUTS
 from resumes.rendering.page import DEFAULT_LAYOUT
@@ -161,7 +161,7 @@ STYLES: Final = {
 
 def resume_paragraphs(stored: str, entry: Entry) -> list[Paragraph]:
     """Return the resume without fields that are not displayed; first the number of warnings."""
-    document = orjson.loads(stored)
+    document = load_stored(stored)
     layout = (document.get("style") or {}).get("layout") or DEFAULT_LAYOUT
     about = [
         safe(f"{entry.id} · created {minute(entry.created_at)} UTC", "dim"),
