@@ -247,6 +247,16 @@ def test_s13_the_source_of_a_copy_stays_closed(source: Store, place: str) -> Non
     assert reopen_store(source) is None
 
 
+def test_a_copy_that_was_copied_on_is_not_the_store_to_use(
+    source: Store, place: str, tmp_path: Path
+) -> None:
+    copies.copy(source, place)
+    with open_store(place) as store:
+        copies.copy(store, f"sqlite:///{tmp_path / 'third.db'}")
+    with pytest.raises(Conflict, match="already has account"):
+        copies.copy(source, place)
+
+
 def test_s13_the_source_of_a_copy_that_failed_takes_writes(
     source: Store, place: str, tmp_path: Path
 ) -> None:

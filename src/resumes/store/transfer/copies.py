@@ -323,6 +323,8 @@ def _find_finished_copy(source: Store, url: str, label: str) -> list[TableDigest
             return None
         ours = digest_tables(connection, lambda table, rows: None)
     with open_store(url) as target, target.read() as connection:
+        if read_facts(connection).moving_to:
+            return None  # it was copied on, and takes no writes any more
         theirs = digest_tables(connection, lambda table, rows: None)
     return theirs if ours == theirs else None
 
