@@ -295,6 +295,12 @@ def test_an_item_of_a_type_beyond_the_table_is_its_texts_a_line_each() -> None:
     assert page["columns"][0][0]["items"] == [{"text": "Chess\nGo\nShogi"}]
 
 
+def test_the_address_of_a_picture_is_no_text_of_the_resume() -> None:
+    job = {"position": "עבדה בבית ספר", "companyLogo": "data:image/png;base64," + "A" * 19_000}
+    page = compose(with_section("experiences", *[job] * 11), ID)
+    assert (page["lang"], page["dir"]) == ("he", "rtl")
+
+
 def test_columns_without_sections_are_left_out_and_the_main_one_is_first() -> None:
     sections = {
         "summaries": {"column": 2, "items": [{"text": "At the side"}]},

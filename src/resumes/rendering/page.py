@@ -14,9 +14,10 @@ from urllib.parse import urlsplit
 
 from resumes.analyzer import DEFAULT_FORMAT, Format, iter_sections, list_title, plain_number
 from resumes.analyzer.schema import LAYOUTS
+from resumes.analyzer.view import ShownSection
 from resumes.rendering import fonts
 from resumes.rendering.anonymity import Anonymizer, alias_of
-from resumes.rendering.shapes import ROWS, SectionShape, Shape
+from resumes.rendering.shapes import NOT_DRAWN, ROWS, SectionShape, Shape
 from resumes.rendering.words import RIGHT_TO_LEFT, WORDS, find_language
 
 DEFAULT_LAYOUT: Final = "double"
@@ -77,7 +78,7 @@ def compose(
         if not (hidden and hidden.leaves_out(one.type))
     ]
     headings = [one.heading for one in sections]
-    texts = [*_iter_texts([one.items for one in sections]), *headings]
+    texts = [*(text for one in sections for text in _iter_drawn(one)), *headings]
     counted = [*texts, *header.values()]
     chars = sum(map(len, counted)) + CHARS_PER_TEXT * len(counted)
     if chars > MAX_CHARS:
@@ -130,6 +131,12 @@ def _columns(drawn: list[tuple[int, dict[str, Any]]]) -> list[list[dict[str, Any
 def _paper(choice: PdfOptions, style: Mapping[str, Any]) -> str:
     paper = choice.paper or (Paper.LETTER if style.get("isLetterSize") else Paper.A4)
     return "us-letter" if paper is Paper.LETTER else "a4"
+
+
+def _iter_drawn(section: ShownSection) -> Iterator[str]:
+    unseen = NOT_DRAWN if section.type in ROWS else ()  # of types beyond the table all is drawn
+    for item in section.items:
+        yield from _iter_texts({name: item[name] for name in item if name not in unseen})
 
 
 def _iter_texts(value: Any) -> Iterator[str]:
