@@ -473,7 +473,13 @@ class Connection(asyncio.Protocol):
         # Of a request whose body has come in part, the log and the metrics say what its client is told.
         request = self._request if self._reading is BODY else None
         # Of others only the headers are known.
-        request_id = find_request_id(self._head.headers if self._reading is HEAD else ())
+        refusal = Request(
+            self, find_request_id(self._head.headers if self._reading is HEAD else ())
+        )
+        if (
+            self._reading is HEAD and self._head.target
+        ):  # else the parser's method is an earlier one
+            refusal.method = self._parser.get_method().decode("ascii")
         was_answered = request is not None and request.is_answered
         is_answering = self._give_up()
         if self._is_ending():
@@ -481,9 +487,10 @@ class Connection(asyncio.Protocol):
         self._hear_out()
         if not is_answering:
             if request is None:
-                Request(self, request_id).respond_error(refused)
+                refusal.respond_error(refused)
             elif not was_answered:
-                Request(self, request.id, lines=request.lines).respond_error(refused)
+                refusal = Request(self, request.id, request.method, lines=request.lines)
+                refusal.respond_error(refused)
                 request.status = refused.status
             self._release()
             self._close()

@@ -131,6 +131,27 @@ def test_head_has_no_body_and_the_next_request_its_answer(client: Client) -> Non
     assert answers.partition(b"\r\n\r\n")[2].startswith(b"HTTP/1.1 200 ")
 
 
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"HEAD / HTTP/1.1\r\n\r\n",
+        b"HEAD /%2e HTTP/1.1\r\nHost: x\r\n\r\n",
+        b"HEAD /" + b"a" * 20_000 + b" HTTP/1.1\r\nHost: x\r\n\r\n",
+        b"HEAD / HTTP/1.1\r\nHost: x\r\n folded\r\n\r\n",
+        b"HEAD /healthz HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+    ],
+)
+def test_a_head_that_is_refused_has_no_body_either(client: Client, sent: bytes) -> None:
+    assert exchange(client.url, sent).endswith(b"\r\n\r\n")
+    assert exchange(client.url, sent.replace(b"HEAD", b"GET", 1)).endswith(b"}")
+
+
+def test_what_is_no_request_is_told_why_also_behind_a_head(client: Client) -> None:
+    answers = exchange(client.url, keyed(client, kept(a_request("HEAD"))) + b"GARBAGE\r\n\r\n")
+    assert statuses(answers) == [200, 400]
+    assert answers.endswith(b"}")
+
+
 def test_garbage_behind_a_request_is_not_taken_for_its_answer(client: Client) -> None:
     answers = exchange(client.url, keyed(client, kept(a_create(a_body()))) + b"GARBAGE\r\n\r\n")
 
