@@ -71,6 +71,10 @@ NAMES = [
     ("प्रिया शर्मा", "प्रिया ने काम किया", "प्रिया"),
     ("দেবাশীষ রায়", "দেবাশীষ কাজ করেন", "দেবাশীষ"),
     ("مُحَمَّد علي", "مُحَمَّد هنا", "مُحَمَّد"),
+    # What nobody sees parts words, or stands within one.
+    ("Ada\u200bLovelace", "Ada\u200bLovelace", "Lovelace"),
+    ("Ada Lovelace", "Love\u2060lace wrote it", "lace"),
+    ("Ada Lovelace", "Lovelace\u200bwrote it", "Lovelace"),
 ]
 
 
@@ -85,6 +89,12 @@ def test_the_name_is_replaced_within_texts(name: str, text: str, gone: str) -> N
 def test_other_words_stay() -> None:
     text = "Adamant about canvas; the cave of Al. An example."
     document = with_section("summaries", {"text": text}) | {"header": {"name": "Ada Al Ve"}}
+    assert shown(document) == [text]
+
+
+def test_how_a_text_is_set_stays_where_nothing_is_hidden() -> None:
+    text = "\u2067שלום\u2069 ไทย\u200bไทย"
+    document = with_section("summaries", {"text": text}) | {"header": {"name": "Ada"}}
     assert shown(document) == [text]
 
 
@@ -145,6 +155,8 @@ def test_the_contacts_are_hidden_within_texts() -> None:
         ("phone", "+44 161 GONE", "Call +44\u00a0161\ngone"),
         # As address books copy them.
         ("phone", "\u202a+44 161 GONE\u202c", "Call +44 161 gone"),
+        ("phone", "054\u200e-12GONE", "Call 054\u200e-12gone"),
+        ("email", "me@\u200bgone.example", "Write to me@\u200bgone.example"),
         ("website", "HTTPS://www.gone.example/", "See gone.example."),
         ("website", "www.gone.example", "See https://gone.example"),
     ],

@@ -72,7 +72,15 @@ class Anonymizer:
 
     def replace(self, text: str) -> str:
         """Return the text with the alias for the name, each longer word of it, and the contacts."""
-        text = normalize("NFC", text).replace("\u00ad", "")
+        text = self._hide(normalize("NFC", text).replace("\u00ad", ""))
+        seen = _UNSEEN.sub("", text)
+        if seen == text:
+            return text
+        # What nobody sees may part what is to be hidden; elsewhere it says how a text is set.
+        replaced = self._hide(seen)
+        return text if replaced == seen else replaced
+
+    def _hide(self, text: str) -> str:
         # Word by word in a set: a name of many words would take a pattern too long to try.
         replaced = _WORD.sub(
             lambda found: self.alias if _caseless(found[0]) in self._words else found[0],
