@@ -169,6 +169,15 @@ def test_contacts_are_hidden_as_they_read(field: str, contact: str, text: str) -
     assert "Candidate 7E2" in found
 
 
+@pytest.mark.parametrize("word", ["1 ", "x."])
+def test_of_a_long_contact_the_beginning_is_looked_for(word: str) -> None:
+    # To look for 20,000 characters in each text takes a minute, in which nobody else is answered.
+    header = {"name": "Ada Lovelace", "phone": word * 5_000}
+    document = with_section("summaries", {"text": word * 200}) | {"header": header}
+    (found,) = shown(document)
+    assert word not in found
+
+
 def test_the_file_is_not_named_after_the_person() -> None:
     shown = "AdaLovelaceResume.pdf"
     assert file_name(shown, ID, PdfOptions()) == shown

@@ -9,8 +9,8 @@ _LEFT_OUT: Final = frozenset({"findMeOnline", "references"})
 MIN_WORD_CHARS: Final = 3
 """Words of the name that are shorter are too common to be replaced on their own."""
 
-MAX_NAME_CHARS: Final = 200
-"""How much of a name is looked for."""
+MAX_CHARS: Final = 200
+"""How much of a name or contact is looked for: what is longer takes too long to find."""
 
 _UNSPACED: Final = (
     r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf"
@@ -47,16 +47,12 @@ class Anonymizer:
 
     def __init__(self, header: Mapping[str, str], resume_id: str) -> None:
         self.alias = alias_of(resume_id)
-        name = _seen(header.get("name"))[:MAX_NAME_CHARS]
+        name = _seen(header.get("name"))[:MAX_CHARS]
         website = _BEFORE_WEBSITE.sub("", _seen(header.get("website")))
         contacts = [_seen(header.get("email")), _seen(header.get("phone")), website]
         whole = r"\s*".join(map(re.escape, name.split()))
         known = [
-            *(
-                _apart(r"\s+".join(map(re.escape, one.split())), one)
-                for one in contacts
-                if len(one) >= MIN_WORD_CHARS
-            ),
+            *(_contact_pattern(one) for one in contacts if len(one) >= MIN_WORD_CHARS),
             _apart(whole, name.strip()) if whole else "",
             *map(re.escape, _UNSPACED_PART.findall(name)),
         ]
@@ -101,6 +97,12 @@ def _caseless(word: str) -> str:
         return caseless
     plain = normalize("NFD", caseless.replace("\u0131", "i"))
     return re.sub(r"(?<=i)\u0307|(?<=[\u0370-\u03ff])\u0301|(?<=\u0308)\u0301", "", plain)
+
+
+def _contact_pattern(contact: str) -> str:
+    pattern = r"\s+".join(map(re.escape, contact[:MAX_CHARS].split()))
+    # Where a long one is cut off, the rest of it follows.
+    return _apart(pattern, contact if len(contact) <= MAX_CHARS else f"{contact[:MAX_CHARS]} ")
 
 
 def _apart(pattern: str, text: str) -> str:
