@@ -169,6 +169,26 @@ def test_contacts_are_hidden_as_they_read(field: str, contact: str, text: str) -
     assert "Candidate 7E2" in found
 
 
+@pytest.mark.parametrize("phone", ["+44 161 496 0142", "+44 (161) 496-0142", "+441614960142"])
+@pytest.mark.parametrize(
+    "written", ["+44 161 496 0142", "+44.161.496.0142", "(+44) 161/4960142", "44161496\u20110142"]
+)
+def test_a_phone_number_is_hidden_however_it_is_grouped(phone: str, written: str) -> None:
+    header = {"name": "Ada Lovelace", "phone": phone}
+    document = with_section("summaries", {"text": f"Tel:{written}."}) | {"header": header}
+    assert shown(document) == ["Tel:Candidate 7E2."]
+
+
+@pytest.mark.parametrize(
+    ("phone", "text"),
+    [("2014", "20/14"), ("+44 161 496 0142", "1441614960142 and 44161496014 and 0142")],
+)
+def test_other_numbers_stay(phone: str, text: str) -> None:
+    header = {"name": "Ada Lovelace", "phone": phone}
+    document = with_section("summaries", {"text": text}) | {"header": header}
+    assert shown(document) == [text]
+
+
 @pytest.mark.parametrize("word", ["1 ", "x."])
 def test_of_a_long_contact_the_beginning_is_looked_for(word: str) -> None:
     # To look for 20,000 characters in each text takes a minute, in which nobody else is answered.

@@ -12,6 +12,9 @@ MIN_WORD_CHARS: Final = 3
 MAX_CHARS: Final = 200
 """How much of a name or contact is looked for: what is longer takes too long to find."""
 
+DIGITS: Final = range(7, 21)
+"""How many a phone number has. What has fewer is hidden only as it is written: a year could be meant."""
+
 _UNSPACED: Final = (
     r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf"
     r"\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff]"
@@ -34,6 +37,9 @@ _WORD: Final = re.compile(rf"{_SPACED}+|{_UNSPACED}+")
 _UNSEEN: Final = re.compile(r"[\xad\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff]")
 """What address books put around a number, and nobody sees."""
 
+_BETWEEN_DIGITS: Final = r"[\s().\-/\u2010-\u2015\u2212]*"
+"""What groups the digits of a phone number, each time in another way."""
+
 _BEFORE_WEBSITE: Final = re.compile(r"^(?:https?://)?(?:www\.)?|/$", re.IGNORECASE)
 
 
@@ -49,10 +55,12 @@ class Anonymizer:
         self.alias = alias_of(resume_id)
         name = _seen(header.get("name"))[:MAX_CHARS]
         website = _BEFORE_WEBSITE.sub("", _seen(header.get("website")))
-        contacts = [_seen(header.get("email")), _seen(header.get("phone")), website]
+        phone = _seen(header.get("phone"))
+        contacts = [_seen(header.get("email")), phone, website]
         whole = r"\s*".join(map(re.escape, name.split()))
         known = [
             *(_contact_pattern(one) for one in contacts if len(one) >= MIN_WORD_CHARS),
+            _digits_pattern(phone),
             _apart(whole, name.strip()) if whole else "",
             *map(re.escape, _UNSPACED_PART.findall(name)),
         ]
@@ -103,6 +111,14 @@ def _contact_pattern(contact: str) -> str:
     pattern = r"\s+".join(map(re.escape, contact[:MAX_CHARS].split()))
     # Where a long one is cut off, the rest of it follows.
     return _apart(pattern, contact if len(contact) <= MAX_CHARS else f"{contact[:MAX_CHARS]} ")
+
+
+def _digits_pattern(phone: str) -> str:
+    """Return the pattern of a phone number however it is grouped; empty for what may be no such number."""
+    digits = re.findall(r"\d", phone)
+    if len(digits) not in DIGITS or re.search(r"[^\W\d]", phone):
+        return ""
+    return rf"(?<!\d)[+(]{{0,2}}{_BETWEEN_DIGITS.join(digits)}(?!\d)"
 
 
 def _apart(pattern: str, text: str) -> str:
