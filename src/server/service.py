@@ -164,7 +164,10 @@ def load_tls(tls_cert: Path | None, tls_key: Path | None = None) -> ssl.SSLConte
         return context
     except OSError as error:  # ssl.SSLError is one
         files = " and ".join(str(path) for path in (tls_cert, tls_key) if path)
-        raise InvalidArgument(f"Cannot use the TLS files {files}: {error.strerror}") from None
+        needed = "Give a certificate and its private key without a passphrase, both in PEM"
+        raise InvalidArgument(
+            f"Cannot use the TLS files {files}: {error.strerror}. {needed}"
+        ) from None
 
 
 async def _answer(
