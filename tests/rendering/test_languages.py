@@ -101,6 +101,14 @@ def test_what_is_not_over_is_said_in_the_language_of_the_resume(language: str) -
     assert (page["dir"] == "rtl") == (language in RIGHT_TO_LEFT)
 
 
+def test_addresses_are_in_no_language() -> None:
+    link = (
+        "https://scholar.example.com/citations?view=article&for=the-history-of-schools-in-the-city"
+    )
+    page = compose(with_section("publications", {"title": SENTENCES["ar"], "link": link}), "0" * 24)
+    assert (page["lang"], page["dir"]) == ("ar", "rtl")
+
+
 @pytest.mark.parametrize(
     ("text", "shown"),
     [("Note", "Note 1.4 / 1"), ("sehr gut", "Note 1.4 / 1\nsehr gut"), (None, "Note 1.4 / 1")],

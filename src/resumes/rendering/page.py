@@ -83,7 +83,8 @@ def compose(
     chars = sum(map(len, counted)) + CHARS_PER_TEXT * len(counted)
     if chars > MAX_CHARS:
         raise TooLong(chars)
-    language = find_language([*texts, header.get("title") or ""])
+    said = [text for text in texts if find_url(text) is None]
+    language = find_language([*said, header.get("title") or ""])
     page = _Page(language, hidden)
     style = document.get("style") or {}
     layout = choice.layout or style.get("layout") or DEFAULT_LAYOUT
