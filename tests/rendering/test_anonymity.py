@@ -157,6 +157,8 @@ def test_the_contacts_are_hidden_within_texts() -> None:
         ("phone", "\u202a+44 161 GONE\u202c", "Call +44 161 gone"),
         ("phone", "054\u200e-12GONE", "Call 054\u200e-12gone"),
         ("email", "me@\u200bgone.example", "Write to me@\u200bgone.example"),
+        ("email", "mailto:gone@example.com", "Write to gone@example.com"),
+        ("email", "Ada <me@gone.example>, ada@example.org", "Write to me@gone.example"),
         ("website", "HTTPS://www.gone.example/", "See gone.example."),
         ("website", "www.gone.example", "See https://gone.example"),
     ],
@@ -169,7 +171,13 @@ def test_contacts_are_hidden_as_they_read(field: str, contact: str, text: str) -
     assert "Candidate 7E2" in found
 
 
-@pytest.mark.parametrize("phone", ["+44 161 496 0142", "+44 (161) 496-0142", "+441614960142"])
+@pytest.mark.parametrize(
+    "phone",
+    [
+        "+44 161 496 0142", "+44 (161) 496-0142", "+441614960142", "Tel. +44 161 496 0142",
+        "+44 20 7946 0958 / +44 161 496 0142, +44 117 496 0100",
+    ],
+)  # fmt: skip
 @pytest.mark.parametrize(
     "written", ["+44 161 496 0142", "+44.161.496.0142", "(+44) 161/4960142", "44161496\u20110142"]
 )

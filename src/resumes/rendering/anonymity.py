@@ -40,6 +40,10 @@ _UNSEEN: Final = re.compile(r"[\xad\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\
 _BETWEEN_DIGITS: Final = r"[\s().\-/\u2010-\u2015\u2212]*"
 """What groups the digits of a phone number, each time in another way."""
 
+_BETWEEN_NUMBERS: Final = re.compile(r"[,;|]|\s/\s|[^\W\d]+")
+_ADDRESS: Final = re.compile(r"[^\s<>(),;:|/]{1,64}@[^\s<>(),;:|/@]+")
+"""What an email field holds in addition: a name, `mailto:`, another address."""
+
 _BEFORE_WEBSITE: Final = re.compile(r"^(?:https?://)?(?:www\.)?|/$", re.IGNORECASE)
 
 
@@ -56,11 +60,12 @@ class Anonymizer:
         name = _seen(header.get("name"))[:MAX_CHARS]
         website = _BEFORE_WEBSITE.sub("", _seen(header.get("website")))
         phone = _seen(header.get("phone"))
-        contacts = [_seen(header.get("email")), phone, website]
+        email = _seen(header.get("email"))
+        contacts = [email, phone, website, *_ADDRESS.findall(email[:MAX_CHARS])]
         whole = r"\s*".join(map(re.escape, name.split()))
         known = [
             *(_contact_pattern(one) for one in contacts if len(one) >= MIN_WORD_CHARS),
-            _digits_pattern(phone),
+            *map(_digits_pattern, _BETWEEN_NUMBERS.split(phone[:MAX_CHARS])),
             _apart(whole, name.strip()) if whole else "",
             *map(re.escape, _UNSPACED_PART.findall(name)),
         ]
@@ -116,7 +121,7 @@ def _contact_pattern(contact: str) -> str:
 def _digits_pattern(phone: str) -> str:
     """Return the pattern of a phone number however it is grouped; empty for what may be no such number."""
     digits = re.findall(r"\d", phone)
-    if len(digits) not in DIGITS or re.search(r"[^\W\d]", phone):
+    if len(digits) not in DIGITS:
         return ""
     return rf"(?<!\d)[+(]{{0,2}}{_BETWEEN_DIGITS.join(digits)}(?!\d)"
 
