@@ -263,7 +263,7 @@ class ResumesApp(App[int]):
         while due is not None:
             try:
                 await call(session.store, carry_out, due)
-                session.deletions.gone.add(due.resume_id)
+                session.deletions.gone.add(due.key)
                 deleted.append(due)
             except Failure as failure:
                 failed.append(due)

@@ -30,6 +30,11 @@ class Deletion:
     batch: int
     """What was requested together is undone together."""
 
+    @property
+    def key(self) -> tuple[str, str]:
+        """What tells its resume from others: an account that was imported has the IDs of another."""
+        return self.account, self.resume_id
+
 
 TITLE_CELLS = 24
 """With so much of a title, the key that undoes its deletion is still in a line of 80 cells."""
@@ -53,14 +58,14 @@ class Deletions:
     def __init__(self, clock: Callable[[], float] = monotonic) -> None:
         self._clock = clock
         self._batches = 0
-        self.waiting: dict[str, Deletion] = {}
-        """The pending deletions by the IDs of their resumes, oldest first."""
+        self.waiting: dict[tuple[str, str], Deletion] = {}
+        """The pending deletions by accounts and the IDs of their resumes, oldest first."""
 
         self.under_way: Deletion | None = None
         """The one that is being carried out: it can no longer be undone."""
 
-        self.gone: set[str] = set()
-        """The IDs of the resumes that were deleted."""
+        self.gone: set[tuple[str, str]] = set()
+        """The accounts and IDs of the resumes that were deleted."""
 
     def add(self, account: str, entries: Iterable[Entry]) -> list[Deletion]:
         """Add and return deletions that are due after the grace, except those that are waiting already."""
@@ -68,9 +73,9 @@ class Deletions:
         added = [
             Deletion(account, entry.id, entry.shown_title, due_s, self._batches)
             for entry in entries
-            if entry.id not in self.waiting
+            if (account, entry.id) not in self.waiting
         ]
-        self.waiting |= {one.resume_id: one for one in added}
+        self.waiting |= {one.key: one for one in added}
         return added
 
     def undo(self) -> list[Deletion]:
@@ -93,13 +98,11 @@ class Deletions:
         The others can still be undone, and so can the end of the program: nothing was done about them.
         """
         due = next((one for one in self.waiting.values() if not self.left_s(one)), None)
-        self.under_way = due and self.waiting.pop(due.resume_id)
+        self.under_way = due and self.waiting.pop(due.key)
         return due
 
     def _take(self, is_meant: Callable[[Deletion], bool]) -> list[Deletion]:
-        return [
-            self.waiting.pop(one.resume_id) for one in [*self.waiting.values()] if is_meant(one)
-        ]
+        return [self.waiting.pop(one.key) for one in [*self.waiting.values()] if is_meant(one)]
 
 
 def carry_out(store: Store, deletion: Deletion) -> None:

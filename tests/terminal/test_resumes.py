@@ -14,6 +14,7 @@ from resumes.store.store import Store
 from tests.support.store.builders import add_people, index_all
 from tests.support.terminal.builders import (
     HOSTILE,
+    a_copy,
     a_document,
     a_section,
     an_account,
@@ -44,9 +45,9 @@ from tui.screens.resume_views import PAGE_SIZE, read_page
 pytestmark = pytest.mark.anyio
 
 
-def titles(store: Store) -> list[str]:
-    """What the API lists of ana."""
-    account = accounts.get_account(store, "ana")
+def titles(store: Store, name: str = "ana") -> list[str]:
+    """What the API lists of the account."""
+    account = accounts.get_account(store, name)
     return [entry.shown_title for entry in stored_resumes.list_page(store, account.id).entries]
 
 
@@ -480,6 +481,27 @@ async def test_of_several_all_that_could_not_be_deleted_are_told_and_those_that_
 
         await shows(pilot.app, 'Deleted "Number 0".', f"Could not delete 2 resumes: {AWAY}")
     assert titles(store) == ["Number 1", "Number 2"]
+
+
+async def test_a_resume_of_the_same_id_in_another_account_stays_and_is_deleted_on_its_own(
+    store: Store,
+) -> None:
+    stored(store, a_document(title="First"))
+    a_copy(store, "bob")
+    clock = HandClock()
+    async with running(store, "First", account="ana", clock=clock) as pilot:
+        await leads(pilot, "d", "Deleting in 10 s")
+        await leads(pilot, "a", "Choose account", "bob")
+        await leads(pilot, "down enter", "Resumes › bob · 1 of 1", "First")
+        await shows_no(pilot.app, "Deleting in 10 s")
+        clock.now_s += 10
+        await shows(pilot.app, 'Deleted "First".', "First")
+        assert titles(store) == []
+
+        await leads(pilot, "d", 'Deleting "First" in 10 s')
+        clock.now_s += 10
+        await shows(pilot.app, "(deleted)")
+    assert titles(store, "bob") == []
 
 
 async def test_where_there_is_nothing_it_says_so(store: Store) -> None:

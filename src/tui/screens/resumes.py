@@ -184,7 +184,8 @@ class ResumeActions(PaneScreen[ResumeRef]):
         if (found := self.find_resumes("delete")) is None:
             return
         account, known = found
-        entries = [entry for entry in known if entry.id not in self.session.deletions.gone]
+        gone = self.session.deletions.gone
+        entries = [entry for entry in known if (account, entry.id) not in gone]
         if not entries:
             tell(self, f"Already deleted: {quoted(known[0].shown_title)}.")
             self.unmark()
@@ -296,9 +297,10 @@ class ResumesScreen(SplitScreen[Entry, ResumeRef], ResumeActions):
         return resume_columns(self.session.store.clock, self._title_cell)
 
     def _title_cell(self, entry: Entry) -> Content:
-        if entry.id in self.session.deletions.gone:
+        ref = ResumeRef(self.account or "", entry.id)
+        if ref in self.session.deletions.gone:
             return safe("(deleted)", "italic")
-        deletion = self.session.deletions.waiting.get(entry.id)
+        deletion = self.session.deletions.waiting.get(ref)
         if deletion is None:
             return title_cell(entry)
         key = shown_key("everywhere.undo", self.session.settings.keymap)

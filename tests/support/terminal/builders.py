@@ -2,6 +2,7 @@
 
 import asyncio
 import functools
+import io
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,6 +13,7 @@ from importer.notices import Notices
 from importer.options import Options
 from resumes.analyzer import parse
 from resumes.store import accounts, creation, import_history, import_ledger
+from resumes.store.account_archive.archive import import_account, iter_lines
 from resumes.store.accounts import AccountInfo
 from resumes.store.creation import Created, NewResume
 from resumes.store.import_history import FileRow
@@ -25,6 +27,12 @@ HOSTILE = "a[/b]c [@click=app.quit]x[/] \x1b]52;c;AAAA\x07\x9b2J\x1b[?1049l\u202
 
 def an_account(store: Store, name: str = "ana", *, plan: str = "business") -> AccountInfo:
     return accounts.create_account(store, name, plan=plan)
+
+
+def a_copy(store: Store, name: str, *, of: str = "ana") -> AccountInfo:
+    """An account that was imported from the other's file, and has its IDs."""
+    file = io.BytesIO(b"".join(iter_lines(store, accounts.get_account(store, of))))
+    return import_account(store, file, name=name)[0]
 
 
 def a_document(*, name: str = "Ada Lovelace", **members: Any) -> dict[str, Any]:
