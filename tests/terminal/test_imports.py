@@ -518,6 +518,20 @@ async def test_a_failed_file_is_edited_at_its_fault_and_retried(
         await shows(pilot.app, "✓ done")
 
 
+async def test_a_file_is_edited_again_beside_what_an_editor_leaves(
+    store: Store, importer: AnImporter, editor: Path
+) -> None:
+    importer.drop("ana/cv.json", BROKEN)
+    await importer.round()
+    (path,) = [path for path in editor.glob("inbox/_failed/*/*") if ".report." not in path.name]
+    for left in (f"{path.name}~", f"{path.name}.bak", f".{path.name}.swp", f".#{path.name}"):
+        path.with_name(left).write_bytes(BROKEN)
+    async with running(store, "1 of 1", screen="imports", refresh_s=SOON_S) as pilot:
+        await presses(pilot, "e")
+        await tells(pilot.app, "The file was not changed.")
+    assert (editor / "called").read_text().endswith(f" {path}\n")
+
+
 @pytest.mark.parametrize(
     ("variables", "called"),
     [

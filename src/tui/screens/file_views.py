@@ -21,7 +21,7 @@ from resumes.store.search import holds
 from resumes.store.store import Store
 from resumes.text import folded, in_bytes
 from resumes.watched_folder import outcome_folder
-from resumes.watched_names import REPORT
+from resumes.watched_names import REPORT, find_extension, is_hidden
 from tui.screens.base import PageRead, RowPane
 from tui.screens.dialogs import Fact
 from tui.screens.file_source import SourceLines, SourceText, fault_of, lay_out
@@ -204,10 +204,18 @@ def find_filed(file: FileRow) -> Path | None:
             filed = [
                 path
                 for path in Path(file.root, folder_of(file)).iterdir()
-                if f"{file.claim_id[-8:]}." in path.name or path.name.startswith(file.claim_id)
-                if not path.name.endswith(REPORT)
+                if _is_filed_as(path.name, file.claim_id)
             ]
     return filed[0] if len(filed) == 1 else None
+
+
+def _is_filed_as(name: str, claim_id: str) -> bool:
+    """Return whether the file of the claim has this name. A report, and an editor's backup or lock,
+    have others."""
+    extension = find_extension(name)
+    if extension is None or is_hidden(name) or name.endswith(REPORT):
+        return False
+    return name.startswith(claim_id) or name.lower().endswith(f"{claim_id[-8:]}{extension}")
 
 
 def folder_of(file: FileRow) -> str:
