@@ -27,6 +27,7 @@ from tests.support.terminal.builders import (
     HOSTILE,
     ROOT,
     AnImporter,
+    a_copy,
     a_document,
     a_file,
     an_account,
@@ -621,6 +622,20 @@ async def test_of_marked_files_that_changed_meanwhile_the_others_are_acted_on(st
 
         await leads(pilot, "t", "Queued 1 file for retry", "↻ failed")
         assert [one.claim_id for one in import_requests.list_requests(store)] == [an_id("2")]
+
+
+async def test_files_of_the_same_id_in_two_accounts_are_marked_one_by_one(store: Store) -> None:
+    for digit in "12":
+        a_file(store, an_id(digit))
+    a_copy(store, "bob")
+    async with running(store, "1 of 4", screen="imports", refresh_s=SOON_S) as pilot:
+        await leads(pilot, "space", "1 marked")
+        assert sum("● " in line for line in lines(pilot.app)) == 1
+        await leads(pilot, "space", "2 marked")
+        await leads(pilot, "t", "Queued 2 files for retry")
+    asked_for = [(one.claim_id, one.account_id) for one in import_requests.list_requests(store)]
+    assert len(set(asked_for)) == 2
+    assert {claim_id for claim_id, _ in asked_for} == {an_id("2")}
 
 
 async def test_failed_files_are_dismissed_after_a_question(store: Store) -> None:

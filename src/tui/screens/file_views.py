@@ -52,9 +52,13 @@ class ImportRow:
 
 
 def position(row: ImportRow, *, is_newest_first: bool) -> str:
-    """Return the position of the row: texts that rise along the list, while its IDs fall."""
+    """Return the position of the row: texts that rise along the list, while its IDs fall.
+
+    After a dot is whose file it is: an account that was imported has the IDs of another.
+    """
     file = row.file
-    return f"{0 if is_newest_first else ORDER.index(file.outcome)}{flipped(file.claim_id)}"
+    outcome = 0 if is_newest_first else ORDER.index(file.outcome)
+    return f"{outcome}{flipped(file.claim_id)}.{flipped(file.account_id)}"
 
 
 def read_page(
@@ -76,7 +80,8 @@ def read_page(
     found: list[ImportRow] = []
     following: str | None = cursor
     for _ in range(MAX_LOOKS):
-        before = following and flipped(following[1:])
+        # A page ends after the files of all accounts that have its last ID.
+        before = following and flipped(following[1:].partition(".")[0])
         if is_newest_first:
             files = import_history.list_files(
                 store, account_id=account_id, outcome=outcome, before=before or None, limit=limit

@@ -291,7 +291,7 @@ class FileScreen(RowScreen[ImportRow, FileRow], FileActions):
 
     def _is_wanted_seen(self) -> bool:
         """Return whether the file is the one that is shown; if not, say why."""
-        if self.wanted.claim_id == self._file.claim_id:
+        if self.pane.key_of(self.wanted) == self.pane.key_of(self._file):
             return True
         if is_running(self, self._read_row):
             tell(self, "Loading the next file…")
@@ -353,8 +353,8 @@ class ImportsScreen(SplitScreen[ImportRow, FileRow], FileActions):
         super().__init__(session, FileView(can_focus_text=False))
         self._outcome: FileOutcome | None = None
         self.overview = Overview(session)
-        self._followed: dict[str, FileRow] = {}
-        """The files that were queued, by claim: their outcome is shown once."""
+        self._followed: dict[object, FileRow] = {}
+        """The files that were queued, by account and claim: their outcome is shown once."""
         self._questions = 0
         """How often it was asked for all files."""
 
@@ -433,7 +433,7 @@ class ImportsScreen(SplitScreen[ImportRow, FileRow], FileActions):
         with suppress(Failure):
             files = list(self._followed.values())
             for file in await call(self.session.store, read_ended, files=files):
-                del self._followed[file.claim_id]
+                del self._followed[self.pane.key_of(file)]
                 why = "" if file.reason is None else f", {plain_words(file.reason)}"
                 tell(self, f"{file.outcome.capitalize()}{why}: {file.name[-MAX_NAME_CHARS:]}")
                 self.list.refresh_rows(anew=True)
@@ -502,7 +502,7 @@ class ImportsScreen(SplitScreen[ImportRow, FileRow], FileActions):
 
     def follow_up(self, files: Sequence[FileRow]) -> None:
         for file in files[: MAX_FOLLOWED - len(self._followed)]:
-            self._followed[file.claim_id] = file
+            self._followed[self.pane.key_of(file)] = file
         if files:
             self.list.refresh_rows(anew=True)
 

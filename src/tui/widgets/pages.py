@@ -31,8 +31,10 @@ def flipped(hexadecimal: str) -> str:
 
 
 def just_before(position: str) -> str:
-    """Return the cursor of a page that begins at this position, which is a hexadecimal number."""
-    return f"{int(position, 16) - 1:0{len(position)}x}"
+    """Return the cursor of a page that begins at this position, a hexadecimal number; of a position
+    that goes on after a dot, at the first one of its number."""
+    number = position.partition(".")[0]
+    return f"{int(number, 16) - 1:0{len(number)}x}"
 
 
 class Pages(Generic[T]):
