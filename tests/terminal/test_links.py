@@ -62,6 +62,23 @@ async def test_a_resume_leads_to_its_file_and_back(store: Store, importer: AnImp
         await leads(pilot, "escape", "ana · 1 of 1")
 
 
+async def test_next_to_what_a_link_led_to_is_what_is_next_to_it_in_the_list(
+    store: Store, importer: AnImporter
+) -> None:
+    for name in ("Ada", "Bea", "Cleo", "Dora"):
+        importer.drop(f"ana/{name}.json", json.dumps(a_document(title=name)).encode())
+        await importer.round()
+    async with running(store, "ana · 1 of 4") as pilot:
+        await leads(pilot, "j j enter", "Resumes › ana › Cleo")
+        await leads(pilot, "f", "Resumes › ana › Cleo › ana/Cleo.json · ✓ done")
+        await at_rest(pilot)
+        await leads(pilot, "n", "ana/Bea.json · ✓ done")
+        await leads(pilot, "o", "Resumes › ana › Bea · ")
+        await at_rest(pilot)
+        await leads(pilot, "p", "Resumes › ana › Ada · ")
+        await leads(pilot, "p", "First resume in the list.")
+
+
 async def test_a_resume_that_came_from_no_file_says_so(store: Store) -> None:
     stored(store, a_document())
     async with running(store, "1 of 1") as pilot:

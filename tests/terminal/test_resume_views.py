@@ -139,7 +139,7 @@ async def test_it_can_be_opened_at_once(store: Store) -> None:
     async with running(store, account="ana", open_id=second) as pilot:
         await shows(pilot.app, "ana › Mine · ", "WHAT I CAN")
 
-        await leads(pilot, "escape", "ana · 1 of 2")
+        await leads(pilot, "escape", "ana · 2 of 2")
 
 
 async def test_a_resume_deleted_meanwhile_says_so(store: Store) -> None:

@@ -240,6 +240,9 @@ class RowScreen(PaneScreen[W], Generic[T, W]):
     def action_neighbour(self, rows: int) -> None:
         """Show the row that many rows further down the list."""
         listed = self._listed.list
+        if listed.begins_anew:
+            tell(self, "Loading the list…")
+            return
         before = listed.cursor
         listed.action_move(rows)
         if listed.cursor == before or listed.current is None:

@@ -315,7 +315,10 @@ class ResumesScreen(SplitScreen[Entry, ResumeRef], ResumeActions):
             yield from ("choose", "open_pdf", "export", "delete")
 
     def row_key(self, row: Entry) -> str:
-        return flipped(row.id) if self.is_newest_first else row.id
+        return self._position(row.id)
+
+    def _position(self, resume_id: str) -> str:
+        return flipped(resume_id) if self.is_newest_first else resume_id
 
     def reading(self, cursor: str) -> Callable[[Store], PageRead[Entry]]:
         known = self._account if cursor or self.filter.text else None
@@ -358,6 +361,8 @@ class ResumesScreen(SplitScreen[Entry, ResumeRef], ResumeActions):
     def arrive(self, link: Target) -> None:
         super().arrive(link)
         if link.opens:
+            # What is next to it is so in the list.
+            self.restart(keeps_rows=True, row=self._position(link.opens))
             self._open(link.opens, is_linked=True)
 
     def show_account(self, name: str | None) -> None:

@@ -176,7 +176,7 @@ class PagedList(ScrollView, Generic[T], can_focus=True):
         self._fitted: list[tuple[ListColumn[T], int]] = []
         self._fresh: Pages[T] | None = None
         """The list being read again, which will take the place of the one that is shown."""
-        self._begins_anew = False
+        self.begins_anew = False
         """Whether that is another list than the one that is shown."""
         self._asked: tuple[Pages[T], int] | None = None
         self._has_failed = False
@@ -207,7 +207,7 @@ class PagedList(ScrollView, Generic[T], can_focus=True):
         pages, self._asked, self._has_failed = self._asked[0], None, False
         self.is_stale = False
         pages.fill(page, rows, next_cursor)
-        if pages is self._fresh and self._begins_anew:
+        if pages is self._fresh and self.begins_anew:
             self._begin_at_wanted(pages)
         elif pages is self._fresh:
             self._compare(pages)
@@ -236,7 +236,7 @@ class PagedList(ScrollView, Generic[T], can_focus=True):
         self._has_failed = False
         if anew:
             self._asked = None
-        if self._begins_anew:
+        if self.begins_anew:
             pass  # what was asked for last comes first
         elif not (self.inserts or anew) or not self.pages.next_page:
             self.pages.expect_changes()
@@ -254,7 +254,7 @@ class PagedList(ScrollView, Generic[T], can_focus=True):
         """
         self._asked, self._has_failed, self._wanted = None, False, row
         if keeps_rows:
-            self._fresh, self._begins_anew = Pages(self._key), True
+            self._fresh, self.begins_anew = Pages(self._key), True
             self._ask()
         else:
             self.marked.clear()
@@ -270,7 +270,7 @@ class PagedList(ScrollView, Generic[T], can_focus=True):
             self._begin(pages)
 
     def _go_to_wanted(self) -> None:
-        if not self._wanted or self._begins_anew:
+        if not self._wanted or self.begins_anew:
             return
         number = self.pages.find(self._wanted)
         if number is not None:
@@ -279,7 +279,7 @@ class PagedList(ScrollView, Generic[T], can_focus=True):
             self._wanted = ""
 
     def _begin(self, pages: Pages[T]) -> None:
-        self.pages, self._fresh, self._begins_anew = pages, None, False
+        self.pages, self._fresh, self.begins_anew = pages, None, False
         self.is_stale = False
         self._resize_list()
         self.cursor = 0
