@@ -348,6 +348,18 @@ async def test_a_resume_is_exported_to_the_folder_that_is_named(store: Store, op
     assert json.loads(file.read_bytes())["title"] == "Mine"
 
 
+async def test_blanks_around_the_folder_of_an_export_are_not_part_of_it(
+    store: Store, tmp_path: Path
+) -> None:
+    stored(store, a_document(title="Mine"))
+    folder = tmp_path / "there"
+    async with running(store, "Mine") as pilot:
+        await leads(pilot, "x", "Format")
+        await presses(pilot, "home", "ctrl+k")
+        await types(pilot, f" {folder} \n", "Exported 1 resume to")
+    assert len([*folder.iterdir()]) == 1
+
+
 async def test_a_file_of_an_earlier_export_stays_as_it_is(store: Store) -> None:
     stored(store, a_document(title="Mine"))
     async with running(store, "Mine") as pilot:

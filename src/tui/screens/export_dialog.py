@@ -73,7 +73,7 @@ class ExportDialog(Dialog[Callable[[Store], str]]):
                 self._export,
                 resume_ids=[] if is_all else self._resume_ids,
                 kind=ExportFormat(self._kind.chosen),
-                folder=self._folder.value,
+                folder=self._folder.value.strip(),
             )
         )
 
