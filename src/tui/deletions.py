@@ -83,6 +83,10 @@ class Deletions:
         last = max((one.batch for one in self.waiting.values()), default=0)
         return self._take(lambda one: one.batch == last)
 
+    def forget(self, account: str) -> None:
+        """Remove those of an account that was deleted, and its resumes with it."""
+        self._take(lambda one: one.account == account)
+
     def left_s(self, deletion: Deletion) -> float:
         """Return how long the deletion can still be undone."""
         return max(0.0, deletion.due_s - self._clock())

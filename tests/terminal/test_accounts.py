@@ -12,6 +12,7 @@ from tests.support.terminal.builders import an_account, stored_many
 from tests.support.terminal.driving import (
     LARGE,
     NEVER_S,
+    HandClock,
     at_rest,
     leads,
     lines,
@@ -325,6 +326,16 @@ async def test_an_account_is_deleted_when_its_name_was_typed(store: Store) -> No
         await until(lambda: names(lines(pilot.app)) == ["zoe"])
         await leads(pilot, "1", "zoe · no resumes")
     assert accounts.list_accounts(store, closed_too=True) == accounts.list_accounts(store)
+
+
+async def test_a_deletion_is_not_undone_once_its_account_is_deleted(store: Store) -> None:
+    stored_many(store, 2)
+    async with running(store, "1 of 2", clock=HandClock()) as pilot:
+        await leads(pilot, "d", "Deleting in 10 s")
+        await leads(pilot, "3", "1 account")
+        await leads(pilot, "D", "Permanently delete account ana?")
+        await types(pilot, "ana\n", "Deleted ana with 2 resumes.")
+        await leads(pilot, "u", "Nothing to undo.")
 
 
 async def test_the_ui_stays_alive_while_a_large_account_goes(store: Store) -> None:

@@ -417,6 +417,7 @@ class AccountsScreen(SplitScreen[AccountInfo, str]):
             raise
         finally:
             del self._going[name]
+        session.deletions.forget(name)
         session.accounts = {
             mode: None if whose == name else whose for mode, whose in session.accounts.items()
         }
