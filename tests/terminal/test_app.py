@@ -46,6 +46,7 @@ from tui.keys import ACTIONS, MODES, Place, keys_of
 from tui.screens.base import RowScreen
 from tui.session import UiSession, find_owner, prepare
 from tui.store_calls import REMEDIES, failure
+from tui.text import tell
 from tui.widgets.bars import KeyLine
 from tui.widgets.paged_list import PagedList
 
@@ -257,6 +258,14 @@ async def test_a_list_is_shown_over_whatever_was_open_there(store: Store) -> Non
         await leads(pilot, "enter", "ana › Mine")
         await leads(pilot, "3", "1 account")
         await leads(pilot, "enter", "ana › Resumes · 1 of 1")
+
+
+async def test_a_long_message_after_a_short_one_is_seen_to_its_end(store: Store) -> None:
+    async with running(store) as pilot:
+        tell(pilot.app, "Generating the PDF…")
+        await shows(pilot.app, "Generating the PDF…")
+        tell(pilot.app, f"{'No graphical display. ' * 8}The end.")
+        await shows(pilot.app, "The end.")
 
 
 async def test_a_message_takes_the_place_of_the_one_before(store: Store) -> None:

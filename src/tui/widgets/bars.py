@@ -143,7 +143,7 @@ class KeyLine(Widget):
     labels: reactive[Mapping[str, str]] = reactive(dict)
     """What is shown instead of the table's labels, by Textual's action; empty: nothing."""
 
-    told: reactive[Told | None] = reactive(None)
+    told: reactive[Told | None] = reactive(None, layout=True)
     """The message."""
 
     def on_mount(self) -> None:
