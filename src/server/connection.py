@@ -472,14 +472,12 @@ class Connection(asyncio.Protocol):
         """
         # Of a request whose body has come in part, the log and the metrics say what its client is told.
         request = self._request if self._reading is BODY else None
-        # Of others only the headers are known.
-        refusal = Request(
-            self, find_request_id(self._head.headers if self._reading is HEAD else ())
-        )
+        # Of others only the head is known, or a part of it.
+        unread = Request(self, find_request_id(self._head.headers if self._reading is HEAD else ()))
         if (
             self._reading is HEAD and self._head.target
-        ):  # else the parser's method is an earlier one
-            refusal.method = self._parser.get_method().decode("ascii")
+        ):  # or the parser has the method of an earlier one
+            unread.method = self._parser.get_method().decode("ascii")
         was_answered = request is not None and request.is_answered
         is_answering = self._give_up()
         if self._is_ending():
@@ -487,10 +485,10 @@ class Connection(asyncio.Protocol):
         self._hear_out()
         if not is_answering:
             if request is None:
-                refusal.respond_error(refused)
+                unread.respond_error(refused)
             elif not was_answered:
-                refusal = Request(self, request.id, request.method, lines=request.lines)
-                refusal.respond_error(refused)
+                again = Request(self, request.id, request.method, lines=request.lines)
+                again.respond_error(refused)
                 request.status = refused.status
             self._release()
             self._close()
