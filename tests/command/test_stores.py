@@ -412,6 +412,7 @@ def test_all_is_well(acme: CommandLine) -> None:
 
 def test_something_wrong_is_exit_1_and_has_a_remedy(acme: CommandLine) -> None:
     (acme.home / "inbox" / "nobody").mkdir(parents=True)
+    (acme.home / "inbox" / "nobody" / "ada.json").touch()
 
     result = acme("doctor")
 

@@ -48,8 +48,14 @@ async def test_where_all_is_well_it_says_so(store: Store, home: Path) -> None:
         await shows(pilot.app, "✓  settings  valid", "Nothing to do.")
 
 
+def a_file_of_nobody(folder: Path) -> None:
+    """A folder of no account, in which a file waits."""
+    folder.mkdir(parents=True)
+    (folder / "ada.json").touch()
+
+
 async def test_the_worst_comes_first_and_its_remedy_is_read_below(store: Store, home: Path) -> None:
-    (home / "inbox" / "nobody").mkdir(parents=True)
+    a_file_of_nobody(home / "inbox" / "nobody")
     a_file(store)
     async with health(store, home) as pilot:
         await shows(
@@ -67,7 +73,7 @@ async def test_the_worst_comes_first_and_its_remedy_is_read_below(store: Store, 
 async def test_c_copies_the_command_of_the_remedy(
     store: Store, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (home / "inbox" / "nobody").mkdir(parents=True)
+    a_file_of_nobody(home / "inbox" / "nobody")
     async with health(store, home) as pilot:
         texts = copied(pilot.app, monkeypatch)
         await presses(pilot, "c")
@@ -81,7 +87,7 @@ async def test_c_copies_the_command_of_the_remedy(
 async def test_where_nothing_can_be_copied_c_says_why(
     store: Store, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (home / "inbox" / "not a name").mkdir(parents=True)
+    a_file_of_nobody(home / "inbox" / "not a name")
     async with health(store, home) as pilot:
         texts = copied(pilot.app, monkeypatch)
         await presses(pilot, "c")
@@ -146,10 +152,10 @@ async def health(
 async def test_what_is_new_arrives_while_the_cursor_stays_on_its_row(
     store: Store, home: Path
 ) -> None:
-    (home / "inbox" / "nobody").mkdir(parents=True)
+    a_file_of_nobody(home / "inbox" / "nobody")
     async with health(store, home, refresh_s=SOON_S) as pilot:
         await leads(pilot, "j", "✓ settings  valid")
-        (home / "inbox" / "nobody else").mkdir()
+        a_file_of_nobody(home / "inbox" / "nobody else")
 
         await shows(pilot.app, "✗ 2 errors", "✓ settings  valid")
         await leads(pilot, "k", "✗ inbox  the folder")
