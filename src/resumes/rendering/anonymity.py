@@ -61,7 +61,7 @@ class Anonymizer:
         website = _BEFORE_WEBSITE.sub("", _seen(header.get("website")))
         phone = _seen(header.get("phone"))
         email = _seen(header.get("email"))
-        contacts = [email, phone, website, *_ADDRESS.findall(email[:MAX_CHARS])]
+        contacts = dict.fromkeys([email, phone, website, *_ADDRESS.findall(email[:MAX_CHARS])])
         whole = r"\s*".join(map(re.escape, name.split()))
         known = [
             *(_contact_pattern(one) for one in contacts if len(one) >= MIN_WORD_CHARS),
