@@ -32,7 +32,7 @@ from resumes.store import (
 )
 from resumes.store.accounts import AccountInfo
 from resumes.store.import_history import FileRow
-from resumes.store.import_requests import FITS, RequestedFile, RequestKind
+from resumes.store.import_requests import RequestedFile, RequestKind
 from resumes.watched_folder import FAILED, HELD, HELD_NAME, list_folders, shown_root
 from resumes.watched_names import REPORT, find_extension
 
@@ -108,9 +108,8 @@ class Returns:
         its files."""
         self.held: dict[str, list[PutAway]] = {}
         """The files that wait for a place, by account id, in the order of arrival; at least one each."""
-        self._looked_at: dict[RequestKind, dict[str, int]] = {}
-        """When each folder of failed and of held files had changed when all that was missing was
-        dismissed."""
+        self._failed_at: dict[str, int] = {}
+        """When each folder of failed files had changed when all that was missing was dismissed."""
         self._under_way: dict[str, str] = {}
         """Whose files are under way, by claim id."""
         self._asked: dict[str, RequestedFile] = {}
@@ -299,26 +298,22 @@ class Returns:
             self._answered.append(request)
 
     def dismiss_missing(self) -> int:
-        """Dismiss the failed and held files that are not in their folder any more; return how many.
+        """Dismiss the failed files that are not in their folder any more; return how many.
 
         Whoever deleted one, or moved it back into the inbox, needs no reminder of it. Do nothing
         unless a folder has changed since, and while one might change yet: an editor that saves a file
         may remove it first; nor while one cannot be listed. Raises StoreError.
         """
-        return sum(map(self._dismiss_missing, RequestKind))
-
-    def _dismiss_missing(self, action: RequestKind) -> int:
-        folder = self._root / (FAILED if action is RequestKind.RETRY else HELD)
+        folder = self._root / FAILED
         folders = [str(folder), *list_folders(folder)]
         now_ns = time.time_ns()
         try:
             changed_at = {path: os.stat(path).st_mtime_ns for path in folders}  # noqa: PTH116
-            is_fresh = now_ns - max(changed_at.values()) < FRESH_NS
-            if changed_at == self._looked_at.get(action) or is_fresh:
+            if changed_at == self._failed_at or now_ns - max(changed_at.values()) < FRESH_NS:
                 return 0
             names = [name for path in folders for name in os.listdir(path)]  # noqa: PTH208
             until = timestamp(self._store.clock() - SETTLED_S * 1_000_000)
-            missing = list(self._iter_missing(action, names))
+            missing = list(self._iter_missing(names))
             if missing and self._is_elsewhere_too():
                 return 0
             settled = [
@@ -326,24 +321,19 @@ class Returns:
                 for one in missing
                 if one.finished_at < until and not os.path.lexists(self._root / one.name)
             ]
-            import_requests.dismiss_files(self._store, settled, FITS[action])
+            import_requests.dismiss_files(self._store, settled)
         except (OSError, NotFound, Conflict):
-            return 0  # there is none yet, or somebody else is tidying up or has dismissed one
+            return 0  # nothing failed yet, or somebody else is tidying up or has dismissed one
         if len(settled) == len(missing):
-            self._looked_at[action] = changed_at
+            self._failed_at = changed_at
         return len(settled)
 
-    def _iter_missing(self, action: RequestKind, names: Iterable[str]) -> Iterator[FileRow]:
-        """Yield the files that none of these names belongs to. Where they came from they may wait for
-        their import."""
-        is_held = action is RequestKind.RELEASE
-        ends = {
-            name[16:24] if is_held else split_extension(name)[0][-8:]
-            for name in names
-            if not name.endswith(REPORT)
-        }
+    def _iter_missing(self, names: Iterable[str]) -> Iterator[FileRow]:
+        """Yield the failed files that none of these names belongs to. Where they came from they may
+        wait for their import."""
+        ends = {split_extension(name)[0][-8:] for name in names}
         root = shown_root(self._root)
-        for account_id, claim_ids in import_requests.iter_files_for(self._store, action):
+        for account_id, claim_ids in import_requests.iter_files_for(self._store, RequestKind.RETRY):
             for claim_id in claim_ids:
                 if claim_id[-8:] in ends:
                     continue

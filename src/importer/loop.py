@@ -33,7 +33,7 @@ from resumes.store.accounts import AccountInfo
 from resumes.store.import_ledger import FileOutcome
 from resumes.store.importers import ImporterState
 from resumes.text import counted
-from resumes.watched_folder import FAILED, HELD, shown_root
+from resumes.watched_folder import FAILED, shown_root
 
 MAINTENANCE_INTERVAL_S = 0.5
 """How often to see to what others change: half of what people are promised."""
@@ -277,7 +277,7 @@ class Importer:
         is_busy = self._under_way or self._resumed or self._left_slots or self.is_stuck
         if not is_busy and (count := self._returns.dismiss_missing()):
             self.notices.tell(
-                f"Dismissed {counted(count, 'file')} that someone deleted or moved out of {FAILED} or {HELD}"
+                f"Dismissed {counted(count, 'failed file')} that someone deleted or moved out of {FAILED}"
             )
 
     def _find_owners(self) -> None:

@@ -563,9 +563,9 @@ def test_a_request_for_a_failed_file_that_cannot_be_moved_yet_waits_for_it(
     assert import_requests.list_requests(store) == []
 
 
-def rest(root: Path, outcome: str = "_failed") -> None:
-    """Let nothing in the folder have changed for a while."""
-    for folder in [root / outcome, *(root / outcome).iterdir()]:
+def rest(root: Path) -> None:
+    """Let nothing in `_failed` have changed for a while."""
+    for folder in [root / "_failed", *(root / "_failed").iterdir()]:
         os.utime(folder, (1, folder.stat().st_mtime - 60))
 
 
@@ -598,9 +598,7 @@ def test_a_failed_file_that_is_gone_or_was_moved_back_needs_attention_no_more(
     (failed,) = import_history.list_files(store, outcome=FileOutcome.FAILED)
     assert failed.name == "ana/kept.json"
     assert resume_names(store, ana.id) == ["Ada"]
-    assert told.notices == [
-        "Dismissed 2 files that someone deleted or moved out of _failed or _held"
-    ]
+    assert told.notices == ["Dismissed 2 failed files that someone deleted or moved out of _failed"]
 
 
 def test_a_failed_file_that_was_moved_back_and_settles_needs_attention_no_more(
@@ -765,40 +763,3 @@ def test_a_failed_folder_that_cannot_be_listed_stops_no_import(
         failed.parent.chmod(0o700)
     assert resume_names(store, accounts.get_account(store, "ana").id) == ["new"]
     assert len(import_history.list_files(store, outcome=FileOutcome.FAILED)) == 1
-
-
-def test_a_held_file_that_is_gone_or_was_moved_back_is_held_no_more(
-    store: Store,
-    root: Path,
-    account: AccountInfo,
-    clock: SteppingClock,
-    an_importer: MakeImporter,
-) -> None:
-    deleted, _, moved = sorted(filed(root, "_held"))
-    deleted.unlink()
-    moved.rename(root / "ana" / "again.json")
-    importer = an_importer(settle_s=0)
-    importer.round()
-    clock.advance(11)
-    rest(root, "_held")
-    importer.round()
-    held = [row.name for row in import_history.list_files(store, outcome=FileOutcome.HELD)]
-    assert held == ["ana/again.json", "ana/1.json"]
-
-
-def test_a_held_file_of_several_that_somebody_corrected_is_held_no_more(
-    store: Store, root: Path, clock: SteppingClock, an_importer: MakeImporter
-) -> None:
-    ana = an_account_with_room_for(store, 1)
-    drop(root, "ana/cv.ndjson", lines("1", "", "3"))
-    importer = an_importer(settle_s=0)
-    rounds_until(importer, lambda: bool(filed(root, "_held")))
-    (held,) = filed(root, "_held")
-    held.write_bytes(lines("1", "2", "3"))
-    set_limit(store, "ana", 3)
-    rounds_until(importer, lambda: resume_names(store, ana.id) == ["1", "2", "3"])
-    clock.advance(11)
-    rest(root, "_held")
-    importer.round()
-    (row,) = import_history.list_files(store)
-    assert row.outcome is FileOutcome.DONE

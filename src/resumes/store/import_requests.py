@@ -213,17 +213,15 @@ def iter_files_for(
 DISMISS = Prepared(delete(imported_files).where(*_FITTING))
 
 
-def dismiss_files(
-    store: Store, files: Sequence[FileRow], outcome: FileOutcome = FileOutcome.FAILED
-) -> None:
+def dismiss_files(store: Store, files: Sequence[FileRow]) -> None:
     """Take these failed files off the list of files, all or none. The files stay where they are.
 
-    With another outcome, files of that one. Raises Conflict for one that has another.
+    Raises Conflict for one that did not fail.
     """
 
     def change(connection: Connection) -> None:
         for file in files:
-            if not _dismiss(connection, file.account_id, file.claim_id, outcome):
+            if not _dismiss(connection, file.account_id, file.claim_id):
                 raise Conflict(
                     f"Cannot dismiss {file.claim_id}: only failed files can be dismissed. "
                     f"See `resumes imports show {file.claim_id}`"
@@ -242,15 +240,10 @@ def dismiss_all_files(
     return _for_all_files(store, RequestKind.RETRY, account_id, reason, _dismiss)
 
 
-def _dismiss(
-    connection: Connection,
-    account_id: str,
-    claim_id: str,
-    outcome: FileOutcome = FileOutcome.FAILED,
-) -> int:
-    """Remove the file's row and the request about it; return 1, or 0 if its outcome is another."""
+def _dismiss(connection: Connection, account_id: str, claim_id: str) -> int:
+    """Remove the file's row and the request about it; return 1, or 0 if it did not fail."""
     file = {"account_id": account_id, "claim_id": claim_id}
-    dismissed = DISMISS.run(connection, **file, outcome=outcome.value)
+    dismissed = DISMISS.run(connection, **file, outcome=FileOutcome.FAILED.value)
     if dismissed.rowcount:
         DROP.run(connection, **file)
     return int(dismissed.rowcount)
