@@ -41,7 +41,7 @@ _BETWEEN_DIGITS: Final = r"[\s().\-/\u2010-\u2015\u2212]*"
 """What groups the digits of a phone number, each time in another way."""
 
 _BETWEEN_NUMBERS: Final = re.compile(r"[,;|]|\s/\s|[^\W\d]+")
-_ADDRESS: Final = re.compile(r"[^\s<>(),;:|/]{1,64}@[^\s<>(),;:|/@]+")
+_ADDRESS: Final = re.compile(r"[^][\s<>(),;:|/\"]{1,64}@[^][\s<>(),;:|/\"@?]+(?<![.])")
 """What an email field holds in addition: a name, `mailto:`, another address."""
 
 _BEFORE_WEBSITE: Final = re.compile(r"^(?:https?://)?(?:www\.)?|/$", re.IGNORECASE)
@@ -114,8 +114,10 @@ def _caseless(word: str) -> str:
 
 def _contact_pattern(contact: str) -> str:
     pattern = r"\s+".join(map(re.escape, contact[:MAX_CHARS].split()))
-    # Where a long one is cut off, the rest of it follows.
-    return _apart(pattern, contact if len(contact) <= MAX_CHARS else f"{contact[:MAX_CHARS]} ")
+    if len(contact) > MAX_CHARS:
+        # The rest of a long address, too, in which no blank is.
+        return _apart(rf"{pattern}\S*", contact[:1])
+    return _apart(pattern, contact)
 
 
 def _digits_pattern(phone: str) -> str:

@@ -238,7 +238,7 @@ def find_state(connection: Connection, label: str) -> str:
         if encoding not in ENCODINGS:
             raise StoreIncompatible(
                 f"{label} has the encoding {encoding}, which lacks characters of resumes. Create a "
-                "database with `createdb --template template0 --encoding UTF8`"
+                "database with `createdb --template template0 --encoding UTF8 --locale C.UTF-8 NAME`"
             )
         return "empty"
     try:
