@@ -256,8 +256,10 @@ def test_show_says_which_resume_a_file_became(acme: CommandLine) -> None:
 
 
 def test_what_was_rightly_rejected_can_be_dismissed(filled: CommandLine) -> None:
-    refused = filled.fails(1, "imports", "dismiss", ledger_id("1"), ledger_id("3"))
-    assert f"Cannot dismiss {ledger_id('3')}: only failed files can be dismissed" in refused
+    refused = filled.fails(1, "imports", "dismiss", ledger_id("1"), ledger_id("4"))
+    assert (
+        f"Cannot dismiss {ledger_id('4')}: only failed and held files can be dismissed" in refused
+    )
     assert listed(filled, "--outcome", "failed") == ["2", "1"]
 
     said = filled("imports", "dismiss", ledger_id("1")).stderr
@@ -269,6 +271,9 @@ def test_what_was_rightly_rejected_can_be_dismissed(filled: CommandLine) -> None
     }
     assert filled("imports", "dismiss", "--all").stderr == "Nothing to dismiss.\n"
     assert listed(filled, "--outcome", "held") == ["3"]
+    # As one that somebody deleted has to be.
+    assert filled("imports", "dismiss", ledger_id("3")).stderr == "Dismissed 1 file.\n"
+    assert listed(filled, "--outcome", "held") == []
 
 
 @pytest.fixture

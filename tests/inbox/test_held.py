@@ -681,6 +681,20 @@ def test_a_held_file_that_is_gone_is_answered(
     assert "no longer in" in (import_history.get_file(store, rows[0].claim_id).message or "")
 
 
+def test_held_files_can_be_dismissed_and_those_that_are_there_are_imported_all_the_same(
+    store: Store, root: Path, account: AccountInfo, an_importer: MakeImporter
+) -> None:
+    filed(root, "_held")[0].unlink()
+    import_requests.dismiss_files(store, import_history.list_files(store))
+    assert import_history.list_files(store) == []
+    importer = an_importer()
+    importer.round()
+    set_limit(store, "ana", 3)
+    importer.round()
+    assert len(resume_names(store, account.id)) == 2
+    assert {row.outcome for row in import_history.list_files(store)} == {FileOutcome.DONE}
+
+
 # A folder that was moved
 
 

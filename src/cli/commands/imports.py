@@ -432,7 +432,7 @@ def retry(session: Session, /, wait_s: float | None, **chosen: Any) -> ExitCode:
 
 
 @imports.command()
-@click.argument("claim_ids", metavar="[ID]...", nargs=-1, shell_complete=file_ids("failed"))
+@click.argument("claim_ids", metavar="[ID]...", nargs=-1, shell_complete=file_ids("failed", "held"))
 @ACCOUNT
 @reason_option("All files that failed for this reason.")
 @click.option("--all", "is_all", is_flag=True, help="All files that failed.")
@@ -441,7 +441,7 @@ def dismiss(session: Session, /, **chosen: Any) -> None:
     """Take failed files off the list.
 
     For files that were rightly rejected: they no longer count as failed. The files themselves stay
-    where they are.
+    where they are. The IDs may also be those of held files that somebody deleted.
     """
     choice = FileSelection(**chosen)
     with session.store() as store:

@@ -1,5 +1,5 @@
-"""Requests about filed files: the importer is asked to retry a failed one or release a held one; or a
-failed one is dismissed.
+"""Requests about filed files: the importer is asked to retry a failed one or release a held one; or one
+is dismissed.
 
 A request is a row. The importer of the file's folder takes it up, wherever the request was made; if
 no importer watches that folder, any importer that finds the file in its own folder does, because the
@@ -208,22 +208,23 @@ def iter_files_for(
             yield owner, [claim_id for (claim_id,) in page]
 
 
-# Dismissing failed files
+# Dismissing
 
 DISMISS = Prepared(delete(imported_files).where(*_FITTING))
 
 
 def dismiss_files(store: Store, files: Sequence[FileRow]) -> None:
-    """Take these failed files off the list of files, all or none. The files stay where they are.
+    """Take these failed or held files off the list of files, all or none. The files stay where they are,
+    and a held one that is there is imported when its turn comes.
 
-    Raises Conflict for one that did not fail.
+    Raises Conflict for one that is neither.
     """
 
     def change(connection: Connection) -> None:
         for file in files:
             if not _dismiss(connection, file.account_id, file.claim_id):
                 raise Conflict(
-                    f"Cannot dismiss {file.claim_id}: only failed files can be dismissed. "
+                    f"Cannot dismiss {file.claim_id}: only failed and held files can be dismissed. "
                     f"See `resumes imports show {file.claim_id}`"
                 )
 
@@ -241,12 +242,12 @@ def dismiss_all_files(
 
 
 def _dismiss(connection: Connection, account_id: str, claim_id: str) -> int:
-    """Remove the file's row and the request about it; return 1, or 0 if it did not fail."""
+    """Remove the file's row and the request about it; return 1, or 0 if it is neither failed nor held."""
     file = {"account_id": account_id, "claim_id": claim_id}
-    dismissed = DISMISS.run(connection, **file, outcome=FileOutcome.FAILED.value)
-    if dismissed.rowcount:
+    rows = [DISMISS.run(connection, **file, outcome=one.value).rowcount for one in FITS.values()]
+    if any(rows):
         DROP.run(connection, **file)
-    return int(dismissed.rowcount)
+    return int(sum(rows))
 
 
 # Requests that an importer takes up
