@@ -241,6 +241,7 @@ class RowScreen(PaneScreen[W], Generic[T, W]):
         """Show the row that many rows further down the list."""
         listed = self._listed.list
         if listed.begins_anew:
+            listed.refresh_rows()  # also one that could not be read
             tell(self, "Loading the list…")
             return
         before = listed.cursor
