@@ -181,6 +181,15 @@ def drawn(renderer: Renderer, document: dict[str, Any], layout: str) -> None:
         assert renderer.render(compose(stored, "0" * 24, choice)).pdf.startswith(b"%PDF-")
 
 
+def test_marks_that_follow_no_letter_are_drawn_where_capitals_are_set_apart(
+    renderer: Renderer,
+) -> None:
+    stray = "::\u08caA"
+    document = with_section("summaries", {"text": "x"}) | {"header": {"name": stray}}
+    document["sections"]["summaries"]["name"] = stray
+    drawn(renderer, document, "high_performer")
+
+
 @settings(max_examples=8, derandomize=True)
 @given(document=DOCUMENTS)
 def test_any_valid_document_is_drawn(renderer: Renderer, document: dict[str, Any]) -> None:
