@@ -1,5 +1,6 @@
 """What commands share: the flags that all of them take, options of several, the question before a loss."""
 
+import math
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -27,7 +28,7 @@ class Seconds(click.FloatRange):
     ) -> float:
         """Return the number. NaN, of which no comparison is true, is in every range of click's."""
         seconds: float = super().convert(value, param, ctx)
-        if seconds != seconds:
+        if math.isnan(seconds):
             self.fail(f"{value!r} is not a number of seconds.", param, ctx)
         return seconds
 

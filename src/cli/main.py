@@ -128,7 +128,8 @@ def resumes() -> None:
 
 
 def refuse_closed_output() -> None:
-    """End the process if standard output is closed, not merely thrown away.
+    """End the process if standard output is closed, not merely thrown away; have the other two streams
+    lead nowhere if they are closed.
 
     The store would be opened under its number and take what is printed, a new key would be lost.
     """

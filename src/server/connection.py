@@ -474,9 +474,8 @@ class Connection(asyncio.Protocol):
         request = self._request if self._reading is BODY else None
         # Of others only the head is known, or a part of it.
         unread = Request(self, find_request_id(self._head.headers if self._reading is HEAD else ()))
-        if (
-            self._reading is HEAD and self._head.target
-        ):  # or the parser has the method of an earlier one
+        # Before the target has come, the parser has the method of an earlier request.
+        if self._reading is HEAD and self._head.target:
             unread.method = self._parser.get_method().decode("ascii")
         was_answered = request is not None and request.is_answered
         is_answering = self._give_up()

@@ -285,16 +285,21 @@ def test_a_copy_says_what_it_does_and_how_far_it_is(
 # Standard streams that are closed or stuck, as some supervisors have them
 
 
+def run_redirected(home: Path, words: list[str], how: str) -> "subprocess.CompletedProcess[str]":
+    """The command, run by a shell with this redirection on a home with an account `ana`."""
+    with open_home(home) as store:
+        accounts.create_account(store, "ana")
+    line = f"{shlex.join(programs.command(home, *words))} {how}"
+    return subprocess.run(
+        ["sh", "-c", line], capture_output=True, text=True, timeout=60, check=False
+    )
+
+
 @pytest.mark.parametrize("words", [["accounts", "list"], ["keys", "create", "ana"]])
 def test_a_closed_standard_output_is_refused_before_anything_is_done(
     tmp_path: Path, words: list[str]
 ) -> None:
-    with open_home(tmp_path) as store:
-        accounts.create_account(store, "ana")
-    line = shlex.join(programs.command(tmp_path, *words))
-    done = subprocess.run(
-        ["sh", "-c", f"{line} >&-"], capture_output=True, text=True, timeout=60, check=False
-    )
+    done = run_redirected(tmp_path, words, ">&-")
     assert done.returncode == 1
     assert done.stderr == (
         "Error: Standard output is closed. Redirect it to /dev/null if it is not needed\n"
@@ -323,12 +328,7 @@ def test_all_streams_closed_harm_nothing(tmp_path: Path) -> None:
 def test_a_closed_standard_input_is_an_empty_one(
     tmp_path: Path, words: list[str], code: int, said: str
 ) -> None:
-    with open_home(tmp_path) as store:
-        accounts.create_account(store, "ana")
-    line = shlex.join(programs.command(tmp_path, *words))
-    done = subprocess.run(
-        ["sh", "-c", f"{line} <&-"], capture_output=True, text=True, timeout=60, check=False
-    )
+    done = run_redirected(tmp_path, words, "<&-")
     assert (done.returncode, done.stderr[: len(said)]) == (code, said)
 
 

@@ -57,23 +57,17 @@ def create(session: Session, name: str, plan: str) -> None:
     """Create the account NAME."""
     with session.store(makes=True) as store:
         account = store_accounts.create_account(store, name, plan=plan)
+    session.answer(as_json(account), f'Created account "{account.name}" (plan: {account.plan}).')
     inbox = session.settings().inbox / account.name
-    problem = None
     try:
         inbox.mkdir(parents=True, exist_ok=True)
     except OSError as error:  # the account is there all the same
-        problem = error.strerror
-    if session.as_json:
-        put_json(as_json(account))
+        say(f"Its inbox {safe_text(str(inbox))} could not be made: {error.strerror}.")
     else:
-        say(f'Created account "{account.name}" (plan: {account.plan}).')
-    if problem is not None:
-        say(f"Its inbox {safe_text(str(inbox))} could not be made: {problem}.")
-    elif not session.as_json:
-        say(f"Drop its files into {safe_text(str(inbox))}")
-    if session.as_json:
-        return
-    say(f"Create an API key: {session.command_line('keys', 'create', account.name)}")
+        if not session.as_json:
+            say(f"Drop its files into {safe_text(str(inbox))}")
+    if not session.as_json:
+        say(f"Create an API key: {session.command_line('keys', 'create', account.name)}")
 
 
 @accounts.command("list")
