@@ -65,9 +65,8 @@ class HealthCheck:
         reading = asyncio.get_running_loop().run_in_executor(self._thread, self._store.ping)
         writing = self._store.ping_write(deadline_s=PROBE_S)
         read, write = await asyncio.gather(_judge(reading), _judge(writing))
-        disk = FAILED if self.is_disk_low else OK
         self._keep_until_s = time.monotonic() + KEEP_S
-        return {"read": read, "write": write, "disk": disk}
+        return {"read": read, "write": write, "disk": FAILED if self.is_disk_low else OK}
 
     def look_at_disk(self) -> None:
         """See how much is free; called about once a second.

@@ -155,6 +155,7 @@ def value_schema(kind: Kind) -> Schema:
             return {}  # any value, kept as it is
 
 
+WELCOME = b'{"docs":"/docs","openapi":"/openapi.json"}'
 ASSETS = Path(__file__).parent / "assets"
 SWAGGER_UI = "swagger-ui-5.35.0"
 """The folder of the files that are Swagger UI's own, with their license; its name has the version."""
@@ -180,9 +181,6 @@ _PAGE: Headers = [
 _OURS: Headers = [(b"cache-control", b"no-cache")]
 # The path has the version, so what it names stays the same.
 _VERSIONED: Headers = [(b"cache-control", b"public, max-age=31536000, immutable")]
-
-
-WELCOME = b'{"docs":"/docs","openapi":"/openapi.json"}'
 
 
 def description_files(accepted: Format) -> dict[str, Respond]:

@@ -164,10 +164,9 @@ def load_tls(tls_cert: Path | None, tls_key: Path | None = None) -> ssl.SSLConte
         return context
     except OSError as error:  # ssl.SSLError is one
         files = " and ".join(str(path) for path in (tls_cert, tls_key) if path)
+        problem = f"Cannot use the TLS files {files}: {error.strerror}"
         needed = "Give a certificate and its private key without a passphrase, both in PEM"
-        raise InvalidArgument(
-            f"Cannot use the TLS files {files}: {error.strerror}. {needed}"
-        ) from None
+        raise InvalidArgument(f"{problem}. {needed}") from None
 
 
 async def _answer(
