@@ -148,7 +148,7 @@ def shows(title: str) -> Callable[[Symptom], Symptom]:
 
 OF_PROCESSES = (
     "Another `up` is already",
-    "Open the address",
+    "Open the link",
     "Port ",
     "Listening beyond",
     "The store ",

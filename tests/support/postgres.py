@@ -17,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
@@ -241,38 +241,55 @@ SESSIONS = 2
 @pytest.fixture
 def pooled(url: str, server: Server) -> Iterator[str]:
     """The address of the database through a pooler in transaction mode."""
+    with pooler(server, "auth_type = trust") as (port, _):
+        yield f"postgresql://resumes@127.0.0.1:{port}/{url.rpartition('/')[2]}"
+
+
+@contextlib.contextmanager
+def pooler(
+    server: Server,
+    *settings: str,
+    password: str = "",
+    prepare: Callable[[Path], None] = lambda _: None,
+) -> Iterator[tuple[int, Path]]:
+    """The port of a pooler in transaction mode, and its folder.
+
+    `password` is that of `resumes`; `prepare` puts into the folder what the settings, which may name it
+    as `{folder}`, need. Who runs it may read what is there.
+    """
     folder = Path(tempfile.mkdtemp(prefix="resumes-pgbouncer-"))
     folder.chmod(0o755)
+    prepare(folder)
     port = free_port()
     users = folder / "users"
-    users.write_text('"resumes" ""\n')
+    users.write_text(f'"resumes" "{password}"\n')
     config = folder / "config"
+    more = "\n".join(settings).format(folder=folder)
     config.write_text(
         f"[databases]\n* = host=127.0.0.1 port={server.port}\n"
         f"[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {port}\nunix_socket_dir =\n"
-        f"auth_type = trust\nauth_file = {users}\npool_mode = transaction\n"
-        f"default_pool_size = {SESSIONS}\nmax_client_conn = 100\n"
+        f"auth_file = {users}\npool_mode = transaction\n"
+        f"default_pool_size = {SESSIONS}\nmax_client_conn = 100\n{more}\n"
     )
     assert PGBOUNCER is not None
     user = {"user": UNPRIVILEGED, "group": "nogroup"} if os.geteuid() == 0 else {}
     with (folder / "log").open("wb") as log:
         process = subprocess.Popen([PGBOUNCER, config], stdout=log, stderr=log, **user)  # type: ignore[call-overload]  # typeshed: user by keyword alone
-    address = f"postgresql://resumes@127.0.0.1:{port}/{url.rpartition('/')[2]}"
     try:
-        _wait(address, process, folder / "log")
-        yield address
+        _wait(port, process, folder / "log")
+        yield port, folder
     finally:
         process.terminate()
         process.wait(60)
         shutil.rmtree(folder)
 
 
-def _wait(address: str, process: "subprocess.Popen[bytes]", log: Path) -> None:
+def _wait(port: int, process: "subprocess.Popen[bytes]", log: Path) -> None:
     ends_at = time.monotonic() + 60
     while True:
         try:
-            psycopg.connect(address, connect_timeout=2).close()
-        except psycopg.OperationalError:
+            socket.create_connection(("127.0.0.1", port), timeout=2).close()
+        except OSError:
             assert process.poll() is None, log.read_text()
             assert time.monotonic() < ends_at, log.read_text()
             time.sleep(0.05)

@@ -163,7 +163,7 @@ CONNECTIONS_OF_A_WORKER: Final = 7
 """Of each API process at most: those that write, one that reads for requests, two that watch."""
 
 CONNECTIONS_OF_OTHERS: Final = 20
-"""For an importer with its helpers, a terminal UI, and a command now and then."""
+"""For the workers' supervisor, an importer with its helpers, a terminal UI, and a command now and then."""
 
 
 class ServerFacts(NamedTuple):

@@ -5,6 +5,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from pathlib import Path
 
 import psycopg
 import pytest
@@ -38,7 +39,8 @@ from resumes.store.postgresql.connection import (
 from resumes.store.postgresql.store import BEGIN, RANDOM_PAGE_COST, snapshot_of
 from resumes.store.statements import driver
 from resumes.store.transfer.copies import digest_tables
-from tests.support.postgres import PGBOUNCER, Server, free_port, frozen, pooled
+from tests.support.api.serving import make_certificate
+from tests.support.postgres import PGBOUNCER, Server, free_port, frozen, pooled, pooler
 from tests.support.resumes import a_resume
 from tests.support.store.builders import fill_store, held_by, index_all, made_ids
 from tests.support.waiting import wait_until
@@ -314,6 +316,57 @@ def test_s18_everything_works_when_each_transaction_has_another_session(pooled: 
         ):
             assert [entry.id for entry in page.entries] == created
         assert accounts.list_wrong(store) == []
+
+
+@pytest.mark.skipif(PGBOUNCER is None, reason="pgbouncer is not installed")
+def test_a_server_is_verified_and_a_password_is_found_where_libpq_looks(
+    url: str, server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = (
+        "auth_type = scram-sha-256", "client_tls_sslmode = require",
+        "client_tls_cert_file = {folder}/cert.pem", "client_tls_key_file = {folder}/cert.pem",
+    )  # fmt: skip
+    monkeypatch.setenv("HOME", str(tmp_path))
+    password_file, service_file = tmp_path / ".pgpass", tmp_path / "services"
+    with pooler(server, *settings, password="s3cret", prepare=make_readable_certificate) as (
+        port,
+        folder,
+    ):
+
+        def open_as(host: str = "127.0.0.1", root: str = "only.pem", more: str = "") -> None:
+            tls = f"sslmode=verify-full&sslrootcert={folder / root}"
+            address = f"postgresql://resumes@{host}:{port}/{url.rpartition('/')[2]}?{tls}{more}"
+            with open_store(address) as store:
+                assert accounts.list_accounts(store) == []
+
+        with pytest.raises(StoreUnavailable, match="no password supplied"):
+            open_as()
+
+        monkeypatch.setenv("PGPASSWORD", "s3cret")
+        open_as()
+        with pytest.raises(StoreUnavailable, match="certificate verify failed"):
+            open_as(root="other/only.pem")
+        with pytest.raises(StoreUnavailable, match="does not match host name"):
+            open_as(host="localhost")
+        monkeypatch.delenv("PGPASSWORD")
+
+        password_file.write_text("127.0.0.1:*:*:resumes:s3cret\n")
+        password_file.chmod(0o600)
+        open_as()
+        monkeypatch.setenv("PGPASSFILE", str(password_file.rename(tmp_path / "elsewhere")))
+        open_as()
+        monkeypatch.delenv("PGPASSFILE")
+
+        service_file.write_text("[resumes]\npassword=s3cret\n")
+        monkeypatch.setenv("PGSERVICEFILE", str(service_file))
+        open_as(more="&service=resumes")
+
+
+def make_readable_certificate(folder: Path) -> None:
+    """One that anybody may read, and another one."""
+    (folder / "other").mkdir()
+    make_certificate(folder / "other")
+    make_certificate(folder).chmod(0o644)
 
 
 @pytest.mark.parametrize(
