@@ -27,6 +27,9 @@ QUITS: Final = "q"
 """Quits at once, too, until the first screen is there, unless it is typed after one of `TYPING`."""
 
 TYPING: Final = {"slash", "colon"}
+"""Open a line at once. What follows is text, and would act as keys if a busy machine is late with it."""
+
+TYPING_LIMIT_S: Final = 5.0
 
 
 class KeyOrder:
@@ -51,7 +54,7 @@ class KeyOrder:
             return
         elif self._waiting or self._is_under_way() or not self._is_ready:
             self._waiting.append(key)
-            self._app.set_timer(LIMIT_S, self._go_on)
+            self._app.set_timer(self._limit_s, self._go_on)
         else:
             await self._begin(key)
 
@@ -70,7 +73,12 @@ class KeyOrder:
                 self._app.call_later(self._go_on)
 
     def _is_under_way(self) -> bool:
-        return self._current is not None and monotonic() - self._since_s < LIMIT_S
+        return self._current is not None and monotonic() - self._since_s < self._limit_s
+
+    @property
+    def _limit_s(self) -> float:
+        is_typing = self._current is not None and self._current.key in TYPING
+        return TYPING_LIMIT_S if is_typing else LIMIT_S
 
     async def _begin(self, key: events.Key) -> None:
         self._current, self._since_s = key, monotonic()

@@ -1,5 +1,6 @@
 """The app: its screens, the keys that work everywhere, the palette, messages, and its end."""
 
+import asyncio
 import contextlib
 import gc
 import re
@@ -41,7 +42,7 @@ from tests.support.terminal.driving import (
     until,
 )
 from tui.app import MAX_TYPED, ResumesApp, is_offered
-from tui.key_queue import KeyOrder
+from tui.key_queue import LIMIT_S, KeyOrder
 from tui.keys import ACTIONS, MODES, Place, keys_of
 from tui.screens.base import RowScreen
 from tui.session import UiSession, find_owner, prepare
@@ -417,6 +418,16 @@ async def test_what_follows_a_slash_is_the_filter(store: Store, keys: str) -> No
             pilot.app.simulate_key({"/": "slash"}.get(key, key))
 
         await shows(pilot.app, f'ana · "{keys[1:]}"')
+        await shows_no(pilot.app, "Deleting in")
+
+
+async def test_what_follows_a_slash_is_the_filter_even_if_the_list_is_slow(store: Store) -> None:
+    stored(store, a_document(title="Mine"))
+    async with running(store, "Mine") as pilot:
+        pilot.app.screen.query_one(PagedList).call_later(asyncio.sleep, 2 * LIMIT_S)
+        sends(pilot.app, "/dad")
+
+        await shows(pilot.app, 'ana · "dad"')
         await shows_no(pilot.app, "Deleting in")
 
 
