@@ -27,9 +27,10 @@ QUITS: Final = "q"
 """Quits at once, too, until the first screen is there, unless it is typed after one of `TYPING`."""
 
 TYPING: Final = {"slash", "colon"}
-"""Open a line at once. What follows is text, and would act as keys if a busy machine is late with it."""
+"""Keys that open a line to type in."""
 
 TYPING_LIMIT_S: Final = 5.0
+"""How long what follows one of these waits: it is text, and on a busy machine it would act as keys."""
 
 
 class KeyOrder:

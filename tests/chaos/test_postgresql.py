@@ -21,7 +21,7 @@ from tests.support import postgres, programs
 from tests.support.api import load
 from tests.support.api.load import Attempt, Client
 from tests.support.api.serving import wait_until
-from tests.support.postgres import PGBOUNCER, pooled, server, url
+from tests.support.postgres import pooled, server, url
 
 if TYPE_CHECKING:
     from tests.chaos.drilling import Drill
@@ -218,7 +218,6 @@ def broken_soon(chance: random.Random) -> Fault:
     return chance.choice((Fault(up_bytes=at, cut=cut), Fault(down_bytes=at // 4, cut=cut)))
 
 
-@pytest.mark.skipif(PGBOUNCER is None, reason="pgbouncer is not installed")
 @pytest.mark.chaos(
     17,
     fault="PgBouncer gives each transaction another session",

@@ -40,7 +40,7 @@ from resumes.store.postgresql.store import BEGIN, RANDOM_PAGE_COST, snapshot_of
 from resumes.store.statements import driver
 from resumes.store.transfer.copies import digest_tables
 from tests.support.api.serving import make_certificate
-from tests.support.postgres import PGBOUNCER, Server, free_port, frozen, pooled, pooler
+from tests.support.postgres import Server, free_port, frozen, pooled, pooler
 from tests.support.resumes import a_resume
 from tests.support.store.builders import fill_store, held_by, index_all, made_ids
 from tests.support.waiting import wait_until
@@ -284,7 +284,6 @@ def test_a_write_asks_for_read_committed(url: str, server: Server) -> None:
         assert store.write(lambda connection: connection.scalar(isolation)) == "read committed"
 
 
-@pytest.mark.skipif(PGBOUNCER is None, reason="pgbouncer is not installed")
 def test_s18_everything_works_when_each_transaction_has_another_session(pooled: str) -> None:
     with open_store(pooled) as store, ThreadPoolExecutor(8) as pool:
         account = accounts.create_account(store, "ana", plan="business")
@@ -318,7 +317,6 @@ def test_s18_everything_works_when_each_transaction_has_another_session(pooled: 
         assert accounts.list_wrong(store) == []
 
 
-@pytest.mark.skipif(PGBOUNCER is None, reason="pgbouncer is not installed")
 def test_a_server_is_verified_and_a_password_is_found_where_libpq_looks(
     url: str, server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
