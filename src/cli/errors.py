@@ -2,10 +2,8 @@
 
 import contextlib
 import errno
-import logging
 import os
 import re
-import secrets
 import sys
 import traceback
 from collections.abc import Callable, Mapping
@@ -137,12 +135,12 @@ def run(call: Callable[[], object], session: Session) -> int:
 def _tell(message: str, code: int) -> int:
     # Where standard error is gone too, the exit code has to do.
     with contextlib.suppress(OSError):
-        say(f"Error: {safe_text(message)}", level=logging.ERROR)
+        say(f"Error: {safe_text(message)}", level="error")
     return int(code)
 
 
 def _tell_internal(session: Session) -> int:
-    failure_id = secrets.token_hex(4)
+    failure_id = os.urandom(4).hex()
     report = traceback.format_exc()
     if os.environ.get("RESUMES_DEBUG") == "1":
         say(report)

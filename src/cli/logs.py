@@ -56,7 +56,8 @@ def set_up_logs(*, as_json: bool = False, writer: LogWriter | None = None) -> No
     if as_json:
         handler.setFormatter(JsonFormatter())
         # Whoever reads lines of JSON gets no others.
-        narrate_by(logging.getLogger("resumes.cli").log)
+        log = logging.getLogger("resumes.cli")
+        narrate_by(lambda level, words: getattr(log, level)(words))
     else:
         handler.setFormatter(SafeFormatter(FORMAT, TIME))
     logging.basicConfig(level=logging.WARNING, handlers=[handler])

@@ -7,7 +7,6 @@ input is a pipe that only we hold.
 
 import contextlib
 import json
-import logging
 import os
 import queue
 import subprocess
@@ -92,7 +91,7 @@ class Child:
             ending = f"killed by signal {-code}" if code < 0 else f"exit code {code}"
             say(
                 f"{self._name} ended ({ending}); restarting in {self._pause_s:g} s.",
-                level=logging.WARNING,
+                level="warning",
             )
             self._pause_s = min(self._pause_s * 2, MAX_PAUSE_S)
         elif now_s >= self._restart_at_s:
@@ -102,7 +101,7 @@ class Child:
             except OSError as error:  # no memory or no room for a process, say
                 self._restart_at_s = now_s + self._pause_s
                 why = f"cannot be restarted yet ({error.strerror}); trying again in {self._pause_s:g} s."
-                say(f"{self._name} {why}", level=logging.WARNING)
+                say(f"{self._name} {why}", level="warning")
                 self._pause_s = min(self._pause_s * 2, MAX_PAUSE_S)
 
     def wait_for_end(self) -> None:

@@ -50,7 +50,7 @@ MAX_FIELD_CHARS: Final = 500
 SHORT_TERM_CHARS: Final = 8
 """Terms up to this length are looked up by all their trigrams."""
 
-_BEGINNINGS = re.compile(rf"(?:{WORD_BEGINS.pattern})(?=(\S\S?))")
+_BEGINNINGS = re.compile(rf"(?:{WORD_BEGINS})(?=(\S\S?))")
 
 
 def searched_words(title: str | None, name: str | None, email: str | None) -> str:
