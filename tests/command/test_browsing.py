@@ -96,6 +96,20 @@ def test_a_page_is_the_terminal_ui_with_the_same_options(acme: CommandLine) -> N
     ]  # fmt: skip
 
 
+def test_a_page_that_has_the_focus_before_its_process_runs_has_the_keys(acme: CommandLine) -> None:
+    store_resumes(acme.home, a_resume())
+
+    async def visit(address: str) -> None:
+        async with a_page(address) as page:
+            await page.send_json(["focus"])
+            await drawn(page, b"acme")
+            await page.send_json(["stdin", "\r"])
+            await drawn(page, b"Lovelace")
+
+    with serving(acme.home) as (_, address):
+        asyncio.run(visit(address))
+
+
 @contextlib.asynccontextmanager
 async def a_page(address: str) -> AsyncIterator[ClientWebSocketResponse]:
     """A page, opened with the address that was printed."""

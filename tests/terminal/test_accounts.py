@@ -375,18 +375,24 @@ async def test_the_end_of_the_program_ends_a_deletion_after_the_slice(store: Sto
     assert left.resume_count >= 500
 
 
-async def test_a_change_that_the_store_refuses_is_shown_in_place(store: Store) -> None:
+async def test_a_change_that_the_store_refuses_is_told_until_the_next_key(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tui.widgets.bars.SHOWN_S", 0.05)
     plans.set_plan_limits(store, PlanChange("huge", None, api_listing=True))
     unsteady = UnsteadyStore(store)
     async with running(unsteady, "1 account", screen="accounts", refresh_s=NEVER_S) as pilot:
         unsteady.go_away("The store is away", only="write")
         await leads(pilot, "p", "current")
-        await leads(pilot, "G enter", "! The store is away")
+        await leads(pilot, "G enter", "✗ The store is away")
+        await pilot.pause(0.2)
+        await shows(pilot.app, "✗ The store is away")
+        await shows_no(pilot.app, "Retrying")  # nobody acts again
         await presses(pilot, "r")
         await shows_no(pilot.app, "is away")
 
         await leads(pilot, "D", "Permanently delete account ana?")
-        await types(pilot, "ana\n", "! The store is away")
+        await types(pilot, "ana\n", "✗ The store is away")
         await shows_no(pilot.app, "deleting")
 
 

@@ -399,7 +399,12 @@ async def test_a_folder_that_cannot_be_written_is_told_in_its_place(store: Store
     stored(store, a_document(title="Mine"))
     async with running(store, "Mine") as pilot:
         await leads(pilot, "x", "Format")
-        await leads(pilot, "enter", "! Cannot write to")
+        await leads(pilot, "enter", "✗ Cannot write to")
+        await shows_no(pilot.app, "Exporting…")
+        Path("exported-resumes").unlink()
+        await leads(pilot, "x", "Format")
+        await leads(pilot, "enter", "Exported 1 resume")
+        await shows_no(pilot.app, "Cannot write to")
 
 
 # Deleting.

@@ -107,8 +107,9 @@ class ModeScreen(Screen[None]):
         return not (self.session.read_only and changes)
 
     def show_failure(self, failure: Failure) -> None:
-        """Show the failure above what is shown, which stays."""
-        self.query_one(ErrorLine).show(failure)
+        """Say why an action failed. `ErrorLine` is for what cannot be read."""
+        # When the store is back, what is shown is read again, but nobody acts again.
+        tell(self, failure.message if failure.is_passing else failure.content.plain, "error")
 
     def titled(self, *more: Content) -> Content:
         """Return the title: where this is, and what else there is to say."""
@@ -189,9 +190,9 @@ class PaneScreen(ModeScreen, Generic[W]):
     def unmark(self) -> None:
         """Take all marks away, where there are any."""
 
+    @abstractmethod
     def row_failed(self, failure: Failure) -> None:
         """Show why the row could not be read."""
-        self.show_failure(failure)
 
 
 class RowScreen(PaneScreen[W], Generic[T, W]):
@@ -230,6 +231,9 @@ class RowScreen(PaneScreen[W], Generic[T, W]):
 
     def row_shown(self, read: Any) -> None:
         self.query_one(ErrorLine).clear()
+
+    def row_failed(self, failure: Failure) -> None:
+        self.query_one(ErrorLine).show(failure)
 
     def action_reload(self) -> None:
         """Read the row again, also if it is being read, and clear the error."""

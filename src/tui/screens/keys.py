@@ -23,7 +23,7 @@ from tui import clipboard
 from tui.keys import Place, Target, bindings, shown_key
 from tui.screens.base import ListScreen, Order, PageRead
 from tui.screens.dialogs import ConfirmDialog, Dialog, Fact, FactsDialog, fact_notes, no_accounts
-from tui.store_calls import Failure, call, store_work
+from tui.store_calls import call, store_work
 from tui.text import NONE, ago, minute, safe, tell
 from tui.widgets.bars import KeyLine, Note
 from tui.widgets.forms import Choices, LabelledField, SafeInput, TextButton
@@ -432,11 +432,3 @@ class KeysScreen(ListScreen[KeyInfo]):
     def _changed(self, words: str, key_id: str = "") -> None:
         tell(self, words)
         self.action_reload(row=key_id)
-
-    def show_failure(self, failure: Failure) -> None:
-        """Say why in a line, and show how things are; above the list while the store is away."""
-        if failure.is_passing:
-            super().show_failure(failure)
-            return
-        tell(self, failure.content.plain, "error")
-        self.action_reload()

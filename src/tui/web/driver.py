@@ -7,10 +7,12 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any, Final
 
-from textual import messages
+from textual import events, messages
 from textual.drivers.web_driver import WebDriver
 
 from tui.text import aligned
+
+FOCUS: Final = {"focus": events.AppFocus, "blur": events.AppBlur}
 
 
 class BrowserDriver(WebDriver):
@@ -23,6 +25,15 @@ class BrowserDriver(WebDriver):
 
     def write(self, data: str) -> None:
         super().write(aligned(data))
+
+    def on_meta(self, packet_type: str, payload: dict[str, object]) -> None:
+        """Do what the page asks for besides typing."""
+        if packet_type in FOCUS:
+            # The page has the focus before this process runs. So it is posted as Textual posts the
+            # blur of its start, to come after it.
+            self._app.call_later(self._app.post_message, FOCUS[packet_type]())
+        else:
+            super().on_meta(packet_type, payload)
 
     def run_input_thread(self) -> None:
         """Read until told to stop; end the terminal UI if the pipe ended."""

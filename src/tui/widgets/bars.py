@@ -70,7 +70,7 @@ class HeaderLine(Widget):
 
 
 class ErrorLine(Widget):
-    """What failed, and what to do. Takes no room while nothing failed.
+    """What cannot be read, and what to do. Takes no room while all can be.
 
     While the store is away it counts down, and asks with `RetryDue` to try again; each time that
     fails it waits longer.
@@ -150,9 +150,10 @@ class KeyLine(Widget):
         self.screen.bindings_updated_signal.subscribe(self, lambda _: self.refresh())
 
     def say(self, told: Told) -> None:
-        """Show the message for a few seconds, or until `clear`."""
+        """Show the message for a few seconds, an error until `clear`."""
         self.told = told
-        self.set_timer(SHOWN_S, partial(self.clear, told))
+        if told.severity != "error":
+            self.set_timer(SHOWN_S, partial(self.clear, told))
 
     def clear(self, told: Told | None = None) -> None:
         """Show keys again, unless another message than this one is shown."""
