@@ -9,25 +9,29 @@ from collections.abc import Iterator
 from types import FrameType
 from typing import Any
 
-STOPPING = (signal.SIGTERM, signal.SIGINT)
+STOPPING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
 @contextlib.contextmanager
 def stop_event() -> Iterator[threading.Event]:
     """Yield an event that the first SIGTERM or SIGINT sets; the second one acts as it always did.
 
+    So does SIGHUP, the end of the terminal, unless it is ignored, as below `nohup`.
     Only for the main thread, where Python runs handlers.
     """
     stop = threading.Event()
     before: dict[int, Any] = {number: signal.getsignal(number) for number in STOPPING}
+    if before[signal.SIGHUP] is signal.SIG_IGN:
+        del before[signal.SIGHUP]
 
     def request_stop(number: int, _: FrameType | None) -> None:
         # In a thread, as this may interrupt the very one that holds the event's lock, waiting for
         # it; and without the locks of `threading`, which that may hold as well.
         _thread.start_new_thread(stop.set, ())
-        signal.signal(number, before[number])
+        if number != signal.SIGHUP:  # the system sends it, and so may the shell
+            signal.signal(number, before[number])
 
-    for number in STOPPING:
+    for number in before:
         signal.signal(number, request_stop)
     try:
         yield stop

@@ -300,9 +300,9 @@ def main() -> None:
     # Linux its standard input says so, when it looks there.
     if (prctl := getattr(ctypes.CDLL(None), "prctl", None)) is not None:
         prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    # Ctrl-C and a service's stop reach the whole group; the importer says when it is over.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    # These reach the whole group; the importer says when it is over.
+    for one in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(one, signal.SIG_IGN)
     files.ignore_breaks()
     process_memory.tune_gc()
     tasks = Connection(os.dup(0), writable=False)

@@ -7,7 +7,7 @@ from typing import Final
 from resumes.clock import timestamp
 from resumes.errors import InvalidKey, StoreError
 from resumes.store import Store, api_keys
-from resumes.store.api_keys import Authenticated, KeyHolder
+from resumes.store.api_keys import USED_EVERY, Authenticated, KeyHolder
 from server.connections import Connections
 from server.request import Headers
 
@@ -35,7 +35,8 @@ class Authenticator:
         self._since_us = 0
         self._is_current = False
         """Whether that was asked for since the event loop last looked for requests."""
-        # The loop holds tasks weakly; one note at a time for a key is enough.
+        # The loop holds tasks weakly; one note at a time for a key is enough, and after one that could
+        # not be written none for as long as after one that was: with a full disk each request would try.
         self._notes: dict[str, asyncio.Task[None]] = {}
 
     def authenticate(self, headers: Headers) -> KeyHolder:
@@ -82,12 +83,14 @@ class Authenticator:
         self._is_current = False
 
     async def _note_use(self, holder: KeyHolder) -> None:
+        again_s = 0.0
         try:
             await api_keys.mark_used_async(self._store, holder)
         except StoreError as error:
             logger.warning("Could not record the last use of %s: %s", holder.key_id, error.message)
+            again_s = USED_EVERY.total_seconds()
         finally:
-            del self._notes[holder.key_id]
+            asyncio.get_running_loop().call_later(again_s, self._notes.pop, holder.key_id)
 
     async def finish(self) -> None:
         """Wait until every use that was to be written is written, or logged as not."""

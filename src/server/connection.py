@@ -116,6 +116,8 @@ class Connection(asyncio.Protocol):
         if not self.all.is_full:
             self.all.add(self.look)
             self.all.served.add(self.shutdown)
+            if self.all.is_stopping:
+                self.shutdown()
             return
         if not self.all.is_overrun:
             self.all.add(self.look, is_refused=True)
@@ -128,7 +130,7 @@ class Connection(asyncio.Protocol):
         self.is_connected = False
         self.all.discard(self.look)
         self.all.served.discard(self.shutdown)
-        self._release()
+        self._release(self._held_bytes)
         for request in (self._begun, self._request, *self._waiting):
             if not request.is_answered:
                 request.leave()
@@ -247,7 +249,7 @@ class Connection(asyncio.Protocol):
         """For the parser: a field; one after a body in chunks says nothing, and is not kept."""
         if self._reading is not HEAD:
             return
-        name = name.lower()
+        name, value = name.lower(), value.strip(b" \t")
         if name == b"expect" and value.lower() == b"100-continue":
             self._head.expects_continue = True
         self._head.headers.append((name, value))
@@ -284,12 +286,9 @@ class Connection(asyncio.Protocol):
         size_bytes = len(body)
         self._body_bytes += size_bytes
         request = self._request
-        if request.is_answered:
+        if request.status:  # nobody keeps what comes after an answer
             if self._body_bytes > DRAIN_BYTES:
                 raise HttpError(413, "Request body too large")
-            return
-        if request.status:
-            self._release()  # nobody keeps what comes after an answer, nor what came before it
             return
         self._held_bytes += size_bytes
         self.all.body_bytes += size_bytes
@@ -304,6 +303,10 @@ class Connection(asyncio.Protocol):
         if self._reading is HEAD:
             return  # its offer is about to be declined
         self._reading = BETWEEN
+        if self._request.keep_alive and not self._parser.should_keep_alive():
+            self._request.keep_alive = False  # a trailer says so, and the parser reads nothing more
+            if self._request.is_answered:
+                self._close()
         if self._request.is_answered:
             self._deadlines.begin(self._loop.time())
         else:
@@ -322,10 +325,10 @@ class Connection(asyncio.Protocol):
             if not self._transport.is_closing():
                 self._transport.resume_reading()
 
-    def _release(self) -> None:
-        """Stop counting this connection's bodies among those in memory."""
-        self.all.body_bytes -= self._held_bytes
-        self._held_bytes = 0
+    def _release(self, size_bytes: int) -> None:
+        """Stop counting so much of this connection's bodies among those in memory."""
+        self.all.body_bytes -= size_bytes
+        self._held_bytes -= size_bytes
 
     # What goes out
 
@@ -416,8 +419,8 @@ class Connection(asyncio.Protocol):
             if self._reading in (HEAD, BODY):
                 self._hear_out()
             self._close()
-        if self._held_bytes and not self._waiting:
-            self._release()
+        if self._held_bytes:
+            self._release(request.body_bytes if self._waiting else self._held_bytes)
         self.resume_reading()
 
     def pause_writing(self) -> None:
@@ -489,7 +492,7 @@ class Connection(asyncio.Protocol):
                 again = Request(self, request.id, request.method, lines=request.lines)
                 again.respond_error(refused)
                 request.status = refused.status
-            self._release()
+            self._release(self._held_bytes)
             self._close()
         self.resume_reading()
 

@@ -38,6 +38,8 @@ class Connections:
         self._refused: set[Look] = set()
         self.served: set[Callable[[], None]] = set()
         """What ends those in which HTTP has begun, after the answers to what was sent before."""
+        self.is_stopping = False
+        """Whether these were ended, and so is each in which HTTP begins from now on."""
         self.tasks: set[asyncio.Task[None]] = set()
         """What answers their requests that have to wait."""
         self._interval_s = min(1.0, settings.client_timeout_s / 10)

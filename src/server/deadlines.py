@@ -14,7 +14,7 @@ READ_BYTES_PER_S = 4 * 1024
 """The speed at which an answer must be read, while part of it waits: it costs us memory."""
 
 LINGER_S = 2.0
-"""How long a client has to read why its request was refused."""
+"""How long a client that sends no more has to read why its request was refused."""
 
 STOP_S = 2.0
 """How long a request that has arrived in part is waited for when the service stops."""
@@ -62,21 +62,22 @@ class Deadlines:
         waited_s = now_s - self._since_s
         match reading:
             case Reading.OVER:
-                return self.stop_s is not None or waited_s >= LINGER_S
+                return self.stop_s is not None or self._is_body_late(now_s, body_bytes, LINGER_S)
             case Reading.BETWEEN:
                 return waited_s >= (self._client_s if self._is_new else KEEP_ALIVE_S)
             case Reading.HEAD:
                 return self.has_stopped(now_s) or waited_s >= self._client_s
             case Reading.BODY:
-                return self.has_stopped(now_s) or self._is_body_late(now_s, body_bytes)
+                is_late = self._is_body_late(now_s, body_bytes, self._client_s)
+                return self.has_stopped(now_s) or is_late
 
-    def _is_body_late(self, now_s: float, body_bytes: int) -> bool:
+    def _is_body_late(self, now_s: float, body_bytes: int, free_s: float) -> bool:
         if body_bytes != self._seen_bytes:
             self._progress_s = now_s
             self._seen_bytes = body_bytes
-        elif now_s - self._progress_s >= self._client_s:
+        elif now_s - self._progress_s >= free_s:
             return True
-        return now_s - self._since_s >= self._client_s + body_bytes / BODY_BYTES_PER_S
+        return now_s - self._since_s >= free_s + body_bytes / BODY_BYTES_PER_S
 
     def is_stuck(self, now_s: float, sent_bytes: int, unsent_bytes: int) -> bool:
         """Tell whether the client has read next to nothing for too long, though there is something.

@@ -225,9 +225,7 @@ class Exposition:
         )
         yield GaugeMetricFamily("resumes_connections", "Open connections.", sums[CONNECTIONS])
         yield CounterMetricFamily(
-            "resumes_log_lines_dropped",
-            "Log lines that could not be written.",
-            sums[DROPPED_LINES],
+            "resumes_log_lines_dropped", "Log lines that could not be written.", sums[DROPPED_LINES]
         )
         yield from _iter_import_metrics(self.tallies, self.importers)
         if self._metrics.is_alone:

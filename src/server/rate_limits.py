@@ -228,11 +228,7 @@ class RateLimits:
         clock_ns: Callable[[], int] = boot_clock_ns,
         wall_s: Callable[[], float] = time.time,
     ) -> None:
-        self._defaults = (
-            settings.rate_per_minute,
-            settings.rate_per_hour,
-            settings.rate_per_day,
-        )
+        self._defaults = settings.rate_per_minute, settings.rate_per_hour, settings.rate_per_day
         self._clock_ns = clock_ns
         self._wall_s = wall_s
         self._windows = functools.cache(self._make_windows)

@@ -228,10 +228,9 @@ def find_key(headers: Iterable[tuple[bytes, bytes]]) -> str | None:
         return None
     if len(values) > 1:
         raise InvalidArgument("Invalid Idempotency-Key: send the header once")
-    value = values[0].strip()  # spaces around it are no part of a header's value (RFC 9110, 5.5)
-    if not KEY.fullmatch(value):
+    if not KEY.fullmatch(values[0]):
         raise InvalidArgument("Invalid Idempotency-Key: must be 1 to 255 visible ASCII characters")
-    return value.decode()
+    return values[0].decode()
 
 
 async def prune_forever(store: Store, *, every_s: float = PRUNE_EVERY_S) -> None:

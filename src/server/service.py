@@ -62,7 +62,7 @@ def run(
     ready: Callable[[str], None] = lambda url: None,
     open_log: OpenLog | None = None,
 ) -> None:
-    """Serve the API until SIGTERM or SIGINT; every accepted request is answered.
+    """Serve the API until SIGTERM, SIGINT or SIGHUP; every accepted request is answered.
 
     `ready` is called once, with the base address, as soon as requests are answered; `open_log`
     in each process, so it must be a function of a module if there are several; without it requests
@@ -81,10 +81,10 @@ def run(
             return
         # Each worker opens a store of its own; this one is for what one process does for all.
         listener, settings, url = _listen(settings, has_tls=tls is not None)
-        with contextlib.closing(listener), Indexer(store):
+        with _captured_signals() as signals, store, contextlib.closing(listener), Indexer(store):
             memory = share_memory(settings.workers)
             work = functools.partial(_work, settings, listener, tls_cert, tls_key, memory, open_log)
-            _supervise(work, settings.workers, listener, functools.partial(ready, url))
+            _supervise(work, settings.workers, listener, functools.partial(ready, url), signals)
 
 
 def serve(
@@ -97,7 +97,7 @@ def serve(
     log: LogWriter | None = None,
     runs_indexer: bool = True,
 ) -> None:
-    """Serve an open store in this process until SIGTERM or SIGINT; close it, and the log.
+    """Serve an open store in this process until SIGTERM, SIGINT or SIGHUP; close it, and the log.
 
     A thread that is not the main one gets no signals: what is added to its `signals` counts as one.
     `ready` is as in `run`; `runs_indexer` says whether the search index is filled at the same time.
@@ -138,14 +138,15 @@ def _closing(log: LogWriter | None) -> contextlib.AbstractContextManager[LogWrit
 
 @contextlib.contextmanager
 def _captured_signals() -> Iterator[list[int]]:
-    """Take SIGTERM and SIGINT during the block, in the list. Only for the main thread.
+    """Take SIGTERM, SIGINT and SIGHUP during the block, in the list. Only for the main thread.
 
     Until all is closed: the default of a second one would be to die half-way.
     """
     signals: list[int] = []
     before = {
         one: signal.signal(one, lambda number, _: signals.append(number))
-        for one in (signal.SIGTERM, signal.SIGINT)
+        for one in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)  # the last: the terminal is gone
+        if one != signal.SIGHUP or signal.getsignal(one) != signal.SIG_IGN  # as below nohup
     }
     try:
         yield signals
@@ -194,6 +195,7 @@ async def _answer(
             while not signals:
                 await asyncio.sleep(LOOK_INTERVAL_S)
         listener.close()
+        app.connections.is_stopping = True
         for shut_down in [*served]:
             shut_down()
         ends_at_s = loop.time() + SHUTDOWN_S
@@ -379,16 +381,13 @@ def _send_heartbeats(heartbeats: Pipe, has_started: threading.Event) -> None:
 
 
 def _supervise(
-    work: Work, count: int, listener: socket.socket, announce: Callable[[], None]
+    work: Work, count: int, listener: socket.socket, ready: Callable[[], None], signals: list[int]
 ) -> None:
-    """Keep this many workers until SIGTERM, SIGINT or SIGHUP, then end them.
+    """Keep this many workers until there is a signal, then end them.
 
-    One that ends or falls silent is replaced, if need be later. `announce` is called once, when all have
+    One that ends or falls silent is replaced, if need be later. `ready` is called once, when all have
     started. Raises WorkersFailed when one could not even start before that, or none lives any more.
     """
-    signals: list[int] = []
-    for one in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):  # the last: the terminal is gone
-        signal.signal(one, lambda number, _: signals.append(number))
     workers: list[Worker] = []
     is_announced = False
     try:
@@ -417,7 +416,7 @@ def _supervise(
                     logger.warning("Worker %s ended %s", worker.process.pid, outcome)
             if not is_announced and all(worker.has_started for worker in workers):
                 is_announced = True
-                announce()
+                ready()
     finally:
         # Workers stop listening when they are asked to end; new connections are to be refused,
         # and not left waiting behind a socket that nobody accepts from any more.

@@ -324,6 +324,22 @@ def test_a_chunked_body_is_created_or_413_by_its_size(client: Client) -> None:
         assert statuses(read_all(connection)) == [413]
 
 
+def test_a_trailer_that_ends_the_connection_ends_it(client: Client) -> None:
+    chunked = b"Transfer-Encoding: chunked"
+    head = kept(a_request("POST", RESUMES, JSON, chunked))
+    body = b"%x\r\n%b\r\n0\r\n" % (len(a_body()), a_body())
+    late = b"Connection: close\r\n\r\n"
+
+    answer = exchange(client.url, keyed(client, head) + body + late + kept(a_request("GET")))
+    assert statuses(answer) == [201]
+    assert b"connection: close" in answer
+    with a_connection(client.url) as connection:  # to the end, which is the server's to bring
+        connection.sendall(kept(a_request("POST", RESUMES, JSON, chunked, key=None)))
+        assert statuses(read_answer(connection)) == [401]
+        connection.sendall(body + late)
+        assert read_all(connection) == b""
+
+
 def test_a_header_behind_a_body_says_nothing(client: Client) -> None:
     head = a_request("POST", RESUMES, JSON, b"Transfer-Encoding: chunked", key=None)
     body = b"%x\r\n%b\r\n0\r\n" % (len(a_body()), a_body())
@@ -368,12 +384,40 @@ def test_a_head_is_served_up_to_its_limits_whole_and_in_parts(
     assert statuses(exchange(client.url, *parts)) == [status]
 
 
+def test_blanks_around_a_value_are_no_part_of_it(client: Client) -> None:
+    request = keyed(client, kept(a_create(a_body(), b"Expect: \t100-continue \t")))
+    request = request.replace(b"Host: resumes.test", b"Host: resumes.test ")
+    request = request.replace(b"\r\n\r\n", b"\r\nX-Request-Id: mine \t\r\n\r\n", 1)
+    with a_connection(client.url) as connection:
+        connection.sendall(request[: -len(a_body())])
+        assert connection.recv(65536) == b"HTTP/1.1 100 Continue\r\n\r\n"
+        connection.sendall(a_body())
+        answer = read_answer(connection)
+
+    assert statuses(answer) == [201]
+    assert b"x-request-id: mine\r\n" in answer
+
+
 def test_an_idle_connection_has_75_s_and_a_body_10_s_and_one_more_for_each_40_kib() -> None:
     for reading, size, lasts_s in ((Reading.BETWEEN, 0, 75), (Reading.BODY, 2 * MIB, 61.2)):
         deadlines = Deadlines(0, 10)
         deadlines.begin(5)
         assert not deadlines.is_over(5 + lasts_s - 0.1, reading, size)
         assert deadlines.is_over(5 + lasts_s + 0.1, reading, size)
+
+
+def test_who_was_refused_has_2_s_from_what_it_sent_last_and_one_more_for_each_40_kib() -> None:
+    def find_end(bytes_per_s: int) -> int:
+        """After how many seconds a client is cut off that sends so much."""
+        deadlines = Deadlines(0, 10)
+        deadlines.begin(5)
+        is_over = (deadlines.is_over(5 + s, Reading.OVER, s * bytes_per_s) for s in range(1_000))
+        return next((after_s for after_s, is_one in enumerate(is_over) if is_one), 1_000)
+
+    assert find_end(0) == 2
+    assert find_end(1) == 3
+    assert find_end(20 * 1024) == 4
+    assert find_end(50 * 1024) == 1_000  # or 16 MiB
 
 
 # What all connections share
@@ -405,6 +449,23 @@ def test_bodies_beyond_the_memory_for_them_are_503_and_the_memory_comes_back(
     wait_until(lambda: client.create(b" " * 2_000_000).status_code == 400)
     # Nor is anything kept of what came before on a connection that goes on.
     assert [client.create(b" " * 2_000_000).status_code for _ in range(4)] == [400] * 4
+    client.close()
+
+
+def test_a_body_is_in_memory_until_its_answer_also_if_others_wait_behind_it(
+    a_place: Callable[..., Place],
+) -> None:
+    place = a_place(body_memory_bytes=MIB, max_body_bytes=100_000)  # so 1.1 MiB
+    client = place.client()
+    create = keyed(client, kept(a_create(b"[" * 20_000)))
+    count = 400  # 8 MB
+    with a_connection(place.url) as connection, ThreadPoolExecutor() as threads:
+        told = threads.submit(read_all, connection)
+        with contextlib.suppress(ConnectionError):
+            connection.sendall(create * count)
+            connection.shutdown(socket.SHUT_WR)
+
+        assert statuses(told.result()) == [400] * count
     client.close()
 
 

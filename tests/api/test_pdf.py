@@ -119,6 +119,22 @@ def test_a_wrong_query_is_400_also_of_what_is_not_there(
     assert error_of(answer)["error"].startswith(message)
 
 
+def test_ctrl_c_and_the_end_of_a_terminal_reach_who_draws_and_end_no_drawing(
+    a_place: Callable[..., Place],
+) -> None:
+    client = a_place().client()
+    resume_id = created(client)
+    assert get(client, resume_id).status_code == 200
+    children = drawing_children()
+    for child in children:
+        os.kill(child, signal.SIGINT)
+        os.kill(child, signal.SIGHUP)
+
+    assert get(client, resume_id, "paper=letter").status_code == 200
+    assert drawing_children() == children
+    client.close()
+
+
 def test_who_has_it_gets_304_and_nothing_is_drawn(a_place: Callable[..., Place]) -> None:
     client = a_place().client()
     resume_id = created(client)
@@ -136,7 +152,7 @@ def test_who_has_it_gets_304_and_nothing_is_drawn(a_place: Callable[..., Place])
     finally:
         for child in stopped:
             os.kill(child, signal.SIGCONT)
-    for other in ('"x"', tag.strip('"'), "", f'"{"0" * 32}"'):
+    for other in ('"x"', tag.strip('"'), "", f'"{"0" * 32}"', '"a,*,b"'):
         assert get(client, resume_id, If_None_Match=other).status_code == 200
     client.close()
 

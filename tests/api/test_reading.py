@@ -329,11 +329,13 @@ def test_among_more_connections_than_the_loop_sees_at_once_a_revoked_key_is_401(
         assert last.recv(65_536).startswith(b"HTTP/1.1 401 ")
 
 
-def test_a_use_that_cannot_be_written_fails_nobody(
-    a_place: Callable[..., Place], caplog: pytest.LogCaptureFixture
+def test_a_use_that_cannot_be_written_fails_nobody_and_is_not_tried_with_each_request(
+    a_place: Callable[..., Place],
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     place = a_place()
-    client = place.client()
+    client, later = place.client(), place.client()
     place.store.write_queue.close()
 
     answers = [client.page(), client.get("x"), client.create(a_resume())]
@@ -341,7 +343,16 @@ def test_a_use_that_cannot_be_written_fails_nobody(
     assert [answer.status_code for answer in answers] == [200, 404, 503]
     assert error_of(answers[2])["error"] == "Service unavailable: nothing was done; try again later"
     wait_until(lambda: "Could not record the last use of" in caplog.text)
+    assert [client.page().status_code for _ in range(5)] == [200] * 5
+    assert caplog.text.count("Could not record the last use of") == 1
+    monkeypatch.setattr("server.auth.USED_EVERY", timedelta(0))
+    wait_until(
+        lambda: (
+            later.page().is_success and caplog.text.count("Could not record the last use of") > 2
+        )
+    )
     client.close()
+    later.close()
 
 
 def test_a_new_key_counts_at_once_beside_the_old_one(client: Client, place: Place) -> None:

@@ -163,7 +163,12 @@ def test_signals_are_given_back_when_all_is_closed(tmp_path: Path, fails: bool) 
 
 
 @pytest.mark.parametrize(
-    "stop", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.slow)]
+    "stop",
+    [
+        signal.SIGTERM,
+        pytest.param(signal.SIGINT, marks=pytest.mark.slow),
+        pytest.param(signal.SIGHUP, marks=pytest.mark.slow),
+    ],
 )
 def test_a_stop_lets_an_accepted_request_finish(tmp_path: Path, stop: signal.Signals) -> None:
     with serve(tmp_path, host="0.0.0.0") as served, a_connection(served.url) as connection:
@@ -211,6 +216,34 @@ def test_half_a_request_and_an_idle_connection_do_not_keep_it_from_stopping(
     assert (
         "shutting down, so nothing was done" in json.loads(told.partition(b"\r\n\r\n")[2])["error"]
     )
+
+
+def test_a_connection_whose_tls_handshake_ends_after_the_stop_began_ends_with_an_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in ("deadlines", "connection"):
+        monkeypatch.setattr(f"server.{module}.STOP_S", 60)
+    certificate = make_certificate(tmp_path)
+    context = ssl.create_default_context(cafile=str(certificate))
+    store = open_store(make_store_file(tmp_path / "resumes.db"))
+    signals: list[int] = []
+    tls = service.load_tls(certificate)
+    with (
+        serving(Settings(home=tmp_path, port=0), store, signals, tls=tls) as url,
+        a_connection(url) as one,
+        a_connection(url) as late,
+        context.wrap_socket(one, server_hostname="127.0.0.1") as half,
+    ):
+        half.sendall(b"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\nGET")  # which is waited for
+        assert half.recv(65536).startswith(b"HTTP/1.1 200 ")
+        signals.append(signal.SIGTERM)
+        wait_until(lambda: is_refused(url))
+        with context.wrap_socket(late, server_hostname="127.0.0.1") as connection:
+            connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n")
+            answer = connection.recv(65536)
+            assert answer.startswith(b"HTTP/1.1 200 ")
+            assert b"connection: close" in answer
+            assert read_all(connection) == b""
 
 
 def test_a_request_that_takes_longer_than_a_stop_waits_is_503_and_may_have_been_done(
@@ -346,6 +379,22 @@ def test_a_worker_that_dies_is_replaced_and_that_is_said(tmp_path: Path) -> None
         _, said = served.process.communicate(timeout=60)
 
     assert f"Worker {workers[0]} ended (killed by signal 9) and was replaced" in said
+
+
+@pytest.mark.slow
+def test_the_end_of_a_terminal_that_is_ignored_ends_nothing(tmp_path: Path) -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as below nohup
+    try:
+        with serve(tmp_path, workers=2) as served:
+            workers = workers_of(served.process.pid)
+            for process in (served.process.pid, *workers):
+                os.kill(process, signal.SIGHUP)
+            os.kill(workers[0], signal.SIGKILL)
+
+            wait_until(lambda: len(set(workers_of(served.process.pid)) - {workers[0]}) == 2)
+            assert workers[1] in workers_of(served.process.pid)
+    finally:
+        signal.signal(signal.SIGHUP, before)
 
 
 @pytest.mark.slow

@@ -377,6 +377,23 @@ def test_a_signal_in_the_middle_of_waiting_does_not_block_for_ever() -> None:
     subprocess.run([sys.executable, "-c", IN_THE_MIDDLE], check=True, timeout=60)
 
 
+TERMINAL_GONE = """
+import os, signal
+from cli.signals import stop_event
+with stop_event() as stop:
+    os.kill(os.getpid(), signal.SIGHUP)
+    os.kill(os.getpid(), signal.SIGHUP)
+    assert stop.wait(60)
+signal.signal(signal.SIGHUP, signal.SIG_IGN)
+with stop_event() as stop:
+    assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
+"""
+
+
+def test_the_end_of_the_terminal_is_a_request_to_stop_unless_it_is_ignored() -> None:
+    subprocess.run([sys.executable, "-c", TERMINAL_GONE], check=True, timeout=60)
+
+
 DROPPED_BY_PYTHON = """
 import signal, weakref
 from cli.main import keep_interrupts
