@@ -183,7 +183,7 @@ class Batches:
         self._remark = remark
         self._observe = observe
         self._monotonic = monotonic
-        self._folders = Folders()
+        self._folders = Folders(self._root)
         self.filer = Filer(root, self._folders, store.clock, observe)
         self._ready: deque[Work] = deque()
         self._several: deque[Work] = deque()

@@ -41,7 +41,8 @@ def escaped(name: str) -> str:
 
 def escaped_before(name: str) -> str:
     """Return a name that was escaped once, and that anybody may have edited since."""
-    return replaced(name, _byte_by_byte)[:MAX_NAME_CHARS]
+    # The end says what it is; each byte of a path may have been escaped as four characters.
+    return replaced(name, _byte_by_byte)[-4 * MAX_NAME_CHARS :]
 
 
 def _byte_by_byte(char: str) -> str:
@@ -258,13 +259,15 @@ _FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class Folders:
-    """Open folders by their path.
+    """Open folders of one ROOT, by their path.
 
     Files wait between the look and the move; nobody who may write there can lead us elsewhere
-    in the meantime by putting a link in a folder's place.
+    in the meantime by putting a link in a folder's place. In ROOT's own place, or above it, a
+    link is followed: it is put there by whoever runs the service.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, root: str) -> None:
+        self._root = self._real_root = root
         self._open: dict[str, int] = {}
 
     def open(self, path: str) -> int:
@@ -272,7 +275,10 @@ class Folders:
         to, and OSError."""
         descriptor = self._open.get(path)
         if descriptor is None:
-            descriptor = self._open[path] = _open_folder(path)
+            if not self._open:
+                self._real_root = os.path.realpath(self._root)
+            real_path = self._real_root + path.removeprefix(self._root)
+            descriptor = self._open[path] = _open_folder(real_path)
         return descriptor
 
     def close(self) -> None:
@@ -286,10 +292,10 @@ def _open_folder(path: str) -> int:
     descriptor = None
     try:
         descriptor = os.open(path, _FOLDER_FLAGS)
-        real_path = path
+        found = path
         with contextlib.suppress(OSError):  # not every system says where it really is
-            real_path = os.readlink(f"/proc/self/fd/{descriptor}")  # noqa: PTH115
-        if real_path != path:
+            found = os.readlink(f"/proc/self/fd/{descriptor}")  # noqa: PTH115
+        if found != path:
             raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
         # Else its files could be imported, and not be moved away.
         if not os.access(path, os.W_OK, effective_ids=True):

@@ -208,7 +208,8 @@ class Filer:
         """Return where the file is now, and whether it was copied there from another disk."""
         claim = work.claim
         folder = f"{self._root}/{_folder(claim, conclusion)}"
-        if folder not in self._made:
+        was_made = folder in self._made
+        if not was_made:
             Path(folder).mkdir(parents=True, exist_ok=True)
             self._made.add(folder)
         for name in _names(claim, conclusion):
@@ -222,7 +223,9 @@ class Filer:
             except FileExistsError:
                 continue
             except FileNotFoundError:
-                self._made.discard(folder)  # somebody may have tidied it away
+                self._made.discard(folder)
+                if was_made and os.path.lexists(self._lies_at(claim)):
+                    return self._move(work, conclusion)  # somebody has tidied the folder away
                 raise
         raise FileExistsError(errno.EEXIST, f"Every name for {claim.id} is taken in {folder}")
 

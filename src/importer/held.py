@@ -13,12 +13,7 @@ from typing import NamedTuple
 from importer import json_texts
 from importer.batch import Candidate, Queue
 from importer.claims import Claim
-from importer.files import (
-    escaped_before,
-    find_head,
-    find_sha256,
-    split_extension,
-)
+from importer.files import escaped_before, find_head, find_sha256, find_signature, split_extension
 from importer.filing import load_report, report_path
 from resumes.clock import timestamp
 from resumes.errors import Conflict, NotFound, QuotaReached
@@ -33,8 +28,8 @@ from resumes.store import (
 from resumes.store.accounts import AccountInfo
 from resumes.store.import_history import FileRow
 from resumes.store.import_requests import RequestedFile, RequestKind
-from resumes.watched_folder import FAILED, HELD, HELD_NAME, list_folders, shown_root
-from resumes.watched_names import REPORT, find_extension
+from resumes.watched_folder import FAILED, HELD, HELD_NAME, MARK, list_folders, shown_root
+from resumes.watched_names import OWN, REPORT, find_extension
 
 RELEASE_FILES = 500
 """Files released at a time, so that the others are not kept waiting."""
@@ -300,9 +295,10 @@ class Returns:
     def dismiss_missing(self) -> int:
         """Dismiss the failed files that are not in their folder any more; return how many.
 
-        Whoever deleted one, or moved it back into the inbox, needs no reminder of it. Do nothing
-        unless a folder has changed since, and while one might change yet: an editor that saves a file
-        may remove it first; nor while one cannot be listed. Raises StoreError.
+        Whoever deleted one, or moved it back into the inbox, needs no reminder of it. One that failed
+        before this folder got its mark is in another folder that had its place. Do nothing unless a
+        folder has changed since, and while one might change yet: an editor that saves a file may
+        remove it first; nor while one cannot be listed. Raises StoreError.
         """
         folder = self._root / FAILED
         folders = [str(folder), *list_folders(folder)]
@@ -312,8 +308,11 @@ class Returns:
             if changed_at == self._failed_at or now_ns - max(changed_at.values()) < FRESH_NS:
                 return 0
             names = [name for path in folders for name in os.listdir(path)]  # noqa: PTH208
-            until = timestamp(self._store.clock() - SETTLED_S * 1_000_000)
-            missing = list(self._iter_missing(names))
+            now_us = self._store.clock()
+            until = timestamp(now_us - SETTLED_S * 1_000_000)
+            mark = find_signature(self._root / OWN / MARK)
+            since = timestamp(min(mark.mtime_ns // 1_000, now_us)) if mark else ""
+            missing = [one for one in self._iter_missing(names) if one.finished_at >= since]
             if missing and self._is_elsewhere_too():
                 return 0
             settled = [

@@ -101,6 +101,8 @@ class Intake:
             started = self._monotonic()
             names = find_inboxes(self._root)
             self.schedule.done(self._monotonic() - started)
+            for name in self.inboxes.keys() - set(names):
+                self._notices.over(f"unread {name}")
             self.inboxes = {
                 name: self.inboxes.get(name) or self._make_inbox(name) for name in names
             }
@@ -133,8 +135,12 @@ class Intake:
     def look(self) -> None:
         """Look through the inboxes whose turn it is, a part at a time."""
         for inbox in self.inboxes.values():
-            if inbox.look() and inbox.account is None:
+            if not inbox.look():
+                continue
+            if inbox.account is None:
                 self._set_owner(inbox, None)
+            if not inbox.settling.count_left():
+                self._notices.over(f"unread {inbox.below}")
 
     def next_batch(self, slot: int = 0, *, busy: Collection[str] = ()) -> list[Candidate]:
         """Return files to try next, one of each account in turn, by the process with this slot.
@@ -211,10 +217,10 @@ class Intake:
         claim, signature = left.claim, left.signature
         one = self._release(claim.id)
         if left.why is FailureReason.STUCK and left.error is not None:
-            self._notices(
-                f"unread {claim.account_id} {left.error.errno}",
-                untaken(claim.name, describe(left.error)),
-            )
+            key = f"unreturned {claim.account_id} {left.error.errno}"
+            if one is not None and one.inbox is not None:
+                key = f"unread {one.inbox.below}"
+            self._notices(key, untaken(claim.name, describe(left.error)))
         if one is None or one.inbox is None:
             self.look_again(claim)
             return

@@ -274,6 +274,8 @@ class Importer:
         self._note_unknown(unknown)
         self._returns.take_requests(self.intake.claim_ids)
         self._find_owners()
+        if not self._under_way:
+            self.notices.all_over("unmovable")
         is_busy = self._under_way or self._resumed or self._left_slots or self.is_stuck
         if not is_busy and (count := self._returns.dismiss_missing()):
             self.notices.tell(

@@ -80,6 +80,13 @@ Remark = Callable[[str, str], None]
 """Reports something once: a key that identifies it, and the sentence."""
 
 
+PREVENTING = frozenset({"trouble", "unfiled", "unmovable", "unread"})
+"""First words of the keys of notices that are findings too: they say what prevents an import."""
+
+MAX_FINDINGS = 10
+"""In the importer's row: many files may have the same problem."""
+
+
 class Notices:
     """What is reported about an importer, each thing once until it is over.
 
@@ -94,6 +101,8 @@ class Notices:
 
     def __call__(self, key: str, sentence: str) -> None:
         """Report the sentence, unless that of the key was reported and is not over."""
+        if key.partition(" ")[0] in PREVENTING:
+            self._findings[key] = ImporterFinding(key, ImporterState.DEGRADED, sentence)
         if key not in self._told:
             self._told.add(key)
             self.tell(sentence)
@@ -102,7 +111,13 @@ class Notices:
         """Have it reported again when it comes again; return whether it had been reported."""
         was_told = key in self._told
         self._told.discard(key)
+        self._findings.pop(key, None)
         return was_told
+
+    def all_over(self, word: str) -> None:
+        """Do the same for each finding whose key begins with this word."""
+        for key in [one for one in self._findings if one.partition(" ")[0] == word]:
+            self.over(key)
 
     def find(self, key: str, state: ImporterState, sentence: str) -> None:
         """Tell and keep a finding, unless it is known."""
@@ -118,9 +133,10 @@ class Notices:
             self.tell(f"Resolved: {finding.sentence}")
 
     def findings(self) -> tuple[ImporterFinding, ...]:
-        """Return what is not ok, the worst first."""
+        """Return what is not ok, the worst first, at most ten."""
         order = list(ImporterState)
-        return tuple(sorted(self._findings.values(), key=lambda one: -order.index(one.state)))
+        worst = sorted(self._findings.values(), key=lambda one: -order.index(one.state))
+        return tuple(worst[:MAX_FINDINGS])
 
     @property
     def state(self) -> ImporterState:

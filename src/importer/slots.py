@@ -194,11 +194,15 @@ class Slot:
     def _append(self, line: dict[str, list[Any]]) -> None:
         content = b"\n%b\n" % _encode(line)  # what was cut off before ends here
         assert self._note is not None
-        if self._bytes > LONG_BYTES:
-            self._write_anew()
-        left = memoryview(content)
-        while left:
-            left = left[os.write(self._note, left) :]
+        try:
+            if self._bytes > LONG_BYTES:
+                self._write_anew()
+            left = memoryview(content)
+            while left:
+                left = left[os.write(self._note, left) :]
+        except OSError as error:
+            error.filename = self._path  # it says which disk is full
+            raise
         self._bytes += len(content)
 
     def _write_anew(self) -> None:

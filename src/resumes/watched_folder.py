@@ -4,7 +4,8 @@
 
 The first importer of a folder writes this, and the importers of other stores refuse the folder. An
 importer with the wrong folder or store would import files into the wrong accounts, and would not
-report those that wait there for accounts that its store has never had (docs/decisions/0013).
+report those that wait there for accounts that its store has never had (docs/decisions/0013). The
+file keeps its time when it is rewritten: it says since when the folder is watched.
 
     HOME/watched-folders    the folders that are watched from a home, a JSON string on each line
 """
@@ -162,6 +163,9 @@ def _write(root: Path, owner: Owner) -> None:
         try:
             with os.fdopen(descriptor, "w", encoding="utf-8") as file:
                 file.write(content)
+            with contextlib.suppress(OSError):  # there is none yet
+                times = os.stat(MARK, dir_fd=folder, follow_symlinks=False)
+                os.utime(temporary, ns=(times.st_atime_ns, times.st_mtime_ns), dir_fd=folder)
             os.replace(temporary, MARK, src_dir_fd=folder, dst_dir_fd=folder)
         except OSError:
             os.unlink(temporary, dir_fd=folder)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from resumes import watched_folder
 from resumes.errors import StoreUnavailable
 from resumes.store import Store, accounts, import_history, import_ledger, import_requests, importers
 from resumes.store.accounts import AccountInfo
@@ -641,6 +642,40 @@ def test_a_file_that_has_just_failed_is_not_missing_yet(
     assert len(import_history.list_files(store)) == 1
     clock.advance(11)
     importer.round()
+    assert import_history.list_files(store) == []
+
+
+def test_a_failed_file_of_a_folder_that_has_another_in_its_place_stays_on_the_list(
+    store: Store,
+    root: Path,
+    failed: Path,
+    clock: SteppingClock,
+    told: Told,
+    an_importer: MakeImporter,
+) -> None:
+    clock.advance(60)
+    disk = root.rename(root.with_name("disk"))
+    drop(root, "ana/below.json", b"{")  # of the folder below, while the disk is not mounted
+    watched_folder.set_owner(root, watched_folder.owner_of(store))
+    os.utime(root / ".importer" / "store", (clock() / 1e6, clock() / 1e6))
+    importer = an_importer(settle_s=0)
+    importer.round()
+    below = filed(root, "_failed")[0]
+    clock.advance(11)
+    rest(root)
+    importer.round()
+    assert len(import_history.list_files(store)) == 2
+    below.unlink()
+    rest(root)
+    importer.round()
+    assert [one.name for one in import_history.list_files(store)] == ["ana/cv.json"]
+
+    importer.close()
+    root.rename(root.with_name("below"))
+    disk.rename(root)
+    failed.unlink()
+    rest(root)
+    an_importer(settle_s=0).round()
     assert import_history.list_files(store) == []
 
 

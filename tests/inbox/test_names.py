@@ -45,7 +45,15 @@ def test_a_name_that_was_escaped_once_stays_as_it_is(name: str) -> None:
 
 def test_a_name_that_somebody_wrote_is_harmless_and_no_longer_than_paths_are() -> None:
     assert escaped_before("a\x1b\ud800\udcff\U000e0001") == "a\\x1b\\ud800\\xff\\U000e0001"
-    assert len(escaped_before("\n" * 10_000)) == MAX_NAME_CHARS
+    assert len(escaped_before("\n" * 10_000)) == 4 * MAX_NAME_CHARS
+
+
+def test_a_name_as_long_as_a_path_can_be_is_read_back_whole_and_a_longer_one_keeps_its_end() -> (
+    None
+):
+    longest = escaped(os.fsdecode(b"\xff" * 4_080 + b"/cv.ndjson"))
+    assert escaped_before(longest) == longest
+    assert escaped_before("a" * 20_000 + "/cv.ndjson").endswith("a/cv.ndjson")
 
 
 @pytest.mark.parametrize(

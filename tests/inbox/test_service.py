@@ -182,6 +182,7 @@ def test_a_failed_file_that_is_gone_is_off_the_list_within_seconds(
     store: Store, clock: SteppingClock, root: Path, ana: AccountInfo, watched: Watched
 ) -> None:
     drop(root, "ana/1.json", b"{}")
+    clock.now_us = time.time_ns() // 1_000 + 60_000_000  # after the folder was first watched
     with watched(scan_s=600):
         wait_until(lambda: filed(root, "_failed"))
         clock.advance(11)

@@ -20,6 +20,7 @@ from resumes import watched_folder
 from resumes.errors import OutcomeUnknown, StoreUnavailable
 from resumes.store import Store
 from resumes.store.accounts import AccountInfo
+from resumes.store.importers import ImporterState
 from resumes.store.store import close_store, reopen_store
 from tests.inbox.conftest import Drain, Watched
 from tests.support.inbox.builders import (
@@ -141,6 +142,20 @@ def test_a_store_out_of_reach_is_told_once_and_again_when_it_is_over(
     assert told.outcomes() == {"ana/1.json": "done"}
 
 
+def test_what_prevents_an_import_is_a_finding_until_it_is_over(
+    root: Path, busy: Busy, ana: AccountInfo, an_importer: MakeImporter
+) -> None:
+    drop(root, "ana/1.json")
+    importer = an_importer(write_timeout_s=0.5)
+    busy.acquire()
+    with run(importer):
+        wait_until(lambda: importer.notices.state is ImporterState.DEGRADED)
+        (finding,) = importer.notices.findings()
+        assert finding.sentence.endswith(NOTHING_NEW)
+        busy.release()
+        wait_until(lambda: importer.notices.state is ImporterState.OK)
+
+
 @contextmanager
 def run(importer: Importer, maintain: Callable[[], None] = lambda: None) -> Iterator[None]:
     """The importer runs during the block, and has ended after it."""
@@ -178,6 +193,16 @@ def test_a_full_disk_stops_the_round_and_changes_nothing(
     assert told.files == []
     importer.round()
     assert counts(root, "done", "duplicate") == [1, 0]
+
+
+def test_a_full_disk_is_named(
+    root: Path, told: Told, ana: AccountInfo, an_importer: MakeImporter
+) -> None:
+    drop(root, "ana/1.json")
+    importer = an_importer()
+    with a_full_disk():
+        assert not Runner(importer).drain(threading.Event())
+    assert told.notices == [f"{root}/.importer/0.files: File too large. {NOTHING_NEW}"]
 
 
 def test_what_changed_after_its_commit_while_the_disk_is_full_is_imported_later(
@@ -252,6 +277,7 @@ def test_a_file_that_cannot_be_taken_stays_and_is_told_of_once(
         drop(root, "bo/1.json")
         importer.round()
     assert path.exists()
+    assert [one.sentence for one in importer.notices.findings()] == told.notices
     assert [notice.split(".")[0] for notice in told.notices] == ["Cannot pick up ana/1"]
     assert "Permission denied" in told.notices[0]
     assert told.outcomes() == {"bo/1.json": "done"}
@@ -260,6 +286,28 @@ def test_a_file_that_cannot_be_taken_stays_and_is_told_of_once(
     monotonic.advance(10)
     importer.round()
     assert told.outcomes()["ana/1.json"] == "done"
+    importer.round()
+    assert importer.notices.findings() == ()
+
+
+@pytest.mark.parametrize("goes", ["the file", "its folder"])
+def test_a_file_that_could_not_be_taken_and_is_gone_is_no_finding(
+    root: Path, monotonic: FakeMonotonic, ana: AccountInfo, an_importer: MakeImporter, goes: str
+) -> None:
+    path = drop(root, "ana/1.json")
+    path.parent.chmod(0o555)
+    importer = an_importer()
+    with bound_by_permissions():
+        importer.round()
+    assert importer.notices.state is ImporterState.DEGRADED
+    path.parent.chmod(0o755)
+    path.unlink()
+    if goes == "its folder":
+        path.parent.rmdir()
+    for _ in range(2):
+        monotonic.advance(10)
+        importer.round()
+    assert importer.notices.findings() == ()
 
 
 def test_a_file_that_cannot_be_moved_stays_is_told_and_keeps_no_other_waiting(
@@ -290,10 +338,13 @@ def test_a_file_that_cannot_be_moved_stays_is_told_and_keeps_no_other_waiting(
         for name in ("ana", "cy")
     ]
     assert importer.awaited == []
+    assert {one.sentence for one in importer.notices.findings()} == {*told.notices}
     for path in paths:
         path.parent.chmod(0o755)
     importer.round()
     assert told.outcomes()["ana/1.json"] == told.outcomes()["cy/1.json"] == "done"
+    importer.round()
+    assert importer.notices.findings() == ()
 
 
 def test_what_cannot_be_moved_since_no_file_can_stops_new_ones(
@@ -386,6 +437,45 @@ def test_a_folder_of_its_own_that_somebody_tidies_away_is_made_anew(
     importer.round()
     assert resume_names(store, ana.id) == ["0", "1", "2"]
     assert watched_folder.find_owner(root) == watched_folder.owner_of(store)
+
+
+def test_a_folder_of_done_files_that_somebody_moves_away_is_made_anew(
+    root: Path, told: Told, ana: AccountInfo, an_importer: MakeImporter
+) -> None:
+    importer = an_importer()
+    for number in range(2):
+        drop(root, f"ana/{number}.json")
+        importer.round()
+        (root / "_done").rename(root.with_name(f"archive{number}"))
+    assert told.outcomes() == {"ana/0.json": "done", "ana/1.json": "done"}
+    assert told.notices == []
+
+
+@pytest.mark.parametrize("moved", ["inbox", "srv"])
+def test_a_root_that_was_moved_and_has_a_link_in_its_place_is_imported_from(
+    store: Store,
+    tmp_path: Path,
+    told: Told,
+    ana: AccountInfo,
+    an_importer: MakeImporter,
+    moved: str,
+) -> None:
+    root = tmp_path / "srv" / "inbox"
+    root.mkdir(parents=True)
+    importer = an_importer(at=root, account="ana", settle_s=0)
+    drop(root, "ana/1.json")
+    importer.round()
+    place = root if moved == "inbox" else root.parent
+    place.symlink_to(place.rename(tmp_path / "big"))
+    for name in ("ana/2.json", "ana/sub/3.json", "4.json"):
+        drop(root, name)
+    drop(root, "ana/bad.json", b"{")
+    drop(root, "ana/5.ndjson", lines("5a", "5b"))
+    importer.round()
+    assert told.notices == []
+    assert counts(root, "done", "failed") == [5, 1]
+    importer.close()
+    assert is_tidy(root)
 
 
 def test_what_was_being_unpacked_when_the_folder_was_tidied_does_not_enter_the_next_file(

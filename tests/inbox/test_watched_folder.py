@@ -1,5 +1,6 @@
 """The watched folder: whose it is, what waits in it, which names are passed over, where it lies."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -32,9 +33,11 @@ def test_a_folder_is_its_first_store_s_wherever_that_store_moves(tmp_path: Path)
     assert watched_folder.find_owner(tmp_path) is None
 
     watched_folder.set_owner(tmp_path, MINE)
+    os.utime(tmp_path / ".importer" / "store", (1, 1))
     watched_folder.set_owner(tmp_path, MOVED)
 
     assert watched_folder.find_owner(tmp_path) == MOVED
+    assert (tmp_path / ".importer" / "store").stat().st_mtime == 1
     assert [path.name for path in (tmp_path / ".importer").iterdir()] == ["store"]
 
 
