@@ -81,6 +81,7 @@ def run(
             return
         # Each worker opens a store of its own; this one is for what one process does for all.
         listener, settings, url = _listen(settings, has_tls=tls is not None)
+        # The store once more: it is to be closed while signals are still taken.
         with _captured_signals() as signals, store, contextlib.closing(listener), Indexer(store):
             memory = share_memory(settings.workers)
             work = functools.partial(_work, settings, listener, tls_cert, tls_key, memory, open_log)

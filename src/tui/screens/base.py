@@ -288,8 +288,6 @@ class ListScreen(ModeScreen, Generic[T]):
             self.columns(), self.row_key, inserts=self.order.inserts
         )
         self.list.add_class("panel")
-        self._cannot_read = False
-        """Whether what is shown as an error is that the list could not be read."""
 
     @abstractmethod
     def columns(self) -> Sequence[ListColumn[T]]:
@@ -456,7 +454,7 @@ class ListScreen(ModeScreen, Generic[T]):
 
     def refresh_rows(self) -> None:
         """Read what is visible again, unless a dialog is open or the store is unavailable."""
-        if self.is_active and not self._cannot_read:
+        if self.is_active and self.query_one(ErrorLine).failure is None:
             self.list.refresh_rows()
 
     @on(PagedList.PageWanted)
@@ -479,7 +477,6 @@ class ListScreen(ModeScreen, Generic[T]):
         try:
             read = await call(self.session.store, read_narrowed)
         except Failure as failure:
-            self._cannot_read = True
             self.query_one(ErrorLine).show(failure)
             self.list.fail(is_gone=failure.is_gone)
             self.list.is_stale = failure.is_passing
@@ -490,8 +487,7 @@ class ListScreen(ModeScreen, Generic[T]):
             whose = f" in {self.account}" if self.account else ""
             none = safe(f'No matches for "{self.filter.text}"{whose}.')
             self.list.empty = none, safe(f"Press {key} to clear the filter.")
-        if self._cannot_read:
-            self._forget_failure()
+        self.query_one(ErrorLine).clear()
         self.list.fill(wanted.page, read.rows, read.next_cursor)
 
     @on(PagedList.Changed)
@@ -517,7 +513,7 @@ class ListScreen(ModeScreen, Generic[T]):
     def action_reload(self, *, row: str = "") -> None:
         """Read the list again, clear the error, and go to the row of this key, if one is given."""
         self.workers.cancel_group(self, PAGE)
-        self._forget_failure()
+        self.query_one(ErrorLine).clear()
         self.list.refresh_rows(anew=True)
         if row:
             self.list.select(row)
@@ -528,12 +524,8 @@ class ListScreen(ModeScreen, Generic[T]):
         `keeps_rows`: it has some of the same rows.
         """
         self.workers.cancel_group(self, PAGE)
-        self._forget_failure()
-        self.list.restart(keeps_rows=keeps_rows, row=row)
-
-    def _forget_failure(self) -> None:
-        self._cannot_read = False
         self.query_one(ErrorLine).clear()
+        self.list.restart(keeps_rows=keeps_rows, row=row)
 
 
 REST_S = 0.08
