@@ -5,7 +5,6 @@ import errno
 import os
 import re
 import sys
-import traceback
 from collections.abc import Callable, Mapping
 from enum import IntEnum
 
@@ -140,6 +139,8 @@ def _tell(message: str, code: int) -> int:
 
 
 def _tell_internal(session: Session) -> int:
+    import traceback
+
     failure_id = os.urandom(4).hex()
     report = traceback.format_exc()
     if os.environ.get("RESUMES_DEBUG") == "1":

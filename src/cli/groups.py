@@ -1,10 +1,10 @@
 """What commands share: the flags that all of them take, options of several, the question before a loss."""
 
 import math
+import os
 import sys
 from collections.abc import Callable, Mapping
-from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -12,6 +12,9 @@ from cli.errors import ExitCode
 from cli.output import say
 from cli.session import Session
 from resumes.errors import InvalidArgument
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 PORT = click.IntRange(0, 65_535)
 """A port to listen on; 0 takes a free one."""
@@ -67,6 +70,21 @@ def confirm(question: str) -> None:
         raise click.exceptions.Exit(ExitCode.FAILED)
 
 
+class _Folder(click.Path):
+    """A folder, which is there or can be created."""
+
+    def __init__(self) -> None:
+        super().__init__(file_okay=False)
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> "Path":
+        """Return its path. `pathlib` is imported only if one was given."""
+        from pathlib import Path
+
+        return Path(os.fsdecode(super().convert(value, param, ctx)))
+
+
 def _note(context: click.Context, option: click.Parameter, value: Any) -> None:
     # Each may stand before or after the command. A flag after it is parsed later, and wins.
     session = context.find_object(Session)
@@ -82,7 +100,7 @@ def store_options(*, hidden: bool) -> list[click.Parameter]:
     return [
         click.Option(
             ["--home"],
-            type=click.Path(path_type=Path, file_okay=False),
+            type=_Folder(),
             metavar="DIR",
             help="Folder with the store, the inbox and config.toml.",
             hidden=hidden,

@@ -2,24 +2,26 @@
 
 `resumes --help` and the completion of names must be fast, and the store alone takes a third of
 a second to import. So the command knows its commands by name and summary, and imports the module of one
-when it is needed. Those modules import what they use at their top.
+when it is needed. Those modules import what they use at their top; the modules imported here import what
+help does not need where they use it.
 """
 
 import os
 import pkgutil
 import sys
 from collections.abc import Mapping
-from pathlib import Path
 from types import FrameType
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
-from click.shell_completion import CompletionItem
 
 from cli import errors
 from cli.errors import ExitCode
 from cli.groups import CommandGroup, store_options
 from cli.session import Session
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 STREAMS = ("stdin", "stdout", "stderr")
 
@@ -84,8 +86,10 @@ class Resumes(CommandGroup):
                     [(name.ljust(column), summary) for name, (_, summary) in places.items()]
                 )
 
-    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> "list[CompletionItem]":
         """Return names of commands, from the summaries alone; then the group's options."""
+        from click.shell_completion import CompletionItem
+
         return [
             CompletionItem(name, help=summary)
             for name, (_, summary) in COMMANDS.items()
@@ -137,9 +141,9 @@ def refuse_closed_output() -> None:
     while closed and os.open(os.devnull, os.O_RDWR) < max(closed):
         pass
     if sys.stdin is None:  # empty, for those who read it
-        sys.stdin = Path(os.devnull).open(encoding="utf-8")  # noqa: SIM115 - for good
+        sys.stdin = os.fdopen(0, encoding="utf-8")
     if sys.stderr is None:
-        sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - for good
+        sys.stderr = os.fdopen(2, "w", encoding="utf-8")
     if sys.stdout is None:
         sys.stderr.write(
             "Error: Standard output is closed. Redirect it to /dev/null if it is not needed\n"

@@ -1,7 +1,6 @@
 """What commands print: data on standard output, messages on standard error, tables, outcome lines."""
 
 import contextlib
-import json
 import os
 import shutil
 import sys
@@ -121,17 +120,20 @@ def _color() -> bool | None:
 
 def put_json(value: Any) -> None:
     """Write a document to standard output, indented, its keys in the order given."""
-    put(safe_json(json.dumps(value, ensure_ascii=_has_only_ascii(), indent=2)))
+    _put_json(value, indent=2)
 
 
 def put_json_line(value: Any) -> None:
     """Write a document to standard output, on one line."""
-    put(safe_json(json.dumps(value, ensure_ascii=_has_only_ascii(), separators=(",", ":"))))
+    _put_json(value, separators=(",", ":"))
 
 
-def _has_only_ascii() -> bool:
-    """Return whether JSON must be ASCII, as in a locale of another encoding: that of é would be no JSON."""
-    return not sys.stdout.encoding.lower().startswith("utf")
+def _put_json(value: Any, **layout: Any) -> None:
+    import json
+
+    # In a locale of another encoding, an é would be no JSON.
+    must_be_ascii = not sys.stdout.encoding.lower().startswith("utf")
+    put(safe_json(json.dumps(value, ensure_ascii=must_be_ascii, **layout)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,11 +1,9 @@
 """The global flags of one run, and from them the settings, the store, and an account in it."""
 
 import contextlib
-import shlex
 import shutil
 import sys
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -14,6 +12,8 @@ from cli.output import put_json, say
 from resumes.errors import InvalidArgument, NotFound, StoreUnavailable
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from resumes.health.findings import Installation
     from resumes.settings import Settings
     from resumes.store import Store
@@ -29,7 +29,7 @@ DATABASE = "RESUMES_DATABASE"
 class Session:
     """The flags of all commands. None: not given."""
 
-    home: Path | None = None
+    home: "Path | None" = None
     database: str | None = None
     as_json: bool = False
 
@@ -74,6 +74,8 @@ class Session:
 
     def command_line(self, *words: str) -> str:
         """Return a command to type next, with the flags that this one was given; none holds a password."""
+        import shlex
+
         flags: list[str] = []
         if self.home is not None:
             flags += ["--home", str(self.home)]
@@ -87,6 +89,8 @@ class Session:
 
 def program() -> str:
     """Return how this program is called from here: by its name only where the shell would find it."""
+    from pathlib import Path
+
     called = Path(sys.argv[0])
     if called.name != NAME:  # run as a module
         return NAME
@@ -105,7 +109,7 @@ def program() -> str:
 pass_session = click.make_pass_decorator(Session)
 
 
-def make_home(home: Path) -> None:
+def make_home(home: "Path") -> None:
     """Create the folder if it does not exist, for its owner only, as it holds personal data."""
     try:
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
