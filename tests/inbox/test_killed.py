@@ -176,6 +176,38 @@ def test_i10_only_deaths_by_reading_a_file_count(
     assert the_report(root, "_failed")["reason"] == "crashed"
 
 
+@pytest.mark.parametrize("name", ["ana/2026/cv.json", "cv.json"])
+def test_i10_deaths_count_wherever_the_file_is(
+    root: Path,
+    ana: AccountInfo,
+    an_importer: MakeImporter,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+) -> None:
+    def judge(body: bytes, accepted: Format) -> None:
+        raise Killed
+
+    drop(root, name, a_document("Ada"))
+    with monkeypatch.context() as patch:
+        patch.setattr(outcomes, "judge", judge)
+        for _ in range(3):
+            die(an_importer(settle_s=0, account=ana.name))
+    an_importer(settle_s=0, account=ana.name).round()
+    assert the_report(root, "_failed")["reason"] == "crashed"
+
+
+def test_a_duplicate_is_one_after_a_kill(
+    store: Store, root: Path, ana: AccountInfo, an_importer: MakeImporter
+) -> None:
+    drop(root, "ana/1.json", a_document("Ada"))
+    an_importer().round()
+    drop(root, "ana/2.json", a_document("Ada"))
+    die(an_importer(observe=killing_at(Moment.COMMITTED)))
+    an_importer().round()
+    assert resume_names(store, ana.id) == ["Ada"]
+    assert counts(root, "done", "duplicate") == [1, 1]
+
+
 @pytest.mark.parametrize("moment", [Moment.COMMITTED, Moment.MOVED])
 def test_a_file_is_known_by_its_content_after_a_kill(
     store: Store, root: Path, ana: AccountInfo, an_importer: MakeImporter, moment: Moment
@@ -191,16 +223,6 @@ def test_a_file_is_known_by_its_content_after_a_kill(
     an_importer().round()
     assert resume_names(store, ana.id) == ["First", "Other"]
     assert counts(root, "done", "duplicate") == [1, 0]
-
-
-def test_a_file_that_was_imported_is_done_whatever_is_thought_of_it_after_a_kill(
-    store: Store, root: Path, ana: AccountInfo, an_importer: MakeImporter
-) -> None:
-    drop(root, "ana/cv.json", a_document("Ada"))
-    die(an_importer(observe=killing_at(Moment.COMMITTED)))
-    an_importer(format=Format(max_bytes=10)).round()
-    assert resume_names(store, ana.id) == ["Ada"]
-    assert counts(root, "done", "failed") == [1, 0]
 
 
 def test_a_file_is_looked_up_in_its_own_account_after_a_kill(

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from importer.loop import Importer
+from importer.notices import Notices
 from importer.options import Tuning
 from importer.service import Runner, find_pause_s
 from resumes import watched_folder
@@ -652,3 +653,15 @@ def test_a_helper_that_is_stopped_while_it_is_stuck_stops_no_import(
     os.kill(pid, signal.SIGSTOP)
     obstacle.unlink()
     turn_until(lambda: len(told.files) == 100)
+
+
+def test_of_many_findings_the_worst_ten_are_shown() -> None:
+    notices = Notices(lambda sentence: None)
+    notices.find("watching", ImporterState.POLLING, "Folders are polled")
+    for number in range(12):
+        notices(f"unread ana/{number}", f"Cannot read ana/{number}")
+    assert [one.sentence for one in notices.findings()] == [
+        f"Cannot read ana/{number}" for number in range(10)
+    ]
+    notices.all_over("unread")
+    assert [one.sentence for one in notices.findings()] == ["Folders are polled"]
