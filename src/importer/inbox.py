@@ -17,7 +17,12 @@ from importer.files import Known, Signature, escaped, signature_of
 from importer.notices import Remark
 from importer.options import Options
 from resumes.store.accounts import AccountInfo
-from resumes.watched_names import find_extension, is_hidden_or_temporary, is_outcome
+from resumes.watched_names import (
+    find_extension,
+    is_hidden_or_temporary,
+    is_outcome,
+    may_be_folder,
+)
 
 
 class Seen(NamedTuple):
@@ -60,12 +65,7 @@ def iter_inbox(root: Path, below: str, *, remark: Remark) -> Iterator[Seen]:
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:
     """Return whether to look into it: not through links, nor into what poses as a file."""
-    name = entry.name
-    return (
-        entry.is_dir(follow_symlinks=False)
-        and not is_hidden_or_temporary(name)
-        and find_extension(name) is None
-    )
+    return entry.is_dir(follow_symlinks=False) and may_be_folder(entry.name)
 
 
 def _see(entry: os.DirEntry[str], name: str) -> Seen | None:

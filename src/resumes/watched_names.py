@@ -50,6 +50,11 @@ def is_hidden_or_temporary(name: str) -> bool:
     return is_hidden(name) or is_temporary(name)
 
 
+def may_be_folder(name: str) -> bool:
+    """Return whether a folder of this name is looked through."""
+    return find_extension(name) is None and not is_hidden_or_temporary(name)
+
+
 def is_outcome(name: str) -> bool:
     """Return whether a name directly in ROOT is the importer's, now or in a later version."""
     return name.startswith("_") or name == OWN

@@ -221,7 +221,7 @@ class Admins(World):
             return multiple()
         taken = (file for file in self.imports.files if file.owner is not None)
         items = {file: dict(file.items) for file in taken}
-        return self.model.back_up(self.reach.back_up(), self.keys), items
+        return self.model.back_up(self.reach.back_up(), self.keys, self.reach.now_us()), items
 
     @rule(backup=BACKUPS)
     def restore(self, backup: SavedStore) -> None:
@@ -260,6 +260,7 @@ class Admins(World):
     @rule(hours=st.sampled_from([1, 25, -2]))
     def pass_hours(self, hours: int) -> None:
         """It is later, or the clock was set back."""
+        self.model.note_old_onces(self.reach.now_us())
         self.reach.pass_s(timedelta(hours=hours).total_seconds())
         self._give_up_chains()
         self.use_all_keys()

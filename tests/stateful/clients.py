@@ -39,6 +39,8 @@ class Clients(World):
         """The server is killed in the middle: the resume is stored or not, and never twice."""
         key = self.key_of(name)
         since_us = self.reach.now_us()
+        if not self.model.is_certain(key, once, since_us):
+            return
         expected = self.model.creates(key, body, once, since_us)
         self.reach.lose(requests.creating(body.raw, once), key.secret, is_late=is_late)
         if not expected.is_new:
@@ -61,6 +63,8 @@ class Clients(World):
 
     def _create(self, key: Key, body: Body, once: str | None) -> None:
         since_us = self.reach.now_us()
+        if not self.model.is_certain(key, once, since_us):
+            return
         expected = self.model.creates(key, body, once, since_us)
         answer = self.reach.ask(requests.creating(body.raw, once), key.secret)
         model.check(answer, expected)

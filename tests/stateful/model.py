@@ -53,6 +53,12 @@ class Once:
     raw: bytes
     resume_id: str
     at_us: int
+    was_too_old: bool = False
+    """Whether the service may have removed it; if the clock is set back, nobody knows."""
+
+    def is_too_old(self, now_us: int) -> bool:
+        """Whether the key is free again."""
+        return now_us - self.at_us >= ONCE_FOR_US
 
 
 @dataclass(eq=False, slots=True)
@@ -243,8 +249,21 @@ class Model:
     plans: dict[str, Plan] = field(default_factory=dict)
     accounts: dict[str, Account] = field(default_factory=dict)
 
-    def back_up(self, path: Path, keys: Iterable[Key]) -> Backup:
+    def note_old_onces(self, now_us: int) -> None:
+        """The service may have removed Idempotency-Keys that are too old, or not."""
+        for account in self.accounts.values():
+            for once, used in account.once.items():
+                if used.is_too_old(now_us):
+                    account.once[once] = dataclasses.replace(used, was_too_old=True)
+
+    def is_certain(self, key: Key, once: str | None, now_us: int) -> bool:
+        """Whether it is known what an Idempotency-Key comes to."""
+        used = None if once is None else key.account.once.get(once)
+        return used is None or used.is_too_old(now_us) or not used.was_too_old
+
+    def back_up(self, path: Path, keys: Iterable[Key], now_us: int) -> Backup:
         """Everything as it is now."""
+        self.note_old_onces(now_us)
         return Backup(
             path,
             dict(self.plans),
@@ -273,7 +292,7 @@ class Model:
         if body.view is None:
             return Expected(400, "Missing required field: header (must be an object)")
         used = None if once is None else key.account.once.get(once)
-        if used is not None and now_us - used.at_us < ONCE_FOR_US:
+        if used is not None and not used.is_too_old(now_us):
             if used.raw != body.raw:
                 return Expected(422, OTHER_BODY)
             return Expected(201, resume_id=used.resume_id)
