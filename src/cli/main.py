@@ -2,8 +2,8 @@
 
 `resumes --help` and the completion of names must be fast, and the store alone takes a third of
 a second to import. So the command knows its commands by name and summary, and imports the module of one
-when it is needed. Those modules import what they use at their top; the modules imported here import what
-help does not need where they use it.
+when it is needed. Those modules import what they use at their top. The modules imported below, which
+every run needs, import only there what help uses too, and the rest in the functions that use it.
 """
 
 import os

@@ -260,7 +260,7 @@ class Admins(World):
     @rule(hours=st.sampled_from([1, 25, -2]))
     def pass_hours(self, hours: int) -> None:
         """It is later, or the clock was set back."""
-        self.model.note_old_onces(self.reach.now_us())
+        self.model.note_expired(self.reach.now_us())
         self.reach.pass_s(timedelta(hours=hours).total_seconds())
         self._give_up_chains()
         self.use_all_keys()

@@ -53,10 +53,10 @@ class Once:
     raw: bytes
     resume_id: str
     at_us: int
-    was_too_old: bool = False
-    """Whether the service may have removed it; if the clock is set back, nobody knows."""
+    may_be_removed: bool = False
+    """Whether it had expired at some time. If the clock is set back, nobody knows whether it is there."""
 
-    def is_too_old(self, now_us: int) -> bool:
+    def is_expired(self, now_us: int) -> bool:
         """Whether the key is free again."""
         return now_us - self.at_us >= ONCE_FOR_US
 
@@ -249,21 +249,21 @@ class Model:
     plans: dict[str, Plan] = field(default_factory=dict)
     accounts: dict[str, Account] = field(default_factory=dict)
 
-    def note_old_onces(self, now_us: int) -> None:
-        """The service may have removed Idempotency-Keys that are too old, or not."""
+    def note_expired(self, now_us: int) -> None:
+        """The service may have removed the Idempotency-Keys that have expired by now, or not yet."""
         for account in self.accounts.values():
             for once, used in account.once.items():
-                if used.is_too_old(now_us):
-                    account.once[once] = dataclasses.replace(used, was_too_old=True)
+                if used.is_expired(now_us):
+                    account.once[once] = dataclasses.replace(used, may_be_removed=True)
 
     def is_certain(self, key: Key, once: str | None, now_us: int) -> bool:
-        """Whether it is known what an Idempotency-Key comes to."""
+        """Whether it is known if a create with this Idempotency-Key is a repeat."""
         used = None if once is None else key.account.once.get(once)
-        return used is None or used.is_too_old(now_us) or not used.was_too_old
+        return used is None or used.is_expired(now_us) or not used.may_be_removed
 
     def back_up(self, path: Path, keys: Iterable[Key], now_us: int) -> Backup:
         """Everything as it is now."""
-        self.note_old_onces(now_us)
+        self.note_expired(now_us)
         return Backup(
             path,
             dict(self.plans),
@@ -292,7 +292,7 @@ class Model:
         if body.view is None:
             return Expected(400, "Missing required field: header (must be an object)")
         used = None if once is None else key.account.once.get(once)
-        if used is not None and not used.is_too_old(now_us):
+        if used is not None and not used.is_expired(now_us):
             if used.raw != body.raw:
                 return Expected(422, OTHER_BODY)
             return Expected(201, resume_id=used.resume_id)
