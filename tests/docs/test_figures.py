@@ -12,6 +12,7 @@ from importer.hook import Hook
 from importer.options import Options
 from resumes.health import store_checks
 from resumes.rendering import child, fonts, page, renderer
+from resumes.rendering.words import WORDS
 from resumes.settings import Settings
 from resumes.store import idempotency
 from resumes.store.import_ledger import SOURCE_BYTES
@@ -97,6 +98,7 @@ SENTENCES: Final = {
         f"an importer that is stopped gives it {duration(HOOK['stop_wait_s'])}",
     ],
     "pdf.md": [
+        f"most of the texts seem to be in, one of {len(WORDS)}",
         f"darkened to a contrast of {page.CONTRAST:g} to 1",
         f"uses new fonts within a {duration(fonts.VERSION_INTERVAL_S)}",
         f"| {page.MAX_CHARS:,} characters, counting {page.CHARS_PER_TEXT} extra for each text |",
