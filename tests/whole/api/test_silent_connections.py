@@ -6,6 +6,7 @@ import select
 import signal
 import socket
 import ssl
+import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +14,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from server.connections import REFUSED_AT_ONCE
+from server.connections import REFUSED_AT_ONCE, RESERVED_FILES
 from tests.support.api.builders import RESUMES
 from tests.support.api.serving import (
     Served,
@@ -24,6 +25,8 @@ from tests.support.api.serving import (
     serve,
     wait_until,
 )
+from tests.support.programs import command
+from tests.support.waiting import end
 
 pytestmark = pytest.mark.slow
 
@@ -257,6 +260,24 @@ def test_a_body_that_is_thrown_away_takes_no_memory_from_others(tmp_path: Path) 
         )
 
         assert other.status_code == 201
+
+
+def test_a_process_that_may_open_few_files_accepts_fewer_connections(tmp_path: Path) -> None:
+    files = RESERVED_FILES + REFUSED_AT_ONCE + 3
+    limited = ["sh", "-c", f'ulimit -n {files} && exec "$@"', "sh"]
+    words = [*limited, *command(tmp_path, "serve", "--json", "--port", "0")]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as program:
+        try:
+            assert program.stdout is not None
+            url = str(json.loads(program.stdout.readline())["url"])
+            with contextlib.ExitStack() as stack:
+                for status in (200, 200, 200, 503):
+                    connection = stack.enter_context(a_connection(url))
+                    connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n")
+
+                    assert connection.recv(65_536).startswith(b"HTTP/1.1 %d " % status)
+        finally:
+            end(program)
 
 
 # Over TLS
