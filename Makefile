@@ -44,8 +44,8 @@ fix: .venv/dev  ## format, and fix what the linter can fix
 # Many of these tests wait for processes, so there are more workers than processors. Modules are given
 # out by engine, in the order of tests/conftest.py: the longest first.
 campaign: .venv/dev  ## run slow tests, tests on every other engine, and long forms; then alone those that assert on time
-	$(IN_MEMORY) $(BIN)/pytest -n 3 --dist loadfile --max-worker-restart 0 --no-loadscope-reorder --durations=20 -m "(slow or campaign) and not timing and not chaos" $(ARGS)
-	$(IN_MEMORY) $(BIN)/pytest --durations=20 -m "timing and not chaos" $(ARGS)
+	rc=0; $(IN_MEMORY) $(BIN)/pytest -n 3 --dist loadfile --max-worker-restart 0 --no-loadscope-reorder --durations=20 -m "(slow or campaign) and not timing and not chaos" $(ARGS) || rc=$$?; \
+	$(IN_MEMORY) $(BIN)/pytest --durations=20 -m "timing and not chaos" $(ARGS) || rc=$$?; exit $$rc
 
 # Hundreds of processes of this tree are started by tests: where no bytecode may be written, each of
 # them compiles it again.
