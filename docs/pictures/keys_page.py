@@ -10,10 +10,9 @@ from tui.keys import ACTIONS, Action, Place
 HEAD: Final = """\
 # Keys of the terminal UI
 
-`?` shows the keys that work where you are, the last line shows the most common ones, and `:` opens the command palette:
-`:keys` goes to the Keys screen. `esc` closes one layer (a filter, a dialog, a page) and never quits. When a key does
-nothing, a message says why. Every key that changes something has a command that does the same, and `--read-only`
-disables the key.
+The keys of each screen, with their IDs and the commands that do the same. In the terminal UI, `?` shows the keys that
+work where you are, and `:` opens the command palette (`:keys` goes to the Keys screen). For everything else, see
+[how it behaves](terminal.md#how-it-behaves).
 
 `make keys` writes this page from the table in `src/tui/keys.py`.
 

@@ -118,13 +118,12 @@ SENTENCES: Final = {
         f"does not reach the disk within {health.PROBE_S:g} seconds",
         f"at most once a {duration(health.KEEP_S).removeprefix('one ')}",
         f"opens up to {WORKER}: {THREADS} that write",
+        f"Plan for {WORKER} for each worker, and for some {OTHERS} for everything else",
         f"takes up to {SEARCH_TIMEOUT_S:g} seconds for them",
         f"{MAX_UNINDEXED:,} means that many or more",
     ],
     "guides/three-machines.md": [
-        f"opens up to {WORKER}, and",
-        f"together open some {OTHERS}",
-        f"that is {3 * (2 * WORKER + OTHERS)} of",
+        f"plan for {3 * (2 * WORKER + OTHERS)} of",
     ],
     "security.md": [f"the first {SOURCE_BYTES // 1024} KiB of failed and held files"],
 }
