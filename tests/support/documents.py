@@ -1,4 +1,4 @@
-"""Documents to send, short ways to have them parsed, and the table of docs/format.md."""
+"""Documents to send, short ways to have them parsed, and the tables of docs/format.md and pdf.md."""
 
 import json
 import re
@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 from resumes.analyzer import DEFAULT_FORMAT, Format, Resume, parse, public_view, whole_view
 from resumes.errors import InvalidResume, Issue
 
-PAGE: Final = (Path(__file__).parents[2] / "docs" / "format.md").read_text("utf-8")
+DOCS: Final = Path(__file__).parents[2] / "docs"
+PAGE: Final = (DOCS / "format.md").read_text("utf-8")
+PDF_PAGE: Final = (DOCS / "pdf.md").read_text("utf-8")
 
 DATE_RANGE: Final = {
     "fromYear": "number",
@@ -56,7 +58,9 @@ SECTIONS: Final = {
 """The fields of an item by section type, and what kind of value each holds, as the page has it."""
 
 HEADINGS: Final = {name: heading for name, heading, _ in _ROW.findall(PAGE) if name in SECTIONS}
-LAYOUTS: Final = re.findall(r"`(\w+)` \(", PAGE.partition("Layouts: ")[2].partition("##")[0])
+LAYOUTS: Final = re.findall(
+    r"^\| `(\w+)` \|", PDF_PAGE.partition("## Layouts")[2].partition("\n## ")[0], re.MULTILINE
+)
 
 
 def a_document(**members: Any) -> dict[str, Any]:
