@@ -5,10 +5,10 @@ from typing import Any, Final
 
 import pytest
 
+from resumes.analyzer.schema import LAYOUTS
 from tests.support.documents import (
     HEADER,
     HEADINGS,
-    LAYOUTS,
     SECTIONS,
     STYLE,
     a_document,

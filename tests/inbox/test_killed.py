@@ -214,8 +214,8 @@ def test_a_file_is_known_by_its_content_after_a_kill(
     store: Store, root: Path, ana: AccountInfo, an_importer: MakeImporter, moment: Moment
 ) -> None:
     path = drop(root, "ana/cv.json", a_document("First"))
-    is_old = moment is Moment.COMMITTED
-    os.utime(path, (0, 0 if is_old else time.time() + 30))  # just changed, however slow the machine
+    # Where it was dropped it is known whatever its age, in `_done` if it changed just now.
+    os.utime(path, (0, 0 if moment is Moment.COMMITTED else time.time() + 30))
     status = path.stat()
     die(an_importer(observe=killing_at(moment)))
     (path,) = [path] if path.exists() else filed(root, "_done")

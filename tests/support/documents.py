@@ -1,4 +1,4 @@
-"""Documents to send, short ways to have them parsed, and the tables of docs/format.md and pdf.md."""
+"""Documents to send, short ways to have them parsed, and the table of docs/format.md."""
 
 import json
 import re
@@ -11,11 +11,10 @@ import pytest
 from hypothesis import strategies as st
 
 from resumes.analyzer import DEFAULT_FORMAT, Format, Resume, parse, public_view, whole_view
+from resumes.analyzer.schema import LAYOUTS
 from resumes.errors import InvalidResume, Issue
 
-DOCS: Final = Path(__file__).parents[2] / "docs"
-PAGE: Final = (DOCS / "format.md").read_text("utf-8")
-PDF_PAGE: Final = (DOCS / "pdf.md").read_text("utf-8")
+PAGE: Final = (Path(__file__).parents[2] / "docs" / "format.md").read_text("utf-8")
 
 DATE_RANGE: Final = {
     "fromYear": "number",
@@ -58,9 +57,6 @@ SECTIONS: Final = {
 """The fields of an item by section type, and what kind of value each holds, as the page has it."""
 
 HEADINGS: Final = {name: heading for name, heading, _ in _ROW.findall(PAGE) if name in SECTIONS}
-LAYOUTS: Final = re.findall(
-    r"^\| `(\w+)` \|", PDF_PAGE.partition("## Layouts")[2].partition("\n## ")[0], re.MULTILINE
-)
 
 
 def a_document(**members: Any) -> dict[str, Any]:
@@ -132,7 +128,7 @@ def values_of(kind: str, texts: st.SearchStrategy[str] = TEXTS) -> st.SearchStra
     if kind == "flag":
         return st.booleans()
     if kind == "layout":
-        return st.sampled_from(LAYOUTS)
+        return st.sampled_from([*LAYOUTS])
     if kind == "colours":
         colours = st.sampled_from(["#000", "#008CFF", "#12345678"])
         return st.lists(st.none() | colours, max_size=3)
