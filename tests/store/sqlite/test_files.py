@@ -255,8 +255,8 @@ def test_scratch_is_private_and_gone_afterwards(tmp_path: Path) -> None:
 
 
 def remove(path: Path) -> None:
-    """As `rm resumes.db*` does."""
-    for file in path.parent.glob(f"{path.name}*"):
+    """As `rm resumes.db*` does, in the order of names: the store is gone before its log."""
+    for file in sorted(path.parent.glob(f"{path.name}*")):
         file.unlink()
 
 
