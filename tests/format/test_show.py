@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from resumes.analyzer import (
+    attachment,
     filename,
     is_filename,
     iter_sections,
@@ -17,6 +18,7 @@ from resumes.analyzer import (
     public_view,
 )
 from resumes.analyzer.view import date_range
+from resumes.errors import StoreIncompatible
 from tests.support.documents import (
     DOCUMENTS,
     HEADINGS,
@@ -109,9 +111,23 @@ def test_the_public_view_has_no_blank_title_and_no_empty_style(hidden: dict[str,
     assert view_of(a_document(**hidden)) == {"header": {"name": "Ada Lovelace"}, "sections": {}}
 
 
+@pytest.mark.parametrize(
+    "document",
+    [
+        b"", "{", "[]", "1", "null", '{"header": {}}', '{"sections": {}}',
+        '{"header": null, "sections": {}}', '{"header": {}, "sections": []}',
+    ],
+)  # fmt: skip
+def test_a_stored_document_that_has_lost_its_form_is_called_damaged(document: str | bytes) -> None:
+    with pytest.raises(
+        StoreIncompatible, match=r"^A stored resume is damaged\. `resumes db check`"
+    ):
+        public_view(document)
+
+
 def test_sections_come_in_ascending_order_then_those_without_as_sent() -> None:
     orders = {"skills": None, "awards": 2, "books": -1.5, "quotes": 2, "courses": "absent",
-              "interests": 0, "customs": 1}  # fmt: skip
+              "customs": 1, "interests": 0}  # fmt: skip
     sections = {
         name: {"column": 0} if order == "absent" else {"column": 0, "order": order}
         for name, order in orders.items()
@@ -262,6 +278,7 @@ def test_a_file_name_is_made_of_the_name_else_the_title(
     title: str | None, name: str | None, expected: str
 ) -> None:
     assert filename(title, name) == expected
+    assert is_filename(expected)
 
 
 @settings(max_examples=150, derandomize=True, deadline=None)
@@ -292,3 +309,19 @@ def test_a_file_name_is_safe_whatever_the_name_and_title(
 )  # fmt: skip
 def test_what_is_not_safe_everywhere_is_no_file_name(text: str) -> None:
     assert not is_filename(text)
+
+
+@pytest.mark.parametrize(
+    ("name", "plain", "encoded"),
+    [
+        ("Ada Resume.pdf", "Ada Resume.pdf", "Ada%20Resume.pdf"),
+        ("ZoëResume.pdf", "Resume.pdf", "Zo%C3%ABResume.pdf"),
+        ('a".pdf', "Resume.pdf", "a%22.pdf"),
+        ("a\r\nX: y/b.pdf", "Resume.pdf", "a%0D%0AX%3A%20y%2Fb.pdf"),
+    ],
+)
+def test_a_download_is_named_in_ascii_and_as_it_is_called(
+    name: str, plain: str, encoded: str
+) -> None:
+    expected = f"attachment; filename=\"{plain}\"; filename*=UTF-8''{encoded}"
+    assert attachment(name) == expected
