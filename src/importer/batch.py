@@ -11,6 +11,7 @@ says where it belongs (`importer.recovery`). What is committed and cannot be bro
 continued later, and not picked up again.
 """
 
+import contextlib
 import errno
 import logging
 import math
@@ -27,7 +28,7 @@ from importer import files, json_texts, outcomes
 from importer.claims import Claim
 from importer.failpoints import Observer, Step
 from importer.files import Folders, Known, Signature, escaped
-from importer.filing import OF_THE_FILE, Filer, FileState, Work, parse_report
+from importer.filing import OF_THE_FILE, OF_THE_PROCESS, Filer, FileState, Work, parse_report
 from importer.notices import FileReport, Remark, as_report
 from importer.options import Options
 from importer.outcomes import Conclusion, Refusal, as_ledger_text
@@ -67,7 +68,7 @@ class Queue:
 
 logger = logging.getLogger("resumes.importer")
 
-NOT_OF_THE_FILE = frozenset({errno.ENOENT, errno.EMFILE, errno.ENFILE, errno.ENOMEM})
+NOT_OF_THE_FILE = OF_THE_PROCESS | {errno.ENOENT}
 """Errors of opening that say nothing of a file that is there."""
 
 MAX_ATTEMPTS = 3
@@ -312,7 +313,10 @@ class Batches:
         return Work(claim, signature, outcomes.unreadable(error))
 
     def _signature(self, claim: Claim) -> Signature | None:
-        return files.find_signature(claim.path(self._root))
+        """Return the file's signature; None when it is gone, or cannot be seen."""
+        with contextlib.suppress(OSError):
+            return files.find_signature(claim.path(self._root))
+        return None
 
     # Commit
 
@@ -324,14 +328,13 @@ class Batches:
         while works := self._next_batch():
             ends = self._commit(works)
             ended = [Ended(work, end) for work, end in zip(works, ends, strict=True)]
+            left = self.find_unowned(one.work for one in ended if _is_deleted(one.conclusion))
             for _ in works:
                 self._ready.popleft()
             self._observe(Step.COMMITTED)
-            self.file_away(
-                one
-                for one in ended
-                if not (_is_deleted(one.conclusion) and self.leave_if_unknown(one.work))
-            )
+            self.end(left)
+            left_ids = {work.claim.id for work in left}
+            self.file_away(one for one in ended if one.work.claim.id not in left_ids)
         if not self._ready:
             self._folders.close()
 
@@ -416,16 +419,16 @@ class Batches:
             # The report still says it; one file must not stop the others.
             logger.exception("No ledger row for claim %s", work.claim.id)
 
-    def leave_if_unknown(self, work: Work) -> bool:
-        """Leave a file of an account that is gone where it is, unless the store has deleted it.
+    def find_unowned(self, works: Iterable[Work]) -> list[Work]:
+        """Return those of the files whose accounts the store does not know, not even as deleted: they
+        stay where they are. Raises StoreError.
 
-        A server's database may have been restored under this importer. Return whether it was left.
-        Raises StoreError.
+        A server's database may have been restored under this importer.
         """
-        if accounts.find_deleted(self._store, [work.claim.account_id]):
-            return False
-        self.end([work])
-        return True
+        works = [*works]
+        account_ids = {work.claim.account_id for work in works}
+        deleted = accounts.find_deleted(self._store, account_ids) if works else account_ids
+        return [work for work in works if work.claim.account_id not in deleted]
 
     # File away
 

@@ -114,6 +114,10 @@ OF_THE_FILE = frozenset({errno.EACCES, errno.EPERM, errno.EBUSY, errno.ENAMETOOL
 """Errors that concern a file or its folder alone, so that work on others can continue."""
 
 
+OF_THE_PROCESS = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
+"""Errors of opening that say nothing of what is opened."""
+
+
 class Work(NamedTuple):
     """A file that was read. `verdict` is None for a file of several resumes."""
 
@@ -172,7 +176,7 @@ class Filer:
                 return Filed(FileState.FILED, target)
             target, is_copied = self._move(work, conclusion)
         except FileNotFoundError:
-            if files.find_signature(self._lies_at(claim)) is not None:
+            if os.path.lexists(self._lies_at(claim)):
                 return Filed(FileState.STUCK, problem=os.strerror(errno.ENOENT))
             return Filed(FileState.GONE)
         except _NotMoved as error:
@@ -239,8 +243,8 @@ class Filer:
     def _rename(self, work: Work, target: str) -> bool:
         """Move the file; return whether it had to be copied."""
         claim = work.claim
+        folder = self._source_folder(claim)
         try:
-            folder = self._folders.open(claim.folder(self._root))
             files.move(claim.base, target, source_fd=folder)
             return False
         except OSError as error:
@@ -258,6 +262,19 @@ class Filer:
                 self._observe(Step.SET_ASIDE)
         self._copy(work, aside, Path(target))
         return True
+
+    def _source_folder(self, claim: Claim) -> int:
+        """Return the folder that the file is in, open.
+
+        Raises FileNotFoundError if the file is gone, and _NotMoved for what concerns this folder alone.
+        """
+        try:
+            return self._folders.open(claim.folder(self._root))
+        except OSError as error:
+            is_gone = error.errno == errno.ENOENT and not os.path.lexists(self._lies_at(claim))
+            if is_gone or error.errno in OF_THE_PROCESS:
+                raise
+            raise _NotMoved(FileState.UNMOVABLE, files.describe(error)) from error
 
     def _copy(self, work: Work, aside: Path, target: Path) -> None:
         """Copy a file to another disk that was set aside.

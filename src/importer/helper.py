@@ -317,7 +317,7 @@ def main() -> None:
     try:
         with open_store(setup.store_url, upgrade=False) as store:
             work(store, setup, slot, tasks, answers)
-    except (EOFError, OSError):
-        pass  # the importer has ended, perhaps in the middle of a batch
+    except (EOFError, OSError, StoreError):
+        pass  # the importer has ended, perhaps in the middle of a batch, or does without help
     finally:
         slot.leave()

@@ -8,13 +8,13 @@ worth while. Nothing is opened here.
 import math
 import os
 from collections import deque
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Collection, Container, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
 from importer.files import Known, Signature, escaped, signature_of
-from importer.notices import Remark
+from importer.notices import Notices, Remark
 from importer.options import Options
 from resumes.store.accounts import AccountInfo
 from resumes.watched_names import (
@@ -232,7 +232,7 @@ class Inbox:
         *,
         under_way: Container[str],
         monotonic: Callable[[], float],
-        remark: Remark,
+        notices: Notices,
     ) -> None:
         self.below = below
         self.account: AccountInfo | None = None
@@ -247,14 +247,14 @@ class Inbox:
         looked at because of an event before all files are taken."""
         self.waiting = self.ignored = 0
         """What the last look saw, apart from what is under way."""
-        self.is_unlisted = False
-        """Whether the last look could not read a folder."""
+        self.unlisted: set[str] = set()
+        """The keys of notices on folders that the last look could not read."""
         self.found = 0
         """How many files to try the look under way has found so far."""
         self._root = root
         self._names_under_way = under_way
         self._monotonic = monotonic
-        self._remark = remark
+        self._notices = notices
         self._look: Iterator[None] | None = None
 
     @property
@@ -297,11 +297,12 @@ class Inbox:
         found: list[tuple[int, Seen]] = []
         waiting = ignored = 0
         is_cut = False
-        unlisted: list[str] = []
+        unlisted: set[str] = set()
 
         def remark(key: str, sentence: str) -> None:
-            unlisted.append(key)
-            self._remark(key, sentence)
+            if self.account is not None:  # else nothing of it is imported
+                unlisted.add(key)
+                self._notices(key, sentence)
 
         for count, seen in enumerate(iter_inbox(self._root, self.below, remark=remark), 1):
             if count % LOOK_SLICE_FILES == 0:
@@ -323,12 +324,19 @@ class Inbox:
         is_cut |= _cut(found)
         self.queue.extend(seen for _, seen in found)
         self.found = 0
-        self.waiting, self.ignored, self.is_unlisted = waiting, ignored, bool(unlisted)
+        self.waiting, self.ignored = waiting, ignored
+        self.forget_unlisted(unlisted)
         self.has_backlog = len(self.queue) >= BACKLOG_FILES
         self.settling.end_look()
         self.schedule.done(took_s + self._monotonic() - started)
         if is_cut:
             self.schedule.ask()
+
+    def forget_unlisted(self, still: Collection[str] = ()) -> None:
+        """Have it over that folders cannot be read, but those that still cannot."""
+        for key in self.unlisted.difference(still):
+            self._notices.over(key)
+        self.unlisted = {*still}
 
     def take(self) -> Seen | None:
         """Return the next file to try, which is under way from now on."""

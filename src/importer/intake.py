@@ -103,6 +103,7 @@ class Intake:
             self.schedule.done(self._monotonic() - started)
             for name in self.inboxes.keys() - set(names):
                 self._notices.over(f"unread {name}")
+                self.inboxes[name].forget_unlisted()
             self.inboxes = {
                 name: self.inboxes.get(name) or self._make_inbox(name) for name in names
             }
@@ -116,7 +117,7 @@ class Intake:
             self._options,
             under_way=self._names,
             monotonic=self._monotonic,
-            remark=self._notices,
+            notices=self._notices,
         )
 
     def _set_owner(self, inbox: Inbox, account: AccountInfo | None) -> None:
@@ -125,6 +126,7 @@ class Intake:
             inbox.schedule.force()
         if account is None:
             inbox.queue.clear()
+            inbox.forget_unlisted()
         inbox.account = account
         key = f"unowned {inbox.below}"
         if account is not None:

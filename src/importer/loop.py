@@ -6,6 +6,7 @@ requests, processes that are gone. Of several importers on one folder one works,
 stand by until its slot is free.
 """
 
+import contextlib
 import dataclasses
 import time
 from collections import deque
@@ -16,15 +17,15 @@ from importer import slots
 from importer.batch import Candidate, FailureReason, Left
 from importer.claims import Claim
 from importer.failpoints import Observer, Step, unobserved
-from importer.files import escaped
+from importer.files import describe, escaped
 from importer.held import Returns
 from importer.helper import SLOT, Batch, Helper, Setup
 from importer.intake import Intake
-from importer.notices import FileReport, Notices, Progress, Summary
+from importer.notices import FileReport, Notices, Progress, Summary, untaken
 from importer.options import Options
 from importer.recovery import plan_recovery
 from importer.slices import Pipeline
-from importer.slots import Slot
+from importer.slots import Slot, SlotEntry
 from importer.watcher import Changes
 from resumes import watched_folder
 from resumes.errors import InvalidArgument, StoreUnavailable
@@ -98,6 +99,8 @@ class Importer:
         """Those of the finding, that the store does not know."""
         self._resumed: deque[Candidate] = deque()
         """Files that a process had under way that is gone."""
+        self._unreached: list[SlotEntry] = []
+        """The same, in folders that cannot be reached for now."""
         self.stands_by = self._has_led = False
         """Whether another importer works in the folder; and whether this one ever did."""
         self._left_slots: set[int] = {0}
@@ -119,8 +122,10 @@ class Importer:
 
     @property
     def leads(self) -> bool:
-        """Whether the folder is this importer's to work in."""
-        return self._slot.is_held
+        """Whether the folder can be seen to be this importer's to work in."""
+        with contextlib.suppress(OSError):
+            return self._slot.is_held
+        return False
 
     @property
     def has_work(self) -> bool:
@@ -129,7 +134,7 @@ class Importer:
 
     @property
     def _can_go_on(self) -> bool:
-        if not self._slot.is_held:
+        if not self.leads:
             return False
         has_new = self._may_take and (self._returns.has_released or self.intake.wait_s() == 0)
         return self._is_working or has_new
@@ -148,7 +153,7 @@ class Importer:
     def wait_s(self) -> float:
         """Seconds until there is something to do, apart from what changes or a helper says."""
         now = self._monotonic()
-        if not self._slot.is_held:
+        if not self.leads:
             return max(0.0, self._lead_due - now)
         if self._is_working:
             return 0.0
@@ -161,7 +166,7 @@ class Importer:
     def next_due(self) -> float | None:
         """When the first file that somebody waits for will have settled, or the folder is asked
         for again; None without any."""
-        if not self._slot.is_held:
+        if not self.leads:
             return self._lead_due
         if self._left_slots:
             return self._maintenance_due
@@ -231,8 +236,9 @@ class Importer:
         if self._monotonic() < self._lead_due:
             return False
         self._lead_due = self._monotonic() + STAND_BY_INTERVAL_S
-        if self._has_led:
+        if self._has_led:  # somebody has emptied or replaced the whole folder under us
             self._check_folder_owner()
+            self._let_go()
         self.stands_by = not self._slot.take()
         if self.stands_by:
             self.notices(
@@ -242,9 +248,8 @@ class Importer:
             )
             return False
         self.notices.over("standby")
-        if self._has_led:  # somebody has emptied or replaced the whole folder under us
+        if self._has_led:
             watched_folder.set_owner(self.root, watched_folder.owner_of(self.store))
-            self._let_go()
         self._has_led = True
         self._left_slots = {0}
         return True
@@ -254,6 +259,7 @@ class Importer:
         self._helper.end()
         self._pipeline.drop()
         self._resumed.clear()
+        self._unreached.clear()
         self._returns = Returns(self.store, self.root)
         self.intake.give_up()
 
@@ -340,6 +346,8 @@ class Importer:
         """Continue the work in progress of processes that are gone. Raises StoreError and OSError."""
         self._helper.watch_over()
         self._helper.reap()
+        if self._unreached:
+            self._unreached = self._go_on_with(self._slot, self._unreached)
         ours = {0, SLOT} if self._helper.is_running else {0}
         self._left_slots |= set(slots.list_numbers(self.root)) - ours
         for number in sorted(self._left_slots):
@@ -347,36 +355,50 @@ class Importer:
             if number and not slot.take():
                 continue  # a process that helped an importer which is gone, and lives still
             try:
-                self._go_on_with(slot)
+                self._unreached += self._go_on_with(slot, slot.load())
             finally:
                 if number:
                     slot.leave()
             self._left_slots.discard(number)
 
-    def _go_on_with(self, slot: Slot) -> None:
-        entries = slot.load()
-        resumed, all_ended = plan_recovery(
+    def _go_on_with(self, slot: Slot, entries: Collection[SlotEntry]) -> list[SlotEntry]:
+        """Continue with files of the slot's note; return those that cannot be reached for now."""
+        plan = plan_recovery(
             self.store, str(self.root), self.options.format, entries, self.options.account
         )
-        self.intake.give_up(slot.number)
-        kept = {one.claim.id: one.claim for one in resumed}
-        kept |= {one.work.claim.id: one.work.claim for one in all_ended}
+        if slot.number in self._left_slots:
+            self.intake.give_up(slot.number)
+        unreached = {entry.claim.id: entry for entry, _ in plan.unreached}
+        kept = {one.claim.id: one.claim for one in plan.resumed}
+        kept |= {one.work.claim.id: one.work.claim for one in plan.ended}
+        reached = [entry for entry in entries if entry.claim.id not in unreached]
+        over = [entry.claim for entry in reached if entry.claim.id not in kept]
         # While they are noted: a process that is killed now does it again.
-        for entry in entries:
+        for entry in reached:
             self._pipeline.filer.tidy(entry.claim)
-        ids = [entry.claim.id for entry in entries]
         self._slot.adopt(
             entry._replace(claim=kept[entry.claim.id], is_begun=False)
-            for entry in entries
+            for entry in reached
             if entry.claim.id in kept
         )
-        slot.end(id_ for id_ in ids if slot is not self._slot or id_ not in kept)
-        for ended in all_ended:
+        if slot is not self._slot:
+            self._slot.adopt(unreached.values())
+            slot.end(entry.claim.id for entry in entries)
+        elif over:
+            slot.end(one.id for one in over)
+        self._note_ends([one.id for one in over], over)
+        for entry, error in plan.unreached:
+            self._hold(entry.claim)
+            problem = describe(error)
+            key = f"unmovable {entry.claim.account_id} {problem}"
+            self.notices(key, untaken(entry.claim.name, problem))
+        for ended in plan.ended:
             self._hold(ended.work.claim)
-        self._pipeline.adopt(all_ended)
-        self._resume(resumed)
+        self._pipeline.adopt(plan.ended)
+        self._resume(plan.resumed)
         for _ in entries:
             self._observe(Step.RECOVERED)
+        return [*unreached.values()]
 
     def _resume(self, candidates: Iterable[Candidate]) -> None:
         for one in candidates:
@@ -445,8 +467,8 @@ class Importer:
 
     @property
     def _under_way(self) -> int:
-        """Files that are read and not filed, by us and by the helper."""
-        return self._pipeline.under_way + self._helper.under_way
+        """Files that are read and not filed, by us and by the helper, or that cannot be reached."""
+        return self._pipeline.under_way + self._helper.under_way + len(self._unreached)
 
     def progress(self) -> Progress:
         """Return how far everything is."""
@@ -460,7 +482,7 @@ class Importer:
         inboxes = self.intake.inboxes.values()
         resting = sum(inbox.settling.count_resting() for inbox in inboxes)
         stuck = sum(
-            inbox.settling.count_left() + inbox.is_unlisted for inbox in inboxes if inbox.account
+            inbox.settling.count_left() + bool(inbox.unlisted) for inbox in inboxes if inbox.account
         )
         return dataclasses.replace(
             self._summary,

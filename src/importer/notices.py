@@ -80,7 +80,7 @@ Remark = Callable[[str, str], None]
 """Reports something once: a key that identifies it, and the sentence."""
 
 
-PREVENTING = frozenset({"trouble", "unfiled", "unmovable", "unread"})
+PREVENTING = frozenset({"trouble", "unfiled", "unlisted", "unmovable", "unread"})
 """First words of the keys of notices that are findings too: they say what prevents an import."""
 
 MAX_FINDINGS = 10

@@ -18,6 +18,7 @@ import contextlib
 import math
 import os
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from importer import files, outcomes
 from importer.batch import Candidate, Ended
@@ -34,59 +35,82 @@ from resumes.store.import_history import FileRow
 from resumes.store.import_ledger import FileOutcome
 
 
+class Plan(NamedTuple):
+    """What is to be done with files that were under way."""
+
+    resumed: list[Candidate]
+    """To be imported under the claims that they had."""
+    ended: list[Ended]
+    """Imported: to be put away, or looked at where they were put."""
+    unreached: list[tuple[SlotEntry, OSError]]
+    """Nothing can be said of them for now, and why."""
+
+
 def plan_recovery(
     store: Store,
     root: str,
     accepted: Format,
     entries: Iterable[SlotEntry],
     default_account: str | None,
-) -> tuple[list[Candidate], list[Ended]]:
-    """Return what is to be done with files that were under way: those to import under the claims
-    that they had; and those that are imported, to be put away, or looked at where they were put.
-    `default_account` owns the files directly in ROOT.
-    Raises StoreError and OSError."""
-    resumed: list[Candidate] = []
-    all_ended: list[Ended] = []
+) -> Plan:
+    """Return what is to be done with files that were under way. `default_account` owns the files
+    directly in ROOT. Raises StoreError."""
+    plan = Plan([], [], [])
     for entry in sorted(entries):  # by claim
-        claim, signature = entry.claim, entry.signature
-        claim = claim._replace(attempt=claim.attempt + entry.is_begun)
-        path, aside = claim.path(root), aside_of(root, claim)
-        found = files.find_signature(path)
-        row = None if signature is None else _find_row(store, claim)
-        if signature is None or row is None:
-            if os.path.lexists(aside):
-                put_back(root, claim, aside)
-            elif (
-                found is not None
-                and (signature is None or (claim.attempt and found == signature))
-                and (claim.is_return or _is_of_its_account(store, claim, default_account))
-            ):
-                # It was quiet when it was taken: to wait again would forget the attempt.
-                known = None if signature is None else Known(signature, math.inf)
-                resumed.append(Candidate(claim, known, is_alone=True))
+        try:
+            one = _plan_one(store, root, accepted, entry, default_account)
+        except OSError as error:  # of its folder; others go on
+            plan.unreached.append((entry, error))
             continue
-        work = Work(claim, signature, digest=entry.digest)
-        conclusion = outcomes.conclusion_of(row)
+        if isinstance(one, Candidate):
+            plan.resumed.append(one)
+        elif one is not None:
+            plan.ended.append(one)
+    return plan
+
+
+def _plan_one(
+    store: Store, root: str, accepted: Format, entry: SlotEntry, default_account: str | None
+) -> Candidate | Ended | None:
+    """Return None for what is gone, or is a new file. Raises StoreError and OSError."""
+    claim, signature = entry.claim, entry.signature
+    claim = claim._replace(attempt=claim.attempt + entry.is_begun)
+    path, aside = claim.path(root), aside_of(root, claim)
+    found = files.find_signature(path)
+    row = None if signature is None else _find_row(store, claim)
+    if signature is None or row is None:
         if os.path.lexists(aside):
-            all_ended.append(Ended(work, conclusion))
-        elif found != signature or not _has_content(path, entry.digest):
-            # Not where it was when it came back: it has not been moved.
-            places = (
-                f"{root}/{place}"
-                for place in iter_places(claim, conclusion)
-                if place != claim.source
-            )
-            moved = (place for place in places if files.find_signature(place) is not None)
-            if (target := next(moved, None)) is not None:
-                all_ended.append(Ended(work, conclusion, target))
-            elif row.is_under_way:  # it is gone, or a new file, and nobody will say how it ended
-                with contextlib.suppress(Conflict):  # somebody has dismissed it
-                    import_requests.dismiss_files(store, [row])
-        elif (recalled := _recall(store, root, accepted, claim)) is not None:
-            all_ended.append(Ended(work, recalled))
-        elif row.is_under_way or claim.source not in iter_places(claim, conclusion):
-            resumed.append(Candidate(claim, Known(signature, math.inf), is_alone=True))
-    return resumed, all_ended
+            put_back(root, claim, aside)
+        elif (
+            found is not None
+            and (signature is None or (claim.attempt and found == signature))
+            and (claim.is_return or _is_of_its_account(store, claim, default_account))
+        ):
+            # It was quiet when it was taken: to wait again would forget the attempt.
+            known = None if signature is None else Known(signature, math.inf)
+            return Candidate(claim, known, is_alone=True)
+        return None
+    work = Work(claim, signature, digest=entry.digest)
+    conclusion = outcomes.conclusion_of(row)
+    if os.path.lexists(aside):
+        return Ended(work, conclusion)
+    if found != signature or not _has_content(path, entry.digest):
+        # Not where it was when it came back: it has not been moved.
+        places = (
+            f"{root}/{place}" for place in iter_places(claim, conclusion) if place != claim.source
+        )
+        moved = (place for place in places if files.find_signature(place) is not None)
+        if (target := next(moved, None)) is not None:
+            return Ended(work, conclusion, target)
+        if row.is_under_way:  # it is gone, or a new file, and nobody will say how it ended
+            with contextlib.suppress(Conflict):  # somebody has dismissed it
+                import_requests.dismiss_files(store, [row])
+        return None
+    if (recalled := _recall(store, root, accepted, claim)) is not None:
+        return Ended(work, recalled)
+    if row.is_under_way or claim.source not in iter_places(claim, conclusion):
+        return Candidate(claim, Known(signature, math.inf), is_alone=True)
+    return None
 
 
 def _is_of_its_account(store: Store, claim: Claim, default_account: str | None) -> bool:

@@ -168,7 +168,8 @@ class Pipeline(Batches):
                 bundle.conclude(portion, failed)
             return True
         is_gone = isinstance(result, ResumesError)
-        if is_gone and self.leave_if_unknown(work):
+        if is_gone and self.find_unowned([work]):
+            self.end([work])
             self._close()
             return True
         self._observe(Step.COMMITTED)

@@ -103,7 +103,7 @@ class Slot:
 
     @property
     def is_held(self) -> bool:
-        """Whether the lock that is held is still the one that others find."""
+        """Whether the lock that is held is still the one that others find. Raises OSError."""
         if self._lock is None:
             return False
         found = files.find_signature(self._lock_path)
@@ -177,11 +177,10 @@ class Slot:
 
     def leave(self) -> None:
         """Let others have the slot. Safe to call twice."""
-        if self.is_held:
-            with contextlib.suppress(OSError):
-                if not self._entries:
-                    Path(self._path).unlink(missing_ok=True)
-                    Path(self._lock_path).unlink()
+        with contextlib.suppress(OSError):  # in a folder that cannot be reached it is free anyway
+            if self.is_held and not self._entries:
+                Path(self._path).unlink(missing_ok=True)
+                Path(self._lock_path).unlink()
         self._close()
 
     def _close(self) -> None:

@@ -21,11 +21,13 @@ from resumes.errors import InvalidArgument
 from resumes.store import Store, accounts, open_store, stored_resumes
 from resumes.store.account_archive.archive import import_account
 from resumes.store.accounts import AccountInfo
+from resumes.store.importers import ImporterState
 from resumes.store.transfer import backups
 from tests.support.inbox import oracle
 from tests.support.inbox.builders import (
     FakeMonotonic,
     Killed,
+    MakeAccount,
     MakeImporter,
     Moment,
     Told,
@@ -195,6 +197,50 @@ def test_i10_deaths_count_wherever_the_file_is(
             die(an_importer(settle_s=0, account=ana.name))
     an_importer(settle_s=0, account=ana.name).round()
     assert the_report(root, "_failed")["reason"] == "crashed"
+
+
+@pytest.mark.parametrize("restarts", [False, True])
+def test_a_file_of_a_dead_importer_that_cannot_be_reached_keeps_no_other_waiting(
+    store: Store,
+    root: Path,
+    told: Told,
+    monotonic: FakeMonotonic,
+    an_account: MakeAccount,
+    an_importer: MakeImporter,
+    restarts: bool,
+) -> None:
+    accounts_by_name = {name: an_account(name) for name in ("ana", "bo", "cy")}
+    drop(root, "ana/1.json", a_document("Ada"))
+    drop(root, "cy/1.json", a_document("Cy"))
+    die(an_importer(settle_s=0, observe=killing_at(Moment.COMMITTED)))
+    (root / "cy/1.json").unlink()
+    drop(root, "cy/1.json", a_document("Cy anew"))
+    for name in ("ana", "cy"):
+        (root / name).chmod(0)
+    importer = an_importer(settle_s=0)
+    with bound_by_permissions():
+        drop(root, "bo/1.json", a_document("Bo"))
+        for _ in range(2):
+            importer.round()
+            monotonic.advance(5)
+        assert told.outcomes() == {"bo/1.json": "done"}
+        assert importer.summary().stuck == 4  # the files, and the folders
+        assert "Cannot pick up ana/1.json: Permission denied" in told.notices[0]
+        assert importer.notices.state is ImporterState.DEGRADED
+        if restarts:
+            importer = an_importer(settle_s=0)
+            importer.round()
+    for name in ("ana", "cy"):
+        (root / name).chmod(0o755)
+    for _ in range(2):
+        importer.round()
+    names = {name: resume_names(store, one.id) for name, one in accounts_by_name.items()}
+    assert names == {"ana": ["Ada"], "bo": ["Bo"], "cy": ["Cy", "Cy anew"]}
+    assert counts(root, "done", "duplicate") == [3, 0]
+    assert importer.summary().stuck == 0
+    assert importer.notices.findings() == ()
+    importer.close()
+    assert is_tidy(root)
 
 
 def test_a_duplicate_is_one_after_a_kill(

@@ -6,6 +6,7 @@ import os
 import shutil
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,9 +14,11 @@ from typing import Any
 
 import pytest
 
+from importer.failpoints import unobserved
+from importer.helper import Helper, Setup
 from importer.loop import Importer
 from importer.notices import Notices
-from importer.options import Tuning
+from importer.options import Options, Tuning
 from importer.service import Runner, find_pause_s
 from resumes import watched_folder
 from resumes.errors import OutcomeUnknown, StoreUnavailable
@@ -23,6 +26,7 @@ from resumes.store import Store
 from resumes.store.accounts import AccountInfo
 from resumes.store.importers import ImporterState
 from resumes.store.store import close_store, reopen_store
+from resumes.watched_names import OWN
 from tests.inbox.conftest import Drain, Watched
 from tests.support.inbox.builders import (
     FakeMonotonic,
@@ -45,7 +49,8 @@ from tests.support.inbox.builders import (
     wait_until,
 )
 from tests.support.resumes import a_document
-from tests.support.store.builders import Busy
+from tests.support.store.builders import Busy, damage
+from tests.support.waiting import children_of
 
 NOTHING_NEW = "No new files will be imported until this is resolved"
 
@@ -86,6 +91,37 @@ def test_s13_while_the_store_is_being_moved_files_wait(
 
     assert resume_names(store, ana.id) == ["1"]
     assert counts(root, "done", "failed") == [1, 0]
+
+
+def test_a_store_that_fails_right_after_a_commit_loses_sight_of_no_file(
+    store: Store,
+    root: Path,
+    told: Told,
+    monkeypatch: pytest.MonkeyPatch,
+    an_account: MakeAccount,
+    an_importer: MakeImporter,
+) -> None:
+    for name in ("ana", "bo"):
+        account = an_account(name)
+
+    def lose_account() -> None:  # as when a server's database is restored
+        usage = "DELETE FROM account_usage WHERE account_id = :id"
+        damage(store, usage, "DELETE FROM accounts WHERE id = :id", id=account.id)
+
+    def unavailable(*_: object) -> None:
+        raise StoreUnavailable("gone")
+
+    paths = [drop(root, f"{name}/1.json") for name in ("ana", "bo")]
+    importer = an_importer(observe=during(Moment.READ, lose_account))
+    with monkeypatch.context() as patch:
+        patch.setattr("importer.batch.accounts.find_deleted", unavailable)
+        with pytest.raises(StoreUnavailable):
+            importer.round()
+    importer.round()
+    assert told.outcomes() == {"ana/1.json": "done"}
+    assert [path.exists() for path in paths] == [False, True]
+    importer.close()
+    assert is_tidy(root)
 
 
 def test_after_an_unknown_outcome_the_ledger_decides(
@@ -309,6 +345,92 @@ def test_a_file_that_could_not_be_taken_and_is_gone_is_no_finding(
         monotonic.advance(10)
         importer.round()
     assert importer.notices.findings() == ()
+
+
+def test_a_folder_that_is_closed_before_its_file_is_opened_keeps_no_file_for_good(
+    root: Path, told: Told, an_account: MakeAccount, an_importer: MakeImporter
+) -> None:
+    for name in ("ana", "bo"):
+        an_account(name)
+    path, _ = drop(root, "ana/1.json"), drop(root, "bo/1.json")
+    closing = [path.parent]
+
+    def close_folder() -> None:
+        while closing:
+            closing.pop().chmod(0)
+
+    importer = an_importer(settle_s=0, observe=during(Moment.NOTED, close_folder))
+    with bound_by_permissions():
+        for _ in range(2):
+            importer.round()
+        assert told.outcomes() == {"bo/1.json": "done"}
+        assert importer.summary().stuck == 1
+    path.parent.chmod(0o755)
+    importer.round()
+    assert told.outcomes() == {"bo/1.json": "done", "ana/1.json": "done"}
+    assert importer.summary().stuck == 0
+
+
+def test_a_folder_that_cannot_be_listed_is_a_finding_until_it_can_and_told_each_time(
+    root: Path, told: Told, an_account: MakeAccount, an_importer: MakeImporter
+) -> None:
+    an_account("ana")
+    inner, lost = root / "ana/inner", root / "lost+found"
+    drop(root, "ana/inner/1.json")
+    lost.mkdir()
+    importer = an_importer()
+    for again in (1, 2):
+        with bound_by_permissions():
+            for folder in (inner, lost):
+                folder.chmod(0)
+            for _ in range(2):
+                importer.round()
+            assert [one.sentence for one in importer.notices.findings()] == [
+                "Cannot read ana/inner: Permission denied. Its files are waiting"
+            ]
+            assert importer.notices.state is ImporterState.DEGRADED
+            assert len(told.notices) == again
+        inner.chmod(0o755)
+        importer.round()
+        assert importer.notices.findings() == ()
+    shutil.rmtree(root / "ana")
+    inner.mkdir(parents=True, mode=0)
+    with bound_by_permissions():
+        importer.round()
+        assert len(importer.notices.findings()) == 1
+        inner.rmdir()
+        inner.parent.rmdir()
+        importer.round()
+    assert importer.notices.findings() == ()
+
+
+def test_a_folder_that_a_link_leads_to_after_the_commit_keeps_no_other_waiting(
+    root: Path,
+    told: Told,
+    monotonic: FakeMonotonic,
+    an_account: MakeAccount,
+    an_importer: MakeImporter,
+) -> None:
+    for name in ("ana", "bo"):
+        an_account(name)
+    folder, elsewhere = root / "ana", root.with_name("elsewhere")
+
+    def move_away() -> None:
+        if not folder.is_symlink():
+            folder.rename(elsewhere)
+            folder.symlink_to(elsewhere)
+            folder.chmod(0o555)  # nor can it be moved by who has the folder open
+
+    drop(root, "ana/1.json")
+    with bound_by_permissions():
+        for moment in (Moment.COMMITTED, Moment.READ):  # the second time it is moved already
+            importer = an_importer(observe=during(moment, move_away))
+            drop(root, "bo/1.json", a_document(importer.id))
+            for _ in range(2):
+                importer.round()
+                monotonic.advance(5)
+    assert [(one.name, one.outcome) for one in told.files] == [("bo/1.json", "done")] * 2
+    assert any("Its path contains a symbolic link" in notice for notice in told.notices)
 
 
 def test_a_file_that_cannot_be_moved_stays_is_told_and_keeps_no_other_waiting(
@@ -595,6 +717,29 @@ def test_a_drain_that_waits_for_long_says_for_what(
 # The watched folder itself
 
 
+def test_a_folder_that_is_closed_ends_no_importer_and_lets_it_end(
+    root: Path,
+    told: Told,
+    an_account: MakeAccount,
+    watched: Watched,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("importer.service.PRUNE_INTERVAL_S", 0.0)
+    an_account("ana")
+    with bound_by_permissions():
+        with watched(done_keep_days=1) as summaries:
+            wait_until(lambda: (root / OWN / "0.lock").exists())
+            root.chmod(0)
+            wait_until(lambda: any(NOTHING_NEW in notice for notice in told.notices))
+            root.chmod(0o755)
+            drop(root, "ana/1.json")
+            wait_until(lambda: told.outcomes() == {"ana/1.json": "done"})
+            wait_until(lambda: "Importing resumed" in told.notices)
+            root.chmod(0)
+        root.chmod(0o755)
+    assert [one.done for one in summaries] == [1]
+
+
 @pytest.mark.slow
 def test_an_inbox_that_vanishes_and_is_back_needs_no_restart(
     store: Store, root: Path, told: Told, an_account: MakeAccount, watched: Watched
@@ -633,10 +778,7 @@ def test_a_helper_that_is_stopped_while_it_is_stuck_stops_no_import(
         drop(root, f"ana/{number}.json", a_document(str(number)))
     importer = an_importer(settle_s=0, batch_files=2, helper_from=10)
 
-    def children() -> set[int]:
-        return {*map(int, Path(f"/proc/self/task/{os.getpid()}/children").read_text().split())}
-
-    before = children()
+    before = {*children_of(os.getpid())}
 
     def turn_until(is_so: Callable[[], bool]) -> None:
         def is_so_after_a_turn() -> bool:
@@ -649,10 +791,45 @@ def test_a_helper_that_is_stopped_while_it_is_stuck_stops_no_import(
     with monkeypatch.context() as patch:
         patch.setattr(importer, "_take", lambda: None)  # all is left to the helper
         turn_until(lambda: importer.is_stuck)
-    (pid,) = children() - before
+    (pid,) = {*children_of(os.getpid())} - before
     os.kill(pid, signal.SIGSTOP)
     obstacle.unlink()
     turn_until(lambda: len(told.files) == 100)
+
+
+@pytest.mark.slow
+def test_a_helper_ends_when_another_importer_has_the_folder(
+    root: Path, monotonic: FakeMonotonic, store: Store, an_importer: MakeImporter
+) -> None:
+    an_account_with_room_for(store, None)
+    for number in range(100):
+        drop(root, f"ana/{number}.json", a_document(str(number)))
+    before = children_of(os.getpid())
+    importer = an_importer(settle_s=0, batch_files=2, helper_from=10)
+    importer.turn()
+    assert len(children_of(os.getpid())) == len(before) + 1
+    shutil.rmtree(root / OWN)
+    other = an_importer(beside=True, settle_s=0)
+    monotonic.advance(1)
+    importer.turn()
+    assert importer.stands_by
+    assert children_of(os.getpid()) == before
+    other.round()
+
+
+@pytest.mark.slow
+def test_a_helper_without_a_store_says_nothing(
+    root: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    answered = threading.Event()
+    setup = Setup(f"sqlite:///{root}/no/such.db", root, Options(), unobserved)
+    helper = Helper(setup, on_answer=answered.set, monotonic=time.monotonic)
+    helper.supervise(backlog=Tuning().helper_from, is_working=False)
+    assert answered.wait(60)
+    assert list(helper.iter_answers()) == []
+    helper.reap()
+    assert not helper.is_running
+    assert capfd.readouterr().err == ""
 
 
 def test_of_many_findings_the_worst_ten_are_shown() -> None:
