@@ -16,7 +16,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import accumulate
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from prometheus_client import ProcessCollector
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
@@ -141,6 +141,13 @@ WITHIN_S = 5.0
 """How long an answer waits for the store; after that it goes without what the store knows."""
 
 
+class _Imports(NamedTuple):
+    """What the store knows about files and importers."""
+
+    files: Sequence[FileCount]
+    importers: Sequence[SeenImporter]
+
+
 class Exposition:
     """Answers with all metrics of a server, whichever of its processes is asked.
 
@@ -162,8 +169,8 @@ class Exposition:
         self._cache = QueryCache(clock, times=KEEP_TIMES, min_s=KEEP_S)
         self._thread = ThreadPoolExecutor(1, "figures")
         self._reading: asyncio.Future[None] | None = None
-        self.tallies: Sequence[FileCount] = ()
-        self.importers: Sequence[SeenImporter] = ()
+        self._imports: _Imports | None = None
+        """None while it is not known: a zero would look like an answer."""
 
     async def __call__(self, request: Request) -> None:
         """Answer with the metrics."""
@@ -180,19 +187,16 @@ class Exposition:
         """Make what the store knows as new as it has to be, or as possible within a few seconds."""
         if self._reading is None or self._reading.done():
             loop = asyncio.get_running_loop()
-            self._reading = loop.run_in_executor(
-                self._thread, self._cache.get, self._read, self._store
-            )
+            self._reading = loop.run_in_executor(self._thread, self._read)
         await asyncio.wait([self._reading], timeout=WITHIN_S)
         if self._reading.done():
             self._reading.result()
 
-    def _read(self, store: Store) -> None:
+    def _read(self) -> None:
         try:
-            self.tallies, self.importers = count_files(store), list_importers(store)
+            self._imports = self._cache.get(_read_imports, self._store)
         except StoreError:
-            # What cannot be known is left out: a zero would look like an answer.
-            self.tallies, self.importers = (), ()
+            self._imports = None
 
     async def close(self) -> None:
         """Read nothing any more, so that the store may be closed."""
@@ -227,7 +231,8 @@ class Exposition:
         yield CounterMetricFamily(
             "resumes_log_lines_dropped", "Log lines that could not be written.", sums[DROPPED_LINES]
         )
-        yield from _iter_import_metrics(self.tallies, self.importers)
+        if self._imports is not None:
+            yield from _iter_import_metrics(self._imports)
         if self._metrics.is_alone:
             yield from ProcessCollector(registry=None).collect()
 
@@ -270,25 +275,27 @@ def _iter_request_metrics(sums: Sequence[float]) -> Iterator[Metric]:
     )
 
 
-def _iter_import_metrics(
-    tallies: Sequence[FileCount], importers: Sequence[SeenImporter]
-) -> Iterator[Metric]:
+def _read_imports(store: Store) -> _Imports:
+    return _Imports(count_files(store), list_importers(store))
+
+
+def _iter_import_metrics(imports: _Imports) -> Iterator[Metric]:
     files = GaugeMetricFamily(
         "resumes_import_files",
         "Files that importers processed, by outcome and reason.",
         labels=["outcome", "reason"],
     )
-    for tally in tallies:
+    for tally in imports.files:
         files.add_metric([tally.outcome, tally.reason or ""], tally.files)
     yield files
-    live = [seen.importer for seen in importers if seen.is_live]
+    live = [seen.importer for seen in imports.importers if seen.is_live]
     states = GaugeMetricFamily("resumes_importers", "Importers, by state.", labels=["state"])
     for state in ImporterState:
         states.add_metric([state], sum(importer.state is state for importer in live))
-    states.add_metric(["silent"], len(importers) - len(live))
+    states.add_metric(["silent"], len(imports.importers) - len(live))
     yield states
     yield GaugeMetricFamily(
         "resumes_import_files_waiting",
         "Files waiting in watched folders.",
-        count_waiting(importers),
+        count_waiting(imports.importers),
     )

@@ -31,7 +31,14 @@ from tests.support.api.serving import (
     serve_here,
 )
 from tests.support.inbox.builders import a_full_disk
-from tests.support.store.builders import a_file, an_importer, hold_writer, lose_table, sqlite_of
+from tests.support.store.builders import (
+    a_file,
+    an_importer,
+    execute,
+    hold_writer,
+    lose_table,
+    sqlite_of,
+)
 from tests.support.waiting import wait_until
 
 WELL = {"read": "ok", "write": "ok", "disk": "ok"}
@@ -263,8 +270,31 @@ def test_without_a_store_what_it_knows_is_missing_and_the_rest_is_told(
 
     told = scrape(client)
 
-    assert not [name for name, _ in told if name == "resumes_import_files"]
+    assert not [name for name, _ in told if name.startswith("resumes_import")]
     assert value(told, "resumes_requests_in_flight") == 1
+
+
+def files_in(exposition: Exposition) -> int | None:
+    """How many rows of files are told; None if nothing of imports is."""
+    families = {one.name: len(one.samples) for one in exposition.collect()}
+    known = [name for name in families if name.startswith("resumes_import")]
+    return families["resumes_import_files"] if known else None
+
+
+def test_what_the_store_could_not_tell_is_asked_for_again_at_once(tmp_path: Path) -> None:
+    async def look() -> None:
+        with open_store(f"sqlite:///{tmp_path / 'resumes.db'}") as store:
+            kept = Exposition(Metrics(), store, sample=lambda: None, clock=lambda: 0.0)
+            assert files_in(kept) is None
+            lose_table(store, "importers")
+            await kept.refresh()
+            assert files_in(kept) is None
+            execute(store, "ALTER TABLE elsewhere RENAME TO importers")
+            await kept.refresh()
+            assert files_in(kept) == 1
+            await kept.close()
+
+    asyncio.run(look())
 
 
 @pytest.mark.parametrize(("step_s", "kept_s"), [(0.0, KEEP_S), (1.0, 100.0)])
@@ -287,7 +317,7 @@ def test_what_the_store_knows_is_kept_and_longer_when_it_was_slow_to_tell(
             for passed_s, found in ((kept_s - 0.5, 1), (kept_s, 2)):
                 readings["now"] = read_at_s + passed_s
                 await kept.refresh()
-                assert len(kept.tallies) == found
+                assert files_in(kept) == found
             await kept.close()
 
     asyncio.run(look())
