@@ -10,9 +10,9 @@ from tui.keys import ACTIONS, Action, Place
 HEAD: Final = """\
 # Keys of the terminal UI
 
-The keys of each screen, with their IDs and the commands that do the same. In the terminal UI, `?` shows the keys that
-work where you are, and `:` opens the command palette (`:keys` goes to the Keys screen). For everything else, see
-[how it behaves](terminal.md#how-it-behaves).
+The keys of each screen, with their IDs and the commands that do the same. In the terminal UI, `?` shows every key,
+those that work where you are first, and `:` opens the command palette (`:keys` goes to the Keys screen). For everything
+else, see [how it behaves](terminal.md#how-it-behaves).
 
 `make keys` writes this page from the table in `src/tui/keys.py`.
 

@@ -35,7 +35,7 @@ from resumes.store.import_history import FileRow
 from resumes.store.import_ledger import FileOutcome
 
 
-class Plan(NamedTuple):
+class Recovery(NamedTuple):
     """What is to be done with files that were under way."""
 
     resumed: list[Candidate]
@@ -52,21 +52,21 @@ def plan_recovery(
     accepted: Format,
     entries: Iterable[SlotEntry],
     default_account: str | None,
-) -> Plan:
+) -> Recovery:
     """Return what is to be done with files that were under way. `default_account` owns the files
     directly in ROOT. Raises StoreError."""
-    plan = Plan([], [], [])
+    recovery = Recovery([], [], [])
     for entry in sorted(entries):  # by claim
         try:
             one = _plan_one(store, root, accepted, entry, default_account)
         except OSError as error:  # of its folder; others go on
-            plan.unreached.append((entry, error))
+            recovery.unreached.append((entry, error))
             continue
         if isinstance(one, Candidate):
-            plan.resumed.append(one)
+            recovery.resumed.append(one)
         elif one is not None:
-            plan.ended.append(one)
-    return plan
+            recovery.ended.append(one)
+    return recovery
 
 
 def _plan_one(

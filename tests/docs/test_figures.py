@@ -125,7 +125,7 @@ SENTENCES: Final = {
     "guides/three-machines.md": [
         f"plan for {3 * (2 * WORKER + OTHERS)} of",
     ],
-    "security.md": [f"the first {SOURCE_BYTES // 1024} KiB of failed and held files"],
+    "security.md": [f"the first {SOURCE_BYTES // 1024} KiB of failed, held and duplicate files"],
 }
 
 
