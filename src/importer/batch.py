@@ -34,9 +34,9 @@ from importer.options import Options
 from importer.outcomes import Conclusion, Refusal, as_ledger_text
 from importer.slots import Slot
 from resumes.analyzer import Resume
-from resumes.errors import StoreError
+from resumes.errors import Conflict, NotFound, StoreError
 from resumes.import_reasons import Reason
-from resumes.store import Store, accounts, import_ledger
+from resumes.store import Store, accounts, import_history, import_ledger, import_requests
 from resumes.store.creation import Creation, NewResume, create_files
 from resumes.store.import_ledger import FileOutcome, Verdict
 from resumes.watched_folder import shown_root
@@ -120,6 +120,8 @@ class Ended(NamedTuple):
     """When it is tried again, on the monotonic clock."""
     is_stuck: bool = False
     """Whether it is still in its place for a reason that concerns all files."""
+    is_awaited: bool = False
+    """Whether it is where it belongs, and only waits for whoever writes to it."""
 
 
 def _is_read_whole(claim: Claim) -> bool:
@@ -213,7 +215,7 @@ class Batches:
     def list_awaited(self) -> list[tuple[float, str]]:
         """Return when to look again at files that lie where they belong and are still written to,
         and their names."""
-        return [(one.due, one.work.claim.name) for one in self._unfiled.values() if one.target]
+        return [(one.due, one.work.claim.name) for one in self._unfiled.values() if one.is_awaited]
 
     def take_ends(self) -> tuple[tuple[str, ...], tuple[Claim, ...]]:
         """Return the ids of the files that came to their end since this was last asked, and the
@@ -268,7 +270,12 @@ class Batches:
 
     def _read_open(self, one: Candidate) -> Work | Left:
         claim = one.claim
-        folder = self._folders.open(claim.folder(self._root))
+        try:
+            folder = self._folders.open(claim.folder(self._root))
+        except OSError as error:
+            if error.errno in NOT_OF_THE_FILE:
+                raise
+            return Left(claim, FailureReason.STUCK, self._signature(claim), error)
         try:
             descriptor = files.open_file(claim.base, dir_fd=folder)
         except OSError as error:
@@ -435,9 +442,23 @@ class Batches:
     def file_away(self, ended: Iterable[Ended]) -> None:
         """Put files away whose outcome is in the ledger, as far as that is possible now."""
         ended = [*ended]
+        self.adopt(ended)
         for one in ended:
             self._note_queue(one.work.claim, one.conclusion)
-        self.end([one.work for one in ended if self._is_filed(one)])
+        self._file(ended)
+
+    def _file(self, ended: Iterable[Ended]) -> None:
+        """File each, and forget those that came to their end; after an error all are tried again."""
+        over = [one.work for one in ended if self._is_filed(one)]
+        for work in over:
+            del self._unfiled[work.claim.id]
+        self.end(over)
+
+    def set_queues(self, queues: dict[str, Queue]) -> None:
+        """Have new files queue behind these, and behind held files that are not in their place yet."""
+        self.queues = queues
+        for one in self._unfiled.values():
+            self._note_queue(one.work.claim, one.conclusion)
 
     def _note_queue(self, claim: Claim, conclusion: Conclusion) -> None:
         """Have later files of the account queue behind this one, if it is held."""
@@ -445,7 +466,9 @@ class Batches:
             # Of a file of several resumes: why, not how many of its own.
             held = (item.refusal for item in conclusion.items if item.outcome is FileOutcome.HELD)
             refusal = next((one for one in held if one is not None), conclusion.refusal)
-            self.queues.setdefault(claim.account_id, Queue(claim.id, refusal.message))
+            queue = self.queues.get(claim.account_id)
+            if queue is None or claim.id < queue.first_claim_id:
+                self.queues[claim.account_id] = Queue(claim.id, refusal.message)
 
     def find_queue(self, claim: Claim) -> str | None:
         """Return the message for a file that comes after others of its account; None when there are none."""
@@ -455,10 +478,7 @@ class Batches:
     def go_on(self) -> None:
         """Try again what was imported and could not be filed away, if it is time."""
         now = self._monotonic()
-        due = [one for one in self._unfiled.values() if now >= one.due]
-        for one in due:
-            del self._unfiled[one.work.claim.id]
-        self.end([one.work for one in due if self._is_filed(one)])
+        self._file([one for one in self._unfiled.values() if now >= one.due])
         self._folders.close()
 
     def _is_filed(self, ended: Ended) -> bool:
@@ -472,10 +492,15 @@ class Batches:
         problem = escaped(filed.problem)
         again_s = RETRY_INTERVALS_S.get(filed.state)
         if again_s is not None:
-            due, is_stuck = self._monotonic() + again_s, filed.state is FileState.STUCK
             _close([work])
-            work = work._replace(descriptor=None)
-            self._unfiled[claim.id] = Ended(work, conclusion, filed.target, due, is_stuck)
+            self._unfiled[claim.id] = Ended(
+                work._replace(descriptor=None),
+                conclusion,
+                filed.target,
+                due=self._monotonic() + again_s,
+                is_stuck=filed.state is FileState.STUCK,
+                is_awaited=filed.state is FileState.WRITTEN_TO and not problem,
+            )
         elif claim.is_return or conclusion.needs_report:
             self.filer.tidy(claim, [conclusion])
         match filed.state:
@@ -524,6 +549,7 @@ class Batches:
     def drop(self) -> None:
         """Have nothing under way any more."""
         _close(self._ready)
+        _close(one.work for one in self._unfiled.values())
         for some in (self._ready, self._several, self._unfiled):
             some.clear()
         self._folders.close()
@@ -534,11 +560,23 @@ def is_last_attempt(claim: Claim) -> bool:
     return claim.attempt + 1 >= MAX_ATTEMPTS
 
 
+def dismiss_unfinished(store: Store, claim: Claim) -> None:
+    """Take the file off the list if it is being imported: nobody will say how that ended.
+
+    Raises StoreError.
+    """
+    with contextlib.suppress(NotFound, Conflict):  # somebody else has dismissed it
+        row = import_history.get_file(store, claim.id, account_id=claim.account_id)
+        if row.is_under_way:
+            import_requests.dismiss_files(store, [row])
+
+
 def _close(works: Iterable[Work]) -> None:
     """Close the files that are open."""
     for work in works:
         if work.descriptor is not None:
-            os.close(work.descriptor)
+            with contextlib.suppress(OSError):  # of a disk that is gone; it is closed all the same
+                os.close(work.descriptor)
 
 
 def _is_deleted(conclusion: Conclusion) -> bool:

@@ -258,7 +258,8 @@ class Filer:
                 # The outcomes are on another disk, perhaps a larger one; or this folder is.
                 if not os.access(claim.base, os.R_OK, dir_fd=folder, effective_ids=True):
                     raise _NotMoved(FileState.UNMOVABLE, os.strerror(errno.EACCES)) from None
-                files.move(claim.base, aside, source_fd=folder)
+                with _in_its_folder():
+                    files.move(claim.base, aside, source_fd=folder)
                 self._observe(Step.SET_ASIDE)
         self._copy(work, aside, Path(target))
         return True
@@ -293,14 +294,16 @@ class Filer:
                 temporary.unlink(missing_ok=True)
             flush(target.parent)
         self._observe(Step.COPIED)
-        aside.unlink()
+        with _in_its_folder():
+            aside.unlink()
 
     def _check_aside(self, work: Work, aside: Path) -> None:
         match _is_as_read(work, aside):
             case None:
                 raise _NotMoved(FileState.UNMOVABLE, "it is open for writing")
             case False:
-                put_back(self._root, work.claim, aside)
+                with _in_its_folder():
+                    put_back(self._root, work.claim, aside)
                 raise _NotMoved(FileState.CHANGED)
 
     def _is_copy(self, work: Work, target: str) -> bool:
@@ -371,6 +374,17 @@ class _NotMoved(Exception):
 
     def __init__(self, state: FileState, problem: str = "") -> None:
         self.filed = Filed(state, problem=problem)
+
+
+@contextlib.contextmanager
+def _in_its_folder() -> Iterator[None]:
+    """Have an error in the block concern the file's own folder alone, unless the file is gone."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise _NotMoved(FileState.UNMOVABLE, files.describe(error)) from error
 
 
 def _is_as_read(work: Work, target: str | Path) -> bool | None:

@@ -133,13 +133,14 @@ class Returns:
         """Look for held files, in the folders that have changed."""
         listings = {}
         for folder in list_folders(self._root / HELD):
+            listing = self._listings.get(folder)
             # A folder that cannot be listed for now keeps its files, and nobody else waits for it.
             with contextlib.suppress(OSError):
                 mtime_ns = os.stat(folder).st_mtime_ns  # noqa: PTH116  (text, as names are)
-                listing = self._listings.get(folder)
                 if listing is None or listing[0] != mtime_ns:
                     is_fresh = abs(time.time_ns() - mtime_ns) < FRESH_NS
                     listing = (None if is_fresh else mtime_ns, sorted(_iter_held(folder)))
+            if listing is not None:
                 listings[folder] = listing
         self._listings = listings
         self.held = {}
@@ -246,7 +247,7 @@ class Returns:
 
     def _claim(self, file: PutAway) -> Claim:
         """Return the claim that the file had; but a new one if it is not what was imported, unless that is
-        a failed file of several that was corrected.
+        a file of several that was edited.
 
         Somebody may have changed it, or given its name to another.
         """
@@ -267,8 +268,8 @@ class Returns:
         is_its_own = items and items[0].item > 0 and report.get("claim_id") == claim_id
         if not items or (is_its_own and report.get("sha256") in (None, find_sha256(path))):
             return claim
-        if is_its_own and claim.source.startswith(f"{FAILED}/"):
-            # It was corrected. What is stored of it is known by its content.
+        if is_its_own:
+            # It was edited. What is stored of it is known by its content.
             import_ledger.forget_items(self._store, account_id, claim_id)
             return claim
         new_id = identifiers.resume_id(self._store.clock())
@@ -284,6 +285,8 @@ class Returns:
 
         Unless `is_over` it is where it was, and the request stays.
         """
+        if not is_over:
+            self.has_released = False  # else it would be tried again without a pause
         earlier_id = self._renamed.pop(claim_id, claim_id)
         account_id = self._under_way.pop(earlier_id, "")
         if self._bundles.get(account_id) == claim_id:

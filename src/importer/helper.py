@@ -312,11 +312,10 @@ def main() -> None:
     sys.stdin.close()
     setup: Setup = tasks.recv()
     slot = Slot(setup.root, SLOT)
-    if not slot.take():
-        return
     try:
-        with open_store(setup.store_url, upgrade=False) as store:
-            work(store, setup, slot, tasks, answers)
+        if slot.take():
+            with open_store(setup.store_url, upgrade=False) as store:
+                work(store, setup, slot, tasks, answers)
     except (EOFError, OSError, StoreError):
         pass  # the importer has ended, perhaps in the middle of a batch, or does without help
     finally:

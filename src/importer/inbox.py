@@ -302,6 +302,7 @@ class Inbox:
         def remark(key: str, sentence: str) -> None:
             if self.account is not None:  # else nothing of it is imported
                 unlisted.add(key)
+                self.unlisted.add(key)
                 self._notices(key, sentence)
 
         for count, seen in enumerate(iter_inbox(self._root, self.below, remark=remark), 1):

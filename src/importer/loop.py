@@ -239,6 +239,7 @@ class Importer:
         if self._has_led:  # somebody has emptied or replaced the whole folder under us
             self._check_folder_owner()
             self._let_go()
+            watched_folder.set_owner(self.root, watched_folder.owner_of(self.store))
         self.stands_by = not self._slot.take()
         if self.stands_by:
             self.notices(
@@ -248,8 +249,6 @@ class Importer:
             )
             return False
         self.notices.over("standby")
-        if self._has_led:
-            watched_folder.set_owner(self.root, watched_folder.owner_of(self.store))
         self._has_led = True
         self._left_slots = {0}
         return True
@@ -276,7 +275,7 @@ class Importer:
         unknown = self._find_unknown(held.keys())
         resumed = {one.claim.account_id for one in self._resumed}
         busy = self._pipeline.unpacking_account_ids | resumed | unknown
-        self._pipeline.queues = self._returns.release(by_id, busy=busy)
+        self._pipeline.set_queues(self._returns.release(by_id, busy=busy))
         self._note_unknown(unknown)
         self._returns.take_requests(self.intake.claim_ids)
         self._find_owners()
@@ -386,12 +385,13 @@ class Importer:
             slot.end(entry.claim.id for entry in entries)
         elif over:
             slot.end(one.id for one in over)
-        self._note_ends([one.id for one in over], over)
+        for claim in over:
+            self.intake.end(claim.id)
+            self.intake.look_again(claim)
+            self._returns.end(claim.id, is_over=False)
         for entry, error in plan.unreached:
             self._hold(entry.claim)
-            problem = describe(error)
-            key = f"unmovable {entry.claim.account_id} {problem}"
-            self.notices(key, untaken(entry.claim.name, problem))
+            self._tell_unreached(entry.claim, error)
         for ended in plan.ended:
             self._hold(ended.work.claim)
         self._pipeline.adopt(plan.ended)
@@ -399,6 +399,11 @@ class Importer:
         for _ in entries:
             self._observe(Step.RECOVERED)
         return [*unreached.values()]
+
+    def _tell_unreached(self, claim: Claim, error: OSError) -> None:
+        problem = describe(error)
+        key = f"unmovable {claim.account_id} {problem}"
+        self.notices(key, untaken(claim.name, problem))
 
     def _resume(self, candidates: Iterable[Candidate]) -> None:
         for one in candidates:
@@ -420,23 +425,42 @@ class Importer:
 
     def _hear_helper(self) -> None:
         for answer in self._helper.iter_answers():
-            for report in answer.reports:
-                self._filed(report)
-            for key, sentence in answer.remarks:
-                self.notices(key, sentence)
             self._note_left(answer.left or ())
             self._note_ends(answer.over, answer.went_back)
+            for key, sentence in answer.remarks:
+                self.notices(key, sentence)
+            for report in answer.reports:
+                self._filed(report)
 
     def _take(self) -> None:
         """Read the next files: what others had under way first, then those that were put away before,
         and with them new ones of other accounts (pitfalls I12)."""
         most = self.options.tuning.batch_files
-        batch = [self._resumed.popleft() for _ in range(min(len(self._resumed), most))]
-        if not batch:
-            busy = self._returns.due_account_ids
-            batch = self._returns.next_batch(most) + self.intake.next_batch(busy=busy)
+        if self._resumed:
+            batch = [self._resumed.popleft() for _ in range(min(len(self._resumed), most))]
+            self._note_left(self._keep_unreached(batch, self._pipeline.read(batch)))
+            return
+        busy = self._returns.due_account_ids
+        batch = self._returns.next_batch(most) + self.intake.next_batch(busy=busy)
         if batch:
             self._note_left(self._pipeline.read(batch))
+
+    def _keep_unreached(self, batch: Iterable[Candidate], all_left: Iterable[Left]) -> list[Left]:
+        """Have resumed files that cannot be read for now go on under their claims; return the others."""
+        known = {one.claim.id: one.known for one in batch}
+        others = []
+        for left in all_left:
+            if left.error is None or left.claim.is_return:
+                others.append(left)
+                continue
+            before = known[left.claim.id]
+            entry = SlotEntry(left.claim, None if before is None else before.signature)
+            self._slot.adopt([entry], must_last=False)
+            self._unreached.append(entry)
+            self._tell_unreached(left.claim, left.error)
+            if left.why is FailureReason.TROUBLE:
+                self._trouble = left.error
+        return others
 
     def _note_left(self, left: Iterable[Left]) -> None:
         for one in left:

@@ -14,22 +14,21 @@
 Each step may be cut off and is done again (pitfalls I1, I6).
 """
 
-import contextlib
 import math
 import os
 from collections.abc import Iterable
 from typing import NamedTuple
 
 from importer import files, outcomes
-from importer.batch import Candidate, Ended
+from importer.batch import Candidate, Ended, dismiss_unfinished
 from importer.claims import Claim
 from importer.files import Known
 from importer.filing import Work, aside_of, iter_places, put_back
 from importer.outcomes import Conclusion
 from importer.slots import SlotEntry
 from resumes.analyzer import Format
-from resumes.errors import Conflict, NotFound
-from resumes.store import Store, accounts, import_history, import_ledger, import_requests
+from resumes.errors import NotFound
+from resumes.store import Store, accounts, import_history, import_ledger
 from resumes.store.creation import Created, Duplicate
 from resumes.store.import_history import FileRow
 from resumes.store.import_ledger import FileOutcome
@@ -102,9 +101,7 @@ def _plan_one(
         moved = (place for place in places if files.find_signature(place) is not None)
         if (target := next(moved, None)) is not None:
             return Ended(work, conclusion, target)
-        if row.is_under_way:  # it is gone, or a new file, and nobody will say how it ended
-            with contextlib.suppress(Conflict):  # somebody has dismissed it
-                import_requests.dismiss_files(store, [row])
+        dismiss_unfinished(store, claim)  # it is gone, or a new file
         return None
     if (recalled := _recall(store, root, accepted, claim)) is not None:
         return Ended(work, recalled)
@@ -128,8 +125,11 @@ def _find_row(store: Store, claim: Claim) -> FileRow | None:
 
 
 def _has_content(path: str, digest: bytes | None) -> bool:
-    """Return whether the file still holds what was read."""
-    return digest is None or files.digest(files.find_body(path, files.HASHED_BYTES)) == digest
+    """Return whether the file still holds what was read, as far as it can be opened."""
+    try:
+        return digest is None or files.digest(files.load(path, files.HASHED_BYTES).body) == digest
+    except OSError:
+        return True  # it was neither written to nor replaced
 
 
 def _recall(store: Store, root: str, accepted: Format, claim: Claim) -> Conclusion | None:

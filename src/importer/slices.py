@@ -1,15 +1,16 @@
 """Files of several resumes on their way into the store, one after the other, slice by slice."""
 
+import errno
 import itertools
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from importer import files, outcomes, unpack
-from importer.batch import Batches, Ended, is_last_attempt
+from importer.batch import Batches, Ended, dismiss_unfinished, is_last_attempt
 from importer.claims import Claim
 from importer.failpoints import Step
 from importer.files import Signature
-from importer.filing import Work
+from importer.filing import OF_THE_PROCESS, Work
 from importer.json_texts import CannotUnpack, Part, file_too_large, resume_too_large
 from importer.options import DEFAULT_TUNING, Limits, Options, Tuning
 from importer.outcomes import Conclusion, ItemConclusion, Refusal
@@ -69,15 +70,17 @@ class Bundle:
 
 
 def open_bundle(path: str, name: str, options: Options) -> Bundle | Conclusion | None:
-    """Return the open file, or the end that it comes to instead; None if it is gone."""
+    """Return the open file, or the end that it comes to instead; None if it is gone, or cannot be opened
+    any more: when it is found again, that is judged. Raises OSError that says nothing of the file."""
     try:
         return Bundle(path, name, options.format, options.limits, options.tuning)
-    except FileNotFoundError:
-        return None
     except CannotUnpack as error:
         return outcomes.failed(error.refusal)
     except OSError as error:
-        return outcomes.failed(outcomes.unreadable(error))
+        if error.errno in OF_THE_PROCESS:
+            raise
+        is_damaged = error.errno == errno.EIO
+        return outcomes.failed(outcomes.unreadable(error)) if is_damaged else None
     except Exception:  # noqa: BLE001 - logged whole; one file must not stop the others
         return outcomes.failed(outcomes.internal_error())
 
@@ -107,8 +110,10 @@ class Pipeline(Batches):
         if self._bundle is None:
             opened = self._open(work)
             if opened is None:
+                dismiss_unfinished(self._store, work.claim)
                 self._close()
                 self.end([work])
+                self._went_back.append(work.claim)
                 return
             if isinstance(opened, Conclusion):
                 self._finish(work, opened)
@@ -127,8 +132,8 @@ class Pipeline(Batches):
         self._finish(work, outcomes.sum_up(self._bundle.items))
 
     def _open(self, work: Work) -> Bundle | Conclusion | None:
-        """Return the open file, or the end that it comes to instead; None if it is gone, or has changed
-        and so is a new file."""
+        """Return the open file, or the end that it comes to instead; None if it is gone, cannot be
+        opened, or has changed and so is a new file."""
         message = self.find_queue(work.claim)
         if message is not None:
             return outcomes.held(message)

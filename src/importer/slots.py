@@ -115,6 +115,8 @@ class Slot:
         Raises OSError.
         """
         self._entries = {entry.claim.id: entry for entry in _load(self._path)}
+        if not self._entries:
+            self.end(())  # what says nothing is of no use
         return list(self._entries.values())
 
     def note(self, claims: Iterable[Claim]) -> None:
@@ -178,17 +180,22 @@ class Slot:
     def leave(self) -> None:
         """Let others have the slot. Safe to call twice."""
         with contextlib.suppress(OSError):  # in a folder that cannot be reached it is free anyway
-            if self.is_held and not self._entries:
+            if self.is_held and not self._bytes:
                 Path(self._path).unlink(missing_ok=True)
                 Path(self._lock_path).unlink()
         self._close()
 
     def _close(self) -> None:
-        for descriptor in (self._note, self._lock):
-            if descriptor is not None:
-                os.close(descriptor)
+        descriptors = self._note, self._lock
         self._note = self._lock = None
+        self._bytes = 0
         self._entries.clear()
+        for descriptor in descriptors:
+            if descriptor is not None:
+                with contextlib.suppress(
+                    OSError
+                ):  # on a disk that is gone it is closed all the same
+                    os.close(descriptor)
 
     def _append(self, line: dict[str, list[Any]]) -> None:
         content = b"\n%b\n" % _encode(line)  # what was cut off before ends here

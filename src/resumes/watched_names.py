@@ -18,7 +18,7 @@ ENDINGS: Final = ".json, .ndjson, .jsonl, .gz or .zip"
 """These in words; `.gz` stands for all compressed ones but `.zip`."""
 
 TEMPORARY: Final = (".part", ".tmp", "~", ".crdownload", ".filepart", ".download", ".uploading")
-SYSTEM_FOLDERS: Final = frozenset({"@eaDir", "__MACOSX"})
+SYSTEM_FOLDERS: Final = frozenset({"@eaDir", "__MACOSX", "lost+found"})
 
 REPORT: Final = ".report.json"
 """Ending of the importer's reports."""

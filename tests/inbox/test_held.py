@@ -438,6 +438,59 @@ def test_a_failed_file_of_several_that_was_corrected_keeps_its_id(
     assert import_requests.list_requests(store) == []
 
 
+def test_a_held_file_of_several_that_was_edited_keeps_its_id(
+    store: Store, root: Path, an_importer: MakeImporter
+) -> None:
+    account = an_account_with_room_for(store, 1)
+    drop(root, "ana/cv.ndjson", lines(*"12"))
+    an_importer(settle_s=0).round()
+    (held,) = filed(root, "_held")
+    held.write_bytes(lines(*"13"))
+    set_limit(store, "ana", 9)
+    (row,) = import_history.list_files(store)
+    an_importer(settle_s=0).round()
+    (again,) = import_history.list_files(store)
+    assert (again.claim_id, again.outcome) == (row.claim_id, FileOutcome.DONE)
+    assert resume_names(store, account.id) == list("13")
+    assert names_below(root / "_held") == []
+
+
+def test_a_held_file_that_cannot_be_taken_is_tried_again_in_peace(
+    store: Store, root: Path, told: Told, an_importer: MakeImporter
+) -> None:
+    an_account_with_room_for(store, 0)
+    drop(root, "ana/cv.json")
+    importer = an_importer()
+    importer.round()
+    (held,) = filed(root, "_held")
+    set_limit(store, "ana", 9)
+    held.parent.chmod(0o555)
+    with bound_by_permissions():
+        importer.round()
+        assert not importer.has_work
+        assert importer.wait_s() > 0
+    held.parent.chmod(0o755)
+    importer.round()
+    assert told.outcomes() == {"ana/cv.json": "done"}
+
+
+def test_a_request_whose_file_could_not_be_reached_is_still_there(
+    store: Store, root: Path, failed: Path, told: Told, an_importer: MakeImporter
+) -> None:
+    failed.write_bytes(a_document("corrected"))
+    ask_for_all(store, RequestKind.RETRY)
+    die(an_importer(settle_s=0, observe=killing_at(Moment.READ)))
+    failed.parent.chmod(0)
+    importer = an_importer(settle_s=0)
+    with bound_by_permissions():
+        importer.round()
+    failed.parent.chmod(0o755)
+    for _ in range(2):
+        importer.round()
+    assert told.outcomes() == {"ana/cv.json": "done"}
+    assert import_requests.list_requests(store) == []
+
+
 @pytest.mark.parametrize("moment", [Moment.READ, Moment.COMMITTED])
 def test_who_asks_again_while_a_file_is_tried_has_it_tried_again(
     store: Store,

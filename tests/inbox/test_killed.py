@@ -18,9 +18,10 @@ from importer.options import Options
 from resumes import analyzer
 from resumes.analyzer import Format
 from resumes.errors import InvalidArgument
-from resumes.store import Store, accounts, open_store, stored_resumes
+from resumes.store import Store, accounts, import_history, open_store, stored_resumes
 from resumes.store.account_archive.archive import import_account
 from resumes.store.accounts import AccountInfo
+from resumes.store.import_ledger import FileOutcome
 from resumes.store.importers import ImporterState
 from resumes.store.transfer import backups
 from tests.support.inbox import oracle
@@ -41,6 +42,7 @@ from tests.support.inbox.builders import (
     filed,
     is_tidy,
     killing_at,
+    lines,
     names_below,
     resume_names,
     the_report,
@@ -197,6 +199,49 @@ def test_i10_deaths_count_wherever_the_file_is(
             die(an_importer(settle_s=0, account=ana.name))
     an_importer(settle_s=0, account=ana.name).round()
     assert the_report(root, "_failed")["reason"] == "crashed"
+
+
+def test_an_importer_that_ends_before_it_looked_leaves_the_note_of_a_dead_one(
+    store: Store, root: Path, ana: AccountInfo, an_importer: MakeImporter
+) -> None:
+    drop(root, "ana/1.json", a_document("Ada"))
+    die(an_importer(settle_s=0, observe=killing_at(Moment.COMMITTED)))
+    an_importer(settle_s=0).close()
+    importer = an_importer(settle_s=0)
+    importer.round()
+    assert counts(root, "done", "duplicate") == [1, 0]
+    importer.close()
+    assert is_tidy(root)
+
+
+def test_a_file_of_several_of_a_dead_importer_goes_on_when_it_can_be_read_again(
+    store: Store, root: Path, ana: AccountInfo, monotonic: FakeMonotonic, an_importer: MakeImporter
+) -> None:
+    path = drop(root, "ana/1.ndjson", lines("1", "2", "3"))
+    die(an_importer(settle_s=0, slice_items=1, observe=killing_at(Moment.COMMITTED)))
+    importer = an_importer(observe=during(Moment.NOTED, lambda: path.parent.chmod(0)))
+    with bound_by_permissions():
+        for _ in range(2):
+            importer.round()
+            monotonic.advance(5)
+    path.parent.chmod(0o755)
+    importer = an_importer()
+    importer.round()
+    (row,) = import_history.list_files(store)
+    assert row.outcome is FileOutcome.DONE
+    assert resume_names(store, ana.id) == ["1", "2", "3"]
+    assert importer.summary().stuck == 0
+
+
+def test_a_committed_file_that_cannot_be_opened_any_more_is_filed(
+    root: Path, ana: AccountInfo, an_importer: MakeImporter
+) -> None:
+    path = drop(root, "ana/1.json", a_document("Ada"))
+    die(an_importer(settle_s=0, observe=killing_at(Moment.COMMITTED)))
+    path.chmod(0)
+    with bound_by_permissions():
+        an_importer(settle_s=0).round()
+    assert counts(root, "done", "duplicate", "failed") == [1, 0, 0]
 
 
 @pytest.mark.parametrize("restarts", [False, True])

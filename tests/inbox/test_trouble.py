@@ -14,10 +14,11 @@ from typing import Any
 
 import pytest
 
+from importer import files
 from importer.failpoints import unobserved
 from importer.helper import Helper, Setup
 from importer.loop import Importer
-from importer.notices import Notices
+from importer.notices import FileReport, Notices
 from importer.options import Options, Tuning
 from importer.service import Runner, find_pause_s
 from resumes import watched_folder
@@ -371,17 +372,102 @@ def test_a_folder_that_is_closed_before_its_file_is_opened_keeps_no_file_for_goo
     assert importer.summary().stuck == 0
 
 
+@pytest.mark.parametrize("name", ["1.json", "1.ndjson"])
+def test_a_folder_that_is_closed_while_its_file_is_read_is_waited_for(
+    root: Path,
+    told: Told,
+    ana: AccountInfo,
+    monotonic: FakeMonotonic,
+    an_importer: MakeImporter,
+    name: str,
+) -> None:
+    path = drop(root, f"ana/{name}", lines("1", "2"))
+    closing = [path.parent]
+
+    def close_folder() -> None:
+        while closing:
+            closing.pop().chmod(0)
+
+    importer = an_importer(settle_s=0, observe=during(Moment.READ, close_folder))
+    with bound_by_permissions():
+        for _ in range(2):
+            importer.round()
+            monotonic.advance(5)
+    assert told.files == []
+    path.parent.chmod(0o755)
+    for _ in range(2):
+        importer.round()
+        monotonic.advance(5)
+    assert told.outcomes() == {f"ana/{name}": "done"}
+
+
+def test_a_folder_on_a_disk_of_its_own_keeps_no_other_waiting(
+    root: Path,
+    told: Told,
+    monotonic: FakeMonotonic,
+    an_account: MakeAccount,
+    an_importer: MakeImporter,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    move = files.move
+
+    def move_on_two_disks(source: str, target: str | Path, **rest: Any) -> None:
+        if "source_fd" in rest and "ana" in str(target) and "_done" in str(target):
+            raise OSError(errno.EXDEV, os.strerror(errno.EXDEV))
+        if str(target).endswith(".aside"):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        move(source, target, **rest)
+
+    for name in ("ana", "bo"):
+        an_account(name)
+        drop(root, f"{name}/1.json")
+    importer = an_importer()
+    with monkeypatch.context() as patch:
+        patch.setattr(files, "move", move_on_two_disks)
+        importer.round()
+        assert told.outcomes() == {"bo/1.json": "done"}
+        assert not importer.is_stuck
+    monotonic.advance(5)
+    importer.round()
+    assert told.outcomes() == {"bo/1.json": "done", "ana/1.json": "done"}
+
+
+def test_an_error_while_a_file_is_told_of_loses_sight_of_no_other(
+    store: Store, root: Path, ana: AccountInfo
+) -> None:
+    told: list[str] = []
+
+    def tell(report: FileReport) -> None:
+        told.append(report.name)
+        if len(told) == 1:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    for number in range(3):
+        drop(root, f"ana/{number}.json", a_document(str(number)))
+    importer = Importer(
+        store, root, Options(settle_s=0), on_file=tell, notices=Notices(lambda _: None)
+    )
+    with pytest.raises(OSError, match="No space left"):
+        importer.round()
+    importer.round()
+    assert told == [f"ana/{number}.json" for number in range(3)]
+    assert names_below(root / "ana") == []
+    assert not importer.has_work
+    importer.close()
+    assert is_tidy(root)
+
+
 def test_a_folder_that_cannot_be_listed_is_a_finding_until_it_can_and_told_each_time(
     root: Path, told: Told, an_account: MakeAccount, an_importer: MakeImporter
 ) -> None:
     an_account("ana")
-    inner, lost = root / "ana/inner", root / "lost+found"
+    inner, unowned = root / "ana/inner", root / "nobody"
     drop(root, "ana/inner/1.json")
-    lost.mkdir()
+    unowned.mkdir()
     importer = an_importer()
     for again in (1, 2):
         with bound_by_permissions():
-            for folder in (inner, lost):
+            for folder in (inner, unowned):
                 folder.chmod(0)
             for _ in range(2):
                 importer.round()
@@ -429,6 +515,7 @@ def test_a_folder_that_a_link_leads_to_after_the_commit_keeps_no_other_waiting(
             for _ in range(2):
                 importer.round()
                 monotonic.advance(5)
+            assert importer.next_due is None  # nobody waits for it
     assert [(one.name, one.outcome) for one in told.files] == [("bo/1.json", "done")] * 2
     assert any("Its path contains a symbolic link" in notice for notice in told.notices)
 
