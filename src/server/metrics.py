@@ -231,8 +231,8 @@ class Exposition:
         yield CounterMetricFamily(
             "resumes_log_lines_dropped", "Log lines that could not be written.", sums[DROPPED_LINES]
         )
-        if self._imports is not None:
-            yield from _iter_import_metrics(self._imports)
+        if (imports := self._imports) is not None:
+            yield from _iter_import_metrics(imports)
         if self._metrics.is_alone:
             yield from ProcessCollector(registry=None).collect()
 
