@@ -245,7 +245,7 @@ def test_a_committed_file_that_cannot_be_opened_any_more_is_filed(
 
 
 @pytest.mark.parametrize("restarts", [False, True])
-def test_a_file_of_a_dead_importer_that_cannot_be_reached_keeps_no_other_waiting(
+def test_i16_a_file_of_a_dead_importer_that_cannot_be_reached_keeps_no_other_waiting(
     store: Store,
     root: Path,
     told: Told,
