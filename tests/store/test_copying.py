@@ -48,6 +48,7 @@ from tests.support.store.builders import (
     rename,
     run_python,
 )
+from tests.support.stores import make_store_file
 from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.engines
@@ -300,6 +301,25 @@ def test_s13_the_source_of_a_copy_that_may_be_there_stays_closed(
     with pytest.raises(Conflict, match="already has account"):
         copies.copy(source, url)
     assert_takes_no_writes(source)
+
+
+@pytest.mark.sqlite("a file")
+@pytest.mark.parametrize("was_there", [False, True])
+def test_s21_a_file_that_gets_the_name_of_the_target_meanwhile_stays(
+    source: Store, tmp_path: Path, was_there: bool
+) -> None:
+    target, other = tmp_path / "resumes.db", tmp_path / "other"
+    if was_there:
+        make_store_file(target)
+
+    def move_there(progress: CopyProgress) -> None:
+        if progress.stage is Stage.PROVING and progress.done == progress.total:
+            other.write_text("mine")
+            other.replace(target)
+
+    with pytest.raises(Conflict, match="already exists"):
+        copies.copy(source, f"sqlite:///{target}", on_progress=move_there)
+    assert target.read_text() == "mine"
 
 
 @pytest.mark.slow

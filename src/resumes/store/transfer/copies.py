@@ -353,7 +353,8 @@ def empty_database(
 @contextlib.contextmanager
 def _empty_file(path: Path, source: Store, confirm: Callable[[], None]) -> Iterator[Connection]:
     """Yield a connection to an empty store that is put in the place of the file after the block,
-    unless `confirm`, which is called last, raises. Raises Occupied.
+    unless `confirm`, which is called last, raises. Raises Occupied, and Conflict for another file that
+    has the name by then.
     """
     check_place(path)
     if source.path is not None:  # PostgreSQL keeps the same rows in another space
@@ -367,7 +368,8 @@ def _empty_file(path: Path, source: Store, confirm: Callable[[], None]) -> Itera
         else:
             refuse_stray_logs(path)
         locks.enter_context(exclude_others(path, "copy"))
-        if path.exists():
+        replaced = _find_file(path)
+        if replaced is not None:
             with transaction_in(path) as connection:
                 refuse_content(connection)
         open_store(f"sqlite:///{new}").close()
@@ -375,7 +377,16 @@ def _empty_file(path: Path, source: Store, confirm: Callable[[], None]) -> Itera
             yield connection
         examine(new, path)
         confirm()
-        if path.exists():
+        if replaced is not None and _find_file(path) == replaced:
             exchange(new, path, folder / "replaced.db")
-        else:
+        else:  # a file that got the name in the meantime is somebody's, and stays
             place(new, path)
+
+
+def _find_file(path: Path) -> tuple[int, int] | None:
+    """Return the device and the inode of the file; None if there is none."""
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return None
+    return found.st_dev, found.st_ino
