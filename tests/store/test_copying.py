@@ -320,6 +320,7 @@ def test_s21_a_file_that_gets_the_name_of_the_target_meanwhile_stays(
     with pytest.raises(Conflict, match="already exists"):
         copies.copy(source, f"sqlite:///{target}", on_progress=move_there)
     assert target.read_text() == "mine"
+    accounts.create_account(source, "late")  # the copy is certainly not there
 
 
 @pytest.mark.slow

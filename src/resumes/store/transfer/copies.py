@@ -289,12 +289,12 @@ def copy(source: Store, url: str, *, on_progress: OnProgress = ignore) -> list[T
     if source.label == label:
         raise InvalidArgument(f"{label} cannot be copied to itself: choose another target")
     copy_id = secrets.token_hex(8)
-    may_be_there = False
+    may_be_there: Callable[[], bool] | None = None  # not before it is confirmed
 
-    def confirm() -> None:
+    def confirm(is_there: Callable[[], bool] = lambda: True) -> None:
         nonlocal may_be_there
         check_closed(source, copy_id)
-        may_be_there = True
+        may_be_there = is_there
 
     try:
         with (
@@ -310,7 +310,7 @@ def copy(source: Store, url: str, *, on_progress: OnProgress = ignore) -> list[T
             raise
         return found
     except BaseException:
-        if not may_be_there:
+        if may_be_there is None or not may_be_there():
             with contextlib.suppress(ResumesError):
                 reopen_store(source, copy_id)
         raise
@@ -351,10 +351,12 @@ def empty_database(
 
 
 @contextlib.contextmanager
-def _empty_file(path: Path, source: Store, confirm: Callable[[], None]) -> Iterator[Connection]:
+def _empty_file(
+    path: Path, source: Store, confirm: Callable[[Callable[[], bool]], None]
+) -> Iterator[Connection]:
     """Yield a connection to an empty store that is put in the place of the file after the block,
-    unless `confirm`, which is called last, raises. Raises Occupied, and Conflict for another file that
-    has the name by then.
+    unless `confirm` raises, which is called last, with a function that says whether it is there.
+    Raises Occupied, and Conflict for another file that has the name by then.
     """
     check_place(path)
     if source.path is not None:  # PostgreSQL keeps the same rows in another space
@@ -376,7 +378,8 @@ def _empty_file(path: Path, source: Store, confirm: Callable[[], None]) -> Itera
         with transaction_in(new, shown=path, is_draft=True) as connection:
             yield connection
         examine(new, path)
-        confirm()
+        made = _find_file(new)
+        confirm(lambda: _find_file(path) == made)
         if replaced is not None and _find_file(path) == replaced:
             exchange(new, path, folder / "replaced.db")
         else:  # a file that got the name in the meantime is somebody's, and stays
