@@ -27,6 +27,7 @@ from tests.support.store.builders import (
     add_people,
     add_resumes,
     count_rows,
+    damage,
     entries_of,
     execute,
     index_all,
@@ -156,6 +157,39 @@ def test_an_account_whose_newest_resume_went_is_not_behind(store: Store, ana: Ac
     stored_resumes.delete_resume(store, ana.id, last)
     index_all(store)
     assert indexed(store) == 1
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "documents SET document = 'Ada is no JSON'",
+        "documents SET document = CAST(x'7b22f67d' AS TEXT)",
+        "resumes SET title = CAST('Ada' AS BLOB)",
+        "resumes SET name = CAST('Ada' AS BLOB)",
+        "resumes SET name = CAST(x'416461f6' AS TEXT)",
+    ],
+)
+def test_a_damaged_resume_keeps_no_other_out_of_the_index(
+    store: Store, an_account: MakeAccount, caplog: pytest.LogCaptureFixture, change: str
+) -> None:
+    if store.path is None and "CAST" in change:
+        pytest.skip("PostgreSQL looks at what it takes")
+    damaged, other = an_account("damaged"), an_account("other")
+    before, broken, after = add_people(store, damaged, "Ada", "Ada", "Ada")
+    add_people(store, other, "Ada")
+    damage(store, f"UPDATE {change} WHERE id = :id", id=broken)
+
+    with caplog.at_level(logging.WARNING, "resumes.store"):
+        index_all(store)
+
+    assert found(store, damaged, "ada") == [before, after]
+    assert len(found(store, other, "ada")) == 1
+    assert [record.getMessage() for record in caplog.records] == [
+        f"The account {damaged.id} has 1 damaged resume, which searches do not find. "
+        "`resumes db check` says what to do"
+    ]
+    stored_resumes.delete_resume(store, damaged.id, broken)
+    assert indexed(store) == 3
 
 
 def test_two_indexers_of_one_store_index_each_resume_once_as_it_comes_in(

@@ -5,6 +5,7 @@ index on PostgreSQL, which needs no extension. Whoever searches compares what th
 terms again, so the index may give too much, but never too little.
 """
 
+import contextlib
 import logging
 import re
 import threading
@@ -16,8 +17,8 @@ from typing import Any, Final, NamedTuple, Self
 
 from sqlalchemy import Connection, bindparam, delete, func, insert, select, update
 
-from resumes.analyzer import list_title
-from resumes.errors import ResumesError
+from resumes.analyzer import list_title, load_stored
+from resumes.errors import ResumesError, StoreIncompatible
 from resumes.store.identifiers import POSITION_DIGITS, resume_id
 from resumes.store.schema import (
     account_usage,
@@ -40,7 +41,7 @@ from resumes.store.statements import (
     upsert,
 )
 from resumes.store.store import Store, as_write
-from resumes.text import TRIGRAM_CHARS, WORD_BEGINS, folded
+from resumes.text import TRIGRAM_CHARS, WORD_BEGINS, counted, folded
 
 # Words and their trigrams
 
@@ -292,7 +293,9 @@ class _Slice(NamedTuple):
     after_us: int
     up_to_us: int
     words: Sequence[tuple[str, str]]
-    """The id and the words of each."""
+    """The id and the words of each; a damaged one has no words."""
+    damaged: int
+    """How many are damaged."""
 
 
 def _add_slice(some: _Slice, connection: Connection) -> float | None:
@@ -361,6 +364,10 @@ DEADLINE_S: Final = 2.0
 
 FAILURE: Final = "The search index cannot be updated; will retry"
 
+DAMAGED: Final = (
+    "The account %s has %s, which searches do not find. `resumes db check` says what to do"
+)
+
 _INDEXED_US = func.coalesce(search_progress.c.indexed_us, 0)
 BEHIND = Prepared(
     select(account_usage.c.account_id, account_usage.c.last_id_us, _INDEXED_US)
@@ -370,15 +377,22 @@ BEHIND = Prepared(
     .order_by(account_usage.c.account_id)
     .limit(at_most("accounts"))
 )
-NEXT = Prepared(
-    first_page(
-        select(resumes.c.id, resumes.c.title, resumes.c.name, EMAIL).where(
-            matching(resumes.c.account_id),
-            resumes.c.id > bindparam("after"),
-            resumes.c.id <= bindparam("last"),
-        ),
-        resumes.c.id,
-    )
+_NEXT_IDS = first_page(
+    select(resumes.c.id).where(
+        matching(resumes.c.account_id),
+        resumes.c.id > bindparam("after"),
+        resumes.c.id <= bindparam("last"),
+    ),
+    resumes.c.id,
+)
+NEXT_IDS = Prepared(_NEXT_IDS)
+NEXT = Prepared(_NEXT_IDS.add_columns(resumes.c.title, resumes.c.name, EMAIL))
+ONE = Prepared(
+    select(
+        resumes.c.title,
+        resumes.c.name,
+        looked_up(documents.c.document, documents, resumes.c.account_id, resumes.c.id),
+    ).where(of_key(resumes))
 )
 
 
@@ -391,22 +405,43 @@ def _read_slices(store: Store, behind: Iterable[tuple[str, int, int]]) -> list[_
     slices: list[_Slice] = []
     room = SLICE_RESUMES
     for account_id, newest_us, indexed_us in behind:
-        rows = store.fetch(
-            NEXT,
-            account_id=account_id,
+        words, damaged = _read_words(
+            store,
+            account_id,
             after=_last_id(indexed_us),
             # What comes later is read another time: its ids may still be between these.
             last=_last_id(newest_us),
             rows=room,
         )
-        is_all = len(rows) < room
-        up_to_us = newest_us if is_all else int(rows[-1][0][:POSITION_DIGITS], 16)
-        words = [(resume_id, searched_words(*fields)) for resume_id, *fields in rows]
-        slices.append(_Slice(account_id, indexed_us, up_to_us, words))
-        room -= len(rows)
+        is_all = len(words) < room
+        up_to_us = newest_us if is_all else int(words[-1][0][:POSITION_DIGITS], 16)
+        slices.append(_Slice(account_id, indexed_us, up_to_us, words, damaged))
+        room -= len(words)
         if room == 0:
             break
     return slices
+
+
+def _read_words(store: Store, account_id: str, **page: Any) -> tuple[list[tuple[str, str]], int]:
+    """Return the id and the words of each resume of the page, and how many are damaged."""
+    try:
+        rows = store.fetch(NEXT, account_id=account_id, **page)
+        return [(resume_id, searched_words(*fields)) for resume_id, *fields in rows], 0
+    except (ResumesError, TypeError):  # a damaged one is in the way of the others, perhaps
+        ids = store.fetch(NEXT_IDS, account_id=account_id, **page)
+    found = {resume_id: _find_words(store, account_id, resume_id) for (resume_id,) in ids}
+    damaged = sum(words is None for words in found.values())
+    return [(resume_id, words or "") for resume_id, words in found.items()], damaged
+
+
+def _find_words(store: Store, account_id: str, resume_id: str) -> str | None:
+    """Return the words of one resume; None if it is damaged, and none if it is gone."""
+    with contextlib.suppress(StoreIncompatible, TypeError):
+        for title, name, document in store.fetch(ONE, account_id=account_id, id=resume_id):
+            email = None if document is None else load_stored(document)["header"].get("email")
+            return searched_words(title, name, email if isinstance(email, str) else None)
+        return ""
+    return None
 
 
 class Indexer:
@@ -479,11 +514,15 @@ class Indexer:
         writes = [
             as_write(partial(_add_slice, some), some.account_id, DEADLINE_S) for some in slices
         ]
-        for outcome in self._store.commit(writes):
+        for some, outcome in zip(slices, self._store.commit(writes), strict=True):
             if isinstance(outcome, BaseException):
                 raise outcome
             if outcome is not None:
                 is_added, took_s = True, took_s + outcome
+                if some.damaged:
+                    logger.warning(
+                        DAMAGED, some.account_id, counted(some.damaged, "damaged resume")
+                    )
         newest_us = max(newest_us for _, newest_us, _ in behind)
         more_came, self._newest_us = newest_us > self._newest_us, newest_us
         is_busy = self._is_busy()
