@@ -9,7 +9,7 @@ import pytest
 from pydantic.alias_generators import to_camel
 
 from resumes.analyzer import parse
-from resumes.errors import Conflict, InvalidJson
+from resumes.errors import Conflict, InvalidJson, StoreIncompatible
 from resumes.store import Store, accounts, api_keys, creation, identifiers, stored_resumes
 from resumes.store.account_archive.archive import iter_lines
 from resumes.store.account_archive.file_format import (
@@ -339,6 +339,21 @@ def test_a_digest_whose_resume_was_lost_is_left_out(
     )
     digests = rows_of(exported(store))[RowKind.DIGEST]
     assert [row.values["resume_id"] for row in digests] == [kept]
+
+
+@pytest.mark.sqlite("PostgreSQL looks at what it takes")
+@pytest.mark.parametrize(("table", "column"), [("documents", "document"), ("resumes", "title")])
+def test_bytes_in_place_of_text_are_not_exported(
+    store: Store, ana: AccountInfo, table: str, column: str
+) -> None:
+    import_resumes(store, ana, 2)
+    damage(
+        store,
+        f"UPDATE {table} SET {column} = CAST('Ada' AS BLOB) WHERE account_id = :id",
+        id=ana.id,
+    )
+    with pytest.raises(StoreIncompatible, match="`resumes db check`"):
+        exported(store)
 
 
 @pytest.mark.engines

@@ -223,6 +223,10 @@ def test_a_damaged_file(store: Store, used: AccountInfo, url: str) -> None:
             "UPDATE resumes SET title = CAST(x'f6' AS TEXT) WHERE account_id = :id",
             (Defect.DAMAGED_TEXT, 4),
         ),
+        (
+            "UPDATE resumes SET name = CAST(name AS BLOB) WHERE account_id = :id",
+            (Defect.DAMAGED_TEXT, 4),
+        ),
         ("UPDATE accounts SET plan = 'gone' WHERE id = :id", (Defect.FOREIGN_KEY, 1)),
     ],
 )
@@ -232,6 +236,18 @@ def test_what_only_a_file_lets_pass_is_told_of_once(
     damage(store, statement, id=used.id)
     defect, _, count = the_one(store)
     assert (defect, count) == flaw
+
+
+@pytest.mark.sqlite("PostgreSQL looks at what it takes")
+def test_bytes_in_place_of_a_document_are_no_resume(store: Store, used: AccountInfo) -> None:
+    damage(
+        store,
+        "UPDATE documents SET document = CAST(document AS BLOB) WHERE account_id = :id",
+        id=used.id,
+    )
+    assert {(flaw.defect, flaw.account, flaw.count) for flaw in find_flaws(store)} == {
+        (Defect.DAMAGED_TEXT, None, 4), (Defect.BAD_DOCUMENT, "ana", 4),
+    }  # fmt: skip
 
 
 @pytest.mark.sqlite("PostgreSQL looks at what it takes")

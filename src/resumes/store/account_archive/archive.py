@@ -34,6 +34,7 @@ from resumes.errors import (
     NotFound,
     OutcomeUnknown,
     ResumesError,
+    StoreIncompatible,
     StoreUnavailable,
 )
 from resumes.filesystems import free_bytes
@@ -63,6 +64,7 @@ from resumes.store.accounts import (
 from resumes.store.api_keys import IS_SAME_KEY
 from resumes.store.creation import ADD_DOCUMENT
 from resumes.store.schema import (
+    BinaryText,
     accounts,
     documents,
     imported_digests,
@@ -138,7 +140,7 @@ def iter_lines(
 
     `on_progress` is called with the number of resumes so far. With `with_keys` its keys follow, as
     their SHA-256: they are valid wherever the archive is imported. Raises Conflict, before the last
-    line, for an account that was deleted in the meantime.
+    line, for an account that was deleted in the meantime, and StoreIncompatible for a damaged row.
     """
     header = Header(
         format=FORMAT,
@@ -171,8 +173,14 @@ def iter_lines(
 def _iter_rows(store: Store, account_id: str, kind: RowKind, last: str) -> Iterator[ArchiveRow]:
     size = LARGE_ROWS if kind in (RowKind.RESUME, RowKind.FILE) else SMALL_ROWS
     keys = [TABLES[kind].c[key] for key in KEYS[kind]]
+    columns = _ROWS[kind].selected_columns
+    texts = [at for at, column in enumerate(columns) if isinstance(column.type, BinaryText)]
     pages = store.iter_pages(_ROWS[kind], *keys, rows=size, account_id=account_id, last=last)
     for row in (row for page in pages for row in page):
+        if any(isinstance(row[at], bytes) for at in texts):  # as SQLite gives a damaged one
+            raise StoreIncompatible(
+                f"A row of {TABLES[kind].name} is damaged. `resumes db check` says what to do about it"
+            )
         values = dict(zip(COLUMNS[kind], row, strict=False))
         yield ArchiveRow(kind, values, row[-1].encode() if kind is RowKind.RESUME else b"")
 
