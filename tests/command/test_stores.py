@@ -86,9 +86,11 @@ def test_a_log_that_was_left_behind_gets_no_backup(
     assert not (tmp_path / "backup.db").exists()
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGTERM, -signal.SIGTERM), (signal.SIGINT, 130)]
+)
 def test_a_backup_that_is_ended_half_way_leaves_nothing_behind(
-    acme: CommandLine, tmp_path: Path, number: signal.Signals
+    acme: CommandLine, tmp_path: Path, number: signal.Signals, code: int
 ) -> None:
     acme.succeeds("accounts", "set-plan", "acme", "business")
     store_resumes(acme.home, *[a_resume(f"Ada {number}") for number in range(500)])
@@ -96,8 +98,8 @@ def test_a_backup_that_is_ended_half_way_leaves_nothing_behind(
     folder.mkdir()
     words = ("--home", str(acme.home), "db", "backup", str(folder))
     # A folder that is ended as it is made is removed by the next backup.
-    assert end_half_way(*words, has_begun=lambda: list(folder.glob("*/resumes.db")), number=number)
-    assert list(folder.iterdir()) == []
+    ended = end_half_way(*words, has_begun=lambda: list(folder.glob("*/resumes.db")), number=number)
+    assert (ended, list(folder.iterdir())) == (code, [])
 
 
 @pytest.mark.slow

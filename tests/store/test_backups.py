@@ -1,6 +1,7 @@
 """Backups of one moment, and restoring them: to an empty place, or over a store, which is kept."""
 
 import contextlib
+import os
 import shutil
 import signal
 import threading
@@ -197,6 +198,39 @@ def test_nothing_is_left_of_a_backup_that_failed(store: Store, folder: Path) -> 
     with pytest.raises(ResumesError):
         backups.back_up(store, folder, keep=1)
     assert names_in(folder) == [first.path.name]
+
+
+@pytest.mark.sqlite("its driver, which drops what its callbacks raise")
+def test_what_ends_a_backup_from_outside_is_raised_as_it_is(store: Store, folder: Path) -> None:
+    fill_store(store, resumes=500)
+    is_begun = threading.Event()
+
+    def interrupt() -> None:
+        is_begun.wait(60)
+        os.kill(
+            os.getpid(), signal.SIGUSR1
+        )  # while the driver works, which holds no lock of Python
+
+    def fail(progress: CopyProgress) -> None:
+        raise OSError("the terminal is gone")
+
+    with pytest.raises(OSError, match="the terminal is gone"):
+        backups.back_up(store, folder, on_progress=fail)
+    assert names_in(folder) == []
+
+    def back_up() -> None:
+        backups.back_up(store, folder, on_progress=lambda _: is_begun.set())
+        sender.join()
+
+    sender = threading.Thread(target=interrupt)
+    before = signal.signal(signal.SIGUSR1, signal.default_int_handler)
+    try:
+        sender.start()
+        with pytest.raises(KeyboardInterrupt):
+            back_up()
+    finally:
+        sender.join()
+        signal.signal(signal.SIGUSR1, before)
 
 
 KILLED = """

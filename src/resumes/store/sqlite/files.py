@@ -316,19 +316,30 @@ def vacuum_into(store_path: Path, copy: Path, on_progress: Callable[[int], None]
     """Write a compact copy of the store of one moment; others can read and write during this.
 
     A backup page by page would begin again with each write (pitfalls S11). `on_progress` is called
-    with the bytes that are written. Raises StoreUnavailable.
+    with the bytes that are written; what it raises ends the copy. Raises StoreUnavailable.
     """
     create_private(copy)
+    raised: list[BaseException] = []
 
-    def report() -> int:
-        on_progress(copy.stat().st_size)
-        return 0
+    # The driver drops what its callback raises, and ends the statement. Ctrl-C would mostly be raised
+    # as a function is entered, before any `try` in it; a generator that is at its `yield` is inside.
+    def report() -> Iterator[int]:
+        try:
+            while True:
+                yield 0
+                on_progress(copy.stat().st_size)
+        except BaseException as error:  # noqa: BLE001  (raised below)
+            raised.append(error)
 
     try:
         with sqlite_engine(store_path, transactions=False).connect() as connection:
-            driver(connection).set_progress_handler(report, PROGRESS_STEPS)
+            reports = report()
+            next(reports)
+            driver(connection).set_progress_handler(reports.__next__, PROGRESS_STEPS)
             driver(connection).execute("VACUUM INTO ?", [str(copy)])
     except DRIVER_ERRORS as error:
+        if raised:
+            raise raised[0] from None
         raise explain(error, store_path) from error
 
 
