@@ -135,6 +135,16 @@ def test_a_large_account_goes_with_its_entries(store: Store, an_account: MakeAcc
         assert rows.scalars().all() == [other.id]
 
 
+def test_an_account_whose_entries_were_removed_by_hand_can_be_deleted(
+    store: Store, ana: AccountInfo
+) -> None:
+    add_people(store, ana, "Ada", "Bo")
+    index_all(store)
+    damage(store, "DELETE FROM search_entries WHERE account_id = :id", id=ana.id)
+    assert accounts.delete_account(store, "ana", with_resumes=True) == 2
+    assert accounts.list_accounts(store, closed_too=True) == []
+
+
 # The indexer
 
 

@@ -321,6 +321,7 @@ def _delete_rows(connection: Connection, account_id: str, table: Table) -> int:
 
 
 def _delete_rest(connection: Connection, account_id: str) -> int:
+    search_index.remove_strays(connection, account_id)
     for table in ACCOUNT_TABLES:
         connection.execute(delete(table).where(table.c.account_id == account_id))
     return connection.execute(delete(accounts).where(accounts.c.id == account_id)).rowcount

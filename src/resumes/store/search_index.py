@@ -132,6 +132,7 @@ ADD_POSTGRESQL: Final = (
     "INSERT INTO search_trigrams (account_id, seq, trigrams) VALUES (%s, %s, %s)"
 )
 REMOVE_POSTGRESQL: Final = "DELETE FROM search_trigrams WHERE account_id = %s AND seq = %s"
+REMOVE_ALL_POSTGRESQL: Final = "DELETE FROM search_trigrams WHERE account_id = %s"
 # Lookups rather than joins (see `looked_up`), with limits so that they remain such. An entry is the
 # first one from its number on: in that order only the index of numbers gives it without a sort.
 CANDIDATES_POSTGRESQL: Final = _in_both_orders(
@@ -263,6 +264,15 @@ def remove_oldest(connection: Connection, account_id: str, count: int) -> None:
     _remove(
         connection, account_id, OLDEST_ENTRIES.run(connection, account_id=account_id, rows=count)
     )
+
+
+def remove_strays(connection: Connection, account_id: str) -> None:
+    """Remove trigrams of the account that have no entry; part of deleting it.
+
+    Only an edit by hand leaves some. Those in SQLite's table are found by nobody, and stay.
+    """
+    if connection.dialect.name == "postgresql":
+        run_many(connection, REMOVE_ALL_POSTGRESQL, [[account_id]])
 
 
 def _remove(connection: Connection, account_id: str, found: Any) -> None:
