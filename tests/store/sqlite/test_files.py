@@ -1,5 +1,6 @@
 """A store's files: where they may lie, whose they are, what is no store, and what becomes of them."""
 
+import contextlib
 import logging
 import os
 import shutil
@@ -14,6 +15,7 @@ import pytest
 from resumes import filesystems
 from resumes.errors import OutcomeUnknown, StoreIncompatible, StoreUnavailable
 from resumes.store import Store, accounts, open_store
+from resumes.store.locks import FileLock
 from resumes.store.sqlite import files
 from resumes.store.sqlite.driver import dbapi
 from resumes.store.sqlite.store import sqlite_engine
@@ -39,6 +41,23 @@ def test_the_files_of_a_store_are_its_owners_alone_whatever_the_umask(
     finally:
         os.umask(before)
     assert modes == [0o600] * 5
+
+
+def test_a_new_store_that_another_process_locks_at_once_is_not_opened(
+    place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    acquire = FileLock.acquire
+
+    def lose(self: FileLock, *, shared: bool = False, timeout_s: float) -> bool:
+        if shared and timeout_s == 0:  # what was held alone is shared, which is not atomic
+            self.release()
+            assert acquire(other, timeout_s=0)
+        return acquire(self, shared=shared, timeout_s=timeout_s)
+
+    with contextlib.closing(FileLock(tmp_path / "resumes.db.lock")) as other:
+        monkeypatch.setattr(FileLock, "acquire", lose)
+        with pytest.raises(StoreUnavailable, match="is being upgraded or restored"):
+            open_store(place)
 
 
 def bind(path: Path) -> None:

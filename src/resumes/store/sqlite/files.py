@@ -96,10 +96,7 @@ def _prepare(path: Path, life: FileLock, *, upgrade: bool, timeout_s: float) -> 
     ends_at = time.monotonic() + timeout_s
     engine = sqlite_engine(path, transactions=False)
     while True:
-        if not life.acquire(shared=True, timeout_s=timeout_s):
-            raise StoreUnavailable(
-                f"The store {path} is being upgraded or restored; try again later"
-            )
+        _share(life, path, timeout_s)
         is_file = path.exists() and path.stat().st_size > 0
         state = _state(engine, path) if is_file else "empty"
         if state == "current":
@@ -128,7 +125,12 @@ def _prepare(path: Path, life: FileLock, *, upgrade: bool, timeout_s: float) -> 
             connection.exec_driver_sql(f"PRAGMA application_id={APPLICATION_ID}")
             connection.exec_driver_sql("PRAGMA journal_mode=WAL").fetchall()
         upgrade_file(sqlite_engine(path, transactions=True), path)
-    life.acquire(shared=True, timeout_s=0)
+    _share(life, path, 0)  # not atomic: somebody else may be replacing the store now
+
+
+def _share(life: FileLock, path: Path, timeout_s: float) -> None:
+    if not life.acquire(shared=True, timeout_s=timeout_s):
+        raise StoreUnavailable(f"The store {path} is being upgraded or restored; try again later")
 
 
 def _state(engine: Engine, path: Path) -> str:
