@@ -348,6 +348,20 @@ def test_a_target_that_is_the_source_or_holds_something_is_refused_and_both_stay
             accounts.create_account(one, "late")
 
 
+def test_databases_that_options_tell_apart_are_two(
+    source: Store, shared_postgres: postgres.Server
+) -> None:
+    def address(name: str) -> str:
+        return shared_postgres.url(name).replace(f"/{name}", f"?dbname={name}")
+
+    first, second = (address(shared_postgres.make_database()) for _ in range(2))
+    copies.copy(source, first)
+    with open_store(first) as store:
+        assert copies.copy(store, second) == held_by(source)
+        with pytest.raises(Conflict, match="is being moved to"):
+            copies.copy(store, address(shared_postgres.make_database()))
+
+
 @pytest.mark.sqlite("a database may be open elsewhere")
 def test_a_file_that_somebody_uses_or_that_is_no_store_is_no_target(
     source: Store, url: str, tmp_path: Path

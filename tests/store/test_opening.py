@@ -81,10 +81,15 @@ def test_the_way_to_a_server_is_not_the_addresss_to_say(scheme: str) -> None:
         ("postgresql://h/db?user=u&password=secret", "h/db", "h/db?user=u"),
         (
             "postgresql://u@/db?host=a&host=b&password=secret&sslmode=require&pass%77ord=secret",
-            "/db",
+            "/db?host=a&host=b",
             "u@/db?host=a&host=b&sslmode=require",
         ),
-        ("postgresql://h?dbname=db&sslpassword=secret", "h", "h?dbname=db"),
+        ("postgresql://h?dbname=db&sslpassword=secret", "h?dbname=db", "h?dbname=db"),
+        (
+            "postgresql:///db?h%6Fst=/run/a&password=secret&hostaddr=::1&port=5433",
+            "/db?h%6Fst=/run/a&hostaddr=::1&port=5433",
+            "/db?h%6Fst=/run/a&hostaddr=::1&port=5433",
+        ),
     ],
 )
 def test_no_secret_of_a_server_s_address_is_shown(url: str, label: str, shown: str) -> None:

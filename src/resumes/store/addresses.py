@@ -2,6 +2,7 @@
 
 import os
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -11,6 +12,9 @@ from resumes.errors import InvalidArgument
 
 POSTGRES = ("postgresql", "postgres")
 FORMS = "use sqlite:///PATH or postgresql://USER@HOST/NAME"
+
+PLACE_OPTIONS: Final = frozenset({"host", "hostaddr", "port", "dbname"})
+"""The options that say which database it is, if the place before them does not."""
 
 _SECRET: Final = re.compile("password|secret", re.IGNORECASE)
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
@@ -41,8 +45,10 @@ class PostgresAddress:
 
     @property
     def label(self) -> str:
-        """Return the address without user, password and options, to show and to log."""
-        return f"postgresql://{_split(self.url)[1]}"
+        """Return the address without user and password, to show and to log: of the options, only
+        those that say which database it is."""
+        _, place, options = _split(self.url)
+        return f"postgresql://{place}{_chosen(options, PLACE_OPTIONS.__contains__)}"
 
 
 Address = SqliteAddress | PostgresAddress
@@ -78,10 +84,8 @@ def find_without_secrets(url: str) -> str | None:
         return url
     credentials, place, options = _split(address.url)
     user = credentials.partition(":")[0]
-    named = ((one, unquote(one.partition("=")[0])) for one in options.split("&") if one)
-    shown = [one for one, name in named if not _SECRET.search(name)]
-    query = f"?{'&'.join(shown)}" if shown else ""
-    return f"postgresql://{user}{'@' if user else ''}{place}{query}"
+    shown = _chosen(options, lambda name: not _SECRET.search(name))
+    return f"postgresql://{user}{'@' if user else ''}{place}{shown}"
 
 
 def _harmless(url: str) -> str:
@@ -101,6 +105,13 @@ def _split(url: str) -> tuple[str, str, str]:
         credentials, after = "", rest
     place, _, options = after.partition("?")
     return credentials, place, options
+
+
+def _chosen(options: str, is_chosen: Callable[[str], bool]) -> str:
+    """Return the options with such names, with the ? before them; nothing if there are none."""
+    named = ((one, unquote(one.partition("=")[0])) for one in options.split("&") if one)
+    chosen = [one for one, name in named if is_chosen(name)]
+    return f"?{'&'.join(chosen)}" if chosen else ""
 
 
 def _postgres_address(url: str) -> PostgresAddress:
