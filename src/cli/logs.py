@@ -3,13 +3,14 @@
 import contextlib
 import logging
 import os
+import sys
 import time
 from collections.abc import Iterator
 from typing import TextIO
 
 import orjson
 
-from cli.output import TIME, narrate_by, safe_json, safe_text
+from cli.output import TIME, Level, narrate_by, safe_json, safe_text
 from resumes.clock import timestamp
 from resumes.log_writer import LogWriter
 
@@ -56,12 +57,16 @@ def set_up_logs(*, as_json: bool = False, writer: LogWriter | None = None) -> No
     if as_json:
         handler.setFormatter(JsonFormatter())
         # Whoever reads lines of JSON gets no others.
-        log = logging.getLogger("resumes.cli")
-        narrate_by(lambda level, words: getattr(log, level)(words))
+        narrate_by(_log_words)
     else:
         handler.setFormatter(SafeFormatter(FORMAT, TIME))
     logging.basicConfig(level=logging.WARNING, handlers=[handler])
     logging.getLogger("resumes").setLevel(logging.INFO)
+
+
+def _log_words(level: Level, text: str) -> None:
+    if words := text.strip():
+        getattr(logging.getLogger("resumes.cli"), level)(words)
 
 
 def open_service_log(*, as_json: bool) -> LogWriter:
@@ -80,9 +85,16 @@ def is_file_or_pipe(stream: TextIO) -> bool:
 
 
 @contextlib.contextmanager
-def narrating_behind(*, as_json: bool) -> Iterator[None]:
-    """Write logs and messages of the block by a thread, so that nobody waits for a reader of
-    standard error that is slow or stuck."""
+def narrating(*, as_json: bool) -> Iterator[None]:
+    """Write logs and messages of the block to standard error.
+
+    To a file or a pipe a thread writes them: a service neither waits for a reader that is slow or
+    stuck, nor ends when it is gone or the disk is full.
+    """
+    if not is_file_or_pipe(sys.stderr):
+        set_up_logs(as_json=as_json)
+        yield
+        return
     writer = open_service_log(as_json=as_json)
     if not as_json:
         narrate_by(lambda _, text: writer.write(f"{text}\n"))

@@ -66,7 +66,7 @@ Level = Literal["info", "warning", "error"]
 """As logs have them. `logging` itself would cost every `--help` 7 ms."""
 
 Narrator = Callable[[Level, str], None]
-"""Takes a level and words."""
+"""Takes a level and a line of text, which may be empty."""
 
 
 class _Narration:
@@ -104,8 +104,8 @@ def say(text: str = "", *, level: Level = "info") -> None:
         text = f"{time.strftime(TIME, time.gmtime())} {text}"
     if _Narration.by is None:
         click.echo(text, file=sys.stderr, color=_color())
-    elif words := click.unstyle(text).strip():
-        _Narration.by(level, words)
+    else:
+        _Narration.by(level, click.unstyle(text))
 
 
 def put(text: str = "") -> None:

@@ -16,6 +16,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Final, Self
 
+from cli.logs import narrating
 from cli.output import say
 from cli.session import store_environment
 from resumes.errors import StoreUnavailable
@@ -121,20 +122,26 @@ class Child:
 
 
 class Supervisor:
-    """The processes of these settings, which end with the block that it is used in."""
+    """The processes of these settings, which end with the block that it is used in.
+
+    Messages of the block are part of their log, which may be unwritable: none of them ends for that.
+    """
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._children: list[Child] = []
+        self._log = contextlib.ExitStack()
 
     def __enter__(self) -> Self:
+        self._log.enter_context(narrating(as_json=self._settings.log_format == "json"))
         return self
 
     def __exit__(self, *_: object) -> None:
-        for child in self._children:
-            child.process.terminate()
-        for child in self._children:
-            child.wait_for_end()
+        with self._log:
+            for child in self._children:
+                child.process.terminate()
+            for child in self._children:
+                child.wait_for_end()
 
     def start(self, stop: threading.Event) -> str | None:
         """Start the API and then the importer, whose outcomes appear on our standard error.

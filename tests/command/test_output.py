@@ -117,9 +117,9 @@ def test_json_is_json_in_a_locale_of_another_encoding(
     assert json.loads(written.getvalue()) == value
 
 
-def test_a_narrator_gets_what_is_said_in_words_alone(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_narrator_gets_what_is_said_without_styles(capsys: pytest.CaptureFixture[str]) -> None:
     heard: list[str] = []
-    narrate_by(lambda level, words: heard.append(words))
+    narrate_by(lambda level, text: heard.append(text))
     try:
         say(click.style("  all is well", fg="green"))
         say()
@@ -127,7 +127,7 @@ def test_a_narrator_gets_what_is_said_in_words_alone(capsys: pytest.CaptureFixtu
         narrate_by(None)
     say("to people again")
 
-    assert heard == ["all is well"]
+    assert heard == ["  all is well", ""]
     assert capsys.readouterr().err == "to people again\n"
 
 

@@ -20,6 +20,7 @@ from cli.commands.demo import find_samples
 from resumes.store import accounts, api_keys
 from server import service
 from tests.command.conftest import CommandLine, a_resume, finish, start, store_resumes
+from tests.support import programs
 from tests.support.programs import call
 from tests.support.stores import open_home
 from tests.support.waiting import children_of, is_running, wait_until
@@ -190,6 +191,30 @@ def test_a_child_that_dies_is_replaced(run: CommandLine) -> None:
     code, _, stderr = finish(process, within_s=40)
     assert code == 0
     assert "The API ended (killed by signal 9); restarting in 0.5 s." in stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("command", "open_log"),
+    [("up", programs.closed_pipe), ("up", programs.full_pipe), ("demo", programs.closed_pipe)],
+)
+def test_a_child_that_dies_is_replaced_though_the_log_cannot_be_written(
+    run: CommandLine, command: str, open_log: Callable[[], int]
+) -> None:
+    errors = open_log()
+    process = start("--home", str(run.home), command, "--port", "0", "--json", stderr=errors)
+    os.close(errors)
+    assert process.stdout is not None
+    assert process.stdout.readline()
+    wait_until(lambda: len(children_of(process.pid)) == 2)
+    [api, importer] = children_of(process.pid)
+
+    os.kill(importer, signal.SIGKILL)
+
+    wait_until(lambda: len(set(children_of(process.pid)) - {importer}) == 2)
+    assert api in children_of(process.pid)
+    process.terminate()
+    assert finish(process, within_s=40)[0] == 0
 
 
 @pytest.mark.slow

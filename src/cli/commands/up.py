@@ -11,7 +11,6 @@ import click
 
 from cli.commands.keys import hand_over, make_first_key, read_key, write_key
 from cli.groups import ACCESS_LOG, LOG_FORMAT, PORT, command
-from cli.logs import set_up_logs
 from cli.output import put, put_json_line, safe_text, say, timed
 from cli.session import Session, make_home, pass_session
 from cli.signals import stop_event
@@ -42,8 +41,6 @@ def up(session: Session, /, **flags: Any) -> None:
     shown once, or saved to a file in the home if there is no terminal.
     """
     settings = session.settings(**flags)
-    if settings.log_format == "json":
-        set_up_logs(as_json=True)
     if not os.access(settings.home, os.F_OK):
         # Else a home would be left behind where nothing can be served.
         listen(settings.host, settings.port).close()

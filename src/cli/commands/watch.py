@@ -12,7 +12,7 @@ import click
 from cli.completion import account_option
 from cli.errors import ExitCode
 from cli.groups import LOG_FORMAT, Seconds, command
-from cli.logs import is_file_or_pipe, narrating_behind, set_up_logs
+from cli.logs import narrating
 from cli.output import line, put_json_line, safe_text, say, summary, timed
 from cli.progress import Meter, metered
 from cli.session import Session, pass_session
@@ -144,13 +144,9 @@ def _narrating(session: Session, *, is_alone: bool, logs_json: bool) -> Iterator
 
     Progress only where nobody else writes: not below `up`, and not between lines of JSON.
     """
-    if is_file_or_pipe(sys.stderr):
-        with narrating_behind(as_json=logs_json):
-            yield Meter()
-        return
     has_data = session.as_json and sys.stdout.isatty()
-    with metered(is_wanted=is_alone and not has_data and not logs_json) as meter:
-        set_up_logs(as_json=logs_json)
+    is_wanted = is_alone and not has_data and not logs_json
+    with metered(is_wanted=is_wanted) as meter, narrating(as_json=logs_json):
         yield meter
 
 
