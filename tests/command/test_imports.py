@@ -20,6 +20,7 @@ from tests.command.conftest import (
     record_file,
     start,
 )
+from tests.support.inbox.builders import bound_by_permissions
 from tests.support.store.builders import an_importer
 from tests.support.stores import open_home
 from tests.support.waiting import wait_until
@@ -113,6 +114,25 @@ def test_show_says_why(acme: CommandLine) -> None:
     assert (told["byteOffset"], told["root"], told["items"]) == (1, "/srv/inbox", None)
     assert told["request"] is None
     assert '"nope"' in acme.fails(1, "imports", "show", "nope")
+
+
+def test_a_file_is_shown_though_its_folder_may_not_be_entered_or_has_too_long_a_name(
+    acme: CommandLine, tmp_path: Path
+) -> None:
+    closed = tmp_path / "closed"
+    closed.mkdir()
+    record_file(acme, "c1", root=str(closed / "inbox"))
+    record_file(acme, "c2", root="/srv/" + "x" * 300)
+    closed.chmod(0)
+
+    with bound_by_permissions():
+        shown = [acme("imports", "show", claim_id) for claim_id in ("c1", "c2")]
+        source = acme("imports", "show", "c1", "--source")
+
+    closed.chmod(0o700)
+    assert [one.exit_code for one in shown] == [0, 0]
+    assert all("message      Invalid JSON at byte 1: EOF\n" in one.stdout for one in shown)
+    assert source.stdout == "{\n"
 
 
 def test_show_says_what_became_of_the_resumes_in_a_file_of_several(acme: CommandLine) -> None:

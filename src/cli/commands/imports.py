@@ -78,7 +78,9 @@ def find_roots(row: FileRow, inbox: Path) -> list[Path]:
     the home have been moved since, its inbox now."""
     # What was escaped in the ledger is no longer a path.
     known = [Path(row.root)] if row.root and "\\" not in row.root else []
-    return [root for root in dict.fromkeys([*known, inbox.absolute()]) if root.is_dir()]
+    roots = dict.fromkeys([*known, inbox.absolute()])
+    # Path.is_dir raises in a folder that may not be entered, and for a name too long for this machine.
+    return [root for root in roots if os.path.isdir(root)]  # noqa: PTH112
 
 
 def _reason(row: FileRow) -> str:
