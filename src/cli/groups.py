@@ -70,7 +70,19 @@ def confirm(question: str) -> None:
         raise click.exceptions.Exit(ExitCode.FAILED)
 
 
-class _Folder(click.Path):
+class NewPath(click.Path):
+    """A path to write to. It is not empty: `Path` would make that the current folder."""
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> "str | bytes | os.PathLike[str]":
+        """Return the path."""
+        if not value:
+            self.fail("The path is empty: use ./ for the current folder.", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+class Folder(NewPath):
     """A folder, which is there or can be created."""
 
     def __init__(self) -> None:
@@ -100,7 +112,7 @@ def store_options(*, hidden: bool) -> list[click.Parameter]:
     return [
         click.Option(
             ["--home"],
-            type=_Folder(),
+            type=Folder(),
             metavar="DIR",
             help="Folder with the store, the inbox and config.toml.",
             hidden=hidden,

@@ -184,6 +184,19 @@ def wait_until_open(home: Path, process: "subprocess.Popen[str]") -> None:
             ["imports", "list", "--reason", "x"],
             "Invalid value for '--reason': \"x\" is not a valid reason: use one of",
         ),
+        (
+            ["list", "--home", ""],
+            "Invalid value for '--home': The path is empty: use ./ for the current folder. See",
+        ),
+        (
+            ["demo", "--once", "--home", ""],
+            "Invalid value for '--home': The path is empty: use ./ for",
+        ),
+        (
+            ["export", "--all", "--to", ""],
+            "Invalid value for '--to': The path is empty: use ./ for",
+        ),
+        (["db", "backup", ""], "Invalid value for 'DEST': The path is empty: use ./ for"),
         (["validate"], "Missing argument 'PATH...'. See `resumes validate --help`"),
         (["list", "--lmit", "3"], "No such option '--lmit'. Did you mean '--limit'? See `resumes"),
         (

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from cli.errors import ExitCode
-from cli.groups import group
+from cli.groups import NewPath, group
 from cli.output import Column, put, put_json, put_table, safe_text, say
 from cli.progress import copy_progress, counting
 from cli.session import Session, make_home, pass_session, program
@@ -114,7 +114,7 @@ def reopen(session: Session) -> None:
 
 
 @database.command()
-@click.argument("destination", metavar="DEST", type=click.Path())
+@click.argument("destination", metavar="DEST", type=NewPath())
 @click.option(
     "--keep",
     type=click.IntRange(1),

@@ -19,7 +19,7 @@ import click
 from cli.commands.keys import hand_over, make_first_key, write_key
 from cli.commands.watch import as_json
 from cli.errors import ExitCode, Failed
-from cli.groups import PORT, command
+from cli.groups import PORT, Folder, command
 from cli.output import Column, instant, put, put_json, put_table, safe_text, say
 from cli.session import Session, pass_session
 from cli.signals import stop_event
@@ -96,7 +96,7 @@ class Demo:
 @command()
 @click.option(
     "--home",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=Folder(),
     metavar="DIR",
     help="New home for the demo; it is kept afterward. [default: a temporary folder]",
 )

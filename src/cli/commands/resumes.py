@@ -10,7 +10,7 @@ import click
 
 from cli.completion import account_option, resume_ids
 from cli.errors import ExitCode
-from cli.groups import YES, can_ask, command, confirm
+from cli.groups import YES, Folder, can_ask, command, confirm
 from cli.output import (
     Column,
     instant,
@@ -195,7 +195,7 @@ def show(session: Session, resume_id: str, account: str | None) -> None:
 @click.option(
     "--to",
     "folder",
-    type=click.Path(file_okay=False, path_type=Path),
+    type=Folder(),
     metavar="DIR",
     help="Write one file per resume to this folder instead of a stream to standard output. File names "
     "consist of the person's name and the resume's ID.",
