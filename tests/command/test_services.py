@@ -459,6 +459,23 @@ def test_a_home_with_a_store_is_refused_and_nothing_is_added(acme: CommandLine) 
     assert acme.answers("accounts", "list", "--json") == before
 
 
+def test_what_has_the_name_of_the_demo_s_key_is_told_before_the_store_is_made(
+    run: CommandLine,
+) -> None:
+    key_file = run.home / "demo-key"
+    key_file.mkdir(parents=True)
+
+    message = run.fails(1, "demo", "--once")
+
+    assert message == (
+        f"{key_file} exists and is neither an earlier key nor an empty file. Move it elsewhere, then "
+        "try again"
+    )
+    assert list(run.home.iterdir()) == [key_file]
+    key_file.rmdir()
+    run.succeeds("demo", "--once")
+
+
 def test_a_demo_whose_good_samples_fail_is_exit_1(run: CommandLine) -> None:
     run.home.mkdir(mode=0o700)
     (run.home / "config.toml").write_text("max_body_bytes = 1024\n")

@@ -16,7 +16,7 @@ from typing import Any
 
 import click
 
-from cli.commands.keys import hand_over, make_first_key, write_key
+from cli.commands.keys import check_key_file, hand_over, make_first_key, write_key
 from cli.commands.watch import as_json
 from cli.errors import ExitCode, Failed
 from cli.groups import PORT, Folder, command
@@ -121,6 +121,8 @@ def demo(session: Session, home: Path | None, port: int | None, once: bool) -> E
                 f"{demo.settings.home} already has a store: run it with `{own.command_line('up')}`, "
                 "or choose a new folder with --home"
             )
+        # While there is no store: with one, the demo could not be repeated.
+        check_key_file(demo.settings.home / KEY_FILE)
         _import(demo, stop)
         if stop.is_set():
             return ExitCode.INTERRUPTED

@@ -225,16 +225,25 @@ def make_first_key(store: Store, account: str) -> NewKey | None:
     return api_keys.create_key(store, account, name=NAME)
 
 
+def check_key_file(path: Path) -> None:
+    """Raise Conflict if anything but an earlier key or an empty file has the path."""
+    if os.path.lexists(path) and read_key(path) is None:
+        raise Conflict(
+            f"{path} exists and is neither an earlier key nor an empty file. Move it elsewhere, then "
+            "try again"
+        )
+
+
 def write_key(path: Path, secret: str) -> None:
     """Write the key to a file that only its owner can read, in the place of an earlier key.
 
     Raises OSError, and Conflict if anything else has the path.
     """
-    if os.path.lexists(path) and read_key(path) is None:
-        raise Conflict(
-            f"The new key could not be written, so it was revoked: {path} exists and is neither an "
-            "earlier key nor an empty file. Move it elsewhere, then try again"
-        )
+    try:
+        check_key_file(path)
+    except Conflict as error:
+        why = f"The new key could not be written, so it was revoked: {error.message}"
+        raise Conflict(why) from None
     with output_files.drafted(path, output_files.replace) as file:
         file.write(f"{secret}\n".encode("ascii"))
 
