@@ -14,6 +14,7 @@ from resumes.store.import_requests import RequestKind
 from resumes.store.importers import ImporterState
 from tests.health.conftest import find
 from tests.support.clocks import SteppingClock
+from tests.support.inbox.builders import bound_by_permissions
 from tests.support.store.builders import a_file, an_importer
 
 # The inbox
@@ -78,6 +79,24 @@ def test_folders_that_cannot_be_written_or_read_are_named(
     assert closed.text == f"{inbox} is not writable"
     assert unread.text == f"{inbox} cannot be read: Permission denied"
     assert unread.remedy == remedy_for(inbox)
+
+
+def test_a_link_to_a_folder_that_may_not_be_entered_is_no_problem_of_the_inbox(
+    installation: Installation, inbox: Path, tmp_path: Path
+) -> None:
+    closed = tmp_path / "closed"
+    closed.mkdir()
+    (inbox / "link").symlink_to(closed / "folder")
+    closed.chmod(0)
+
+    with bound_by_permissions():
+        well, *notices = find(installation, "inbox")
+
+    closed.chmod(0o700)
+    assert (well.severity, well.text) == (Severity.OK, f"{inbox}, 1 folder, all writable")
+    assert [one.text for one in notices] == [
+        f'1 file in {inbox} will not be imported: "link" (symbolic link)'
+    ]
 
 
 def test_files_that_nobody_takes_are_named_for_each_folder(

@@ -63,7 +63,7 @@ def iter_inbox_findings(
         return
     try:
         folders = sorted(
-            path for path in inbox.iterdir() if path.is_dir() and not path.is_symlink()
+            path for path in inbox.iterdir() if not path.is_symlink() and path.is_dir()
         )
     except OSError as error:
         text = f"{inbox} cannot be read: {error.strerror}"
