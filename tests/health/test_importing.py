@@ -99,6 +99,20 @@ def test_a_link_to_a_folder_that_may_not_be_entered_is_no_problem_of_the_inbox(
     ]
 
 
+def test_an_inbox_that_is_a_loop_of_links_is_a_finding(
+    installation: Installation, store: Store, account: AccountInfo, tmp_path: Path
+) -> None:
+    (tmp_path / "inbox").symlink_to("inbox")
+    a_file(store, account, "1" * 24, FileOutcome.HELD, reason="quota_reached")
+
+    [finding] = find(installation, "inbox")
+
+    reason = "Too many levels of symbolic links"
+    assert finding.text == f"{tmp_path}/inbox/.importer cannot be read: {reason}"
+    [waiting] = find(installation, "importer")
+    assert waiting.text == "files are held, but no importer is running to import them"
+
+
 def test_files_that_nobody_takes_are_named_for_each_folder(
     installation: Installation, account: AccountInfo, inbox: Path
 ) -> None:

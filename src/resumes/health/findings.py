@@ -97,7 +97,7 @@ class Installation:
         No command is named for another folder: it may be another store's, and whoever watched it
         would import its files into this one.
         """
-        return root in (None, shown_root(Path(self.settings().inbox).resolve()))
+        return root in (None, shown_root(os.path.realpath(self.settings().inbox)))
 
     def how_to_watch(self, root: str | None) -> str:
         """Return how to start an importer for files of the folder, as the end of a sentence."""

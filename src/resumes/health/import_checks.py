@@ -197,7 +197,7 @@ def iter_unknown_account_findings(
         for finding in one.importer.findings
         if one.is_live and finding.key == watched_folder.UNKNOWN_ACCOUNTS
     }
-    for root in dict.fromkeys([inbox.resolve(), *others]):
+    for root in dict.fromkeys([Path(os.path.realpath(inbox)), *others]):
         with suppress(OSError):
             if (
                 watched_folder.shown_root(root) in reported
