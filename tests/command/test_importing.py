@@ -10,6 +10,7 @@ import pytest
 from cli.commands import import_
 from tests.command.conftest import CommandLine, a_resume
 from tests.support.api.serving import serve_here
+from tests.support.inbox.builders import bound_by_permissions
 from tests.support.inbox.packing import gzipped, zipped
 
 
@@ -201,6 +202,27 @@ def test_files_of_other_names_are_counted_and_without_any_the_import_failed(
         (folder / name).unlink()
     message = acme.fails(1, "import", str(folder))
     assert message.startswith(f"No resume files in {folder}. Skipped 1 file: ")
+
+
+def test_a_folder_in_a_folder_that_cannot_be_read_is_one_failure_among_the_files(
+    acme: CommandLine, folder: Path
+) -> None:
+    (folder / "c.json").unlink()
+    closed = folder / "lost+found"
+    closed.mkdir(mode=0)
+
+    with bound_by_permissions():
+        validated = acme("validate", str(folder))
+        imported = acme("import", str(folder))
+        as_data = acme("import", str(folder), "--json").stdout.splitlines()
+
+    closed.chmod(0o700)
+    failed = f"failed     {closed}: Cannot read {closed}: Permission denied"
+    assert (validated.exit_code, imported.exit_code) == (1, 1)
+    assert failed in validated.stdout.splitlines()
+    assert validated.stderr == "2 valid, 1 failed.\n"
+    assert imported.stderr.splitlines()[2:] == [failed, "2 done, 1 failed."]
+    assert json.loads(as_data[-1])["reason"] == "unreadable"
 
 
 def test_the_verdict_on_each_file_is_data(run: CommandLine, repository: Path) -> None:

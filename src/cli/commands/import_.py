@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 
@@ -54,6 +54,13 @@ PATHS = click.argument(
 )
 
 
+class Source(NamedTuple):
+    """A file, a dash for standard input, or, with a refusal, a folder in a folder that cannot be read."""
+
+    path: str
+    refusal: Refusal | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class SourceDocument:
     """One value of a source, read as a resume. `item` and `place` are None when it is all of it."""
@@ -76,18 +83,21 @@ class SourceDocument:
         return {"name": self.path, "item": self.item, "place": self.place, **outcome}
 
 
-def iter_documents(paths: Iterable[str], settings: Settings) -> Iterator[SourceDocument]:
+def iter_documents(sources: Iterable[Source], settings: Settings) -> Iterator[SourceDocument]:
     """Yield the documents of the sources in order, with one source at a time in memory."""
     limits = Limits(max_bytes=settings.max_body_bytes, max_file_bytes=settings.max_file_bytes)
-    for path in paths:
-        for part in _open(path, limits):
+    for source in sources:
+        for part in _open(source, limits):
             verdict = part.refusal or outcomes.parse(part.body, settings.format)
             item, place = part.number or None, part.place or None
-            yield SourceDocument(path, item, place, verdict, files.digest(part.body))
+            yield SourceDocument(source.path, item, place, verdict, files.digest(part.body))
 
 
-def _open(path: str, limits: Limits) -> Iterator[Part]:
+def _open(source: Source, limits: Limits) -> Iterator[Part]:
     """Return the source's parts; one with number 0 if that is all of it."""
+    path, refusal = source
+    if refusal is not None:
+        return iter([Part(0, "", refusal=refusal)])
     most = max(limits.max_bytes, limits.max_file_bytes)
     try:
         if path != STANDARD_INPUT:
@@ -106,20 +116,20 @@ def _open(path: str, limits: Limits) -> Iterator[Part]:
     return iter([Part(0, "", refusal=refusal)])
 
 
-def find_sources(paths: Sequence[str]) -> tuple[list[str], Counter[SkipReason]]:
+def find_sources(paths: Sequence[str]) -> tuple[list[Source], Counter[SkipReason]]:
     """Return the files of the paths, in the order given, and how many others are in the folders.
 
     In folders the files to import are found by name; hidden names, symbolic links and the importer's
     own `_…` folders are left out. Files that are named themselves may be called anything. Raises
     Failed if there is no file.
     """
-    sources: list[str] = []
+    sources: list[Source] = []
     ignored: Counter[SkipReason] = Counter()
     for path in paths:
         if path != STANDARD_INPUT and Path(path).is_dir():
             _look_into(path, sources, ignored)
         else:
-            sources.append(path)
+            sources.append(Source(path))
     if not sources:
         named = ", ".join(paths[:MOST_NAMED])
         more = f" and {len(paths) - MOST_NAMED} more" if paths[MOST_NAMED:] else ""
@@ -127,17 +137,21 @@ def find_sources(paths: Sequence[str]) -> tuple[list[str], Counter[SkipReason]]:
     return sources, ignored
 
 
-def _look_into(folder: str, sources: list[str], ignored: Counter[SkipReason]) -> None:
+def _look_into(folder: str, sources: list[Source], ignored: Counter[SkipReason]) -> None:
     with os.scandir(folder) as entries:
         found = sorted(entries, key=lambda entry: entry.name)
     for entry in found:
         if entry.is_dir(follow_symlinks=False):
             if not entry.name.startswith(("_", ".")):
-                _look_into(entry.path, sources, ignored)
+                try:
+                    _look_into(entry.path, sources, ignored)
+                except OSError as error:  # of lost+found, say: the others can be read
+                    message = f"Cannot read {safe_text(entry.path)}: {error.strerror}"
+                    sources.append(Source(entry.path, Refusal(Reason.UNREADABLE, message)))
         elif (why := find_why(entry.path)) is not None:
             ignored[why] += 1
         else:
-            sources.append(entry.path)
+            sources.append(Source(entry.path))
 
 
 def describe(ignored: Counter[SkipReason]) -> str:
