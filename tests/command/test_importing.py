@@ -187,7 +187,7 @@ def test_more_than_a_batch_in_a_file_keeps_its_order(acme: CommandLine, tmp_path
 
 
 def test_files_of_other_names_are_counted_and_without_any_the_import_failed(
-    acme: CommandLine, folder: Path
+    acme: CommandLine, folder: Path, tmp_path: Path
 ) -> None:
     (folder / "c.json").rename(folder / "c.pdf")
 
@@ -198,6 +198,7 @@ def test_files_of_other_names_are_counted_and_without_any_the_import_failed(
         "2 done, 0 failed.",
         "Skipped 1 file: 1 is not .json, .ndjson, .jsonl, .gz or .zip.",
     ]
+    assert acme("import", str(_empty(tmp_path)), str(folder)).exit_code == 0
     for name in ("a.json", "b.json"):
         (folder / name).unlink()
     message = acme.fails(1, "import", str(folder))
