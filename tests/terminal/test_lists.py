@@ -18,6 +18,7 @@ from tests.support.terminal.builders import (
     stored_many,
 )
 from tests.support.terminal.driving import (
+    NEVER_S,
     HandClock,
     at_rest,
     leads,
@@ -141,6 +142,21 @@ async def test_what_was_found_far_down_is_where_the_list_then_begins(
         await presses(pilot, "d")
         await tells(pilot.app, 'Deleting "Number 42" in 10 s. Press u to undo.')
         await leads(pilot, "g", "Number 0")
+
+
+async def test_what_was_found_far_down_and_then_deleted_leaves_the_list_at_its_place(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tui.widgets.paged_list.PAGES_READ_ANEW", 2)
+    monkeypatch.setattr("tui.screens.resume_views.PAGE_SIZE", 5)
+    ids = stored_many(store, 60)
+    async with running(store, "Number 0", refresh_s=NEVER_S) as pilot:
+        await types(pilot, "/Number 42\n", "1 of 1")
+        stored_resumes.delete_resume(store, get_account(store, "ana").id, ids[42])
+        await leads(pilot, "escape", "Number 44")
+        assert titles(lines(pilot.app))[0] == "43"
+        await presses(pilot, "d")
+        await tells(pilot.app, 'Deleting "Number 43" in 10 s. Press u to undo.')
 
 
 # Sorting

@@ -263,11 +263,13 @@ class PagedList(ScrollView, Generic[T], can_focus=True):
 
     def _begin_at_wanted(self, pages: Pages[T]) -> None:
         """Show the other list once the row to begin at is read; begin there if that is far down."""
-        if self._wanted and not pages.is_complete and pages.find(self._wanted) is None:
-            if pages.next_page >= PAGES_READ_ANEW:
-                self._fresh = Pages(self._key, just_before(self._wanted))
-        else:
+        if not self._wanted or pages.is_complete or pages.find(self._wanted) is not None:
             self._begin(pages)
+        elif pages.start:  # the row was deleted, and this is where it was
+            self._wanted = ""
+            self._begin(pages)
+        elif pages.next_page >= PAGES_READ_ANEW:
+            self._fresh = Pages(self._key, just_before(self._wanted))
 
     def _go_to_wanted(self) -> None:
         if not self._wanted or self.begins_anew:
