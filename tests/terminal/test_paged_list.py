@@ -264,6 +264,17 @@ async def test_enter_and_a_second_click_choose_the_row() -> None:
         await until(lambda: app.chosen == [1, 4])
 
 
+async def test_after_a_click_the_cursor_goes_to_no_row_that_is_read_later() -> None:
+    async with reading(50) as (app, pilot):
+        app.answers, app.count = False, 60
+        app.list.refresh_rows(anew=True)
+        app.list.select("00000055")
+        await pilot.click(app.list, offset=(3, 5))
+        app.answer(PagedList.PageWanted(0, ""))
+        await until(lambda: app.list.pages.count == 60)
+        assert app.list.cursor == 4
+
+
 async def test_a_resize_keeps_the_cursor_in_sight() -> None:
     async with reading(100) as (app, pilot):
         await presses(pilot, "G")

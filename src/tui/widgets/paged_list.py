@@ -485,4 +485,4 @@ class PagedList(ScrollView, Generic[T], can_focus=True):
             return
         if number == self.cursor:
             self.action_choose()
-        self.cursor = number
+        self.action_move(number - self.cursor)
