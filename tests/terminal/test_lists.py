@@ -33,6 +33,7 @@ from tests.support.terminal.driving import (
     types,
     until,
 )
+from tests.support.terminal.outages import AWAY, UnsteadyStore
 
 pytestmark = pytest.mark.anyio
 
@@ -119,6 +120,58 @@ async def test_clearing_the_filter_leaves_the_cursor_on_what_was_found(store: St
         await presses(pilot, "d")
         await tells(pilot.app, 'Deleting "Number 17" in 10 s. Press u to undo.')
     assert ids
+
+
+@pytest.mark.parametrize(
+    ("screen", "keys"),
+    [
+        ("resumes", "d o f x y enter space"),
+        ("imports", "t l e D y enter space"),
+        ("accounts", "p K N I D enter"),
+        ("plans", "e enter"),
+        ("keys", "R D o enter"),
+        ("health", "c enter"),
+    ],
+)
+async def test_until_what_is_found_is_there_keys_act_on_nothing(
+    store: Store, screen: str, keys: str
+) -> None:
+    stored_many(store, 3)
+    a_file(store)
+    api_keys.create_key(store, "ana", name="website")
+    unsteady = UnsteadyStore(store)
+    async with running(unsteady, screen=screen, refresh_s=NEVER_S) as pilot:
+        shown = pilot.app.screen
+        await at_rest(pilot)
+        with unsteady.held_reads():
+            await types(pilot, "/e\n")
+            for key in keys.split():
+                await presses(pilot, key)
+                await tells(pilot.app, "Loading the list…")
+                assert pilot.app.screen is shown
+        await shows(pilot.app, '"e"')
+        await leads(pilot, "escape enter")
+        await until(lambda: pilot.app.screen is not shown)
+
+
+async def test_until_the_filter_is_cleared_keys_act_on_what_was_found(store: Store) -> None:
+    stored_many(store, 30)
+    unsteady = UnsteadyStore(store)
+    async with running(unsteady, "1 of 30", refresh_s=NEVER_S) as pilot:
+        await types(pilot, "/Number 17\n", "1 of 1")
+        with unsteady.held_reads():
+            await presses(pilot, "escape", "d")
+            await tells(pilot.app, 'Deleting "Number 17" in 10 s. Press u to undo.')
+
+
+async def test_what_is_listed_can_be_used_though_a_filter_cannot_be_read(store: Store) -> None:
+    stored_many(store, 3)
+    unsteady = UnsteadyStore(store)
+    async with running(unsteady, "1 of 3", refresh_s=NEVER_S) as pilot:
+        unsteady.go_away()
+        await types(pilot, "/2\n", AWAY)
+        await presses(pilot, "d")
+        await tells(pilot.app, 'Deleting "Number 0" in 10 s. Press u to undo.')
 
 
 async def test_a_long_title_leaves_room_for_the_key_that_undoes(store: Store) -> None:

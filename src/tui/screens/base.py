@@ -329,6 +329,8 @@ class ListScreen(ModeScreen, Generic[T]):
 
     def chosen_rows(self, verb: str, *, one: bool = False) -> Sequence[T]:
         """Return the marked rows, or `one`, at the cursor; none, and say so, if there is none."""
+        if not self.list.is_ready():
+            return []
         current = [] if self.list.current is None else [self.list.current]
         marked = [] if one else [*self.list.marked.values()]
         if not current and not marked:

@@ -243,6 +243,8 @@ class HealthScreen(ListScreen[Finding]):
 
     def action_copy_command(self) -> None:
         finding = self.list.current
+        if not self.list.is_ready():
+            return
         if finding is None or finding.remedy is None:
             tell(self, "Nothing to fix here.")
         elif finding.command is None:

@@ -20,7 +20,7 @@ from textual.style import Style
 from textual.widget import Widget
 
 from tui.keys import Place, bindings
-from tui.text import AGE_CELLS, NONE, age, highlighted, safe
+from tui.text import AGE_CELLS, NONE, age, highlighted, safe, tell
 from tui.widgets.pages import Missing, Pages, T, just_before
 
 GAP_CELLS = 2
@@ -295,6 +295,17 @@ class PagedList(ScrollView, Generic[T], can_focus=True):
         row = self.pages.peek(self.cursor)
         return None if isinstance(row, Missing) else row
 
+    def is_ready(self) -> bool:
+        """Return whether the row at the cursor is one of the list that was asked for; if not, say so.
+
+        Where that one cannot be read, the rows that are shown stay usable.
+        """
+        is_usable = self._wanted or self._has_failed or self.is_stale
+        is_loading = self.begins_anew and not is_usable
+        if is_loading:
+            tell(self, "Loading the list…")
+        return not is_loading
+
     def select(self, key: str) -> None:
         """Move the cursor to the row of this key, as soon as it is read."""
         self._wanted = key
@@ -302,6 +313,8 @@ class PagedList(ScrollView, Generic[T], can_focus=True):
 
     def toggle_mark(self) -> None:
         """Mark the row at the cursor, or take its mark away; and go to the next row."""
+        if not self.is_ready():
+            return
         row = self.current
         if row is not None and self.marked.pop(self._key(row), None) is None:
             self.marked[self._key(row)] = row
@@ -473,7 +486,7 @@ class PagedList(ScrollView, Generic[T], can_focus=True):
 
     def action_choose(self) -> None:
         row = self.current
-        if row is not None:
+        if self.is_ready() and row is not None:
             self.post_message(self.Chosen(row))
 
     def on_click(self, event: events.Click) -> None:
