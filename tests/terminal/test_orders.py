@@ -38,7 +38,7 @@ from tests.support.terminal.driving import (
 from tests.support.terminal.outages import AWAY, UnsteadyStore
 from tests.support.terminal.snapshot import still
 from tui.keys import MODES, Mode
-from tui.screens.base import ListScreen
+from tui.screens.base import ListScreen, RowScreen
 from tui.screens.dialogs import ConfirmDialog
 from tui.screens.resumes import DetailScreen
 from tui.widgets.paged_list import PagedList
@@ -239,6 +239,38 @@ async def test_a_page_and_its_dialogs_can_be_left_while_they_load(store: Store) 
         await leads(pilot, "enter", "ana › Mine")
         assert isinstance(pilot.app.screen, DetailScreen)
         assert toasts(pilot.app) == []
+
+
+@pytest.mark.parametrize(
+    ("screen", "keys", "held", "told"),
+    [
+        ("imports", "t", "write", "Queued 1 file for retry"),
+        ("imports", "D tab enter", "write", "Dismissed ana/cv-1.json."),
+        ("resumes", "x enter", "read", "Exported 1 resume"),
+    ],
+)
+async def test_a_page_stays_while_something_is_done_there(
+    store: Store, screen: str, keys: str, held: str, told: str
+) -> None:
+    stored(store, a_document(title="Mine"))
+    a_file(store)
+    unsteady = UnsteadyStore(store)
+    async with running(unsteady, "1 of 1", screen=screen, refresh_s=NEVER_S) as pilot:
+        await presses(pilot, "enter")
+        await until(lambda: isinstance(pilot.app.screen, RowScreen))
+        await at_rest(pilot)
+        page, hold = pilot.app.screen, unsteady.hold(held)
+        await presses(pilot, *keys.split())
+        await until(hold.begun.is_set)
+        await presses(pilot, "escape")
+        await until(lambda: "Still working…" in toasts(pilot.app))
+        assert pilot.app.screen is page
+
+        unsteady.hold_no_more()
+        hold.go.set()
+        await until(lambda: told in "".join(toasts(pilot.app)))
+        await presses(pilot, "escape")
+        await until(lambda: isinstance(pilot.app.screen, ListScreen))
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,7 @@ from tests.support.terminal.driving import (
     types,
     until,
 )
+from tests.support.terminal.outages import UnsteadyStore
 from tests.support.terminal.pages import drawn, serving
 from tui.pdf_files import find_viewer
 
@@ -240,6 +241,17 @@ async def test_fonts_of_the_home_are_used(
         await presses(pilot, "o")
 
         assert await told(pilot.app) == "Opened 山田Resume.pdf."
+
+
+async def test_the_page_of_a_resume_stays_until_its_pdf_is_there(store: Store) -> None:
+    stored(store, a_document())
+    unsteady = UnsteadyStore(store)
+    async with running(unsteady, "1 of 1") as pilot:
+        await leads(pilot, "enter", "created 20")
+        with unsteady.held_reads():
+            await presses(pilot, "o", "escape")
+            await tells(pilot.app, "Still working…")
+        await until(lambda: "Press y to copy the PDF's path" in "".join(toasts(pilot.app)))
 
 
 async def test_where_there_is_no_resume_there_is_none_to_open(store: Store) -> None:

@@ -198,6 +198,9 @@ class PaneScreen(ModeScreen, Generic[W]):
 class RowScreen(PaneScreen[W], Generic[T, W]):
     """A row of a list on a page of its own. `is_linked`: a link led here, not the list."""
 
+    WAITED_FOR: ClassVar[Sequence[Callable[..., object]]] = ()
+    """The workers that leaving the page would cut short."""
+
     def __init__(
         self, listed: "SplitScreen[T, W]", pane: RowPane[W], wanted: W, *, is_linked: bool
     ) -> None:
@@ -257,6 +260,9 @@ class RowScreen(PaneScreen[W], Generic[T, W]):
             self.refresh_pane()
 
     def peel(self) -> bool:
+        if any(is_running(self, worker) for worker in self.WAITED_FOR):
+            tell(self, "Still working…")
+            return True
         self.dismiss()
         return not self.is_linked
 

@@ -238,6 +238,11 @@ class FileScreen(RowScreen[ImportRow, FileRow], FileActions):
     """A file of the list."""
 
     MODE = "imports"
+    WAITED_FOR = (
+        FileActions.action_ask,
+        FileActions.action_dismiss_files,
+        FileActions.action_edit_file,
+    )
     BINDINGS = bindings(Place.FILE)
     DEFAULT_CSS = """
     FileScreen FileView { layout: horizontal; }

@@ -244,6 +244,7 @@ class DetailScreen(RowScreen[Entry, ResumeRef], ResumeActions):
     """A resume of the account's list."""
 
     MODE = "resumes"
+    WAITED_FOR = ResumeActions.action_export, ResumeActions.action_open_pdf
     BINDINGS = bindings(Place.RESUME)
 
     def __init__(self, listed: "ResumesScreen", wanted: ResumeRef, *, is_linked: bool) -> None:
