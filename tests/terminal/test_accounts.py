@@ -138,6 +138,22 @@ async def test_a_plan_that_is_too_small_is_taken_after_a_question(store: Store) 
     assert accounts.get_account(store, "ana").resume_count == 6
 
 
+async def test_what_a_plan_means_is_that_of_the_account_when_it_was_chosen(store: Store) -> None:
+    async with running(store, "1 account", screen="accounts") as pilot:
+        await leads(pilot, "p", "current")
+        stored_many(store, 6)
+        await leads(pilot, "g enter", "6 (limit 5): kept, but new ones are refused")
+
+
+async def test_another_account_of_the_name_is_not_moved_to_the_plan(store: Store) -> None:
+    async with running(store, "1 account", screen="accounts") as pilot:
+        await leads(pilot, "p", "current")
+        accounts.delete_account(store, "ana")
+        an_account(store, "ana")
+        await leads(pilot, "g enter", 'Account not found: "ana"')
+    assert accounts.get_account(store, "ana").plan == "business"
+
+
 async def test_the_plan_that_it_is_on_changes_nothing(store: Store) -> None:
     async with running(store, "1 account", screen="accounts") as pilot:
         await leads(pilot, "p", "current")

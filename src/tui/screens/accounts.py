@@ -43,6 +43,14 @@ def read_losses(store: Store, account: AccountInfo) -> tuple[AccountInfo, list[F
     ]
 
 
+def read_again(store: Store, account: AccountInfo) -> AccountInfo:
+    """Return the account as it is now. Raises NotFound, also if another has its name by now."""
+    now = accounts.get_account(store, account.name)
+    if now.id != account.id:
+        raise accounts.unknown_account(account.name)
+    return now
+
+
 MAX_CHARS: Final = 80
 RULE: Final = "Use 1 to 63 characters: a-z, 0-9 and -, not starting with -."
 
@@ -359,20 +367,21 @@ class AccountsScreen(SplitScreen[AccountInfo, str]):
         )
         if (plan := await self.app.push_screen_wait(chooser)) is None:
             return
-        if plan.name == account.plan:
-            tell(self, f"{account.name} is already on plan {plan.name}.")
+        now = await call(self.session.store, read_again, account)
+        if plan.name == now.plan:
+            tell(self, f"{now.name} is already on plan {plan.name}.")
             return
-        if lost := losses(account, plan):
+        if lost := losses(now, plan):
             dialog = ConfirmDialog(
-                f"Move {account.name} to plan {plan.name}?",
+                f"Move {now.name} to plan {plan.name}?",
                 lost,
                 consequence="Takes effect immediately. Nothing is deleted.",
                 verb="Change plan",
             )
             if not await self.app.push_screen_wait(dialog):
                 return
-        await call(self.session.store, accounts.set_plan, name=account.name, plan=plan.name)
-        tell(self, f"Moved {account.name} to plan {plan.name}.")
+        await call(self.session.store, accounts.set_plan, name=now.name, plan=plan.name)
+        tell(self, f"Moved {now.name} to plan {plan.name}.")
         self.action_reload()
 
     @store_work()
