@@ -106,6 +106,16 @@ async def test_what_is_read_stays_in_sight_while_the_file_changes(store: Store) 
         await shows_no(pilot.app, "word0 word1 ")
 
 
+async def test_a_file_that_is_moved_only_then_is_found(store: Store, tmp_path: Path) -> None:
+    a_file(store, root=str(tmp_path))
+    async with running(store, "1 of 1", screen="imports", refresh_s=SOON_S, size=LARGE) as pilot:
+        await leads(pilot, "enter", "Location   _failed/invalid_json, as …-11111111")
+        path = tmp_path / "_failed" / "invalid_json" / "cv-11111111.json"
+        path.parent.mkdir(parents=True)
+        path.write_bytes(b"{")
+        await shows_no(pilot.app, "as …-11111111")
+
+
 async def test_n_and_p_go_through_the_list(store: Store) -> None:
     for digit in "123":
         a_file(store, an_id(digit))

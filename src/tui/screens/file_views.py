@@ -188,7 +188,10 @@ def read_file(
     is_watched = request is None or request.root not in import_requests.list_unwatched_roots(store)
     items = import_ledger.find_items(store, account_id, claim_id, limit=MAX_ITEMS)
     if before is not None and before.file == file:
-        return replace(before, request=request, is_watched=is_watched, resumes=items)
+        path = before.path
+        if path is None and file.outcome is FileOutcome.FAILED:
+            path = find_filed(file)  # it is moved only after its outcome is stored
+        return replace(before, request=request, is_watched=is_watched, resumes=items, path=path)
     source = import_history.find_source(store, file)
     return FileRead(
         file,
