@@ -5,6 +5,7 @@ import contextlib
 import dataclasses
 import functools
 import json
+import os
 import threading
 from pathlib import Path
 from typing import Any
@@ -531,6 +532,24 @@ async def test_a_file_is_edited_again_beside_what_an_editor_leaves(
         await presses(pilot, "e")
         await tells(pilot.app, "The file was not changed.")
     assert (editor / "called").read_text().endswith(f" {path}\n")
+
+
+@pytest.mark.parametrize("kind", ["link", "pipe"])
+async def test_what_is_no_file_is_not_edited(
+    store: Store, importer: AnImporter, editor: Path, kind: str
+) -> None:
+    importer.drop("ana/cv.json", BROKEN)
+    await importer.round()
+    (path,) = [path for path in editor.glob("inbox/_failed/*/*") if ".report." not in path.name]
+    path.unlink()
+    if kind == "link":
+        path.symlink_to(editor / "elsewhere")
+        (editor / "elsewhere").write_bytes(BROKEN)
+    else:
+        os.mkfifo(path)
+    async with running(store, "1 of 1", screen="imports", refresh_s=SOON_S) as pilot:
+        await leads(pilot, "e", "The file is no longer in _failed/")
+    assert not (editor / "called").exists()
 
 
 @pytest.mark.parametrize(

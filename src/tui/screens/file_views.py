@@ -1,6 +1,7 @@
 """Imported files: the rows of their list, failed ones first, and one file with all that is known of it."""
 
 import contextlib
+import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -205,14 +206,17 @@ def read_file(
 
 
 def find_filed(file: FileRow) -> Path | None:
-    """Return where the file is, if that is on this machine and it was not moved."""
+    """Return where the file is, if that is on this machine and it was not moved.
+
+    A link or a pipe that has its name is not the file.
+    """
     filed = list[Path]()
     if file.root is not None and not file.is_under_way:
         with contextlib.suppress(OSError):  # there is no such folder
             filed = [
                 path
                 for path in Path(file.root, folder_of(file)).iterdir()
-                if _is_filed_as(path.name, file.claim_id)
+                if _is_filed_as(path.name, file.claim_id) and stat.S_ISREG(path.lstat().st_mode)
             ]
     return filed[0] if len(filed) == 1 else None
 
