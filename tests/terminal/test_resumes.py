@@ -94,6 +94,18 @@ async def test_another_account_is_chosen_and_escape_changes_nothing(store: Store
         await leads(pilot, "j enter", "zoe · 1 of 2", "Number 1")
 
 
+async def test_accounts_to_choose_from_are_read_again_while_the_cursor_stays(store: Store) -> None:
+    an_account(store, "zoe")
+    stored(store, a_document(title="Of zoe"), account="zoe")
+    async with running(store, "ana has no resumes", account="ana") as pilot:
+        await leads(pilot, "a", "Choose account", "zoe")
+        await presses(pilot, "j")
+        for name in ("bea", "cyd"):
+            an_account(store, name)
+            await leads(pilot, "r", name)
+        await leads(pilot, "enter", "Of zoe")
+
+
 async def test_without_accounts_it_says_how_to_make_one(empty_store: Store) -> None:
     async with running(empty_store, program="resumes --home /srv") as pilot:
         await shows(pilot.app, "No accounts yet.", "Press 3 then n, or run")

@@ -132,7 +132,7 @@ class Chooser(Dialog[T]):
         read: Callable[[Store], Sequence[T]],
         preset: str | None = None,
     ) -> None:
-        self._list: PagedList[T] = PagedList(columns, key)
+        self._list: PagedList[T] = PagedList(columns, key, inserts=True)
         super().__init__(title, ErrorLine(), self._list)
         self._store = store
         self._read = read
@@ -146,6 +146,7 @@ class Chooser(Dialog[T]):
         self._list.fill(0, rows, None)
         if self._preset is not None:
             self._list.select(self._preset)
+            self._preset = None  # read again, the cursor stays
 
     @on(ErrorLine.RetryDue)
     def action_reload(self) -> None:
