@@ -190,7 +190,7 @@ class ResumesApp(App[int]):
         for mode in MODES:  # whose modules are imported when they are first shown
             self.add_mode(mode.name, partial(lambda mode: mode.load()(session), mode))
         self.switch_mode(self._first_screen)
-        self._order.start()
+        self._order.start(self._own_keys)
         self._refresh_glance(session)
         self.set_interval(session.refresh_s or GLANCE_S, partial(self._refresh_glance, session))
         self.set_interval(LOOK_S, partial(self._delete_due, session))

@@ -7,12 +7,14 @@ what is typed after a `/` would not reach the line that the `/` opens, but delet
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from time import monotonic
 from typing import Final
 
 from textual import events
 from textual.app import App
+
+from tui.keys import ACTIONS, keys_of
 
 LIMIT_S: Final = 0.3
 """How long the next key waits for one that opens something slow."""
@@ -24,13 +26,16 @@ MAX_WAITING: Final = 1_000
 
 WAYS_OUT: Final = ("ctrl+c", "ctrl+q")
 QUITS: Final = "q"
-"""Quits at once, too, until the first screen is there, unless it is typed after one of `TYPING`."""
-
-TYPING: Final = {"slash", "colon"}
-"""Keys that open a line to type in."""
+"""Quits at once, too, until the first screen is there, unless it is typed after a key that opens a line."""
 
 TYPING_LIMIT_S: Final = 5.0
-"""How long what follows one of these waits: it is text, and on a busy machine it would act as keys."""
+"""How long what follows such a key waits: it is text, and on a busy machine it would act as keys."""
+
+
+def typing_keys(keymap: Mapping[str, str]) -> set[str]:
+    """Return the keys that open a line to type in: a filter, or the command palette."""
+    opening = [one for one in ACTIONS if one.method in ("filter", "command_palette")]
+    return {key for action in opening for key in keys_of(action, keymap)}
 
 
 class KeyOrder:
@@ -43,11 +48,14 @@ class KeyOrder:
         self._current: events.Key | None = None
         self._since_s = 0.0
         self._is_ready = False
+        self._typing_keys = typing_keys({})
 
     async def take(self, key: events.Key) -> None:
         """Handle the key when those before it are done, and the app is ready; one that quits,
         immediately."""
-        is_typed = self._is_ready or any(before.key in TYPING for before in self._waiting)
+        is_typed = self._is_ready or any(
+            before.key in self._typing_keys for before in self._waiting
+        )
         if key.key in WAYS_OUT or (key.key == QUITS and not is_typed):
             self._waiting.clear()
             await self._begin(key)
@@ -59,9 +67,12 @@ class KeyOrder:
         else:
             await self._begin(key)
 
-    def start(self) -> None:
-        """Hand on the keys that came before the first screen was there, and those that follow."""
-        self._is_ready = True
+    def start(self, keymap: Mapping[str, str]) -> None:
+        """Hand on the keys that came before the first screen was there, and those that follow.
+
+        `keymap` has the user's own keys.
+        """
+        self._is_ready, self._typing_keys = True, typing_keys(keymap)
         for _ in self._waiting:
             self._app.set_timer(LIMIT_S, self._go_on)
         self._app.call_later(self._go_on)
@@ -78,7 +89,7 @@ class KeyOrder:
 
     @property
     def _limit_s(self) -> float:
-        is_typing = self._current is not None and self._current.key in TYPING
+        is_typing = self._current is not None and self._current.key in self._typing_keys
         return TYPING_LIMIT_S if is_typing else LIMIT_S
 
     async def _begin(self, key: events.Key) -> None:

@@ -12,6 +12,7 @@ from textual.command import CommandInput, CommandPalette
 from textual.pilot import Pilot
 
 from resumes.errors import ErrorCode, NotFound, OutcomeUnknown
+from resumes.settings import Settings
 from resumes.store import api_keys, import_requests, importers
 from resumes.store.import_ledger import FileOutcome
 from resumes.store.sqlite.first_rows import read_first_rows
@@ -431,6 +432,27 @@ async def test_what_follows_a_slash_is_the_filter_even_if_the_list_is_slow(store
         await shows_no(pilot.app, "Deleting in")
 
 
+@pytest.mark.parametrize(
+    ("key", "keymap", "typed"),
+    [
+        ("ctrl+p", {}, "dad"),
+        ("f8", {"everywhere.palette": "f8"}, "dad"),
+        ("f8", {"resumes.filter": "f8"}, 'ana · "dad"'),
+    ],
+)
+async def test_so_is_what_follows_any_other_key_that_opens_a_line(
+    store: Store, key: str, keymap: dict[str, str], typed: str
+) -> None:
+    stored(store, a_document(title="Mine"))
+    async with running(store, "Mine", settings=Settings(keymap=keymap)) as pilot:
+        pilot.app.screen.query_one(PagedList).call_later(asyncio.sleep, 2 * LIMIT_S)
+        pilot.app.simulate_key(key)
+        sends(pilot.app, "dad")
+
+        await shows(pilot.app, typed)
+        await shows_no(pilot.app, "Deleting")
+
+
 async def test_a_held_key_moves_as_often_as_it_came(store: Store) -> None:
     stored(store, *(a_document(title=f"Number {n}") for n in range(60)))
     async with running(store, "ana · 1 of 60") as pilot:
@@ -466,7 +488,7 @@ async def test_keys_beyond_a_thousand_are_dropped(store: Store) -> None:
 
     async with running(store, "ana has no resumes yet") as pilot:
         order = KeyOrder(pilot.app, handle)
-        order.start()
+        order.start({})
         keys = [events.Key("down", None) for _ in range(1_100)]
         for key in keys:
             await order.take(key)
