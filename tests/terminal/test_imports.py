@@ -51,6 +51,7 @@ from tests.support.terminal.driving import (
     shows_no,
     tells,
     toasts,
+    types,
     until,
 )
 from tests.support.terminal.hostility import assert_harmless
@@ -100,6 +101,18 @@ async def test_what_failed_comes_first_then_held_duplicates_done(store: Store) -
             "done ana/cv-1.json",
         ]
         await shows(pilot.app, "✗ 2 failed   ‖ 1 held   = 1 duplicate   ✓ 1 done")
+
+
+async def test_back_from_a_file_that_was_filtered_its_row_says_what_became_of_it(
+    store: Store,
+) -> None:
+    a_file(store)
+    async with running(store, "✗ failed", screen="imports", refresh_s=SOON_S) as pilot:
+        await types(pilot, "/cv\n", '"cv"', "1 of 1")
+        await leads(pilot, "enter", "ana/cv-1.json · ✗ failed")
+        a_file(store, outcome=DONE)
+        await shows(pilot.app, "ana/cv-1.json · ✓ done")
+        await leads(pilot, "escape", '"cv"', "✓ done  ")
 
 
 async def test_one_outcome_can_be_shown_alone_and_esc_shows_all(store: Store) -> None:

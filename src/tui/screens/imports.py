@@ -422,6 +422,11 @@ class ImportsScreen(SplitScreen[ImportRow, FileRow], FileActions):
     def on_mount(self) -> None:
         self.overview.read(self.account)
 
+    def on_screen_resume(self) -> None:
+        # On the page of a file its outcome may have changed.
+        if self.filter.text:
+            super().refresh_rows()
+
     def refresh_rows(self) -> None:
         # Of many files looking through all again takes long.
         if not self.filter.text:
