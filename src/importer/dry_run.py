@@ -211,7 +211,12 @@ def _unpack(
     """Return what would become of a file of several resumes; None if it is gone."""
     if account.holds_files:  # it is unpacked when its turn comes
         return account.hold()
-    bundle = open_bundle(path, claim.name, options)
+    try:
+        bundle = open_bundle(path, claim.name, options)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        return outcomes.failed(outcomes.unreadable(error))
     if not isinstance(bundle, Bundle):
         return bundle
     while portions := bundle.next_slice():

@@ -132,14 +132,17 @@ class Returns:
     def look(self) -> None:
         """Look for held files, in the folders that have changed."""
         listings = {}
-        for folder in list_folders(self._root / HELD):
+        for folder in {*list_folders(self._root / HELD), *self._listings}:
             listing = self._listings.get(folder)
-            # A folder that cannot be listed for now keeps its files, and nobody else waits for it.
-            with contextlib.suppress(OSError):
+            try:
                 mtime_ns = os.stat(folder).st_mtime_ns  # noqa: PTH116  (text, as names are)
                 if listing is None or listing[0] != mtime_ns:
                     is_fresh = abs(time.time_ns() - mtime_ns) < FRESH_NS
                     listing = (None if is_fresh else mtime_ns, sorted(_iter_held(folder)))
+            except FileNotFoundError:
+                continue
+            except OSError:
+                pass  # it keeps its files for now, and nobody else waits for it
             if listing is not None:
                 listings[folder] = listing
         self._listings = listings
@@ -266,7 +269,9 @@ class Returns:
         items = import_ledger.find_items(self._store, account_id, claim_id)
         # A file of several resumes may not be at its end.
         is_its_own = items and items[0].item > 0 and report.get("claim_id") == claim_id
-        if not items or (is_its_own and report.get("sha256") in (None, find_sha256(path))):
+        sha256 = report.get("sha256")
+        # What cannot be read now was not edited.
+        if not items or (is_its_own and (sha256 is None or find_sha256(path) in (None, sha256))):
             return claim
         if is_its_own:
             # It was edited. What is stored of it is known by its content.
@@ -285,8 +290,6 @@ class Returns:
 
         Unless `is_over` it is where it was, and the request stays.
         """
-        if not is_over:
-            self.has_released = False  # else it would be tried again without a pause
         earlier_id = self._renamed.pop(claim_id, claim_id)
         account_id = self._under_way.pop(earlier_id, "")
         if self._bundles.get(account_id) == claim_id:

@@ -277,7 +277,7 @@ def work(store: Store, setup: Setup, slot: Slot, tasks: Connection, answers: Con
         left = None
         if waiting and may_take:
             batch = waiting.popleft()
-            pipeline.queues = dict(batch.queues)
+            pipeline.set_queues(dict(batch.queues))
             left = pipeline.read(batch.candidates)
         try:
             pipeline.commit()
@@ -287,7 +287,12 @@ def work(store: Store, setup: Setup, slot: Slot, tasks: Connection, answers: Con
             is_in_trouble = True
             why = error.message if isinstance(error, ResumesError) else str(error)
             remarks.append(("trouble", why))
-        ends, is_stuck = pipeline.take_ends(), is_in_trouble or pipeline.is_stuck
+        over, went_back = pipeline.take_ends()
+        unopened = tuple(
+            one.claim for one in pipeline.take_left()
+        )  # nothing of these is stored yet
+        ends = over + tuple(claim.id for claim in unopened), went_back + unopened
+        is_stuck = is_in_trouble or pipeline.is_stuck
         said = tuple(reports), tuple(remarks)
         answers.send(Answer(left, *ends, *said, pipeline.under_way, is_stuck))
         reports.clear()

@@ -10,17 +10,17 @@ import contextlib
 import dataclasses
 import time
 from collections import deque
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
 
 from importer import slots
-from importer.batch import Candidate, FailureReason, Left
+from importer.batch import Candidate, FailureReason, Left, dismiss_unfinished
 from importer.claims import Claim
 from importer.failpoints import Observer, Step, unobserved
-from importer.files import describe, escaped
+from importer.files import Signature, describe, escaped
 from importer.held import Returns
 from importer.helper import SLOT, Batch, Helper, Setup
-from importer.intake import Intake
+from importer.intake import STUCK_INTERVAL_S, Intake
 from importer.notices import FileReport, Notices, Progress, Summary, untaken
 from importer.options import Options
 from importer.recovery import plan_recovery
@@ -101,6 +101,7 @@ class Importer:
         """Files that a process had under way that is gone."""
         self._unreached: list[SlotEntry] = []
         """The same, in folders that cannot be reached for now."""
+        self._unreached_due = monotonic()
         self.stands_by = self._has_led = False
         """Whether another importer works in the folder; and whether this one ever did."""
         self._left_slots: set[int] = {0}
@@ -192,6 +193,7 @@ class Importer:
         an end. Raises StoreError and OSError."""
         before = self.filed
         self._maintenance_due = self._accounts_due = self._lead_due = self._monotonic()
+        self._unreached_due = self._maintenance_due
         self.intake.force()
         ends_at = self._monotonic() + ROUND_S
         while True:
@@ -215,6 +217,8 @@ class Importer:
         self._hear_helper()
         self._pipeline.commit()
         self._pipeline.go_on()
+        unopened = self._pipeline.take_left()
+        self._note_resumed(unopened, {one.claim.id: one.signature for one in unopened})
         if self._may_take:
             self.intake.look()
             self._check_account_owners()
@@ -279,7 +283,7 @@ class Importer:
         self._note_unknown(unknown)
         self._returns.take_requests(self.intake.claim_ids)
         self._find_owners()
-        if not self._under_way:
+        if not (self._under_way or self._resumed):
             self.notices.all_over("unmovable")
         is_busy = self._under_way or self._resumed or self._left_slots or self.is_stuck
         if not is_busy and (count := self._returns.dismiss_missing()):
@@ -345,7 +349,8 @@ class Importer:
         """Continue the work in progress of processes that are gone. Raises StoreError and OSError."""
         self._helper.watch_over()
         self._helper.reap()
-        if self._unreached:
+        if self._unreached and self._monotonic() >= self._unreached_due:
+            self._unreached_due = self._monotonic() + STUCK_INTERVAL_S
             self._unreached = self._go_on_with(self._slot, self._unreached)
         ours = {0, SLOT} if self._helper.is_running else {0}
         self._left_slots |= set(slots.list_numbers(self.root)) - ours
@@ -438,35 +443,37 @@ class Importer:
         most = self.options.tuning.batch_files
         if self._resumed:
             batch = [self._resumed.popleft() for _ in range(min(len(self._resumed), most))]
-            self._note_left(self._keep_unreached(batch, self._pipeline.read(batch)))
+            read = {one.claim.id: one.known.signature for one in batch if one.known is not None}
+            self._note_resumed(self._pipeline.read(batch), read)
             return
         busy = self._returns.due_account_ids
         batch = self._returns.next_batch(most) + self.intake.next_batch(busy=busy)
         if batch:
             self._note_left(self._pipeline.read(batch))
 
-    def _keep_unreached(self, batch: Iterable[Candidate], all_left: Iterable[Left]) -> list[Left]:
-        """Have resumed files that cannot be read for now go on under their claims; return the others."""
-        known = {one.claim.id: one.known for one in batch}
-        others = []
+    def _note_resumed(self, all_left: Iterable[Left], read: Mapping[str, Signature | None]) -> None:
+        """Have files that cannot be read for now go on under their claims, which may have resumes in the
+        store already; `read` is what was read of them before."""
         for left in all_left:
-            if left.error is None or left.claim.is_return:
-                others.append(left)
+            claim = left.claim
+            if left.error is None or claim.is_return:
+                if not claim.is_return or left.why is FailureReason.GONE:
+                    dismiss_unfinished(self.store, claim)
+                self._note_left([left])
                 continue
-            before = known[left.claim.id]
-            entry = SlotEntry(left.claim, None if before is None else before.signature)
+            entry = SlotEntry(claim, read.get(claim.id))
             self._slot.adopt([entry], must_last=False)
             self._unreached.append(entry)
-            self._tell_unreached(left.claim, left.error)
+            self._tell_unreached(claim, left.error)
             if left.why is FailureReason.TROUBLE:
                 self._trouble = left.error
-        return others
 
     def _note_left(self, left: Iterable[Left]) -> None:
         for one in left:
             if one.why is FailureReason.TROUBLE:
                 self._trouble = one.error
             if one.claim.is_return:
+                self._returns.has_released = False  # else it would be tried again without a pause
                 self._returns.end(one.claim.id, is_over=one.why is FailureReason.GONE)
             self.intake.leave(one)
 

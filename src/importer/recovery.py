@@ -93,7 +93,8 @@ def _plan_one(
     conclusion = outcomes.conclusion_of(row)
     if os.path.lexists(aside):
         return Ended(work, conclusion)
-    if found != signature or not _has_content(path, entry.digest):
+    is_stored = row.outcome in (FileOutcome.DONE, FileOutcome.DUPLICATE)
+    if found != signature or not _has_content(path, entry.digest, is_stored=is_stored):
         # Not where it was when it came back: it has not been moved.
         places = (
             f"{root}/{place}" for place in iter_places(claim, conclusion) if place != claim.source
@@ -101,7 +102,8 @@ def _plan_one(
         moved = (place for place in places if files.find_signature(place) is not None)
         if (target := next(moved, None)) is not None:
             return Ended(work, conclusion, target)
-        dismiss_unfinished(store, claim)  # it is gone, or a new file
+        if not (claim.is_return and found):  # it is gone, or a new file
+            dismiss_unfinished(store, claim)
         return None
     if (recalled := _recall(store, root, accepted, claim)) is not None:
         return Ended(work, recalled)
@@ -124,12 +126,13 @@ def _find_row(store: Store, claim: Claim) -> FileRow | None:
         return None
 
 
-def _has_content(path: str, digest: bytes | None) -> bool:
-    """Return whether the file still holds what was read, as far as it can be opened."""
+def _has_content(path: str, digest: bytes | None, *, is_stored: bool) -> bool:
+    """Return whether the file still holds what was read; if it cannot be opened, whether that is stored:
+    it was neither written to nor replaced."""
     try:
         return digest is None or files.digest(files.load(path, files.HASHED_BYTES).body) == digest
     except OSError:
-        return True  # it was neither written to nor replaced
+        return is_stored
 
 
 def _recall(store: Store, root: str, accepted: Format, claim: Claim) -> Conclusion | None:

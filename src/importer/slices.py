@@ -1,12 +1,12 @@
 """Files of several resumes on their way into the store, one after the other, slice by slice."""
 
-import errno
 import itertools
+import os
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from importer import files, outcomes, unpack
-from importer.batch import Batches, Ended, dismiss_unfinished, is_last_attempt
+from importer.batch import Batches, Ended, FailureReason, Left, is_last_attempt
 from importer.claims import Claim
 from importer.failpoints import Step
 from importer.files import Signature
@@ -69,18 +69,16 @@ class Bundle:
         self.items.append(ItemConclusion(part.number, part.place, *conclusion[:4]))
 
 
-def open_bundle(path: str, name: str, options: Options) -> Bundle | Conclusion | None:
-    """Return the open file, or the end that it comes to instead; None if it is gone, or cannot be opened
-    any more: when it is found again, that is judged. Raises OSError that says nothing of the file."""
+def open_bundle(path: str, name: str, options: Options) -> Bundle | Conclusion:
+    """Return the open file, or the end that it comes to instead. Raises OSError if it cannot be opened,
+    FileNotFoundError if it is gone."""
+    os.close(files.open_file(path))
     try:
         return Bundle(path, name, options.format, options.limits, options.tuning)
     except CannotUnpack as error:
         return outcomes.failed(error.refusal)
     except OSError as error:
-        if error.errno in OF_THE_PROCESS:
-            raise
-        is_damaged = error.errno == errno.EIO
-        return outcomes.failed(outcomes.unreadable(error)) if is_damaged else None
+        return outcomes.failed(outcomes.unreadable(error))
     except Exception:  # noqa: BLE001 - logged whole; one file must not stop the others
         return outcomes.failed(outcomes.internal_error())
 
@@ -91,6 +89,7 @@ class Pipeline(Batches):
 
     _bundle: Bundle | None = None
     _slice: Sequence[Portion] = ()
+    _left: Sequence[Left] = ()
 
     @property
     def unpacking_account_ids(self) -> set[str]:
@@ -109,11 +108,10 @@ class Pipeline(Batches):
         work = self._several[0]
         if self._bundle is None:
             opened = self._open(work)
-            if opened is None:
-                dismiss_unfinished(self._store, work.claim)
+            if isinstance(opened, Left):
                 self._close()
-                self.end([work])
-                self._went_back.append(work.claim)
+                self._slot.end([work.claim.id])
+                self._left = (*self._left, opened)
                 return
             if isinstance(opened, Conclusion):
                 self._finish(work, opened)
@@ -131,9 +129,14 @@ class Pipeline(Batches):
                 return
         self._finish(work, outcomes.sum_up(self._bundle.items))
 
-    def _open(self, work: Work) -> Bundle | Conclusion | None:
-        """Return the open file, or the end that it comes to instead; None if it is gone, cannot be
-        opened, or has changed and so is a new file."""
+    def take_left(self) -> Sequence[Left]:
+        """Return the files of several resumes that were not imported since this was last asked."""
+        left, self._left = self._left, ()
+        return left
+
+    def _open(self, work: Work) -> Bundle | Conclusion | Left:
+        """Return the open file, the end that it comes to instead, or why it is not imported: it is gone,
+        has changed and so is a new file, or cannot be opened. Raises OSError that says nothing of it."""
         message = self.find_queue(work.claim)
         if message is not None:
             return outcomes.held(message)
@@ -141,9 +144,16 @@ class Pipeline(Batches):
         if is_last_attempt(claim):
             return outcomes.failed(outcomes.CRASHED)
         self._slot.begin_alone(claim, work.signature)
-        opened = open_bundle(claim.path(self._root), claim.name, self._options)
+        try:
+            opened = open_bundle(claim.path(self._root), claim.name, self._options)
+        except FileNotFoundError:
+            return Left(claim, FailureReason.GONE)
+        except OSError as error:
+            if error.errno in OF_THE_PROCESS:
+                raise
+            return Left(claim, FailureReason.STUCK, work.signature, error)
         is_changed = isinstance(opened, Bundle) and opened.signature != work.signature
-        return None if is_changed else opened
+        return Left(claim, FailureReason.SETTLING) if is_changed else opened
 
     def _count(self, claim: Claim) -> Claim:
         """Return the claim; an attempt that got further than the previous one does not count."""
@@ -201,4 +211,4 @@ class Pipeline(Batches):
     def drop(self) -> None:
         """Have nothing under way any more."""
         super().drop()
-        self._bundle, self._slice = None, ()
+        self._bundle, self._slice, self._left = None, (), ()

@@ -474,6 +474,51 @@ def test_a_held_file_that_cannot_be_taken_is_tried_again_in_peace(
     assert told.outcomes() == {"ana/cv.json": "done"}
 
 
+def test_held_files_that_a_link_leads_to_are_waited_for_in_peace(
+    store: Store, root: Path, an_importer: MakeImporter
+) -> None:
+    account = an_account_with_room_for(store, 0)
+    drop(root, "ana/cv.json", a_document("Ada"))
+    importer = an_importer()
+    importer.round()
+    elsewhere = root.with_name("elsewhere")
+    (root / "_held").rename(elsewhere)
+    (root / "_held").symlink_to(elsewhere)
+    set_limit(store, "ana", 9)
+    importer.round()
+    assert not importer.has_work
+    (root / "_held").unlink()
+    elsewhere.rename(root / "_held")
+    importer.round()
+    assert resume_names(store, account.id) == ["Ada"]
+
+
+def test_a_corrected_file_of_several_of_a_dead_importer_stays_on_the_list_until_it_can_be_read(
+    store: Store, root: Path, ana: AccountInfo, an_importer: MakeImporter
+) -> None:
+    drop(root, "ana/cv.ndjson", lines("1", ""))
+    an_importer(settle_s=0).round()
+    ask_for_all(store, RequestKind.RETRY)
+    (failed,) = filed(root, "_failed")
+    failed.write_bytes(lines(*"213"))
+    die(an_importer(settle_s=0, slice_items=1, observe=killing_at(Moment.COMMITTED)))
+    closing = [failed.parent]
+
+    def close_folder() -> None:
+        while closing:
+            closing.pop().chmod(0)
+
+    importer = an_importer(settle_s=0, observe=during(Moment.READ, close_folder))
+    with bound_by_permissions():
+        importer.round()
+    failed.parent.chmod(0o755)
+    rounds_until(importer, lambda: counts(root, "done", "failed") == [1, 0])
+    (row,) = import_history.list_files(store)
+    assert row.outcome is FileOutcome.DONE
+    assert resume_names(store, ana.id) == list("123")
+    assert import_requests.list_requests(store) == []
+
+
 def test_a_request_whose_file_could_not_be_reached_is_still_there(
     store: Store, root: Path, failed: Path, told: Told, an_importer: MakeImporter
 ) -> None:

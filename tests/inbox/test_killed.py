@@ -214,23 +214,53 @@ def test_an_importer_that_ends_before_it_looked_leaves_the_note_of_a_dead_one(
     assert is_tidy(root)
 
 
-def test_a_file_of_several_of_a_dead_importer_goes_on_when_it_can_be_read_again(
-    store: Store, root: Path, ana: AccountInfo, monotonic: FakeMonotonic, an_importer: MakeImporter
+@pytest.mark.parametrize(("moment", "mode"), [(None, 0o555), (Moment.NOTED, 0), (Moment.READ, 0)])
+def test_i17_a_file_of_several_of_a_dead_importer_goes_on_when_it_can_be_read_again(
+    store: Store,
+    root: Path,
+    ana: AccountInfo,
+    told: Told,
+    monotonic: FakeMonotonic,
+    an_importer: MakeImporter,
+    moment: Moment | None,
+    mode: int,
 ) -> None:
     path = drop(root, "ana/1.ndjson", lines("1", "2", "3"))
     die(an_importer(settle_s=0, slice_items=1, observe=killing_at(Moment.COMMITTED)))
-    importer = an_importer(observe=during(Moment.NOTED, lambda: path.parent.chmod(0)))
+    closing = [path.parent]
+
+    def close_folder() -> None:
+        while closing:
+            closing.pop().chmod(mode)
+
+    if moment is None:
+        close_folder()
+    importer = an_importer(observe=during(moment or Moment.MOVED, close_folder))
     with bound_by_permissions():
-        for _ in range(2):
+        for _ in range(5):
             importer.round()
+            importer.turn()
             monotonic.advance(5)
+    told_of = [notice for notice in told.notices if "Cannot pick up ana/1.ndjson" in notice]
+    assert len(told_of) == 1
+    assert importer.summary().stuck > 0
     path.parent.chmod(0o755)
-    importer = an_importer()
     importer.round()
     (row,) = import_history.list_files(store)
     assert row.outcome is FileOutcome.DONE
     assert resume_names(store, ana.id) == ["1", "2", "3"]
     assert importer.summary().stuck == 0
+    importer.round()
+    assert importer.notices.findings() == ()
+
+
+def test_a_file_of_several_of_a_dead_importer_that_is_gone_is_not_listed_for_ever(
+    store: Store, root: Path, ana: AccountInfo, an_importer: MakeImporter
+) -> None:
+    path = drop(root, "ana/1.ndjson", lines("1", "2", "3"))
+    die(an_importer(settle_s=0, slice_items=1, observe=killing_at(Moment.COMMITTED)))
+    an_importer(observe=during(Moment.NOTED, lambda: path.unlink(missing_ok=True))).round()
+    assert import_history.list_files(store) == []
 
 
 def test_a_committed_file_that_cannot_be_opened_any_more_is_filed(
@@ -244,8 +274,26 @@ def test_a_committed_file_that_cannot_be_opened_any_more_is_filed(
     assert counts(root, "done", "duplicate", "failed") == [1, 0, 0]
 
 
+def test_a_file_that_was_held_and_cannot_be_opened_any_more_waits(
+    store: Store, root: Path, told: Told, monotonic: FakeMonotonic, an_importer: MakeImporter
+) -> None:
+    an_account_with_room_for(store, 0)
+    path = drop(root, "ana/1.json", a_document("Ada"))
+    die(an_importer(settle_s=0, observe=killing_at(Moment.COMMITTED)))
+    path.chmod(0)
+    importer = an_importer()
+    with bound_by_permissions():
+        for _ in range(2):
+            importer.round()
+    assert told.files == []
+    path.chmod(0o644)
+    monotonic.advance(5)
+    importer.round()
+    assert counts(root, "held", "failed") == [1, 0]
+
+
 @pytest.mark.parametrize("restarts", [False, True])
-def test_i16_a_file_of_a_dead_importer_that_cannot_be_reached_keeps_no_other_waiting(
+def test_i17_a_file_of_a_dead_importer_that_cannot_be_reached_keeps_no_other_waiting(
     store: Store,
     root: Path,
     told: Told,

@@ -348,7 +348,7 @@ def test_a_file_that_could_not_be_taken_and_is_gone_is_no_finding(
     assert importer.notices.findings() == ()
 
 
-def test_i16_a_folder_that_is_closed_before_its_file_is_opened_keeps_no_file_for_good(
+def test_i17_a_folder_that_is_closed_before_its_file_is_opened_keeps_no_file_for_good(
     root: Path, told: Told, an_account: MakeAccount, an_importer: MakeImporter
 ) -> None:
     for name in ("ana", "bo"):
@@ -373,7 +373,7 @@ def test_i16_a_folder_that_is_closed_before_its_file_is_opened_keeps_no_file_for
 
 
 @pytest.mark.parametrize("name", ["1.json", "1.ndjson"])
-def test_i16_a_folder_that_is_closed_while_its_file_is_read_is_waited_for(
+def test_i17_a_folder_that_is_closed_while_its_file_is_read_is_waited_for(
     root: Path,
     told: Told,
     ana: AccountInfo,
@@ -401,7 +401,7 @@ def test_i16_a_folder_that_is_closed_while_its_file_is_read_is_waited_for(
     assert told.outcomes() == {f"ana/{name}": "done"}
 
 
-def test_i16_a_folder_on_a_disk_of_its_own_keeps_no_other_waiting(
+def test_i17_a_folder_on_a_disk_of_its_own_keeps_no_other_waiting(
     root: Path,
     told: Told,
     monotonic: FakeMonotonic,
@@ -490,7 +490,7 @@ def test_a_folder_that_cannot_be_listed_is_a_finding_until_it_can_and_told_each_
     assert importer.notices.findings() == ()
 
 
-def test_i16_a_folder_that_a_link_leads_to_after_the_commit_keeps_no_other_waiting(
+def test_i17_a_folder_that_a_link_leads_to_after_the_commit_keeps_no_other_waiting(
     root: Path,
     told: Told,
     monotonic: FakeMonotonic,
