@@ -183,6 +183,7 @@ class Intake:
         """Take note that a file is under way that was not found by a look; new ones come after it,
         also if the clock has gone back since."""
         self.ids.follow(claim.id)
+        self._release(claim.id)
         self._under_way[claim.id] = _UnderWay(claim.source, None, 0)
         self._names.add(claim.source)
 

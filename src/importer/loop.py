@@ -454,11 +454,12 @@ class Importer:
     def _note_resumed(self, all_left: Iterable[Left], read: Mapping[str, Signature | None]) -> None:
         """Have files that cannot be read for now go on under their claims, which may have resumes in the
         store already; `read` is what was read of them before."""
+        unfinished = []
         for left in all_left:
             claim = left.claim
             if left.error is None or claim.is_return:
                 if not claim.is_return or left.why is FailureReason.GONE:
-                    dismiss_unfinished(self.store, claim)
+                    unfinished.append(claim)
                 self._note_left([left])
                 continue
             entry = SlotEntry(claim, read.get(claim.id))
@@ -467,6 +468,8 @@ class Importer:
             self._tell_unreached(claim, left.error)
             if left.why is FailureReason.TROUBLE:
                 self._trouble = left.error
+        for claim in unfinished:
+            dismiss_unfinished(self.store, claim)
 
     def _note_left(self, left: Iterable[Left]) -> None:
         for one in left:

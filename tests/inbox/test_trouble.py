@@ -399,6 +399,7 @@ def test_i17_a_folder_that_is_closed_while_its_file_is_read_is_waited_for(
         importer.round()
         monotonic.advance(5)
     assert told.outcomes() == {f"ana/{name}": "done"}
+    assert [inbox.under_way for inbox in importer.intake.inboxes.values()] == [0, 0]
 
 
 def test_i17_a_folder_on_a_disk_of_its_own_keeps_no_other_waiting(
