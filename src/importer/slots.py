@@ -192,9 +192,8 @@ class Slot:
         self._entries.clear()
         for descriptor in descriptors:
             if descriptor is not None:
-                with contextlib.suppress(
-                    OSError
-                ):  # on a disk that is gone it is closed all the same
+                # On a disk that is gone it is closed all the same.
+                with contextlib.suppress(OSError):
                     os.close(descriptor)
 
     def _append(self, line: dict[str, list[Any]]) -> None:

@@ -23,6 +23,7 @@ from tests.support.inbox.builders import (
     Told,
     an_account_with_room_for,
     bound_by_permissions,
+    closing_folder,
     counts,
     die,
     drop,
@@ -502,13 +503,7 @@ def test_a_corrected_file_of_several_of_a_dead_importer_stays_on_the_list_until_
     (failed,) = filed(root, "_failed")
     failed.write_bytes(lines(*"213"))
     die(an_importer(settle_s=0, slice_items=1, observe=killing_at(Moment.COMMITTED)))
-    closing = [failed.parent]
-
-    def close_folder() -> None:
-        while closing:
-            closing.pop().chmod(0)
-
-    importer = an_importer(settle_s=0, observe=during(Moment.READ, close_folder))
+    importer = an_importer(settle_s=0, observe=closing_folder(failed.parent, Moment.READ))
     with bound_by_permissions():
         importer.round()
     failed.parent.chmod(0o755)

@@ -34,6 +34,7 @@ from tests.support.inbox.builders import (
     Told,
     an_account_with_room_for,
     bound_by_permissions,
+    closing_folder,
     counts,
     die,
     drop,
@@ -227,15 +228,9 @@ def test_i17_a_file_of_several_of_a_dead_importer_goes_on_when_it_can_be_read_ag
 ) -> None:
     path = drop(root, "ana/1.ndjson", lines("1", "2", "3"))
     die(an_importer(settle_s=0, slice_items=1, observe=killing_at(Moment.COMMITTED)))
-    closing = [path.parent]
-
-    def close_folder() -> None:
-        while closing:
-            closing.pop().chmod(mode)
-
     if moment is None:
-        close_folder()
-    importer = an_importer(observe=during(moment or Moment.MOVED, close_folder))
+        path.parent.chmod(mode)
+    importer = an_importer(observe=closing_folder(path.parent, moment or Moment.MOVED, mode=mode))
     with bound_by_permissions():
         for _ in range(5):
             importer.round()

@@ -38,6 +38,7 @@ from tests.support.inbox.builders import (
     a_full_disk,
     an_account_with_room_for,
     bound_by_permissions,
+    closing_folder,
     counts,
     drop,
     during,
@@ -354,13 +355,7 @@ def test_i17_a_folder_that_is_closed_before_its_file_is_opened_keeps_no_file_for
     for name in ("ana", "bo"):
         an_account(name)
     path, _ = drop(root, "ana/1.json"), drop(root, "bo/1.json")
-    closing = [path.parent]
-
-    def close_folder() -> None:
-        while closing:
-            closing.pop().chmod(0)
-
-    importer = an_importer(settle_s=0, observe=during(Moment.NOTED, close_folder))
+    importer = an_importer(settle_s=0, observe=closing_folder(path.parent, Moment.NOTED))
     with bound_by_permissions():
         for _ in range(2):
             importer.round()
@@ -382,13 +377,7 @@ def test_i17_a_folder_that_is_closed_while_its_file_is_read_is_waited_for(
     name: str,
 ) -> None:
     path = drop(root, f"ana/{name}", lines("1", "2"))
-    closing = [path.parent]
-
-    def close_folder() -> None:
-        while closing:
-            closing.pop().chmod(0)
-
-    importer = an_importer(settle_s=0, observe=during(Moment.READ, close_folder))
+    importer = an_importer(settle_s=0, observe=closing_folder(path.parent, Moment.READ))
     with bound_by_permissions():
         for _ in range(2):
             importer.round()

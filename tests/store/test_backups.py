@@ -207,9 +207,8 @@ def test_what_ends_a_backup_from_outside_is_raised_as_it_is(store: Store, folder
 
     def interrupt() -> None:
         is_begun.wait(60)
-        os.kill(
-            os.getpid(), signal.SIGUSR1
-        )  # while the driver works, which holds no lock of Python
+        # While the driver works, which holds no lock of Python.
+        os.kill(os.getpid(), signal.SIGUSR1)
 
     def fail(progress: CopyProgress) -> None:
         raise OSError("the terminal is gone")

@@ -246,8 +246,9 @@ def test_bytes_in_place_of_a_document_are_no_resume(store: Store, used: AccountI
         id=used.id,
     )
     assert {(flaw.defect, flaw.account, flaw.count) for flaw in find_flaws(store)} == {
-        (Defect.DAMAGED_TEXT, None, 4), (Defect.BAD_DOCUMENT, "ana", 4),
-    }  # fmt: skip
+        (Defect.DAMAGED_TEXT, None, 4),
+        (Defect.BAD_DOCUMENT, "ana", 4),
+    }
 
 
 @pytest.mark.sqlite("PostgreSQL looks at what it takes")

@@ -165,6 +165,17 @@ def during(moment: Moment, act: Callable[[], object]) -> Observer:
     return observe
 
 
+def closing_folder(folder: Path, moment: Moment, *, mode: int = 0) -> Observer:
+    """Takes away the permissions of the folder when a file comes to the moment for the first time."""
+    waiting = [folder]
+
+    def close() -> None:
+        while waiting:
+            waiting.pop().chmod(mode)
+
+    return during(moment, close)
+
+
 def killing_at(moment: Moment) -> Observer:
     """Kills as soon as a file comes to the moment."""
 
