@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import pty
 import signal
 import stat
 import subprocess
@@ -239,6 +240,14 @@ def test_a_device_is_written_to_and_stays_a_device(acme: CommandLine, tmp_path: 
     assert said == f"Cannot write {tmp_path / 'full'}: No space left on device"
     assert names_in(tmp_path) == ["full", "null", "resumes-home"]
     assert all((tmp_path / name).is_char_device() for name in ("full", "null"))
+
+
+def test_a_terminal_shows_the_export(acme: CommandLine) -> None:
+    controller, terminal = pty.openpty()
+    acme.succeeds("accounts", "export", "acme", os.ttyname(terminal))
+    assert b'"kind":"end"' in os.read(controller, 65_536)
+    os.close(terminal)
+    os.close(controller)
 
 
 def test_a_disk_is_not_written_over(acme: CommandLine, tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """`resumes accounts`, `plans` and `keys`: shown once, alone on standard output, or worthless (pitfalls S16)."""
 
+import asyncio
 import contextlib
 import json
 import os
@@ -227,9 +228,13 @@ def test_create_prints_the_key_alone(acme: CommandLine) -> None:
         api_keys.mask(secret),
     )
     assert key["shownAt"] is not None
+    assert (key["createdAt"] <= key["shownAt"], key["lastUsedAt"]) == (True, None)
     with open_home(acme.home) as store:
         holder, *_ = api_keys.authenticate(store, secret)
+        asyncio.run(api_keys.mark_used_async(store, holder))
     assert holder.key_id == key["id"]
+    [key] = acme.answers("keys", "list", "--json")["keys"]
+    assert key["lastUsedAt"][:16].replace("T", " ") in acme.succeeds("keys", "list")
 
 
 @pytest.mark.parametrize("target", ["pipe", pytest.param("/dev/full", marks=pytest.mark.slow)])

@@ -248,6 +248,10 @@ def test_warnings_are_shown_and_are_no_failure(run: CommandLine) -> None:
     assert "valid      standard input: 1 warning\n           hobby: " in result.stdout
 
 
+def test_a_json_resume_is_valid(run: CommandLine) -> None:
+    assert "valid      standard input\n" in run.succeeds("validate", "-", stdin='{"basics": {}}')
+
+
 def test_every_good_sample_is_valid(run: CommandLine, repository: Path) -> None:
     for file in sorted((repository / "sample_data").glob("*.json")):
         run.succeeds("validate", str(file))

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from cli.commands.imports import find_roots
-from resumes.store import import_history, import_requests, importers
+from resumes.store import api_keys, import_history, import_requests, importers
 from resumes.store.import_history import FileRow
 from resumes.store.import_ledger import FileOutcome, Items, Problem
 from tests.command.conftest import (
@@ -218,8 +218,11 @@ def test_what_is_gone_is_not_found(acme: CommandLine) -> None:
 
 def test_in_a_home_that_was_moved_the_file_is_found_in_its_inbox_now(acme: CommandLine) -> None:
     row = import_one(acme, b"{")
+    key = acme.answers("keys", "create", "acme", "--json")
     moved = acme.home.with_name("moved")
     acme.home.rename(moved)
+    with open_home(moved) as store:
+        assert api_keys.authenticate(store, key["key"])[0].key_id == key["id"]
 
     shown = CommandLine(moved).succeeds("imports", "show", row.claim_id)
 
@@ -232,6 +235,7 @@ def test_in_a_home_that_was_moved_the_file_is_found_in_its_inbox_now(acme: Comma
 def test_a_file_is_found_though_its_account_was_imported_under_another_name(
     acme: CommandLine,
 ) -> None:
+    import_one(acme, b"{")
     row = import_one(acme, a_resume())
     archive = str(acme.home / "acme.ndjson")
     acme.succeeds("accounts", "export", "acme", archive)
@@ -239,6 +243,8 @@ def test_a_file_is_found_though_its_account_was_imported_under_another_name(
     shown = acme.answers("imports", "show", row.claim_id, "--account", "zed", "--json")
     assert shown["filedAs"] is not None
     assert "/_done/" in shown["filedAs"]
+    [refused] = (acme.home / "inbox" / "_failed").glob("*/*[0-9a-f].json")  # as it was, and there
+    assert refused.read_bytes() == b"{"
 
 
 def test_show_says_all_that_is_wrong_and_what_to_do(acme: CommandLine) -> None:

@@ -78,6 +78,12 @@ def test_each_kind_has_a_file_of_its_own_and_again_replaces_it(tmp_path: Path) -
             assert exported.name == f"AdaResume-{'0' * 24}{SUFFIXES[kind]}"
             assert (folder / exported.name).read_bytes() == exported.body
     assert len(list(folder.iterdir())) == len(ExportFormat)
+    umask = os.umask(0o027)
+    try:
+        write(tmp_path, EXPORTED)
+    finally:
+        os.umask(umask)
+    assert (tmp_path / EXPORTED.name).stat().st_mode & 0o777 == 0o640
     assert replaced == [False] * len(ExportFormat) + [True] * len(ExportFormat)
 
 

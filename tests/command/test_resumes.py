@@ -486,6 +486,14 @@ def test_on_a_terminal_deleting_asks(
     assert acme.answers("accounts", "show", "acme", "--json")["resumes"] == left
 
 
+@pytest.mark.slow
+def test_with_yes_deleting_does_not_ask(acme: CommandLine) -> None:
+    [ada] = store_resumes(acme.home, a_resume("Ada"))
+    words = ("--home", str(acme.home), "delete", ada, "--yes")
+    code, _, written = on_terminal(*words, typed=b"n\n", is_all=True)
+    assert (code, "Permanently delete" in written) == (0, False), written
+
+
 def shown(acme: CommandLine, kind: str, *items: dict[str, Any]) -> list[str]:
     """The page of a resume with this section."""
     sections = {kind: {"column": 0, "items": list(items)}}

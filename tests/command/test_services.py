@@ -17,6 +17,7 @@ import pytest
 
 from cli import supervisor
 from cli.commands.demo import find_samples
+from cli.commands.keys import make_first_key
 from resumes.store import accounts, api_keys
 from server import service
 from tests.command.conftest import CommandLine, a_resume, finish, start, store_resumes
@@ -124,6 +125,20 @@ def test_a_first_key_that_was_revoked_is_not_said_to_be_there_to_copy(run: Comma
     finish(second, within_s=40)
     assert running["keyFile"] is None
     assert key_file.is_file()
+
+
+@pytest.mark.slow
+def test_s16_a_first_key_that_nobody_was_shown_is_replaced(run: CommandLine) -> None:
+    with open_home(run.home) as store:  # as `up` leaves it that is killed before it shows the key
+        accounts.create_account(store, "default")
+        unseen = make_first_key(store, "default")
+    process, running = started(run)
+    process.terminate()
+    finish(process, within_s=40)
+    assert unseen is not None
+    assert Path(running["keyFile"]).read_text().strip() != unseen.secret
+    keys = run.answers("keys", "list", "--json")["keys"]
+    assert [key["state"] for key in keys] == ["revoked", "active"]
 
 
 @pytest.mark.slow
@@ -364,6 +379,7 @@ def test_once_imports_the_good_ones_and_says_why_the_bad_ones_failed(run: Comman
     told = run.succeeds("demo", "--once", "--home", str(run.home))
 
     assert f"{len(good)} resumes, as the API lists them:" in told
+    assert run.answers("accounts", "show", "demo", "--json")["plan"] == "business"
     assert f"{len(bad)} files could not be imported" in told
     assert "header-missing.json\n    Missing required field: header (must be an object)\n" in told
     assert len(run.answers("list", "--limit", "100", "--json")["resumes"]) == len(good)

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import shutil
 import signal
 import stat
 from pathlib import Path
@@ -371,6 +372,60 @@ def test_upgrade_says_which_schema_the_store_has(acme: CommandLine) -> None:
 def test_upgrade_makes_nothing_that_is_not_there(run: CommandLine) -> None:
     assert "Database not found" in run.fails(3, "db", "upgrade")
     assert not run.home.exists()
+
+
+@pytest.fixture
+def older(acme: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> CommandLine:
+    """`acme`, by a program with one more revision than its store has."""
+    last = migrations.list_revisions()[-1]
+    folder = tmp_path / "migrations"
+    shutil.copytree(migrations.FOLDER, folder)
+    code = f'revision, down_revision = "9998", "{last}"\ndef upgrade():\n    pass\n'
+    (folder / "versions" / "9998_next.py").write_text(code)
+    monkeypatch.setattr(migrations, "FOLDER", folder)
+    return acme
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "db upgrade",
+        "accounts create bo",
+        "plans set big --max-resumes 9",
+        "watch --once",
+        # These end with an error, since nothing would end them, but only after that.
+        "up --port 0",
+        "serve --port 0 --host 192.0.2.1",
+        "tui --web 0 --account nobody",
+    ],
+)
+def test_an_older_store_is_upgraded_by_what_makes_stores(older: CommandLine, line: str) -> None:
+    (older.home / "first-key").mkdir()
+    older(*line.split())
+    assert (older.home / "resumes.db.before-9998").is_file()
+    assert "acme" in older.succeeds("accounts", "list")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "plans set big --max-resumes 9 --dry-run",
+        "watch --dry-run",
+        "tui --web 0 --account nobody --read-only",
+        "accounts list",
+        "accounts set-plan acme pro",
+        "keys create acme",
+        "import -",
+        "imports retry --all",
+        "list",
+        "db backup backup.db",
+        "db check",
+    ],
+)
+def test_an_older_store_is_refused_by_all_others(older: CommandLine, line: str) -> None:
+    (older.home / "inbox").mkdir(exist_ok=True)
+    said = older.fails(3, *line.split())
+    assert f"is older than this program. Run `resumes --home {older.home} db upgrade`" in said
 
 
 def harm(run: CommandLine) -> None:

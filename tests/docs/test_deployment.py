@@ -1,10 +1,12 @@
 """The units, the container file and the package: what tools can say of them without a machine to try them on."""
 
+import os
 import re
 import shutil
 import subprocess
 import sys
 import tarfile
+import tempfile
 import zipfile
 from pathlib import Path
 
@@ -12,6 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 from cli.main import resumes
+from tests.support.pages import blocks, steps
 
 pytestmark = pytest.mark.docs
 
@@ -55,6 +58,68 @@ def test_the_units_run_commands_that_there_are(repository: Path) -> None:
         told = CliRunner().invoke(resumes, [*path, "--help"])
         assert told.exit_code == 0, told.output
         assert all(option in told.output for option in options)
+
+
+@pytest.mark.parametrize(
+    ("unit", "line", "guide", "told"),
+    [
+        ("resumes-backup.service", r"--keep (\d+)$", "one-machine-with-backups", "the {} newest"),
+        (
+            "resumes-backup.timer",
+            r"^OnCalendar=(\*-\*-\* )",
+            "one-machine-with-backups",
+            "every night",
+        ),
+        ("resumes.service", r"^TimeoutStopSec=(\d+)$", "one-machine", "--stop-timeout {} "),
+    ],
+)
+def test_the_guide_says_what_the_unit_does(
+    repository: Path, unit: str, line: str, guide: str, told: str
+) -> None:
+    found = re.search(line, (repository / "deploy" / unit).read_text(), re.MULTILINE)
+    assert found is not None
+    page = (repository / "docs" / "guides" / f"{guide}.md").read_text()
+    assert told.format(found[1]) in page.lower()
+
+
+@pytest.mark.slow
+def test_the_wrapper_runs_the_program_with_the_settings_of_the_service(
+    repository: Path, tmp_path: Path
+) -> None:
+    guide = (repository / "docs" / "guides" / "one-machine.md").read_text()
+    ((_, lines),) = blocks(guide, "sh")
+    settings = tmp_path / "environment"
+    settings.write_text(f"RESUMES_DATABASE=sqlite:///{tmp_path}/none.db\n")
+    script = "\n".join(lines).replace("/etc/resumes/environment", str(settings))
+    script = script.replace("runuser -u resumes --", "").replace(
+        INSTALLED, beside_python("resumes")
+    )
+    done = subprocess.run(["sh", "-c", script, "resumes", "list"], capture_output=True, text=True)
+    assert (done.returncode, f"{tmp_path}/none.db" in done.stderr) == (3, True), done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives folders to others")
+def test_who_is_in_the_group_drops_files_into_folders_of_accounts_and_nowhere_else(
+    repository: Path,
+) -> None:
+    typed = [step.command for step in steps(repository, "docs/guides/one-machine.md")]
+    with tempfile.TemporaryDirectory() as srv:
+        Path(srv).chmod(0o755)
+        inbox = Path(srv, "resumes-inbox")
+        for line in (line for line in typed if "/srv/resumes-inbox" in line):
+            numbers = line.replace("-o resumes -g analyzers", "-o 20001 -g 20002")
+            subprocess.run(numbers.replace("/srv", srv).split(), check=True)
+
+        def drops(path: str, *groups: int) -> bool:
+            return not subprocess.run(
+                ["touch", inbox / path], user=20003, group=20003, extra_groups=groups, check=False
+            ).returncode
+
+        assert drops("default/a.json", 20002)
+        assert (inbox / "default" / "a.json").stat().st_gid == 20002
+        assert not drops("a.json", 20002)
+        assert not drops("default/b.json")
 
 
 @pytest.mark.parametrize(

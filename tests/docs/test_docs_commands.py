@@ -25,7 +25,7 @@ REPOSITORY: Final = Path(__file__).parents[2]
 ROOT: Final = "needs root on a machine with systemd; the units are tried by test_deployment.py"
 MAKES: Final[Mapping[str, str]] = {
     "install": "makes an environment, such as the one that these tests run in",
-    "demo": "runs `resumes demo`, which tests/command/test_services.py does",
+    "demo": "serves until Ctrl-C; test_tutorial.py runs it with ARGS=--once",
     "test": "runs the tests, of which this is one",
     "slow": "runs the tests, of which this is one",
     "fix": "rewrites the checkout",

@@ -16,7 +16,7 @@ from resumes.rendering.words import WORDS
 from resumes.settings import Settings
 from resumes.store import idempotency
 from resumes.store.import_ledger import SOURCE_BYTES
-from resumes.store.postgresql.writer import THREADS
+from resumes.store.postgresql.writer import MAX_RACES, THREADS
 from resumes.store.search import MAX_UNINDEXED
 from resumes.store.stored_resumes import DEFAULT_LIMIT, MAX_LIMIT
 from server import connections, deadlines, health, pdf_route, rate_limits, request, routes
@@ -122,6 +122,7 @@ SENTENCES: Final = {
         f"takes up to {SEARCH_TIMEOUT_S:g} seconds for them",
         f"{MAX_UNINDEXED:,} means that many or more",
     ],
+    "sharding.md": [f"on 40001 and 40P01, up to {MAX_RACES} times and until"],
     "guides/three-machines.md": [
         f"plan for {3 * (2 * WORKER + OTHERS)} of",
     ],

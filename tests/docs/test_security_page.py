@@ -110,6 +110,11 @@ def test_no_source_can_request_an_address_from_a_resume(repository: Path) -> Non
         assert source.startswith(CLIENTS[client]), f"{source} imports {client}"
 
 
+def test_no_source_changes_the_umask(repository: Path) -> None:
+    sources = (repository / "src").rglob("*.py")
+    assert [path for path in sources if "umask(" in path.read_text(encoding="utf-8")] == []
+
+
 def imported(source: str) -> Iterator[str]:
     """The modules that a source imports, with what it takes out of them."""
     for node in ast.walk(ast.parse(source)):

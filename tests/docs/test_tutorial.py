@@ -210,7 +210,7 @@ PAGE_OF_ONE: Final = b'{"resumes": [{"id": "1", "title": "One"}], "pagination": 
 @pytest.mark.slow
 def test_a_proxy_whose_service_is_away_is_asked_again() -> None:
     sorry = b"<html>Bad Gateway</html>"
-    with answering((502, sorry), (504, sorry), (200, PAGE_OF_ONE)) as url:
+    with answering((502, sorry), (504, sorry), (409, b"{}"), (200, PAGE_OF_ONE)) as url:
         code, printed, told = finish(integrate(url, "any"))
 
     assert (code, printed, told) == (0, ["1  One"], "")
@@ -222,10 +222,14 @@ def test_a_proxy_whose_service_is_away_is_asked_again() -> None:
     [
         (404, b"<html>Not here</html>", "404: Not Found\n"),
         (200, b"<html>Welcome</html>", "is not a resume service: its response is not JSON\n"),
+        *(
+            (status, b'{"error": "No"}', f"{status}: No\n")
+            for status in (401, 403, 413, 415, 422, 500)
+        ),
     ],
 )
-def test_an_answer_that_is_not_json_is_told_in_a_line(status: int, body: bytes, told: str) -> None:
-    with answering((status, body)) as url:
+def test_an_answer_that_is_no_page_is_told_in_a_line(status: int, body: bytes, told: str) -> None:
+    with answering((status, body), (200, PAGE_OF_ONE)) as url:
         code, _, said = finish(integrate(url, "any"))
 
     assert code == 1
@@ -242,12 +246,17 @@ def test_what_is_missing_is_told_in_a_line_and_exit_2() -> None:
 
 
 @pytest.mark.slow
-def test_installing_again_says_where_the_program_is() -> None:
+@pytest.mark.parametrize(
+    ("target", "told"),
+    [
+        ("install", 'is .venv/bin/resumes. In this terminal: export PATH="$PWD/.venv/bin:$PATH"\n'),
+        ("demo ARGS=--once", " resumes, as the API lists them:\n"),
+    ],
+)
+def test_make_needs_nothing_more_where_it_was_installed(target: str, told: str) -> None:
     words = ["make", "--directory", str(REPOSITORY), "--no-print-directory"]
-    made = ["--assume-old=.venv/runtime", "install"]
+    made = ["--assume-old=.venv/runtime", *target.split()]
 
-    done = subprocess.run([*words, *made], capture_output=True, text=True, check=True, timeout=60)
+    done = subprocess.run([*words, *made], capture_output=True, text=True, check=True, timeout=120)
 
-    assert done.stdout == (
-        'The program is .venv/bin/resumes. In this terminal: export PATH="$PWD/.venv/bin:$PATH"\n'
-    )
+    assert told in done.stdout

@@ -11,7 +11,9 @@ from tests.support.json_resumes import COMPLETE, SCHEMA, there_and_back
 
 
 def test_it_says_what_it_is_and_has_nothing_that_is_not_there() -> None:
-    document = with_section("interests", {"title": "Music"}) | {"header": {"name": "Ada"}}
+    document = with_section("interests", {"title": "Music"}, name="Fun", order=2) | {
+        "header": {"name": "Ada"}
+    }
     assert to_jsonresume(document) == {
         "$schema": "https://raw.githubusercontent.com/jsonresume/resume-schema/v1.0.0/schema.json",
         "basics": {"name": "Ada"},
@@ -19,6 +21,8 @@ def test_it_says_what_it_is_and_has_nothing_that_is_not_there() -> None:
         "meta": {"version": "v1.0.0"},
     }
     assert to_jsonresume({"header": {}, "sections": {}})["basics"] == {}
+    email = {"header": {"email": "ada at example"}, "sections": {}, "title": "T", "style": {}}
+    assert to_jsonresume(email)["basics"] == {"email": "ada at example"}
 
 
 def test_keys_have_the_order_of_the_schema() -> None:
@@ -42,6 +46,12 @@ def test_keys_have_the_order_of_the_schema() -> None:
          {"awarder": "A - B", "date": "2014", "summary": "C - D"}),
         ("awards", {"description": "Time - For x"}, "awards", {"summary": "Time - For x"}),
         ("certificates", {"issuer": "Board, 20th"}, "certificates", {"issuer": "Board, 20th"}),
+        ("educations", {"institution": "I", "location": "L", "companyLogo": "C", "gpaText": "G"},
+         "education", {"institution": "I"}),
+        ("projects", {"title": "T", "location": "L"}, "projects", {"name": "T"}),
+        ("volunteering", {"role": "R", "location": "L"}, "volunteer", {"position": "R"}),
+        ("publications", {"title": "T", "author": "A"}, "publications", {"name": "T"}),
+        ("interests", {"title": "T", "icon": "star"}, "interests", {"name": "T"}),
         ("interests", {"description": "a, , b, "}, "interests", {"keywords": ["a", "b"]}),
         ("interests", {"description": "a, " * 200 + "b"}, "interests",
          {"keywords": ["a, " * 200 + "b"]}),

@@ -118,6 +118,25 @@ def test_backups_in_a_folder_are_named_by_the_time_and_the_oldest_go(
     assert [path.name for path in made.removed] == ["resumes-2027-01-15T08-00-00.000Z.db"]
 
 
+def test_a_backup_has_its_name_and_older_ones_go_when_it_is_on_the_disk(
+    store: Store, folder: Path, clock: SteppingClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = backups.back_up(store, folder, clock=clock)
+    clock.advance(1)
+    synced: list[tuple[str, int]] = []
+    fsync = os.fsync
+
+    def record(descriptor: int) -> None:
+        fsync(descriptor)
+        synced.append(
+            (Path(f"/proc/self/fd/{descriptor}").readlink().name, len([*folder.glob("resumes-*")]))
+        )
+
+    monkeypatch.setattr(os, "fsync", record)
+    made = backups.back_up(store, folder, keep=1, clock=clock)
+    assert (made.removed, synced) == ([first.path], [("resumes.db", 1), (folder.name, 2)])
+
+
 def test_a_backup_named_by_a_time_to_come_pushes_none_out(
     store: Store, folder: Path, clock: SteppingClock
 ) -> None:
@@ -155,7 +174,9 @@ def test_what_reading_a_backup_in_its_place_has_left_goes_with_it(
     first = backups.back_up(store, folder, clock=clock)
     with open_store(f"sqlite:///{first.path}", upgrade=False) as opened:
         accounts.list_accounts(opened)
-    assert len(names_in(folder)) > 1
+    assert names_in(folder) == [f"{first.path.name}{end}" for end in ("", ".lock", ".writer")]
+    left = [path.stat() for path in folder.iterdir() if path != first.path]
+    assert {(one.st_size, one.st_mode & 0o777) for one in left} == {(0, 0o600)}
     clock.advance(1)
 
     made = backups.back_up(store, folder, keep=1, clock=clock)
@@ -392,6 +413,7 @@ def test_the_store_that_was_there_is_kept_whole(
     restored = backups.restore(backup, source.url, clock=clock)
 
     assert restored.kept == tmp_path / "source.db.before-restore-2027-01-15T08-00-00.000Z"
+    assert restored.kept.stat().st_mode & 0o777 == 0o600
     with open_store(f"sqlite:///{restored.kept}", upgrade=False) as kept:
         assert held_by(kept) == held
     with open_store(source.url) as store:
@@ -526,6 +548,19 @@ def test_a_database_that_is_not_empty_is_refused(backup: Path, store: Store, url
     accounts.create_account(store, "still")
 
 
+KILLED_RESTORE = """
+    import os, sys
+    from pathlib import Path
+    from resumes.store.transfer.backups import restore
+
+    def die(progress):
+        if progress.stage == "proving":
+            os.kill(os.getpid(), 9)
+
+    restore(Path(sys.argv[1]), sys.argv[2], on_progress=die)
+"""
+
+
 def test_a_database_is_restored_whole_or_not_at_all(backup: Path, store: Store, url: str) -> None:
     if store.path is not None:
         pytest.skip("a file is put in place at once")
@@ -538,6 +573,8 @@ def test_a_database_is_restored_whole_or_not_at_all(backup: Path, store: Store, 
     with pytest.raises(OSError, match="the terminal is gone"):
         backups.restore(backup, url, on_progress=fail)
 
+    assert held_by(store) == before
+    assert run_python(KILLED_RESTORE, str(backup), url).returncode == -signal.SIGKILL
     assert held_by(store) == before
     assert backups.restore(backup, url).resumes == count_rows(store, "resumes") > 0
 

@@ -51,6 +51,19 @@ def test_a_row_counts_each_mutant_once_and_hides_none(
     assert mutants.row("quota", ends) == told
 
 
+def test_the_page_has_every_area_with_its_modules_and_counts_the_inputs_that_were_found(
+    repository: Path,
+) -> None:
+    page = (repository / "docs" / "mutants.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (\w+) \| (`.+?) \| [\d,]+ ", page, re.MULTILINE)
+    told = {name: {*re.findall(r"([\w*]+)\.py`", modules)} for name, modules in rows}
+    assert told == {
+        name: {Path(module).stem for module in area.modules} for name, area in mutants.AREAS.items()
+    }
+    assert len([*(repository / "tests/fuzz/corpus").glob("*/found-*")]) == 5
+    assert "There are five: " in page
+
+
 def test_each_checkout_has_copies_of_its_own() -> None:
     assert mutants.FOLDER.name != "resumes-mutants"
 

@@ -15,7 +15,7 @@ import pytest
 from resumes.errors import StoreIncompatible
 from resumes.store import accounts, creation, migrations, open_store
 from resumes.store.stored_resumes import list_page
-from tests.support.postgres import Server
+from tests.support.postgres import Server, programs
 from tests.support.resumes import a_resume
 
 LAST = migrations.list_revisions()[-1]
@@ -178,3 +178,14 @@ def test_s18_the_rows_that_every_create_rewrites_have_room_for_it(url: str) -> N
     open_store(url).close()
     options = rows(url, "SELECT reloptions FROM pg_class WHERE relname = 'account_usage'")
     assert options == [(["fillfactor=50"],)]
+
+
+def test_a_store_that_was_loaded_from_a_dump_of_an_empty_one_is_current(
+    server: Server, url: str
+) -> None:
+    open_store(url).close()
+    there, folder = server.url(server.make_database()), programs(server.version)
+    dump = subprocess.run([folder / "pg_dump", url], check=True, capture_output=True).stdout
+    subprocess.run([folder / "psql", "--quiet", there], input=dump, check=True, capture_output=True)
+    with open_store(there, upgrade=False) as store:
+        accounts.create_account(store, "ana")

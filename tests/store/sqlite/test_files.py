@@ -252,6 +252,17 @@ def test_what_is_damaged_is_told_from_what_is_no_store(source: Store, tmp_path: 
         assert "/shown.db" in refused.value.message
 
 
+def test_of_a_store_with_a_damaged_page_no_backup_is_made(source: Store, tmp_path: Path) -> None:
+    source.close()
+    zero_pages(path_of(source))
+    with (
+        open_store(source.url, upgrade=False) as store,
+        pytest.raises(StoreIncompatible, match="damaged"),
+    ):
+        backups.back_up(store, tmp_path / "backup.db")
+    assert not (tmp_path / "backup.db").exists()
+
+
 def test_a_disk_without_room_is_refused_with_both_figures(tmp_path: Path) -> None:
     files.check_room(tmp_path, 0)
     with pytest.raises(StoreUnavailable, match="free space, but 1,000,000,"):
