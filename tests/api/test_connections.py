@@ -72,17 +72,21 @@ def traced() -> Iterator[Callable[[], int]]:
 
 
 def test_answers_are_json_that_no_cache_keeps_with_a_date_and_no_server(client: Client) -> None:
+    asked = {"Authorization": f"Bearer {client.key}", "Origin": "https://elsewhere.test"}
     for answer in (
         client.page(),
         client.create({}),
         client.get("x"),
         client.request("GET", "/nothing"),
+        client.request("GET", headers=asked),
+        client.request("OPTIONS", headers=asked | {"Access-Control-Request-Method": "GET"}),
     ):
         assert answer.headers["Content-Type"] == "application/json"
         assert answer.headers["Cache-Control"] == "no-store"
         assert answer.headers["X-Content-Type-Options"] == "nosniff"
         assert answer.headers["Date"].endswith(" GMT")
         assert "Server" not in answer.headers
+        assert "access-control-" not in str(answer.headers).lower()
 
 
 @pytest.mark.parametrize("given", ["a", "A.b_c-9", "x" * 64])
@@ -104,9 +108,12 @@ def test_another_id_is_replaced_by_one_of_its_own(client: Client, given: str) ->
 
 
 def test_every_answer_of_health_and_description_bears_the_id_too(client: Client) -> None:
-    for path in ("/healthz", "/readyz", "/metrics", "/openapi.json", "/docs", "/nothing"):
+    for path in ("/", "/healthz", "/readyz", "/metrics", "/openapi.json", "/docs", "/nothing"):
         answer = client.request("GET", path, headers={"X-Request-Id": "mine"})
         assert answer.headers["X-Request-Id"] == "mine"
+        head = client.request("HEAD", path, headers={"X-Request-Id": "mine"})
+        assert (head.status_code, [*head.headers]) == (answer.status_code, [*answer.headers])
+        assert head.content == b""
 
 
 # Several requests on one connection
@@ -420,11 +427,23 @@ def test_who_was_refused_has_2_s_from_what_it_sent_last_and_one_more_for_each_40
     assert find_end(50 * 1024) == 1_000  # or 16 MiB
 
 
+def test_who_reads_less_than_4_kib_a_second_while_there_is_more_has_10_s() -> None:
+    for bytes_per_s, unsent_bytes, end_s in (
+        (0, 1, 10),
+        (4_000, 1, 10),
+        (4_096, 1, -1),
+        (0, 0, -1),
+    ):
+        deadlines = Deadlines(0, 10)
+        stuck = (s for s in range(100) if deadlines.is_stuck(s, s * bytes_per_s, unsent_bytes))
+        assert next(stuck, -1) == end_s
+
+
 # What all connections share
 
 
 def test_bodies_beyond_the_memory_for_them_are_503_and_the_memory_comes_back(
-    a_place: Callable[..., Place],
+    a_place: Callable[..., Place], caplog: pytest.LogCaptureFixture
 ) -> None:
     place = a_place(body_memory_bytes=MIB, max_body_bytes=2 * MIB)  # so 3 MiB: a largest one fits
     client = place.client()
@@ -449,6 +468,7 @@ def test_bodies_beyond_the_memory_for_them_are_503_and_the_memory_comes_back(
     wait_until(lambda: client.create(b" " * 2_000_000).status_code == 400)
     # Nor is anything kept of what came before on a connection that goes on.
     assert [client.create(b" " * 2_000_000).status_code for _ in range(4)] == [400] * 4
+    assert caplog.records == []
     client.close()
 
 
@@ -506,7 +526,7 @@ def test_a_key_is_kept_once_however_it_is_sent(client: Client) -> None:
 
 
 def test_connections_beyond_the_limit_are_503_until_another_is_gone(
-    a_place: Callable[..., Place],
+    a_place: Callable[..., Place], caplog: pytest.LogCaptureFixture
 ) -> None:
     place = a_place(max_connections=2)
     with a_connection(place.url) as first, a_connection(place.url) as second:
@@ -518,6 +538,7 @@ def test_connections_beyond_the_limit_are_503_until_another_is_gone(
             error = json.loads(told.partition(b"\r\n\r\n")[2])
             assert (statuses(told), error["status"]) == ([503], 503)
             assert b"retry-after: 1" in told
+        assert caplog.records == []
         first.close()
 
         def is_served() -> bool:

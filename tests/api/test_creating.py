@@ -149,7 +149,9 @@ def test_an_account_deleted_meanwhile_is_401(a_place: Callable[..., Place]) -> N
     client.close()
 
 
-def test_creates_are_refused_while_the_disk_is_low_and_all_else_goes_on(tmp_path: Path) -> None:
+def test_creates_are_refused_while_the_disk_is_low_and_all_else_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with serve_here(tmp_path, disk_floor_bytes=2**62) as place:
         client = place.client()
         account_id = accounts.get_account(place.store, client.account).id
@@ -168,4 +170,6 @@ def test_creates_are_refused_while_the_disk_is_low_and_all_else_goes_on(tmp_path
         assert client.get(resume_id).status_code == client.delete(resume_id).status_code == 200
         ready = client.request("GET", "/readyz")
         assert (ready.status_code, ready.json()["checks"]["disk"]) == (503, "failed")
+        monkeypatch.setattr("server.health.free_bytes", lambda _: 2**62)  # space is freed
+        wait_until(lambda: client.create(a_resume()).status_code == 201)
         client.close()

@@ -1,5 +1,6 @@
 """The same answers whatever keeps the store: in a file, or across a network, which threads read."""
 
+import re
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -19,7 +20,9 @@ pytestmark = pytest.mark.engines
 @pytest.fixture
 def place(tmp_path: Path, url: str) -> Iterator[Place]:
     """A server of an empty store of the engine."""
-    with serve_here(tmp_path, url, extra_section_types=frozenset({"patents"})) as place:
+    floor_bytes = 0 if url.startswith("sqlite") else 2**62  # a server's disk is not looked at
+    settings: dict[str, Any] = {"disk_floor_bytes": floor_bytes}
+    with serve_here(tmp_path, url, extra_section_types=frozenset({"patents"}), **settings) as place:
         yield place
 
 
@@ -89,6 +92,9 @@ def test_a_store_that_works_is_ready_and_one_that_cannot_be_read_is_not(
     assert 'resumes_requests_total{operation="ready",status="200"} 1.0' in (
         client.request("GET", "/metrics").text
     )
+    (build,) = re.findall("^resumes_build_info{.*}", client.request("GET", "/metrics").text, re.M)
+    is_file = place.store.path is not None
+    assert ("sqlite=" in build, "engine=" in build) == (is_file, not is_file)
     lose_table(place.store, "plans")
 
     def is_ready() -> bool:  # an answer is given again for a while
@@ -111,6 +117,7 @@ def test_every_request_is_counted_however_many_come_at_once(tmp_path: Path, url:
             answers = list(threads.map(lambda _: client.page(), range(60)))
         statuses = [answer.status_code for answer in answers]
         assert (statuses.count(200), statuses.count(429)) == (20, 40)
+        assert "\nresumes_rate_limited_total 40.0\n" in client.request("GET", "/metrics").text
         refused = client.request("PUT")
         assert (refused.status_code, refused.headers["X-RateLimit-Remaining"]) == (405, "0")
         client.close()

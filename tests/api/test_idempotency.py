@@ -276,6 +276,26 @@ def test_a_repeat_is_409_when_the_first_takes_too_long_and_other_keys_do_not_wai
     assert len(client.ids()) == 1
 
 
+def test_a_repeat_to_another_process_waits_for_the_store_and_is_503_if_that_takes_too_long(
+    broken: tuple[Client, Commits, Place], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client, commits, place = broken
+    monkeypatch.setattr(routes, "KEY_DEADLINE_S", 0.3)
+    with serve_here(tmp_path, place.settings.database) as other, ThreadPoolExecutor() as threads:
+        there = Client(other.url, client.key)
+        commits.hold_up()
+        first = threads.submit(client.post, a_body(), Idempotency_Key="once")
+        assert commits.has_come.wait(60)
+        early = there.post(a_body(), Idempotency_Key="once")
+        commits.go_on.set()
+
+        assert (early.status_code, "nothing was done" in error_of(early)["error"]) == (503, True)
+        first.result()
+        monkeypatch.undo()
+        assert is_replay(there.post(a_body(), Idempotency_Key="once"), first.result())
+        there.close()
+
+
 def test_a_create_with_a_key_has_one_deadline_for_its_turn_and_its_write(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -5,6 +5,7 @@ import contextlib
 import json
 import os
 import re
+import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -21,7 +22,7 @@ from resumes.store import accounts, api_keys, importers, open_store
 from resumes.store.import_ledger import FileOutcome
 from resumes.store.importers import ImporterState
 from server.metrics import KEEP_S, Exposition, Metrics
-from tests.support.api.builders import RESUMES, Client, a_resume
+from tests.support.api.builders import RESUMES, Client, a_body, a_resume
 from tests.support.api.serving import (
     Place,
     a_connection,
@@ -89,6 +90,20 @@ def test_a_writer_that_is_held_up_is_not_waited_for(
 
     go_on.set()
     holder.join()
+
+
+def test_nor_is_a_store_that_is_slow_to_read(
+    own: tuple[Place, Client], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("server.health.PROBE_S", 1.0)
+    place, client = own
+    go_on = threading.Event()
+    monkeypatch.setattr(type(place.store), "ping", lambda _: go_on.wait(60))
+
+    expected = {"status": "not ready", "checks": WELL | {"read": "failed"}}
+    assert ask(client, "/readyz") == (503, expected)
+
+    go_on.set()
 
 
 @pytest.mark.timing
@@ -207,6 +222,23 @@ def test_requests_are_told_by_operation_status_and_time(own: tuple[Place, Client
     assert (counts, counts[-1]) == (sorted(counts), 2)
     assert (min(buckets), max(buckets)) == (0.001, float("inf"))
     assert value(told, "resumes_requests_in_flight") == 1  # this one
+
+
+def test_a_duration_includes_the_time_that_a_client_takes_to_send_its_body(
+    own: tuple[Place, Client],
+) -> None:
+    place, client = own
+    with a_connection(place.url) as slow:
+        slow.sendall(a_head(client, len(a_body())))
+        wait_until(lambda: value(scrape(client), "resumes_requests_in_flight") == 2)
+        began_s = time.monotonic()
+        for _ in range(50):
+            client.page()
+        held_s = time.monotonic() - began_s
+        slow.sendall(a_body())
+        assert slow.recv(12) == b"HTTP/1.1 201"
+    sum_of_creates = "resumes_request_duration_seconds_sum"
+    assert value(scrape(client), sum_of_creates, operation="create") > held_s
 
 
 def test_refusals_for_a_full_account_and_commits_are_told(own: tuple[Place, Client]) -> None:
@@ -344,7 +376,9 @@ def lines_of(tmp_path: Path, act: Callable[[Place, Client], object], **changes: 
 
 def requests(place: Place, client: Client) -> None:
     """One with each kind of holder, and one of a stranger who writes what a log must not hold."""
-    client.request("GET", headers={"Authorization": f"Bearer {client.key}", "X-Request-Id": "mine"})
+    forwarded = {"X-Forwarded-For": "203.0.113.9", "Forwarded": "for=203.0.113.9"}
+    mine = {"Authorization": f"Bearer {client.key}", "X-Request-Id": "mine"}
+    client.request("GET", headers=mine | forwarded)
     client.get("ada@example.com?cursor=secret")
     client.request("GET", headers={"X-Request-Id": 'ada@example.com","x":"'})
     client.request("GET", "/healthz", headers={})

@@ -303,15 +303,20 @@ def test_letters_of_other_alphabets_are_where_the_schema_is_stricter() -> None:
 
 
 @pytest.mark.parametrize(
-    "body",
-    [
-        b'{"header": {}, "header": {}, "sections": {}}',
-        b'{"header": {}, "sections": {}, "x": %s}' % (b"[" * 40 + b"]" * 40),
-        b'{"header": {}, "sections": {}, "x": 9223372036854775808}',
-        b'{"header": {"name": "\\u0000"}, "sections": {}}',
-    ],
+    ("told", "body"),
+    {
+        "duplicate keys": b'{"header": {}, "header": {}, "sections": {}}',
+        "32 levels deep": b'{"header": {}, "sections": {}, "x": %s}' % (b"[" * 40 + b"]" * 40),
+        "-2^63 to 2^63-1": b'{"header": {}, "sections": {}, "x": 9223372036854775808}',
+        "U+0000": b'{"header": {"name": "\\u0000"}, "sections": {}}',
+        "120,000 values": b'{"header": {}, "sections": {}, "x": [%s0]}' % (b"0," * 120_000),
+    }.items(),
+    ids=range(5),
 )
-def test_how_json_is_written_is_not_for_the_schema_to_see(body: bytes) -> None:
+def test_how_json_is_written_is_for_the_description_and_not_for_the_schema_to_say(
+    told: str, body: bytes
+) -> None:
+    assert told in DOCUMENT["components"]["schemas"]["Resume"]["description"]
     assert SCHEMA.is_valid(json.loads(body))
     with pytest.raises(ResumesError):
         analyzer.parse(body)

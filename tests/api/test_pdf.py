@@ -1,13 +1,16 @@
 """Resumes as PDF over HTTP (docs/api.md, PDF)."""
 
+import json
 import os
 import re
 import signal
 import subprocess
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from io import BytesIO
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from urllib.parse import unquote
 
@@ -238,10 +241,11 @@ def test_only_get_is_allowed(client: Client, method: str) -> None:
 
 
 def test_what_has_too_much_text_is_422(client: Client) -> None:
-    resume_id = client.create(valid(1024 * 1024)).json()["id"]
+    resume_id = client.create(body := valid(1024 * 1024)).json()["id"]
 
     answer = get(client, resume_id)
 
+    assert client.get(resume_id).json() == json.loads(body)
     assert answer.status_code == 422
     assert re.fullmatch(
         r"Too long for a PDF: the resume has [\d,]+ characters; the limit is 200,000",
@@ -329,9 +333,14 @@ def test_what_takes_too_long_is_504_and_the_next_is_drawn(
         "error": "PDF generation timeout. Please try again later.",
         "status": 504,
     }
-    assert "Rendering took longer than 0.05 s" in caplog.text
+    request_id = answer.headers["X-Request-Id"]
+    assert f"for request {request_id}: Rendering took longer than 0.05 s" in caplog.text
     made[0].timeout_s = 45
     assert get(client, resume_id, "layout=single").status_code == 200
+    long_ago = SimpleNamespace(monotonic=lambda: time.monotonic() - 45)  # with all that waited
+    monkeypatch.setattr("server.pdf_route.time", long_ago)
+    assert get(client, resume_id, "layout=single").status_code == 504
+    assert "Rendering did not start within 45 s" in caplog.text
     client.close()
 
 
@@ -387,7 +396,9 @@ def test_a_server_that_ends_leaves_no_child(a_place: Callable[..., Place]) -> No
     others = drawing_children()
     place = a_place()
     client = place.client()
-    get(client, created(client))
+    resume_id = created(client)
+    assert drawing_children() <= others  # none before the first PDF
+    get(client, resume_id)
     assert drawing_children() - others
     client.close()
 

@@ -23,7 +23,7 @@ from resumes.store.plans import PlanChange, Requests
 from server import service
 from server.rate_limits import AHEAD_S, RateLimits
 from tests.support.api.builders import RESUMES, Client, a_resume, error_of
-from tests.support.api.serving import Place
+from tests.support.api.serving import Place, serve_here
 
 SECOND_NS = 1_000_000_000
 WALL_S = 1_800_000_000
@@ -395,7 +395,12 @@ def rate_headers(answer: httpx.Response) -> dict[str, int]:
     }
 
 
-DAILY = {"rate_limit": True, "rate_per_minute": 0, "rate_per_hour": 0, "rate_per_day": 100}
+DAILY: dict[str, Any] = {
+    "rate_limit": True,
+    "rate_per_minute": 0,
+    "rate_per_hour": 0,
+    "rate_per_day": 100,
+}
 """Settings that allow 100 requests a day: none comes back within a test."""
 
 
@@ -432,7 +437,7 @@ def test_every_authenticated_answer_tells_how_the_key_stands(limited: Client) ->
 def test_a_request_too_many_is_429_before_what_it_holds_is_looked_at(
     a_place: Callable[..., Place],
 ) -> None:
-    place = a_place(**DAILY)
+    place = a_place(**DAILY, disk_floor_bytes=2**62)
     client = place.client()
     business = plans.get_plan(place.store, "business")
     change = PlanChange("business", business.max_resumes, requests={Requests.PER_MINUTE: 2})
@@ -457,6 +462,20 @@ def test_a_request_too_many_is_429_before_what_it_holds_is_looked_at(
     api_keys.revoke_key(place.store, api_keys.list_keys(place.store)[0].id)
     assert client.page().status_code == 401
     client.close()
+
+
+def test_each_home_and_so_each_machine_counts_for_itself(tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    with (
+        serve_here(tmp_path, **DAILY | {"rate_per_day": 1}) as here,
+        serve_here(tmp_path / "other", here.settings.database, **DAILY) as there,
+    ):
+        client = here.client()
+        assert [client.page().status_code for _ in range(2)] == [200, 429]
+        elsewhere = Client(there.url, client.key)
+        assert rate_headers(elsewhere.page())["remaining"] == 99
+        elsewhere.close()
+        client.close()
 
 
 def test_unless_it_is_said_nothing_is_limited_on_loopback(a_place: Callable[..., Place]) -> None:

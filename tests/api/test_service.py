@@ -132,6 +132,12 @@ def test_tls_is_served_with_a_certificate(tmp_path: Path) -> None:
         with a_connection(url) as plain:  # it is no HTTP that is spoken here
             plain.sendall(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
             assert b"HTTP" not in read_all(plain)
+        make_certificate(tmp_path)  # renewed, for the next start
+        assert httpx.get(f"{url}/healthz", verify=context).is_success
+    context = ssl.create_default_context(cafile=str(certificate))
+    store = open_store(store.url)
+    with serving(settings, store, tls=service.load_tls(certificate)) as url:
+        assert httpx.get(f"{url}/healthz", verify=context).is_success
 
 
 # The end

@@ -52,7 +52,9 @@ def test_content_that_is_stored_is_a_duplicate_and_no_failure(
     assert "The same content is already stored as " in second.stderr
 
 
-def test_what_came_over_http_is_not_known(run: CommandLine, tmp_path: Path) -> None:
+def test_what_came_over_http_is_not_known(
+    run: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     file = tmp_path / "ada.json"
     file.write_bytes(a_resume())
     run.home.mkdir()
@@ -64,6 +66,9 @@ def test_what_came_over_http_is_not_known(run: CommandLine, tmp_path: Path) -> N
         inbox.mkdir(parents=True)
         shutil.copy(file, inbox)
 
+        monkeypatch.setenv("RESUMES_DISK_FLOOR_BYTES", str(2**62))  # limits of the API alone
+        monkeypatch.setenv("RESUMES_RATE_LIMIT", "true")
+        monkeypatch.setenv("RESUMES_RATE_PER_DAY", "1")
         imported = run("import", str(file), "--account", clients[0].account)
         watched = run("watch", "--once", "--settle", "0")
 

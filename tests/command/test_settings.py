@@ -214,7 +214,8 @@ def test_a_database_without_an_address_is_not_that_of_the_home(
 @pytest.mark.parametrize(
     ("content", "expected"),
     [
-        ("max_file_bytes = 1073741824\n", {"max_file_bytes": 1024**3}),
+        ("max_file_bytes = 1073741824\npdf_timeout_s = 120\n",
+         {"max_file_bytes": 1024**3, "pdf_timeout_s": 120}),
         ('poll = true\ndone_keep_days = 30\non_import = "a; b"\n',
          {"poll": True, "done_keep_days": 30, "on_import": "a; b"}),
         ('rate_per_minute = "unlimited"\nrate_per_hour = 7\n',
@@ -292,6 +293,7 @@ def test_what_a_setting_can_be_is_said_in_plain_words(
           for value in ("-1", "1000001", "many")),
         *(("KEYMAP", value, "Invalid keymap")
           for value in ("keys.create=c", '["c"]', '{"keys.create": 3}')),
+        *(("PDF_TIMEOUT_S", value, f'Invalid pdf_timeout_s "{value}"') for value in ("0", "120.5")),
         ("ACESS_LOG", "1", "Unknown setting RESUMES_ACESS_LOG"),
     ],
 )  # fmt: skip

@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 import signal
+import socket
 import stat
 from pathlib import Path
 
@@ -361,6 +362,15 @@ def test_a_server_that_lets_nobody_in_is_exit_3_with_its_own_reason(run: Command
             for _ in range(3):
                 others.enter_context(psycopg.connect(server.url()))
             assert "sorry, too many clients already" in refusal("resumes")
+        server.execute("CREATE DATABASE latin ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0")
+        server.execute("CREATE TABLE accounts (id integer)")
+        with socket.create_server(("127.0.0.1", 0)) as silent:
+            for address, why in (
+                (server.url("latin"), "has the encoding LATIN1"),
+                (server.url(), "belongs to another program"),
+                (f"postgresql://127.0.0.1:{silent.getsockname()[1]}/db", "timeout expired"),
+            ):
+                assert why in run.fails(3, "--database", address, "accounts", "list")
 
 
 def test_upgrade_says_which_schema_the_store_has(acme: CommandLine) -> None:

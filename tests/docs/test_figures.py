@@ -16,8 +16,9 @@ from resumes.rendering.words import WORDS
 from resumes.settings import Settings
 from resumes.store import idempotency
 from resumes.store.import_ledger import SOURCE_BYTES
-from resumes.store.postgresql.writer import MAX_RACES, THREADS
+from resumes.store.postgresql.writer import MAX_RACES, PROOF_TIMEOUT_S, THREADS
 from resumes.store.search import MAX_UNINDEXED
+from resumes.store.search_index import MAX_FIELD_CHARS, RETRY_S
 from resumes.store.stored_resumes import DEFAULT_LIMIT, MAX_LIMIT
 from server import connections, deadlines, health, pdf_route, rate_limits, request, routes
 from tui.screens.accounts import AccountsScreen
@@ -116,10 +117,15 @@ SENTENCES: Final = {
     "operations.md": [
         f"cannot be read within {health.PROBE_S:g} seconds",
         f"does not reach the disk within {health.PROBE_S:g} seconds",
+        f"Below `disk_floor_bytes` ({size(SETTINGS.disk_floor_bytes)}), creates are refused",
         f"at most once a {duration(health.KEEP_S).removeprefix('one ')}",
         f"opens up to {WORKER}: {THREADS} that write",
+        f"a terminal UI open up to {THREADS} that write and a few that read",
+        f"may take {PROOF_TIMEOUT_S:g} more seconds, until its outcome is known",
         f"Plan for {WORKER} for each worker, and for some {OTHERS} for everything else",
+        f"the first {MAX_FIELD_CHARS} characters of a title, name and address",
         f"takes up to {SEARCH_TIMEOUT_S:g} seconds for them",
+        f"the update is retried every {RETRY_S:g} seconds",
         f"{MAX_UNINDEXED:,} means that many or more",
     ],
     "sharding.md": [f"on 40001 and 40P01, up to {MAX_RACES} times and until"],

@@ -54,7 +54,10 @@ def functions_of(source: str) -> set[str]:
 
 
 @pytest.mark.slow
-def test_nobody_else_can_read_a_file_of_a_home(tmp_path: Path) -> None:
+def test_nobody_else_can_read_a_file_of_a_home(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RESUMES_RATE_LIMIT", "true")
     home = tmp_path / "home"
     before = os.umask(0)
     try:
@@ -73,7 +76,8 @@ def test_nobody_else_can_read_a_file_of_a_home(tmp_path: Path) -> None:
     finally:
         os.umask(before)
     # then the way in is closed, and behind it is nothing open but what was dropped
-    assert stat.S_IMODE(home.stat().st_mode) == 0o700
+    assert [stat.S_IMODE(one.stat().st_mode) for one in (home, home / "run")] == [0o700] * 2
+    assert stat.S_IMODE((home / "run" / "rate-limits.1").stat().st_mode) == 0o600
     assert {path.relative_to(home).parts[0] for path in files} <= {"inbox"}
     assert (home / "inbox" / "_failed").is_dir()
 

@@ -97,10 +97,19 @@ def test_two_of_each_on_one_database_make_exactly_as_many_as_there_is_room_for(
         assert accounts.list_wrong(store) == []
 
 
-def test_workers_have_as_many_connections_as_they_are_counted_for(url: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("workers", "others"),
+    [(1, 1), (2, THREADS + 1)],  # which fill the search index: in the worker, or the supervisor
+)
+def test_workers_have_as_many_connections_as_they_are_counted_for(
+    url: str, tmp_path: Path, workers: int, others: int
+) -> None:
     keys = [make_account(url, f"ana{number}") for number in range(8)]
     seen: list[int] = []
-    with programs.serving(tmp_path, "--workers", "2") as api, ThreadPoolExecutor(32) as pool:
+    with (
+        programs.serving(tmp_path, "--workers", str(workers)) as api,
+        ThreadPoolExecutor(32) as pool,
+    ):
 
         def use(number: int) -> None:
             key = keys[number % len(keys)]
@@ -112,8 +121,7 @@ def test_workers_have_as_many_connections_as_they_are_counted_for(url: str, tmp_
 
         for _ in pool.map(use, range(200)):
             pass
-    of_the_supervisor = THREADS + 1  # which reads for the search index
-    assert max(seen) <= 2 * CONNECTIONS_OF_A_WORKER + of_the_supervisor
+    assert max(seen) <= workers * CONNECTIONS_OF_A_WORKER + others
 
 
 def test_who_waits_for_the_database_keeps_nobody_else_waiting(

@@ -41,6 +41,9 @@ def test_each_of_two_workers_tells_what_both_have_counted(tmp_path: Path) -> Non
         create(served, 20)
 
         assert [total(served.url, CREATED) for _ in range(10)] == [20] * 10
+        assert "\nprocess_" not in httpx.get(f"{served.url}/metrics").text
+    with serving(tmp_path) as again:
+        assert total(again, CREATED) == 0
 
 
 @pytest.mark.slow

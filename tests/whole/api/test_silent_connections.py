@@ -280,6 +280,36 @@ def test_a_process_that_may_open_few_files_accepts_fewer_connections(tmp_path: P
             end(program)
 
 
+def test_r6_a_connection_for_which_there_is_no_file_is_closed_and_nothing_is_logged(
+    tmp_path: Path,
+) -> None:
+    words = ["sh", "-c", 'ulimit -n 64 && exec "$@"', "sh"]
+    words += command(tmp_path, "serve", "--json", "--port", "0")
+    log = tmp_path / "log"
+    with (
+        log.open("wb") as errors,
+        subprocess.Popen(words, stdout=subprocess.PIPE, stderr=errors, text=True) as program,
+    ):
+        try:
+            assert program.stdout is not None
+            url = str(json.loads(program.stdout.readline())["url"])
+            with contextlib.ExitStack() as stack:
+                held = [stack.enter_context(a_connection(url)) for _ in range(100)]
+                assert ends(held[-1])
+
+            wait_until(lambda: is_served(url))
+        finally:
+            end(program)
+    assert log.read_text() == ""
+
+
+def is_served(url: str) -> bool:
+    try:
+        return httpx.get(f"{url}/healthz").is_success
+    except httpx.TransportError:
+        return False
+
+
 # Over TLS
 
 
