@@ -16,7 +16,7 @@ from resumes.rendering.words import WORDS
 from resumes.settings import Settings
 from resumes.store import idempotency
 from resumes.store.import_ledger import SOURCE_BYTES
-from resumes.store.postgresql.writer import THREADS
+from resumes.store.postgresql.writer import PROOF_TIMEOUT_S, THREADS
 from resumes.store.search import MAX_UNINDEXED
 from resumes.store.stored_resumes import DEFAULT_LIMIT, MAX_LIMIT
 from server import connections, deadlines, health, pdf_route, rate_limits, request, routes
@@ -101,6 +101,7 @@ SENTENCES: Final = {
         f"most of the texts seem to be in, one of {len(WORDS)}",
         f"darkened to a contrast of {page.CONTRAST:g} to 1",
         f"uses new fonts within a {duration(fonts.VERSION_INTERVAL_S)}",
+        "`{}`, `{}`, and on macOS `{}` and `{}`".format(*fonts.SYSTEM_FONTS),
         f"| {page.MAX_CHARS:,} characters, counting {page.CHARS_PER_TEXT} extra for each text |",
         f"| drawing one PDF | {renderer.TIMEOUT_S:g} s; over HTTP `pdf_timeout_s`",
         f"| memory of the renderer | {size(child.MAX_MEMORY_BYTES)} |",
@@ -121,6 +122,7 @@ SENTENCES: Final = {
         f"Plan for {WORKER} for each worker, and for some {OTHERS} for everything else",
         f"takes up to {SEARCH_TIMEOUT_S:g} seconds for them",
         f"{MAX_UNINDEXED:,} means that many or more",
+        f"may take {PROOF_TIMEOUT_S:g} more seconds, until its outcome is known",
     ],
     "guides/three-machines.md": [
         f"plan for {3 * (2 * WORKER + OTHERS)} of",
