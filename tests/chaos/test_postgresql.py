@@ -30,7 +30,7 @@ __all__ = ["pooled", "server", "url"]  # fixtures
 
 TIMES: Final = 8
 ANSWER_S: Final = 30.0
-"""What a request may take: 10 s for the store, and 20 s for the outcome of what it was told."""
+"""What a request may take: 10 s for the store, 15 s for the outcome of what it was told, and 5 s more."""
 
 OUTAGE_S: Final = 5.0
 """A restart may keep creates waiting for so long."""

@@ -92,6 +92,22 @@ def test_the_first_start_makes_all_and_a_dropped_file_is_listed(run: CommandLine
 
 
 @pytest.mark.slow
+def test_the_importer_of_up_has_no_options_and_follows_the_settings(run: CommandLine) -> None:
+    assert "No such option '--settle'" in run.fails(2, "up", "--settle", "1")
+    old, ran = run.home / "inbox/_done/2020-02-02/cv-0123abcd.json", run.home / "ran"
+    old.parent.mkdir(parents=True)
+    old.touch()
+    config = f'poll = true\ndone_keep_days = 1\non_import = "touch {ran}"\n'
+    (run.home / "config.toml").write_text(config)
+    process, running = started(run)
+    (Path(running["inbox"]) / "cv.json").write_bytes(a_resume("Ada"))
+    wait_until(ran.exists)
+    wait_until(lambda: not old.exists())
+    process.terminate()
+    assert "polling was requested" in finish(process, within_s=40)[2]
+
+
+@pytest.mark.slow
 def test_a_second_start_changes_nothing_and_a_killed_parent_takes_its_children_along(
     run: CommandLine,
 ) -> None:

@@ -195,7 +195,8 @@ def test_the_package_has_what_belongs_to_it(repository: Path, tmp_path: Path) ->
     (info,) = {name.partition("/")[0] for name in installed} - packages
     assert info.endswith(".dist-info")
     assert {f"{package}/py.typed" for package in packages} <= {*installed}
-    for licence in ("LICENSE", "src/resumes/rendering/fonts/OFL-1.1.txt"):
+    fonts = "src/resumes/rendering/fonts"
+    for licence in ("LICENSE", f"{fonts}/OFL-1.1.txt", f"{fonts}/Apache-2.0.txt"):
         assert f"{info}/licenses/{licence}" in installed
         assert licence in sources
     assert {"deploy/Containerfile", "Makefile", "tests/conftest.py"} <= {*sources}

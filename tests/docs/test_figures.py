@@ -102,6 +102,7 @@ SENTENCES: Final = {
         f"most of the texts seem to be in, one of {len(WORDS)}",
         f"darkened to a contrast of {page.CONTRAST:g} to 1",
         f"uses new fonts within a {duration(fonts.VERSION_INTERVAL_S)}",
+        "`{}`, `{}`, and on macOS `{}` and `{}`".format(*fonts.SYSTEM_FONTS),
         f"| {page.MAX_CHARS:,} characters, counting {page.CHARS_PER_TEXT} extra for each text |",
         f"| drawing one PDF | {renderer.TIMEOUT_S:g} s; over HTTP `pdf_timeout_s`",
         f"| memory of the renderer | {size(child.MAX_MEMORY_BYTES)} |",

@@ -798,6 +798,17 @@ def test_a_held_file_that_is_released_too_early_is_held_on(
     assert resume_names(store, account.id) == ["0", "1", "2"]
 
 
+def test_a_held_file_that_is_released_does_not_overtake_earlier_ones(
+    store: Store, root: Path, account: AccountInfo, an_importer: MakeImporter
+) -> None:
+    last = [row for row in import_history.list_files(store) if row.name == "ana/2.json"]
+    import_requests.request_files(store, last, RequestKind.RELEASE)
+    make_room = during(Moment.READ, lambda: set_limit(store, "ana", 1))
+    importer = an_importer(settle_s=0, observe=make_room)
+    rounds_until(importer, lambda: counts(root, "done") == [1])
+    assert resume_names(store, account.id) == ["0"]
+
+
 def test_a_held_file_that_is_gone_is_answered(
     store: Store, root: Path, account: AccountInfo, an_importer: MakeImporter
 ) -> None:

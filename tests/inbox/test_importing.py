@@ -4,6 +4,7 @@ import json
 import os
 import socket
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -404,17 +405,33 @@ def test_other_bytes_of_the_same_resume_are_other_content(
 # When folders are looked through
 
 
-def test_a_folder_is_looked_through_again_after_the_interval(
-    root: Path, told: Told, monotonic: FakeMonotonic, ana: AccountInfo, an_importer: MakeImporter
+@pytest.mark.parametrize(("took_s", "again_s"), [(0, 2), (1, 10)])
+def test_a_folder_is_looked_through_again_after_the_interval_or_ten_times_what_a_look_took(
+    root: Path,
+    told: Told,
+    monotonic: FakeMonotonic,
+    ana: AccountInfo,
+    an_importer: MakeImporter,
+    monkeypatch: pytest.MonkeyPatch,
+    took_s: float,
+    again_s: float,
 ) -> None:
+    really_scan = os.scandir
+
+    def scan(path: str | int) -> Any:
+        monotonic.advance(took_s if str(path).endswith("/ana") else 0)
+        return really_scan(path)
+
     (root / "ana").mkdir()
+    monkeypatch.setattr(os, "scandir", scan)
     importer = an_importer(scan_s=2)
     importer.turn()
     drop(root, "ana/1.json")
+    monotonic.advance(again_s - 1)
     importer.turn()
     assert told.files == []
     assert 0 < importer.wait_s() <= 2
-    monotonic.advance(2)
+    monotonic.advance(1)
     importer.turn()
     assert told.outcomes() == {"ana/1.json": "done"}
 

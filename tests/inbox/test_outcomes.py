@@ -267,14 +267,34 @@ FAR = pytest.mark.parametrize("content", [a_document("Ada"), b"nonsense"], ids=[
 
 
 @FAR
-def test_outcomes_may_lie_on_another_disk(
-    root: Path, other_disk: Path, ana: AccountInfo, an_importer: MakeImporter, content: bytes
+def test_outcomes_may_lie_on_another_disk_and_are_synced_there_before_the_source_is_removed(
+    root: Path,
+    other_disk: Path,
+    ana: AccountInfo,
+    an_importer: MakeImporter,
+    monkeypatch: pytest.MonkeyPatch,
+    content: bytes,
 ) -> None:
-    os.utime(drop(root, "ana/cv.json", content), ns=(0, 5_000_000_000))
-    importer = an_importer(settle_s=0)
+    source = drop(root, "ana/cv.json", content)
+    os.utime(source, ns=(0, 5_000_000_000))
+    inode, really_sync = source.stat().st_ino, os.fsync
+    synced, before = set[int](), set[int]()
+
+    def sync(descriptor: int) -> None:
+        synced.add(os.fstat(descriptor).st_ino)
+        really_sync(descriptor)
+
+    def note() -> None:
+        assert inode in {path.lstat().st_ino for path in root.rglob("*")}
+        before.update(synced)
+
+    monkeypatch.setattr(os, "fsync", sync)
+    importer = an_importer(settle_s=0, observe=during(Moment.COPIED, note))
     importer.round()
     importer.close()
-    assert check_far(root, other_disk, content).stat().st_mtime_ns == 5_000_000_000
+    copy = check_far(root, other_disk, content)
+    assert copy.stat().st_mtime_ns == 5_000_000_000
+    assert {copy.stat().st_ino, copy.parent.stat().st_ino} <= before
 
 
 @FAR

@@ -931,6 +931,15 @@ def test_s14_files_of_a_deleted_account_do_not_enter_the_next_account_of_its_nam
     ]
 
 
+def test_s14_a_file_that_was_read_when_its_account_was_deleted_fails(
+    store: Store, root: Path, ana: AccountInfo, an_importer: MakeImporter
+) -> None:
+    drop(root, "ana/cv.json")
+    delete = during(Moment.READ, lambda: accounts.delete_account(store, "ana"))
+    an_importer(observe=delete).round()
+    assert the_report(root, "_failed")["reason"] == "account_deleted"
+
+
 def test_s14_what_was_imported_of_a_deleted_account_is_put_away_as_that(
     store: Store, root: Path, told: Told, an_account: MakeAccount, an_importer: MakeImporter
 ) -> None:

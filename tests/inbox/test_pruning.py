@@ -91,6 +91,7 @@ OURS = [
 ]
 STRANGERS = [
     "cv.json",
+    "notes.report.json",
     "cv-0123abc.json",
     "cv-0123ABCD.json",
     "cv-0123abcd.json.part",

@@ -302,6 +302,18 @@ def test_the_command_runs_after_a_batch(
     assert out.read_text() == "1 1\n"
 
 
+def test_the_command_hears_of_a_held_file_again_when_it_is_released(
+    store: Store, root: Path, tmp_path: Path, drain: Drain
+) -> None:
+    an_account_with_room_for(store, 0)
+    drop(root, "ana/1.json")
+    command = f'echo "$RESUMES_IMPORT_HELD $RESUMES_IMPORT_DONE" >> {tmp_path}/out'
+    drain(on_import=command)
+    set_limit(store, "ana", 1)
+    drain(on_import=command)
+    assert (tmp_path / "out").read_text() == "1 0\n0 1\n"
+
+
 def test_the_progress_is_told(
     store: Store, root: Path, told: Told, ana: AccountInfo, drain: Drain, watched: Watched
 ) -> None:

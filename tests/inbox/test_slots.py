@@ -1,6 +1,10 @@
 """Slots: who works in a folder, and what a note says of a process that is gone."""
 
+import errno
+import fcntl
 import json
+import os
+import shutil
 import stat
 from pathlib import Path
 
@@ -10,6 +14,7 @@ from importer import slots
 from importer.claims import Claim
 from importer.files import Signature
 from importer.slots import Slot
+from resumes.errors import InvalidArgument
 from resumes.store import Store
 from tests.support.inbox.builders import (
     MakeImporter,
@@ -173,10 +178,16 @@ def test_a_long_note_is_written_anew_with_what_is_still_under_way(
 
 
 def test_where_nothing_can_be_locked_the_folder_is_refused(
-    store: Store, root: Path, an_importer: MakeImporter
+    store: Store, root: Path, an_importer: MakeImporter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from resumes.errors import InvalidArgument
+    def fail(*_: object) -> None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
 
+    with monkeypatch.context() as patched:
+        patched.setattr(fcntl, "flock", fail)
+        with pytest.raises(InvalidArgument, match=r"Cannot write to .*: No locks"):
+            an_importer()
+    shutil.rmtree(root / ".importer")
     (root / ".importer").mkdir()
     (root / ".importer" / "0.lock").symlink_to("/dev/null")
     with pytest.raises(InvalidArgument, match="Cannot write to"):

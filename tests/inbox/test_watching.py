@@ -22,7 +22,7 @@ from importer.watcher import (
 )
 from resumes.store.importers import ImporterState
 from resumes.watched_names import is_outcome
-from tests.support.inbox.builders import FakeMonotonic, drop, wait_until
+from tests.support.inbox.builders import FakeMonotonic, bound_by_permissions, drop, wait_until
 from tests.support.resumes import a_mount, mountinfo
 
 
@@ -239,19 +239,31 @@ def test_an_inbox_that_is_a_link_is_watched_where_it_leads(bench: Bench, tmp_pat
         bench.tune(watcher, "ana", "")
 
 
-def test_a_folder_with_links_is_left_to_scans(
-    bench: Bench, watcher: Watcher, tmp_path: Path
+@pytest.mark.parametrize(
+    ("obstacle", "why"),
+    [
+        ("link", "it contains symbolic links"),
+        ("closed", "it contains a folder that cannot be listed"),
+    ],
+)
+def test_a_folder_with_links_or_what_cannot_be_listed_is_left_to_scans(
+    bench: Bench, watcher: Watcher, tmp_path: Path, obstacle: str, why: str
 ) -> None:
     drop(bench.root, "bob/1.json")
-    (bench.root / "bob" / "all").symlink_to(tmp_path)
-    bench.tune(watcher, "ana")
+    if obstacle == "link":
+        (bench.root / "bob" / "all").symlink_to(tmp_path)
+    else:
+        (bench.root / "bob" / "all").mkdir(mode=0)
+    with bound_by_permissions():
+        bench.tune(watcher, "ana")
     assert bench.is_polling
     assert bench.notices.state is ImporterState.POLLING
     (finding,) = bench.notices.findings()
-    assert f'"{bench.root}/bob" (it contains symbolic links)' in finding.sentence
+    assert f'"{bench.root}/bob" ({why})' in finding.sentence
     drop(bench.root, "bob/2.json")
     drop(bench.root, "ana/2.json")
-    bench.scan_until(watcher, lambda: "ana" in bench.heard)
+    with bound_by_permissions():
+        bench.scan_until(watcher, lambda: "ana" in bench.heard)
     assert bench.heard == {"ana"}
 
 

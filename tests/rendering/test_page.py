@@ -74,7 +74,10 @@ def test_an_option_chooses_a_measure_and_one_beyond_the_nearest(
         ("roboto", None, ("Roboto", "Roboto")),
         ("InterUI", "interui", ("Inter", "Inter")),
         ("ptsans", "bitter", ("Open Sans", "Libertinus Serif")),
-        ("somebodys", "Tinos", ("Open Sans", "Libertinus Serif")),
+        *(
+            ("somebodys", font, ("Open Sans", "Libertinus Serif"))
+            for font in ("Tinos", "volkhov", "robotoslab", "playfair", "abril", "gelasio")
+        ),
     ],
 )
 def test_fonts_that_the_package_lacks_have_one_of_its_own(

@@ -5,6 +5,7 @@ page is made.
 """
 
 import re
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -254,6 +255,25 @@ def test_language_title_author_and_standard_are_said(
     assert str(pdf.root["/Lang"]) == language_of(sample)
     assert b"<pdfuaid:part>1</pdfuaid:part>" in pdf.streams
     assert b"/DisplayDocTitle true" in pdf.body
+    assert not re.search(rb"(Creat\w+|Mod\w*)Date", pdf.body + pdf.streams)
+
+
+@pytest.mark.parametrize(
+    ("layout", "size_pt"),
+    [
+        *((one, b"9.6") for one in ("double", "single", "minimal")),
+        *((one, b"10.368") for one in ("ivyleague", "classic")),
+        ("newcondensed", b"8.928"),
+        ("condensed", b"8.64"),
+        ("multicolumn", b"9.12"),
+    ],
+)
+def test_the_size_of_the_text_is_that_of_the_style_times_that_of_the_layout(
+    renderer: Renderer, layout: str, size_pt: bytes
+) -> None:
+    pdf = Pdf(draw(renderer, with_section("summaries", {"text": "Builds. " * 99}), layout))
+    sizes = Counter(re.findall(rb"(\S+) Tf", pdf.streams))
+    assert sizes.most_common(1)[0][0] == size_pt
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)

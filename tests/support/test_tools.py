@@ -124,6 +124,14 @@ def test_the_page_has_a_row_for_each_case_of_each_test(page: str, repository: Pa
     assert [row.test for row in campaign.parse_rows(page)] == sorted_as_rows(tests)
 
 
+@pytest.mark.slow
+def test_a_run_says_its_seed_before_its_first_test(repository: Path) -> None:
+    collect = [sys.executable, "-m", "pytest", "tests/chaos/test_limits.py", "-m", "chaos"]
+    line = [*collect, "--collect-only", "--seed", "7"]
+    done = subprocess.run(line, cwd=repository, capture_output=True, text=True, check=True)
+    assert "chaos: --seed 7\n" in done.stdout.partition("collected ")[0]
+
+
 def sorted_as_rows(tests: list[str]) -> list[str]:
     """The tests in the order of their faults' numbers."""
     numbers = {row.function: row.number for row in campaign.iter_rows()}

@@ -248,6 +248,10 @@ def test_s23_doctor_names_what_waits_in_every_folder_that_the_home_has_watched(
         assert told.stdout.count("this store does not have") == 1
         restored.succeeds("watch", str(root), "--once", "--settle", "0")
 
+    restored.succeeds("accounts", "create", "late")  # is another account
+    restored.succeeds("watch", str(root), "--once", "--settle", "0")
+    assert len(waiting_in(root)) == 2
+
 
 def test_s23_doctor_names_what_waits_in_a_folder_that_was_taken_over_for_the_other_store(
     stores: list[Service], tmp_path: Path

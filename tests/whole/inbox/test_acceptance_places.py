@@ -205,6 +205,8 @@ def test_a_watched_folder_that_is_unmounted_and_mounted_again_is_taken_up_again(
             scene.wait_for(ended=1)
             disk.unmount()
             scene.wait_until(lambda: not (scene.root / "_done").exists())
+            scene.drop("ana/0.json", a_document("below"))
+            scene.wait_for(ended=1)
             disk.mount()
             scene.drop("ana/2.json", a_document("on the second"))
             scene.wait_for(ended=1)
@@ -212,7 +214,7 @@ def test_a_watched_folder_that_is_unmounted_and_mounted_again_is_taken_up_again(
             scene.wait_for(ended=2)
             scene.wait_until(lambda: scene.health() == [])
             assert importer.is_running
-        scene.check_resumes({"ana": ["on the first", "on the second", "still"]})
+        scene.check_resumes({"ana": ["on the first", "below", "on the second", "still"]})
         assert scene.tally().done == 2
         assert scene.slots() == []
 
