@@ -26,8 +26,7 @@ class ExitCode(IntEnum):
     """Something failed: a file, an item, the one thing that was asked for."""
 
     USAGE = 2
-    """The command line or a setting cannot be used; a path given to a command cannot be found, read or
-    written."""
+    """The command line or a setting cannot be used, such as a path that does not exist."""
 
     UNAVAILABLE = 3
     """The store or the network is unavailable."""

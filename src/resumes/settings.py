@@ -348,9 +348,9 @@ def _usable(name: str) -> str:
             for bound in ("ge", "le")
         )
         number = "a whole number" if int in kinds else "a number"
-        limits = f"of at most {maximum}" if minimum is None else f"from {minimum} to {maximum}"
+        lower = "above 0, at most" if minimum is None else f"from {minimum} to"
         unlimited = " or `unlimited`" if name.startswith("rate_per_") else ""
-        return f"use {number} {limits}{unlimited}"
+        return f"use {number} {lower} {maximum}{unlimited}"
     if isinstance(field.annotation, EnumType):
         return f"use one of {', '.join(map(str, field.annotation.__members__.values()))}"
     if frozenset in kinds:

@@ -293,7 +293,9 @@ def test_what_a_setting_can_be_is_said_in_plain_words(
           for value in ("-1", "1000001", "many")),
         *(("KEYMAP", value, "Invalid keymap")
           for value in ("keys.create=c", '["c"]', '{"keys.create": 3}')),
-        *(("PDF_TIMEOUT_S", value, f'Invalid pdf_timeout_s "{value}"') for value in ("0", "120.5")),
+        *(("PDF_TIMEOUT_S", value,
+           f'Invalid pdf_timeout_s "{value}" in RESUMES_PDF_TIMEOUT_S: use a number above 0, at most 120')
+          for value in ("0", "120.5")),
         ("ACESS_LOG", "1", "Unknown setting RESUMES_ACESS_LOG"),
     ],
 )  # fmt: skip

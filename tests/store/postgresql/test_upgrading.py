@@ -180,12 +180,18 @@ def test_s18_the_rows_that_every_create_rewrites_have_room_for_it(url: str) -> N
     assert options == [(["fillfactor=50"],)]
 
 
-def test_a_store_that_was_loaded_from_a_dump_of_an_empty_one_is_current(
-    server: Server, url: str
+@pytest.mark.parametrize("options", [[], ["--schema-only"]])
+def test_a_store_that_was_loaded_from_a_dump_of_an_empty_one_is_current_if_it_has_its_rows(
+    server: Server, url: str, options: list[str]
 ) -> None:
     open_store(url).close()
     there, folder = server.url(server.make_database()), programs(server.version)
-    dump = subprocess.run([folder / "pg_dump", url], check=True, capture_output=True).stdout
-    subprocess.run([folder / "psql", "--quiet", there], input=dump, check=True, capture_output=True)
+    dump = subprocess.run([folder / "pg_dump", *options, url], check=True, capture_output=True)
+    load = [folder / "psql", "--quiet", there]
+    subprocess.run(load, input=dump.stdout, check=True, capture_output=True)
+    if options:
+        with pytest.raises(StoreIncompatible, match="has tables, but no version of them"):
+            open_store(there)
+        return
     with open_store(there, upgrade=False) as store:
         accounts.create_account(store, "ana")

@@ -30,7 +30,8 @@ def list_revisions() -> list[str]:
 def find_state(connection: Connection, label: str) -> str:
     """Return whether the store is "empty", "older" or "current".
 
-    Raises StoreIncompatible for a revision that this program does not know: a newer one made it.
+    Raises StoreIncompatible for a revision that this program does not know: a newer one made it; and
+    for tables without one, as a dump of the schema alone has them.
     """
     if not inspect(connection).has_table("alembic_version"):
         return "empty"
@@ -40,6 +41,11 @@ def find_state(connection: Connection, label: str) -> str:
         return "current"
     if revision in known:
         return "older"
+    if revision is None:
+        raise StoreIncompatible(
+            f"The store {label} has tables, but no version of them: it was not copied whole. Copy it "
+            "with its rows"
+        )
     raise StoreIncompatible(
         f"The store {label} was created by a newer version (schema {revision}, this program supports "
         f"{known[-1]}). Update resume-service"
