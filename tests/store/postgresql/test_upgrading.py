@@ -187,8 +187,9 @@ def test_a_store_that_was_loaded_from_a_dump_of_an_empty_one_is_current_if_it_ha
     open_store(url).close()
     there, folder = server.url(server.make_database()), programs(server.version)
     dump = subprocess.run([folder / "pg_dump", *options, url], check=True, capture_output=True)
-    load = [folder / "psql", "--quiet", there]
-    subprocess.run(load, input=dump.stdout, check=True, capture_output=True)
+    subprocess.run(
+        [folder / "psql", "--quiet", there], input=dump.stdout, check=True, capture_output=True
+    )
     if options:
         with pytest.raises(StoreIncompatible, match="has tables, but no version of them"):
             open_store(there)
