@@ -17,6 +17,8 @@ import pytest
 from aiohttp import ClientSession, ClientWebSocketResponse, CookieJar, WSMsgType
 
 from tests.command.conftest import CommandLine, a_resume, finish, on_terminal, start, store_resumes
+from tests.support.programs import command
+from tests.support.terminal.console import console
 from tests.support.terminal.pages import drawn
 from tests.support.waiting import children_of, command_of, wait_until
 
@@ -44,6 +46,14 @@ def test_what_a_terminal_ui_cannot_open_is_one_line(acme: CommandLine, tmp_path:
         assert "Traceback" not in written
     assert not missing.exists()
     assert "Invalid value for '--theme': 'x' is not one of " in acme.fails(2, "tui", "--theme", "x")
+
+
+@pytest.mark.slow
+def test_the_account_of_the_settings_is_shown_first(acme: CommandLine) -> None:
+    acme.succeeds("accounts", "create", "zoe")
+    store_resumes(acme.home, a_resume())
+    with console(command(acme.home, "tui"), environment={"RESUMES_ACCOUNT": "zoe"}) as screen:
+        screen.shows("Resumes › zoe · no resumes")
 
 
 # In a browser
@@ -110,6 +120,21 @@ def test_a_page_that_has_the_focus_before_its_process_runs_has_the_keys(acme: Co
         asyncio.run(visit(address))
 
 
+@pytest.mark.slow
+def test_a_deletion_that_the_end_of_a_page_cancels_is_told(acme: CommandLine) -> None:
+    store_resumes(acme.home, a_resume(title="Analyst"))
+
+    async def delete(address: str) -> None:
+        async with a_page(address) as page:
+            await drawn(page, b"acme")
+            for key, awaited in ("1", b"Analyst"), ("d", b"Press u to undo"):
+                await page.send_json(["stdin", key])
+                await drawn(page, awaited)
+
+    with serving(acme.home, told='1 pending deletion canceled: "Analyst"\n') as (_, address):
+        asyncio.run(delete(address))
+
+
 @contextlib.asynccontextmanager
 async def a_page(address: str) -> AsyncIterator[ClientWebSocketResponse]:
     """A page, opened with the address that was printed."""
@@ -125,11 +150,11 @@ async def a_page(address: str) -> AsyncIterator[ClientWebSocketResponse]:
 
 @contextlib.contextmanager
 def serving(
-    home: Path, *, open_files: int | None = None, **settings: float
+    home: Path, *, open_files: int | None = None, told: str = "", **settings: float
 ) -> "Iterator[tuple[subprocess.Popen[str], str]]":
     """`resumes tui --web`, perhaps with fewer open files allowed, and the address it printed.
 
-    It printed nothing but that, and an end by Ctrl-C is a clean one.
+    It printed nothing but that, or what it `told` at its end, and an end by Ctrl-C is a clean one.
     """
     variables = {f"RESUMES_{name.upper()}": str(value) for name, value in settings.items()}
     limit = None if open_files is None else (open_files, open_files)
@@ -144,7 +169,7 @@ def serving(
     finally:
         program.send_signal(signal.SIGINT)
         ended = finish(program)
-    assert ended == (0, "", "")
+    assert ended == (0, "", told)
 
 
 def connect(address: str, sent: bytes = b"") -> socket.socket:

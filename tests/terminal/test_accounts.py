@@ -59,6 +59,10 @@ async def test_wide_terminals_show_more_and_the_details_of_one(store: Store) -> 
         pane = [line.partition("││")[2].strip("│ ") for line in lines(pilot.app)]
         assert pane[2] == "zoe"
 
+        await presses(pilot, "v")
+        await shows_no(pilot.app, "1 active of 1")
+        await leads(pilot, "v", "1 active of 1")
+
 
 async def test_without_accounts_it_says_how_to_make_one(empty_store: Store) -> None:
     async with running(empty_store, screen="accounts") as pilot:

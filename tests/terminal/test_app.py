@@ -30,6 +30,7 @@ from tests.support.terminal.builders import (
 from tests.support.terminal.driving import (
     LARGE,
     SMALL,
+    SOON_S,
     footer,
     leads,
     lines,
@@ -48,7 +49,7 @@ from tui.keys import ACTIONS, MODES, Place, keys_of
 from tui.screens.base import RowScreen
 from tui.session import UiSession, find_owner, prepare
 from tui.store_calls import REMEDIES, failure
-from tui.text import tell
+from tui.text import tell, toast
 from tui.widgets.bars import KeyLine
 from tui.widgets.paged_list import PagedList
 
@@ -134,6 +135,23 @@ async def test_a_message_stays_until_the_next_key(store: Store) -> None:
         await presses(pilot, "j")
         await until(lambda: "q Quit" in footer(pilot.app))
         assert toasts(pilot.app) == []
+
+
+async def test_after_a_while_messages_are_gone_but_for_errors(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for user in "tui.text", "tui.widgets.bars":
+        monkeypatch.setattr(f"{user}.SHOWN_S", SOON_S)
+    async with running(store) as pilot:
+        tell(pilot.app, "Done.")
+        await tells(pilot.app, "Done.")
+        await tells(pilot.app)
+
+        tell(pilot.app, "Failed.", "error")
+        await tells(pilot.app, "Failed.")
+        toast(pilot.app, "Done elsewhere.")
+        await pilot.pause()
+        await tells(pilot.app, "Failed.")
 
 
 async def test_the_last_line_offers_only_what_works_here(store: Store) -> None:

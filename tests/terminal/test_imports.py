@@ -115,6 +115,20 @@ async def test_back_from_a_file_that_was_filtered_its_row_says_what_became_of_it
         await leads(pilot, "escape", '"cv"', "✓ done  ")
 
 
+async def test_filtered_files_are_read_again_when_asked_or_acted_on(store: Store) -> None:
+    for digit in "12":
+        a_file(store, an_id(digit))
+    async with running(store, "1 of 2", screen="imports", refresh_s=SOON_S) as pilot:
+        await types(pilot, "/cv\n", '"cv"', "1 of 2")
+        a_file(store, an_id("2"), DONE)
+        await shows(pilot.app, "✗ 1 failed", "✓ 1 done")
+        a_file(store, an_id("3"))
+        await shows(pilot.app, "✗ 2 failed")
+        assert rows(lines(pilot.app)) == ["failed ana/cv-2.json", "failed ana/cv-1.json"]
+        await leads(pilot, "r", "✓ done  ", "1 of 3")
+        await leads(pilot, "t", "retry requested")
+
+
 async def test_one_outcome_can_be_shown_alone_and_esc_shows_all(store: Store) -> None:
     a_file(store, an_id("1"))
     a_file(store, an_id("2"), DONE)
@@ -232,13 +246,22 @@ async def test_what_became_of_a_file_is_told_once(store: Store, importer: AnImpo
         assert told == []
 
 
-async def test_the_reason_is_copied(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    a_file(store, message="Invalid JSON at byte 1: cut short")
+@pytest.mark.parametrize("opens", [False, True])
+async def test_the_path_the_reason_or_the_id_is_copied(
+    store: Store, importer: AnImporter, monkeypatch: pytest.MonkeyPatch, opens: bool
+) -> None:
+    importer.drop("ana/cv.json", b"[")
+    await importer.round()
+    [file] = import_history.list_files(store)
     async with running(store, "1 of 1", screen="imports", refresh_s=SOON_S) as pilot:
+        if opens:
+            await leads(pilot, "enter", "ana/cv.json · ✗ failed")
         texts = copied(pilot.app, monkeypatch)
-        await leads(pilot, "y", "invalid_json: Invalid JSON", an_id("1"))
-        await leads(pilot, "enter", "Sent the reason to the clipboard (OSC 52).")
-        await until(lambda: texts == ["invalid_json: Invalid JSON at byte 1: cut short"])
+        for keys, what in ("enter", "path"), ("j enter", "reason"), ("j j enter", "ID"):
+            await leads(pilot, "y", "─ Copy ─", "reason      invalid_json: ")
+            await leads(pilot, keys, f"Sent the {what} to the clipboard (OSC 52).")
+    assert Path(texts[0]).read_bytes() == b"["
+    assert texts[1:] == [f"invalid_json: {file.message}", file.claim_id]
 
 
 @pytest.mark.parametrize("size", [SMALL, (120, 40), LARGE], ids=str)
@@ -681,3 +704,16 @@ async def test_failed_files_are_dismissed_after_a_question(store: Store) -> None
         await leads(pilot, "g enter D", "Dismiss ana/cv-1.json?")
         await leads(pilot, "tab enter", "1 of 1", "✗ 0 failed")
         await leads(pilot, "D", "Only failed files can be dismissed.")
+
+
+async def test_a_dismissed_file_stays_where_it_is(
+    store: Store, importer: AnImporter, tmp_path: Path
+) -> None:
+    importer.drop("ana/cv.json", BROKEN)
+    await importer.round()
+    before = sorted((tmp_path / "inbox").rglob("*"))
+    async with running(store, "1 of 1", screen="imports", refresh_s=SOON_S) as pilot:
+        await leads(pilot, "D", "Dismiss ana/cv.json?")
+        await leads(pilot, "tab enter", "No files imported")
+    await importer.round()
+    assert sorted((tmp_path / "inbox").rglob("*")) == before

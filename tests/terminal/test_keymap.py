@@ -124,6 +124,8 @@ def test_keys_that_terminals_send_are_taken(keys_given: str) -> None:
         ("d,,", "slash, comma"),
         ("\x1b]52;c;AAAA\x07", "Unknown key"),
         ("ctrl+i", "terminals send it as tab"),
+        ("ctrl+m", "terminals send it as enter"),
+        ("ctrl+h", "terminals send it as backspace"),
     ],
 )
 def test_keys_that_there_are_not_are_named(keys_given: str, told: str) -> None:

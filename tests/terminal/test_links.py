@@ -4,9 +4,10 @@ import json
 
 import pytest
 
-from resumes.store import api_keys
+from resumes.store import api_keys, open_store
 from resumes.store.import_ledger import FileOutcome
 from resumes.store.store import Store
+from tests.support.clocks import SteppingClock
 from tests.support.terminal.builders import (
     AnImporter,
     a_document,
@@ -104,6 +105,21 @@ async def test_a_finding_leads_to_the_account_that_is_full(store: Store) -> None
         await leads(pilot, "enter", "Health › Accounts · 2 accounts")
         await leads(pilot, "enter", "Health › Accounts › zoe › Resumes · ")
         await leads(pilot, "escape escape", "Health · ")
+
+
+async def test_a_finding_leads_to_the_key_that_was_never_shown(empty_store: Store) -> None:
+    clock = SteppingClock()
+    with open_store(empty_store.url, clock=clock) as store:
+        for name in ("ana", "zoe"):
+            an_account(store, name)
+        api_keys.mark_shown(store, api_keys.create_key(store, "ana", name="crm").id)
+        api_keys.create_key(store, "zoe", name="website")
+        clock.advance(660)
+        async with running(store, "was never shown", screen="health") as pilot:
+            await types(pilot, "/shown\n", '"shown"')
+            await leads(pilot, "enter", "Health › Keys › all accounts · 2 keys", "website")
+            await leads(pilot, "enter", "Key details", "Name       website")
+            await leads(pilot, "escape escape", "Health · ")
 
 
 async def test_an_account_leads_to_its_keys_and_a_key_to_its_account(store: Store) -> None:

@@ -12,12 +12,14 @@ from resumes.store.store import Store
 from tests.support.terminal.builders import (
     a_document,
     a_file,
+    a_section,
     an_account,
     an_id,
     stored,
     stored_many,
 )
 from tests.support.terminal.driving import (
+    LARGE,
     NEVER_S,
     HandClock,
     at_rest,
@@ -263,6 +265,22 @@ async def test_keys_can_be_listed_by_last_use(store: Store) -> None:
         await leads(pilot, "s", "last used first")
 
 
+async def test_plans_can_be_listed_by_name_or_by_accounts(store: Store) -> None:
+    for name in ("bea", "zoe"):
+        an_account(store, name, plan="pro")
+
+    def listed() -> list[str]:
+        return [line.strip("│ ").split(" ")[0] for line in lines(pilot.app)[3:6]]
+
+    async with running(store, "3 plans", screen="plans") as pilot:
+        for order, expected in (
+            ("by name", ["business", "free", "pro"]),
+            ("most accounts first", ["pro", "business", "free"]),
+        ):
+            await leads(pilot, "s", order)
+            await until(lambda expected=expected: listed() == expected, listed)  # type: ignore[misc]
+
+
 # Marks
 
 
@@ -291,8 +309,8 @@ async def test_marks_stay_while_the_filter_changes_and_esc_takes_them_away(store
     async with running(store, "1 of 12") as pilot:
         await types(pilot, "/Number 3\n", "1 of 1")
         await leads(pilot, "space escape", "of 12", "1 marked")
-        await types(pilot, "/Number 5\n", "1 of 1")
-        await leads(pilot, "space escape", "of 12", "2 marked")
+        await types(pilot, "/Number 5", "1 of 1")
+        await leads(pilot, "down space escape", "of 12", "2 marked")
         await presses(pilot, "escape")
         await shows_no(pilot.app, "marked")
 
@@ -315,15 +333,34 @@ async def test_marks_stay_when_their_export_is_canceled(store: Store) -> None:
         await leads(pilot, "x", "Resumes       2 marked")
 
 
-async def test_marked_files_are_retried_as_far_as_they_failed(store: Store) -> None:
+async def test_marked_files_are_retried_or_released_as_far_as_that_fits(store: Store) -> None:
     for digit in "123":
         a_file(store, an_id(digit))
-    a_file(store, an_id("4"), FileOutcome.HELD, reason="quota_reached")
-    async with running(store, "1 of 4", screen="imports") as pilot:
+    for digit in "456":
+        a_file(store, an_id(digit), FileOutcome.HELD, reason="quota_reached")
+    async with running(store, "1 of 6", screen="imports") as pilot:
         await presses(pilot, "space", "space", "down", "space", "t")
         await until(lambda: "Queued 2 files for retry" in "".join(toasts(pilot.app)))
-    requests = import_requests.list_requests(store)
-    assert sorted(one.claim_id[0] for one in requests) == ["2", "3"]
+        await leads(pilot, "g space", "1 marked")
+        await presses(pilot, "G", "space", "up", "space", "l")
+        await until(lambda: "Queued 2 files for release" in "".join(toasts(pilot.app)))
+    requests = sorted((one.claim_id[0], one.action) for one in import_requests.list_requests(store))
+    assert requests == [("2", "retry"), ("3", "retry"), ("4", "release"), ("5", "release")]
+
+
+# The preview
+
+
+@pytest.mark.parametrize("screen", ["resumes", "imports"])
+async def test_the_preview_is_scrolled_from_the_list(store: Store, screen: str) -> None:
+    words = [f"Word {number:03}" for number in range(200)]
+    stored(store, a_document(sections=a_section("skills", *({"title": word} for word in words))))
+    a_file(store, source="\n".join(words).encode())
+    async with running(store, "Word 000", screen=screen, size=LARGE) as pilot:
+        for down, up in ("right_square_bracket", "left_square_bracket"), ("J", "K"):
+            await presses(pilot, down)
+            await shows_no(pilot.app, "Word 000")
+            await leads(pilot, up, "Word 000")
 
 
 # Where the cursor is

@@ -294,7 +294,8 @@ async def test_what_is_beside_the_list_follows_the_cursor(store: Store) -> None:
         await presses(pilot, "v")
         await shows_no(pilot.app, "Skill of Bo")
         await leads(pilot, "v", "Skill of Bo")
-        await leads(pilot, "tab", '"showTitle": true')
+        await leads(pilot, "shift+tab", "Created in ana")
+        await leads(pilot, "tab tab", '"showTitle": true')
 
 
 async def test_there_is_room_for_it_in_a_wide_terminal_alone(store: Store) -> None:
@@ -309,11 +310,14 @@ async def test_there_is_room_for_it_in_a_wide_terminal_alone(store: Store) -> No
 # Copying.
 
 
+@pytest.mark.parametrize("opens", [False, True])
 async def test_the_chosen_text_reaches_the_clipboard(
-    store: Store, monkeypatch: pytest.MonkeyPatch
+    store: Store, monkeypatch: pytest.MonkeyPatch, opens: bool
 ) -> None:
     (resume_id,) = stored(store, a_document(name="Ada", title=HOSTILE))
     async with running(store, "1 of 1") as pilot:
+        if opens:
+            await leads(pilot, "enter", "Resumes › ana › a[")
         texts = copied(pilot.app, monkeypatch)
         await leads(pilot, "y", "─ Copy ─", "file name")
         await shows_no(pilot.app, "email")  # it has none
