@@ -129,6 +129,20 @@ async def test_filtered_files_are_read_again_when_asked_or_acted_on(store: Store
         await leads(pilot, "t", "retry requested")
 
 
+async def test_filtered_files_are_read_again_once_all_were_asked_for(store: Store) -> None:
+    a_file(store)
+    unsteady = UnsteadyStore(store)
+    async with running(unsteady, screen="imports", refresh_s=SOON_S) as pilot:
+        await types(pilot, "/cv\n", '"cv"', "1 of 1")
+        await leads(pilot, "R", "Files      1")
+        asking = unsteady.hold("write")
+        await leads(pilot, "tab enter", "Queuing…")
+        await until(asking.begun.is_set)
+        await shows(pilot.app, "OUTCOME", "✗ failed")
+        await asking.arrives(pilot)
+        await shows(pilot.app, "retry requested")
+
+
 async def test_one_outcome_can_be_shown_alone_and_esc_shows_all(store: Store) -> None:
     a_file(store, an_id("1"))
     a_file(store, an_id("2"), DONE)

@@ -36,6 +36,7 @@ from tests.support.terminal.driving import (
     until,
 )
 from tests.support.terminal.outages import AWAY, UnsteadyStore
+from tui.widgets.paged_list import PagedList
 
 pytestmark = pytest.mark.anyio
 
@@ -236,6 +237,46 @@ async def test_resumes_and_imports_can_be_listed_newest_first(store: Store) -> N
         assert "cv-2" in first
         assert "cv-1" in second
         await leads(pilot, "1", "newest first", "Number 250")
+
+
+async def test_a_list_that_was_read_far_down_is_read_again_at_the_top_or_at_the_row(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tui.widgets.paged_list.PAGES_READ_ANEW", 2)
+    monkeypatch.setattr("tui.screens.resume_views.PAGE_SIZE", 5)
+    ids = stored_many(store, 60)
+    async with running(store, "Number 0", refresh_s=NEVER_S) as pilot:
+        listed = pilot.app.screen.query_one(PagedList)
+        await leads(pilot, "s", "Number 59")
+        while listed.pages.count < 60:
+            await presses(pilot, "G")
+            await at_rest(pilot)
+        stored(store, a_document(title="Number 60"))
+        listed.refresh_rows()
+        await at_rest(pilot)
+        await leads(pilot, "g", "Number 59")
+        listed.refresh_rows()
+        await shows(pilot.app, "Number 60")
+        await presses(pilot, *["down"] * 40)
+        await at_rest(pilot)
+        stored_resumes.delete_resume(store, get_account(store, "ana").id, ids[19])
+        await presses(pilot, "r")
+        await until(lambda: titles(lines(pilot.app))[0] == "18")
+        await leads(pilot, "g", "Number 60")
+
+
+async def test_what_the_wheel_shows_stays_while_the_list_refreshes(store: Store) -> None:
+    stored_many(store, 300)
+    async with running(store, "Number 0", refresh_s=NEVER_S) as pilot:
+        listed = pilot.app.screen.query_one(PagedList)
+        await leads(pilot, "s", "Number 299")
+        listed.scroll_to(y=70, animate=False)
+        await shows(pilot.app, "Number 229")
+        stored(store, a_document(title="Number 300"))
+        listed.refresh_rows()
+        await until(lambda: "Number 300" in str(listed.pages.peek(0)))
+        await at_rest(pilot)
+        assert titles(lines(pilot.app))[0] == "229"
 
 
 @pytest.mark.parametrize("indexed", [0, 3, 6])

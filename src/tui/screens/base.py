@@ -522,7 +522,7 @@ class ListScreen(ModeScreen, Generic[T]):
         """Read the list again, clear the error, and go to the row of this key, if one is given."""
         self.workers.cancel_group(self, PAGE)
         self.query_one(ErrorLine).clear()
-        self.list.refresh_rows(anew=True)
+        self.list.reload()
         if row:
             self.list.select(row)
 

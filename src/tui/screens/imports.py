@@ -560,4 +560,5 @@ class ImportsScreen(SplitScreen[ImportRow, FileRow], FileActions):
         request = import_requests.request_all_files
         files = await call(store, request, action, account_id=account_id)
         await self.tell_asked(files, action)
-        self.refresh_rows()
+        if self.is_active:
+            self.action_reload()

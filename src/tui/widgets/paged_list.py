@@ -110,7 +110,7 @@ SCREENS_AHEAD = 2
 """The next page is asked for when fewer than these many screens of rows are left."""
 
 PAGES_READ_ANEW = 10
-"""A list of more pages than these, into which rows are inserted, is not read again."""
+"""A list into which rows are inserted is read again as far as these pages."""
 
 
 class PagedList(ScrollView, Generic[T], can_focus=True):
@@ -240,12 +240,24 @@ class PagedList(ScrollView, Generic[T], can_focus=True):
             pass  # what was asked for last comes first
         elif not (self.inserts or anew) or not self.pages.next_page:
             self.pages.expect_changes()
-        elif (self._fresh is None or anew) and self.pages.next_page <= PAGES_READ_ANEW:
+        elif (self._fresh is None or anew) and not self._is_far_down:
             self._fresh = Pages(self._key, self.pages.start)
         elif anew:
             self.pages.expect_changes()
         self._ask()
         self.refresh()
+
+    def reload(self) -> None:
+        """Read the list again as it is now; far down from the cursor's row on."""
+        row = self.current
+        if self.inserts and self._is_far_down and row is not None and not self.begins_anew:
+            self.restart(keeps_rows=True, row=self._key(row))
+        else:
+            self.refresh_rows(anew=True)
+
+    @property
+    def _is_far_down(self) -> bool:
+        return self.pages.page_of(max(self.cursor, self.scroll_offset.y)) >= PAGES_READ_ANEW
 
     def restart(self, *, keeps_rows: bool = False, row: str = "") -> None:
         """Show another list from its start, or at the row of this key.
@@ -330,17 +342,20 @@ class PagedList(ScrollView, Generic[T], can_focus=True):
         """Show the list that was read again as soon as it reaches as far as the reader."""
         current = self.current
         number = None if current is None else fresh.find(self._key(current))
-        reaches = number is not None or fresh.count > self.cursor + self._row_lines
-        if not fresh.is_complete and not reaches:
+        top, lines = self.scroll_offset.y, self._row_lines
+        reaches = number is not None or fresh.count > self.cursor + lines
+        # The wheel shows other rows than those around the cursor.
+        is_seen = top <= self.cursor < top + lines
+        if not fresh.is_complete and not (reaches and (is_seen or fresh.count > top + lines)):
             return
         self.pages, self._fresh = fresh, None
-        top = self.scroll_offset.y
         moved = 0 if number is None else number - self.cursor
         self._resize_list()
         self.set_reactive(PagedList.cursor, max(0, min(self.cursor + moved, fresh.count - 1)))
         # At the top the user watches what arrives; elsewhere no line moves.
         self.scroll_to(y=top + moved if top else 0, animate=False, force=True)
-        self._scroll_to_cursor()
+        if is_seen:
+            self._scroll_to_cursor()
 
     def _grow(self) -> None:
         self._resize_list()

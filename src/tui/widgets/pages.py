@@ -74,9 +74,13 @@ class Pages(Generic[T]):
         """The number of the first page that was never read."""
         return len(self._starts) - 1
 
+    def page_of(self, number: int) -> int:
+        """Return the number of the page of this row."""
+        return bisect_right(self._starts, number) - 1
+
     def peek(self, number: int) -> T | Missing:
         """Return the row of this number, 0 being the first."""
-        page = bisect_right(self._starts, number) - 1
+        page = self.page_of(number)
         rows = self._rows.get(page)
         if rows is None:
             return Missing.UNREAD
@@ -99,7 +103,7 @@ class Pages(Generic[T]):
         when fewer than `ahead` rows are left.
         """
         end = min(last, self.count - 1)
-        seen = range(bisect_right(self._starts, first) - 1, bisect_right(self._starts, end))
+        seen = range(self.page_of(first), self.page_of(end) + 1)
         missing = [page for page in seen if page not in self._rows]
         if due := missing or [page for page in seen if page in self._stale]:
             return due[0]
