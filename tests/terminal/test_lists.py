@@ -185,11 +185,15 @@ async def test_a_long_title_leaves_room_for_the_key_that_undoes(store: Store) ->
         assert 'Deleting "Chief' in lines(pilot.app)[-1]
 
 
-async def test_what_was_found_far_down_is_where_the_list_then_begins(
-    store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def ten_rows_far(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is more than ten rows down is far down."""
     monkeypatch.setattr("tui.widgets.paged_list.PAGES_READ_ANEW", 2)
     monkeypatch.setattr("tui.screens.resume_views.PAGE_SIZE", 5)
+
+
+@pytest.mark.usefixtures("ten_rows_far")
+async def test_what_was_found_far_down_is_where_the_list_then_begins(store: Store) -> None:
     stored_many(store, 60)
     async with running(store, "Number 0") as pilot:
         await types(pilot, "/Number 42\n", "1 of 1")
@@ -200,11 +204,10 @@ async def test_what_was_found_far_down_is_where_the_list_then_begins(
         await leads(pilot, "g", "Number 0")
 
 
+@pytest.mark.usefixtures("ten_rows_far")
 async def test_what_was_found_far_down_and_then_deleted_leaves_the_list_at_its_place(
-    store: Store, monkeypatch: pytest.MonkeyPatch
+    store: Store,
 ) -> None:
-    monkeypatch.setattr("tui.widgets.paged_list.PAGES_READ_ANEW", 2)
-    monkeypatch.setattr("tui.screens.resume_views.PAGE_SIZE", 5)
     ids = stored_many(store, 60)
     async with running(store, "Number 0", refresh_s=NEVER_S) as pilot:
         await types(pilot, "/Number 42\n", "1 of 1")
@@ -239,11 +242,10 @@ async def test_resumes_and_imports_can_be_listed_newest_first(store: Store) -> N
         await leads(pilot, "1", "newest first", "Number 250")
 
 
+@pytest.mark.usefixtures("ten_rows_far")
 async def test_a_list_that_was_read_far_down_is_read_again_at_the_top_or_at_the_row(
-    store: Store, monkeypatch: pytest.MonkeyPatch
+    store: Store,
 ) -> None:
-    monkeypatch.setattr("tui.widgets.paged_list.PAGES_READ_ANEW", 2)
-    monkeypatch.setattr("tui.screens.resume_views.PAGE_SIZE", 5)
     ids = stored_many(store, 60)
     async with running(store, "Number 0", refresh_s=NEVER_S) as pilot:
         listed = pilot.app.screen.query_one(PagedList)
