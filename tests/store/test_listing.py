@@ -180,6 +180,7 @@ def test_one_resume_is_its_entry_and_its_document(store: Store, ana: AccountInfo
         entry, new.resume.document.decode()
     )
     assert stored_resumes.get_resume(store, ana.id, other.id).entry == other
+    assert stored_resumes.get_entry(store, ana.id, other.id) == other
 
 
 def test_what_is_no_id_of_a_resume_of_the_account_is_not_found(
@@ -187,7 +188,11 @@ def test_what_is_no_id_of_a_resume_of_the_account_is_not_found(
 ) -> None:
     (theirs,) = add_resumes(store, an_account("theirs"), 1)
     for resume_id in ("", "x", "A" * 24, "0" * 24, "0" * 25, theirs):
-        for call in (stored_resumes.get_resume, stored_resumes.delete_resume):
+        for call in (
+            stored_resumes.get_entry,
+            stored_resumes.get_resume,
+            stored_resumes.delete_resume,
+        ):
             with pytest.raises(NotFound, match=r"^Resume not found$"):
                 call(store, ana.id, resume_id)
         with pytest.raises(NotFound, match=r"^Resume not found$"):
