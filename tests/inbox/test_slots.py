@@ -87,6 +87,15 @@ def test_a_note_that_somebody_removed_is_gone(root: Path) -> None:
     assert names_below(root) == []
 
 
+def test_a_note_that_says_nothing_is_gone(root: Path) -> None:
+    taken(root).leave()
+    (root / ".importer" / "0.files").write_bytes(b"cut off")
+    slot = taken(root)
+    assert slot.load() == []
+    slot.leave()
+    assert names_below(root) == []
+
+
 def test_a_line_that_was_cut_off_or_written_by_others_says_nothing(root: Path) -> None:
     slot = taken(root)
     slot.note([a_claim(1)])
