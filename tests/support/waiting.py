@@ -38,6 +38,13 @@ def is_running(process_id: int) -> bool:
     return stat.rpartition(")")[2].split()[0] != "Z"
 
 
+def is_reading_input(process_id: int) -> bool:
+    """Whether the process waits in a system call on its standard input."""
+    # The call's number and arguments; "running" outside of one.
+    call = Path(f"/proc/{process_id}/syscall").read_text(encoding="ascii").split()
+    return call[1:2] == ["0x0"]
+
+
 def open_files(process_id: int) -> list[str]:
     """What the process has open; a file that it closes meanwhile is left out."""
     files = []
