@@ -120,8 +120,12 @@ async def test_a_change_is_seen_though_the_list_was_being_read_meanwhile(store: 
         await leads(pilot, "p", "current")
         await at_rest(pilot)
         change = unsteady.hold("write")
-        before = unsteady.hold("answer", after=1)  # the second is the accounts
         await presses(pilot, "G", "enter")
+        await until(change.begun.is_set)
+        # The list is read as soon as the dialog is closed.
+        await until(lambda: [one.is_finished for one in pilot.app.workers].count(False) == 1)
+        before = unsteady.hold("answer", after=2)  # the third is the accounts
+        await presses(pilot, "r")
         await until(before.begun.is_set)
         unsteady.hold_no_more()
         change.go.set()
