@@ -1,6 +1,5 @@
 """The global flags of one run, and from them the settings, the store, and an account in it."""
 
-import contextlib
 import shutil
 import sys
 from dataclasses import dataclass
@@ -101,9 +100,11 @@ def program() -> str:
         here = Path.cwd()
     except OSError:  # the folder was removed
         return NAME
-    with contextlib.suppress(ValueError):
-        return str(called.absolute().relative_to(here))
-    return str(called.absolute())
+    called = called.absolute()
+    # A service runs in /, and who reads its log is somewhere else.
+    if here != Path("/") and called.is_relative_to(here):
+        return str(called.relative_to(here))
+    return str(called)
 
 
 pass_session = click.make_pass_decorator(Session)

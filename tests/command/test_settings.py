@@ -45,6 +45,8 @@ def test_the_next_command_begins_as_this_one_did_when_the_shell_would_not_find_i
     assert Session().command_line("list") == f"{script} list"
     monkeypatch.chdir(tmp_path)
     assert Session().command_line("list") == ".venv/bin/resumes list"
+    monkeypatch.chdir("/")
+    assert Session().command_line("list") == f"{script} list"
     monkeypatch.setenv("PATH", str(script.parent))
     assert Session().command_line("list") == "resumes list"
 

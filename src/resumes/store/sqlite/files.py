@@ -309,7 +309,7 @@ def check_room(folder: Path, needed_bytes: int) -> None:
     free = free_bytes(folder)
     if free < needed_bytes:
         raise StoreUnavailable(
-            f"{folder} has {free / 1e6:,.0f} MB of free space, but {needed_bytes / 1e6:,.0f} MB "
+            f"{folder} has {free / 1e6:,.1f} MB of free space, but {needed_bytes / 1e6:,.1f} MB "
             "is needed. Free up space, or choose another folder"
         )
 
