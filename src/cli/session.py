@@ -101,7 +101,7 @@ def program() -> str:
     except OSError:  # the folder was removed
         return NAME
     called = called.absolute()
-    # A service runs in /, and who reads its log is somewhere else.
+    # Services run in /, and whoever reads their log is elsewhere.
     if here != Path("/") and called.is_relative_to(here):
         return str(called.relative_to(here))
     return str(called)
