@@ -3,7 +3,7 @@
 import contextlib
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -53,7 +53,7 @@ class Exported:
     """A resume as it is exported. `left_out` names the sections that the format has no place for."""
 
     name: str
-    """The name of its file, which no other resume's has."""
+    """The name of its file, which no other resume of the account has."""
 
     content: Mapping[str, Any] | None
     """As JSON; None for a PDF."""
@@ -67,7 +67,11 @@ class Exported:
 
 
 class Exporter(contextlib.AbstractContextManager["Exporter"]):
-    """Exports resumes in one format. The process that draws PDFs ends with the block."""
+    """Exports resumes in one format. The process that draws PDFs ends with the block.
+
+    `shared` are the names for downloads that several resumes have (`list_shared_names`): their files
+    are told apart by ID.
+    """
 
     def __init__(
         self,
@@ -76,7 +80,9 @@ class Exporter(contextlib.AbstractContextManager["Exporter"]):
         *,
         home: Path,
         choice: PdfOptions = DEFAULT_CHOICE,
+        shared: Collection[str] = (),
     ) -> None:
+        self._shared = shared
         self._format = export_format
         self._accepted = accepted
         self._choice = choice
@@ -104,8 +110,10 @@ class Exporter(contextlib.AbstractContextManager["Exporter"]):
         return Exported(name, content, _as_json(content), tuple(sections_left_out(view)))
 
     def _file_name(self, shown: str, resume_id: str) -> str:
-        """Return `AdaLovelaceResume-<id>.json`, a file name and no path, whatever the store holds."""
-        return f"{_stem(shown)}-{_stem(resume_id)}{SUFFIXES[self._format]}"
+        """Return `AdaLovelaceResume.json`, with the ID if others have this name: a file name and no
+        path, whatever the store holds."""
+        stem = f"{_stem(shown)}-{_stem(resume_id)}" if shown in self._shared else _stem(shown)
+        return f"{stem}{SUFFIXES[self._format]}"
 
 
 def _stem(text: str) -> str:
@@ -119,6 +127,19 @@ def _as_json(content: Mapping[str, Any]) -> bytes:
     if len(text.encode()) >= DEFAULT_FORMAT.max_bytes:
         text = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
     return f"{text}\n".encode()
+
+
+def list_shared_names(
+    store: Store, account_id: str, choice: PdfOptions = DEFAULT_CHOICE
+) -> frozenset[str]:
+    """Return the names for downloads that more than one resume of the account has.
+
+    This reads all of the account's list.
+    """
+    shared = stored_resumes.list_shared(store, account_id, of_id=choice.is_anonymous)
+    if not choice.is_anonymous:
+        return shared
+    return frozenset(pdf_name("", id_end, choice) for id_end in shared)
 
 
 def iter_resumes(store: Store, account_id: str) -> Iterator[StoredResume]:

@@ -8,6 +8,7 @@ harmless is defined here alone; a user interface chooses only what it shows inst
 Text without case and accents, for a search; and numbers in words: counts and sizes.
 """
 
+import locale
 import re
 import unicodedata
 from collections.abc import Callable
@@ -78,6 +79,30 @@ def folded(text: str) -> str:
         return text.lower()
     plain = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", text).casefold())
     return "".join(char for char in plain if not unicodedata.combining(char)).translate(_PLAIN)
+
+
+def name_order(name: str) -> str:
+    """Return what a list of names is sorted by: `Élodie` is between `Elena` and `Emil`.
+
+    The alphabet is that of the process's locale (LC_COLLATE), so that `Åsa` is last in Swedish; in one
+    without an alphabet (C, POSIX) it is Unicode's order, without case and accents.
+    """
+    alphabet = locale.setlocale(locale.LC_COLLATE).partition(".")[0]
+    return folded(name) if alphabet in ("C", "POSIX") else locale.strxfrm(name)
+
+
+_AFTER_NAME: Final = r"(?i:[,\s]+(?:jr|sr|ii|iii|iv|ph\.?\s?d|m\.?d|mba)\.?)+\s*$"
+
+
+def family_name_order(name: str) -> tuple[str, str]:
+    """Return what a list of names is sorted by when the family name, taken as the last word, counts first.
+
+    `Lovelace, Ada` is the same as `Ada Lovelace`; degrees and `Jr.` at the end do not count.
+    """
+    family, comma, given = re.sub(_AFTER_NAME, "", name).strip().partition(",")
+    if not comma:
+        given, _, family = family.rpartition(" ")
+    return name_order(family.strip()), name_order(given.strip())
 
 
 TRIGRAM_CHARS: Final = 3

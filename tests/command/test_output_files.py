@@ -75,7 +75,7 @@ def test_each_kind_has_a_file_of_its_own_and_again_replaces_it(tmp_path: Path) -
         for kind in ExportFormat:
             exported = export(a_stored_resume(), kind)
             replaced.append(write(folder, exported))
-            assert exported.name == f"AdaResume-{'0' * 24}{SUFFIXES[kind]}"
+            assert exported.name == f"AdaResume{SUFFIXES[kind]}"
             assert (folder / exported.name).read_bytes() == exported.body
     assert len(list(folder.iterdir())) == len(ExportFormat)
     umask = os.umask(0o027)
@@ -121,7 +121,7 @@ def test_the_names_that_the_service_made_are_kept() -> None:
     for stem in ("AdaResume", "Senior Engineer", "É" * 55 + "Resume", "李Resume"):
         entry = an_entry(f"{stem}.pdf")
         exported = export(StoredResume(entry, a_stored_resume().document))
-        assert exported.name == f"{stem}-{entry.id}.json"
+        assert exported.name == f"{stem}.json"
 
 
 def test_a_file_that_cannot_be_written_whole_is_not_there(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """`resumes list`, `show`, `delete` and `export`."""
 
 import json
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,8 @@ def test_a_list_is_sorted_on_request(acme: CommandLine) -> None:
     assert [one["id"] for one in rest["resumes"]] == [ada]
     by_name = acme.answers("list", "--sort", "name", "--json")
     assert [one["id"] for one in by_name["resumes"]] == [ada, bo, cy]
+    by_family_name = acme.answers("list", "--sort", "family-name", "--json")
+    assert by_family_name == by_name
     assert "cannot be combined" in acme.fails(2, "list", "--sort", "name", "--filter", "ada")
 
 
@@ -173,15 +176,40 @@ def test_all_is_one_resume_on_each_line(acme: CommandLine) -> None:
     assert exported.stderr == "Exported 5 resumes.\n"
 
 
-def test_files_are_named_after_the_download_and_the_id(acme: CommandLine, tmp_path: Path) -> None:
-    [ada, _] = store_resumes(acme.home, a_resume("Ada"), a_resume("Bo"))
+def test_files_have_an_id_in_their_names_if_several_resumes_have_the_name(
+    acme: CommandLine, tmp_path: Path
+) -> None:
+    [ada, other, bo] = store_resumes(acme.home, *map(a_resume, ("Ada", "Ada", "Bo")))
     folder = tmp_path / "new" / "folder"
 
-    exported = acme("export", ada, "--to", str(folder))
+    exported = acme("export", ada, bo, "--to", str(folder))
 
-    assert exported.stderr == f"Exported 1 resume to {folder}.\n"
-    assert [file.name for file in folder.iterdir()] == [f"AdaResume-{ada}.json"]
-    assert parse((folder / f"AdaResume-{ada}.json").read_bytes()).name == "Ada"
+    assert exported.stderr == f"Exported 2 resumes to {folder}.\n"
+    # The other one may be exported to the same folder later.
+    assert {file.name for file in folder.iterdir()} == {f"AdaResume-{ada}.json", "BoResume.json"}
+    assert parse((folder / "BoResume.json").read_bytes()).name == "Bo"
+    acme.succeeds("delete", other)
+    acme.succeeds("export", ada, "--to", str(tmp_path))
+    assert (tmp_path / "AdaResume.json").exists()
+
+
+def test_anonymous_candidates_with_the_same_digits_have_an_id_in_their_names(
+    acme: CommandLine, tmp_path: Path
+) -> None:
+    acme.succeeds("plans", "set", "free", "--max-resumes", "unlimited")
+    # Three digits tell few candidates apart.
+    ids = store_resumes(acme.home, *[a_resume("Ada") for _ in range(300)])
+    ends = Counter(resume_id[-3:] for resume_id in ids)
+    alone = next(one for one in ids if ends[one[-3:]] == 1)
+    twin = next(one for one in ids if ends[one[-3:]] > 1)
+
+    words = ("--format", "pdf", "--anonymous", "--to", str(tmp_path))
+    acme.succeeds("export", alone, twin, *words)
+
+    assert {file.name for file in tmp_path.iterdir()} == {
+        f"Candidate{alone[-3:].upper()}Resume.pdf",
+        f"Candidate{twin[-3:].upper()}Resume-{twin}.pdf",
+    }
 
 
 def test_an_id_that_is_given_twice_is_exported_once(acme: CommandLine, tmp_path: Path) -> None:
@@ -199,7 +227,7 @@ def test_an_earlier_export_is_kept_unless_it_may_be_overwritten(
 ) -> None:
     [ada, _] = store_resumes(acme.home, a_resume("Ada"), a_resume("Bo"))
     acme.succeeds("export", ada, "--to", str(tmp_path))
-    edited = tmp_path / f"AdaResume-{ada}.json"
+    edited = tmp_path / "AdaResume.json"
     edited.write_text("edited", encoding="ascii")
 
     kept = acme("export", "--all", "--to", str(tmp_path))
@@ -244,9 +272,9 @@ def test_json_resumes_lie_beside_an_export_of_the_other_format(
     acme.succeeds("export", ada, "--to", str(tmp_path))
     acme.succeeds("export", ada, "--to", str(tmp_path), "--format", "jsonresume")
 
-    file = tmp_path / f"AdaResume-{ada}.jsonresume.json"
+    file = tmp_path / "AdaResume.jsonresume.json"
     assert json.loads(file.read_bytes())["basics"]["name"] == "Ada"
-    assert json.loads((tmp_path / f"AdaResume-{ada}.json").read_bytes())["header"]["name"] == "Ada"
+    assert json.loads((tmp_path / "AdaResume.json").read_bytes())["header"]["name"] == "Ada"
 
 
 def test_what_json_resume_has_no_place_for_is_said(acme: CommandLine) -> None:

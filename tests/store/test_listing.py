@@ -69,14 +69,33 @@ def test_every_id_that_was_seen_is_a_position_that_of_a_deleted_resume_too(
 def test_lists_in_other_orders_come_page_by_page(
     store: Store, ana: AccountInfo, an_account: MakeAccount, limit: int
 ) -> None:
-    names = ["bo", "Ada", None, "Émile", "ADA", "Bo", "cy"]
+    names = ["bo", "Ada", None, "Émile", "ADA", "Bo", "cy", "Дмитрий", "Emma", "Elle"]
     creation.create(store, an_account("theirs").id, [a_person("Abe")])
     made = made_ids(creation.create(store, ana.id, [a_person(name) for name in names]))
-    by_name = [made[at] for at in (2, 1, 4, 0, 5, 6, 3)]
+    by_name = [made[at] for at in (2, 1, 4, 0, 5, 6, 9, 3, 8, 7)]
 
-    for sort, expected in ((Sort.OLDEST, made), (Sort.NEWEST, made[::-1]), (Sort.NAME, by_name)):
+    for sort, expected in (
+        (Sort.OLDEST, made),
+        (Sort.NEWEST, made[::-1]),
+        (Sort.NAME, by_name),
+        (Sort.FAMILY_NAME, by_name),
+    ):
         read = partial(stored_resumes.list_sorted, store, ana.id, sort, limit=limit)
         assert [entry.id for entry in entries_of(read)] == expected, sort
+
+
+def test_family_names_are_last_words_without_degrees(store: Store, ana: AccountInfo) -> None:
+    names = [
+        "Óscar Álvarez", "Zoe Adams, PhD", "Ada Lovelace", "Lovelace, Zed", "Ed Adams Jr.", "Élodie Żak",
+        "Madonna", "李小龙", "Ada  van der  Berg II",
+    ]  # fmt: skip
+    made = made_ids(creation.create(store, ana.id, [a_person(name) for name in names]))
+    read = partial(stored_resumes.list_sorted, store, ana.id, Sort.FAMILY_NAME, limit=2)
+    by_id = dict(zip(made, names, strict=True))
+    assert [by_id[entry.id] for entry in entries_of(read)] == [
+        "Ed Adams Jr.", "Zoe Adams, PhD", "Óscar Álvarez", "Ada  van der  Berg II", "Ada Lovelace",
+        "Lovelace, Zed", "Madonna", "Élodie Żak", "李小龙",
+    ]  # fmt: skip
 
 
 def test_resumes_of_one_name_are_in_the_order_of_their_ids(store: Store, ana: AccountInfo) -> None:

@@ -366,6 +366,8 @@ async def test_only_marked_resumes_are_exported(store: Store, tmp_path: object) 
         await presses(pilot, "ctrl+u")
         await types(pilot, f"{tmp_path}/out\n")
         await until(lambda: "Exported 2 resumes" in "".join(toasts(pilot.app)))
+        # As another format, say.
+        await leads(pilot, "x", "Resumes       2 marked")
 
 
 async def test_marks_stay_when_their_export_is_canceled(store: Store) -> None:

@@ -357,9 +357,13 @@ async def test_a_resume_is_exported_to_the_folder_that_is_named(store: Store, op
         if opens:
             await leads(pilot, "enter", "ana › Mine")
 
-        await leads(pilot, "x", "Format")
+        await leads(pilot, "x", "Format", "PDF")
         await leads(pilot, "enter", "Exported 1 resume to")
-    (file,) = Path("exported-resumes").iterdir()
+        await leads(pilot, "x", "Format", "PDF")
+        await leads(pilot, "shift+tab enter down enter", "JSON, as imported")
+        await leads(pilot, "tab enter", "Exported 1 resume to")
+    pdf, file = sorted(Path("exported-resumes").iterdir(), key=lambda path: path.suffix != ".pdf")
+    assert pdf.read_bytes().startswith(b"%PDF")
     assert json.loads(file.read_bytes())["title"] == "Mine"
 
 
@@ -396,7 +400,7 @@ async def test_all_that_are_listed_are_exported_as_json_resume(store: Store) -> 
         await types(pilot, "/ada\n", 'ana · "ada" · ')
         await leads(pilot, "x", "Format", "this resume")
         await leads(pilot, "shift+tab shift+tab enter down enter", "all ")
-        await leads(pilot, "tab enter down enter", "jsonresume")
+        await leads(pilot, "tab enter down down enter", "JSON Resume")
         await presses(pilot, "tab", "enter")
 
         await until(lambda: set(toasts(pilot.app)) - {"Exporting…"})

@@ -1,6 +1,7 @@
 """`resumes list`, `show`, `export` and `delete`."""
 
 import contextlib
+import locale
 import sys
 import textwrap
 from collections.abc import Iterable, Iterator
@@ -110,7 +111,8 @@ COLUMNS = (
     type=click.Choice([sort.value for sort in Sort]),
     default=Sort.OLDEST.value,
     show_default=True,
-    help="Order of the list; `name` is the person's name.",
+    help="Order of the list. `name` is the person's name, `family-name` its last word; both follow the "
+    "alphabet of the locale.",
 )
 @pass_session
 def list_(
@@ -119,6 +121,8 @@ def list_(
     """List an account's resumes, a page at a time."""
     if words is not None and sort != Sort.OLDEST.value:
         raise click.UsageError("--filter lists the oldest first: it cannot be combined with --sort")
+    with contextlib.suppress(locale.Error):  # a locale that this machine lacks
+        locale.setlocale(locale.LC_COLLATE, "")
     with session.store() as store:
         chosen = choose_account(session, store, account)
         try:
@@ -197,8 +201,8 @@ def show(session: Session, resume_id: str, account: str | None) -> None:
     "folder",
     type=Folder(),
     metavar="DIR",
-    help="Write one file per resume to this folder instead of a stream to standard output. File names "
-    "consist of the person's name and the resume's ID.",
+    help="Write one file per resume to this folder instead of a stream to standard output. A file is "
+    "named after the person, and has the resume's ID in its name if several would have the same.",
 )
 @click.option(
     "--overwrite", is_flag=True, help="Replace files with the same names, such as earlier exports."
@@ -262,14 +266,20 @@ def export(
     settings = session.settings()
     choice = PdfOptions(layout, None if paper is None else Paper(paper), anonymous)
     failed = 0
-    with (
-        sigterm_as_interrupt(),
-        session.store() as store,
-        exports.Exporter(
-            ExportFormat(kind), settings.format, home=settings.home, choice=choice
-        ) as exporter,
-    ):
+    with contextlib.ExitStack() as closing:
+        closing.enter_context(sigterm_as_interrupt())
+        store = closing.enter_context(session.store())
         chosen = choose_account(session, store, account)
+        shared = () if folder is None else exports.list_shared_names(store, chosen.id, choice)
+        exporter = closing.enter_context(
+            exports.Exporter(
+                ExportFormat(kind),
+                settings.format,
+                home=settings.home,
+                choice=choice,
+                shared=shared,
+            )
+        )
         resumes: Iterable[StoredResume] = (
             exports.iter_resumes(store, chosen.id)
             if is_all

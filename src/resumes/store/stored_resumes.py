@@ -6,13 +6,14 @@ nothing (pitfalls R1). Ids rise in commit order, so a client that continues afte
 misses nothing and sees nothing twice.
 """
 
-from collections.abc import Sequence
+import heapq
+from collections.abc import Callable, Sequence
 from enum import StrEnum
 from functools import partial
 from typing import Any, NamedTuple
 
 import orjson
-from sqlalchemy import Connection, bindparam, delete, func, select, tuple_
+from sqlalchemy import Connection, bindparam, delete, func, select
 
 from resumes.analyzer import list_title
 from resumes.errors import InvalidArgument, NotFound
@@ -22,6 +23,7 @@ from resumes.store.identifiers import RESUME_ID
 from resumes.store.schema import documents, imported_digests, resumes
 from resumes.store.statements import Prepared, first_page, matching, of_key, rows_as_json
 from resumes.store.store import Row, Store, change_count
+from resumes.text import family_name_order, name_order
 
 DEFAULT_LIMIT = 20
 MAX_LIMIT = 100
@@ -33,7 +35,10 @@ class Sort(StrEnum):
     OLDEST = "oldest"
     NEWEST = "newest"
     NAME = "name"
-    """By the person's name."""
+    """By the person's name, as it is written."""
+
+    FAMILY_NAME = "family-name"
+    """By the last word of the name, then by the rest."""
 
 
 class Page(NamedTuple):
@@ -99,10 +104,6 @@ ONE = Prepared(
 )
 
 
-_FOLDED_NAME = func.lower(func.coalesce(resumes.c.name, ""))
-"""Both engines fold A to Z alone: SQLite always, PostgreSQL by the column's collation."""
-
-
 def check_cursor(cursor: str) -> str:
     """Return the cursor if it has the form of an id or is empty, which is before the first resume.
 
@@ -146,33 +147,64 @@ def list_sorted(
 ) -> Page:
     """Return the resumes after that of the cursor, in this order, at most `limit`.
 
-    By name, those without one are first, and the case of A to Z does not matter; this reads all of the
-    account's list. `limit` is as in `list_page`. Raises InvalidArgument for a malformed cursor and, by
+    By name, those without one are first, and case and accents do not matter; this reads all of the
+    account's names. `limit` is as in `list_page`. Raises InvalidArgument for a malformed cursor and, by
     name, for that of a resume that does not exist.
     """
     if sort is Sort.OLDEST:
         return list_page(store, account_id, cursor=cursor, limit=limit)
     limit = max(1, min(limit, MAX_LIMIT))
     after = check_cursor(cursor)
-    of_account = resumes.c.account_id == account_id
-    page = select(*COLUMNS).where(of_account).limit(limit + 1)
+    page = select(*COLUMNS).where(resumes.c.account_id == account_id)
     with store.read() as connection:
         if sort is Sort.NEWEST:
-            page = page.order_by(resumes.c.id.desc())
-            page = page.where(resumes.c.id < after) if after else page
+            page = page.order_by(resumes.c.id.desc()).limit(limit + 1)
+            rows = connection.execute(page.where(resumes.c.id < after) if after else page).all()
         else:
-            page = page.order_by(_FOLDED_NAME, resumes.c.id)
-            if after:
-                name = connection.execute(
-                    select(_FOLDED_NAME).where(of_account, resumes.c.id == after)
-                ).scalar()
-                if name is None:
-                    raise InvalidArgument(
-                        f"Invalid cursor: no resume of this account has the ID {after}"
-                    )
-                page = page.where(tuple_(_FOLDED_NAME, resumes.c.id) > tuple_(name, after))
-        rows = connection.execute(page).all()
+            ids = _ids_by_name(connection, account_id, sort, after=after, limit=limit + 1)
+            found = {row.id: row for row in connection.execute(page.where(resumes.c.id.in_(ids)))}
+            rows = [found[resume_id] for resume_id in ids]
     return Page(rows[:limit], rows[limit - 1][0] if len(rows) > limit else None)
+
+
+def _ids_by_name(
+    connection: Connection, account_id: str, sort: Sort, *, after: str, limit: int
+) -> list[str]:
+    """Return the IDs of the resumes by name, after that with the ID `after`, at most `limit`.
+
+    Ordered here, since the engines have no collation in common that knows accents.
+    """
+    order_of: Callable[[str], Any] = family_name_order if sort is Sort.FAMILY_NAME else name_order
+    names = select(resumes.c.name, resumes.c.id).where(resumes.c.account_id == account_id)
+    first = None
+    if after:
+        start = connection.execute(names.where(resumes.c.id == after)).one_or_none()
+        if start is None:
+            raise InvalidArgument(f"Invalid cursor: no resume of this account has the ID {after}")
+        first = (order_of(start.name or ""), after)
+    keys = ((order_of(name or ""), resume_id) for name, resume_id in connection.execute(names))
+    following = (key for key in keys if first is None or key > first)
+    return [resume_id for _, resume_id in heapq.nsmallest(limit, following)]
+
+
+ID_END_CHARS = 3
+"""How much of an ID `list_shared` compares: as much as an anonymous PDF shows."""
+
+
+def list_shared(store: Store, account_id: str, *, of_id: bool = False) -> frozenset[str]:
+    """Return the filenames, or with `of_id` the ends of the IDs, that several resumes have.
+
+    This reads all of the account's list.
+    """
+    value = (
+        func.substr(resumes.c.id, func.length(resumes.c.id) - ID_END_CHARS + 1)
+        if of_id
+        else resumes.c.filename
+    )
+    statement = select(value).where(resumes.c.account_id == account_id)
+    with store.read() as connection:
+        found = connection.execute(statement.group_by(value).having(func.count() > 1))
+        return frozenset(found.scalars())
 
 
 def get_entry(store: Store, account_id: str, resume_id: str) -> Entry:

@@ -4,11 +4,12 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
+from typing import Final
 
 from textual.worker import get_current_worker
 
 from resumes.errors import InvalidArgument, NotFound
-from resumes.export import Exporter, ExportFormat
+from resumes.export import Exporter, ExportFormat, list_shared_names
 from resumes.export import write as write_exported
 from resumes.rendering import RenderingFailed, TooLong
 from resumes.settings import Settings
@@ -19,13 +20,22 @@ from resumes.text import counted
 from tui.pdf_files import describe, describe_boxes
 from tui.screens.dialogs import Dialog
 from tui.screens.resume_views import read_page
-from tui.text import safe, safe_text
-from tui.widgets.bars import Note
+from tui.text import safe_text
 from tui.widgets.forms import Choices, LabelledField, SafeInput
 
+FOLDER: Final = "exported-resumes"
 MAX_PATH_CHARS = 4_000
 SEARCH_TIMEOUT_S = 30.0
 """How long to search resumes that are not in the index yet."""
+
+
+PDF: Final = "PDF"
+KINDS: Final = {
+    PDF: ExportFormat.PDF,
+    "JSON, as imported": ExportFormat.ANALYZER,
+    "JSON Resume": ExportFormat.JSON_RESUME,
+}
+"""What the dialog calls the formats."""
 
 
 class ExportDialog(Dialog[Callable[[Store], str]]):
@@ -49,18 +59,16 @@ class ExportDialog(Dialog[Callable[[Store], str]]):
         self._export = partial(export_resumes, account=account, text=text, settings=settings)
         self._resume_ids, self._listed = resume_ids, listed
         self._what = Choices([chosen] if listed is None else [chosen, listed], chosen)
-        kinds = [kind.value for kind in ExportFormat]
-        self._kind = Choices(kinds, ExportFormat.ANALYZER.value)
+        self._kind = Choices(list(KINDS), PDF)
         self._folder = SafeInput(max_length=MAX_PATH_CHARS)
         with suppress(OSError):  # the working directory was removed
-            folder = str(Path.cwd() / "exported-resumes")
+            folder = str(Path.cwd() / FOLDER)
             self._folder.value = folder if folder == safe_text(folder) else ""
         super().__init__(
             f"Export {chosen}" if listed is None else "Export",
             *([] if listed is None else [LabelledField("Resumes", self._what)]),
             LabelledField("Format", self._kind),
             LabelledField("Folder", self._folder),
-            Note(safe('Only "analyzer" can be imported again unchanged.', "dim")),
         )
 
     def find_problem(self) -> str:
@@ -72,7 +80,7 @@ class ExportDialog(Dialog[Callable[[Store], str]]):
             partial(
                 self._export,
                 resume_ids=[] if is_all else self._resume_ids,
-                kind=ExportFormat(self._kind.chosen),
+                kind=KINDS[self._kind.chosen],
                 folder=self._folder.value.strip(),
             )
         )
@@ -102,7 +110,8 @@ def export_resumes(
     count, kept, unindexed, left_out = 0, 0, 0, dict[str, None]()
     failed = list[str]()
     missing: str | None = None
-    with Exporter(kind, settings.format, home=home) as exporter:
+    shared = list_shared_names(store, owner.id)
+    with Exporter(kind, settings.format, home=home, shared=shared) as exporter:
         listed = [(resume_id, 0) for resume_id in resume_ids] or _iter_all(store, owner, text)
         for resume_id, not_looked_at in listed:
             unindexed = not_looked_at

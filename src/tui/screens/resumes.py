@@ -208,7 +208,6 @@ class ResumeActions(PaneScreen[ResumeRef]):
         if (export := await self.app.push_screen_wait(dialog)) is not None:
             tell(self, "Exporting…")
             tell(self, await call(self.session.store, export))
-            self.unmark()
 
     def export_dialog(self, account: str, resume_ids: Sequence[str]) -> ExportDialog:
         """Return what asks how to export the resumes."""
