@@ -1,4 +1,4 @@
-"""Which store a watched folder belongs to, and the files in it that wait for unknown accounts.
+"""Which store a watched folder belongs to; where a file in it is, and which wait for unknown accounts.
 
     ROOT/.importer/store    {"store": "<the store's id>", "address": "<its address, for people>"}
 
@@ -17,15 +17,17 @@ import re
 import secrets
 import shlex
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from resumes.errors import InvalidArgument
+from resumes.store.accounts import NAME
+from resumes.store.import_history import FileRow
 from resumes.store.import_ledger import FileOutcome
 from resumes.store.store import Store, read_facts
 from resumes.text import counted, escaped
-from resumes.watched_names import OWN, REPORT
+from resumes.watched_names import OWN, REPORT, find_extension, is_hidden
 
 MARK: Final = "store"
 MAX_MARK_BYTES: Final = 4_096
@@ -69,6 +71,64 @@ def outcome_folder(outcome: FileOutcome, reason: str | None, account: str, claim
             return f"{HELD}/{account}"
         case FileOutcome.FAILED:
             return f"{FAILED}/{reason}"
+
+
+def find_filed(file: FileRow, inbox: Path) -> Path | None:
+    """Return where the file is, if that is on this machine and it was not moved.
+
+    It is looked for in the home's inbox, since the home may have been moved or copied, then in the folder
+    that it was dropped into. A link or a pipe that has its name is not the file.
+    """
+    if file.is_under_way:
+        return None
+    # An account that was imported may have another name than the one that the file was dropped for.
+    accounts = [
+        name for name in (file.account, file.name.partition("/")[0]) if NAME.fullmatch(name)
+    ]
+    folders = [
+        root / outcome_folder(file.outcome, file.reason, account, file.claimed_at)
+        for root in find_roots(file, inbox)
+        for account in accounts
+    ]
+    return _find_of_claim(folders, file.claim_id)
+
+
+def find_dismissed(claim_id: str, roots: Iterable[Path]) -> Path | None:
+    """Return where a failed or held file is that the ledger no longer has; None if it is not found."""
+    outcomes = [root / outcome for root in roots for outcome in (FAILED, HELD)]
+    folders = [Path(path) for outcome in outcomes for path in list_folders(outcome)]
+    return _find_of_claim(folders, claim_id)
+
+
+def find_roots(file: FileRow, inbox: Path) -> list[Path]:
+    """Return the folders on this machine that the file may be in."""
+    # What was escaped in the ledger is no longer a path.
+    known = [Path(file.root)] if file.root and "\\" not in file.root else []
+    roots = dict.fromkeys([inbox.absolute(), *known])
+    # Path.is_dir raises in a folder that may not be entered, and for a name too long for this machine.
+    return [root for root in roots if os.path.isdir(root)]  # noqa: PTH112
+
+
+def _find_of_claim(folders: Iterable[Path], claim_id: str) -> Path | None:
+    for folder in folders:
+        with contextlib.suppress(OSError), os.scandir(folder) as entries:  # there is no such folder
+            filed = [
+                entry.path
+                for entry in entries
+                if _is_of_claim(entry.name, claim_id) and entry.is_file(follow_symlinks=False)
+            ]
+            if len(filed) == 1:
+                return Path(filed[0])
+    return None
+
+
+def _is_of_claim(name: str, claim_id: str) -> bool:
+    """Return whether the file of the claim has this name. A report, and an editor's backup or lock,
+    have others."""
+    extension = find_extension(name)
+    if extension is None or is_hidden(name) or name.endswith(REPORT):
+        return False
+    return name.startswith(claim_id) or name.lower().endswith(f"{claim_id[-8:]}{extension}")
 
 
 class Owner(NamedTuple):

@@ -3,12 +3,12 @@
 import json
 import re
 import shlex
+import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from cli.commands.imports import find_roots
 from resumes.store import api_keys, import_history, import_requests, importers
 from resumes.store.import_history import FileRow
 from resumes.store.import_ledger import FileOutcome, Items, Problem
@@ -216,20 +216,40 @@ def test_what_is_gone_is_not_found(acme: CommandLine) -> None:
     assert acme.answers("imports", "show", row.claim_id, "--json")["filedAs"] is None
 
 
-def test_in_a_home_that_was_moved_the_file_is_found_in_its_inbox_now(acme: CommandLine) -> None:
+@pytest.mark.parametrize("stays", [False, True], ids=["moved", "copied"])
+def test_in_a_home_that_was_moved_or_copied_the_file_is_found_in_its_inbox_now(
+    acme: CommandLine, *, stays: bool
+) -> None:
     row = import_one(acme, b"{")
     key = acme.answers("keys", "create", "acme", "--json")
     moved = acme.home.with_name("moved")
-    acme.home.rename(moved)
+    shutil.copytree(acme.home, moved, symlinks=True)
+    if not stays:
+        shutil.rmtree(acme.home)
     with open_home(moved) as store:
         assert api_keys.authenticate(store, key["key"])[0].key_id == key["id"]
 
     shown = CommandLine(moved).succeeds("imports", "show", row.claim_id)
 
-    assert re.search(
-        rf"^path +{re.escape(str(moved))}/inbox/_failed/invalid_json/x y-", shown, re.MULTILINE
-    )
-    assert find_roots(row, moved / "nowhere") == []
+    assert re.search(rf"^folder +{re.escape(str(moved))}/inbox$", shown, re.MULTILINE)
+    assert re.search(r"^path +_failed/invalid_json/x y-", shown, re.MULTILINE)
+
+
+def test_a_resume_leads_to_its_file_and_to_one_that_was_dismissed(acme: CommandLine) -> None:
+    lines = b"\n".join([a_resume("Ada"), b"{", a_resume("Bo")])
+    row = import_one(acme, lines)
+    [ada, _] = [one["id"] for one in acme.answers("list", "--json")["resumes"]]
+
+    assert acme.answers("imports", "show", ada, "--json")["id"] == row.claim_id
+    filed = acme.answers("imports", "show", row.claim_id, "--json")["filedAs"]
+    dismissed = acme("imports", "dismiss", row.claim_id)
+
+    assert dismissed.stderr == "Dismissed 1 file: off the list, not deleted.\n"
+    for one in (ada, row.claim_id):
+        said = acme.fails(1, "imports", "show", one)
+        assert f"The file was dismissed. It is still at {filed}" in said
+    Path(filed).unlink()
+    assert "File not found" in acme.fails(1, "imports", "show", ada)
 
 
 def test_a_file_is_found_though_its_account_was_imported_under_another_name(
@@ -290,7 +310,7 @@ def test_what_was_rightly_rejected_can_be_dismissed(filled: CommandLine) -> None
 
     said = filled("imports", "dismiss", ledger_id("1")).stderr
 
-    assert said == "Dismissed 1 file.\n"
+    assert said == "Dismissed 1 file: off the list, not deleted.\n"
     assert listed(filled, "--outcome", "failed") == ["2"]
     assert filled.answers("imports", "dismiss", "--reason", "too_large", "--json") == {
         "dismissed": 1
@@ -298,7 +318,10 @@ def test_what_was_rightly_rejected_can_be_dismissed(filled: CommandLine) -> None
     assert filled("imports", "dismiss", "--all").stderr == "Nothing to dismiss.\n"
     assert listed(filled, "--outcome", "held") == ["3"]
     # As one that somebody deleted has to be.
-    assert filled("imports", "dismiss", ledger_id("3")).stderr == "Dismissed 1 file.\n"
+    assert (
+        filled("imports", "dismiss", ledger_id("3")).stderr
+        == "Dismissed 1 file: off the list, not deleted.\n"
+    )
     assert listed(filled, "--outcome", "held") == []
 
 

@@ -1,10 +1,12 @@
 """Everything that is named leads to where it can be seen, and esc leads back."""
 
 import json
+from pathlib import Path
 
 import pytest
 
-from resumes.store import api_keys, open_store
+from resumes.settings import Settings
+from resumes.store import api_keys, import_history, import_requests, open_store
 from resumes.store.import_ledger import FileOutcome
 from resumes.store.store import Store
 from tests.support.clocks import SteppingClock
@@ -84,7 +86,22 @@ async def test_a_resume_that_came_from_no_file_says_so(store: Store) -> None:
     stored(store, a_document())
     async with running(store, "1 of 1") as pilot:
         await presses(pilot, "f")
-        await tells(pilot.app, "No source file: created through the API or `resumes import`.")
+        await tells(
+            pilot.app, "No source file is known: it came through the API or `resumes import`"
+        )
+
+
+async def test_a_resume_of_a_dismissed_file_says_where_the_file_is(
+    store: Store, importer: AnImporter, tmp_path: Path
+) -> None:
+    bundle = b"\n".join([json.dumps(a_document(title="Ada")).encode(), b"{"])
+    importer.drop("ana/several.ndjson", bundle)
+    await importer.round()
+    [file] = import_history.list_files(store)
+    import_requests.dismiss_files(store, [file])
+    async with running(store, "1 of 1", settings=Settings(home=tmp_path)) as pilot:
+        await leads(pilot, "f", "Its file was dismissed. It is still at ")
+        await leads(pilot, "enter tab tab", "Its file was dismissed.", '"title": "Ada"')
 
 
 async def test_a_finding_leads_to_the_failed_files(store: Store) -> None:

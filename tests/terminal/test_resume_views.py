@@ -153,7 +153,7 @@ async def test_a_resume_deleted_meanwhile_says_so(store: Store) -> None:
 async def test_the_views_come_round_again(store: Store) -> None:
     stored(store, DOCUMENT)
     async with running(store, "Mine") as pilot:
-        await leads(pilot, "enter tab tab", "No source file: created through")
+        await leads(pilot, "enter tab tab", "No source file is known: it came through")
         await leads(pilot, "tab", "Created in ana", "1 warning", "! unknown is")
         await leads(pilot, "tab", "WHAT I CAN")
 

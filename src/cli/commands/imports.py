@@ -1,11 +1,10 @@
 """`resumes imports`: list and show imported files, retry or dismiss failed ones, release held ones."""
 
 import functools
-import os
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
@@ -28,9 +27,7 @@ from cli.output import (
     summary,
 )
 from cli.session import Session, pass_session
-from importer.claims import Claim
-from importer.filing import iter_places, load_report, report_path
-from importer.outcomes import conclusion_of
+from importer.filing import load_report, report_path
 from resumes.clock import timestamp
 from resumes.errors import InvalidArgument, NotFound
 from resumes.import_reasons import Reason, find_hint
@@ -40,28 +37,7 @@ from resumes.store.import_history import FileRow
 from resumes.store.import_ledger import MAX_PROBLEMS, SOURCE_BYTES, FileOutcome, Items
 from resumes.store.import_requests import RequestKind
 from resumes.text import counted
-
-
-def find_place(row: FileRow, roots: Iterable[Path]) -> Path | None:
-    """Return where the file is below the folders; None if it is in none of them."""
-    claimed_at = datetime.fromisoformat(row.claimed_at)
-    # An account that was imported may have another name than the one that the file was dropped for.
-    belows = [
-        below
-        for account in dict.fromkeys([row.account, row.name.partition("/")[0]])
-        for below in iter_places(
-            Claim(
-                id=row.claim_id,
-                account_id=row.account_id,
-                account=account,
-                name=row.name,
-                claimed_at_us=int(claimed_at.timestamp() * 1_000_000),
-            ),
-            conclusion_of(row),
-        )
-    ]
-    places = (root / below for root in roots for below in belows)
-    return next((place for place in places if os.path.lexists(place)), None)
+from resumes.watched_folder import find_dismissed, find_filed, find_roots, list_watched
 
 
 def _issues(found: Any) -> list[Mapping[str, str]]:
@@ -71,16 +47,6 @@ def _issues(found: Any) -> list[Mapping[str, str]]:
         for one in (found if isinstance(found, list) else ())
         if isinstance(one, dict)
     ]
-
-
-def find_roots(row: FileRow, inbox: Path) -> list[Path]:
-    """Return the folders on this machine that it may be in: the one that it was dropped in, and, should
-    the home have been moved since, its inbox now."""
-    # What was escaped in the ledger is no longer a path.
-    known = [Path(row.root)] if row.root and "\\" not in row.root else []
-    roots = dict.fromkeys([*known, inbox.absolute()])
-    # Path.is_dir raises in a folder that may not be entered, and for a name too long for this machine.
-    return [root for root in roots if os.path.isdir(root)]  # noqa: PTH112
 
 
 def _reason(row: FileRow) -> str:
@@ -111,22 +77,26 @@ PROBLEM_COLUMNS = (
 
 
 def put_file(
-    row: FileRow, told: Mapping[str, Any], place: Path | None, report: Path | None, *, is_near: bool
+    row: FileRow,
+    told: Mapping[str, Any],
+    place: Path | None,
+    report: Path | None,
+    roots: Sequence[Path],
 ) -> None:
     """Print all that is known of the file, with what went wrong inside it.
 
-    `told` is all that `--json` prints. `is_near`: its folder is on this machine, so that without a
-    `place` the file is not in it.
+    `told` is all that `--json` prints. `roots`: the watched folders on this machine that it may be in.
     """
-    path = (NOT_FOUND if is_near else "") if place is None else str(place)
-    if place is not None and row.root and place.is_relative_to(row.root):
-        path = str(place.relative_to(row.root))
+    folder, path = row.root or "", NOT_FOUND if roots else ""
+    if place is not None:
+        root = next(root for root in roots if place.is_relative_to(root))
+        folder, path = str(root), str(place.relative_to(root))
     pending = (request := told["request"]) and (
         f"{request['action']}, since {instant(request['requestedAt'])} UTC"
     )
     fields = [
         ("file", row.name),
-        ("folder", row.root or ""),
+        ("folder", folder),
         ("path", path),
         ("account", row.account),
         ("outcome", row.outcome),
@@ -289,6 +259,32 @@ def list_(
         say(f"More: add --before {last}")
 
 
+def find_file(session: Session, store: Store, claim_id: str, account_id: str | None) -> FileRow:
+    """Return the file of this ID, or that the resume of this ID was imported from.
+
+    Raises NotFound, which says where a file is that was dismissed.
+    """
+    try:
+        return import_history.get_file(store, claim_id, account_id=account_id)
+    except NotFound:
+        owners = [account_id] if account_id else [one.id for one in accounts.list_accounts(store)]
+        found = [
+            (owner, source)
+            for owner in owners
+            if RESUME_ID.fullmatch(claim_id)
+            and (source := import_ledger.find_claim(store, owner, claim_id))
+        ]
+        if found:
+            [(account_id, claim_id)] = found[:1]
+            with suppress(NotFound):
+                return import_history.get_file(store, claim_id, account_id=account_id)
+        settings = session.settings()
+        dismissed = find_dismissed(claim_id, [settings.inbox, *list_watched(settings.home)])
+        if dismissed is None:
+            raise
+        raise NotFound(f"The file was dismissed. It is still at {dismissed}") from None
+
+
 @imports.command()
 @click.argument("claim_id", metavar="ID", shell_complete=file_ids())
 @account_option("Account that owns the file, if several have a file with this ID.")
@@ -297,17 +293,21 @@ def list_(
 )
 @pass_session
 def show(session: Session, claim_id: str, account: str | None, is_source: bool) -> None:
-    """Show what happened to a dropped file, why, and where it is now."""
+    """Show what happened to a dropped file, why, and where it is now.
+
+    ID is the file's, or that of a resume that was imported from it.
+    """
     with session.store() as store:
         account_id = None if account is None else accounts.get_account(store, account).id
-        row = import_history.get_file(store, claim_id, account_id=account_id)
+        row = find_file(session, store, claim_id, account_id)
         request = import_requests.find_request(store, row.account_id, row.claim_id)
         source = import_history.find_source(store, row) if is_source else None
         if is_source and source is None:
             raise NotFound(f"No source is kept for {row.claim_id} (outcome: {row.outcome})")
         items = import_ledger.find_items(store, row.account_id, row.claim_id, limit=2)
-    roots = find_roots(row, session.settings().inbox)
-    place = find_place(row, roots)
+    inbox = session.settings().inbox
+    roots = find_roots(row, inbox)
+    place = find_filed(row, inbox)
     path = None if place is None else report_path(place)
     report = {} if path is None else load_report(path)
     hint = row.reason and find_hint(row.reason, row.claim_id)
@@ -328,7 +328,7 @@ def show(session: Session, claim_id: str, account: str | None, is_source: bool) 
         if len(source) == SOURCE_BYTES:
             say("Only the first 64 KiB is kept.")
     else:
-        put_file(row, told, place, path if report else None, is_near=bool(roots))
+        put_file(row, told, place, path if report else None, roots)
 
 
 LOOK_EVERY_S = 0.1
@@ -450,7 +450,11 @@ def dismiss(session: Session, /, **chosen: Any) -> None:
         _, count = choice.apply(
             store, import_requests.dismiss_files, import_requests.dismiss_all_files
         )
-    sentence = f"Dismissed {counted(count, 'file')}." if count else "Nothing to dismiss."
+    sentence = (
+        f"Dismissed {counted(count, 'file')}: off the list, not deleted."
+        if count
+        else "Nothing to dismiss."
+    )
     session.answer({"dismissed": count}, sentence)
 
 

@@ -1,7 +1,5 @@
 """Imported files: the rows of their list, failed ones first, and one file with all that is known of it."""
 
-import contextlib
-import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -21,8 +19,7 @@ from resumes.store.import_requests import RequestedFile, RequestKind
 from resumes.store.search import holds
 from resumes.store.store import Store
 from resumes.text import folded, in_bytes
-from resumes.watched_folder import outcome_folder
-from resumes.watched_names import REPORT, find_extension, is_hidden
+from resumes.watched_folder import find_filed, outcome_folder
 from tui.screens.base import PageRead, RowPane
 from tui.screens.dialogs import Fact
 from tui.screens.file_source import SourceLines, SourceText, fault_of, lay_out
@@ -178,9 +175,11 @@ class FileRead:
 
 
 def read_file(
-    store: Store, *, account_id: str, claim_id: str, before: FileRead | None = None
+    store: Store, *, account_id: str, claim_id: str, inbox: Path, before: FileRead | None = None
 ) -> FileRead:
     """Return the file as it is now. What is in `before` and cannot have changed is not read again.
+
+    `inbox` is the home's, where the file may be as well.
 
     Raises NotFound.
     """
@@ -191,7 +190,7 @@ def read_file(
     if before is not None and before.file == file:
         path = before.path
         if path is None and file.outcome is FileOutcome.FAILED:
-            path = find_filed(file)  # it is moved only after its outcome is stored
+            path = find_filed(file, inbox)  # it is moved only after its outcome is stored
         return replace(before, request=request, is_watched=is_watched, resumes=items, path=path)
     source = import_history.find_source(store, file)
     return FileRead(
@@ -201,33 +200,8 @@ def read_file(
         items,
         None if source is None else lay_out(source, fault_of(file)),
         () if source is None else find_issues(file, source),
-        find_filed(file),
+        find_filed(file, inbox),
     )
-
-
-def find_filed(file: FileRow) -> Path | None:
-    """Return where the file is, if that is on this machine and it was not moved.
-
-    A link or a pipe that has its name is not the file.
-    """
-    filed = list[Path]()
-    if file.root is not None and not file.is_under_way:
-        with contextlib.suppress(OSError):  # there is no such folder
-            filed = [
-                path
-                for path in Path(file.root, folder_of(file)).iterdir()
-                if _is_filed_as(path.name, file.claim_id) and stat.S_ISREG(path.lstat().st_mode)
-            ]
-    return filed[0] if len(filed) == 1 else None
-
-
-def _is_filed_as(name: str, claim_id: str) -> bool:
-    """Return whether the file of the claim has this name. A report, and an editor's backup or lock,
-    have others."""
-    extension = find_extension(name)
-    if extension is None or is_hidden(name) or name.endswith(REPORT):
-        return False
-    return name.startswith(claim_id) or name.lower().endswith(f"{claim_id[-8:]}{extension}")
 
 
 def folder_of(file: FileRow) -> str:
@@ -392,7 +366,8 @@ class FileView(Container, RowPane[FileRow]):
     FileView > SourceLines { height: 3fr; }
     """
 
-    def __init__(self, *, can_focus_text: bool) -> None:
+    def __init__(self, inbox: Path, *, can_focus_text: bool) -> None:
+        self._inbox = inbox
         self.text = TextPane()
         self._source = SourceLines()
         super().__init__(self.text, self._source)
@@ -408,7 +383,11 @@ class FileView(Container, RowPane[FileRow]):
 
     def reading(self, wanted: FileRow) -> Callable[[Store], FileRead]:
         return partial(
-            read_file, account_id=wanted.account_id, claim_id=wanted.claim_id, before=self.read
+            read_file,
+            account_id=wanted.account_id,
+            claim_id=wanted.claim_id,
+            inbox=self._inbox,
+            before=self.read,
         )
 
     def show_read(self, read: FileRead) -> None:

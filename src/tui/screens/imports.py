@@ -254,7 +254,12 @@ class FileScreen(RowScreen[ImportRow, FileRow], FileActions):
     """
 
     def __init__(self, listed: "ImportsScreen", file: FileRow, *, is_linked: bool) -> None:
-        super().__init__(listed, FileView(can_focus_text=True), file, is_linked=is_linked)
+        super().__init__(
+            listed,
+            FileView(listed.session.settings.inbox, can_focus_text=True),
+            file,
+            is_linked=is_linked,
+        )
         self._file = file
         """What is seen, and acted on: the file as the list had it, then as it was read last."""
 
@@ -355,7 +360,7 @@ class ImportsScreen(SplitScreen[ImportRow, FileRow], FileActions):
     """
 
     def __init__(self, session: UiSession) -> None:
-        super().__init__(session, FileView(can_focus_text=False))
+        super().__init__(session, FileView(session.settings.inbox, can_focus_text=False))
         self._outcome: FileOutcome | None = None
         self.overview = Overview(session)
         self._followed: dict[object, FileRow] = {}

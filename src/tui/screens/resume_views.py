@@ -7,6 +7,7 @@ import stat
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import Path
 from typing import Any, Final
 
 import orjson
@@ -14,16 +15,17 @@ import orjson
 from resumes.analyzer import load_stored, stored_warnings, whole_view
 from resumes.analyzer.readable import Line, Role, header_lines, section_lines
 from resumes.analyzer.schema import LAYOUTS
+from resumes.errors import NotFound
 from resumes.rendering.page import DEFAULT_LAYOUT
+from resumes.settings import Settings
 from resumes.store import accounts, import_history, import_ledger, search, stored_resumes
 from resumes.store.accounts import AccountInfo
 from resumes.store.entry import Entry
 from resumes.store.store import Store
 from resumes.store.stored_resumes import Sort, StoredResume
 from resumes.text import counted, escaped_json
-from resumes.watched_folder import opened
+from resumes.watched_folder import find_dismissed, find_filed, list_watched, opened
 from tui.screens.base import PageRead
-from tui.screens.file_views import find_filed
 from tui.text import joined, minute, safe, safe_lines
 from tui.widgets.pages import flipped
 from tui.widgets.text_pane import Paragraph
@@ -96,15 +98,17 @@ INDENT = "  "
 
 def iter_history(store: Store, account: AccountInfo, stored: StoredResume) -> Iterator[Paragraph]:
     """Yield a paragraph for each event, in order; then the warnings."""
-    entry = stored.entry
+    entry, file = stored.entry, None
     claim_id = import_ledger.find_claim(store, account.id, entry.id)
     if claim_id is not None:
-        file = import_history.get_file(store, claim_id, account_id=account.id)
-        yield _event(file.claimed_at, f"Picked up {file.name}")
-        yield Paragraph(safe(f"file ID {claim_id}, folder {file.root or 'unknown'}", "dim"), INDENT)
+        with contextlib.suppress(NotFound):  # dismissed
+            file = import_history.get_file(store, claim_id, account_id=account.id)
+            yield _event(file.claimed_at, f"Picked up {file.name}")
+        folder = "" if file is None else f", folder {file.root or 'unknown'}"
+        yield Paragraph(safe(f"file ID {claim_id}{folder}", "dim"), INDENT)
         how = f"Imported into {account.name}"
     else:
-        how = f"Created in {account.name} through the API or `resumes import`"
+        how = f"Created in {account.name}. {NO_FILE}"
     yield _event(entry.created_at, how)
     if entry.updated_at != entry.created_at:
         yield _event(entry.updated_at, "Changed")
@@ -121,20 +125,35 @@ def _event(timestamp: str, text: str) -> Paragraph:
 
 
 MAX_BYTES: Final = 64 * 1024
-NO_FILE: Final = "No source file: created through the API or `resumes import`. See the JSON view."
+NO_FILE: Final = "No source file is known: it came through the API or `resumes import`, or its file was replaced."
 
 
-def source_paragraphs(store: Store, account: AccountInfo, stored: StoredResume) -> list[Paragraph]:
+def find_dismissed_file(claim_id: str, settings: Settings) -> tuple[str, Path | None]:
+    """Return that the file was dismissed, as a sentence that says where it still is; and the path."""
+    path = find_dismissed(claim_id, [settings.inbox, *list_watched(settings.home)])
+    where = "It is no longer where it was put" if path is None else f"It is still at {path}"
+    return f"Its file was dismissed. {where}.", path
+
+
+def source_paragraphs(
+    store: Store, account: AccountInfo, stored: StoredResume, settings: Settings
+) -> list[Paragraph]:
     """Return which file it was, and its text if that is still on this machine."""
     claim_id = import_ledger.find_claim(store, account.id, stored.entry.id)
     if claim_id is None:
-        return [Paragraph(safe(NO_FILE))]
-    file = import_history.get_file(store, claim_id, account_id=account.id)
-    path = find_filed(file)
-    head = [Paragraph(safe(f"Source file: {file.name}, {file.size_bytes:,} bytes", "bold"))]
+        return [Paragraph(safe(f"{NO_FILE} See the JSON view."))]
+    try:
+        file = import_history.get_file(store, claim_id, account_id=account.id)
+    except NotFound:
+        sentence, path = find_dismissed_file(claim_id, settings)
+        head = [Paragraph(safe(sentence, "bold"))]
+    else:
+        path = find_filed(file, settings.inbox)
+        head = [Paragraph(safe(f"Source file: {file.name}, {file.size_bytes:,} bytes", "bold"))]
+        if path is None:
+            head.append(Paragraph(safe(f"It is no longer in {file.root or 'its folder'}.")))
     if path is None:
-        where = file.root or "its folder"
-        return [*head, Paragraph(safe(f"It is no longer in {where}."))]
+        return head
     flags, start = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, b""
     with contextlib.suppress(OSError), opened(path, flags) as descriptor:
         if stat.S_ISREG(os.fstat(descriptor).st_mode):
@@ -200,7 +219,7 @@ class Shown:
     paragraphs: Sequence[Paragraph]
 
 
-def show(store: Store, *, account: str, resume_id: str, view: View) -> Shown:
+def show(store: Store, *, account: str, resume_id: str, view: View, settings: Settings) -> Shown:
     """Return the stored resume, laid out. Raises NotFound."""
     owner = accounts.get_account(store, account)
     stored = stored_resumes.get_resume(store, owner.id, resume_id)
@@ -210,7 +229,7 @@ def show(store: Store, *, account: str, resume_id: str, view: View) -> Shown:
         case View.JSON:
             paragraphs = json_paragraphs(whole_view(stored.document))
         case View.SOURCE:
-            paragraphs = source_paragraphs(store, owner, stored)
+            paragraphs = source_paragraphs(store, owner, stored, settings)
         case View.HISTORY:
             paragraphs = list(iter_history(store, owner, stored))
     return Shown(stored.entry, view, paragraphs)

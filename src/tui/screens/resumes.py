@@ -15,7 +15,9 @@ from textual.content import Content
 from textual.notifications import SeverityLevel
 
 from resumes.analyzer import whole_view
-from resumes.store import accounts, import_ledger, stored_resumes
+from resumes.errors import NotFound
+from resumes.settings import Settings
+from resumes.store import accounts, import_history, import_ledger, stored_resumes
 from resumes.store.accounts import AccountInfo
 from resumes.store.entry import Entry
 from resumes.store.store import Store
@@ -36,7 +38,14 @@ from tui.screens.base import (
 from tui.screens.dialogs import Fact, copy_one, no_accounts
 from tui.screens.export_dialog import ExportDialog
 from tui.screens.resume_list import resume_columns, title_cell
-from tui.screens.resume_views import Shown, View, read_page, show
+from tui.screens.resume_views import (
+    NO_FILE,
+    Shown,
+    View,
+    find_dismissed_file,
+    read_page,
+    show,
+)
 from tui.session import UiSession
 from tui.store_calls import call, store_work
 from tui.text import joined, minute, safe, tell
@@ -62,8 +71,9 @@ class ResumeRef(NamedTuple):
 class ResumePane(TextPane, RowPane[ResumeRef]):
     """A resume in one of its views, whose names are the title."""
 
-    def __init__(self, *, can_focus_text: bool) -> None:
+    def __init__(self, settings: Settings, *, can_focus_text: bool) -> None:
         super().__init__()
+        self._settings = settings
         self.view = View.TEXT
         self.shown: Shown | None = None
         """What is shown; None when it is nothing, or a failure."""
@@ -74,7 +84,13 @@ class ResumePane(TextPane, RowPane[ResumeRef]):
 
     def reading(self, wanted: ResumeRef) -> Callable[[Store], Shown]:
         account, resume_id = wanted
-        return partial(show, account=account, resume_id=resume_id, view=self.view)
+        return partial(
+            show,
+            account=account,
+            resume_id=resume_id,
+            view=self.view,
+            settings=self._settings,
+        )
 
     def show_read(self, read: Shown) -> None:
         before, self.shown = self.shown, read
@@ -113,9 +129,16 @@ class ResumeActions(PaneScreen[ResumeRef]):
         if (found := self.find_resumes("look up", one=True)) is None:
             return
         account, [entry] = found
-        claim_id = await call(self.session.store, find_claim, account=account, resume_id=entry.id)
-        if claim_id is None:
-            tell(self, "No source file: created through the API or `resumes import`.")
+        session = self.session
+        claim_id, problem = await call(
+            session.store,
+            find_claim,
+            account=account,
+            resume_id=entry.id,
+            settings=session.settings,
+        )
+        if problem:
+            tell(self, problem)
         elif self.is_active:
             here = [] if isinstance(self, RowScreen) else [entry.id]
             self.follow_link(Target("imports", account, opens=claim_id), *here)
@@ -214,10 +237,19 @@ class ResumeActions(PaneScreen[ResumeRef]):
         return ExportDialog(account, resume_ids, self.session.settings)
 
 
-def find_claim(store: Store, *, account: str, resume_id: str) -> str | None:
-    """Return the ID of the file that the resume came from; None if it came from none."""
+def find_claim(
+    store: Store, *, account: str, resume_id: str, settings: Settings
+) -> tuple[str, str]:
+    """Return the ID of the file that the resume came from, and why that is in no list, if so."""
     owner = accounts.get_account(store, account)
-    return import_ledger.find_claim(store, owner.id, resume_id)
+    claim_id = import_ledger.find_claim(store, owner.id, resume_id)
+    if claim_id is None:
+        return "", NO_FILE
+    try:
+        import_history.get_file(store, claim_id, account_id=owner.id)
+    except NotFound:
+        return claim_id, find_dismissed_file(claim_id, settings)[0]
+    return claim_id, ""
 
 
 def read_copyables(
@@ -247,7 +279,7 @@ class DetailScreen(RowScreen[Entry, ResumeRef], ResumeActions):
     BINDINGS = bindings(Place.RESUME)
 
     def __init__(self, listed: "ResumesScreen", wanted: ResumeRef, *, is_linked: bool) -> None:
-        pane = ResumePane(can_focus_text=True)
+        pane = ResumePane(listed.session.settings, can_focus_text=True)
         pane.view = listed.pane.view
         super().__init__(listed, pane, wanted, is_linked=is_linked)
 
@@ -284,7 +316,7 @@ class ResumesScreen(SplitScreen[Entry, ResumeRef], ResumeActions):
     """
 
     def __init__(self, session: UiSession) -> None:
-        super().__init__(session, ResumePane(can_focus_text=False))
+        super().__init__(session, ResumePane(session.settings, can_focus_text=False))
         self._account: AccountInfo | None = None
         self._unindexed = 0
         if session.first is not None and session.link is None:
