@@ -220,7 +220,10 @@ def test_create_prints_the_key_alone(acme: CommandLine) -> None:
     secret = created.stdout.removesuffix("\n")
     assert api_keys.FORM.fullmatch(secret)
     assert secret not in created.stderr
-    [key] = acme.answers("keys", "list", "--json")["keys"]
+    assert 'Plan "free" has no API listing: requests can create and delete' in created.stderr
+    acme.succeeds("accounts", "set-plan", "acme", "business")
+    assert "listing" not in acme("keys", "create", "acme", "--name", "second").stderr
+    key, _ = acme.answers("keys", "list", "--json")["keys"]
     assert key["id"] in created.stderr
     assert (key["name"], key["state"], key["masked"]) == (
         "importer",
@@ -233,7 +236,7 @@ def test_create_prints_the_key_alone(acme: CommandLine) -> None:
         holder, *_ = api_keys.authenticate(store, secret)
         asyncio.run(api_keys.mark_used_async(store, holder))
     assert holder.key_id == key["id"]
-    [key] = acme.answers("keys", "list", "--json")["keys"]
+    key, _ = acme.answers("keys", "list", "--json")["keys"]
     assert key["lastUsedAt"][:16].replace("T", " ") in acme.succeeds("keys", "list")
 
 

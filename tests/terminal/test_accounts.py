@@ -429,3 +429,12 @@ async def test_nothing_is_asked_once_the_reader_is_elsewhere(store: Store) -> No
         await losses.arrives(pilot)
         await leads(pilot, "3", "2 accounts")
         await shows_no(pilot.app, "Permanently delete account ana?")
+
+        await leads(pilot, "p", "Choose plan for ana", "! loses API listing")
+        with unsteady.held_reads() as again:
+            await presses(pilot, "g", "enter")
+            await until(again.begun.is_set)
+            await leads(pilot, "4", "Plans")
+        await again.arrives(pilot)
+        await leads(pilot, "3", "2 accounts")
+        await shows_no(pilot.app, "Move ana to plan")

@@ -18,7 +18,18 @@ from tests.support.terminal.builders import (
     an_id,
     stored,
 )
-from tests.support.terminal.driving import at_rest, leads, presses, running, shows, tells, types
+from tests.support.terminal.driving import (
+    NEVER_S,
+    at_rest,
+    leads,
+    presses,
+    running,
+    shows,
+    tells,
+    types,
+    until,
+)
+from tests.support.terminal.outages import UnsteadyStore
 
 pytestmark = pytest.mark.anyio
 
@@ -87,7 +98,8 @@ async def test_a_resume_that_came_from_no_file_says_so(store: Store) -> None:
     async with running(store, "1 of 1") as pilot:
         await presses(pilot, "f")
         await tells(
-            pilot.app, "No source file is known: it came through the API or `resumes import`"
+            pilot.app,
+            "No source file is known: it came through the API or `resumes import`, or its file was replaced.",
         )
 
 
@@ -100,8 +112,27 @@ async def test_a_resume_of_a_dismissed_file_says_where_the_file_is(
     [file] = import_history.list_files(store)
     import_requests.dismiss_files(store, [file])
     async with running(store, "1 of 1", settings=Settings(home=tmp_path)) as pilot:
-        await leads(pilot, "f", "Its file was dismissed. It is still at ")
+        await leads(pilot, "f", "Its file was dismissed. It is still at")
         await leads(pilot, "enter tab tab", "Its file was dismissed.", '"title": "Ada"')
+
+
+async def test_a_file_does_not_open_over_another_screen(store: Store, importer: AnImporter) -> None:
+    importer.drop("ana/nurse.json", json.dumps(a_document(title="Nurse")).encode())
+    await importer.round()
+    unsteady = UnsteadyStore(store)
+    async with running(unsteady, "Nurse", refresh_s=NEVER_S) as pilot:
+        await leads(pilot, "2 1", "ana · 1 of 1")  # so that the screen is there
+        await at_rest(pilot)
+        finding = await unsteady.holds_back(pilot, "f")
+        opening = unsteady.hold("read", after=4)  # of the screen that the link leads to
+        finding.go.set()
+        await until(opening.begun.is_set)
+        await shows(pilot.app, "› Imports · failed first")
+        unsteady.hold_no_more()
+        await leads(pilot, "4", "3 plans")
+        await opening.arrives(pilot)
+        await leads(pilot, "j", "3 plans")
+        await leads(pilot, "1", "ana · 1 of 1")
 
 
 async def test_a_finding_leads_to_the_failed_files(store: Store) -> None:

@@ -99,9 +99,16 @@ def create(session: Session, account: str, name: str, expires: timedelta | datet
         new = api_keys.create_key(store, account, name=name, lifetime=lifetime)
         hand_over(store, new, lambda secret: _show(session, new, secret))
         info = api_keys.get_key(store, new.id)
+        owner = get_account(store, account)
     expiry = f" (expires {instant(info.expires_at)} UTC)" if info.expires_at else ""
     say(f'Created key {new.id} for account "{account}"{expiry}.')
     say(SAVE_IT)
+    if not owner.api_listing:
+        line = session.command_line("accounts", "set-plan", account, "PLAN")
+        say(
+            f'Plan "{owner.plan}" has no API listing: requests can create and delete resumes, but get 403 '
+            f"for lists, resumes and PDFs. To change the plan: {line}"
+        )
 
 
 @keys.command("list")

@@ -371,6 +371,8 @@ class AccountsScreen(SplitScreen[AccountInfo, str]):
         if plan.name == now.plan:
             tell(self, f"{now.name} is already on plan {plan.name}.")
             return
+        if not self.is_active:  # the user went elsewhere
+            return
         if lost := losses(now, plan):
             dialog = ConfirmDialog(
                 f"Move {now.name} to plan {plan.name}?",

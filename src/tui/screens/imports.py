@@ -475,7 +475,8 @@ class ImportsScreen(SplitScreen[ImportRow, FileRow], FileActions):
         file = await call(store, import_history.get_file, claim_id, account_id=account_id)
         # What is next to it is so in the list.
         self.restart(keeps_rows=True, row=self.row_key(ImportRow(file)))
-        self._open(file, is_linked=True)
+        if self.is_active:  # the user may have gone elsewhere meanwhile
+            self._open(file, is_linked=True)
 
     def show_account(self, name: str | None) -> None:
         self.overview.restart(name)

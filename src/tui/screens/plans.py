@@ -151,7 +151,7 @@ class PlanForm(Dialog[PlanInfo]):
 
     @store_work(exclusive=True)
     async def submit(self) -> None:
-        """Save the plan, after the effects on accounts were reviewed."""
+        """Ask whether to save the plan with its effects on accounts, and save it."""
         shown, new = self._shown, self._wished()
         change = PlanChange(
             new.name,
@@ -179,18 +179,22 @@ class PlanForm(Dialog[PlanInfo]):
                 f"{kept if effects.over.count else ''}.",
                 verb="Save",
             )
-            if not await self.app.push_screen_wait(dialog):
+            if not self.is_active or not await self.app.push_screen_wait(dialog):
                 return
-        self.is_saving = True
+        self.is_saving = True  # at once: another press may have come
+        self._save(change)
+
+    @store_work()
+    async def _save(self, change: PlanChange) -> None:
         try:
             await call(self._store, plans.set_plan_limits, change)
         except Failure as failure:
-            if shown is None or not isinstance(failure.__cause__, Conflict):
+            if change.expected is None or not isinstance(failure.__cause__, Conflict):
                 raise
-            now = await call(self._store, plans.get_plan, new.name)
-            self._take_over(shown, now, failure.message)
+            now = await call(self._store, plans.get_plan, change.name)
+            self._take_over(change.expected, now, failure.message)
         else:
-            self.dismiss(await call(self._store, plans.get_plan, new.name))
+            self.dismiss(await call(self._store, plans.get_plan, change.name))
 
     def _take_over(self, shown: PlanInfo, plan: PlanInfo, conflict: str) -> None:
         """Show the plan as someone else saved it."""
