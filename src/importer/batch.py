@@ -393,6 +393,9 @@ class Batches:
         ):
             held = Verdict(FileOutcome.HELD, Reason.QUOTA_REACHED.value, message)
             return Creation(claim.account_id, (), now_us, row, held)
+        if verdict.warnings:
+            done = Conclusion(FileOutcome.DONE, warnings=verdict.warnings)
+            row = row._replace(items=as_ledger_text(done))
         return Creation(claim.account_id, (NewResume(verdict, digest=work.digest),), now_us, row)
 
     def row(self, work: Work, items: str | None = None) -> import_ledger.ClaimedFile:
@@ -410,7 +413,7 @@ class Batches:
 
     def record(self, work: Work, conclusion: Conclusion) -> None:
         """Write the file's outcome into the ledger. Raises StoreError."""
-        row = self.row(work, items=as_ledger_text(conclusion.items))
+        row = self.row(work, items=as_ledger_text(conclusion))
         verdict = outcomes.verdict_of(conclusion)
         try:
             import_ledger.record(
@@ -464,8 +467,8 @@ class Batches:
         """Have later files of the account queue behind this one, if it is held."""
         if conclusion.outcome is FileOutcome.HELD and conclusion.refusal is not None:
             # Of a file of several resumes: why, not how many of its own.
-            held = (item.refusal for item in conclusion.items if item.outcome is FileOutcome.HELD)
-            refusal = next((one for one in held if one is not None), conclusion.refusal)
+            first = conclusion.items and conclusion.items.first(FileOutcome.HELD)
+            refusal = (first and first.refusal) or conclusion.refusal
             queue = self.queues.get(claim.account_id)
             if queue is None or claim.id < queue.first_claim_id:
                 self.queues[claim.account_id] = Queue(claim.id, refusal.message)

@@ -8,7 +8,6 @@ import errno
 import math
 import os
 from collections.abc import Callable
-from enum import StrEnum
 from pathlib import Path
 from typing import NamedTuple
 
@@ -30,31 +29,12 @@ from resumes.store import Store, accounts, import_ledger
 from resumes.store.accounts import AccountInfo
 from resumes.store.creation import Duplicate
 from resumes.store.import_ledger import FileOutcome
-from resumes.watched_names import ENDINGS, find_extension, is_hidden_or_temporary
-
-
-class SkipReason(StrEnum):
-    """Why a file is left where it is."""
-
-    ENDING = "ending"
-    HIDDEN = "hidden"
-    LINK = "link"
-    NO_FILE = "no_file"
-    REPORT = "report"
-
-    @property
-    def sentence(self) -> str:
-        """The reason in words, for one file."""
-        return _SENTENCES[self]
-
-
-_SENTENCES = {
-    SkipReason.ENDING: f"Not {ENDINGS}",
-    SkipReason.HIDDEN: "Hidden or temporary name",
-    SkipReason.LINK: "Symbolic link",
-    SkipReason.NO_FILE: "Not a regular file",
-    SkipReason.REPORT: "Import report",
-}
+from resumes.watched_names import (
+    SkipReason,
+    find_extension,
+    is_hidden_or_temporary,
+    is_system_folder,
+)
 
 
 class Ignored(NamedTuple):
@@ -67,6 +47,8 @@ class Ignored(NamedTuple):
 def find_why(path: str) -> SkipReason | None:
     """Return why its name or kind keeps the path from being imported; None if they do not."""
     name = os.path.basename(path)  # noqa: PTH119  (text, as names are)
+    if is_system_folder(name):
+        return SkipReason.SYSTEM
     if is_hidden_or_temporary(name):
         return SkipReason.HIDDEN
     # A link to a folder has no ending. Path's methods would raise in a folder that may not be entered.
@@ -223,4 +205,4 @@ def _unpack(
         for one in portions:
             digest = files.digest(one.part.body)
             bundle.conclude(one, account.conclude(one.verdict, digest))
-    return outcomes.sum_up(bundle.items)
+    return bundle.sum_up()

@@ -25,7 +25,7 @@ from importer import files
 from importer.claims import Claim
 from importer.failpoints import Observer, Step
 from importer.files import Folders, Signature, safe_stem, split_extension
-from importer.outcomes import Conclusion, Refusal, issues_as_dicts
+from importer.outcomes import Conclusion, Refusal, Tally, issues_as_dicts
 from resumes.analyzer import Resume
 from resumes.clock import Clock, timestamp
 from resumes.import_reasons import Reason, find_hint
@@ -49,7 +49,7 @@ def compose(
     claim: Claim, signature: Signature, conclusion: Conclusion, *, sha256: str | None, now_us: int
 ) -> bytes:
     """Return the report as indented JSON."""
-    refusal, resume_id = conclusion.refusal, conclusion.resume_id
+    refusal, resume_id, items = conclusion.refusal, conclusion.resume_id, conclusion.items
     is_duplicate = conclusion.outcome is FileOutcome.DUPLICATE
     modified_at = None
     # A file's time is whatever its writer set: years that no calendar holds, too.
@@ -63,7 +63,10 @@ def compose(
         "hint": find_hint(refusal.reason, claim.id) if refusal else DONE_HINT,
         "issues": issues_as_dicts(refusal.issues if refusal else ()),
         "warnings": issues_as_dicts(conclusion.warnings),
-        "items": [item.as_dict() for item in conclusion.items],
+        "items": [item.as_dict() for item in items.listed()] if items else [],
+        "item_counts": _counts(items) if items else None,
+        "skipped": conclusion.skipped.as_dicts(),
+        "skipped_count": conclusion.skipped.count,
         "resume_id": None if is_duplicate else resume_id,
         "duplicate_of": resume_id if is_duplicate else None,
         "file": claim.name,
@@ -77,6 +80,10 @@ def compose(
         "finished_at": timestamp(now_us),
     }
     return json.dumps(report, indent=2, ensure_ascii=False).encode(errors="replace") + b"\n"
+
+
+def _counts(items: Tally) -> dict[str, int]:
+    return {"total": items.total} | {end.value: items.counts[end] for end in FileOutcome}
 
 
 def parse_report(body: bytes) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import msgspec
 
 from importer.files import JSON_SPACE
 from importer.options import Limits
-from importer.outcomes import Refusal
+from importer.outcomes import NONE_SKIPPED, Refusal, SkippedMembers
 from resumes.errors import InvalidJson, TooLarge
 from resumes.import_reasons import Reason
 
@@ -38,9 +38,16 @@ class Part:
 class CannotUnpack(Exception):
     """Nothing of a file or of a member can be read, for the reason in `refusal`."""
 
-    def __init__(self, reason: Reason, message: str, byte_offset: int | None = None) -> None:
+    def __init__(
+        self,
+        reason: Reason,
+        message: str,
+        byte_offset: int | None = None,
+        skipped: SkippedMembers = NONE_SKIPPED,
+    ) -> None:
         super().__init__(message)
         self.refusal = Refusal(reason, message, byte_offset=byte_offset)
+        self.skipped = skipped
 
 
 def resume_too_large(limits: Limits) -> CannotUnpack:
@@ -66,9 +73,9 @@ def too_many_parts(limits: Limits) -> CannotUnpack:
     )
 
 
-def invalid_archive(message: str) -> CannotUnpack:
+def invalid_archive(message: str, skipped: SkippedMembers = NONE_SKIPPED) -> CannotUnpack:
     """For an archive or a member that cannot be opened."""
-    return CannotUnpack(Reason.INVALID_ARCHIVE, message)
+    return CannotUnpack(Reason.INVALID_ARCHIVE, message, skipped=skipped)
 
 
 MAX_DEPTH = 500

@@ -40,7 +40,7 @@ def as_report(claim: Claim, conclusion: Conclusion, target: str) -> FileReport:
         message=refusal.message if refusal else conclusion.remark,
         filed_as=target,
         resume_id=conclusion.resume_id,
-        warnings=len(conclusion.warnings),
+        warnings=conclusion.warning_count,
         claim_id=claim.id,
         is_retry=claim.is_return and claim.source.startswith(f"{FAILED}/"),
     )

@@ -3,12 +3,15 @@
 What a file's owner can do about a reason, `resumes.import_reasons` says.
 """
 
+import heapq
 import itertools
 import json
 import logging
 import secrets
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from resumes import analyzer
@@ -19,6 +22,7 @@ from resumes.store.creation import Created, Creation, Duplicate, Outcome
 from resumes.store.import_history import FileRow
 from resumes.store.import_ledger import MAX_PROBLEMS, FileOutcome, Items, Problem, Verdict
 from resumes.text import counted, escaped
+from resumes.watched_names import SkipReason
 
 logger = logging.getLogger("resumes.importer")
 
@@ -92,6 +96,113 @@ class ItemConclusion(NamedTuple):
         }
 
 
+MAX_LISTED_ITEMS = 1_000
+MAX_LISTED_CHARS = 1024 * 1024
+"""How many items a report lists, and how long they are together as JSON; the rest is counted."""
+
+_URGENCY = (FileOutcome.FAILED, FileOutcome.HELD, FileOutcome.DUPLICATE, FileOutcome.DONE)
+"""In this order of outcomes items are chosen for a list that has no room for all."""
+
+
+class _Listed(NamedTuple):
+    item: ItemConclusion
+    chars: int
+
+
+@dataclass(slots=True)
+class Tally:
+    """The outcomes of the resumes in a file: how many there are of each, and the first of each.
+
+    However many items a file has, and however much is said about each, this stays small.
+    """
+
+    counts: Counter[FileOutcome] = field(default_factory=Counter)
+    warnings: int = 0
+    _first: defaultdict[FileOutcome, list[_Listed]] = field(
+        default_factory=lambda: defaultdict(list)
+    )
+    _chars: Counter[FileOutcome] = field(default_factory=Counter)
+
+    def add(self, item: ItemConclusion) -> None:
+        """Count the next item."""
+        self.counts[item.outcome] += 1
+        self.warnings += len(item.warnings)
+        first = self._first[item.outcome]
+        if len(first) < MAX_LISTED_ITEMS and self._chars[item.outcome] < MAX_LISTED_CHARS:
+            chars = len(json.dumps(item.as_dict()))
+            self._chars[item.outcome] += chars
+            first.append(_Listed(item, chars))
+
+    @property
+    def total(self) -> int:
+        """How many items there are."""
+        return self.counts.total()
+
+    def first(self, outcome: FileOutcome) -> ItemConclusion | None:
+        """Return the first item of this outcome; None if there is none."""
+        return self._first[outcome][0].item if self.counts[outcome] else None
+
+    def listed(self) -> list[ItemConclusion]:
+        """Return the items that a report lists, in the file's order: failed ones before others."""
+        listed: list[ItemConclusion] = []
+        chars = 0
+        for one in itertools.chain.from_iterable(self._first[outcome] for outcome in _URGENCY):
+            chars += one.chars
+            if listed and (len(listed) == MAX_LISTED_ITEMS or chars > MAX_LISTED_CHARS):
+                break
+            listed.append(one.item)
+        return sorted(listed, key=attrgetter("item"))
+
+    def iter_problems(self) -> Iterator[ItemConclusion]:
+        """Yield the first items that are not done, in the file's order."""
+        lists = ([one.item for one in self._first[outcome]] for outcome in _URGENCY[:-1])
+        return heapq.merge(*lists, key=attrgetter("item"))
+
+    def __str__(self) -> str:
+        """Return how many items came to which end: `997 done, 3 failed`."""
+        parts = ((self.counts[outcome], outcome) for outcome in reversed(_URGENCY))
+        return ", ".join(f"{count} {outcome.value}" for count, outcome in parts if count)
+
+
+class SkippedMember(NamedTuple):
+    """A file in an archive that is not imported because of its name, which is escaped."""
+
+    name: str
+    why: SkipReason
+
+
+_MEMBER_WORDS = {
+    SkipReason.ENDING: "not .json, .ndjson or .jsonl",
+    SkipReason.HIDDEN: "hidden or temporary",
+    SkipReason.SYSTEM: "in a system folder",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class SkippedMembers:
+    """The files in an archive that are not imported because of their names: how many, and the first."""
+
+    count: int = 0
+    named: Sequence[SkippedMember] = ()
+
+    def describe(self, most: int = 10) -> str:
+        """Return `2 members: notes.txt (not .json, …), .a.json (hidden or temporary)`, naming this many."""
+        parts = [f"{one.name} ({_MEMBER_WORDS[one.why]})" for one in self.named[:most]]
+        if self.count > len(parts):
+            parts.append(f"and {self.count - len(parts):,} more")
+        return f"{counted(self.count, 'member')}: {', '.join(parts)}"
+
+    def as_dicts(self) -> list[dict[str, str]]:
+        """Return the first of them as reports and `--json` have them."""
+        return [
+            {"member": one.name, "reason": one.why.value, "message": _MEMBER_WORDS[one.why]}
+            for one in self.named
+        ]
+
+
+NONE_SKIPPED = SkippedMembers()
+
+
 class Conclusion(NamedTuple):
     """The outcome of a claimed file.
 
@@ -103,13 +214,20 @@ class Conclusion(NamedTuple):
     resume_id: str | None = None
     refusal: Refusal | None = None
     warnings: tuple[Issue, ...] = ()
-    items: tuple[ItemConclusion, ...] = ()
+    items: Tally | None = None
+    skipped: SkippedMembers = NONE_SKIPPED
+
+    @property
+    def warning_count(self) -> int:
+        """How many warnings there are, about all items together."""
+        return len(self.warnings) + (self.items.warnings if self.items else 0)
 
     @property
     def remark(self) -> str | None:
         """The message about a file that is done and has a report; None without one."""
         if self.items:
-            return f"Imported: {_count(self.items)}"
+            skipped = f". Skipped {self.skipped.describe(3)}" if self.skipped.count else ""
+            return f"Imported: {self.items}{skipped}"
         if self.warnings:
             return f"Imported, with {counted(len(self.warnings), 'warning')}"
         return None
@@ -118,13 +236,6 @@ class Conclusion(NamedTuple):
     def needs_report(self) -> bool:
         """Whether there is more to say than that the file is done."""
         return self.outcome is not FileOutcome.DONE or bool(self.warnings or self.items)
-
-
-def _count(items: Iterable[ItemConclusion]) -> str:
-    """Return how many items came to which end: `997 done, 3 failed`."""
-    counts = Counter(item.outcome for item in items)
-    order = (FileOutcome.DONE, FileOutcome.DUPLICATE, FileOutcome.HELD, FileOutcome.FAILED)
-    return ", ".join(f"{counts[outcome]} {outcome.value}" for outcome in order if counts[outcome])
 
 
 def conclude(
@@ -163,20 +274,20 @@ def held(message: str | None) -> Conclusion:
     return Conclusion(FileOutcome.HELD, refusal=Refusal(Reason.QUOTA_REACHED, message or ""))
 
 
-def sum_up(items: Sequence[ItemConclusion]) -> Conclusion:
-    """Return the outcome of a file of several resumes.
+def sum_up(items: Tally, skipped: SkippedMembers) -> Conclusion:
+    """Return the outcome of a file of several resumes, of which there is at least one.
 
     That is the worst of theirs; the file is a duplicate only when all of them are.
     """
     order = (FileOutcome.HELD, FileOutcome.FAILED, FileOutcome.DONE, FileOutcome.DUPLICATE)
-    first = min(items, key=lambda item: order.index(item.outcome))
+    first = next(item for item in map(items.first, order) if item is not None)
     if first.outcome is FileOutcome.DONE:
-        return Conclusion(FileOutcome.DONE, items=tuple(items))
+        return Conclusion(FileOutcome.DONE, items=items, skipped=skipped)
     refusal = first.refusal or Refusal(Reason.INTERNAL_ERROR, "")
     where = f"{first.place}: " if first.place else ""
-    count = f"{_count(items)}. " if len(items) > 1 else ""
+    count = f"{items}. " if items.total > 1 else ""
     refusal = refusal._replace(message=f"{count}{where}{refusal.message}")
-    return Conclusion(first.outcome, refusal=refusal, items=tuple(items))
+    return Conclusion(first.outcome, refusal=refusal, items=items, skipped=skipped)
 
 
 def conclusion_of(row: FileRow) -> Conclusion:
@@ -195,11 +306,14 @@ def verdict_of(conclusion: Conclusion) -> Verdict:
     return Verdict(conclusion.outcome, reason.value, message, path, byte_offset)
 
 
-def as_ledger_text(items: tuple[ItemConclusion, ...]) -> str | None:
-    """Return the items as the ledger keeps them: counts, and the first that are not done."""
-    if not items:
+def as_ledger_text(conclusion: Conclusion) -> str | None:
+    """Return what the ledger keeps of items and warnings: counts, and the first items not done.
+
+    None for a file of one resume without warnings.
+    """
+    tally, warnings = conclusion.items or Tally(), conclusion.warning_count
+    if not (tally.total or warnings):
         return None
-    counts = Counter(item.outcome for item in items)
     problems = (
         Problem(
             item.item,
@@ -207,16 +321,17 @@ def as_ledger_text(items: tuple[ItemConclusion, ...]) -> str | None:
             item.outcome.value,
             **(item.refusal.as_dict() if item.refusal else {}),
         )
-        for item in items
-        if item.outcome is not FileOutcome.DONE
+        for item in tally.iter_problems()
     )
     short = Items(
-        total=len(items),
-        done=counts[FileOutcome.DONE],
-        duplicate=counts[FileOutcome.DUPLICATE],
-        held=counts[FileOutcome.HELD],
-        failed=counts[FileOutcome.FAILED],
+        total=tally.total,
+        done=tally.counts[FileOutcome.DONE],
+        duplicate=tally.counts[FileOutcome.DUPLICATE],
+        held=tally.counts[FileOutcome.HELD],
+        failed=tally.counts[FileOutcome.FAILED],
         problems=tuple(itertools.islice(problems, MAX_PROBLEMS)),
+        warnings=warnings,
+        skipped=conclusion.skipped.count,
     )
     return json.dumps(short.as_json())
 

@@ -13,7 +13,7 @@ from importer.files import Signature
 from importer.filing import OF_THE_PROCESS, Work
 from importer.json_texts import CannotUnpack, Part, file_too_large, resume_too_large
 from importer.options import DEFAULT_TUNING, Limits, Options, Tuning
-from importer.outcomes import Conclusion, ItemConclusion, Refusal
+from importer.outcomes import Conclusion, ItemConclusion, Refusal, Tally
 from resumes.analyzer import Format, Resume
 from resumes.errors import ResumesError, StoreError
 from resumes.store import import_ledger
@@ -48,8 +48,8 @@ class Bundle:
         if len(content.body) > limits.max_bytes and not unpack.is_bundle(name, content.body):
             raise resume_too_large(limits)  # one value after all
         self.digest = files.digest(content.body)
-        self._parts = unpack.unpack(name, content.body, limits)
-        self.items: list[ItemConclusion] = []
+        self._parts, self._skipped = unpack.unpack(name, content.body, limits)
+        self._items = Tally()
 
     def next_slice(self) -> list[Portion]:
         """Return the next items, checked; empty at the end."""
@@ -66,7 +66,11 @@ class Bundle:
     def conclude(self, portion: Portion, conclusion: Conclusion) -> None:
         """Note what happened to an item."""
         part = portion.part
-        self.items.append(ItemConclusion(part.number, part.place, *conclusion[:4]))
+        self._items.add(ItemConclusion(part.number, part.place, *conclusion[:4]))
+
+    def sum_up(self) -> Conclusion:
+        """Return what happened to the file, whose items are all concluded."""
+        return outcomes.sum_up(self._items, self._skipped)
 
 
 def open_bundle(path: str, name: str, options: Options) -> Bundle | Conclusion:
@@ -76,7 +80,7 @@ def open_bundle(path: str, name: str, options: Options) -> Bundle | Conclusion:
     try:
         return Bundle(path, name, options.format, options.limits, options.tuning)
     except CannotUnpack as error:
-        return outcomes.failed(error.refusal)
+        return outcomes.failed(error.refusal)._replace(skipped=error.skipped)
     except OSError as error:
         return outcomes.failed(outcomes.unreadable(error))
     except Exception:  # noqa: BLE001 - logged whole; one file must not stop the others
@@ -127,7 +131,7 @@ class Pipeline(Batches):
             self._slice = ()
             if goes_on:
                 return
-        self._finish(work, outcomes.sum_up(self._bundle.items))
+        self._finish(work, self._bundle.sum_up())
 
     def take_left(self) -> Sequence[Left]:
         """Return the files of several resumes that were not imported since this was last asked."""

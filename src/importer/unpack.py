@@ -7,8 +7,9 @@
 
 Nothing is written anywhere. An array is looked through before its first item is given, and gzip
 to its end, so that of a file that is cut short nothing is imported. Names of a zip's members are
-shown, escaped, and never used as a path. What an archive says of itself is not believed: how many
-members and bytes there are is bounded before any of them is opened.
+shown, escaped, and never used as a path; a member that is not imported because of its name is named.
+What an archive says of itself is not believed: how many members and bytes there are is bounded
+before any of them is opened.
 """
 
 import dataclasses
@@ -20,9 +21,10 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 from zipfile import ZipFile, ZipInfo
 
-from importer.files import MAX_NAME_CHARS, escaped
+from importer.files import escaped
 from importer.json_texts import (
     GZIP_MAGIC,
     ZIP_MAGICS,
@@ -36,14 +38,31 @@ from importer.json_texts import (
     unpack_content,
 )
 from importer.options import Limits
-from resumes.watched_names import find_extension, is_hidden_or_temporary
+from importer.outcomes import NONE_SKIPPED, SkippedMember, SkippedMembers
+from resumes.watched_names import (
+    SkipReason,
+    find_extension,
+    is_hidden_or_temporary,
+    is_system_folder,
+)
 
-__all__ = ["CannotUnpack", "Limits", "Part", "is_bundle", "unpack"]
+__all__ = ["CannotUnpack", "Limits", "Part", "Unpacked", "is_bundle", "unpack"]
 
 _GZ, _ZIP = ".gz", ".zip"
 _LINES = (".ndjson", ".jsonl", ".ndjson.gz", ".jsonl.gz")
 
 MAX_PLACE_CHARS = 200
+"""Of a member's name, where it is shown."""
+
+MAX_SKIPPED = 100
+"""Members that are named of those that are not imported because of their names."""
+
+
+class Unpacked(NamedTuple):
+    """The parts of a file in its order, each made when it is asked for, and what is none of them."""
+
+    parts: Iterator[Part]
+    skipped: SkippedMembers = NONE_SKIPPED
 
 
 def is_bundle(name: str, body: bytes) -> bool:
@@ -58,8 +77,8 @@ def is_bundle(name: str, body: bytes) -> bool:
     return _packing(name, body) is not None or is_several(body)
 
 
-def unpack(name: str, body: bytes, limits: Limits) -> Iterator[Part]:
-    """Yield the parts of the file in its order, each made when it is asked for.
+def unpack(name: str, body: bytes, limits: Limits) -> Unpacked:
+    """Return the parts of the file.
 
     At most `max_parts`; of a zip with more, one more that says so. Raises CannotUnpack immediately, if
     at all; a member of a zip that cannot be read is a part that is rejected.
@@ -67,10 +86,11 @@ def unpack(name: str, body: bytes, limits: Limits) -> Iterator[Part]:
     extension = find_extension(name)
     packing = _packing(name, body)
     if packing == _ZIP:
-        return _iter_zip(*open_archive(body, limits), limits)
+        archive, members, skipped = open_archive(body, limits)
+        return Unpacked(_iter_zip(archive, members, limits), skipped)
     is_by_line = extension in _LINES
     content = gunzip(body, limits, is_by_line=is_by_line) if packing == _GZ else body
-    return unpack_content(content, limits, is_by_line=is_by_line)
+    return Unpacked(unpack_content(content, limits, is_by_line=is_by_line))
 
 
 def _packing(name: str, body: bytes) -> str | None:
@@ -126,7 +146,12 @@ def gunzip(body: bytes, limits: Limits, *, is_by_line: bool) -> bytearray:
 _ENTRY = b"PK\x01\x02"
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _ENCRYPTED = 0x1
+_UTF_8 = 0x800
 _SEPARATOR = re.compile(r"[/\\]")
+# Which encoding a name is in, a zip without the flag for UTF-8 does not say. In Shift-JIS, Big5 and GBK
+# a byte of this range may be the second of a character: of 表 a backslash, of ミ a tilde, of ア an A.
+# Slashes and dots never are, nor is a byte that follows one of ASCII.
+_SECOND_BYTE = re.compile(r"(?<=[^\x00-\x7f])[@-~]")
 _DRIVE = re.compile(r"[A-Za-z]:")
 # What the library raises for archives that are damaged, or made to harm.
 _DAMAGED = (
@@ -151,8 +176,16 @@ class Member:
     obstacle: CannotUnpack | None
 
 
-def open_archive(body: bytes, limits: Limits) -> tuple[ZipFile, list[Member]]:
-    """Return the archive and its members to import, at least one, in the archive's order.
+class Archive(NamedTuple):
+    """A zip, its members to import, in its order, and the others."""
+
+    file: ZipFile
+    members: list[Member]
+    skipped: SkippedMembers
+
+
+def open_archive(body: bytes, limits: Limits) -> Archive:
+    """Return the archive, of which at least one member is to be imported.
 
     Raises CannotUnpack for what is not a zip, damaged as a whole, or over the limits.
     """
@@ -166,10 +199,23 @@ def open_archive(body: bytes, limits: Limits) -> tuple[ZipFile, list[Member]]:
         if not body.startswith(ZIP_MAGICS):
             message = "It is not a zip archive, despite its name"
         raise invalid_archive(message) from None
-    members = [member for info in archive.infolist() if (member := _find_member(info))]
+    members: list[Member] = []
+    skipped: list[SkippedMember] = []
+    skipped_count = 0
+    for info in archive.infolist():
+        found = _judge(info)
+        if isinstance(found, Member):
+            members.append(found)
+        elif found is not None:
+            skipped_count += 1
+            if len(skipped) < MAX_SKIPPED:
+                skipped.append(found)
+    left_out = SkippedMembers(skipped_count, skipped)
     if not members:
+        which = f". Skipped {left_out.describe()}" if skipped_count else ""
         raise invalid_archive(
-            "The zip archive contains no file that ends in .json, .ndjson or .jsonl"
+            f"The zip archive contains no file that ends in .json, .ndjson or .jsonl{which}",
+            left_out,
         )
     infos = [member.info for member in members if not member.obstacle]
     # The library gives no more of a member than the archive says, so the sums are bounds.
@@ -177,18 +223,29 @@ def open_archive(body: bytes, limits: Limits) -> tuple[ZipFile, list[Member]]:
         raise file_too_large(limits)
     if sum(info.compress_size for info in infos) > len(body):
         raise invalid_archive("The zip archive is damaged: its members overlap")
-    return archive, members
+    return Archive(archive, members, left_out)
 
 
-def _find_member(info: ZipInfo) -> Member | None:
-    """Return the member, unless it is of no interest: a folder, hidden, temporary, of another ending."""
+def _judge(info: ZipInfo) -> Member | SkippedMember | None:
+    """Return the member, or why its name keeps it from being imported; None for a folder."""
     # As it is in the archive: `filename` ends at a NUL.
     name = info.orig_filename
-    extension = find_extension(name)
-    folders = [folder for folder in _SEPARATOR.split(name) if folder.strip(".")]
-    if extension is None or any(map(is_hidden_or_temporary, folders)):
+    shown = escaped(name[: MAX_PLACE_CHARS + 1])
+    if len(shown) > MAX_PLACE_CHARS:
+        shown = f"{shown[:MAX_PLACE_CHARS]}…"
+    if not info.flag_bits & _UTF_8:
+        name = _SECOND_BYTE.sub("_", name)
+    *folders, base = _SEPARATOR.split(name)
+    folders = [folder for folder in folders if folder.strip(".")]
+    if not base and not info.file_size:
         return None
-    shown = escaped(name)[:MAX_NAME_CHARS]
+    if any(map(is_system_folder, folders)):
+        return SkippedMember(shown, SkipReason.SYSTEM)
+    if any(map(is_hidden_or_temporary, [*folders, base])):
+        return SkippedMember(shown, SkipReason.HIDDEN)
+    extension = find_extension(base)
+    if extension is None:
+        return SkippedMember(shown, SkipReason.ENDING)
     return Member(info, shown, extension, _find_obstacle(info, name, extension))
 
 
@@ -227,15 +284,12 @@ def inflate_member(
 def _iter_zip(opened: ZipFile, members: list[Member], limits: Limits) -> Iterator[Part]:
     number = 0
     for member in members:
-        name = member.name  # which stands in every part of the member
-        if len(name) > MAX_PLACE_CHARS:
-            name = f"{name[:MAX_PLACE_CHARS]}…"
         for part in _unpack_member(opened, member, limits):
             number += 1
             if number > limits.max_parts:
                 yield Part(number, "", refusal=too_many_parts(limits).refusal)
                 return
-            place = f"member {name}" + (f", {part.place}" if part.place else "")
+            place = f"member {member.name}" + (f", {part.place}" if part.place else "")
             yield dataclasses.replace(part, number=number, place=place)
 
 

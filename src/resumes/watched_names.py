@@ -1,5 +1,6 @@
-"""Which names in a watched folder are of files to import. Nothing is opened."""
+"""Which names in a watched folder are of files to import, and why others are not. Nothing is opened."""
 
+from enum import StrEnum
 from typing import Final
 
 EXTENSIONS: Final = (
@@ -18,13 +19,56 @@ ENDINGS: Final = ".json, .ndjson, .jsonl, .gz or .zip"
 """These in words; `.gz` stands for all compressed ones but `.zip`."""
 
 TEMPORARY: Final = (".part", ".tmp", "~", ".crdownload", ".filepart", ".download", ".uploading")
-SYSTEM_FOLDERS: Final = frozenset({"@eaDir", "__MACOSX", "lost+found"})
+SYSTEM_FOLDERS: Final = (
+    # Synology, Asustor, TerraMaster; QNAP
+    "#recycle", "#snapshot", "@eaDir", "@tmp", "@sharebin", "@sharesnap",
+    "@Recycle", "@Recently-Snapshot", "@Transcode", "Network Recycle Bin",
+    # Samba, Unraid; NetApp, ZFS, snapper
+    ".recycle", ".Recycle.Bin", ".snapshot", "~snapshot", ".zfs", ".snapshots",
+    # Windows
+    "$RECYCLE.BIN", "RECYCLER", "System Volume Information", "DfsrPrivate",
+    # macOS
+    "__MACOSX", ".Trash", ".Trashes", ".TemporaryItems", "Network Trash Folder", "Temporary Items",
+    # Linux; a user's number follows
+    "lost+found", ".Trash-",
+)  # fmt: skip
+"""Folders of file servers and operating systems, in any case: recycle bins, snapshots, thumbnails.
+
+A resume that was deleted on the share, or is in a copy of an earlier day, is not to be imported again.
+"""
+_SYSTEM_FOLDERS: Final = frozenset(name.lower() for name in SYSTEM_FOLDERS)
 
 REPORT: Final = ".report.json"
 """Ending of the importer's reports."""
 
 OWN: Final = ".importer"
 """The folder below ROOT for what importers note about ROOT itself."""
+
+
+class SkipReason(StrEnum):
+    """Why a file is left where it is."""
+
+    ENDING = "ending"
+    HIDDEN = "hidden"
+    LINK = "link"
+    NO_FILE = "no_file"
+    REPORT = "report"
+    SYSTEM = "system"
+
+    @property
+    def sentence(self) -> str:
+        """The reason in words, for one file."""
+        return _SENTENCES[self]
+
+
+_SENTENCES: Final = {
+    SkipReason.ENDING: f"Not {ENDINGS}",
+    SkipReason.HIDDEN: "Hidden or temporary name",
+    SkipReason.LINK: "Symbolic link",
+    SkipReason.NO_FILE: "Not a regular file",
+    SkipReason.REPORT: "Import report",
+    SkipReason.SYSTEM: "Recycle bin, snapshot or other system folder",
+}
 
 
 def find_extension(name: str) -> str | None:
@@ -37,12 +81,24 @@ def find_extension(name: str) -> str | None:
 
 def is_temporary(name: str) -> bool:
     """Return whether programs give this name to a file while they write it."""
+    if name.endswith("~") and _is_undecoded(name[-2:-1]):
+        return False  # in Shift-JIS, Big5 and GBK it is the second byte of a character
     return name.lower().endswith(TEMPORARY)
+
+
+def _is_undecoded(char: str) -> bool:
+    return "\udc80" <= char <= "\udcff"
+
+
+def is_system_folder(name: str) -> bool:
+    """Return whether file servers or operating systems give this name to a folder of their own."""
+    stem = name.lower().rstrip("0123456789") if name.startswith(".") else name.lower()
+    return stem in _SYSTEM_FOLDERS
 
 
 def is_hidden(name: str) -> bool:
     """Return whether the file or folder is hidden, or some system's own."""
-    return name.startswith(".") or name in SYSTEM_FOLDERS
+    return name.startswith(".") or is_system_folder(name)
 
 
 def is_hidden_or_temporary(name: str) -> bool:

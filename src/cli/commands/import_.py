@@ -4,7 +4,7 @@ import itertools
 import os
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,9 +18,9 @@ from cli.output import issues_as_json, line, put, put_json, put_json_line, safe_
 from cli.progress import status_line
 from cli.session import Session, choose_account, pass_session
 from importer import files, json_texts, outcomes, unpack
-from importer.dry_run import RehearsedAccount, SkipReason, find_why
-from importer.outcomes import Conclusion, Refusal
-from importer.unpack import Limits, Part
+from importer.dry_run import RehearsedAccount, find_why
+from importer.outcomes import Conclusion, Refusal, SkippedMembers
+from importer.unpack import Limits, Part, Unpacked
 from resumes.analyzer import Resume
 from resumes.errors import InvalidArgument, Issue, TooLarge
 from resumes.import_reasons import Reason
@@ -30,7 +30,7 @@ from resumes.store.accounts import AccountInfo
 from resumes.store.creation import NewResume
 from resumes.store.import_ledger import FileOutcome
 from resumes.text import counted
-from resumes.watched_names import ENDINGS
+from resumes.watched_names import ENDINGS, SkipReason
 
 STANDARD_INPUT = "-"
 
@@ -61,6 +61,11 @@ class Source(NamedTuple):
     refusal: Refusal | None = None
 
 
+def _shown(path: str) -> str:
+    """Return the path in messages."""
+    return "standard input" if path == STANDARD_INPUT else path
+
+
 @dataclass(frozen=True, slots=True)
 class SourceDocument:
     """One value of a source, read as a resume. `item` and `place` are None when it is all of it."""
@@ -75,7 +80,7 @@ class SourceDocument:
     @property
     def name(self) -> str:
         """Return its name in messages: `people.ndjson, line 12`."""
-        source = "standard input" if self.path == STANDARD_INPUT else self.path
+        source = _shown(self.path)
         return f"{source}, {self.place}" if self.place else source
 
     def as_json(self, **outcome: Any) -> dict[str, Any]:
@@ -83,21 +88,31 @@ class SourceDocument:
         return {"name": self.path, "item": self.item, "place": self.place, **outcome}
 
 
-def iter_documents(sources: Iterable[Source], settings: Settings) -> Iterator[SourceDocument]:
-    """Yield the documents of the sources in order, with one source at a time in memory."""
+def iter_documents(
+    sources: Iterable[Source],
+    settings: Settings,
+    on_skipped: Callable[[str, SkippedMembers], None],
+) -> Iterator[SourceDocument]:
+    """Yield the documents of the sources in order, with one source at a time in memory.
+
+    `on_skipped` is called with an archive's path before its documents if members of it are skipped.
+    """
     limits = Limits(max_bytes=settings.max_body_bytes, max_file_bytes=settings.max_file_bytes)
     for source in sources:
-        for part in _open(source, limits):
+        parts, skipped = _open(source, limits)
+        if skipped.count:
+            on_skipped(source.path, skipped)
+        for part in parts:
             verdict = part.refusal or outcomes.parse(part.body, settings.format)
             item, place = part.number or None, part.place or None
             yield SourceDocument(source.path, item, place, verdict, files.digest(part.body))
 
 
-def _open(source: Source, limits: Limits) -> Iterator[Part]:
+def _open(source: Source, limits: Limits) -> Unpacked:
     """Return the source's parts; one with number 0 if that is all of it."""
     path, refusal = source
     if refusal is not None:
-        return iter([Part(0, "", refusal=refusal)])
+        return Unpacked(iter([Part(0, "", refusal=refusal)]))
     most = max(limits.max_bytes, limits.max_file_bytes)
     try:
         if path != STANDARD_INPUT:
@@ -106,14 +121,14 @@ def _open(source: Source, limits: Limits) -> Iterator[Part]:
             raise TooLarge(limit_bytes=most)
         if unpack.is_bundle(path, body):
             return unpack.unpack(path, body, limits)
-        return iter([Part(0, "", body)])
+        return Unpacked(iter([Part(0, "", body)]))
     except InvalidArgument as error:
         refusal = Refusal(Reason.UNREADABLE, error.message)
     except TooLarge:
         refusal = json_texts.file_too_large(limits).refusal
     except unpack.CannotUnpack as error:
         refusal = error.refusal
-    return iter([Part(0, "", refusal=refusal)])
+    return Unpacked(iter([Part(0, "", refusal=refusal)]))
 
 
 def find_sources(paths: Sequence[str]) -> tuple[list[Source], Counter[SkipReason]]:
@@ -185,7 +200,7 @@ def import_(
     with session.store() as store:
         chosen = choose_account(session, store, account)
         sources, ignored = find_sources(paths)
-        documents = iter_documents(sources, settings)
+        documents = iter_documents(sources, settings, _say_skipped)
         results: Iterator[tuple[SourceDocument, Conclusion]]
         if dry_run:
             rehearsed = RehearsedAccount(store, chosen)
@@ -238,6 +253,10 @@ def iter_imported(
                 yield one, outcomes.conclude_one(one.verdict, next(created))
 
 
+def _say_skipped(path: str, members: SkippedMembers) -> None:
+    say(line("skipped", _shown(path), members.describe()))
+
+
 def _remark(conclusion: Conclusion) -> str | None:
     if conclusion.warnings:
         return f"{counted(len(conclusion.warnings), 'warning')} (`resumes validate` shows them)"
@@ -257,7 +276,13 @@ def validate(session: Session, paths: tuple[str, ...]) -> ExitCode:
     counts = Counter(valid=0, failed=0)
     verdicts = []
     sources, ignored = find_sources(paths)
-    for document in iter_documents(sources, session.settings()):
+    skipped: list[dict[str, Any]] = []
+
+    def skip(path: str, members: SkippedMembers) -> None:
+        skipped.append({"name": path, "count": members.count, "members": members.as_dicts()})
+        _say_skipped(path, members)
+
+    for document in iter_documents(sources, session.settings(), skip):
         verdict = document.verdict
         issues: tuple[Issue, ...] = ()
         warnings: tuple[Issue, ...] = ()
@@ -285,7 +310,7 @@ def validate(session: Session, paths: tuple[str, ...]) -> ExitCode:
                 where = f"{issue.path}: " if issue.path else ""
                 put(f"           {safe_text(where + issue.message)}")
     if session.as_json:
-        put_json({"files": verdicts})
+        put_json({"files": verdicts, "skipped": skipped})
     say(f"{summary(counts, always=tuple(counts))}.")
     if ignored:
         say(describe(ignored))

@@ -1,6 +1,7 @@
 """`resumes imports`: list and show imported files, retry or dismiss failed ones, release held ones."""
 
 import functools
+import itertools
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -40,13 +41,30 @@ from resumes.text import counted
 from resumes.watched_folder import find_dismissed, find_filed, find_roots, list_watched
 
 
-def _issues(found: Any) -> list[Mapping[str, str]]:
-    # Anybody may have edited the report.
+def _issues(found: Any) -> list[dict[str, str]]:
     return [
-        {"path": str(one.get("path")), "message": str(one.get("message"))}
-        for one in (found if isinstance(found, list) else ())
-        if isinstance(one, dict)
+        {"path": str(one.get("path")), "message": str(one.get("message"))} for one in _dicts(found)
     ]
+
+
+def _warnings(report: Mapping[str, Any]) -> list[dict[str, str]]:
+    """Return the warnings of the report; those about one resume of several begin with its place."""
+    of_items = (
+        {**issue, "path": f"{item.get('place')}: {issue['path']}"}
+        for item in _dicts(report.get("items"))
+        for issue in _issues(item.get("warnings"))
+    )
+    return [*_issues(report.get("warnings")), *itertools.islice(of_items, MAX_PROBLEMS)]
+
+
+def _skipped(report: Mapping[str, Any]) -> list[dict[str, str]]:
+    names = ("member", "reason", "message")
+    return [{name: str(one.get(name)) for name in names} for one in _dicts(report.get("skipped"))]
+
+
+def _dicts(found: Any) -> list[dict[str, Any]]:
+    # Anybody may have edited the report.
+    return [one for one in (found if isinstance(found, list) else ()) if isinstance(one, dict)]
 
 
 def _reason(row: FileRow) -> str:
@@ -54,10 +72,16 @@ def _reason(row: FileRow) -> str:
     return "" if row.reason in (None, row.outcome) else row.reason
 
 
+def _why(row: FileRow) -> str:
+    """Return the reason; of a file that is done, how many warnings there are."""
+    warnings = counted(row.warnings, "warning") if row.warnings else ""
+    return _reason(row) or warnings or "-"
+
+
 COLUMNS = (
     Column("id", lambda row: row.claim_id),
     Column("outcome", lambda row: row.outcome),
-    Column("reason", lambda row: _reason(row) or "-"),
+    Column("reason", _why),
     Column("file", lambda row: row.name, is_flexible=True),
 )
 NOT_FOUND = "file is missing"
@@ -91,6 +115,7 @@ def put_file(
     if place is not None:
         root = next(root for root in roots if place.is_relative_to(root))
         folder, path = str(root), str(place.relative_to(root))
+    skipped = row.items.skipped if row.items else 0
     pending = (request := told["request"]) and (
         f"{request['action']}, since {instant(request['requestedAt'])} UTC"
     )
@@ -108,6 +133,8 @@ def put_file(
         ("field", row.path or ""),
         ("byte offset", "" if row.byte_offset is None else str(row.byte_offset)),
         ("resumes", _counts(row.items) if row.items else ""),
+        ("warnings", f"{row.warnings:,}" if row.warnings else ""),
+        ("skipped", counted(skipped, "member") if skipped else ""),
         ("pending", pending or ""),
         ("size", counted(row.size_bytes, "byte")),
         ("picked up", f"{instant(row.claimed_at)} UTC"),
@@ -120,6 +147,7 @@ def put_file(
         for kind, found in (("error", "issues"), ("warning", "warnings"))
         for one in told[found]
     ]
+    issues += [{"kind": "skipped", "path": one["member"], **one} for one in told["skipped"]]
     if issues:
         put()
         put_table(ISSUE_COLUMNS, issues)
@@ -156,6 +184,7 @@ def as_json(row: FileRow) -> dict[str, Any]:
         "path": row.path,
         "byteOffset": row.byte_offset,
         "items": None if row.items is None else row.items.as_json(),
+        "warnings": row.warnings,
         "sizeBytes": row.size_bytes,
         "claimedAt": row.claimed_at,
         "finishedAt": row.finished_at,
@@ -316,7 +345,8 @@ def show(session: Session, claim_id: str, account: str | None, is_source: bool) 
         "resumeId": items[0].resume_id if len(items) == 1 and row.items is None else None,
         "hint": hint and session.installation().typeable(hint),
         "issues": _issues(report.get("issues")),
-        "warnings": _issues(report.get("warnings")),
+        "warnings": _warnings(report),
+        "skipped": _skipped(report),
         "filedAs": None if place is None else str(place),
         "request": request and {"action": request.action, "requestedAt": request.requested_at},
     }

@@ -462,6 +462,8 @@ def _add_to_ledger(
         row = import_ledger.done_row(creation.account_id, claim, resume_id, now=now)
         rows.done_files.append(row)
     else:
+        if worst is not _DONE:
+            claim = claim._replace(items=None)  # warnings are about what was imported
         rows.files.append(
             import_ledger.file_values(
                 creation.account_id, claim, worst, now=now, resume_id=resume_id

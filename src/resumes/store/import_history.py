@@ -36,6 +36,8 @@ class FileRow:
     root: str | None
     items: Items | None
     account_id: str
+    warnings: int = 0
+    """How many warnings there are, about all its resumes; 0 too for files that 1.0.0 imported."""
 
     @property
     def is_under_way(self) -> bool:
@@ -93,8 +95,18 @@ def _find_files(
     files: list[FileRow] = []
     for claim_id, owner in ids:
         for row in store.fetch(FILE, account_id=owner, claim_id=claim_id):
-            items = None if row[-1] is None else parse_items(row[-1])
-            values = (owners[owner], *row[:2], FileOutcome(row[2]), *row[3:-1], items, owner)
+            kept = None if row[-1] is None else parse_items(row[-1])
+            items = kept if kept is not None and kept.total else None
+            warnings = 0 if kept is None else kept.warnings
+            values = (
+                owners[owner],
+                *row[:2],
+                FileOutcome(row[2]),
+                *row[3:-1],
+                items,
+                owner,
+                warnings,
+            )
             files.append(FileRow(*values))
     return files
 

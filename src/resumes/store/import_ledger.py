@@ -67,7 +67,7 @@ class ClaimedFile(NamedTuple):
     """The watched folder, absolute and escaped."""
 
     items: str | None = None
-    """For a file of several resumes, their outcomes: the JSON text of `Items`."""
+    """The JSON text of `Items`: for a file of several resumes, and for one that is done with warnings."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +201,11 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class Items:
-    """How many resumes a file held, the number of each outcome, and at most 50 problems, in order."""
+    """How many resumes a file held, the number of each outcome, and at most 50 problems, in order.
+
+    All are 0 for a file of one resume, of which only `warnings` is kept. 1.0.0 wrote neither `warnings`
+    nor `skipped`, and ignores them.
+    """
 
     __pydantic_config__: ClassVar = STRICT
     total: Count
@@ -210,6 +214,10 @@ class Items:
     held: Count
     failed: Count
     problems: tuple[Problem, ...] = ()
+    warnings: Count = 0
+    """How many warnings there are, about all resumes together."""
+    skipped: Count = 0
+    """How many members of an archive were not imported because of their names."""
 
     def as_json(self) -> dict[str, Any]:
         """Return the counts and problems as the ledger stores them."""

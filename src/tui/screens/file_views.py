@@ -18,8 +18,9 @@ from resumes.store.import_ledger import MAX_PROBLEMS, FileOutcome, Item
 from resumes.store.import_requests import RequestedFile, RequestKind
 from resumes.store.search import holds
 from resumes.store.store import Store
-from resumes.text import folded, in_bytes
+from resumes.text import counted, folded, in_bytes
 from resumes.watched_folder import find_filed, outcome_folder
+from resumes.watched_names import REPORT, find_extension
 from tui.screens.base import PageRead, RowPane
 from tui.screens.dialogs import Fact
 from tui.screens.file_source import SourceLines, SourceText, fault_of, lay_out
@@ -39,6 +40,9 @@ SIGNS: Final = {
     FileOutcome.DONE: ("✓", "$text-success"),
 }
 """The sign and color of each outcome, shown next to its name."""
+
+HAS_WARNINGS: Final = ("!", "$text-warning")
+"""Instead of these for a file that is done with warnings."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +116,8 @@ def find_account_id(store: Store, name: str | None) -> str | None:
 def _words(file: FileRow) -> str:
     """Return what the file is filtered by."""
     reason = "" if file.reason is None else f"{file.reason} {plain_words(file.reason)}"
-    return folded(f"{file.name} {file.account} {reason}")
+    warnings = "warnings" if file.warnings else ""
+    return folded(f"{file.name} {file.account} {reason} {warnings}")
 
 
 def _with_requests(store: Store, files: Iterable[FileRow]) -> list[ImportRow]:
@@ -130,7 +135,11 @@ def outcome_content(file: FileRow, request: RequestedFile | None = None) -> Cont
     """Return the outcome with its sign; for a queued file or one being imported, that instead."""
     if file.is_under_way:
         return safe("… importing", "$text-accent")
-    sign, style = ("↻", "$text-accent") if request is not None else SIGNS[file.outcome]
+    sign, style = SIGNS[file.outcome]
+    if request is not None:
+        sign, style = "↻", "$text-accent"
+    elif file.outcome is FileOutcome.DONE and file.warnings:
+        sign, style = HAS_WARNINGS
     return joined([safe(sign, style), safe(file.outcome, style)], by=" ")
 
 
@@ -138,9 +147,16 @@ def reason_cell(row: ImportRow) -> Content:
     """Return what is requested for the file, if anything, or why it is not done."""
     if row.request is not None:
         return safe(f"{row.request.action} requested", "italic")
-    if row.file.reason is None or row.file.is_under_way:
-        return text_cell(None if row.file.reason is None else row.file.message)
+    if row.file.is_under_way:
+        return text_cell(row.file.message)
+    if row.file.reason is None:
+        return text_cell(_warned(row.file) or None)
     return text_cell(plain_words(row.file.reason))
+
+
+def _warned(file: FileRow) -> str:
+    """Return how many warnings there are; empty for none."""
+    return counted(file.warnings, "warning") if file.warnings else ""
 
 
 def file_cell(row: ImportRow, account: str | None) -> Content:
@@ -204,6 +220,11 @@ def read_file(
     )
 
 
+def _report_of(path: Path) -> Path:
+    extension = find_extension(path.name) or ""
+    return path.with_name(path.name[: len(path.name) - len(extension)] + REPORT)
+
+
 def folder_of(file: FileRow) -> str:
     """Return the folder below its own that the file was put into."""
     return outcome_folder(file.outcome, file.reason, file.account, file.claimed_at)
@@ -245,13 +266,17 @@ def _verdict(read: FileRead) -> Iterator[Paragraph]:
     if file.is_under_way:
         yield Paragraph(outcome)
         return
-    reason = [] if file.reason is None else [safe(plain_words(file.reason), "bold")]
-    yield Paragraph(joined([outcome, *reason], by=": "))
+    why = _warned(file) if file.reason is None else plain_words(file.reason)
+    yield Paragraph(joined([outcome, *([safe(why, "bold")] if why else [])], by=": "))
     if len(issues) > 1:
         yield Paragraph(safe(f"{len(issues)} problems:"))
         yield from (Paragraph(safe(issue.message), mark="  ! ") for issue in issues)
     elif file.message:
         yield Paragraph(safe(file.message))
+    if file.warnings:
+        yield Paragraph(
+            safe("The warnings are in the report next to the file.", "italic"), mark="→ "
+        )
     if file.path and len(issues) <= 1:
         yield _fact("Field", file.path)
     if file.byte_offset is not None:
@@ -288,6 +313,8 @@ def _about(file: FileRow, path: Path | None) -> Iterator[Paragraph]:
     if path is None:
         yield _fact("Folder", file.root or "unknown")
     yield _fact("Location", filed_in(file) if path is None else str(path))
+    if file.warnings and path is not None:
+        yield _fact("Report", str(_report_of(path)))
     yield _fact("Size", in_bytes(file.size_bytes))
     yield _fact("Picked up", f"{minute(file.claimed_at)} UTC")
     yield _fact("Finished", f"{minute(file.finished_at)} UTC")
@@ -310,6 +337,8 @@ def _contents(read: FileRead) -> Iterator[Paragraph]:
         parts = [f"{count:,} {outcome}" for outcome, count in counts if count]
         total = f"{items.total:,}"
         yield _fact("Resumes", f"{total}: {', '.join(parts)}" if parts else total)
+        if items.skipped:
+            yield _fact("Skipped", f"{counted(items.skipped, 'member')}, named in the report")
         for problem in items.problems:
             what = problem.message or plain_words(problem.reason or problem.outcome)
             yield Paragraph(safe(f"{problem.place}: {what}"), mark="  ! ")
