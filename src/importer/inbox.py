@@ -5,6 +5,8 @@ makes no other wait (pitfalls I12). The directory is the truth; events only say 
 worth while. Nothing is opened here.
 """
 
+import contextlib
+import itertools
 import math
 import os
 from collections import deque
@@ -14,13 +16,15 @@ from pathlib import Path
 from typing import NamedTuple
 
 from importer.files import Known, Signature, escaped, signature_of
-from importer.notices import Notices, Remark
+from importer.notices import Notices, Remark, left_alone
 from importer.options import Options
-from resumes.store.accounts import AccountInfo
+from resumes.store.accounts import NAME, AccountInfo
+from resumes.text import counted
 from resumes.watched_names import (
     find_extension,
     is_hidden_or_temporary,
     is_outcome,
+    is_system_folder,
     may_be_folder,
 )
 
@@ -68,6 +72,36 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
     return entry.is_dir(follow_symlinks=False) and may_be_folder(entry.name)
 
 
+def _is_inbox(entry: os.DirEntry[str]) -> bool:
+    """Return whether the entry of ROOT is a folder that may have an account's name."""
+    # Windows had RECYCLER, and an account may be called so in lower case.
+    is_name = NAME.fullmatch(entry.name) is not None
+    return entry.is_dir(follow_symlinks=False) and (is_name or may_be_folder(entry.name))
+
+
+MAX_COUNTED = 1_000
+"""Names that are looked at in a system folder, which may be a whole copy of the share."""
+
+
+def count_left_alone(folder: str) -> str:
+    """Return how many files of a system folder would be imported elsewhere; empty for none.
+
+    `3 files`, and `3 files or more` if the folder has too many names to look at.
+    """
+    waiting, names, files = [folder], 0, 0
+    while waiting and names < MAX_COUNTED:
+        with contextlib.suppress(OSError), os.scandir(waiting.pop()) as entries:
+            for entry in itertools.islice(entries, MAX_COUNTED - names):
+                names += 1
+                if entry.is_dir(follow_symlinks=False):
+                    waiting.append(entry.path)
+                elif not is_hidden_or_temporary(entry.name):
+                    files += find_extension(entry.name) is not None
+    if not files:
+        return ""
+    return counted(files, "file") + (" or more" if names == MAX_COUNTED else "")
+
+
 def _see(entry: os.DirEntry[str], name: str) -> Seen | None:
     """Return what the entry is; None when it vanished between two looks."""
     is_candidate = find_extension(entry.name) is not None and not is_hidden_or_temporary(entry.name)
@@ -83,7 +117,7 @@ def find_inboxes(root: Path) -> list[str]:
     """Return the parts of ROOT: its own files, under the empty name, and each folder in it that may
     have an account's name. Raises OSError."""
     with os.scandir(root) as entries:
-        names = [one.name for one in entries if not is_outcome(one.name) and _is_folder(one)]
+        names = [one.name for one in entries if not is_outcome(one.name) and _is_inbox(one)]
     return ["", *sorted(names)]
 
 
@@ -249,6 +283,8 @@ class Inbox:
         """What the last look saw, apart from what is under way."""
         self.unlisted: set[str] = set()
         """The keys of notices on folders that the last look could not read."""
+        self._system_folders: set[str] = set()
+        """Those that were counted: each is told of once."""
         self.found = 0
         """How many files to try the look under way has found so far."""
         self._root = root
@@ -313,6 +349,7 @@ class Inbox:
                 started = self._monotonic()
             if seen.signature is None:
                 ignored += 1
+                self._tell_system_folder(seen.name)
                 continue
             is_due = self.settling.is_due(seen.name, seen.signature)
             if seen.name in self._names_under_way:
@@ -332,6 +369,16 @@ class Inbox:
         self.schedule.done(took_s + self._monotonic() - started)
         if is_cut:
             self.schedule.ask()
+
+    def _tell_system_folder(self, name: str) -> None:
+        """Tell of the files in it, if it is a system folder that was not there before."""
+        if name in self._system_folders or not is_system_folder(name.rpartition("/")[2]):
+            return
+        self._system_folders.add(name)
+        if not self.below and NAME.fullmatch(name):
+            return  # an inbox
+        if count := count_left_alone(f"{self._root}/{name}"):
+            self._notices.tell(left_alone(name, count))
 
     def forget_unlisted(self, still: Collection[str] = ()) -> None:
         """Have it over that folders cannot be read, but those that still cannot."""

@@ -162,6 +162,14 @@ def unowned(folder: str, default_account: str | None) -> str:
     )
 
 
+def left_alone(folder: str, count: str) -> str:
+    """Return what is reported of the files in a system folder; `count` is `3 files`."""
+    return (
+        f"{count} in {escaped(folder)} will not be imported: it is a recycle bin, a snapshot or another "
+        "system folder"
+    )
+
+
 def untaken(name: str, why: str) -> str:
     """Return what is reported of a file that cannot be taken. The name is escaped."""
     return f"Cannot pick up {name}: {why}. It stays where it is and will be retried"

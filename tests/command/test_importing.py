@@ -214,7 +214,7 @@ def test_a_folder_in_a_folder_that_cannot_be_read_is_one_failure_among_the_files
     acme: CommandLine, folder: Path
 ) -> None:
     (folder / "c.json").unlink()
-    closed = folder / "lost+found"
+    closed = folder / "closed"
     closed.mkdir(mode=0)
 
     with bound_by_permissions():

@@ -5,7 +5,7 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,6 +19,7 @@ from cli.progress import status_line
 from cli.session import Session, choose_account, pass_session
 from importer import files, json_texts, outcomes, unpack
 from importer.dry_run import RehearsedAccount, find_why
+from importer.inbox import count_left_alone
 from importer.outcomes import Conclusion, Refusal, SkippedMembers
 from importer.unpack import Limits, Part, Unpacked
 from resumes.analyzer import Resume
@@ -30,7 +31,7 @@ from resumes.store.accounts import AccountInfo
 from resumes.store.creation import NewResume
 from resumes.store.import_ledger import FileOutcome
 from resumes.text import counted
-from resumes.watched_names import ENDINGS, SkipReason
+from resumes.watched_names import ENDINGS, SkipReason, is_system_folder
 
 STANDARD_INPUT = "-"
 
@@ -40,10 +41,40 @@ SKIPPED = {
     SkipReason.LINK: ("is a symbolic link", "are symbolic links"),
     SkipReason.NO_FILE: ("is not a regular file", "are not regular files"),
     SkipReason.REPORT: ("is an import report", "are import reports"),
+    SkipReason.SYSTEM: ("has the name of a system folder", "have names of system folders"),
 }
 """What one file that is skipped is, and what several are."""
 
+
 MOST_NAMED = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Ignored:
+    """The files in folders that are not read: how many by reason, and those in system folders."""
+
+    counts: Counter[SkipReason] = field(default_factory=Counter)
+    system_folders: dict[str, str] = field(default_factory=dict)
+    """How many files are in each, in words, by its path."""
+
+    def __str__(self) -> str:
+        """Return `Skipped 3 files: 2 are not .json, …; 1 is a link.`, and what was left alone."""
+        sentences = []
+        if self.counts:
+            parts = [
+                f"{count:,} {SKIPPED[why][count > 1]}" for why, count in sorted(self.counts.items())
+            ]
+            sentences.append(f"Skipped {counted(self.counts.total(), 'file')}: {'; '.join(parts)}.")
+        if self.system_folders:
+            named = list(self.system_folders.items())[:MOST_NAMED]
+            folders = [f"{count} in {safe_text(path)}" for path, count in named]
+            if more := len(self.system_folders) - len(named):
+                folders.append(f"and more in {counted(more, 'other folder')}")
+            sentences.append(
+                f"Left alone: {', '.join(folders)} (recycle bins, snapshots and other system folders)."
+            )
+        return " ".join(sentences)
+
 
 PATHS = click.argument(
     "paths",
@@ -131,15 +162,15 @@ def _open(source: Source, limits: Limits) -> Unpacked:
     return Unpacked(iter([Part(0, "", refusal=refusal)]))
 
 
-def find_sources(paths: Sequence[str]) -> tuple[list[Source], Counter[SkipReason]]:
-    """Return the files of the paths, in the order given, and how many others are in the folders.
+def find_sources(paths: Sequence[str]) -> tuple[list[Source], Ignored]:
+    """Return the files of the paths, in the order given, and which others are in the folders.
 
-    In folders the files to import are found by name; hidden names, symbolic links and the importer's
-    own `_…` folders are left out. Files that are named themselves may be called anything. Raises
+    In folders the files to import are found by name; hidden names, symbolic links, system folders and
+    the importer's own `_…` folders are left out. Files that are named themselves may be called anything. Raises
     Failed if there is no file.
     """
     sources: list[Source] = []
-    ignored: Counter[SkipReason] = Counter()
+    ignored = Ignored()
     for path in paths:
         if path != STANDARD_INPUT and Path(path).is_dir():
             _look_into(path, sources, ignored)
@@ -148,33 +179,28 @@ def find_sources(paths: Sequence[str]) -> tuple[list[Source], Counter[SkipReason
     if not sources:
         named = ", ".join(paths[:MOST_NAMED])
         more = f" and {len(paths) - MOST_NAMED} more" if paths[MOST_NAMED:] else ""
-        raise Failed(f"No resume files in {named}{more}. {describe(ignored)}".rstrip())
+        raise Failed(f"No resume files in {named}{more}. {ignored}".rstrip())
     return sources, ignored
 
 
-def _look_into(folder: str, sources: list[Source], ignored: Counter[SkipReason]) -> None:
+def _look_into(folder: str, sources: list[Source], ignored: Ignored) -> None:
     with os.scandir(folder) as entries:
         found = sorted(entries, key=lambda entry: entry.name)
     for entry in found:
         if entry.is_dir(follow_symlinks=False):
-            if not entry.name.startswith(("_", ".")):
+            if is_system_folder(entry.name):
+                if count := count_left_alone(entry.path):
+                    ignored.system_folders[entry.path] = count
+            elif not entry.name.startswith(("_", ".")):
                 try:
                     _look_into(entry.path, sources, ignored)
-                except OSError as error:  # of lost+found, say: the others can be read
+                except OSError as error:  # the others can be read
                     message = f"Cannot read {safe_text(entry.path)}: {error.strerror}"
                     sources.append(Source(entry.path, Refusal(Reason.UNREADABLE, message)))
         elif (why := find_why(entry.path)) is not None:
-            ignored[why] += 1
+            ignored.counts[why] += 1
         else:
             sources.append(Source(entry.path))
-
-
-def describe(ignored: Counter[SkipReason]) -> str:
-    """Return `Skipped 3 files: 2 are not .json, …; 1 is a link.`; empty for none."""
-    if not ignored:
-        return ""
-    parts = [f"{count:,} {SKIPPED[why][count > 1]}" for why, count in sorted(ignored.items())]
-    return f"Skipped {counted(ignored.total(), 'file')}: {'; '.join(parts)}."
 
 
 BATCH = 100
@@ -230,8 +256,8 @@ def import_(
                     number += document.item in (None, 1)  # of which each begins a source
                     show(f"Importing file {number:,} of {len(sources):,}", number, len(sources))
     say(f"{summary(counts)}{' (nothing was stored)' if dry_run else ''}.")
-    if ignored:
-        say(describe(ignored))
+    if left_out := str(ignored):
+        say(left_out)
     return ExitCode.FAILED if counts["failed"] else ExitCode.DONE
 
 
@@ -312,6 +338,6 @@ def validate(session: Session, paths: tuple[str, ...]) -> ExitCode:
     if session.as_json:
         put_json({"files": verdicts, "skipped": skipped})
     say(f"{summary(counts, always=tuple(counts))}.")
-    if ignored:
-        say(describe(ignored))
+    if left_out := str(ignored):
+        say(left_out)
     return ExitCode.FAILED if counts["failed"] else ExitCode.DONE
