@@ -1,9 +1,11 @@
 """Files of several resumes that are compressed: gzip and zip."""
 
+import contextlib
 import io
 import struct
 import time
 import tracemalloc
+import unicodedata
 import zipfile
 
 import pytest
@@ -19,7 +21,7 @@ from importer.unpack import (
 )
 from resumes.import_reasons import Reason
 from resumes.text import is_harmless
-from tests.support.inbox.packing import LIMITS, WIDE, bomb, gzipped, zipped
+from tests.support.inbox.packing import LIMITS, WIDE, bomb, gzipped, zipped, zipped_as
 
 # Zip
 
@@ -30,7 +32,7 @@ CENTRAL = "<4s6H3L5H2L"
 
 def contents(body: bytes) -> dict[str, bytes]:
     """What each member holds, by its name as it is shown."""
-    archive, members = open_archive(body, WIDE)
+    archive, members, _ = open_archive(body, WIDE)
     return {member.name: inflated(archive, member) for member in members}
 
 
@@ -40,7 +42,7 @@ def inflated(archive: zipfile.ZipFile, member: Member) -> bytes:
 
 def refused(body: bytes) -> dict[str, str]:
     """Why members are refused, by name; empty for those that are not."""
-    _, members = open_archive(body, WIDE)
+    members = open_archive(body, WIDE).members
     return {member.name: str(member.obstacle or "") for member in members}
 
 
@@ -73,21 +75,123 @@ def test_members_are_inflated_in_the_order_of_the_archive(method: int) -> None:
     assert list(contents(zipped(members, method)).items()) == list(members.items())
 
 
-def test_what_is_not_to_be_imported_is_passed_over() -> None:
+def test_what_is_not_to_be_imported_is_passed_over_and_named() -> None:
+    ending, hidden, system = "ending", "hidden", "system"
+    skipped = {
+        "notes.txt": ending,
+        "a.json\\": ending,
+        ".hidden.json": hidden,
+        ".git/a.json": hidden,
+        "._a.json": hidden,
+        "a.json.tmp": hidden,
+        "__MACOSX/good/._a.json": system,
+        "x/@EADIR/b.json": system,
+        "old~/a.json": hidden,
+        "back\\.hidden\\a.json": hidden,
+    }
     body = zipped({
         "good/": b"",
         "folder.json/": b"",
-        "notes.txt": b"x",
-        ".hidden.json": b"x",
-        ".git/a.json": b"x",
-        "a.json.tmp": b"x",
-        "__MACOSX/good/._a.json": b"x",
-        "old~/a.json": b"x",
-        "back\\.hidden\\a.json": b"x",
+        "back\\": b"",
+        **dict.fromkeys(skipped, b"x"),
         "./good/a.json": b"{}",
         "back\\b.json": b"{}",
     })  # fmt: skip
     assert list(contents(body)) == ["./good/a.json", "back\\\\b.json"]
+    named = open_archive(body, WIDE).skipped.named
+    assert {one.name.replace("\\\\", "\\"): one.why for one in named} == skipped
+
+
+TWO_BYTES = ("cp932", "shift_jis_2004", "big5", "big5hkscs", "gbk", "gb18030", "cp949", "johab")
+
+
+def characters(encoding: str) -> list[str]:
+    """A character for each second byte that ASCII has, as far as the encoding has one."""
+    found = {}
+    for second in range(0x31, 0x7F):
+        for first in range(0x81, 0xFF):
+            with contextlib.suppress(UnicodeDecodeError):
+                char = bytes([first, second]).decode(encoding)
+                if len(char) == 1 and char.isprintable():
+                    found.setdefault(second, char)
+    assert len(found) > 40
+    return list(found.values())
+
+
+@pytest.mark.parametrize("encoding", TWO_BYTES)
+def test_no_second_byte_of_a_character_is_taken_for_anything_else(encoding: str) -> None:
+    names = [
+        name
+        for char in characters(encoding)
+        for name in (
+            f"{char}.json",
+            f"{char}/a.json",
+            f"a{char}{char}/b{char}.json",
+            f".{char}/a.json",
+        )
+    ]
+    names += [f"{name.removesuffix('.json')}.txt" for name in names]
+    _, members, skipped = open_archive(zipped_as(encoding, dict.fromkeys(names, b"{}")), WIDE)
+    assert [member.obstacle for member in members] == [None] * (len(names) * 3 // 8)
+    assert skipped.count == len(names) - len(members)
+
+
+@pytest.mark.parametrize(
+    ("encoding", "name", "skipped"),
+    [
+        ("cp932", "本田圭.json", None),
+        ("cp932", "マサミ/本田.json", None),
+        ("cp932", "表\\能.json", None),
+        ("cp932", "資料/.本田.json", "hidden"),
+        ("cp932", "資料a\\.hidden\\表.json", "hidden"),
+        ("cp932", "資料1~/表.json", "hidden"),
+        ("cp932", "資料.tmp/表.json", "hidden"),
+        ("cp932", "資料/@eaDir/表.json", "system"),
+        ("cp932", "資料/__macosx\\表.json", "system"),
+        ("cp932", "表", "ending"),
+        ("big5", "林成功.json", None),
+        ("gbk", "刘誠.json", None),
+        ("euc-kr", "이력서.json", None),
+        ("euc-kr", "이력서/.숨김.json", "hidden"),
+        ("euc_jp", "職務経歴表.json", None),
+        ("cp866", "папка~/резюме.json", None),
+        ("cp850", "é\\.a.json", None),
+        ("utf-8", unicodedata.normalize("NFD", "Zoë/Ångström が.json"), None),
+        ("utf-8", unicodedata.normalize("NFD", "Zoë/.Ångström.json"), "hidden"),
+    ],
+)
+def test_a_name_in_an_unknown_encoding_is_judged_by_what_is_certain(
+    encoding: str, name: str, skipped: str | None
+) -> None:
+    body = zipped_as(encoding, {name: b"{}", "a.json": b"{}"})
+    assert len(open_archive(body, WIDE).members) == 1 + (skipped is None)
+    assert [one.why for one in open_archive(body, WIDE).skipped.named] == [skipped] * (
+        skipped is not None
+    )
+
+
+@pytest.mark.parametrize(
+    "name", ["表/../a.json", "../表.json", "c:\\表.json", "/表.json", "\\表.json"]
+)
+def test_a_name_in_an_unknown_encoding_that_leads_out_is_refused(name: str) -> None:
+    (message,) = [
+        str(one.obstacle) for one in open_archive(zipped_as("cp932", {name: b"{}"}), WIDE).members
+    ]
+    assert "unsafe" in message
+
+
+def test_backslashes_separate_in_names_that_are_flagged_as_utf_8() -> None:
+    body = zipped({"資料\\.隠し\\表.json": b"{}", "資料~\\表.json": b"{}", "資料\\表.json": b"{}"})
+    assert list(contents(body)) == ["資料\\\\表.json"]
+
+
+def test_of_very_many_that_are_passed_over_the_first_are_named() -> None:
+    names = [f"{number}-{'n' * 500}.txt" for number in range(1_000)]
+    skipped = open_archive(zipped(dict.fromkeys([*names, "a.json"], b"{}")), WIDE).skipped
+    assert (skipped.count, len(skipped.named)) == (1_000, 100)
+    assert skipped.describe().startswith("1,000 members: 0-nnn")
+    assert skipped.describe().endswith("and 990 more")
+    assert len(skipped.describe()) < 4_000
 
 
 @pytest.mark.parametrize(
@@ -169,10 +273,20 @@ def test_a_zip_that_is_cut_short_anywhere_is_refused() -> None:
         assert refusal(body[:size]) == "The zip archive is damaged or truncated"
 
 
-@pytest.mark.parametrize("members", [{}, {"a.txt": b"x", "folder/": b"", ".a.json": b"x"}])
-def test_a_zip_without_a_file_to_import_says_so(members: dict[str, bytes]) -> None:
-    assert refusal(zipped(members)).startswith(
-        "The zip archive contains no file that ends in .json"
+@pytest.mark.parametrize(
+    ("members", "skipped"),
+    [
+        ({}, ""),
+        ({"folder/": b""}, ""),
+        (
+            {"a.txt": b"x", "folder/": b"", ".a.json": b"x"},
+            ". Skipped 2 members: a.txt (not .json, .ndjson or .jsonl), .a.json (hidden or temporary)",
+        ),
+    ],
+)
+def test_a_zip_without_a_file_to_import_says_so(members: dict[str, bytes], skipped: str) -> None:
+    assert refusal(zipped(members)) == (
+        f"The zip archive contains no file that ends in .json, .ndjson or .jsonl{skipped}"
     )
 
 
@@ -208,13 +322,13 @@ def test_members_that_overlap_are_refused() -> None:
 
 def test_a_name_that_occurs_twice_is_two_members() -> None:
     buffer = io.BytesIO(renamed(zipped({"a.json": b"1", "b.json": b"2"}), b"b.json", b"a.json"))
-    archive, members = open_archive(buffer.getvalue(), WIDE)
+    archive, members, _ = open_archive(buffer.getvalue(), WIDE)
     held = [inflated(archive, member) for member in members]
     assert held == [b"1", b"2"]
 
 
 def test_a_damaged_member_is_an_invalid_archive() -> None:
-    archive, members = open_archive(edited(zipped({"a.json": b"{}"}), crc=1), WIDE)
+    archive, members, _ = open_archive(edited(zipped({"a.json": b"{}"}), crc=1), WIDE)
     with pytest.raises(CannotUnpack) as caught:
         inflated(archive, members[0])
     assert caught.value.refusal.reason is Reason.INVALID_ARCHIVE

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from importer.dry_run import Ignored, SkipReason, find_why
+from importer.dry_run import Ignored, find_why
 from importer.service import Summary
 from resumes.store import Store, accounts, import_history
 from resumes.store.accounts import AccountInfo
 from resumes.store.import_ledger import FileOutcome
-from resumes.watched_names import ENDINGS, EXTENSIONS
+from resumes.watched_names import ENDINGS, EXTENSIONS, SkipReason
 from tests.inbox.conftest import Drain
 from tests.support.inbox.builders import (
     MakeAccount,
@@ -249,6 +249,7 @@ def test_the_endings_are_those_that_a_name_may_have() -> None:
         ("a.pdf", SkipReason.ENDING),
         (".a.json", SkipReason.HIDDEN),
         ("a.json.part", SkipReason.HIDDEN),
+        ("#Recycle", SkipReason.SYSTEM),
     ],
 )
 def test_a_file_is_left_for_its_name(tmp_path: Path, name: str, why: SkipReason | None) -> None:

@@ -88,7 +88,7 @@ def values_of(name: str, body: bytes) -> list[Any]:
     """The objects that the file would give to the analyzer."""
     found = []
     try:
-        for part in unpack(name, body, WIDE):
+        for part in unpack(name, body, WIDE).parts:
             try:
                 value = json.loads(part.body)
             except ValueError:
@@ -119,7 +119,7 @@ def parts_or_refusal(name: str, body: bytes, limits: Limits) -> list[Part]:
     """The parts; none when the file cannot be unpacked. Any other exception fails the test."""
     is_bundle(name, body)
     try:
-        parts = unpack(name, body, limits)
+        parts = unpack(name, body, limits).parts
     except CannotUnpack:
         return []
     return list(parts)

@@ -30,6 +30,20 @@ def zipped(members: Mapping[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> 
     return buffer.getvalue()
 
 
+def zipped_as(encoding: str, members: Mapping[str, bytes]) -> bytes:
+    """A zip archive whose names are in this encoding, as programs without Unicode write it."""
+
+    class Member(zipfile.ZipInfo):
+        def _encodeFilenameFlags(self) -> tuple[bytes, int]:
+            return self.filename.encode(encoding), self.flag_bits
+
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for name, content in members.items():
+            archive.writestr(Member(name), content)
+    return buffer.getvalue()
+
+
 def bomb(beginning: bytes) -> bytes:
     """About a megabyte of gzip that inflates to a gigabyte, and then is cut short."""
     deflate = zlib.compressobj(wbits=16 + zlib.MAX_WBITS)
@@ -40,7 +54,7 @@ def bomb(beginning: bytes) -> bytes:
 
 def unpacked(name: str, body: bytes, limits: Limits = WIDE) -> list[Part]:
     """All parts of the file."""
-    return list(unpack(name, body, limits))
+    return list(unpack(name, body, limits).parts)
 
 
 def bodies(name: str, body: bytes, limits: Limits = WIDE) -> list[bytes]:
