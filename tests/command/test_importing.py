@@ -11,7 +11,7 @@ from cli.commands import import_
 from tests.command.conftest import CommandLine, a_resume
 from tests.support.api.serving import serve_here
 from tests.support.inbox.builders import bound_by_permissions
-from tests.support.inbox.packing import gzipped, zipped
+from tests.support.inbox.packing import gzipped, zipped, zipped_as
 
 
 @pytest.fixture
@@ -278,6 +278,52 @@ def test_each_resume_of_a_file_has_its_verdict(run: CommandLine, tmp_path: Path)
     )
     assert f"valid      {file}, member b\\x1b.json: 1 warning" in lines
     assert result.stderr == "2 valid, 1 failed.\n"
+
+
+def test_members_that_are_skipped_are_named_and_are_no_failure(
+    acme: CommandLine, tmp_path: Path
+) -> None:
+    file = tmp_path / "people.zip"
+    members = {"本田圭.json": a_resume(), "memo.txt": b"", "資料/.a\x1b.json": a_resume("Bo")}
+    file.write_bytes(zipped_as("cp932", members))
+    shown = "Äæù┐/.a\\x1b.json"
+    note = (
+        f"skipped    {file}: 2 members: memo.txt (not .json, .ndjson or .jsonl), "
+        f"{shown} (hidden or temporary)"
+    )
+
+    for words in (["validate"], ["validate", "--json"], ["import", "--dry-run"], ["import"]):
+        result = acme(*words, str(file))
+        assert result.exit_code == 0
+        assert result.stderr.splitlines()[0] == note
+
+    (told,) = json.loads(acme("validate", "--json", str(file)).stdout)["skipped"]
+    assert (told["name"], told["count"]) == (str(file), 2)
+    assert [one["member"] for one in told["members"]] == ["memo.txt", shown]
+    assert len(acme.answers("list", "--json")["resumes"]) == 1
+
+
+@pytest.mark.parametrize("command", ["validate", "import"])
+def test_files_in_system_folders_are_left_alone_and_counted(
+    acme: CommandLine, folder: Path, command: str
+) -> None:
+    (folder / "c.json").unlink()
+    for name in ("#recycle/a.json", "#recycle/b.json", "x/@EADIR/c.json", "@tmp/notes.txt"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(a_resume(name))
+
+    result = acme(command, str(folder))
+
+    assert result.exit_code == 0
+    assert result.stderr.splitlines()[-1] == (
+        f"Left alone: 2 files in {folder}/#recycle, 1 file in {folder}/x/@EADIR "
+        "(recycle bins, snapshots and other system folders)."
+    )
+    assert acme(command, str(folder / "#recycle")).exit_code == 0  # which somebody asked for
+    (folder / "a.json").unlink()
+    (folder / "b.json").unlink()
+    message = acme.fails(1, command, str(folder))
+    assert message.startswith(f"No resume files in {folder}. Left alone: 2 files in")
 
 
 def test_of_a_folder_files_are_read_by_their_names_and_of_others_by_their_content(

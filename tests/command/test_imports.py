@@ -1,6 +1,7 @@
 """`resumes imports`: the ledger, where its files lie, and what is asked for them."""
 
 import json
+import os
 import re
 import shlex
 import shutil
@@ -21,6 +22,7 @@ from tests.command.conftest import (
     start,
 )
 from tests.support.inbox.builders import bound_by_permissions
+from tests.support.inbox.packing import zipped
 from tests.support.store.builders import an_importer
 from tests.support.stores import open_home
 from tests.support.waiting import wait_until
@@ -148,6 +150,50 @@ def test_show_says_what_became_of_the_resumes_in_a_file_of_several(acme: Command
     )
     told = acme.answers("imports", "show", "c1", "--json")["items"]
     assert (told["total"], told["problems"][0]["place"]) == (1_003, "line\x1b 3")
+
+
+def test_files_with_warnings_are_marked_and_the_warnings_shown(acme: CommandLine) -> None:
+    inbox = acme.home / "inbox" / "acme"
+    inbox.mkdir(parents=True, exist_ok=True)
+    warned = a_resume(hobby="x", pet="y")
+    contents = {
+        "1.json": a_resume("Bo"),
+        "2.json": warned,
+        "3.json": warned + b" ",  # a duplicate, about which nothing is to be said
+        "4.zip": zipped({
+            "a.json": a_resume("Cy", hobby="x"),
+            "b.json": a_resume("Di", hobby="x"),
+            "c.txt": b"",
+        }),
+    }  # fmt: skip
+    for at, (name, content) in enumerate(contents.items()):
+        (inbox / name).write_bytes(content)
+        os.utime(inbox / name, (at, at))
+    acme.succeeds("watch", "--once", "--settle", "0")
+
+    files = {
+        Path(one["name"]).name: one for one in acme.answers("imports", "list", "--json")["files"]
+    }
+
+    assert {name: one["warnings"] for name, one in files.items()} == {
+        "1.json": 0, "2.json": 2, "3.json": 0, "4.zip": 2,
+    }  # fmt: skip
+    assert files["2.json"]["items"] is None
+    listed = acme.succeeds("imports", "list")
+    assert re.findall(r"(done|duplicate) +(-|\d warnings?) +acme/(\d)", listed) == [
+        ("done", "2 warnings", "4"),
+        ("duplicate", "-", "3"),
+        ("done", "2 warnings", "2"),
+        ("done", "-", "1"),
+    ]
+    shown = acme.succeeds("imports", "show", files["4.zip"]["id"])
+    assert re.search(r"^warnings +2$", shown, re.MULTILINE)
+    assert re.search(r"^skipped +1 member$", shown, re.MULTILINE)
+    assert re.search(r"^warning +member b.json: hobby +", shown, re.MULTILINE)
+    assert re.search(r"^skipped +c.txt +not .json", shown, re.MULTILINE)
+    told = acme.answers("imports", "show", files["2.json"]["id"], "--json")
+    assert [one["path"] for one in told["warnings"]] == ["hobby", "pet"]
+    assert told["resumeId"]
 
 
 def test_the_source_is_printed_harmless(acme: CommandLine) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from importer.outcomes import MAX_LISTED_ITEMS
 from resumes.errors import StoreUnavailable
 from resumes.store import Store, accounts, import_history, stored_resumes
 from resumes.store.accounts import AccountInfo
@@ -25,6 +26,7 @@ from tests.support.inbox.builders import (
     lines,
     names_below,
     resume_names,
+    rounds_until,
     set_limit,
     the_report,
 )
@@ -112,6 +114,66 @@ def test_the_ledger_tells_of_the_first_that_are_not_done(
     assert row.items is not None
     assert row.items.failed == MAX_PROBLEMS + 20
     assert len(row.items.problems) == MAX_PROBLEMS
+
+
+def test_the_report_of_a_very_large_file_lists_failures_first_and_counts_the_rest(
+    root: Path, ana: AccountInfo, an_importer: MakeImporter
+) -> None:
+    drop(root, "ana/many.ndjson", lines(*["twice"] * (MAX_LISTED_ITEMS + 200), "", "", ""))
+    an_importer(settle_s=0, slice_items=10_000).round()
+    report = the_report(root, "_failed")
+    counts = {"total": 1_203, "done": 1, "duplicate": 1_199, "held": 0, "failed": 3}
+    assert report["item_counts"] == counts
+    places = [item["place"] for item in report["items"]]
+    assert places == [
+        *(f"line {number}" for number in range(2, 999)),
+        *("line 1201", "line 1202", "line 1203"),
+    ]
+
+
+def test_a_report_has_a_size_whatever_there_is_to_say(
+    store: Store, root: Path, ana: AccountInfo, an_importer: MakeImporter
+) -> None:
+    bell = "\x07"
+    fields = {f"{number}{bell * 60}": 1 for number in range(60)}
+    warned = [a_document(f"{number}", **fields) for number in range(80)]
+    drop(root, "ana/1.ndjson", b"\n".join(warned))
+    names = [f"{number}{bell * 300}.json" for number in range(1_050)]
+    drop(root, "ana/2.zip", zipped(dict.fromkeys(names, b"0")))
+    drop(root, "ana/3.json", a_document("single", **fields))
+    importer = an_importer(settle_s=0)
+    rounds_until(importer, lambda: not names_below(root / "ana"))
+    sizes = [path.stat().st_size for path in root.rglob("*.report.json")]
+    assert len(sizes) == 3
+    assert max(sizes) < 3_000_000
+    rows = {Path(row.name).name: row for row in import_history.list_files(store)}
+    assert rows["1.ndjson"].warnings == 80 * 51
+    assert (rows["3.json"].warnings, rows["3.json"].items) == (51, None)
+    report = the_report(root, "_failed")
+    assert report["item_counts"]["failed"] == 1_050
+    assert len(report["items"]) > 500
+
+
+def test_members_that_are_not_imported_are_named_in_the_report(
+    store: Store, root: Path, ana: AccountInfo, an_importer: MakeImporter
+) -> None:
+    members = {"a.json": a_document("1"), "notes.txt": b"x", "__MACOSX/._a.json": b"x"}
+    drop(root, "ana/some.zip", zipped(members))
+    drop(root, "ana/none.zip", zipped({"cv.pdf": b"x"}))
+    an_importer(settle_s=0).round()
+    report = the_report(root, "_done")
+    assert report["message"] == (
+        "Imported: 1 done. Skipped 2 members: notes.txt (not .json, .ndjson or .jsonl), "
+        "__MACOSX/._a.json (in a system folder)"
+    )
+    assert [one["member"] for one in report["skipped"]] == ["notes.txt", "__MACOSX/._a.json"]
+    assert report["skipped_count"] == 2
+    done = import_history.list_files(store, outcome=FileOutcome.DONE)[0].items
+    assert done is not None
+    assert (done.skipped, done.warnings) == (2, 0)
+    failed = the_report(root, "_failed")
+    assert [one["reason"] for one in failed["skipped"]] == ["ending"]
+    assert "cv.pdf (not .json" in failed["message"]
 
 
 def test_a_file_of_one_has_no_items(

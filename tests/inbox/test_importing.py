@@ -1,5 +1,6 @@
 """Files of one resume: what is imported, what is left, and what is told of it."""
 
+import contextlib
 import json
 import os
 import socket
@@ -15,6 +16,7 @@ from resumes.export import Exporter, ExportFormat
 from resumes.store import Store, accounts, import_history, import_ledger, stored_resumes
 from resumes.store.accounts import AccountInfo
 from resumes.store.import_ledger import FileOutcome
+from resumes.watched_names import SYSTEM_FOLDERS
 from tests.inbox.conftest import Drain
 from tests.support.inbox.builders import (
     FakeMonotonic,
@@ -23,6 +25,7 @@ from tests.support.inbox.builders import (
     Moment,
     Told,
     an_account_with_room_for,
+    bound_by_permissions,
     drop,
     drop_aged,
     during,
@@ -209,6 +212,76 @@ def test_names_decide_what_is_imported(
     assert sorted(told.outcomes()) == sorted(f"ana/{name}" for name in IMPORTED)
     assert importer.summary().ignored == len(IGNORED) + len(NOT_LOOKED_INTO)
     assert names_below(root / "ana") == sorted([*IGNORED, *NOT_LOOKED_INTO])
+
+
+SYSTEM = [
+    *(name.replace(".Trash-", ".Trash-1000") for name in SYSTEM_FOLDERS),
+    *("#RECYCLE", "@recycle", "$Recycle.Bin", "recycler", "SYSTEM VOLUME INFORMATION", "@EADIR"),
+]
+
+
+@pytest.mark.parametrize("is_read_only", [False, True])
+def test_recycle_bins_and_snapshots_are_left_alone_and_told_once(
+    root: Path, told: Told, ana: AccountInfo, an_importer: MakeImporter, is_read_only: bool
+) -> None:
+    for name in SYSTEM:
+        drop(root, f"ana/deep/{name}/hourly.0/a.json")
+        (root / f"ana/{name}").mkdir()  # nothing is lost in an empty one
+    drop(root, "ana/#recycle/b.json")
+    drop(root, "ana/#recycle/c.ZIP")
+    drop(root, "ana/#recycle/notes.txt")
+    drop(root, "@Recycle/d.json")
+    drop(root, "ana/#recycle.json")  # a file of this name is a file
+    closed = root / "ana/#recycle" if is_read_only else root
+    closed.chmod(0o500)
+    importer = an_importer(settle_s=0)
+    try:
+        with bound_by_permissions() if is_read_only else contextlib.nullcontext():
+            for _ in range(3):
+                importer.round()
+    finally:
+        closed.chmod(0o700)
+    importer.round()
+    assert told.outcomes() == {"ana/#recycle.json": "done"}
+    why = "will not be imported: it is a recycle bin, a snapshot or another system folder"
+    assert sorted(told.notices) == sorted(
+        [
+            f"1 file in @Recycle {why}",
+            f"2 files in ana/#recycle {why}",
+            *(f"1 file in ana/deep/{name} {why}" for name in SYSTEM),
+        ]
+    )
+
+
+def test_of_a_large_snapshot_only_a_part_is_counted(
+    root: Path, told: Told, ana: AccountInfo, an_importer: MakeImporter
+) -> None:
+    (root / "ana/.snapshot").mkdir(parents=True)
+    for number in range(1_500):
+        (root / f"ana/.snapshot/{number}.json").touch()
+    an_importer(settle_s=0).round()
+    assert told.notices[0].startswith("1,000 files or more in ana/.snapshot will not")
+
+
+def test_an_account_may_have_the_name_of_a_recycle_bin_of_old(
+    root: Path, told: Told, an_account: MakeAccount, an_importer: MakeImporter
+) -> None:
+    an_account("recycler")
+    drop(root, "recycler/a.json")
+    drop(root, "recycler/RECYCLER/b.json")
+    an_importer(settle_s=0).round()
+    assert told.outcomes() == {"recycler/a.json": "done"}
+    assert len(told.notices) == 1
+
+
+def test_a_folder_named_in_shift_jis_is_not_temporary(
+    root: Path, told: Told, ana: AccountInfo, an_importer: MakeImporter
+) -> None:
+    names = [os.fsdecode("ミ".encode("cp932")), "old~", "ミ~"]
+    for name in names:
+        drop(root, f"ana/{name}/a.json")
+    an_importer(settle_s=0).round()
+    assert list(told.outcomes()) == ["ana/\\x83~/a.json"]
 
 
 def test_what_is_no_file_is_left_untouched_and_links_are_not_followed(

@@ -19,7 +19,7 @@ from resumes.errors import StoreUnavailable
 from resumes.settings import Settings
 from resumes.store import accounts, import_history, import_requests, importers, open_store
 from resumes.store.import_history import FileCount
-from resumes.store.import_ledger import FileOutcome
+from resumes.store.import_ledger import FileOutcome, Items
 from resumes.store.importers import ImporterFinding, ImporterState, SeenImporter
 from resumes.store.store import Store
 from tests.support.clocks import SteppingClock
@@ -101,6 +101,20 @@ async def test_what_failed_comes_first_then_held_duplicates_done(store: Store) -
             "done ana/cv-1.json",
         ]
         await shows(pilot.app, "✗ 2 failed   ‖ 1 held   = 1 duplicate   ✓ 1 done")
+
+
+async def test_a_file_that_is_done_with_warnings_is_marked(store: Store) -> None:
+    warned = Items(0, 0, 0, 0, 0, warnings=3)
+    a_file(store, an_id("1"), DONE, items=warned)
+    a_file(store, an_id("2"), DONE)
+    a_file(store, an_id("3"), DONE, items=Items(2, 2, 0, 0, 0, warnings=1, skipped=4))
+    async with running(store, screen="imports", size=(150, 50)) as pilot:
+        await shows(pilot.app, "✓ done", "! done: 1 warning")
+        await leads(pilot, "down down", "! done: 3 warnings", "in the report next to")
+        await leads(pilot, "up up", "! done: 1 warning", "Skipped    4 members, named in")
+        await types(pilot, "/warnings")
+        await shows_no(pilot.app, "ana/cv-2.json")
+        await shows(pilot.app, "ana/cv-1.json", "ana/cv-3.json")
 
 
 async def test_back_from_a_file_that_was_filtered_its_row_says_what_became_of_it(
