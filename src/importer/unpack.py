@@ -150,7 +150,7 @@ _UTF_8 = 0x800
 _SEPARATOR = re.compile(r"[/\\]")
 # Which encoding a name is in, a zip without the flag for UTF-8 does not say. In Shift-JIS, Big5 and GBK
 # a byte of this range may be the second of a character: of 表 a backslash, of ミ a tilde, of ア an A.
-# Slashes and dots never are, nor is a byte that follows one of ASCII.
+# Slashes and dots never are, nor is a byte that follows one of ASCII (pitfalls I18).
 _SECOND_BYTE = re.compile(r"(?<=[^\x00-\x7f])[@-~]")
 _DRIVE = re.compile(r"[A-Za-z]:")
 # What the library raises for archives that are damaged, or made to harm.

@@ -34,7 +34,8 @@ SYSTEM_FOLDERS: Final = (
 )  # fmt: skip
 """Folders of file servers and operating systems, in any case: recycle bins, snapshots, thumbnails.
 
-A resume that was deleted on the share, or is in a copy of an earlier day, is not to be imported again.
+A resume that was deleted on the share, or is in a copy of an earlier day, is not to be imported
+(pitfalls I19).
 """
 _SYSTEM_FOLDERS: Final = frozenset(name.lower() for name in SYSTEM_FOLDERS)
 

@@ -119,7 +119,7 @@ def characters(encoding: str) -> list[str]:
 
 
 @pytest.mark.parametrize("encoding", TWO_BYTES)
-def test_no_second_byte_of_a_character_is_taken_for_anything_else(encoding: str) -> None:
+def test_i18_no_second_byte_of_a_character_is_taken_for_anything_else(encoding: str) -> None:
     names = [
         name
         for char in characters(encoding)

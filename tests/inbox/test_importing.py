@@ -221,7 +221,7 @@ SYSTEM = [
 
 
 @pytest.mark.parametrize("is_read_only", [False, True])
-def test_recycle_bins_and_snapshots_are_left_alone_and_told_once(
+def test_i19_recycle_bins_and_snapshots_are_left_alone_and_told_once(
     root: Path, told: Told, ana: AccountInfo, an_importer: MakeImporter, is_read_only: bool
 ) -> None:
     for name in SYSTEM:
