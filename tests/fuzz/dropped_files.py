@@ -20,7 +20,14 @@ from importer.claims import Claim
 from importer.filing import Work
 from importer.json_texts import CannotUnpack
 from importer.options import Limits, Options
-from importer.outcomes import Conclusion, ItemConclusion, Refusal, as_ledger_text
+from importer.outcomes import (
+    NONE_SKIPPED,
+    Conclusion,
+    ItemConclusion,
+    Refusal,
+    Tally,
+    as_ledger_text,
+)
 from importer.slices import Bundle, Portion
 from resumes.analyzer import Resume
 from resumes.import_reasons import Reason
@@ -158,9 +165,12 @@ def _check_portions(dropped: Dropped, portions: list[Portion]) -> None:
     ]:
         check_stored(resume)
     _check_items(dropped, portions)
-    items = tuple(map(_concluded, portions))
-    assert (as_ledger_text(items) or "").isascii()
-    _check_report(dropped, outcomes.sum_up(items))
+    items = Tally()
+    for portion in portions:
+        items.add(_concluded(portion))
+    conclusion = outcomes.sum_up(items, NONE_SKIPPED)
+    assert (as_ledger_text(conclusion) or "").isascii()
+    _check_report(dropped, conclusion)
 
 
 def _check_items(dropped: Dropped, portions: list[Portion]) -> None:

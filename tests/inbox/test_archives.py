@@ -107,7 +107,7 @@ TWO_BYTES = ("cp932", "shift_jis_2004", "big5", "big5hkscs", "gbk", "gb18030", "
 
 def characters(encoding: str) -> list[str]:
     """A character for each second byte that ASCII has, as far as the encoding has one."""
-    found = {}
+    found: dict[int, str] = {}
     for second in range(0x31, 0x7F):
         for first in range(0x81, 0xFF):
             with contextlib.suppress(UnicodeDecodeError):

@@ -50,7 +50,7 @@ MOST_NAMED = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Ignored:
+class LeftOut:
     """The files in folders that are not read: how many by reason, and those in system folders."""
 
     counts: Counter[SkipReason] = field(default_factory=Counter)
@@ -162,7 +162,7 @@ def _open(source: Source, limits: Limits) -> Unpacked:
     return Unpacked(iter([Part(0, "", refusal=refusal)]))
 
 
-def find_sources(paths: Sequence[str]) -> tuple[list[Source], Ignored]:
+def find_sources(paths: Sequence[str]) -> tuple[list[Source], LeftOut]:
     """Return the files of the paths, in the order given, and which others are in the folders.
 
     In folders the files to import are found by name; hidden names, symbolic links, system folders and
@@ -170,7 +170,7 @@ def find_sources(paths: Sequence[str]) -> tuple[list[Source], Ignored]:
     Failed if there is no file.
     """
     sources: list[Source] = []
-    ignored = Ignored()
+    ignored = LeftOut()
     for path in paths:
         if path != STANDARD_INPUT and Path(path).is_dir():
             _look_into(path, sources, ignored)
@@ -183,7 +183,7 @@ def find_sources(paths: Sequence[str]) -> tuple[list[Source], Ignored]:
     return sources, ignored
 
 
-def _look_into(folder: str, sources: list[Source], ignored: Ignored) -> None:
+def _look_into(folder: str, sources: list[Source], ignored: LeftOut) -> None:
     with os.scandir(folder) as entries:
         found = sorted(entries, key=lambda entry: entry.name)
     for entry in found:
