@@ -295,7 +295,9 @@ WHOLE: dict[str, Any] = {
 
 def test_what_became_of_a_file_s_resumes_survives_the_ledger() -> None:
     assert parse_items(json.dumps(WHOLE)) == Items(1, 0, 0, 0, 1, (PROBLEM,))
-    assert Items(1, 0, 0, 0, 1, (PROBLEM,)).as_json() == WHOLE
+    later = {"warnings": 2, "skipped": 3}  # than 1.0.0
+    assert Items(1, 0, 0, 0, 1, (PROBLEM,), 2, 3).as_json() == WHOLE | later
+    assert parse_items(json.dumps(WHOLE | later | {"unknown": 1})).skipped == 3
     least = {"item": 0, "place": "line 1", "outcome": "held"}
     (problem,) = parse_items(json.dumps(WHOLE | {"problems": [least]})).problems
     assert problem == Problem(0, "line 1", "held")
