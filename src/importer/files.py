@@ -9,17 +9,19 @@ import errno
 import fcntl
 import filecmp
 import hashlib
+import itertools
 import os
 import re
 import signal
 import stat
 import threading
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
 from resumes.errors import InvalidArgument, TooLarge
-from resumes.text import replaced
-from resumes.watched_names import find_extension
+from resumes.text import counted, replaced
+from resumes.watched_names import find_extension, is_hidden_or_temporary
 
 MAX_STEM_BYTES = 120
 """Leaves room in 255 bytes for a claim, an account and `.report.json`."""
@@ -186,6 +188,50 @@ def find_head(path: str | Path) -> bytes:
     with contextlib.suppress(OSError):
         return load(path, HEAD_BYTES).body[:HEAD_BYTES]
     return b""
+
+
+MAX_NAMED_FOLDERS = 3
+MAX_COUNTED = 1_000
+"""Names that are looked at in a system folder, which may be a whole copy of the share."""
+
+
+@dataclass(slots=True)
+class SystemFolders:
+    """Recycle bins, snapshots and the like that were left alone, and how many files are in them."""
+
+    counts: list[str] = field(default_factory=list)
+    """`3 files in ana/#recycle`; of the first that have any."""
+    others: int = 0
+
+    def add(self, path: str, shown: str) -> None:
+        """Count the files that would be imported if they were elsewhere."""
+        if len(self.counts) == MAX_NAMED_FOLDERS:
+            self.others += 1
+        elif count := _count_files(path):
+            self.counts.append(f"{count} in {shown}")
+
+    def __str__(self) -> str:
+        """Return `2 files in ana/#recycle, 1 file in ana/@eaDir and those in 5 more folders`."""
+        if not self.others:
+            return " and ".join(filter(None, [", ".join(self.counts[:-1]), *self.counts[-1:]]))
+        return f"{', '.join(self.counts)} and those in {counted(self.others, 'more folder')}"
+
+
+def _count_files(folder: str) -> str:
+    """Return `3 files`, or `3 files or more` if the folder has too many names; empty for none."""
+    waiting = [] if os.path.islink(folder) else [folder]  # noqa: PTH114  (text, as names are)
+    names = files = 0
+    while waiting and names < MAX_COUNTED:
+        with contextlib.suppress(OSError), os.scandir(waiting.pop()) as entries:
+            for entry in itertools.islice(entries, MAX_COUNTED - names):
+                names += 1
+                if entry.is_dir(follow_symlinks=False):
+                    waiting.append(entry.path)
+                elif not is_hidden_or_temporary(entry.name):
+                    files += find_extension(entry.name) is not None
+    if not files:
+        return ""
+    return counted(files, "file") + (" or more" if names == MAX_COUNTED else "")
 
 
 def describe(error: OSError) -> str:

@@ -5,8 +5,6 @@ makes no other wait (pitfalls I12). The directory is the truth; events only say 
 worth while. Nothing is opened here.
 """
 
-import contextlib
-import itertools
 import math
 import os
 from collections import deque
@@ -15,11 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from importer.files import Known, Signature, escaped, signature_of
+from importer.files import Known, Signature, SystemFolders, escaped, signature_of
 from importer.notices import Notices, Remark, left_alone
 from importer.options import Options
 from resumes.store.accounts import NAME, AccountInfo
-from resumes.text import counted
 from resumes.watched_names import (
     find_extension,
     is_hidden_or_temporary,
@@ -77,29 +74,6 @@ def _is_inbox(entry: os.DirEntry[str]) -> bool:
     # Windows had RECYCLER, and an account may be called so in lower case.
     is_name = NAME.fullmatch(entry.name) is not None
     return entry.is_dir(follow_symlinks=False) and (is_name or may_be_folder(entry.name))
-
-
-MAX_COUNTED = 1_000
-"""Names that are looked at in a system folder, which may be a whole copy of the share."""
-
-
-def count_left_alone(folder: str) -> str:
-    """Return how many files of a system folder would be imported elsewhere; empty for none.
-
-    `3 files`, and `3 files or more` if the folder has too many names to look at.
-    """
-    waiting, names, files = [folder], 0, 0
-    while waiting and names < MAX_COUNTED:
-        with contextlib.suppress(OSError), os.scandir(waiting.pop()) as entries:
-            for entry in itertools.islice(entries, MAX_COUNTED - names):
-                names += 1
-                if entry.is_dir(follow_symlinks=False):
-                    waiting.append(entry.path)
-                elif not is_hidden_or_temporary(entry.name):
-                    files += find_extension(entry.name) is not None
-    if not files:
-        return ""
-    return counted(files, "file") + (" or more" if names == MAX_COUNTED else "")
 
 
 def _see(entry: os.DirEntry[str], name: str) -> Seen | None:
@@ -334,6 +308,7 @@ class Inbox:
         waiting = ignored = 0
         is_cut = False
         unlisted: set[str] = set()
+        system_folders = SystemFolders()
 
         def remark(key: str, sentence: str) -> None:
             if self.account is not None:  # else nothing of it is imported
@@ -349,7 +324,8 @@ class Inbox:
                 started = self._monotonic()
             if seen.signature is None:
                 ignored += 1
-                self._tell_system_folder(seen.name)
+                if self._is_new_system_folder(seen.name):
+                    system_folders.add(f"{self._root}/{seen.name}", escaped(seen.name))
                 continue
             is_due = self.settling.is_due(seen.name, seen.signature)
             if seen.name in self._names_under_way:
@@ -364,21 +340,20 @@ class Inbox:
         self.found = 0
         self.waiting, self.ignored = waiting, ignored
         self.forget_unlisted(unlisted)
+        if system_folders.counts:
+            self._notices.tell(left_alone(system_folders))
         self.has_backlog = len(self.queue) >= BACKLOG_FILES
         self.settling.end_look()
         self.schedule.done(took_s + self._monotonic() - started)
         if is_cut:
             self.schedule.ask()
 
-    def _tell_system_folder(self, name: str) -> None:
-        """Tell of the files in it, if it is a system folder that was not there before."""
+    def _is_new_system_folder(self, name: str) -> bool:
+        """Return whether it is a system folder that was not there before."""
         if name in self._system_folders or not is_system_folder(name.rpartition("/")[2]):
-            return
+            return False
         self._system_folders.add(name)
-        if not self.below and NAME.fullmatch(name):
-            return  # an inbox
-        if count := count_left_alone(f"{self._root}/{name}"):
-            self._notices.tell(left_alone(name, count))
+        return bool(self.below) or NAME.fullmatch(name) is None  # else it is an inbox
 
     def forget_unlisted(self, still: Collection[str] = ()) -> None:
         """Have it over that folders cannot be read, but those that still cannot."""

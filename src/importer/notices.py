@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from importer.claims import Claim
-from importer.files import escaped
+from importer.files import SystemFolders, escaped
 from importer.outcomes import Conclusion
 from resumes.store.import_ledger import FileOutcome
 from resumes.store.importers import ImporterFinding, ImporterState
@@ -162,12 +162,9 @@ def unowned(folder: str, default_account: str | None) -> str:
     )
 
 
-def left_alone(folder: str, count: str) -> str:
-    """Return what is reported of the files in a system folder; `count` is `3 files`."""
-    return (
-        f"{count} in {escaped(folder)} will not be imported: it is a recycle bin, a snapshot or another "
-        "system folder"
-    )
+def left_alone(folders: SystemFolders) -> str:
+    """Return what is reported of the files in system folders."""
+    return f"{folders} will not be imported: recycle bins, snapshots and other system folders"
 
 
 def untaken(name: str, why: str) -> str:

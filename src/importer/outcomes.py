@@ -128,6 +128,8 @@ class Tally:
         self.counts[item.outcome] += 1
         self.warnings += len(item.warnings)
         first = self._first[item.outcome]
+        if first and item.refusal is not None:  # the report has all issues of the first alone
+            item = item._replace(refusal=item.refusal._replace(issues=()))
         if len(first) < MAX_LISTED_ITEMS and self._chars[item.outcome] < MAX_LISTED_CHARS:
             chars = len(json.dumps(item.as_dict()))
             self._chars[item.outcome] += chars

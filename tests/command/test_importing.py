@@ -316,7 +316,7 @@ def test_files_in_system_folders_are_left_alone_and_counted(
 
     assert result.exit_code == 0
     assert result.stderr.splitlines()[-1] == (
-        f"Left alone: 2 files in {folder}/#recycle, 1 file in {folder}/x/@EADIR "
+        f"Left alone: 2 files in {folder}/#recycle and 1 file in {folder}/x/@EADIR "
         "(recycle bins, snapshots and other system folders)."
     )
     assert acme(command, str(folder / "#recycle")).exit_code == 0  # which somebody asked for

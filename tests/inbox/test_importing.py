@@ -1,8 +1,8 @@
 """Files of one resume: what is imported, what is left, and what is told of it."""
 
-import contextlib
 import json
 import os
+import re
 import socket
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from resumes.export import Exporter, ExportFormat
 from resumes.store import Store, accounts, import_history, import_ledger, stored_resumes
 from resumes.store.accounts import AccountInfo
 from resumes.store.import_ledger import FileOutcome
+from resumes.store.importers import ImporterState
 from resumes.watched_names import SYSTEM_FOLDERS
 from tests.inbox.conftest import Drain
 from tests.support.inbox.builders import (
@@ -220,37 +221,47 @@ SYSTEM = [
 ]
 
 
-@pytest.mark.parametrize("is_read_only", [False, True])
+@pytest.mark.parametrize("name", SYSTEM)
 def test_i19_recycle_bins_and_snapshots_are_left_alone_and_told_once(
-    root: Path, told: Told, ana: AccountInfo, an_importer: MakeImporter, is_read_only: bool
+    root: Path, told: Told, ana: AccountInfo, an_importer: MakeImporter, name: str
 ) -> None:
-    for name in SYSTEM:
-        drop(root, f"ana/deep/{name}/hourly.0/a.json")
-        (root / f"ana/{name}").mkdir()  # nothing is lost in an empty one
-    drop(root, "ana/#recycle/b.json")
-    drop(root, "ana/#recycle/c.ZIP")
-    drop(root, "ana/#recycle/notes.txt")
-    drop(root, "@Recycle/d.json")
-    drop(root, "ana/#recycle.json")  # a file of this name is a file
-    closed = root / "ana/#recycle" if is_read_only else root
-    closed.chmod(0o500)
+    drop(root, f"ana/deep/{name}/hourly.0/a.json")
+    drop(root, f"ana/{name}/b.ZIP")
+    drop(root, f"ana/{name}/c.json")
+    drop(root, f"ana/{name}/notes.txt")
+    drop(root, f"ana/{name}.json")  # a file of this name is a file
+    importer = an_importer(settle_s=0)
+    for _ in range(3):
+        importer.round()
+    assert told.outcomes() == ({} if name[0] == "." else {f"ana/{name}.json": "done"})
+    found = {f"2 files in ana/{name}", f"1 file in ana/deep/{name}"}
+    why = " will not be imported: recycle bins, snapshots and other system folders"
+    (notice,) = told.notices
+    assert {*notice.removesuffix(why).split(" and ")} == found
+
+
+def test_recycle_bins_that_cannot_be_written_to_are_no_problem_and_the_first_are_named(
+    root: Path, told: Told, ana: AccountInfo, an_importer: MakeImporter
+) -> None:
+    drop(root, "ana/a.json")
+    drop(root, "@Recycle/a.json")
+    for number in range(5):
+        drop(root, f"ana/{number}/#recycle/a.json").parent.chmod(0o500)
+    (root / "ana/@eaDir").mkdir()  # nothing is lost in an empty one
+    (root / "ana/@tmp").symlink_to(root / "ana/1/#recycle")
     importer = an_importer(settle_s=0)
     try:
-        with bound_by_permissions() if is_read_only else contextlib.nullcontext():
-            for _ in range(3):
-                importer.round()
+        with bound_by_permissions():
+            importer.round()
     finally:
-        closed.chmod(0o700)
-    importer.round()
-    assert told.outcomes() == {"ana/#recycle.json": "done"}
-    why = "will not be imported: it is a recycle bin, a snapshot or another system folder"
-    assert sorted(told.notices) == sorted(
-        [
-            f"1 file in @Recycle {why}",
-            f"2 files in ana/#recycle {why}",
-            *(f"1 file in ana/deep/{name} {why}" for name in SYSTEM),
-        ]
-    )
+        for number in range(5):
+            (root / f"ana/{number}/#recycle").chmod(0o700)
+    assert told.outcomes() == {"ana/a.json": "done"}
+    of_root, of_ana = sorted(told.notices, key=len)
+    assert of_root.startswith("1 file in @Recycle will not be imported")
+    assert len(re.findall(r"1 file in ana/./#recycle", of_ana)) == 3
+    assert " and those in 2 more folders will not be imported" in of_ana
+    assert importer.notices.state is ImporterState.OK
 
 
 def test_of_a_large_snapshot_only_a_part_is_counted(

@@ -19,7 +19,7 @@ from cli.progress import status_line
 from cli.session import Session, choose_account, pass_session
 from importer import files, json_texts, outcomes, unpack
 from importer.dry_run import RehearsedAccount, find_why
-from importer.inbox import count_left_alone
+from importer.files import SystemFolders
 from importer.outcomes import Conclusion, Refusal, SkippedMembers
 from importer.unpack import Limits, Part, Unpacked
 from resumes.analyzer import Resume
@@ -54,8 +54,7 @@ class LeftOut:
     """The files in folders that are not read: how many by reason, and those in system folders."""
 
     counts: Counter[SkipReason] = field(default_factory=Counter)
-    system_folders: dict[str, str] = field(default_factory=dict)
-    """How many files are in each, in words, by its path."""
+    system_folders: SystemFolders = field(default_factory=SystemFolders)
 
     def __str__(self) -> str:
         """Return `Skipped 3 files: 2 are not .json, …; 1 is a link.`, and what was left alone."""
@@ -65,13 +64,9 @@ class LeftOut:
                 f"{count:,} {SKIPPED[why][count > 1]}" for why, count in sorted(self.counts.items())
             ]
             sentences.append(f"Skipped {counted(self.counts.total(), 'file')}: {'; '.join(parts)}.")
-        if self.system_folders:
-            named = list(self.system_folders.items())[:MOST_NAMED]
-            folders = [f"{count} in {safe_text(path)}" for path, count in named]
-            if more := len(self.system_folders) - len(named):
-                folders.append(f"and more in {counted(more, 'other folder')}")
+        if self.system_folders.counts:
             sentences.append(
-                f"Left alone: {', '.join(folders)} (recycle bins, snapshots and other system folders)."
+                f"Left alone: {self.system_folders} (recycle bins, snapshots and other system folders)."
             )
         return " ".join(sentences)
 
@@ -189,8 +184,7 @@ def _look_into(folder: str, sources: list[Source], ignored: LeftOut) -> None:
     for entry in found:
         if entry.is_dir(follow_symlinks=False):
             if is_system_folder(entry.name):
-                if count := count_left_alone(entry.path):
-                    ignored.system_folders[entry.path] = count
+                ignored.system_folders.add(entry.path, safe_text(entry.path))
             elif not entry.name.startswith(("_", ".")):
                 try:
                     _look_into(entry.path, sources, ignored)
