@@ -100,8 +100,14 @@ MAX_LISTED_ITEMS = 1_000
 MAX_LISTED_CHARS = 1024 * 1024
 """How many items a report lists, and how long they are together as JSON; the rest is counted."""
 
-_URGENCY = (FileOutcome.FAILED, FileOutcome.HELD, FileOutcome.DUPLICATE, FileOutcome.DONE)
-"""In this order of outcomes items are chosen for a list that has no room for all."""
+_URGENCY = (
+    (FileOutcome.FAILED, False),
+    (FileOutcome.HELD, False),
+    (FileOutcome.DONE, True),
+    (FileOutcome.DUPLICATE, False),
+    (FileOutcome.DONE, False),
+)
+"""In this order of outcomes, with warnings or without, items are chosen for a list without room for all."""
 
 
 class _Listed(NamedTuple):
@@ -118,21 +124,22 @@ class Tally:
 
     counts: Counter[FileOutcome] = field(default_factory=Counter)
     warnings: int = 0
-    _first: defaultdict[FileOutcome, list[_Listed]] = field(
+    _first: defaultdict[tuple[FileOutcome, bool], list[_Listed]] = field(
         default_factory=lambda: defaultdict(list)
     )
-    _chars: Counter[FileOutcome] = field(default_factory=Counter)
+    _chars: Counter[tuple[FileOutcome, bool]] = field(default_factory=Counter)
 
     def add(self, item: ItemConclusion) -> None:
         """Count the next item."""
         self.counts[item.outcome] += 1
         self.warnings += len(item.warnings)
-        first = self._first[item.outcome]
+        kind = item.outcome, bool(item.warnings)
+        first = self._first[kind]
         if first and item.refusal is not None:  # the report has all issues of the first alone
             item = item._replace(refusal=item.refusal._replace(issues=()))
-        if len(first) < MAX_LISTED_ITEMS and self._chars[item.outcome] < MAX_LISTED_CHARS:
+        if len(first) < MAX_LISTED_ITEMS and self._chars[kind] < MAX_LISTED_CHARS:
             chars = len(json.dumps(item.as_dict()))
-            self._chars[item.outcome] += chars
+            self._chars[kind] += chars
             first.append(_Listed(item, chars))
 
     @property
@@ -141,14 +148,15 @@ class Tally:
         return self.counts.total()
 
     def first(self, outcome: FileOutcome) -> ItemConclusion | None:
-        """Return the first item of this outcome; None if there is none."""
-        return self._first[outcome][0].item if self.counts[outcome] else None
+        """Return the first item of this outcome, with warnings if there is one; None if there is none."""
+        found = (self._first[kind] for kind in _URGENCY if kind[0] is outcome)
+        return next((first[0].item for first in found if first), None)
 
     def listed(self) -> list[ItemConclusion]:
-        """Return the items that a report lists, in the file's order: failed ones before others."""
+        """Return the items that a report lists, in the file's order."""
         listed: list[ItemConclusion] = []
         chars = 0
-        for one in itertools.chain.from_iterable(self._first[outcome] for outcome in _URGENCY):
+        for one in itertools.chain.from_iterable(self._first[kind] for kind in _URGENCY):
             chars += one.chars
             if listed and (len(listed) == MAX_LISTED_ITEMS or chars > MAX_LISTED_CHARS):
                 break
@@ -157,13 +165,14 @@ class Tally:
 
     def iter_problems(self) -> Iterator[ItemConclusion]:
         """Yield the first items that are not done, in the file's order."""
-        lists = ([one.item for one in self._first[outcome]] for outcome in _URGENCY[:-1])
+        kinds = (kind for kind in _URGENCY if kind[0] is not FileOutcome.DONE)
+        lists = ([one.item for one in self._first[kind]] for kind in kinds)
         return heapq.merge(*lists, key=attrgetter("item"))
 
     def __str__(self) -> str:
         """Return how many items came to which end: `997 done, 3 failed`."""
-        parts = ((self.counts[outcome], outcome) for outcome in reversed(_URGENCY))
-        return ", ".join(f"{count} {outcome.value}" for count, outcome in parts if count)
+        order = (FileOutcome.DONE, FileOutcome.DUPLICATE, FileOutcome.HELD, FileOutcome.FAILED)
+        return ", ".join(f"{self.counts[end]} {end.value}" for end in order if self.counts[end])
 
 
 class SkippedMember(NamedTuple):

@@ -45,7 +45,6 @@ SKIPPED = {
 }
 """What one file that is skipped is, and what several are."""
 
-
 MOST_NAMED = 3
 
 
@@ -161,8 +160,8 @@ def find_sources(paths: Sequence[str]) -> tuple[list[Source], LeftOut]:
     """Return the files of the paths, in the order given, and which others are in the folders.
 
     In folders the files to import are found by name; hidden names, symbolic links, system folders and
-    the importer's own `_…` folders are left out. Files that are named themselves may be called anything. Raises
-    Failed if there is no file.
+    the importer's own `_…` folders are left out. Files that are named themselves may be called
+    anything. Raises Failed if there is no file.
     """
     sources: list[Source] = []
     ignored = LeftOut()
@@ -188,7 +187,7 @@ def _look_into(folder: str, sources: list[Source], ignored: LeftOut) -> None:
             elif not entry.name.startswith(("_", ".")):
                 try:
                     _look_into(entry.path, sources, ignored)
-                except OSError as error:  # the others can be read
+                except OSError as error:  # of one folder: the others can be read
                     message = f"Cannot read {safe_text(entry.path)}: {error.strerror}"
                     sources.append(Source(entry.path, Refusal(Reason.UNREADABLE, message)))
         elif (why := find_why(entry.path)) is not None:
