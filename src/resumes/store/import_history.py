@@ -96,18 +96,10 @@ def _find_files(
     for claim_id, owner in ids:
         for row in store.fetch(FILE, account_id=owner, claim_id=claim_id):
             kept = None if row[-1] is None else parse_items(row[-1])
-            items = kept if kept is not None and kept.total else None
-            warnings = 0 if kept is None else kept.warnings
-            values = (
-                owners[owner],
-                *row[:2],
-                FileOutcome(row[2]),
-                *row[3:-1],
-                items,
-                owner,
-                warnings,
-            )
-            files.append(FileRow(*values))
+            items = kept if kept and kept.total else None
+            warnings = kept.warnings if kept else 0
+            values = (*row[:2], FileOutcome(row[2]), *row[3:-1], items, owner, warnings)
+            files.append(FileRow(owners[owner], *values))
     return files
 
 
