@@ -7,7 +7,7 @@ import pytest
 
 from resumes.rendering import compose
 from resumes.rendering.page import CONTRAST, contrast, legible, style_of
-from resumes.rendering.words import RIGHT_TO_LEFT, WORDS, count_scripts, find_language
+from resumes.rendering.words import RIGHT_TO_LEFT, WORDS, find_language
 from tests.support.documents import with_section
 
 SENTENCES = {
@@ -39,14 +39,95 @@ SENTENCES = {
 }
 
 
+ENGLISH = [
+    "Built a web shop | Led a team | Trained a colleague",
+    "I code | I lead | I drive",
+    "Built shop.example.com | Built mail.example.com | Maintained www.example.com",
+    "e-commerce | e-mail marketing | e-learning | No. 1 in sales | No. 2 in region | No. 3",
+    "I/O scheduling | Async I/O | A/B testing | Ran A/B tests | Class A license | V. Smith award",
+    "Van driver | Delivery van | Van der Berg account | Worked with van de Velde on van Gogh",
+    "El Paso, LA | San Jose, CA | De Anza College | Los Alamos | Des Moines, IA | Las Vegas",
+    "Universidad de La Laguna | Colegio de los Santos | Escuela de Artes y Oficios",
+    "Studied at Universidad de los Andes y de la Costa | Tutor at Colegio de las Artes, El Paso",
+    "Universität der Künste | Technische Universität München | Hochschule für Musik",
+    "Université de la Sorbonne | Lycée de la Mer | École des Ponts et des Chaussées",
+    "Universidade de São Paulo | Instituto Superior Técnico da Universidade de Lisboa",
+    "Led a team at Kis és társa Kht. | Built a shop for Kovács és Simon | Szabadság utca 49",
+    "Project en route | De facto lead | Pro bono | Ad hoc analysis | Per diem nurse | Et al.",
+    "Made crème brûlée | Baked soufflés | À la carte chef | Pâtisserie | Jalapeño sauce",
+    "José Pérez García | María de los Ángeles Núñez | Łukasz Wiśniewski | Dvořák Jiří",
+    "Die Hard | Der Spiegel | Das Auto | Le Monde | La Quinta | El Corte Inglés | Il Divo",
+    "Mäkinen | Järvinen Oy | Lehtinen | Tuulia Sirviö | Säkylä | Yrjöntie 42",
+    "Jag Motors | Han Solo LLC | Det Norske Veritas | Om Prakash | Nu shell | Vi editor | Sed",
+    "Deutsch | Français | Español | Nederlands | Polski | Čeština | Italiano | Português",
+    "LED A TEAM | BUILT A SHOP | SAN JOSE DE LA CRUZ, CA | I/O | A/B | CLASS A | EL PASO, LA",
+    "Python | Kubernetes | NoSQL | Java | Node.js | C++ | Kaizen | Six Sigma",
+    "日本語 in an English text about the history of the country",
+    "Engineer | Built tools at 東京 and Москва for teams of ten",
+]
+"""English, whatever names, places and terms there are in it."""
+
+OTHERS = {
+    "af": "Ontwikkeling van 'n webwinkel | Ek het by die skool gewerk en kinders onderrig",
+    "az": "Onlayn mağazanın hazırlanması və komandaya rəhbərlik | Müştərilərlə iş üçün məsul",
+    "be": "Распрацоўка праграмнага забеспячэння і праца з кліентамі банкаў у Мінску",
+    "bg": "Учител | Работа с деца в училище и обучение на колеги, която е част от програма",
+    "bn": "অনলাইন দোকান তৈরি | দলের নেতৃত্ব",
+    "ca": "Infermera a la unitat de cures de l'hospital, atenció als pacients i a les famílies",
+    "ckb": "گەشەپێدانی فرۆشگای ئۆنلاین و بەڕێوەبردنی تیم",
+    "cy": "Datblygu siop ar-lein ac arwain tîm o bump o bobl | Gweithio gyda'r cwsmeriaid yn y siop",
+    "et": "Veebipoe arendamine ja meeskonna juhtimine | Klientide teenindamine ning lao haldamine",
+    "eu": "Lineako denda baten garapena eta bost laguneko taldearen zuzendaritza",
+    "fa": "توسعه فروشگاه اینترنتی | مدیریت تیم پنج نفره | آموزش همکاران",
+    "gl": "Desenvolvín unha tenda en liña | Dirixín un equipo na empresa | Xestión dos clientes",
+    "hr": "Radila sam u školi i na fakultetu tijekom studija, što je bio voditelj tečaja djece",
+    "hy": "Առցանց խանութի մշակում | Թիմի ղեկավարում",
+    "id": "Bekerja di kantor pusat di Jakarta | Mengembangkan aplikasi untuk perusahaan, bisa memimpin tim",
+    "is": "Þróun vefverslunar og umsjón með teymi | Ábyrgð á þjónustu við viðskiptavini",
+    "ka": "ონლაინ მაღაზიის შექმნა | გუნდის ხელმძღვანელობა",
+    "kk": "Бағдарламалық жасақтаманы әзірлеу және банк клиенттерімен жұмыс | Топты басқару",
+    "lt": "Internetinės parduotuvės kūrimas ir komandos vadovavimas | Klientų aptarnavimas",
+    "lv": "Interneta veikala izstrāde un komandas vadība | Klientu apkalpošana veikalā",
+    "mk": "Работев во училиште и на факултет, водев проекти за деца во Скопје што ќе се изведат",
+    "mr": "ऑनलाइन दुकान विकसित केले आणि संघाचे नेतृत्व केले | शाळेत मुलांना शिकवले",
+    "ms": "Membangunkan kedai untuk syarikat | Mengetuai pasukan di Kuala Lumpur dengan lima orang",
+    "sk": "Vývoj internetového obchodu | Vedenie tímu piatich ľudí | Práca so zákazníkmi",
+    "sl": "Delala sem kot učiteljica na osnovni šoli in vodila tečaje za otroke v knjižnici",
+    "sq": "Zhvillimi i një dyqani në internet | Drejtimi i një ekipi | Puna me klientët në dyqan",
+    "sr": "Радио сам у школи и на факултету, водио пројекте за децу у Београду",
+    "sw": "Nilifanya kazi katika shule ya msingi na kuongoza timu ya watu watano | Huduma kwa wateja",
+    "ta": "இணைய கடை உருவாக்கம் | குழு தலைமை",
+    "th": "พัฒนาระบบ example.com | ดูแลเซิร์ฟเวอร์ shop.example.com | ดูแล mail.example.com",
+    "tl": "Nagtrabaho sa paaralan at namuno ng grupo ng limang tao | Nag-alaga ng mga pasyente",
+    "ur": "آن لائن دکان بنائی | پانچ لوگوں کی ٹیم کی قیادت کی",
+    "vi": "Phát triển cửa hàng trực tuyến | Lãnh đạo nhóm năm người | Đào tạo đồng nghiệp",
+    "yi": "איך האב געארבעט אין א שולע און געפירט א גרופע פון קינדער",
+}
+"""Languages that a page has no words for."""
+
+
 def test_every_language_that_has_words_is_tried() -> None:
     assert SENTENCES.keys() == WORDS.keys()
-    assert WORDS.keys() >= RIGHT_TO_LEFT
+    assert not OTHERS.keys() & WORDS.keys()
+    assert SENTENCES.keys() | OTHERS.keys() >= RIGHT_TO_LEFT - {"dv", "ps", "ug"}
 
 
-@pytest.mark.parametrize("language", WORDS)
-def test_a_language_is_known_by_its_script_or_its_commonest_words(language: str) -> None:
-    assert find_language([SENTENCES[language]]) == language
+@pytest.mark.parametrize("language", [*SENTENCES, *OTHERS])
+def test_a_language_is_known_by_its_script_its_letters_or_its_commonest_words(
+    language: str,
+) -> None:
+    assert find_language((SENTENCES | OTHERS)[language].split(" | ")) == language
+
+
+@pytest.mark.parametrize("texts", ENGLISH)
+def test_what_may_be_english_is_english(texts: str) -> None:
+    assert find_language(texts.split(" | ")) == "en"
+
+
+@pytest.mark.parametrize("language", [language for language in SENTENCES if language != "en"])
+def test_names_and_terms_in_english_do_not_hide_the_language(language: str) -> None:
+    terms = ["Senior Software Engineer", "Google Cloud Platform", "Machine Learning", "Docker"]
+    assert find_language([*terms, SENTENCES[language]]) == language
 
 
 @pytest.mark.parametrize(
@@ -54,22 +135,38 @@ def test_a_language_is_known_by_its_script_or_its_commonest_words(language: str)
     [
         ([], "en"),
         (["", "123", "!?"], "en"),
-        (["Ada Lovelace", "SQL"], "en"),
-        (["Иван"], "ru"),
+        (["Иван"], "en"),
+        (["مهندس"], "ar"),
+        (["Разработка на софтуер и работа с клиенти на банки в София"], "en"),
+        (["Ansvarlig for kundeservice og salg i butikken"], "en"),
         (["Python Kubernetes PostgreSQL", SENTENCES["ja"] * 2], "ja"),
-        (["日本語 in an English text about the history of the country"], "en"),
+        (
+            [
+                "负责游戏本地化，包括ポケモン，带领团队完成多个项目，提升用户体验和产品质量，管理预算"
+            ],
+            "zh",
+        ),
         ([SENTENCES["de"], "Привет"], "de"),
+        ([SENTENCES["de"].upper()], "de"),
         (["x" * 30_000, SENTENCES["ru"] * 100], "en"),
     ],
 )
-def test_a_language_is_guessed_from_what_most_of_the_text_is_in(
+def test_a_language_is_that_of_most_of_the_text_and_english_in_doubt(
     texts: list[str], language: str
 ) -> None:
     assert find_language(texts) == language
 
 
-def test_scripts_are_counted_by_letters() -> None:
-    assert count_scripts(["Ada, Иван", "数据 12"]) == {"latin": 3, "cyrillic": 4, "han": 2}
+def test_names_and_quotations_do_not_say_what_language_a_resume_is_in() -> None:
+    job = {
+        "position": "Tutor", "location": "Región de los Ríos, más al sur",
+        "workplace": "Escuela de una Sociedad para los Años sin Hogar", "bullets": ["Taught"],
+    }  # fmt: skip
+    document = with_section("experiences", job)
+    document["sections"]["quotes"] = {
+        "column": 0, "items": [{"quote": SENTENCES["es"], "author": "Una amiga de la empresa"}],
+    }  # fmt: skip
+    assert compose(document, "0" * 24)["lang"] == "en"
 
 
 @pytest.mark.parametrize(
@@ -92,12 +189,16 @@ def test_dates_are_shown_as_far_as_they_are_known(dates: dict[str, Any], shown: 
     assert section["items"][0]["dates"] == shown
 
 
-@pytest.mark.parametrize("language", WORDS)
-def test_what_is_not_over_is_said_in_the_language_of_the_resume(language: str) -> None:
-    item = {"title": SENTENCES[language], "dateRange": {"fromYear": 2018, "isOngoing": True}}
+@pytest.mark.parametrize("language", [*SENTENCES, *OTHERS])
+def test_what_is_not_over_is_said_in_the_language_of_the_resume_or_in_english(
+    language: str,
+) -> None:
+    bullets = (SENTENCES | OTHERS)[language].split(" | ")
+    item = {"bullets": bullets, "dateRange": {"fromYear": 2018, "isOngoing": True}}
     page = compose(with_section("projects", item), "0" * 24)
     assert page["lang"] == language
-    assert page["columns"][0][0]["items"][0]["dates"] == f"2018 – {WORDS[language].present}"
+    present = WORDS.get(language, WORDS["en"]).present
+    assert page["columns"][0][0]["items"][0]["dates"] == f"2018 – {present}"
     assert (page["dir"] == "rtl") == (language in RIGHT_TO_LEFT)
 
 

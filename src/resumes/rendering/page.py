@@ -6,7 +6,7 @@ characters that no page can show.
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
@@ -18,7 +18,7 @@ from resumes.analyzer.view import ShownSection
 from resumes.rendering import fonts
 from resumes.rendering.anonymity import Anonymizer, alias_of
 from resumes.rendering.shapes import NOT_DRAWN, ROWS, SectionShape, Shape
-from resumes.rendering.words import RIGHT_TO_LEFT, WORDS, find_language
+from resumes.rendering.words import RIGHT_TO_LEFT, UNSPACED, WORDS, find_language
 
 DEFAULT_LAYOUT: Final = "double"
 MAX_CHARS: Final = 200_000
@@ -83,8 +83,8 @@ def compose(
     chars = sum(map(len, counted)) + CHARS_PER_TEXT * len(counted)
     if chars > MAX_CHARS:
         raise TooLong(chars)
-    said = [text for text in texts if find_url(text) is None]
-    language = find_language([*said, header.get("title") or ""])
+    said = [text for one in sections for text in _iter_drawn(one, but=_QUOTED)]
+    language = find_language([header.get("title") or "", *headings, *said])
     page = _Page(language, hidden)
     style = document.get("style") or {}
     layout = choice.layout or style.get("layout") or DEFAULT_LAYOUT
@@ -102,8 +102,9 @@ def compose(
         "author": name or "",
         "lang": language,
         "dir": "rtl" if language in RIGHT_TO_LEFT else "ltr",
-        "hyphenates": language not in RIGHT_TO_LEFT | {"hi"},  # Hindi seldom is, and it is slow
-        "spaced": language not in RIGHT_TO_LEFT | {"hi", "ja", "ko", "zh"},
+        # Hindi and its neighbors seldom are, and it is slow.
+        "hyphenates": language not in RIGHT_TO_LEFT | {"hi", "mr", "ne"},
+        "spaced": language not in UNSPACED,
         "linebreaks": "optimized" if chars <= LONG_CHARS else "simple",
         "paper": _paper(choice, style),
         "layout": layout if layout in LAYOUTS else DEFAULT_LAYOUT,
@@ -134,8 +135,13 @@ def _paper(choice: PdfOptions, style: Mapping[str, Any]) -> str:
     return "us-letter" if paper is Paper.LETTER else "a4"
 
 
-def _iter_drawn(section: ShownSection) -> Iterator[str]:
-    unseen = NOT_DRAWN if section.type in ROWS else ()  # of types beyond the table all is drawn
+_QUOTED: Final = frozenset({"author", "institution", "issuer", "location", "quote", "workplace"})
+"""Fields that hold names, and words of others, which may be in another language than the resume."""
+
+
+def _iter_drawn(section: ShownSection, but: Set[str] = frozenset()) -> Iterator[str]:
+    # Of types beyond the table all is drawn.
+    unseen = NOT_DRAWN | but if section.type in ROWS else frozenset[str]()
     for item in section.items:
         yield from _iter_texts({name: item[name] for name in item if name not in unseen})
 
@@ -245,7 +251,7 @@ class _Page:
     """Parts of a page in one language."""
 
     def __init__(self, language: str, hidden: Anonymizer | None) -> None:
-        self._words = WORDS[language]
+        self._words = WORDS.get(language, WORDS["en"])
         self._hidden = hidden
         self._has_eastern_dates = language in ("ja", "ko", "zh")
 
