@@ -162,6 +162,11 @@ def test_the_contacts_are_hidden_within_texts() -> None:
         ("email", "[gone@example.com]", "Write to gone@example.com"),
         ("email", "gone@example.com.", "Write to gone@example.com, please"),
         ("email", "mailto:gone@example.com?subject=Hi", "Write to gone@example.com"),
+        # As people write them for other people.
+        ("email", "me@gone.example", "Write to me (at) gone.example"),
+        ("email", "me.too@gone.example", "Write to ME [dot] TOO [at] gone [dot] example"),
+        ("email", "me@gone.example", "Write to me at gone dot example"),
+        ("email", "me (at) gone.example", "Write to me@gone.example"),
         ("website", f"https://x.example/{'a' * 200}-gone", f"x.example/{'a' * 200}-gone"),
         ("website", "HTTPS://www.gone.example/", "See gone.example."),
         ("website", "www.gone.example", "See https://gone.example"),
@@ -191,9 +196,61 @@ def test_a_phone_number_is_hidden_however_it_is_grouped(phone: str, written: str
     assert shown(document) == ["Tel:Candidate 7E2."]
 
 
+SPELLINGS = [
+    "+49 170 55443322", "0170/55443322", "(0170) 55 44 33 22", "0049 170 55443322",
+    "00 49 (0) 170-554 433 22", "+49 (0)170 55443322", "+49 0170 55443322", "(+49) 170 55443322",
+    "011 49 170 55443322", "170.55443322", "+4917055443322", "0 170 5544 3322",
+    "+\u0664\u0669 \u0661\u0667\u0660 \u0665\u0665\u0664\u0664\u0663\u0663\u0662\u0662",
+]  # fmt: skip
+"""One number."""
+
+
+@pytest.mark.parametrize("written", SPELLINGS)
+@pytest.mark.parametrize("phone", [*SPELLINGS, "030 555012 / 0170 55443322", "Tel. 0170 55443322"])
+def test_a_phone_number_is_hidden_in_national_and_international_spelling(
+    phone: str, written: str
+) -> None:
+    header = {"name": "Ada Lovelace", "phone": phone}
+    document = with_section("summaries", {"text": f"Tel: {written}."}) | {"header": header}
+    (found,) = shown(document)
+    assert not re.search(r"\d", found.replace("7E2", ""))
+    assert found.startswith("Tel: Candidate 7E2")
+
+
+@pytest.mark.parametrize(
+    ("phone", "written"),
+    [
+        ("+1 (555) 555-0100", "555.555.0100 and 1-555-555-0100 and 001 555 5550100"),
+        ("(555) 555-0100", "+1 555 555 0100 and 1 (555) 555-0100"),
+        ("+7 916 555-01-23", "8 (916) 555-01-23"),
+        ("8 (916) 555-01-23", "+7 916 5550123"),
+        ("+36 30 555 0123", "06 30 555 0123"),
+        ("+39 06 5550123", "06 5550123 and 0039 06 555 0123"),
+        ("030 5550123\n0171 5550124", "+49 30 5550123 and 0049 171 5550124"),
+        ("030 5550123 0171 5550124", "+49 30 5550123 and 0049 171 5550124"),
+        ("555.0100/555.0101", "555 0100 and 5550101"),
+        ("030 5550123 oder +49 171 5550124", "+49 (0)30 5550123 and 0171-5550124"),
+    ],
+)
+def test_each_number_of_a_header_is_hidden_as_it_is_dialed_in_its_country(
+    phone: str, written: str
+) -> None:
+    header = {"name": "Ada Lovelace", "phone": phone}
+    document = with_section("summaries", {"text": written}) | {"header": header}
+    (found,) = shown(document)
+    assert not re.search(r"\d{2}", found.replace("7E2", ""))
+
+
 @pytest.mark.parametrize(
     ("phone", "text"),
-    [("2014", "20/14"), ("+44 161 496 0142", "1441614960142 and 44161496014 and 0142")],
+    [
+        ("2014", "20/14"),
+        ("+44 161 496 0142", "1441614960142 and 44161496014 and 0142"),
+        ("+49 170 55443322", "from 2001 to 2014, 170 people, 55,443 EUR, No. 322, 49 of 55443322"),
+        ("030 2014 / 0171 5550123", "2014, 30/2014, 20.14.2014 and 0171"),
+        ("+298 201499", "201499 EUR in 2014"),
+        ("555-0100", "555 of 0100"),
+    ],
 )
 def test_other_numbers_stay(phone: str, text: str) -> None:
     header = {"name": "Ada Lovelace", "phone": phone}

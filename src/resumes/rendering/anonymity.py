@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from typing import Final
 from unicodedata import normalize
 
+from resumes.rendering.phones import UNSEEN, Number, iter_numbers
+
 _LEFT_OUT: Final = frozenset({"findMeOnline", "references"})
 MIN_WORD_CHARS: Final = 3
 """Words of the name that are shorter are too common to be replaced on their own."""
@@ -34,15 +36,21 @@ _SPACED: Final = rf"(?:(?!{_UNSPACED})[^\W_]|[{_MARKS}])"
 """A part of a word of any other script: `Ada` is a word of `我是Ada`."""
 
 _WORD: Final = re.compile(rf"{_SPACED}+|{_UNSPACED}+")
-_UNSEEN: Final = re.compile(r"[\xad\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff]")
-"""What address books put around a number, and nobody sees."""
-
 _BETWEEN_DIGITS: Final = r"[\s().\-/\u2010-\u2015\u2212]*"
 """What groups the digits of a phone number, each time in another way."""
 
-_BETWEEN_NUMBERS: Final = re.compile(r"[,;|]|\s/\s|[^\W\d]+")
+_TRUNK: Final = r"(?:06?|[18])"
+"""What is dialed before a number within its country: 0 in most, 06 in Hungary, 8 in Russia, 1 in America."""
+
+_DIGITS_WITH_TRUNK: Final = 11
+"""The digits of a number in Russia or America with the 8 or 1, which may also be part of the number."""
+
 _ADDRESS: Final = re.compile(r"[^][\s<>(),;:|/\"]{1,64}@[^][\s<>(),;:|/\"@?]+(?<![.])")
 """What an email field holds in addition: a name, `mailto:`, another address."""
+
+_AT: Final = re.compile(r"\s*[\[({<]\s*(?:at|@)\s*[])}>]\s*|\s+at\s+|\s*@\s*", re.IGNORECASE)
+_DOT: Final = re.compile(r"\s*[\[({<]\s*(?:dot|\.)\s*[])}>]\s*|\s+dot\s+|\.", re.IGNORECASE)
+"""How people write an address that programs shall not find."""
 
 _BEFORE_WEBSITE: Final = re.compile(r"^(?:https?://)?(?:www\.)?|/$", re.IGNORECASE)
 
@@ -61,11 +69,13 @@ class Anonymizer:
         website = _BEFORE_WEBSITE.sub("", _seen(header.get("website")))
         phone = _seen(header.get("phone"))
         email = _seen(header.get("email"))
-        contacts = dict.fromkeys([email, phone, website, *_ADDRESS.findall(email[:MAX_CHARS])])
+        addresses = _ADDRESS.findall(_DOT.sub(".", _AT.sub("@", email[:MAX_CHARS])))
+        contacts = dict.fromkeys([email, phone, website, *addresses])
         whole = r"\s*".join(map(re.escape, name.split()))
         known = [
             *(_contact_pattern(one) for one in contacts if len(one) >= MIN_WORD_CHARS),
-            *map(_digits_pattern, _BETWEEN_NUMBERS.split(phone[:MAX_CHARS])),
+            *map(_address_pattern, addresses),
+            *map(_number_pattern, iter_numbers(phone[:MAX_CHARS])),
             _apart(whole, name.strip()) if whole else "",
             *map(re.escape, _UNSPACED_PART.findall(name)),
         ]
@@ -82,7 +92,7 @@ class Anonymizer:
     def replace(self, text: str) -> str:
         """Return the text with the alias for the name, each longer word of it, and the contacts."""
         text = self._hide(normalize("NFC", text).replace("\u00ad", ""))
-        seen = _UNSEEN.sub("", text)
+        seen = UNSEEN.sub("", text)
         if seen == text:
             return text
         # What nobody sees may part what is to be hidden; elsewhere it says how a text is set.
@@ -99,7 +109,7 @@ class Anonymizer:
 
 
 def _seen(text: str | None) -> str:
-    return _UNSEEN.sub("", normalize("NFC", text or "")).strip()
+    return UNSEEN.sub("", normalize("NFC", text or "")).strip()
 
 
 def _caseless(word: str) -> str:
@@ -120,12 +130,38 @@ def _contact_pattern(contact: str) -> str:
     return _apart(pattern, contact)
 
 
-def _digits_pattern(phone: str) -> str:
-    """Return the pattern of a phone number however it is grouped; empty for what may be no such number."""
-    digits = re.findall(r"\d", phone)
-    if len(digits) not in DIGITS:
+def _address_pattern(address: str) -> str:
+    """Return the pattern of an email address as people write it for other people."""
+    name, _, host = address.partition("@")
+    dotted = (rf"(?:{_DOT.pattern})".join(map(re.escape, part.split("."))) for part in (name, host))
+    return _apart(rf"(?:{_AT.pattern})".join(dotted), address)
+
+
+def _number_pattern(number: Number) -> str:
+    """Return the pattern of a phone number however it is grouped, with and without its country code;
+    empty for what may be no such number."""
+    country, national = number.country, number.national
+    if not country:
+        national = national.removeprefix("0")
+    if len(number.country + number.national) not in DIGITS:
         return ""
-    return rf"(?<!\d)[+(]{{0,2}}{_BETWEEN_DIGITS.join(digits)}(?!\d)"
+    gap = _BETWEEN_DIGITS
+    abroad = rf"(?:00|011){gap}"
+    code = rf"(?:{abroad})?{_spelled(country)}" if country else rf"(?:\+\s?|{abroad})\d{{1,3}}"
+    before = rf"(?:[+(]{{0,2}}{code}{gap}(?:{_TRUNK}{gap})?|\(?{_TRUNK}{gap})"
+    # Without what is before it, a short number may be any other.
+    often = "?" if len(national) in DIGITS else ""
+    spelled = _spelled(national)
+    if not country and len(national) == _DIGITS_WITH_TRUNK and national[0] in "18":
+        spelled = rf"(?:{_spelled(national[0])}{gap})?{_spelled(national[1:])}"
+    return rf"(?<!\d)(?:{before}){often}\(?{spelled}(?!\d)"
+
+
+def _spelled(digits: str) -> str:
+    """Return the pattern of digits however they are grouped, and in any script."""
+    zeros = ("0", "\u0660", "\u06f0", "\u0966", "\uff10")
+    each = ("".join(chr(ord(zero) + int(digit)) for zero in zeros) for digit in digits)
+    return _BETWEEN_DIGITS.join(f"[{same}]" for same in each)
 
 
 def _apart(pattern: str, text: str) -> str:

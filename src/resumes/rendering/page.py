@@ -17,6 +17,7 @@ from resumes.analyzer.schema import LAYOUTS
 from resumes.analyzer.view import ShownSection
 from resumes.rendering import fonts
 from resumes.rendering.anonymity import Anonymizer, alias_of
+from resumes.rendering.phones import find_number
 from resumes.rendering.shapes import NOT_DRAWN, ROWS, SectionShape, Shape
 from resumes.rendering.words import RIGHT_TO_LEFT, UNSPACED, WORDS, find_language
 
@@ -162,7 +163,6 @@ def _iter_texts(value: Any) -> Iterator[str]:
 _SCHEMES: Final = frozenset({"http", "https", "mailto", "tel"})
 _DOMAIN: Final = re.compile(r"[\w-]+(\.[\w-]+)+(:\d+)?([/?#].*)?", re.ASCII)
 _EMAIL: Final = re.compile(r"[^\s@:/?#]+@[^\s@:/?#]+")
-_PHONE: Final = re.compile(r"\+?[\d ()./-]{5,30}", re.ASCII)
 MAX_URL_CHARS: Final = 2_000
 """Typst takes no URL of more than 8,000 bytes."""
 
@@ -190,8 +190,8 @@ def _iter_contacts(page: "_Page", header: Mapping[str, str]) -> Iterator[dict[st
         url = None
         if field == "email" and _EMAIL.fullmatch(text):
             url = find_url(f"mailto:{text}")
-        elif field == "phone" and _PHONE.fullmatch(text):
-            url = find_url("tel:" + re.sub(r"[^0-9+]", "", text))
+        elif field == "phone" and (number := find_number(text)):
+            url = find_url(f"tel:{number.dialed}")
         elif field == "website":
             url = find_url(text)
         yield {"text": _short_url(text) if field == "website" else text, "url": url}

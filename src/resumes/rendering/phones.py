@@ -1,0 +1,133 @@
+"""Telephone numbers as people write them: how many there are, and each in its parts."""
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+MIN_DIGITS: Final = 5
+MAX_DIGITS: Final = 15
+"""As many as a number has with its country code (ITU-T E.164)."""
+
+MAX_CHARS: Final = 40
+"""What is longer is no single number."""
+
+UNSEEN: Final = re.compile(r"[\xad\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff]")
+"""What address books put around a number, and nobody sees."""
+
+_DASH: Final = re.compile(r"[\u2010-\u2015\u2212]")
+_BETWEEN_NUMBERS: Final = re.compile(r"[^\d\s()./+-]+|[\r\n\t]+|(?<=[\d\s)/])(?=\+)")
+_NUMBER: Final = re.compile(r"[\s(]*\+?[\d\s()./-]+")
+_ZERO_WITHIN: Final = re.compile(r"\d\D*\(\s*0\s*\)")
+_PARTS: Final = re.compile(r"\s*/\s*|\s+-+\s+")
+"""Between two numbers, and between an area code and the rest of a number."""
+
+_COUNTRY: Final = r"1|7|2[07]|3[0-469]|4[013-9]|5[1-8]|6[0-6]|8[1246]|9[0-58]|\d{3}"
+_INTERNATIONAL: Final = re.compile(
+    rf"\(?\s*(\+\s*|00\s*|011[\s-]+(?=(?:\D*\d){{10}}))({_COUNTRY})(.*)", re.DOTALL
+)
+_TRUNKS: Final = {"7": "8", "36": "06", **dict.fromkeys(("39", "225", "229", "242", "378"), "")}
+"""By country code: what is dialed only within the country, before the rest of a number. In all others it
+is 0; in some a number begins with 0 from abroad, too."""
+
+_RUSSIAN_DIGITS: Final = 10
+
+_AREA_DIGITS: Final = 4
+"""How many an area code has at most; one more with a 0 or a country code before it."""
+
+MIN_LOCAL_DIGITS: Final = 6
+"""What has fewer is a group of a number, where several could stand next to each other."""
+
+_LONG: Final = re.compile(rf"\d{{{MIN_LOCAL_DIGITS},}}")
+_YEAR: Final = r"(?:19|20)\d\d"
+_DATE: Final = re.compile(
+    rf"(?:\d{{1,2}} *[-/.] *){{1,2}}{_YEAR}|{_YEAR}(?: *[-/.] *\d{{1,2}}){{1,2}}|{_YEAR} *[-/] *{_YEAR}"
+)
+
+
+class Number(NamedTuple):
+    """A number. All of it are digits, except that `prefix` may be `+`."""
+
+    prefix: str
+    """What says that a country code follows: `+`, `00` or `011`; empty without one."""
+    country: str
+    national: str
+    """The rest; without a country code as it is written, with one without the 0 for calls within it."""
+
+    @property
+    def dialed(self) -> str:
+        return f"{self.prefix}{self.country}{self.national}"
+
+
+def find_number(text: str) -> Number | None:
+    """Return the one number that a text is; None for anything else and for what may be several."""
+    shown = _plain(text[:MAX_CHARS]).strip()
+    if len(text) > MAX_CHARS or not _NUMBER.fullmatch(shown) or _DATE.fullmatch(shown):
+        return None
+    parts = [*_iter_parts(shown)]
+    if len(parts) != 1:
+        return None
+    number = _parse(parts[0])
+    if not number.country and _ZERO_WITHIN.search(shown):
+        return None  # the + before a country code is left out
+    return number if MIN_DIGITS <= len(number.country + number.national) <= MAX_DIGITS else None
+
+
+def iter_numbers(text: str) -> Iterator[Number]:
+    """Yield the numbers of a text, of which some may be parts of others."""
+    for part in _iter_parts(_plain(text)):
+        yield _parse(part)
+
+
+def _plain(text: str) -> str:
+    """Return the text with ASCII digits, hyphens and blanks."""
+    plain = _DASH.sub("-", unicodedata.normalize("NFKC", UNSEEN.sub("", text)))
+    return "".join(str(unicodedata.decimal(char)) if char.isdecimal() else char for char in plain)
+
+
+def _iter_parts(text: str) -> Iterator[str]:
+    for number in _BETWEEN_NUMBERS.split(text):
+        whole = ""
+        for part in filter(_digits, _PARTS.split(number)):
+            if whole and not _is_area(whole, part):
+                yield from _iter_groups(whole)
+                whole = ""
+            whole = f"{whole} {part}".strip()
+        if whole:
+            yield from _iter_groups(whole)
+
+
+def _iter_groups(part: str) -> Iterator[str]:
+    """Yield the numbers that have nothing but blanks between them."""
+    for gap in re.finditer(r"\s+", part):
+        before, after = part[: gap.start()], part[gap.end() :]
+        begins = after[0] in "(0" or (_LONG.match(after) and _LONG.search(before))
+        if begins and min(len(_parse(before).national), len(_digits(after))) >= MIN_LOCAL_DIGITS:
+            yield before
+            yield from _iter_groups(after)
+            return
+    yield part
+
+
+def _is_area(first: str, second: str) -> bool:
+    """Return whether the first part is the area code of the second rather than another number."""
+    number = _parse(first)
+    area = number.national.removeprefix("0")
+    most = _AREA_DIGITS + bool(number.country or area != number.national)
+    is_whole = second.startswith("0") and len(_digits(second)) > _AREA_DIGITS
+    return len(area) <= most and not is_whole
+
+
+def _digits(text: str) -> str:
+    return re.sub(r"\D", "", text)
+
+
+def _parse(text: str) -> Number:
+    found = _INTERNATIONAL.match(text.strip())
+    if found is None:
+        return Number("", "", _digits(text))
+    prefix, country, rest = found.groups()
+    national = _digits(rest)
+    if country != "7" or len(national) > _RUSSIAN_DIGITS:  # whose area codes begin with 8, too
+        national = national.removeprefix(_TRUNKS.get(country, "0"))
+    return Number(re.sub(r"[\s-]", "", prefix), country, national)
