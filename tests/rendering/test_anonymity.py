@@ -205,16 +205,14 @@ SPELLINGS = [
 """One number."""
 
 
-@pytest.mark.parametrize("written", SPELLINGS)
 @pytest.mark.parametrize("phone", [*SPELLINGS, "030 555012 / 0170 55443322", "Tel. 0170 55443322"])
-def test_a_phone_number_is_hidden_in_national_and_international_spelling(
-    phone: str, written: str
-) -> None:
+def test_a_phone_number_is_hidden_in_national_and_international_spelling(phone: str) -> None:
     header = {"name": "Ada Lovelace", "phone": phone}
-    document = with_section("summaries", {"text": f"Tel: {written}."}) | {"header": header}
-    (found,) = shown(document)
-    assert not re.search(r"\d", found.replace("7E2", ""))
-    assert found.startswith("Tel: Candidate 7E2")
+    texts = [{"text": f"Tel: {written}."} for written in SPELLINGS]
+    document = with_section("summaries", *texts) | {"header": header}
+    for found in shown(document):
+        assert found.startswith("Tel: Candidate 7E2")
+        assert not re.search(r"\d", found.replace("7E2", ""))
 
 
 @pytest.mark.parametrize(

@@ -70,7 +70,7 @@ class Anonymizer:
         phone = _seen(header.get("phone"))
         email = _seen(header.get("email"))
         addresses = _ADDRESS.findall(_DOT.sub(".", _AT.sub("@", email[:MAX_CHARS])))
-        contacts = dict.fromkeys([email, phone, website, *addresses])
+        contacts = dict.fromkeys([email, phone, website])
         whole = r"\s*".join(map(re.escape, name.split()))
         known = [
             *(_contact_pattern(one) for one in contacts if len(one) >= MIN_WORD_CHARS),
@@ -79,7 +79,7 @@ class Anonymizer:
             _apart(whole, name.strip()) if whole else "",
             *map(re.escape, _UNSPACED_PART.findall(name)),
         ]
-        self._known = re.compile("|".join(filter(None, known)) or r"(?!)", re.IGNORECASE)
+        self._known = re.compile("|".join(filter(None, known)) or r"(?!)")
         words = _WORD.findall(name)
         self._words = {_caseless(word) for word in words if len(word) >= MIN_WORD_CHARS}
         alias = re.escape(self.alias)
@@ -168,4 +168,5 @@ def _apart(pattern: str, text: str) -> str:
     """Return the pattern of a text where it is not part of another word."""
     before = rf"(?<!{_SPACED})" if re.match(_SPACED, text) else ""
     after = rf"(?!{_SPACED})" if re.match(_SPACED, text[-1:]) else ""
-    return f"{before}{pattern}{after}"
+    # Only here: it takes long to prepare the letters around it for both cases.
+    return f"{before}(?i:{pattern}){after}"
