@@ -1,6 +1,7 @@
 """`resumes list`, `show`, `delete` and `export`."""
 
 import json
+import os
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -432,15 +433,18 @@ def test_a_character_that_no_font_has_is_told_with_what_to_install(
     assert len(told) == 2
 
 
-@pytest.mark.skipif(not find_cjk_fonts(), reason="no CJK font is installed")
-def test_fonts_of_the_home_are_used_by_an_export(
-    acme: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("name", [b"home", b"h\xe9"], ids=["UTF-8", "not UTF-8"])
+def test_pdfs_are_made_in_a_home_of_any_name_with_its_fonts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: bytes
 ) -> None:
-    monkeypatch.setattr("resumes.rendering.fonts.SYSTEM_FONTS", ())
-    add_cjk_font(acme.home)
-    store_resumes(acme.home, a_resume("山田"))
+    own = CommandLine(tmp_path / os.fsdecode(name))
+    own.succeeds("accounts", "create", "acme")
+    if has_font := bool(find_cjk_fonts()):
+        monkeypatch.setattr("resumes.rendering.fonts.SYSTEM_FONTS", ())
+        add_cjk_font(own.home)
+    store_resumes(own.home, a_resume("山田" if has_font else "Ada"))
 
-    exported = acme("export", "--all", "--format", "pdf", "--to", str(tmp_path))
+    exported = own("export", "--all", "--format", "pdf", "--to", str(tmp_path))
 
     assert exported.stderr == f"Exported 1 resume to {tmp_path}.\n"
 

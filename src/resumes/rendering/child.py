@@ -95,7 +95,7 @@ def main() -> None:
     os.dup2(2, 1)  # whatever prints must not get between the answers
     sys.stdin.close()
     with contextlib.suppress(EOFError, OSError):
-        drawer = Drawer(orjson.loads(pages.recv_bytes()))
+        drawer = Drawer([os.fsdecode(path) for path in pages.recv_bytes().split(b"\0") if path])
         while True:
             signal.alarm(0)
             page = pages.recv_bytes()

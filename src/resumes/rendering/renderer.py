@@ -130,7 +130,7 @@ class Renderer:
         if self._child is not None and self._child.look != look:
             self._end()
         if self._child is None and not self._is_closed:
-            self._child = _Child([str(folder) for folder in self.font_folders], look)
+            self._child = _Child(self.font_folders, look)
         if self._child is None or self._is_closed:  # perhaps while it was started
             raise RenderingFailed("The renderer is closed")
         return self._child
@@ -174,7 +174,7 @@ class _Child:
     Raises OSError when it cannot be started.
     """
 
-    def __init__(self, font_folders: Sequence[str], look: bytes) -> None:
+    def __init__(self, font_folders: Sequence[Path], look: bytes) -> None:
         self.look = look
         # -I: nothing of the environment, nor of the current folder, is imported. Without HOME the
         # system would be asked for it, which may take a socket. What it says on standard error
@@ -192,7 +192,8 @@ class _Child:
         self._out = Connection(os.dup(self._process.stdout.fileno()), writable=False)
         self._process.stdin.close()
         self._process.stdout.close()
-        self._first: bytes | None = orjson.dumps(font_folders)
+        # Paths need not be UTF-8, which JSON is; what they never hold is a zero byte.
+        self._first: bytes | None = b"\0".join(map(os.fsencode, font_folders))
 
     def draw(self, body: bytes, ends_at: float) -> Rendered:
         """Return the PDF. Raises TimeoutError, and EOFError or OSError when the process ended."""
