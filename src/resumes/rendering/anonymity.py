@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Final
 from unicodedata import normalize
 
-from resumes.rendering.phones import UNSEEN, Number, iter_numbers
+from resumes.rendering.phones import UNSEEN, PhoneNumber, iter_numbers
 
 _LEFT_OUT: Final = frozenset({"findMeOnline", "references"})
 MIN_WORD_CHARS: Final = 3
@@ -137,7 +137,7 @@ def _address_pattern(address: str) -> str:
     return _apart(rf"(?:{_AT.pattern})".join(dotted), address)
 
 
-def _number_pattern(number: Number) -> str:
+def _number_pattern(number: PhoneNumber) -> str:
     """Return the pattern of a phone number however it is grouped, with and without its country code;
     empty for what may be no such number."""
     country, national = number.country, number.national

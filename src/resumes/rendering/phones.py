@@ -45,11 +45,11 @@ _DATE: Final = re.compile(
 )
 
 
-class Number(NamedTuple):
-    """A number. All of it are digits, except that `prefix` may be `+`."""
+class PhoneNumber(NamedTuple):
+    """The digits of a number."""
 
     prefix: str
-    """What says that a country code follows: `+`, `00` or `011`; empty without one."""
+    """`+`, `00` or `011` before a country code; empty without one."""
     country: str
     national: str
     """The rest; without a country code as it is written, with one without the 0 for calls within it."""
@@ -59,7 +59,7 @@ class Number(NamedTuple):
         return f"{self.prefix}{self.country}{self.national}"
 
 
-def find_number(text: str) -> Number | None:
+def find_number(text: str) -> PhoneNumber | None:
     """Return the one number that a text is; None for anything else and for what may be several."""
     shown = _plain(text[:MAX_CHARS]).strip()
     if len(text) > MAX_CHARS or not _NUMBER.fullmatch(shown) or _DATE.fullmatch(shown):
@@ -73,8 +73,8 @@ def find_number(text: str) -> Number | None:
     return number if MIN_DIGITS <= len(number.country + number.national) <= MAX_DIGITS else None
 
 
-def iter_numbers(text: str) -> Iterator[Number]:
-    """Yield the numbers of a text, of which some may be parts of others."""
+def iter_numbers(text: str) -> Iterator[PhoneNumber]:
+    """Yield what numbers a text may hold."""
     for part in _iter_parts(_plain(text)):
         yield _parse(part)
 
@@ -122,12 +122,12 @@ def _digits(text: str) -> str:
     return re.sub(r"\D", "", text)
 
 
-def _parse(text: str) -> Number:
+def _parse(text: str) -> PhoneNumber:
     found = _INTERNATIONAL.match(text.strip())
     if found is None:
-        return Number("", "", _digits(text))
+        return PhoneNumber("", "", _digits(text))
     prefix, country, rest = found.groups()
     national = _digits(rest)
     if country != "7" or len(national) > _RUSSIAN_DIGITS:  # whose area codes begin with 8, too
         national = national.removeprefix(_TRUNKS.get(country, "0"))
-    return Number(re.sub(r"[\s-]", "", prefix), country, national)
+    return PhoneNumber(re.sub(r"[\s-]", "", prefix), country, national)
