@@ -1,12 +1,19 @@
 """What the doctor finds of the watched folder, its files and its importers."""
 
 import os
+import time
 from pathlib import Path
 
 import pytest
 
+from resumes import watched_folder
 from resumes.health.findings import Finding, Installation, Severity, remedy_for
-from resumes.health.import_checks import WRITING_S, find_ignored_files
+from resumes.health.import_checks import (
+    MAX_WAITING,
+    WRITING_S,
+    count_waiting,
+    find_ignored_files,
+)
 from resumes.store import Store, import_requests, importers
 from resumes.store.accounts import AccountInfo
 from resumes.store.import_ledger import FileOutcome
@@ -344,6 +351,113 @@ def test_files_that_wait_while_no_importer_runs_are_told(
     assert {
         one.about for one in find(installation, "importer") if one.severity is Severity.WARNING
     } == {f"files in /srv/moved {asked}"}
+
+
+def drop(path: Path, *, age_s: float = 7_200) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(b"{}")
+    os.utime(path, (time.time() - age_s,) * 2)
+
+
+WAITING = "waiting, but no importer is running there"
+
+
+@pytest.mark.parametrize(
+    ("names", "count"),
+    [
+        (["acme/cv.json"], "1 file"),
+        (["acme/2026/may/cv.JSON", "acme/a.zip", "acme/b.ndjson.gz", "acme/c.jsonl"], "4 files"),
+        (["acme/cv.json.tmp", "acme/.cv.json", "acme/@eaDir/cv.json", "acme/cv.pdf"], None),
+        (["acme/a.json/cv.json", "_done/2026-01-01/acme/cv.json", "_held/acme/cv.json"], None),
+        (["cv.json", "nobody/cv.json"], None),  # which are findings of the inbox
+    ],
+)
+def test_files_in_the_inbox_without_an_importer_are_an_error_with_the_command_that_helps(
+    installation: Installation,
+    store: Store,
+    account: AccountInfo,
+    inbox: Path,
+    names: list[str],
+    count: str | None,
+) -> None:
+    for name in names:
+        drop(inbox / name)
+
+    [finding] = find(installation, "importer")
+
+    if count is None:
+        assert finding.is_idle
+        return
+    are = "is" if count == "1 file" else "are"
+    assert finding.text == f"{count} in {inbox} {are} {WAITING}"
+    assert (finding.severity, finding.command) == (Severity.ERROR, "resumes up")
+    importers.announce(store, an_importer(root=str(inbox.resolve())))
+    [running] = find(installation, "importer")
+    assert running.severity is Severity.OK
+
+
+@pytest.mark.parametrize(("age_s", "waits"), [(0, False), (30, False), (90, True), (-3_600, False)])
+def test_files_that_an_importer_would_not_have_taken_yet_do_not_wait(
+    installation: Installation, account: AccountInfo, inbox: Path, age_s: float, waits: bool
+) -> None:
+    drop(inbox / "acme/cv.json", age_s=age_s)
+
+    [finding] = find(installation, "importer")
+
+    assert finding.is_idle is not waits
+
+
+def test_a_file_from_the_future_waits_from_when_it_was_dropped(inbox: Path) -> None:
+    drop(inbox / "acme/cv.json", age_s=-3_600)
+    now_s = time.time()
+
+    assert count_waiting(inbox, {"acme"}, now_s=lambda: now_s + 30) == 0
+    assert count_waiting(inbox, {"acme"}, now_s=lambda: now_s + 90) == 1
+
+
+def test_an_importer_that_hangs_takes_no_files(
+    installation: Installation, store: Store, account: AccountInfo, inbox: Path, clock: SteppingClock
+) -> None:
+    importers.announce(store, an_importer(root=str(inbox.resolve())))
+    clock.advance(300)
+    drop(inbox / "acme/cv.json")
+
+    silent, waiting = find(installation, "importer")
+
+    assert "has not responded for 5 minutes" in silent.text
+    assert (waiting.severity, waiting.text) == (Severity.ERROR, f"1 file in {inbox} is {WAITING}")
+
+
+def test_a_backlog_is_not_counted_to_its_end(
+    installation: Installation, account: AccountInfo, inbox: Path
+) -> None:
+    for number in range(MAX_WAITING + 10):
+        drop(inbox / f"acme/{number}.json")
+
+    [finding] = find(installation, "importer")
+
+    assert finding.text == f"more than {MAX_WAITING:,} files in {inbox} are {WAITING}"
+
+
+def test_files_in_other_watched_folders_without_an_importer_lead_to_that_folder(
+    installation: Installation, store: Store, account: AccountInfo, inbox: Path, tmp_path: Path
+) -> None:
+    names = ("of ours", "of another store", "of nobody", "never watched")
+    ours, foreign, unowned, unknown = (tmp_path / "srv" / name for name in names)
+    for root in (ours, foreign, unowned, unknown):
+        drop(root / "acme/cv.json")
+        drop(root / "cv.json")
+    for root in (ours, foreign, unowned):
+        watched_folder.note_watched(tmp_path, root)
+    watched_folder.set_owner(ours, watched_folder.owner_of(store))
+    watched_folder.set_owner(foreign, watched_folder.Owner("0" * 32, "sqlite:///other.db"))
+
+    [finding] = find(installation, "importer")
+
+    assert (finding.severity, finding.text) == (Severity.ERROR, f"2 files in {ours} are {WAITING}")
+    assert finding.command == f"resumes watch '{ours}'"
+    importers.announce(store, an_importer(root=str(ours)))
+    assert {one.severity for one in find(installation, "importer")} == {Severity.OK}
 
 
 def test_files_held_in_a_folder_that_nobody_watches_are_told_though_another_is_watched(

@@ -283,8 +283,8 @@ def test_an_importer_of_another_machine_is_not_started_here(
         importers.announce(store, an_importer(root=str(inbox.resolve())))
         clock.advance(300)
 
-        [elsewhere] = iter_importer_findings(installation, store, host="other")
-        [here] = iter_importer_findings(installation, store, host="host")
+        [elsewhere] = iter_importer_findings(installation, store, set(), host="other")
+        [here] = iter_importer_findings(installation, store, set(), host="host")
 
     assert (elsewhere.severity, elsewhere.command) == (Severity.WARNING, None)
     assert here.command == "resumes up"

@@ -164,11 +164,11 @@ def _iter_store_findings(
     known = accounts.list_accounts(store)
     yield from store_checks.iter_quota_findings(installation, known, plans.list_plans(store))
     yield from store_checks.iter_key_findings(installation, store)
+    names = {account.name for account in known}
     other = import_checks.check_inbox_owner(installation, store, settings.inbox)
     if other is not None:
         yield other
     else:
-        names = {account.name for account in known}
         yield from import_checks.iter_inbox_findings(installation, settings.inbox, names)
     account_ids = {account.id for account in known}
     yield from import_checks.iter_unknown_account_findings(
@@ -178,7 +178,7 @@ def _iter_store_findings(
         installation, cache.get(import_history.count_files, store)
     )
     yield import_checks.check_requests(import_checks.oldest_request_age_s(store))
-    yield from import_checks.iter_importer_findings(installation, store)
+    yield from import_checks.iter_importer_findings(installation, store, names)
     yield from iter_font_findings(cache.get(read_names, store), settings.home)
 
 

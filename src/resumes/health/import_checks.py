@@ -179,6 +179,23 @@ def _check_ignored(folder: Path, files: Sequence[tuple[str, str]]) -> Finding:
     )
 
 
+def _list_roots(
+    store: Store, home: Path, inbox: Path, seen: Sequence[SeenImporter]
+) -> list[Path]:
+    """Return the inbox, then the folders that the home remembers and those of the importers.
+
+    Folders of other stores, and those whose owner cannot be read, are left out.
+    """
+    owner = watched_folder.owner_of(store)
+    others = [*watched_folder.list_watched(home), *(Path(one.importer.root) for one in seen)]
+    roots = []
+    for root in dict.fromkeys([Path(os.path.realpath(inbox)), *others]):
+        with suppress(OSError):
+            if watched_folder.find_other(root, owner) is None:
+                roots.append(root)
+    return roots
+
+
 def iter_unknown_account_findings(
     store: Store, home: Path, inbox: Path, account_ids: Set[str]
 ) -> Iterator[Finding]:
@@ -189,20 +206,15 @@ def iter_unknown_account_findings(
     live importer reports itself is not repeated.
     """
     seen = importers.list_importers(store)
-    owner = watched_folder.owner_of(store)
-    others = [*watched_folder.list_watched(home), *(Path(one.importer.root) for one in seen)]
     reported = {
         one.importer.root
         for one in seen
         for finding in one.importer.findings
         if one.is_live and finding.key == watched_folder.UNKNOWN_ACCOUNTS
     }
-    for root in dict.fromkeys([Path(os.path.realpath(inbox)), *others]):
+    for root in _list_roots(store, home, inbox, seen):
         with suppress(OSError):
-            if (
-                watched_folder.shown_root(root) in reported
-                or watched_folder.find_other(root, owner) is not None
-            ):
+            if watched_folder.shown_root(root) in reported:
                 continue
             waiting = {
                 (str(root / folder), account_id): files
@@ -281,11 +293,12 @@ MAX_HELD_FILES: Final = 100
 
 
 def iter_importer_findings(
-    installation: Installation, store: Store, *, host: str | None = None
+    installation: Installation, store: Store, accounts: Set[str], *, host: str | None = None
 ) -> Iterator[Finding]:
     """Check each importer, and find files that wait while none is running for them.
 
-    `host` is the name of this machine, by default the system's.
+    `accounts` are the names of all accounts; `host` is the name of this machine, by default the
+    system's.
     """
     host = host or socket.gethostname()
     seen = importers.list_importers(store)
@@ -297,7 +310,10 @@ def iter_importer_findings(
             # The store in a file is of one machine, though its name may change, as a container's does.
             is_here = store.path is not None or one.importer.host == host
             yield _check_silent(installation, one, is_here=is_here, watched=watched)
-    waiting = list(_iter_waiting(installation, store, watched))
+    waiting = [
+        *_iter_waiting(installation, store, watched),
+        *_iter_dropped(installation, store, accounts, seen),
+    ]
     yield from waiting
     if not seen and not waiting:
         text = f"none is running; start one with `{installation.command_line('up')}`"
@@ -365,6 +381,69 @@ def _iter_waiting(installation: Installation, store: Store, watched: Set[str]) -
         )
         text = "files are held, but no importer is running to import them"
         yield _check_unwatched(installation, root, text)
+
+
+WAITING_S: Final = 60
+"""Seconds after which a running importer has taken a file, unless it cannot."""
+
+MAX_WAITING: Final = 1_000
+"""Waiting files of a folder that are counted, since this runs again and again."""
+
+
+def _iter_dropped(
+    installation: Installation, store: Store, accounts: Set[str], seen: Sequence[SeenImporter]
+) -> Iterator[Finding]:
+    """Find files that were dropped into folders that no importer watches."""
+    settings = installation.settings()
+    inbox = os.path.realpath(settings.inbox)
+    watched = {one.importer.root for one in seen if one.is_live}
+    for root in _list_roots(store, settings.home, settings.inbox, seen):
+        is_inbox = str(root) == inbox
+        shown = watched_folder.shown_root(root)
+        with suppress(OSError):
+            # On another machine a path may be that of some other folder.
+            if shown in watched or not (is_inbox or watched_folder.find_owner(root)):
+                continue
+            count = count_waiting(root, accounts if is_inbox else None)
+            if count:
+                more = "more than " if count > MAX_WAITING else ""
+                files = counted(min(count, MAX_WAITING), "file")
+                text = (
+                    f"{more}{files} in {shown} {'is' if count == 1 else 'are'} waiting, "
+                    "but no importer is running there"
+                )
+                words = ("up",) if is_inbox else ("watch", str(root))
+                remedy = installation.remedy("Start one", *words)
+                yield Finding("importer", text, *remedy, about=f"waiting in {shown}")
+
+
+def count_waiting(
+    root: Path, accounts: Set[str] | None, *, now_s: Callable[[], float] = time.time
+) -> int:
+    """Return how many files an importer of the folder would have taken by now.
+
+    Those in the folders of these accounts count; with None, all do. What was changed within
+    WAITING_S may still be written. Not more than MAX_WAITING + 1 are counted.
+    """
+    changed_before = now_s() - WAITING_S
+    waiting = (
+        entry
+        for folder, name, entry in islice(_iter_entries(root, MAX_NAMES), MAX_NAMES)
+        if (accounts is None or folder in accounts)
+        and find_extension(name) is not None
+        and not is_hidden_or_temporary(entry.name)
+        and _is_file_from_before(entry, changed_before)
+    )
+    return sum(1 for _ in islice(waiting, MAX_WAITING + 1))
+
+
+def _is_file_from_before(entry: os.DirEntry[str], changed_before: float) -> bool:
+    with suppress(OSError):
+        if entry.is_file(follow_symlinks=False):
+            found = entry.stat(follow_symlinks=False)
+            # A time in the future may be that of a camera, an archive or another machine.
+            return min(found.st_mtime, found.st_ctime) <= changed_before
+    return False
 
 
 def _check_unwatched(installation: Installation, root: str | None, text: str) -> Finding:
