@@ -240,6 +240,14 @@ def _(scene: Scene) -> str:
     return scene.says("doctor")
 
 
+@shows("… waiting, but no importer is running there")
+def _(scene: Scene) -> str:
+    scene.has_account()
+    shutil.copy(SAMPLES / GOOD, scene.home / "inbox" / "ana" / GOOD)
+    os.utime(scene.home / "inbox" / "ana" / GOOD, (0, 0))
+    return scene.says("doctor")
+
+
 @shows("Cannot retry …: it is …")
 def _(scene: Scene) -> str:
     scene.has_account()
