@@ -8,6 +8,7 @@ every run needs, import only there what help uses too, and the rest in the funct
 
 import os
 import pkgutil
+import signal
 import sys
 from collections.abc import Mapping
 from types import FrameType
@@ -174,8 +175,25 @@ def keep_interrupts() -> None:
     sys.unraisablehook = interrupt_again
 
 
+def ignore_hangup_without_terminal() -> None:
+    """Ignore SIGHUP, in child processes too, if this process has no controlling terminal.
+
+    No terminal can hang up then: the signal is that of logrotate or `systemctl kill`, to services that
+    have nothing to reload.
+    """
+    try:
+        os.close(os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC))
+    except OSError:
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+
+
 def main() -> None:
     """Run the console script and end the process."""
+    if os.getpid() == 1:
+        from cli import pid1
+
+        pid1.run_in_child()
+    ignore_hangup_without_terminal()
     refuse_closed_output()
     keep_interrupts()
     for stream in (sys.stdout, sys.stderr):

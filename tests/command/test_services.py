@@ -5,10 +5,12 @@ import os
 import pty
 import re
 import resource
+import shutil
 import signal
 import socket
 import stat
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -24,7 +26,7 @@ from tests.command.conftest import CommandLine, a_resume, finish, start, store_r
 from tests.support import programs
 from tests.support.programs import call
 from tests.support.stores import open_home
-from tests.support.waiting import children_of, is_running, wait_until
+from tests.support.waiting import children_of, command_of, is_running, wait_until
 
 REFUSED = (
     "The new key could not be written, so it was revoked: {} exists and is neither an earlier key "
@@ -273,6 +275,113 @@ def test_who_stops_the_api_waits_longer_than_it_does_for_accepted_requests() -> 
     assert found is not None
     waits_s = [service.SHUTDOWN_S, service.END_WITHIN_S, supervisor.END_WITHIN_S, int(found[1])]
     assert waits_s == sorted(waits_s)
+
+
+def descendants_of(process_id: int) -> list[int]:
+    """What all its threads have started, and so on."""
+    listed = Path(f"/proc/{process_id}/task").glob("*/children")
+    children = [int(word) for one in listed for word in one.read_text(encoding="ascii").split()]
+    return [*children, *(one for child in children for one in descendants_of(child))]
+
+
+def ignores_hangup(process_id: int) -> bool:
+    status = Path(f"/proc/{process_id}/status").read_text(encoding="ascii")
+    [mask] = re.findall(r"^SigIgn:\s+(\w+)$", status, re.MULTILINE)
+    return bool(int(mask, 16) & 1 << (signal.SIGHUP - 1))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("words", "processes"),
+    [
+        (["up", "--port", "0", "--json"], 3),
+        (["serve", "--port", "0", "--workers", "2", "--json"], 4),  # one of multiprocessing's own
+        (["watch", "--on-import", "echo; exec tail -f /dev/null"], 2),
+    ],
+    ids=["up", "serve", "watch"],
+)
+def test_without_a_terminal_a_hangup_ends_no_service_nor_what_it_started(
+    acme: CommandLine, words: list[str], processes: int
+) -> None:
+    process = start(
+        "--home", str(acme.home), *words, start_new_session=True, stderr=subprocess.DEVNULL
+    )
+    assert process.stdout is not None
+    if words[0] == "watch":
+        (acme.home / "inbox/acme/cv.json").write_bytes(a_resume())
+    else:
+        assert process.stdout.readline()
+    wait_until(lambda: len(descendants_of(process.pid)) >= processes - 1)
+    family = [process.pid, *descendants_of(process.pid)]
+
+    assert all(map(ignores_hangup, family))
+    for one in family:
+        os.kill(one, signal.SIGHUP)
+    process.terminate()
+    assert process.wait(60) == 0
+    process.stdout.close()
+
+
+IN_TERMINAL = """
+import fcntl, os, sys, termios
+fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+os.execv(sys.executable, [sys.executable, "-P", "-m", "cli", *sys.argv[1:]])
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("words", [["up", "--json"], ["serve", "--json"], ["watch"]])
+def test_the_end_of_its_terminal_ends_a_service(acme: CommandLine, words: list[str]) -> None:
+    controller, terminal = pty.openpty()
+    port = [] if words == ["watch"] else ["--port", "0"]
+    process = subprocess.Popen(
+        [sys.executable, "-c", IN_TERMINAL, "--home", str(acme.home), *words, *port],
+        stdin=terminal,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+    )
+    os.close(terminal)
+    assert process.stdout is not None
+    while (line := process.stdout.readline()) and not re.search(b'Press Ctrl-C|"url"', line):
+        pass
+
+    os.close(controller)
+
+    assert process.wait(60) == 0
+    process.stdout.close()
+
+
+INTO_BACKGROUND = "(sh -c 'read -r line < \"$0\"' {} < /dev/null > /dev/null 2>&1 &)"
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root for a namespace of processes")
+@pytest.mark.skipif(shutil.which("unshare") is None, reason="needs unshare of util-linux")
+@pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGINT])
+def test_as_process_1_it_reaps_what_has_lost_its_parent_and_ends_when_it_is_asked_to(
+    acme: CommandLine, tmp_path: Path, stop: signal.Signals
+) -> None:
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    command = [sys.executable, "-P", "-m", "cli", "--home", str(acme.home), "watch"]
+    hook = ["--on-import", INTO_BACKGROUND.format(fifo)]
+    container = subprocess.Popen(
+        ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc", *command, *hook],
+        stderr=subprocess.DEVNULL,
+    )
+    wait_until(lambda: children_of(container.pid))
+    [first] = children_of(container.pid)
+    (acme.home / "inbox/acme/cv.json").write_bytes(a_resume())
+    wait_until(lambda: any(str(fifo) in command_of(one) for one in children_of(first)))
+
+    fifo.write_text("end\n", encoding="ascii")
+
+    wait_until(lambda: all("cli" in command_of(one) for one in children_of(first)))
+
+    os.kill(first, stop)
+
+    assert container.wait(60) == 0
 
 
 @pytest.mark.slow
