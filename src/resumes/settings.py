@@ -28,7 +28,7 @@ from pydantic import (
 )
 
 from resumes.analyzer import Format
-from resumes.errors import InvalidArgument
+from resumes.errors import InvalidArgument, StoreUnavailable
 from resumes.text import is_harmless
 
 CONFIG_NAME = "config.toml"
@@ -90,12 +90,25 @@ _Rate = Annotated[
 """A number of requests; 0 is any number."""
 
 
+def _default_home() -> Path:
+    """Return the user's own home. Raises StoreUnavailable for a user who has no folder for it."""
+    try:
+        return Path(platformdirs.user_data_path("resumes"))
+    except (
+        RuntimeError
+    ):  # neither HOME nor an entry in the password database, as in some containers
+        raise StoreUnavailable(
+            f"No home: HOME is not an absolute path, and user {os.getuid()} has no home directory. "
+            f"Set {ENV_PREFIX}HOME, or use --home"
+        ) from None
+
+
 class Settings(BaseModel):
     """All settings of all commands. A sentence below each says what it does."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    home: Path = Field(default_factory=lambda: Path(platformdirs.user_data_path("resumes")))
+    home: Path = Field(default_factory=_default_home)
     """The folder that holds the store, the inbox and the configuration file."""
 
     database: _Text | None = Field(default=None, repr=False)
@@ -242,7 +255,7 @@ def load_settings(**flags: Any) -> Settings:
     """Return the settings in force. A flag that is None was not given.
 
     Raises InvalidArgument for a file that cannot be read and for a value that cannot be used,
-    saying where it comes from as far as that is known.
+    saying where it comes from as far as that is known; StoreUnavailable for a user without a home.
     """
     given = {name: value for name, value in flags.items() if value is not None}
     variables = _find_variables()

@@ -1,5 +1,6 @@
 """The command as a whole: what it lists, how early, and how whole programs end."""
 
+import json
 import os
 import signal
 import stat
@@ -78,6 +79,41 @@ def test_a_home_that_is_not_there_is_exit_3(home: Path) -> None:
     assert code == 3
     assert stderr.startswith(f"Error: No store yet: {home} does not exist.")
     assert not home.exists()
+
+
+WITHOUT_ENTRY = """
+import json, os, sys
+os.setreuid(54_321, 0)  # a user whom the password database does not know, with root's access to files
+from cli.main import resumes
+for words in json.loads(sys.argv[1]):
+    try:
+        resumes(words, prog_name="resumes")
+    except SystemExit as ending:
+        print(ending.code, file=sys.stderr)
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to be another user")
+@pytest.mark.parametrize(
+    "environment",
+    [{}, {"HOME": ""}, {"HOME": "here"}, {"XDG_DATA_HOME": "here"}, {"RESUMES_HOME": ""}],
+    ids=str,
+)
+def test_a_user_without_a_home_is_led_to_the_setting(environment: dict[str, str]) -> None:
+    commands = [["list"], ["doctor"], ["doctor", "--json"], ["up"], ["db", "check"]]
+
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT_ENTRY, json.dumps(commands)],
+        env={"PATH": os.environ["PATH"]} | environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    said = "Error: No home: HOME is not an absolute path, and user 54321 has no home directory. "
+    said += "Set RESUMES_HOME, or use --home"
+    assert done.stderr.splitlines() == [said, "3"] * len(commands)
+    assert done.stdout == ""
 
 
 def test_a_corrupt_database_is_exit_3(tmp_path: Path) -> None:

@@ -416,7 +416,11 @@ def test_a_file_from_the_future_waits_from_when_it_was_dropped(inbox: Path) -> N
 
 
 def test_an_importer_that_hangs_takes_no_files(
-    installation: Installation, store: Store, account: AccountInfo, inbox: Path, clock: SteppingClock
+    installation: Installation,
+    store: Store,
+    account: AccountInfo,
+    inbox: Path,
+    clock: SteppingClock,
 ) -> None:
     importers.announce(store, an_importer(root=str(inbox.resolve())))
     clock.advance(300)

@@ -108,7 +108,8 @@ def iter_findings(installation: Installation, cache: QueryCache | None = None) -
     """Run all checks, in the order in which one builds on the other.
 
     `cache` keeps the answers of slow queries for the next call; without it each of them is run.
-    Commands that are named lead to this installation.
+    Commands that are named lead to this installation. Raises StoreUnavailable for a user without a
+    home.
     """
     for finding in _iter_findings(installation, cache or QueryCache()):
         remedy = finding.remedy and installation.typeable(finding.remedy)
@@ -118,7 +119,7 @@ def iter_findings(installation: Installation, cache: QueryCache | None = None) -
 def _iter_findings(installation: Installation, cache: QueryCache) -> Iterator[Finding]:
     try:
         settings = installation.settings()
-    except ResumesError as error:
+    except InvalidArgument as error:
         yield Finding("settings", error.message, "Correct this setting")
         return
     yield Finding("settings", "valid")

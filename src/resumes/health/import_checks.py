@@ -179,9 +179,7 @@ def _check_ignored(folder: Path, files: Sequence[tuple[str, str]]) -> Finding:
     )
 
 
-def _list_roots(
-    store: Store, home: Path, inbox: Path, seen: Sequence[SeenImporter]
-) -> list[Path]:
+def _list_roots(store: Store, home: Path, inbox: Path, seen: Sequence[SeenImporter]) -> list[Path]:
     """Return the inbox, then the folders that the home remembers and those of the importers.
 
     Folders of other stores, and those whose owner cannot be read, are left out.
