@@ -119,15 +119,59 @@ def run(call: Callable[[], object], session: Session) -> int:
     except ResumesError as error:
         code = _tell(session.installation().typeable(error.message), EXIT_CODES[error.code])
     except OSError as error:
-        name = error.filename
-        what = "write the output" if name is None else f"use {os.fsdecode(name)}"
-        code = _tell(f"Cannot {what}: {error.strerror or error}", ExitCode.FAILED)
+        code = _tell_refusal(error)
+    except MemoryError:
+        code = _tell_refusal(OSError(errno.ENOMEM, os.strerror(errno.ENOMEM)))
+    except RuntimeError as error:
+        # Python's words where the system refuses a thread.
+        is_of_thread = str(error) == "can't start new thread"
+        refusal = OSError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+        code = _tell_refusal(refusal) if is_of_thread else _tell_internal(session)
     except Exception:  # noqa: BLE001 - the edge: whatever nobody foresaw must not reach the user as a traceback
         code = _tell_internal(session)
     else:
         code = result if isinstance(result, int) else ExitCode.DONE
     _drop_unwritten_output()
     return code
+
+
+OUTPUT_ERRNOS = frozenset(
+    {errno.EBADF, errno.ECONNRESET, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.ENOSPC, errno.ENXIO}
+)
+"""Of errors without a path: those of writing to standard output or standard error."""
+
+REMEDIES = {
+    errno.EAGAIN: "Cannot start another process or thread ({}). End others, or raise the limit: `ulimit -u`, "
+    "TasksMax of systemd, or the container's limit on processes",
+    errno.ENOMEM: "Out of memory ({}). End other programs, or raise the limit on memory",
+    errno.EMFILE: "Too many open files ({}). Raise the limit: `ulimit -n`, or LimitNOFILE of systemd",
+    errno.ENFILE: "Too many open files on this machine ({}). Raise the limit: `sysctl fs.file-max`",
+}
+"""Of errors without a path: what is missing, and where there is more of it."""
+
+
+def _tell_refusal(error: OSError) -> int:
+    if os.environ.get("RESUMES_DEBUG") == "1":
+        import traceback
+
+        say(traceback.format_exc())
+    return _tell(describe_refusal(error), ExitCode.FAILED)
+
+
+def describe_refusal(error: OSError) -> str:
+    """Return what the system refused, and what to do about it."""
+    reason = error.strerror or str(error)
+    name = error.filename
+    if reason.startswith("No usable temporary directory"):
+        return "No temporary folder: this needs a writable /tmp or TMPDIR"
+    if name is not None:
+        return f"Cannot use {os.fsdecode(name)}: {reason}"
+    # Of BlockingIOErrors, only those of streams have this.
+    if error.errno in OUTPUT_ERRNOS or hasattr(error, "characters_written"):
+        return f"Cannot write the output: {reason}"
+    if error.errno in REMEDIES:
+        return REMEDIES[error.errno].format(reason)
+    return f"The system refused a request: {reason}. Set RESUMES_DEBUG=1 to see which one"
 
 
 def _tell(message: str, code: int) -> int:

@@ -49,13 +49,10 @@ ACCESS_LOG = click.option(
     help="Log each request. [default: only with --log-format json]",
 )
 
-YES = click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
-"""For commands that `confirm` what cannot be undone."""
-
-
-def can_ask() -> bool:
-    """Return whether standard input is a terminal."""
-    return sys.stdin.isatty()
+YES = click.option(
+    "--yes", is_flag=True, help="Do not ask for confirmation; required without a terminal."
+)
+"""For all commands that destroy something: they `confirm` it."""
 
 
 def confirm(question: str) -> None:
@@ -63,10 +60,10 @@ def confirm(question: str) -> None:
 
     Raises InvalidArgument without a terminal to ask on.
     """
-    if not can_ask():
+    if not sys.stdin.isatty():
         raise InvalidArgument("Cannot ask for confirmation without a terminal: use --yes")
     if not click.confirm(question, err=True):
-        say("Canceled: nothing was deleted.")
+        say("Canceled: nothing was done.")
         raise click.exceptions.Exit(ExitCode.FAILED)
 
 

@@ -28,7 +28,7 @@ from prometheus_client.metrics_core import (
     Metric,
 )
 
-from resumes.errors import StoreError
+from resumes.errors import StoreError, StoreUnavailable
 from resumes.health.metrics import QueryCache
 from resumes.store import Store
 from resumes.store.import_history import FileCount, count_files
@@ -68,8 +68,18 @@ Memory: TypeAlias = ctypes.Array[ctypes.c_double]
 
 
 def share_memory(processes: int) -> Memory:
-    """Return memory for the counters of this many processes, which goes to them when spawned."""
-    return multiprocessing.get_context("spawn").RawArray(ctypes.c_double, processes * SIZE)
+    """Return memory for the counters of this many processes, which goes to them when spawned.
+
+    Raises StoreUnavailable where there is none.
+    """
+    try:
+        return multiprocessing.get_context("spawn").RawArray(ctypes.c_double, processes * SIZE)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise StoreUnavailable(
+            f"Several workers need a writable /dev/shm, and where that is full a writable /tmp or TMPDIR: "
+            f"{reason}. Make them writable, or use one worker"
+        ) from error
 
 
 class Metrics:

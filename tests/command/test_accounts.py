@@ -290,7 +290,7 @@ def test_expiry_is_a_span_or_a_date(acme: CommandLine) -> None:
 def test_revoke_says_whose_it_was(acme: CommandLine) -> None:
     made = acme.answers("keys", "create", "acme", "--json")
 
-    revoked = acme("keys", "revoke", made["id"])
+    revoked = acme("keys", "revoke", made["id"], "--yes")
 
     assert revoked.stderr == f'Revoked key {made["id"]} of account "acme".\n'
     with open_home(acme.home) as store, pytest.raises(InvalidKey):

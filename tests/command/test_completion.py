@@ -61,7 +61,7 @@ def test_each_kind_is_completed_with_what_fits(acme: CommandLine) -> None:
     [first, second] = store_resumes(acme.home, a_resume("Ada\x1b"), a_resume("Bo"))
     kept = acme.answers("keys", "create", "acme", "--name", "n", "--json")["id"]
     gone = acme.answers("keys", "create", "acme", "--json")["id"]
-    acme.succeeds("keys", "revoke", gone)
+    acme.succeeds("keys", "revoke", gone, "--yes")
     record_file(acme, "c1")
     record_file(acme, "c2", FileOutcome.HELD)
     record_file(acme, "c3", FileOutcome.DONE, reason=None)

@@ -1,5 +1,6 @@
 """The command as a whole: what it lists, how early, and how whole programs end."""
 
+import errno
 import json
 import os
 import signal
@@ -338,6 +339,38 @@ def run_failing(error: BaseException, *, home: Path | None = None) -> int:
             1,
             "Cannot write the output: No space left on device",
         ),
+        *[
+            (OSError(number, os.strerror(number)), 1, f"{said.format(os.strerror(number))}")
+            for number, said in [
+                (errno.EIO, "Cannot write the output: {}"),
+                (errno.EBADF, "Cannot write the output: {}"),
+                (errno.EDQUOT, "Cannot write the output: {}"),
+                (errno.EAGAIN, errors.REMEDIES[errno.EAGAIN]),
+                (errno.ENOMEM, errors.REMEDIES[errno.ENOMEM]),
+                (errno.EMFILE, errors.REMEDIES[errno.EMFILE]),
+                (errno.ENFILE, errors.REMEDIES[errno.ENFILE]),
+                (
+                    errno.ENOSYS,
+                    "The system refused a request: {}. Set RESUMES_DEBUG=1 to see which one",
+                ),
+            ]
+        ],
+        (BlockingIOError(11, "Would block", 7), 1, "Cannot write the output: Would block"),
+        (
+            FileNotFoundError(2, "No usable temporary directory found in ['/tmp']"),
+            1,
+            "No temporary folder: this needs a writable /tmp or TMPDIR",
+        ),
+        (
+            MemoryError(),
+            1,
+            errors.REMEDIES[errno.ENOMEM].format("Cannot allocate memory"),
+        ),
+        (
+            RuntimeError("can't start new thread"),
+            1,
+            errors.REMEDIES[errno.EAGAIN].format("Resource temporarily unavailable"),
+        ),
         (NotFound("a\x1b[2J\nb"), 1, "a\\x1b[2J\\nb"),
     ],
 )
@@ -346,6 +379,46 @@ def test_every_error_is_told_in_a_line(
 ) -> None:
     assert run_failing(error) == code
     assert capsys.readouterr().err == f"Error: {line}\n"
+
+
+def test_a_refusal_that_nobody_foresaw_is_shown_whole_for_debugging(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RESUMES_DEBUG", "1")
+
+    assert run_failing(OSError(errno.ENOSYS, "Function not implemented")) == 1
+    assert "Traceback" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["demo", "--once"], "this needs a writable /tmp or TMPDIR"),
+        (["serve", "--workers", "2"], "need a writable /dev/shm, and where that is full a"),
+    ],
+    ids=["temporary folder", "shared memory"],
+)
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to mount file systems")
+def test_what_the_system_refuses_is_no_trouble_of_the_output(
+    acme: CommandLine, words: list[str], said: str
+) -> None:
+    home = [] if words[0] == "demo" else [f"--home={acme.home}"]
+    command = ["env", "TMPDIR=/proc", sys.executable, "-P", "-m", "cli", *home, *words]
+    mount = 'mount --bind "{0}" "{0}" && mount -o remount,bind,{1} "{0}" && '
+    closed = "".join(mount.format(name, "ro") for name in ("/dev/shm", "/tmp", "/var/tmp"))
+    shell = f'{closed} {mount.format("$0", "rw")} exec "$@"'
+
+    done = subprocess.run(
+        ["unshare", "--mount", "sh", "-c", shell, str(acme.home), *command],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd="/proc",
+    )
+
+    assert said in done.stderr.splitlines()[-1], done.stderr
+    assert "output" not in done.stderr
 
 
 @pytest.mark.parametrize(("error", "code"), [(BrokenPipeError(), 141), (KeyboardInterrupt(), 130)])

@@ -150,10 +150,13 @@ def test_an_id_that_is_not_there_is_named_with_the_way_on(acme: CommandLine) -> 
 def test_a_deleted_resume_is_gone_and_its_place_free(acme: CommandLine) -> None:
     [ada, bo] = store_resumes(acme.home, a_resume("Ada"), a_resume("Bo"))
 
-    deleted = acme("delete", ada, "--account", "acme")
+    deleted = acme("delete", ada, "--account", "acme", "--yes")
 
-    assert deleted.stderr == f'Deleted resume {ada} from account "acme".\n'
-    assert acme.answers("delete", bo, "--json") == {"deleted": bo}
+    assert deleted.stderr == (
+        f'Deleted resume {ada} from account "acme". '
+        "Its imported file, backups and exports are kept: see docs/security.md to erase them.\n"
+    )
+    assert acme.answers("delete", bo, "--yes", "--json") == {"deleted": bo}
     assert acme.answers("accounts", "show", "acme", "--json")["resumes"] == 0
     assert "Resume not found" in acme.fails(1, "delete", ada)
 
@@ -499,7 +502,7 @@ def test_what_was_exported_can_be_imported_whatever_was_joined(
 @pytest.mark.parametrize(
     ("typed", "code", "left", "said"),
     [
-        (b"n\n", 1, 1, " Canceled: nothing was deleted."),
+        (b"n\n", 1, 1, " Canceled: nothing was done."),
         (b"y\n", 0, 0, " Deleted resume "),
         (b"\x04", 1, 1, "Error: No answer; nothing was done"),
     ],
@@ -516,6 +519,23 @@ def test_on_a_terminal_deleting_asks(
     assert (ended, 'Permanently delete "Ada Resume"?' in written) == (code, True), written
     assert said in written
     assert acme.answers("accounts", "show", "acme", "--json")["resumes"] == left
+
+
+def test_without_a_terminal_nothing_is_destroyed_unless_yes_is_said(acme: CommandLine) -> None:
+    [ada] = store_resumes(acme.home, a_resume("Ada"))
+    key = acme.answers("keys", "create", "acme", "--json")["id"]
+    commands = [("delete", ada), ("keys", "revoke", key)]
+    commands.append(("accounts", "delete", "acme", "--with-resumes"))
+
+    for words in commands:
+        refused = acme.fails(2, *words)
+        assert refused == "Cannot ask for confirmation without a terminal: use --yes"
+    assert acme.answers("accounts", "show", "acme", "--json")["resumes"] == 1
+    assert [one["state"] for one in acme.answers("keys", "list", "--json")["keys"]] == ["active"]
+
+    for words in commands:
+        acme.succeeds(*words, "--yes")
+    assert acme.answers("accounts", "list", "--json")["accounts"] == []
 
 
 @pytest.mark.slow

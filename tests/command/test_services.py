@@ -135,7 +135,7 @@ def test_a_first_key_that_was_revoked_is_not_said_to_be_there_to_copy(run: Comma
     finish(first, within_s=40)
     key_file = Path(running["keyFile"])
     [key] = run.answers("keys", "list", "--json")["keys"]
-    run.succeeds("keys", "revoke", key["id"])
+    run.succeeds("keys", "revoke", key["id"], "--yes")
 
     second, running = started(run)
 

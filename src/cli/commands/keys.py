@@ -12,7 +12,7 @@ import click
 
 from cli.completion import account_names, key_ids
 from cli.errors import Failed
-from cli.groups import group
+from cli.groups import YES, confirm, group
 from cli.output import Column, instant, put, put_json, put_table, say
 from cli.session import Session, pass_session
 from resumes import durations, output_files
@@ -131,13 +131,17 @@ def list_(session: Session, account: str | None) -> None:
 
 @keys.command()
 @click.argument("key_id", metavar="KEYID", shell_complete=key_ids)
+@YES
 @pass_session
-def revoke(session: Session, key_id: str) -> None:
+def revoke(session: Session, key_id: str, yes: bool) -> None:
     """Revoke the key KEYID.
 
     It stops working immediately, everywhere.
     """
     with session.store() as store:
+        key = api_keys.get_key(store, key_id)
+        if not yes:
+            confirm(f'Permanently revoke key {key.id} of account "{key.account}"?')
         api_keys.revoke_key(store, key_id)
         key = api_keys.get_key(store, key_id)
     session.answer(as_json(key), f'Revoked key {key.id} of account "{key.account}".')

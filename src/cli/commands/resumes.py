@@ -11,7 +11,7 @@ import click
 
 from cli.completion import account_option, resume_ids
 from cli.errors import ExitCode
-from cli.groups import YES, Folder, can_ask, command, confirm
+from cli.groups import YES, Folder, command, confirm
 from cli.output import (
     Column,
     instant,
@@ -349,16 +349,19 @@ def _tell_boxes(boxes: dict[str, list[tuple[str, str]]], folder: Path) -> None:
 def delete(session: Session, resume_id: str, account: str | None, yes: bool) -> None:
     """Delete a resume.
 
-    Asks for confirmation on a terminal, not in scripts. This frees a place in the quota, and a file
-    with the same content can be imported again.
+    This frees a place in the quota, and a file with the same content can be imported again. The file
+    that it was imported from, backups and exports still contain it.
     """
     with session.store() as store:
         chosen = choose_account(session, store, account)
         with _explained(session, chosen, resume_id):
             # Not its document: `db check` has those that lost it deleted.
             entry = stored_resumes.get_entry(store, chosen.id, resume_id)
-        if can_ask() and not yes:
+        if not yes:
             confirm(f'Permanently delete "{safe_text(entry.shown_title)}"?')
         stored_resumes.delete_resume(store, chosen.id, resume_id)
-    sentence = f'Deleted resume {safe_text(resume_id)} from account "{safe_text(chosen.name)}".'
+    sentence = (
+        f'Deleted resume {safe_text(resume_id)} from account "{safe_text(chosen.name)}". '
+        "Its imported file, backups and exports are kept: see docs/security.md to erase them."
+    )
     session.answer({"deleted": resume_id}, sentence)

@@ -35,7 +35,7 @@ def _key_id(scene: Scene, account: str) -> str:
 
 def revoke(scene: Scene, account: str) -> Ended:
     """The account\'s key is revoked."""
-    return _run(scene, "keys", "revoke", _key_id(scene, account))
+    return _run(scene, "keys", "revoke", _key_id(scene, account), "--yes")
 
 
 def rotate(scene: Scene, account: str) -> Ended:
