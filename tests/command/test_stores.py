@@ -138,6 +138,33 @@ def test_what_is_restored_takes_the_place_of_the_store(acme: CommandLine, tmp_pa
     assert len(acme.answers("list", "--json")["resumes"]) == 1
 
 
+def test_a_person_who_was_erased_as_the_page_says_is_in_no_file(acme: CommandLine) -> None:
+    name, inbox = "Xyzzy Plughsson", acme.home / "inbox"
+    (inbox / "acme/cv.json").write_bytes(a_resume(name, unknown=1))
+    (inbox / "acme/bad.json").write_bytes(a_resume(name, sections=[]))
+    acme("watch", "--once")
+    assert len(mentions(inbox, name)) > 1
+    [resume] = acme.answers("list", "--filter", name, "--json")["resumes"]
+
+    acme.succeeds("delete", resume["id"], "--yes")
+    for path in mentions(inbox, name):
+        path.unlink()
+    acme.succeeds("imports", "dismiss", "--all")
+    backup = acme.home / "clean.db"
+    acme.succeeds("db", "backup", str(backup))
+    acme.succeeds("db", "restore", str(backup))
+    for path in (backup, *acme.home.glob("resumes.db.before-restore-*")):
+        path.unlink()
+
+    assert mentions(acme.home, name) == []
+
+
+def mentions(folder: Path, text: str) -> list[Path]:
+    """The files below the folder that have the text."""
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    return [path for path in files if text.encode() in path.read_bytes()]
+
+
 def test_a_backup_restores_to_a_home_that_is_not_there_yet(
     acme: CommandLine, tmp_path: Path
 ) -> None:
