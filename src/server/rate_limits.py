@@ -88,7 +88,10 @@ class Buckets:
         size_bytes = (slots + 1) * WORDS * WORD_BYTES
         if os.fstat(self._descriptor).st_size < size_bytes:
             # Whole now: memory beyond a file's end, or that finds no disk later, ends a process.
-            os.posix_fallocate(self._descriptor, 0, size_bytes)
+            if hasattr(os, "posix_fallocate"):
+                os.posix_fallocate(self._descriptor, 0, size_bytes)
+            else:  # macOS
+                os.pwrite(self._descriptor, bytes(size_bytes), 0)
         self._map = mmap.mmap(self._descriptor, size_bytes)
         self.words = memoryview(self._map).cast("q")
         self._waits = True

@@ -117,6 +117,31 @@ def test_a_user_without_a_home_is_led_to_the_setting(environment: dict[str, str]
     assert done.stdout == ""
 
 
+ELSEWHERE = """
+import sys
+sys.platform = sys.argv.pop(1)
+for name in ("fcntl", "grp", "pwd", "resource", "termios", "pty", "uvloop", "cli.main"):
+    sys.modules[name] = None  # cannot be imported
+from cli.__main__ import main
+main()
+"""
+
+
+@pytest.mark.parametrize("words", [[], ["--help"], ["list"], ["doctor", "--json"], ["nonsense"]])
+@pytest.mark.parametrize("system", ["win32", "cygwin", "freebsd14"])
+def test_on_other_systems_every_command_says_so_in_a_line(system: str, words: list[str]) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", ELSEWHERE, system, *words],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    said = f"Error: resumes does not run on this system ({system}). Use Linux; on Windows, "
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == f"{said}install it in WSL\n"
+
+
 def test_a_corrupt_database_is_exit_3(tmp_path: Path) -> None:
     (tmp_path / "resumes.db").write_bytes(b"SQLite? no. " * 100)
 
