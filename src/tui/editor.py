@@ -39,6 +39,11 @@ def edit(app: App[object], path: Path, line: int | None) -> bool:
             raise InvalidArgument(f"{command[0]} failed (exit code {code})")
         return _state(path) != saved
     except (OSError, SuspendNotSupported) as error:
+        if isinstance(error, FileNotFoundError) and not os.path.lexists(path):
+            raise InvalidArgument(
+                "The file was moved or deleted in the meantime, perhaps by a retry; nothing was saved. "
+                "Open it from the list again"
+            ) from error
         reason = getattr(error, "strerror", None) or "this terminal cannot run an editor"
         raise InvalidArgument(f"Cannot edit with {command[0]}: {reason}") from error
     finally:

@@ -584,6 +584,23 @@ async def test_a_failed_file_is_edited_at_its_fault_and_retried(
         await shows(pilot.app, "✓ done")
 
 
+async def test_a_file_that_is_moved_while_it_is_open_is_said_to_be_gone(
+    store: Store, importer: AnImporter, editor: Path
+) -> None:
+    program = editor / "bin" / "vim"
+    program.write_text('#!/bin/sh\nfor path; do :; done\nmv "$path" "$path.moved"\n')
+    importer.drop("ana/cv.json", BROKEN)
+    await importer.round()
+    async with running(store, screen="imports", refresh_s=SOON_S, size=LARGE) as pilot:
+        await shows(pilot.app, "✗ failed", "Location ")
+        await presses(pilot, "e")
+        gone = (
+            "The file was moved or deleted in the meantime, perhaps by a retry; nothing was saved. "
+        )
+        await tells(pilot.app, f"{gone}Open it from the list again.")
+        assert asked(store) == {}
+
+
 async def test_a_file_is_edited_again_beside_what_an_editor_leaves(
     store: Store, importer: AnImporter, editor: Path
 ) -> None:

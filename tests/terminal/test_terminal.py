@@ -100,6 +100,26 @@ def test_ctrl_c_ends_it_before_the_store_is_open_too(store: Store) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("TEXTUAL_COLOR_SYSTEM", "bad"),
+        ("TEXTUAL_COLOR_SYSTEM", ""),
+        ("TEXTUAL_DRIVER", "x"),
+        ("TEXTUAL_DRIVER", "os:nothing"),
+        ("TEXTUAL_PRESS", "wait:x"),
+    ],
+)
+def test_a_variable_of_textual_that_it_cannot_use_is_named(
+    store: Store, monkeypatch: pytest.MonkeyPatch, name: str, value: str
+) -> None:
+    monkeypatch.setenv(name, value)
+    with terminal(store) as screen:
+        said = f'The terminal UI cannot start with {name}="{value}" in the environment: unset it'
+        screen.reads_until(said.encode())
+
+
+@pytest.mark.slow
 def test_a_read_that_hangs_does_not_keep_it(store: Store) -> None:
     with terminal(store, "hang") as screen:
         screen.reads_until(b"loading")
