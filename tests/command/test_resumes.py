@@ -192,7 +192,7 @@ def test_files_have_an_id_in_their_names_if_several_resumes_have_the_name(
     # The other one may be exported to the same folder later.
     assert {file.name for file in folder.iterdir()} == {f"AdaResume-{ada}.json", "BoResume.json"}
     assert parse((folder / "BoResume.json").read_bytes()).name == "Bo"
-    acme.succeeds("delete", other)
+    acme.succeeds("delete", other, "--yes")
     acme.succeeds("export", ada, "--to", str(tmp_path))
     assert (tmp_path / "AdaResume.json").exists()
 

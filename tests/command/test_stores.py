@@ -584,7 +584,7 @@ def test_what_a_check_says_to_delete_can_be_deleted(acme: CommandLine, damaged: 
 
     [found] = json.loads(acme("db", "check", "--json").stdout)["findings"]
     _, _, remedy = found["remedy"].rstrip("`").rpartition("`resumes ")
-    acme.succeeds(*remedy.split())
+    acme.succeeds(*remedy.split(), "--yes")
 
     assert acme.answers("db", "check", "--json")["ok"]
 
