@@ -208,7 +208,8 @@ def test_of_an_employer_and_a_title_one_is_bold(renderer: Renderer, layout: str)
     fonts = {}
 
     def note(text: str, cm: Any, tm: Any, font: Any, size: float) -> None:
-        fonts.update(dict.fromkeys(text.split(), font["/BaseFont"]))
+        if words := text.split():
+            fonts.update(dict.fromkeys(words, font["/BaseFont"]))
 
     pdf = Pdf(draw(renderer, with_section("experiences", job), layout))
     pdf.reader.pages[0].extract_text(visitor_text=note)
