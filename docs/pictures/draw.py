@@ -19,6 +19,7 @@ import threading
 import time
 from collections.abc import AsyncIterator, Iterator, Sequence
 from html import unescape
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Final, NamedTuple
 from unittest.mock import patch
@@ -116,7 +117,7 @@ def everywhere_the_same() -> Iterator[None]:
         yield
 
 
-def fill(store: Store, inbox: Path, clock: StandingClock, samples: Sequence[Path]) -> None:
+def fill(store: Store, inbox: Path, clock: StandingClock, samples: Sequence[Traversable]) -> None:
     """An account with a key, for which the samples were imported, and a running importer."""
     create(store, clock, "demo", "business")
     import_samples(store, inbox, "demo", samples, clock)
@@ -124,7 +125,11 @@ def fill(store: Store, inbox: Path, clock: StandingClock, samples: Sequence[Path
 
 
 def fill_up(
-    store: Store, inbox: Path, clock: StandingClock, good: Sequence[Path], bad: Sequence[Path]
+    store: Store,
+    inbox: Path,
+    clock: StandingClock,
+    good: Sequence[Traversable],
+    bad: Sequence[Traversable],
 ) -> None:
     """Bad samples were dropped, too, and there are two more accounts, of which one is full."""
     import_samples(store, inbox, "demo", bad, clock)
@@ -151,7 +156,7 @@ def create(store: Store, clock: StandingClock, name: str, plan: str) -> None:
 
 
 def import_samples(
-    store: Store, inbox: Path, account: str, samples: Sequence[Path], clock: StandingClock
+    store: Store, inbox: Path, account: str, samples: Sequence[Traversable], clock: StandingClock
 ) -> None:
     """The samples were dropped one by one."""
     folder = inbox / account

@@ -44,9 +44,9 @@ def draw(renderer: Renderer, document: dict[str, Any], layout: str) -> bytes:
 def words_at(pdf: bytes) -> list[Word]:
     """The words in the order of the file."""
     return [
-        Word(number, *map(float, place), unescape(text))
+        Word(number, float(left), float(top), float(right), float(bottom), unescape(text))
         for number, page in enumerate(read_with_pdftotext(pdf, "-bbox").split("<page ")[1:], 1)
-        for *place, text in re.findall(
+        for left, top, right, bottom, text in re.findall(
             r'<word xMin="(.+)" yMin="(.+)" xMax="(.+)" yMax="(.+)">(.*)</word>', page
         )
     ]
