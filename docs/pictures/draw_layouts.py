@@ -22,7 +22,7 @@ from resumes.rendering.child import FOLDER, TEMPLATE
 
 SAMPLE: Final = Path(__file__).parents[2] / "sample_data" / "nurse-double-column-en.json"
 RESUME_ID: Final = "0006543de8f5b2a09c1f77e2"
-OF_THE_README: Final = ("double", "high_performer", "classic")
+OF_THE_README: Final = ("double", "polished", "classic")
 THIRD_COLUMN: Final = frozenset({"languages", "certificates", "interests"})
 """Sections that the layout of three columns has in its third."""
 
@@ -64,10 +64,10 @@ def compiler_of(source: Path) -> typst.Compiler:
 
 
 def draw_page(layout: str, wide: int) -> bytes:
-    """The first page of the sample, as a PNG of three times the pixels."""
+    """The first page of the sample, as a PNG of twice the pixels."""
     page = compose(document(layout), RESUME_ID, PdfOptions(layout, Paper.A4))
     drawn = compiler_of(TEMPLATE).compile(
-        format="png", ppi=3 * wide / A4_INCHES, sys_inputs={"data": orjson.dumps(page).decode()}
+        format="png", ppi=2 * wide / A4_INCHES, sys_inputs={"data": orjson.dumps(page).decode()}
     )
     first = drawn[0] if isinstance(drawn, list) else drawn
     assert isinstance(first, bytes)
@@ -95,7 +95,7 @@ def draw(folder: Path) -> None:
     """The folder has both pictures."""
     whole = draw_sheet([*LAYOUTS], across=5, wide=220, names=True)
     (folder / "layouts.png").write_bytes(whole)
-    three = draw_sheet(OF_THE_README, across=3, wide=180, names=False)
+    three = draw_sheet(OF_THE_README, across=3, wide=420, names=False)
     (folder / "pdf.png").write_bytes(three)
 
 

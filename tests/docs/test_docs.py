@@ -1,5 +1,6 @@
 """What the docs promise is there, and what is there the docs name."""
 
+import html
 import importlib.util
 import inspect
 import json
@@ -13,6 +14,7 @@ from xml.etree import ElementTree
 
 import click
 import pytest
+from rich.cells import cell_len
 
 from cli.errors import EXIT_CODES
 from cli.main import resumes as command_line
@@ -34,6 +36,10 @@ from tui.store_calls import REMEDIES
 pytestmark = pytest.mark.docs
 
 LARGEST_PICTURE_BYTES = 120_000
+LARGEST_PAGES_BYTES = 450_000
+SHARP_PX = 1_164
+"""How wide three pages are when the text on them can be read."""
+
 LONGEST_MEANING = 130
 """Characters of what a word of the glossary means: one line."""
 
@@ -360,7 +366,21 @@ def test_every_screen_and_surface_has_its_picture_which_loads_nothing(
         assert "href" not in picture
     for file in ("resumes.svg", "command-line.svg", "api.png", "pdf.png"):
         assert f"](docs/pictures/{file})" in readme
-        assert (folder / file).stat().st_size < LARGEST_PICTURE_BYTES
+        largest = LARGEST_PAGES_BYTES if file == "pdf.png" else LARGEST_PICTURE_BYTES
+        assert (folder / file).stat().st_size < largest
+    header = (folder / "pdf.png").read_bytes()[:24]
+    assert int.from_bytes(header[16:20]) >= SHARP_PX
+
+
+@pytest.mark.parametrize("name", [*SCREENS, COMMAND_LINE])
+def test_texts_of_a_picture_are_as_wide_as_in_a_terminal(name: str, repository: Path) -> None:
+    picture = (repository / f"docs/pictures/{name}.svg").read_text(encoding="utf-8")
+    found = re.findall(r'textLength="([\d.]+)"[^>]*>([^<\n]+)<', picture)
+    widths = {round(float(width) / cell_len(html.unescape(text)), 1) for width, text in found}
+    assert len(found) > 10
+    assert widths == {12.2}
+    if name == "resumes":
+        assert {"●&#160;importer&#160;running", "✓&#160;healthy"} <= {text for _, text in found}
 
 
 @pytest.mark.slow
