@@ -139,6 +139,7 @@ def inspect(claim: Claim, descriptor: int, known: Known | None, options: Options
     verdict: Resume | Refusal | None = None
     digest = None
     content = None
+    head = b""
     if _is_read_whole(claim):
         content = files.read_file(descriptor, options.format.max_bytes)
     if content is None or content.is_over_limit:
@@ -154,10 +155,10 @@ def inspect(claim: Claim, descriptor: int, known: Known | None, options: Options
             if is_ready and json_texts.is_several(body):
                 verdict = None
         if verdict is not None:
-            digest = files.digest(body)
+            digest, head = files.digest(body), body[: files.HEAD_BYTES]
     if not is_ready:
         return Left(claim, FailureReason.SETTLING, signature)
-    return Work(claim, signature, verdict, digest)
+    return Work(claim, signature, verdict, digest, head=head)
 
 
 class Batches:
@@ -255,7 +256,7 @@ class Batches:
         try:
             if is_last_attempt(claim) and _is_read_whole(claim):
                 signature = files.signature_of(os.lstat(claim.path(self._root)))
-                return Work(claim, signature, outcomes.CRASHED)
+                return Work(claim, signature, outcomes.CRASHED, head=self._read_head(claim))
             if not one.is_alone:
                 return self._read_open(one)
             self._slot.begin_alone(claim)
@@ -271,13 +272,13 @@ class Batches:
     def _read_open(self, one: Candidate) -> Work | Left:
         claim = one.claim
         try:
-            folder = self._folders.open(claim.folder(self._root))
+            self._folders.open(claim.folder(self._root))
         except OSError as error:
             if error.errno in NOT_OF_THE_FILE:
                 raise
             return Left(claim, FailureReason.STUCK, self._signature(claim), error)
         try:
-            descriptor = files.open_file(claim.base, dir_fd=folder)
+            descriptor = self._open_file(claim)
         except OSError as error:
             if error.errno in NOT_OF_THE_FILE:
                 raise
@@ -290,6 +291,17 @@ class Batches:
         finally:
             if not is_kept:
                 os.close(descriptor)
+
+    def _open_file(self, claim: Claim) -> int:
+        """Open the claim's file for reading. Raises FileNotFoundError, NotAFile, OSError."""
+        folder = self._folders.open(claim.folder(self._root))
+        return files.open_file(claim.base, dir_fd=folder)
+
+    def _read_head(self, claim: Claim) -> bytes:
+        """Return the file's first 64 KiB; nothing when it cannot be read."""
+        with contextlib.suppress(OSError), os.fdopen(self._open_file(claim), "rb") as file:
+            return file.read(files.HEAD_BYTES)
+        return b""
 
     def _judge(self, one: Candidate, descriptor: int) -> Work | Left:
         claim = one.claim
@@ -406,7 +418,7 @@ class Batches:
             name=claim.name,
             size_bytes=work.signature.size_bytes,
             claimed_at=claim.claimed_at,
-            source=lambda: files.find_head(claim.path(self._root)),
+            source=work.head,
             root=self._shown_root,
             items=items,
         )

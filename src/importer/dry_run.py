@@ -194,7 +194,7 @@ def _unpack(
     if account.holds_files:  # it is unpacked when its turn comes
         return account.hold()
     try:
-        bundle = open_bundle(path, claim.name, options)
+        bundle = open_bundle(files.open_file(path), claim.name, options).bundle
     except FileNotFoundError:
         return None
     except OSError as error:

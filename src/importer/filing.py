@@ -136,6 +136,8 @@ class Work(NamedTuple):
     """The file, open; None for what could not be opened, and for what is unpacked."""
     is_open: bool = False
     """Whether it is checked although somebody has it open for writing."""
+    head: bytes = b""
+    """Its first 64 KiB, for the ledger; of what is unpacked, once it is opened for that."""
 
 
 class FileState(StrEnum):

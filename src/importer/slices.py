@@ -29,11 +29,11 @@ class Portion(NamedTuple):
 
 
 class Bundle:
-    """An open file of several resumes. Raises CannotUnpack for one that is none, and OSError."""
+    """A file of several resumes, as it was read. Raises CannotUnpack for one that is none."""
 
     def __init__(
         self,
-        path: str,
+        content: files.Content,
         name: str,
         format: Format,  # noqa: A002
         limits: Limits,
@@ -41,7 +41,6 @@ class Bundle:
     ) -> None:
         self._tuning = tuning
         self._format = format
-        content = files.load(path, limits.max_file_bytes)
         self.signature: Signature = content.signature
         if content.is_over_limit:
             raise file_too_large(limits)
@@ -73,18 +72,31 @@ class Bundle:
         return outcomes.sum_up(self._items, self._skipped)
 
 
-def open_bundle(path: str, name: str, options: Options) -> Bundle | Conclusion:
-    """Return the open file, or the end that it comes to instead. Raises OSError if it cannot be opened,
-    FileNotFoundError if it is gone."""
-    os.close(files.open_file(path))
+class Opened(NamedTuple):
+    """What was read of a file of several resumes: its bundle, or the end that it comes to instead;
+    and its first 64 KiB."""
+
+    bundle: Bundle | Conclusion
+    head: bytes = b""
+
+
+def open_bundle(descriptor: int, name: str, options: Options) -> Opened:
+    """Read an open file of several resumes, and close it. Never raises."""
+    head = b""
     try:
-        return Bundle(path, name, options.format, options.limits, options.tuning)
+        with os.fdopen(descriptor, "rb"):
+            content = files.read_file(descriptor, options.max_file_bytes)
+        head = content.body[: files.HEAD_BYTES]
+        return Opened(
+            Bundle(content, name, options.format, options.limits, options.tuning), head
+        )
     except CannotUnpack as error:
-        return outcomes.failed(error.refusal)._replace(skipped=error.skipped)
+        end = outcomes.failed(error.refusal)._replace(skipped=error.skipped)
     except OSError as error:
-        return outcomes.failed(outcomes.unreadable(error))
+        end = outcomes.failed(outcomes.unreadable(error))
     except Exception:  # noqa: BLE001 - logged whole; one file must not stop the others
-        return outcomes.failed(outcomes.internal_error())
+        end = outcomes.failed(outcomes.internal_error())
+    return Opened(end, head)
 
 
 class Pipeline(Batches):
@@ -117,10 +129,11 @@ class Pipeline(Batches):
                 self._slot.end([work.claim.id])
                 self._left = (*self._left, opened)
                 return
-            if isinstance(opened, Conclusion):
-                self._finish(work, opened)
+            work = self._several[0] = work._replace(head=opened.head)
+            if isinstance(opened.bundle, Conclusion):
+                self._finish(work, opened.bundle)
                 return
-            self._bundle = opened
+            self._bundle = opened.bundle
         try:
             self._slice = self._slice or self._bundle.next_slice()
         except Exception:  # noqa: BLE001 - logged whole; one file must not stop the others
@@ -138,25 +151,26 @@ class Pipeline(Batches):
         left, self._left = self._left, ()
         return left
 
-    def _open(self, work: Work) -> Bundle | Conclusion | Left:
-        """Return the open file, the end that it comes to instead, or why it is not imported: it is gone,
-        has changed and so is a new file, or cannot be opened. Raises OSError that says nothing of it."""
+    def _open(self, work: Work) -> Opened | Left:
+        """Return what was read of the file, or why it is not imported: it is gone, has changed and so is
+        a new file, or cannot be opened. Raises OSError that says nothing of it."""
         message = self.find_queue(work.claim)
         if message is not None:
-            return outcomes.held(message)
+            return Opened(outcomes.held(message), self._read_head(work.claim))
         claim = self._count(work.claim)
         if is_last_attempt(claim):
-            return outcomes.failed(outcomes.CRASHED)
+            return Opened(outcomes.failed(outcomes.CRASHED), self._read_head(claim))
         self._slot.begin_alone(claim, work.signature)
         try:
-            opened = open_bundle(claim.path(self._root), claim.name, self._options)
+            opened = open_bundle(self._open_file(claim), claim.name, self._options)
         except FileNotFoundError:
             return Left(claim, FailureReason.GONE)
         except OSError as error:
             if error.errno in OF_THE_PROCESS:
                 raise
             return Left(claim, FailureReason.STUCK, work.signature, error)
-        is_changed = isinstance(opened, Bundle) and opened.signature != work.signature
+        bundle = opened.bundle
+        is_changed = isinstance(bundle, Bundle) and bundle.signature != work.signature
         return Left(claim, FailureReason.SETTLING) if is_changed else opened
 
     def _count(self, claim: Claim) -> Claim:

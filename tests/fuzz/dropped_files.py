@@ -124,7 +124,7 @@ def _try(path: Path, name: str) -> Resume | Refusal | None:
 
 
 def _iter_portions(path: Path, name: str) -> Iterator[Portion]:
-    bundle = Bundle(str(path), name, FORMAT, LIMITS)
+    bundle = Bundle(files.load(path, LIMITS.max_file_bytes), name, FORMAT, LIMITS)
     while portions := bundle.next_slice():
         yield from portions
 

@@ -4,6 +4,8 @@ import json
 import os
 import re
 import socket
+import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,7 @@ from resumes.analyzer import Format
 from resumes.export import Exporter, ExportFormat
 from resumes.store import Store, accounts, import_history, import_ledger, stored_resumes
 from resumes.store.accounts import AccountInfo
-from resumes.store.import_ledger import FileOutcome
+from resumes.store.import_ledger import SOURCE_BYTES, FileOutcome
 from resumes.store.importers import ImporterState
 from resumes.watched_names import SYSTEM_FOLDERS
 from tests.inbox.conftest import Drain
@@ -190,6 +192,60 @@ def test_a_file_that_the_ledger_cannot_take_is_put_away_and_stops_no_other(
     ]
     messages = [one.getMessage() for one in caplog.records]
     assert messages == [f"No ledger row for claim {claim_id}" for claim_id in claim_ids]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "room", "moment"),
+    [
+        ("cv.json", b"{", 9, Moment.READ),
+        ("cv.json", a_document("Ada"), 0, Moment.READ),
+        ("cv.json", b"x" * 70_000, 9, Moment.READ),
+        ("cv.ndjson", b"{}\n{}\n", 9, Moment.COMMITTED),
+        ("cv.jsonl", a_document("Ada") + b"\n", 0, Moment.COMMITTED),
+    ],
+    ids=["rejected", "held", "long", "bundle", "held bundle"],
+)
+def test_the_ledger_keeps_the_beginning_of_what_was_read_whatever_has_its_name_since(
+    store: Store,
+    root: Path,
+    an_importer: MakeImporter,
+    name: str,
+    content: bytes,
+    room: int,
+    moment: Moment,
+) -> None:
+    an_account_with_room_for(store, room)
+    path = drop(root, f"ana/{name}", content)
+    others = [drop(root, f"ana/.{name}", b"another version")]
+
+    def replace() -> None:
+        while others:
+            others.pop().replace(path)
+
+    an_importer(settle_s=0, observe=during(moment, replace)).round()
+    first = import_history.list_files(store)[-1]
+    assert import_history.find_source(store, first) == content[:SOURCE_BYTES]
+
+
+def test_files_are_read_by_no_thread_that_others_wait_for(
+    store: Store, root: Path, ana: AccountInfo, an_importer: MakeImporter
+) -> None:
+    names = ["bad.json", "good.json", "several.ndjson", "broken.zip", "deep/bad.json"]
+    for name in names:
+        drop(root, f"ana/{name}", b"" if name == "good.json" else b"nonsense")
+    threads: dict[str, set[int]] = {name: set() for name in names}
+    watching = [True]
+
+    def hook(event: str, args: tuple[object, ...]) -> None:
+        if watching and event == "open":
+            for name in names:
+                if str(args[0]).endswith(name.removeprefix("deep/")):
+                    threads[name].add(threading.get_ident())
+
+    sys.addaudithook(hook)
+    an_importer(settle_s=0).round()
+    watching.clear()  # a hook is never removed
+    assert threads == dict.fromkeys(names, {threading.get_ident()})
 
 
 # Names, and what is no file to import

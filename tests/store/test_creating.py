@@ -376,13 +376,10 @@ def test_equal_files_of_one_batch_are_duplicates_of_the_first(
 def test_files_that_are_done_and_others_are_in_the_ledger_as_they_came_to_their_ends(
     store: Store, ana: AccountInfo
 ) -> None:
-    def unread() -> bytes:
-        raise AssertionError("nobody needs it")
-
     failed = Verdict(FileOutcome.FAILED, "invalid_json", "no", "title", 7)
     items = Items(total=1, done=1, duplicate=0, held=0, failed=0)
     claims = [a_claim(str(number) * 24, root="/srv/inbox") for number in range(2)]
-    several = a_claim("2" * 24, items=json.dumps(items.as_json()), source=unread)
+    several = a_claim("2" * 24, items=json.dumps(items.as_json()))
     creation.create_files(
         store,
         [

@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-from collections.abc import Callable
 from typing import Any
 
 from resumes import analyzer
@@ -43,7 +42,7 @@ def a_claim(
     *,
     root: str | None = None,
     items: str | None = None,
-    source: Callable[[], bytes] = lambda: b"{",
+    source: bytes = b"{",
 ) -> ClaimedFile:
     """A claimed file."""
     return ClaimedFile(

@@ -263,7 +263,7 @@ async def test_of_several_the_deleted_ones_are_named(store: Store) -> None:
 def imported(store: Store, *names: str) -> list[str]:
     """A file of these resumes is done; their ids."""
     account = accounts.get_account(store, "ana")
-    claim = ClaimedFile(an_id("1"), "ana/many.ndjson", 9, "2027-01-15T08:00:00.000Z", lambda: b"")
+    claim = ClaimedFile(an_id("1"), "ana/many.ndjson", 9, "2027-01-15T08:00:00.000Z", b"")
     new = [
         NewResume(
             parse(json.dumps(a_document(name=name, title=f"Title of {name}")).encode()), item=item

@@ -8,7 +8,6 @@ resumes in a table of items. "Is this content stored?" is asked of new files, an
 the resume.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated, Any, ClassVar, Final, NamedTuple
@@ -60,8 +59,8 @@ class ClaimedFile(NamedTuple):
     name: str
     size_bytes: int
     claimed_at: str
-    source: Callable[[], bytes]
-    """Reads the file's first 64 KiB; called only for a file that is not done."""
+    source: bytes
+    """The file's first 64 KiB, as it was read; kept unless the file is done."""
 
     root: str | None = None
     """The watched folder, absolute and escaped."""
@@ -145,7 +144,7 @@ def file_values(
         "claimed_at": claim.claimed_at,
         "finished_at": now,
         "resume_id": resume_id,
-        "source": None if verdict.outcome is FileOutcome.DONE else claim.source()[:SOURCE_BYTES],
+        "source": None if verdict.outcome is FileOutcome.DONE else claim.source[:SOURCE_BYTES],
         "root": claim.root,
         "items": claim.items,
     }

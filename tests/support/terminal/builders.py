@@ -116,7 +116,7 @@ def a_file(
         name or f"{account}/cv-{claim_id[0]}.json",
         len(source),
         "2027-01-15T08:00:00.000Z",
-        lambda: source,
+        source,
         root=root,
         items=None if items is None else json.dumps(items.as_json()),
     )
