@@ -34,7 +34,7 @@ from importer.options import Options
 from importer.outcomes import Conclusion, Refusal, as_ledger_text
 from importer.slots import Slot
 from resumes.analyzer import Resume
-from resumes.errors import Conflict, NotFound, StoreError
+from resumes.errors import Conflict, NotFound, StatementRefused, StoreError
 from resumes.import_reasons import Reason
 from resumes.store import Store, accounts, import_history, import_ledger, import_requests
 from resumes.store.creation import Creation, NewResume, create_files
@@ -374,9 +374,9 @@ class Batches:
             results = create_files(
                 self._store, creations, deadline_s=self._options.tuning.write_timeout_s
             )
-        except StoreError:
-            raise
-        except Exception:
+        except Exception as error:
+            if is_of_the_store(error):
+                raise
             if len(works) > 1:
                 logger.exception(
                     "A batch of %d files failed; importing them one by one", len(works)
@@ -435,9 +435,9 @@ class Batches:
                 verdict,
                 deadline_s=self._options.tuning.write_timeout_s,
             )
-        except StoreError:
-            raise
-        except Exception:
+        except Exception as error:
+            if is_of_the_store(error):
+                raise
             # The report still says it; one file must not stop the others.
             logger.exception("No ledger row for claim %s", work.claim.id)
 
@@ -568,6 +568,11 @@ class Batches:
         for some in (self._ready, self._several, self._unfiled):
             some.clear()
         self._folders.close()
+
+
+def is_of_the_store(error: Exception) -> bool:
+    """Return whether the error concerns the whole store, so that what was tried waits for it."""
+    return isinstance(error, StoreError) and not isinstance(error, StatementRefused)
 
 
 def is_last_attempt(claim: Claim) -> bool:

@@ -1,12 +1,20 @@
 """Files of several resumes on their way into the store, one after the other, slice by slice."""
 
 import itertools
+import logging
 import os
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from importer import files, outcomes, unpack
-from importer.batch import Batches, Ended, FailureReason, Left, is_last_attempt
+from importer.batch import (
+    Batches,
+    Ended,
+    FailureReason,
+    Left,
+    is_last_attempt,
+    is_of_the_store,
+)
 from importer.claims import Claim
 from importer.failpoints import Step
 from importer.files import Signature
@@ -15,10 +23,12 @@ from importer.json_texts import CannotUnpack, Part, file_too_large, resume_too_l
 from importer.options import DEFAULT_TUNING, Limits, Options, Tuning
 from importer.outcomes import Conclusion, ItemConclusion, Refusal, Tally
 from resumes.analyzer import Format, Resume
-from resumes.errors import ResumesError, StoreError
+from resumes.errors import ResumesError
 from resumes.store import import_ledger
 from resumes.store.creation import Creation, NewResume, Outcome, create_files
 from resumes.store.import_ledger import SO_FAR
+
+logger = logging.getLogger("resumes.importer")
 
 
 class Portion(NamedTuple):
@@ -87,9 +97,7 @@ def open_bundle(descriptor: int, name: str, options: Options) -> Opened:
         with os.fdopen(descriptor, "rb"):
             content = files.read_file(descriptor, options.max_file_bytes)
         head = content.body[: files.HEAD_BYTES]
-        return Opened(
-            Bundle(content, name, options.format, options.limits, options.tuning), head
-        )
+        return Opened(Bundle(content, name, options.format, options.limits, options.tuning), head)
     except CannotUnpack as error:
         end = outcomes.failed(error.refusal)._replace(skipped=error.skipped)
     except OSError as error:
@@ -104,7 +112,8 @@ class Pipeline(Batches):
     wait where they are."""
 
     _bundle: Bundle | None = None
-    _slice: Sequence[Portion] = ()
+    _slices: Sequence[Sequence[Portion]] = ()
+    """What was read of the bundle and is not committed."""
     _left: Sequence[Left] = ()
 
     @property
@@ -135,15 +144,13 @@ class Pipeline(Batches):
                 return
             self._bundle = opened.bundle
         try:
-            self._slice = self._slice or self._bundle.next_slice()
+            if not self._slices and (portions := self._bundle.next_slice()):
+                self._slices = (portions,)
         except Exception:  # noqa: BLE001 - logged whole; one file must not stop the others
             self._finish(work, outcomes.failed(outcomes.internal_error()))
             return
-        if self._slice:
-            goes_on = self._commit_slice(work, self._bundle)
-            self._slice = ()
-            if goes_on:
-                return
+        if self._slices and self._commit_slice(work, self._bundle, self._slices[0]):
+            return
         self._finish(work, self._bundle.sum_up())
 
     def take_left(self) -> Sequence[Left]:
@@ -180,11 +187,11 @@ class Pipeline(Batches):
         items = len(import_ledger.find_items(self._store, claim.account_id, claim.id))
         return claim._replace(items=items, attempt=0 if items > claim.items else claim.attempt)
 
-    def _commit_slice(self, work: Work, bundle: Bundle) -> bool:
-        """Return False if the account was deleted, so that this slice is the file's last."""
+    def _commit_slice(self, work: Work, bundle: Bundle, portions: Sequence[Portion]) -> bool:
+        """Commit the next slice. Return False if the account was deleted, so that it is the last."""
         new = [
             NewResume(verdict, digest=files.digest(part.body), item=part.number)
-            for part, verdict in self._slice
+            for part, verdict in portions
             if isinstance(verdict, Resume)
         ]
         row = self.row(work)
@@ -193,12 +200,17 @@ class Pipeline(Batches):
             (result,) = create_files(
                 self._store, [creation], deadline_s=self._options.tuning.write_timeout_s
             )
-        except StoreError:
-            raise
-        except Exception:  # noqa: BLE001 - logged whole; one file must not stop the others
-            failed = outcomes.failed(outcomes.internal_error())
-            for portion in self._slice:
-                bundle.conclude(portion, failed)
+        except Exception as error:
+            if is_of_the_store(error):
+                raise
+            self._slices = self._slices[1:]
+            if len(portions) > 1:
+                logger.exception(
+                    "A slice of %d items failed; importing them one by one", len(portions)
+                )
+                self._slices = [(portion,) for portion in portions]
+            else:
+                bundle.conclude(portions[0], outcomes.failed(outcomes.internal_error()))
             return True
         is_gone = isinstance(result, ResumesError)
         if is_gone and self.find_unowned([work]):
@@ -209,7 +221,8 @@ class Pipeline(Batches):
         answers: Iterator[Outcome | ResumesError] = (
             itertools.repeat(result) if isinstance(result, ResumesError) else iter(result)
         )
-        for portion in self._slice:
+        self._slices = self._slices[1:]
+        for portion in portions:
             if isinstance(portion.verdict, Refusal):
                 bundle.conclude(portion, outcomes.failed(portion.verdict))
             else:
@@ -223,10 +236,10 @@ class Pipeline(Batches):
         self.file_away([Ended(work._replace(digest=digest), conclusion)])
 
     def _close(self) -> None:
-        self._bundle, self._slice = None, ()
+        self._bundle, self._slices = None, ()
         self._several.popleft()
 
     def drop(self) -> None:
         """Have nothing under way any more."""
         super().drop()
-        self._bundle, self._slice, self._left = None, (), ()
+        self._bundle, self._slices, self._left = None, (), ()

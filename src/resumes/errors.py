@@ -159,6 +159,13 @@ class StoreUnavailable(StoreError):
     code = ErrorCode.STORE_UNAVAILABLE
 
 
+class StatementRefused(StoreError):
+    """The database refused what a statement says; the same call is refused again."""
+
+    code = ErrorCode.STORE_UNAVAILABLE
+    default = "The database refused the statement"
+
+
 class OutcomeUnknown(StoreError):
     code = ErrorCode.OUTCOME_UNKNOWN
     default = "Outcome unknown: it may have succeeded. Check before you try again"

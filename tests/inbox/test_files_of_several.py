@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from importer.outcomes import MAX_LISTED_ITEMS
+from resumes import analyzer
 from resumes.errors import StoreUnavailable
 from resumes.store import Store, accounts, import_history, stored_resumes
 from resumes.store.accounts import AccountInfo
@@ -279,6 +280,31 @@ def test_a_slice_of_large_resumes_has_fewer(
     assert resume_names(store, ana.id) == ["1"]
     importer.round()
     assert resume_names(store, ana.id) == list("12345")
+
+
+@pytest.mark.parametrize("names", ["S12345", "12S3S4", "12345S", "SS", "S"])
+def test_what_the_store_cannot_take_fails_alone_and_the_rest_of_its_slice_is_imported(
+    store: Store,
+    root: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    ana: AccountInfo,
+    an_importer: MakeImporter,
+    names: str,
+) -> None:
+    def strange(body: bytes, *_: object) -> object:
+        resume = parse(body)
+        return resume._replace(title="\ud800") if resume.name == "S" else resume
+
+    parse = analyzer.parse_imported
+    drop(root, "ana/many.ndjson", lines(*names))
+    with monkeypatch.context() as patch:
+        patch.setattr("resumes.analyzer.parse_imported", strange)
+        an_importer(settle_s=0, slice_items=4).round()
+    assert resume_names(store, ana.id) == list(names.replace("S", ""))
+    report = the_report(root, "_failed/internal_error")
+    assert [item["outcome"] for item in report["items"]] == [
+        "failed" if name == "S" else "done" for name in names
+    ]
 
 
 def test_it_is_gone_on_with_when_the_store_is_back(
