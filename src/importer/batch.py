@@ -77,6 +77,17 @@ MAX_ATTEMPTS = 3
 RETRY_INTERVALS_S = {FileState.WRITTEN_TO: 1.0, FileState.UNMOVABLE: 5.0, FileState.STUCK: 0.0}
 """How soon filing is continued that did not come to its end."""
 
+MAX_RETRY_INTERVAL_S = 60.0
+"""How soon at most, of a file that cannot be moved: each time after twice as long."""
+
+CAME_TO = {
+    FileOutcome.DONE: "was imported",
+    FileOutcome.DUPLICATE: "is a duplicate",
+    FileOutcome.HELD: "is held",
+    FileOutcome.FAILED: "was rejected",
+}
+"""What is said of a file of this outcome that cannot be moved."""
+
 
 class Candidate(NamedTuple):
     """A file to import. `is_alone`: it may have ended a process."""
@@ -116,6 +127,8 @@ class Ended(NamedTuple):
     conclusion: Conclusion
     target: str = ""
     """Where it was moved to, if it was."""
+    tries: int = 0
+    """How often it could not be."""
     due: float = -math.inf
     """When it is tried again, on the monotonic clock."""
     is_stuck: bool = False
@@ -188,7 +201,7 @@ class Batches:
         self._observe = observe
         self._monotonic = monotonic
         self._folders = Folders(self._root)
-        self.filer = Filer(root, self._folders, store.clock, observe)
+        self.filer = Filer(root, self._folders, options, store.clock, observe)
         self._ready: deque[Work] = deque()
         self._several: deque[Work] = deque()
         """Files of several resumes, to be unpacked (`importer.slices`)."""
@@ -504,14 +517,17 @@ class Batches:
             filed = self.filer.check(work, ended.target)
         else:
             filed = self.filer.file_away(work, conclusion)
-        problem = escaped(filed.problem)
+        problem, was = escaped(filed.problem), CAME_TO[conclusion.outcome]
         again_s = RETRY_INTERVALS_S.get(filed.state)
+        if filed.state is FileState.UNMOVABLE:
+            again_s = min(RETRY_INTERVALS_S[filed.state] * 2.0**ended.tries, MAX_RETRY_INTERVAL_S)
         if again_s is not None:
             _close([work])
             self._unfiled[claim.id] = Ended(
                 work._replace(descriptor=None),
                 conclusion,
                 filed.target,
+                tries=min(ended.tries + 1, 10),
                 due=self._monotonic() + again_s,
                 is_stuck=filed.state is FileState.STUCK,
                 is_awaited=filed.state is FileState.WRITTEN_TO and not problem,
@@ -538,13 +554,13 @@ class Batches:
             case FileState.UNMOVABLE:
                 self._remark(
                     f"unmovable {claim.account_id} {problem}",
-                    f"{claim.name} was imported, but cannot be moved: {problem}. It stays where it is; "
+                    f"{claim.name} {was}, but cannot be moved: {problem}. It stays where it is; "
                     "the move will be retried",
                 )
             case FileState.STUCK:
                 self._remark(
                     "unfiled",
-                    f"Cannot move {claim.name}: {problem}. It was imported and stays where it is; the move "
+                    f"Cannot move {claim.name}: {problem}. It {was} and stays where it is; the move "
                     "will be retried, and no new files will be imported until then",
                 )
         return again_s is None

@@ -14,9 +14,8 @@ import contextlib
 import errno
 import json
 import os
-import shutil
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -24,7 +23,8 @@ from typing import Any, NamedTuple
 from importer import files
 from importer.claims import Claim
 from importer.failpoints import Observer, Step
-from importer.files import Folders, Signature, safe_stem, split_extension
+from importer.files import Folders, Signature, safe_stem, signature_of, split_extension
+from importer.options import Options
 from importer.outcomes import Conclusion, Refusal, Tally, issues_as_dicts
 from resumes.analyzer import Resume
 from resumes.clock import Clock, timestamp
@@ -125,6 +125,14 @@ OF_THE_PROCESS = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
 """Errors of opening that say nothing of what is opened."""
 
 
+NO_ROOM_LEFT = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+"""Errors of a copy that concern the file that is copied: others may be smaller, or need no copy."""
+
+NO_ROOM = "there is not enough room to copy it to another disk"
+BLOCK_BYTES = 4096
+"""Of a copy, in which only whole blocks of zeros become holes."""
+
+
 class Work(NamedTuple):
     """A file that was read. `verdict` is None for a file of several resumes."""
 
@@ -167,9 +175,13 @@ class Filed(NamedTuple):
 class Filer:
     """Puts files away below one ROOT."""
 
-    def __init__(self, root: Path, folders: Folders, clock: Clock, observe: Observer) -> None:
+    def __init__(
+        self, root: Path, folders: Folders, options: Options, clock: Clock, observe: Observer
+    ) -> None:
         self._root = str(root)
         self._folders = folders
+        self._max_bytes = max(options.max_file_bytes, options.format.max_bytes)
+        self._floor_bytes = options.disk_floor_bytes
         self._clock = clock
         self._observe = observe
         self._made: set[str] = set()
@@ -225,6 +237,8 @@ class Filer:
         if not was_made:
             Path(folder).mkdir(parents=True, exist_ok=True)
             self._made.add(folder)
+        if conclusion.needs_report and self._is_elsewhere(claim, folder):
+            self._check_copyable(work, folder)  # else it would get a report each time
         for name in _names(claim, conclusion):
             target = f"{folder}/{name}"
             try:
@@ -258,15 +272,17 @@ class Filer:
             return False
         except OSError as error:
             aside = aside_of(self._root, claim)
+            to = os.path.dirname(target)  # noqa: PTH120  (text, as names are)
             if not os.path.lexists(aside):  # else what has its name again is another file
-                to = os.path.dirname(target)  # noqa: PTH120  (text, as names are)
                 if error.errno in OF_THE_FILE and os.access(to, os.W_OK, effective_ids=True):
                     raise _NotMoved(FileState.UNMOVABLE, files.describe(error)) from error
                 if error.errno != errno.EXDEV:
                     raise
                 # The outcomes are on another disk, perhaps a larger one; or this folder is.
+                os.stat(claim.base, dir_fd=folder, follow_symlinks=False)  # it may be gone
                 if not os.access(claim.base, os.R_OK, dir_fd=folder, effective_ids=True):
                     raise _NotMoved(FileState.UNMOVABLE, os.strerror(errno.EACCES)) from None
+                self._check_copyable(work, to)
                 with _in_its_folder():
                     files.move(claim.base, aside, source_fd=folder)
                 self._observe(Step.SET_ASIDE)
@@ -286,20 +302,49 @@ class Filer:
                 raise
             raise _NotMoved(FileState.UNMOVABLE, files.describe(error)) from error
 
+    def _is_elsewhere(self, claim: Claim, folder: str) -> bool:
+        """Return whether the file, under its own name, is known to be on another disk than the folder."""
+        with contextlib.suppress(OSError):
+            return os.lstat(claim.path(self._root)).st_dev != os.stat(folder).st_dev  # noqa: PTH116
+        return False
+
+    def _check_copyable(self, work: Work, to: str) -> None:
+        """Raise _NotMoved for a file that must not be copied into the folder: anybody may drop files
+        of any size, which may take no room where they are."""
+        disk = os.statvfs(to)
+        # The floor is meant for the disk of a store; this one may be smaller than that.
+        floor_bytes = min(self._floor_bytes, disk.f_blocks * disk.f_frsize // 10)
+        size_bytes = work.signature.size_bytes
+        if size_bytes > self._max_bytes:
+            problem = "it is too large to be copied to another disk, so delete it"
+        elif size_bytes + floor_bytes > disk.f_bavail * disk.f_frsize:
+            problem = NO_ROOM
+        else:
+            return
+        aside = aside_of(self._root, work.claim)
+        if os.path.lexists(aside):
+            with _in_its_folder():
+                put_back(self._root, work.claim, aside)
+        raise _NotMoved(FileState.UNMOVABLE, problem)
+
     def _copy(self, work: Work, aside: Path, target: Path) -> None:
         """Copy a file to another disk that was set aside.
 
         It stays aside until its copy is whole, and is known to be of what was read.
         """
         if not files.is_copy(aside, target):
+            self._check_copyable(work, str(target.parent))
             temporary = _beside(target, work.claim)
             self._check_aside(work, aside)
+            with _in_its_folder():
+                source = files.open_file(aside)
             try:
-                shutil.copy2(aside, temporary, follow_symlinks=False)
-                flush(temporary)
-                self._check_aside(work, aside)
-                files.move(temporary, target)
+                with _in_its_folder(NO_ROOM_LEFT, NO_ROOM):
+                    _copy_as_read(work, source, temporary)
+                    self._check_aside(work, aside)
+                    files.move(temporary, target)
             finally:
+                os.close(source)
                 temporary.unlink(missing_ok=True)
             flush(target.parent)
         self._observe(Step.COPIED)
@@ -386,14 +431,51 @@ class _NotMoved(Exception):
 
 
 @contextlib.contextmanager
-def _in_its_folder() -> Iterator[None]:
-    """Have an error in the block concern the file's own folder alone, unless the file is gone."""
+def _in_its_folder(
+    errors: Collection[int] | None = None, problem: str | None = None
+) -> Iterator[None]:
+    """Have an error in the block, or one of these, concern the file's own folder alone, unless the file
+    is gone."""
     try:
         yield
     except FileNotFoundError:
         raise
     except OSError as error:
-        raise _NotMoved(FileState.UNMOVABLE, files.describe(error)) from error
+        if errors is not None and error.errno not in errors:
+            raise
+        raise _NotMoved(FileState.UNMOVABLE, problem or files.describe(error)) from error
+
+
+def _copy_as_read(work: Work, source: int, target: Path) -> None:
+    """Copy as much of an open file as was read of it to a new one, on the disk.
+
+    Blocks of zeros become holes: the file may have been made of nothing else. Of its mode only the
+    permissions are copied, as the copy is ours. Raises _NotMoved if it is another file by now, or is
+    shorter; OSError for what concerns the target.
+    """
+    with _in_its_folder():
+        status = os.fstat(source)
+    target.unlink(missing_ok=True)
+    with target.open("xb") as copy:
+        left_bytes = work.signature.size_bytes
+        while left_bytes and signature_of(status) == work.signature:
+            with _in_its_folder():
+                block = os.read(source, min(BLOCK_BYTES, left_bytes))
+            if not block:
+                break
+            left_bytes -= len(block)
+            if block.strip(b"\0"):
+                copy.write(block)
+            else:
+                copy.seek(len(block), os.SEEK_CUR)
+        if left_bytes or signature_of(status) != work.signature:
+            raise _NotMoved(FileState.UNMOVABLE, "it is being changed")
+        copy.truncate(work.signature.size_bytes)
+        copy.flush()
+        with contextlib.suppress(OSError, OverflowError):  # its content is what counts
+            os.fchmod(copy.fileno(), status.st_mode & 0o777)
+            os.utime(copy.fileno(), ns=(status.st_atime_ns, status.st_mtime_ns))
+        os.fsync(copy.fileno())
 
 
 def _is_as_read(work: Work, target: str | Path) -> bool | None:

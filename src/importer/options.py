@@ -84,6 +84,9 @@ class Options:
     max_file_bytes: int = 64 * 1024 * 1024
     """The largest file of several resumes, inflated."""
 
+    disk_floor_bytes: int = 64 * 1024 * 1024
+    """What stays free on a disk that files are copied to."""
+
     tuning: Tuning = DEFAULT_TUNING
 
     @property

@@ -245,7 +245,7 @@ def test_files_are_read_by_no_thread_that_others_wait_for(
     sys.addaudithook(hook)
     an_importer(settle_s=0).round()
     watching.clear()  # a hook is never removed
-    assert threads == dict.fromkeys(names, {threading.get_ident()})
+    assert threads == {name: {threading.get_ident()} for name in names}
 
 
 # Names, and what is no file to import

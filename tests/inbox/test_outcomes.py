@@ -6,7 +6,8 @@ import itertools
 import json
 import os
 import shutil
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
@@ -14,13 +15,15 @@ import pytest
 
 from importer import files, filing
 from importer.failpoints import Step
+from importer.filing import Work
 from importer.outcomes import REASONS
 from resumes.errors import ErrorCode
-from resumes.store import Store, import_history, stored_resumes
+from resumes.store import Store, accounts, import_history, stored_resumes
 from resumes.store.accounts import AccountInfo
 from tests.support.inbox.builders import (
     FakeMonotonic,
     Killed,
+    MakeAccount,
     MakeImporter,
     Moment,
     Told,
@@ -39,6 +42,7 @@ from tests.support.inbox.builders import (
     set_limit,
     the_report,
 )
+from tests.support.inbox.mounts import Mounts, with_mounts
 from tests.support.resumes import a_document
 from tests.support.store.builders import damage
 
@@ -227,7 +231,7 @@ def test_a_file_whose_every_name_is_taken_stays_until_one_is_free(
     (row,) = import_history.list_files(store)
     assert told.notices == [
         f"Cannot move ana/cv.json: Every name for {row.claim_id} is taken in {folder}. It was "
-        "imported and stays where it is; the move will be retried, and no new files will be imported "
+        "rejected and stays where it is; the move will be retried, and no new files will be imported "
         "until then"
     ]
     (folder / f"cv-{row.claim_id}.json").unlink()
@@ -413,11 +417,16 @@ def test_what_cannot_be_copied_yet_is_copied_later_and_is_never_removed(
     root: Path,
     other_disk: Path,
     ana: AccountInfo,
+    monotonic: FakeMonotonic,
     an_importer: MakeImporter,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def copy(source: object, target: object, **how: object) -> None:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    def full(descriptor: int) -> None:
+        if ".part" in os.readlink(f"/proc/self/fd/{descriptor}"):  # noqa: PTH115
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        fsync(descriptor)
+
+    fsync = os.fsync
 
     set_limit(store, "business", 1)
     for name in ("first", "held"):
@@ -427,10 +436,11 @@ def test_what_cannot_be_copied_yet_is_copied_later_and_is_never_removed(
     set_limit(store, "business", None)
     drop(root, "ana/third.json", a_document("third"))
     with monkeypatch.context() as faults:
-        faults.setattr(shutil, "copyfile", copy)
+        faults.setattr(os, "fsync", full)
         importer.round()
-        assert importer.is_stuck
+        assert not importer.is_stuck  # others may be smaller
     for _ in range(4):
+        monotonic.advance(60)
         importer.round()
     importer.close()
     assert sorted(resume_names(store, ana.id)) == ["first", "held", "third"]
@@ -449,25 +459,220 @@ def test_what_is_written_while_it_is_copied_is_a_new_version(
     """By somebody who has had the file open all along, where no lease tells."""
     path = drop(root, "ana/cv.json", a_document("First"))
     contents = iter([a_document("Second")])
-    copyfile = shutil.copyfile
+    copy_as_read = filing._copy_as_read
     monkeypatch.setattr(files, "find_writer", lambda descriptor: None)
 
     with path.open("r+b") as writer:
 
-        def copy(source: str, target: Path, **how: bool) -> object:
-            copied = copyfile(source, target, **how)
+        def copy(work: Work, source: int, target: Path) -> None:
+            copy_as_read(work, source, target)
             if (content := next(contents, None)) is not None:
                 writer.write(content)
                 writer.truncate()
                 writer.flush()
-            return copied
 
-        monkeypatch.setattr(shutil, "copyfile", copy)
+        monkeypatch.setattr(filing, "_copy_as_read", copy)
         importer = an_importer(settle_s=0)
         for _ in range(4):
             importer.round()
     assert resume_names(store, ana.id) == ["First", "Second"]
     assert counts(root, "done") == [1]
+
+
+HOLES_BYTES = 3 * 1024 * 1024
+
+
+@pytest.mark.parametrize("name", ["cv.json", "cv.ndjson", "cv.zip"])
+@pytest.mark.parametrize("start", [b"", b"nonsense" * 1_000], ids=["empty", "begun"])
+def test_a_copy_takes_no_more_room_than_what_was_dropped(
+    root: Path,
+    other_disk: Path,
+    ana: AccountInfo,
+    an_importer: MakeImporter,
+    name: str,
+    start: bytes,
+) -> None:
+    path = drop(root, f"ana/{name}", start or b"x")
+    os.truncate(path, len(start))
+    os.truncate(path, HOLES_BYTES)
+    path.chmod(0o6755)  # the copy is the importer's own, and must not lend its rights
+    sha256 = hashlib.sha256(path.read_bytes()).hexdigest()
+    an_importer(settle_s=0).round()
+    (copy,) = filed(root, "_failed")
+    assert hashlib.sha256(copy.read_bytes()).hexdigest() == sha256
+    assert copy.stat().st_blocks * 512 <= len(start) + 4_096
+    assert copy.stat().st_mode & 0o7777 == 0o755
+    assert names_below(root / "ana") == []
+
+
+@pytest.mark.parametrize("name", ["cv.json", "cv.ndjson", "cv.zip", "cv.json.gz"])
+def test_what_is_too_large_to_be_taken_is_not_copied_and_keeps_no_other_waiting(
+    store: Store,
+    root: Path,
+    other_disk: Path,
+    told: Told,
+    ana: AccountInfo,
+    monotonic: FakeMonotonic,
+    an_importer: MakeImporter,
+    name: str,
+) -> None:
+    path = drop(root, f"ana/{name}", b"x")
+    os.truncate(path, HOLES_BYTES)
+    importer = an_importer(settle_s=0, max_file_bytes=HOLES_BYTES - 1)
+    for _ in range(3):
+        importer.round()
+        monotonic.advance(60)
+    drop(root, "ana/other.json")
+    importer.round()
+    assert told.outcomes() == {"ana/other.json": "done"}
+    assert told.notices == [
+        f"ana/{name} was rejected, but cannot be moved: it is too large to be copied to another disk, "
+        "so delete it. It stays where it is; the move will be retried"
+    ]
+    assert [row.reason for row in import_history.list_files(store)] == [None, "too_large"]
+    assert names_below(root / "ana") == [name]
+    assert names_below(root / "_failed") == []
+    path.unlink()
+    for _ in range(2):
+        monotonic.advance(60)
+        importer.round()
+    assert importer.notices.findings() == ()
+    assert names_below(root / "_failed") == []
+    importer.close()
+    assert is_tidy(root)
+
+
+@pytest.mark.parametrize("content", ["valid", "rejected", "held", "duplicate"])
+def test_where_a_copy_has_no_room_that_file_waits_alone_and_its_message_says_its_outcome(
+    store: Store,
+    root: Path,
+    told: Told,
+    an_account: MakeAccount,
+    monotonic: FakeMonotonic,
+    an_importer: MakeImporter,
+    content: str,
+) -> None:
+    eve = an_account_with_room_for(store, 0 if content == "held" else None, "eve")
+    an_account("bob")
+    large = a_document("eve", nickname="x" * 19_000).ljust(1_000_000)
+    if content == "duplicate":
+        drop(root, "eve/0.json", large.strip())
+        an_importer(settle_s=0).round()
+        told.files.clear()
+    elif content == "rejected":
+        large = os.urandom(1_000_000)
+    was = {"valid": "was imported", "rejected": "was rejected", "held": "is held"}
+    shutil.rmtree(root)
+
+    def act(mounts: Mounts) -> None:
+        mounts.mount(root, 1_200_000)
+        mounts.mount(root / "eve", 2_000_000)
+        importer = an_importer(settle_s=0)
+        filler = root / "_filler"
+        filler.write_bytes(b"x" * 300_000)
+        drop(root, "eve/large.json", large)
+        for number in range(3):
+            importer.round()
+            drop(root, f"bob/{number}.json", a_document(str(number)))
+            drop(root, f"bob/bad{number}.json", b"nonsense")
+            importer.round()
+            assert not importer.is_stuck
+            monotonic.advance(60)
+        assert Counter(told.outcomes().values()) == {"done": 3, "failed": 3}
+        assert names_below(root / "eve") == ["large.json"]
+        assert told.notices == [
+            f"eve/large.json {was.get(content, 'is a duplicate')}, but cannot be moved: there is not "
+            "enough room to copy it to another disk. It stays where it is; the move will be retried"
+        ]
+        filler.unlink()
+        monotonic.advance(60)
+        importer.round()
+        assert names_below(root / "eve") == []
+        assert len(told.files) == 7
+        importer.close()
+
+    with_mounts(act)
+    assert accounts.get_account(store, "eve").resume_count == (content in ("valid", "duplicate"))
+    assert eve.name == "eve"
+
+
+def _to_a_pipe(aside: Path) -> None:
+    aside.unlink()
+    os.mkfifo(aside)
+
+
+def _to_a_link(aside: Path) -> None:
+    aside.unlink()
+    aside.symlink_to("/dev/zero")
+
+
+def _to_a_folder(aside: Path) -> None:
+    aside.unlink()
+    aside.mkdir()
+
+
+def _to_another(aside: Path) -> None:
+    drop(aside.parent, ".other", b"another").replace(aside)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        _to_a_pipe,
+        _to_a_link,
+        _to_a_folder,
+        _to_another,
+        lambda aside: os.truncate(aside, 1),
+        lambda aside: os.truncate(aside, 1 << 40),
+        lambda aside: os.truncate(aside, 100_000),
+        os.unlink,
+    ],
+    ids=["pipe", "link", "folder", "another", "cut", "huge", "grown", "gone"],
+)
+@FAR
+def test_what_becomes_of_a_file_before_it_is_copied_concerns_that_file_alone(
+    root: Path,
+    other_disk: Path,
+    told: Told,
+    ana: AccountInfo,
+    an_importer: MakeImporter,
+    monotonic: FakeMonotonic,
+    change: Callable[[Path], None],
+    content: bytes,
+) -> None:
+    waiting = [change]
+
+    def act() -> None:
+        (aside,) = (root / "ana").glob(".*.aside")
+        while waiting:
+            waiting.pop()(aside)
+
+    drop(root, "ana/cv.json", content)
+    importer = an_importer(settle_s=0, observe=during(Moment.SET_ASIDE, act))
+    importer.round()
+    assert not importer.is_stuck
+    drop(root, "ana/other.json", a_document("other"))
+    for _ in range(3):
+        monotonic.advance(60)
+        importer.round()
+    assert told.outcomes()["ana/other.json"] == "done"
+    assert [name for name in names_below(other_disk) if name.endswith((".part", ".aside"))] == []
+    assert all(path.stat().st_size < 100_000 for path in filed(root, "_done"))
+
+
+@FAR
+def test_half_a_copy_that_a_kill_left_behind_does_not_count(
+    root: Path, other_disk: Path, ana: AccountInfo, an_importer: MakeImporter, content: bytes
+) -> None:
+    drop(root, "ana/cv.json", content)
+    die(an_importer(settle_s=0, observe=killing_at(Moment.SET_ASIDE)))
+    (aside,) = (root / "ana").glob(".*.aside")
+    *_, folder = sorted((len(path.parts), path) for path in other_disk.rglob("*") if path.is_dir())
+    (folder[1] / f"{aside.stem}.part").write_bytes(content[:3])
+    importer = an_importer(settle_s=0)
+    importer.round()
+    importer.close()
+    check_far(root, other_disk, content)
 
 
 def test_a_file_that_is_open_when_it_is_to_be_copied_and_not_written_to_is_done(
@@ -516,7 +721,7 @@ def test_a_file_that_may_not_be_read_is_not_copied_and_keeps_no_other_waiting(
         drop(root, "ana/1.json")
         importer.round()
     assert told.notices == [
-        "ana/0.json was imported, but cannot be moved: Permission denied. It stays where it is; the "
+        "ana/0.json was rejected, but cannot be moved: Permission denied. It stays where it is; the "
         "move will be retried"
     ]
     assert told.outcomes() == {"ana/1.json": "done"}

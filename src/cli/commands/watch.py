@@ -113,6 +113,7 @@ def watch(
             on_import=settings.on_import or None,
             format=settings.format,
             max_file_bytes=settings.max_file_bytes,
+            disk_floor_bytes=settings.disk_floor_bytes,
         )
         if not once and not until_stdin_ends:
             say(f"Watching {safe_text(str(root))}. Press Ctrl-C to stop.")

@@ -1,10 +1,12 @@
 """A small disk of its own, that can be filled, taken away and put back. Needs root."""
 
 import contextlib
+import ctypes
 import os
 import shutil
 import subprocess
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -137,3 +139,61 @@ def an_ext4(folder: Path, size_bytes: int) -> Iterator[Ext4]:
         except subprocess.CalledProcessError as error:
             pytest.skip(f"no ext4 can be mounted here: {error.stderr!r}")
         yield made
+
+
+_CLONE_NEWNS = 0x20000
+_MS_BIND, _MS_REC, _MS_PRIVATE = 4096, 16384, 1 << 18
+_MNT_DETACH = 2
+
+
+class Mounts:
+    """What is mounted for a thread alone."""
+
+    def __init__(self) -> None:
+        self._libc = ctypes.CDLL(None, use_errno=True)
+        if self._libc.unshare(_CLONE_NEWNS) != 0:
+            pytest.skip("no mount namespace can be made here")
+        self._mount("none", Path("/"), None, _MS_REC | _MS_PRIVATE)
+
+    def mount(self, path: Path, size_bytes: int = 1 << 20) -> Path:
+        """An empty disk is there, at a path that is made."""
+        path.mkdir(parents=True, exist_ok=True)
+        self._mount("none", path, "tmpfs", 0, f"size={size_bytes}")
+        return path
+
+    def bind(self, source: Path, path: Path) -> None:
+        """A folder is seen at another path too, which is made."""
+        path.mkdir(parents=True, exist_ok=True)
+        self._mount(str(source), path, None, _MS_BIND)
+
+    def unmount(self, path: Path) -> None:
+        """What is mounted there is gone from there, whoever uses it."""
+        self._check(self._libc.umount2(os.fsencode(path), _MNT_DETACH))
+
+    def _mount(
+        self, source: str, path: Path, kind: str | None, flags: int, options: str | None = None
+    ) -> None:
+        texts = [None if one is None else os.fsencode(one) for one in (source, path, kind, options)]
+        self._check(self._libc.mount(*texts[:3], ctypes.c_ulong(flags), texts[3]))
+
+    def _check(self, status: int) -> None:
+        if status != 0:
+            pytest.skip(f"nothing can be mounted here: {os.strerror(ctypes.get_errno())}")
+
+
+def with_mounts(act: Callable[[Mounts], None]) -> None:
+    """The test goes on in a thread that can mount disks which nobody else sees; they go with it.
+    Skips the test where there can be none."""
+    raised: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            act(Mounts())
+        except BaseException as error:  # noqa: BLE001 - a skip is none of Exception
+            raised.append(error)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+    if raised:
+        raise raised[0]
