@@ -591,6 +591,9 @@ def is_of_the_store(error: Exception) -> bool:
     return isinstance(error, StoreError) and not isinstance(error, StatementRefused)
 
 
+CUT_OFF = "Its import did not come to an end, and it is no longer in its folder"
+
+
 def is_last_attempt(claim: Claim) -> bool:
     """Return whether the file ended its reader so often that it is not read again."""
     return claim.attempt + 1 >= MAX_ATTEMPTS
@@ -599,11 +602,14 @@ def is_last_attempt(claim: Claim) -> bool:
 def dismiss_unfinished(store: Store, claim: Claim) -> None:
     """Take the file off the list if it is being imported: nobody will say how that ended.
 
-    Raises StoreError.
+    One that had been put away stays on the list: its disk may be away, and is not looked through for
+    new files when it is back. Raises StoreError.
     """
     with contextlib.suppress(NotFound, Conflict):  # somebody else has dismissed it
         row = import_history.get_file(store, claim.id, account_id=claim.account_id)
-        if row.is_under_way:
+        if row.is_under_way and claim.is_return:
+            import_requests.refuse_request(store, claim.account_id, claim.id, CUT_OFF)
+        elif row.is_under_way:
             import_requests.dismiss_files(store, [row])
 
 

@@ -32,7 +32,7 @@ from resumes.import_reasons import Reason, find_hint
 from resumes.output_files import flush
 from resumes.store.accounts import NAME
 from resumes.store.import_ledger import FileOutcome
-from resumes.watched_folder import outcome_folder
+from resumes.watched_folder import note_filed, outcome_folder
 from resumes.watched_names import REPORT, find_extension
 
 MARKER = "resumes_import_report"
@@ -194,11 +194,14 @@ class Filer:
                 # It stays as it is, whatever it is by now: that is read when it returns again.
                 target = claim.path(self._root)
                 self._report(work, conclusion, target)
+                _list(claim, conclusion, target)
                 return Filed(FileState.FILED, target)
             target, is_copied = self._move(work, conclusion)
         except FileNotFoundError:
             if os.path.lexists(self._lies_at(claim)):
                 return Filed(FileState.STUCK, problem=os.strerror(errno.ENOENT))
+            if not claim.is_return:  # else its disk may be away
+                _list(claim, conclusion, f"{self._root}/{_folder(claim, conclusion)}/.")
             return Filed(FileState.GONE)
         except _NotMoved as error:
             return error.filed
@@ -246,7 +249,9 @@ class Filer:
                     if self._is_taken(claim, target):
                         continue
                     self._report(work, conclusion, target)
-                return target, self._rename(work, target)
+                is_copied = self._rename(work, target)
+                _list(claim, conclusion, target)
+                return target, is_copied
             except FileExistsError:
                 continue
             except FileNotFoundError:
@@ -476,6 +481,13 @@ def _copy_as_read(work: Work, source: int, target: Path) -> None:
             os.fchmod(copy.fileno(), status.st_mode & 0o777)
             os.utime(copy.fileno(), ns=(status.st_atime_ns, status.st_mtime_ns))
         os.fsync(copy.fileno())
+
+
+def _list(claim: Claim, conclusion: Conclusion, target: str) -> None:
+    """Add a failed file to the list of its folder, by which it is known to be gone later."""
+    if conclusion.outcome is FileOutcome.FAILED:
+        folder, _, name = target.rpartition("/")
+        note_filed(folder, claim.id, name)
 
 
 def _is_as_read(work: Work, target: str | Path) -> bool | None:

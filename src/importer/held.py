@@ -13,7 +13,7 @@ from typing import NamedTuple
 from importer import json_texts
 from importer.batch import Candidate, Queue
 from importer.claims import Claim
-from importer.files import escaped_before, find_head, find_sha256, find_signature, split_extension
+from importer.files import escaped_before, find_head, find_sha256
 from importer.filing import load_report, report_path
 from resumes.clock import timestamp
 from resumes.errors import Conflict, NotFound, QuotaReached
@@ -28,8 +28,18 @@ from resumes.store import (
 from resumes.store.accounts import AccountInfo
 from resumes.store.import_history import FileRow
 from resumes.store.import_requests import RequestedFile, RequestKind
-from resumes.watched_folder import FAILED, HELD, HELD_NAME, MARK, list_folders, shown_root
-from resumes.watched_names import OWN, REPORT, find_extension
+from resumes.watched_folder import (
+    FAILED,
+    HELD,
+    HELD_NAME,
+    FailedFolder,
+    end_of,
+    list_folders,
+    read_failed,
+    replace_filed,
+    shown_root,
+)
+from resumes.watched_names import REPORT, find_extension
 
 RELEASE_FILES = 500
 """Files released at a time, so that the others are not kept waiting."""
@@ -40,6 +50,9 @@ the same tick of the file system's clock."""
 
 SETTLED_S = 10
 """How long ago a file has to have failed before it can be missing: first it is recorded, then moved."""
+
+DISMISSED_FILES = 500
+"""Missing files dismissed in one transaction, so that others can write."""
 
 FOREIGN_FILES = 1_000
 """Files of one folder that nobody watches, looked for at a time."""
@@ -71,7 +84,7 @@ def _iter_failed(root: Path, asked: Iterable[RequestedFile]) -> Iterator[PutAway
     for folder in list_folders(root / FAILED) if ends else ():
         with contextlib.suppress(OSError):
             for name in os.listdir(folder):  # noqa: PTH208  (names are all that is asked for)
-                if split_extension(name)[0][-8:] in ends:
+                if end_of(name) in ends:
                     path = f"{folder}/{name}"
                     report = load_report(report_path(path))
                     file = PutAway(str(report.get("claim_id")), str(report.get("account_id")), path)
@@ -103,8 +116,9 @@ class Returns:
         its files."""
         self.held: dict[str, list[PutAway]] = {}
         """The files that wait for a place, by account id, in the order of arrival; at least one each."""
-        self._failed_at: dict[str, int] = {}
-        """When each folder of failed files had changed when all that was missing was dismissed."""
+        self._failed_at: dict[str, tuple[int, int, int]] = {}
+        """Which the folders of failed files were, and when each had changed, when all that was missing was
+        dismissed."""
         self._under_way: dict[str, str] = {}
         """Whose files are under way, by claim id."""
         self._asked: dict[str, RequestedFile] = {}
@@ -299,49 +313,51 @@ class Returns:
             self._answered.append(request)
 
     def dismiss_missing(self) -> int:
-        """Dismiss the failed files that are not in their folder any more; return how many.
+        """Dismiss the failed files that are gone from the folders that they were put into; return how many.
 
-        Whoever deleted one, or moved it back into the inbox, needs no reminder of it. One that failed
-        before this folder got its mark is in another folder that had its place. Do nothing unless a
+        Whoever deleted one, or moved it back into the inbox, needs no reminder of it. Do nothing unless a
         folder has changed since, and while one might change yet: an editor that saves a file may
         remove it first; nor while one cannot be listed. Raises StoreError.
         """
         folder = self._root / FAILED
-        folders = [str(folder), *list_folders(folder)]
-        now_ns = time.time_ns()
         try:
-            changed_at = {path: os.stat(path).st_mtime_ns for path in folders}  # noqa: PTH116
-            if changed_at == self._failed_at or now_ns - max(changed_at.values()) < FRESH_NS:
+            seen = {path: os.stat(path) for path in [str(folder), *list_folders(folder)]}  # noqa: PTH116
+            changed_at = {
+                path: (one.st_dev, one.st_ino, one.st_mtime_ns) for path, one in seen.items()
+            }
+            newest_ns = max(one.st_mtime_ns for one in seen.values())
+            if changed_at == self._failed_at or time.time_ns() - newest_ns < FRESH_NS:
                 return 0
-            names = [name for path in folders for name in os.listdir(path)]  # noqa: PTH208
-            now_us = self._store.clock()
-            until = timestamp(now_us - SETTLED_S * 1_000_000)
-            mark = find_signature(self._root / OWN / MARK)
-            since = timestamp(min(mark.mtime_ns // 1_000, now_us)) if mark else ""
-            missing = [one for one in self._iter_missing(names) if one.finished_at >= since]
-            if missing and self._is_elsewhere_too():
-                return 0
+            folders = {path: read_failed(path) for path in seen}
+            missing = self._find_missing(folders)
+            until = timestamp(self._store.clock() - SETTLED_S * 1_000_000)
             settled = [
                 one
                 for one in missing
                 if one.finished_at < until and not os.path.lexists(self._root / one.name)
-            ]
+            ][:DISMISSED_FILES]
             import_requests.dismiss_files(self._store, settled)
+            # What else is on a list has another outcome by now, or another folder.
+            kept = {one.claim_id[-8:] for one in missing} - {one.claim_id[-8:] for one in settled}
+            for path, one in folders.items():
+                if path != str(folder):
+                    replace_filed(path, one, one.present | (one.filed & kept))
         except (OSError, NotFound, Conflict):
             return 0  # nothing failed yet, or somebody else is tidying up or has dismissed one
-        if len(settled) == len(missing):
+        if not kept:
             self._failed_at = changed_at
         return len(settled)
 
-    def _iter_missing(self, names: Iterable[str]) -> Iterator[FileRow]:
-        """Yield the failed files that none of these names belongs to. Where they came from they may
-        wait for their import."""
-        ends = {split_extension(name)[0][-8:] for name in names}
-        root = shown_root(self._root)
-        for account_id, claim_ids in import_requests.iter_files_for(self._store, RequestKind.RETRY):
-            for claim_id in claim_ids:
-                if claim_id[-8:] in ends:
-                    continue
-                file = import_history.get_file(self._store, claim_id, account_id=account_id)
-                if file.root == root and not file.is_under_way:
-                    yield file
+    def _find_missing(self, folders: Mapping[str, FailedFolder]) -> list[FileRow]:
+        """Return the failed files that their folders list and that are in none. Where they came from they
+        may wait for their import."""
+        present = frozenset[str]().union(*(one.present for one in folders.values()))
+        gone = {path: ends for path, one in folders.items() if (ends := one.filed - present)}
+        if not gone:
+            return []
+        return [
+            file
+            for file in import_history.iter_failed(self._store, shown_root(self._root))
+            if not file.is_under_way
+            and file.claim_id[-8:] in gone.get(f"{self._root}/{FAILED}/{file.reason}", ())
+        ]

@@ -43,6 +43,13 @@ HELD: Final = "_held"
 HELD_NAME: Final = re.compile(r"([0-9a-f]{24})-([0-9a-f]{16})-.+", re.DOTALL)
 """Names of files that are held: a claim's id, an account's id, their own name."""
 
+FILED: Final = ".filed"
+"""The list in each folder of failed files of those that were put there: a line each, with the end of the
+claim's id, as it is in the file's name. Only where a folder says that a file was in it, and it is not, is
+the file gone: at the folder's path may be an empty mount point, or another disk (pitfalls I18)."""
+MAX_FILED_BYTES: Final = 16 * 1024 * 1024
+_END: Final = re.compile(r"[0-9a-f]{8}")
+
 UNKNOWN_REMEDY: Final = (
     "Restore a backup that has the account, or move the files into another account's folder"
 )
@@ -283,6 +290,63 @@ def list_folders(folder: Path) -> list[str]:
     with contextlib.suppress(OSError), os.scandir(folder) as entries:
         return sorted(entry.path for entry in entries if entry.is_dir(follow_symlinks=False))
     return []
+
+
+class FailedFolder(NamedTuple):
+    """What a folder of failed files holds, and what was put there; files by the ends of their ids."""
+
+    present: frozenset[str]
+    filed: frozenset[str]
+
+    @property
+    def gone(self) -> frozenset[str]:
+        """Those that were put there and are not there any more."""
+        return self.filed - self.present
+
+
+def end_of(name: str) -> str:
+    """Return the end of the name's stem, which is that of an id if the importer gave the name."""
+    return name[: len(name) - len(find_extension(name) or "")][-8:]
+
+
+def read_failed(path: str) -> FailedFolder:
+    """Return what a folder of failed files holds. Raises OSError."""
+    with opened(path, FOLDER_FLAGS & ~os.O_NOFOLLOW) as folder:
+        return _read_failed(folder)
+
+
+def _read_failed(folder: int) -> FailedFolder:
+    # Both from the same folder, whatever is mounted there meanwhile.
+    present = frozenset(filter(_END.fullmatch, map(end_of, os.listdir(folder))))
+    filed: frozenset[str] = frozenset()
+    with contextlib.suppress(FileNotFoundError):
+        with opened(FILED, _READ_FLAGS, dir_fd=folder) as file:
+            lines = os.read(file, MAX_FILED_BYTES).decode("ascii", "replace").split()
+        filed = frozenset(filter(_END.fullmatch, lines))
+    return FailedFolder(present, filed)
+
+
+def note_filed(path: str, claim_id: str, name: str = ".") -> None:
+    """Add a file of this name to the list of the folder, if that can be written and the file is there."""
+    with contextlib.suppress(OSError), opened(path, FOLDER_FLAGS & ~os.O_NOFOLLOW) as folder:
+        os.stat(name, dir_fd=folder, follow_symlinks=False)
+        with opened(FILED, _APPEND_FLAGS, dir_fd=folder) as file:
+            os.write(file, f"{claim_id[-8:]}\n".encode("ascii"))
+
+
+def replace_filed(path: str, known: FailedFolder, filed: frozenset[str]) -> None:
+    """Replace the list of a folder, unless it is not what is known of it any more. Raises OSError."""
+    if filed == known.filed:
+        return
+    temporary = f"{FILED}.new"
+    with opened(path, FOLDER_FLAGS & ~os.O_NOFOLLOW) as folder:
+        if _read_failed(folder) != known:
+            return
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(temporary, dir_fd=folder)
+        with opened(temporary, _WRITE_FLAGS, dir_fd=folder) as file:
+            os.write(file, "".join(f"{end}\n" for end in sorted(filed)).encode("ascii"))
+        os.replace(temporary, FILED, src_dir_fd=folder, dst_dir_fd=folder)
 
 
 def describe_unknown(

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from importer.loop import Importer
 from resumes import watched_folder
 from resumes.errors import StoreUnavailable
 from resumes.store import Store, accounts, import_history, import_ledger, import_requests, importers
@@ -39,6 +40,7 @@ from tests.support.inbox.builders import (
     set_limit,
     the_report,
 )
+from tests.support.inbox.mounts import Mounts, with_mounts
 from tests.support.inbox.packing import gzipped, zipped
 from tests.support.resumes import a_document
 from tests.support.store.builders import an_importer as a_row
@@ -662,7 +664,7 @@ def test_a_request_for_a_failed_file_that_cannot_be_moved_yet_waits_for_it(
 
 def rest(root: Path) -> None:
     """Let nothing in `_failed` have changed for a while."""
-    for folder in [root / "_failed", *(root / "_failed").iterdir()]:
+    for folder in [root / "_failed", *map(Path, watched_folder.list_folders(root / "_failed"))]:
         os.utime(folder, (1, folder.stat().st_mtime - 60))
 
 
@@ -772,6 +774,185 @@ def test_a_failed_file_of_a_folder_that_has_another_in_its_place_stays_on_the_li
     rest(root)
     an_importer(settle_s=0).round()
     assert import_history.list_files(store) == []
+
+
+def names_listed(store: Store) -> set[str]:
+    """The names of the files that the list of failed files has."""
+    return {row.name for row in import_history.list_files(store, outcome=FileOutcome.FAILED)}
+
+
+def see_what_is_gone(root: Path, clock: SteppingClock, importer: Importer) -> None:
+    """The importer has looked for what is gone, long after anything changed."""
+    clock.advance(11)
+    for _ in range(2):
+        if (root / "_failed").is_dir():
+            rest(root)
+        importer.round()
+
+
+def check_known_again(
+    store: Store, root: Path, told: Told, clock: SteppingClock, importer: Importer, failed: Path
+) -> None:
+    """What had failed is on the list, and imported once it was fixed."""
+    see_what_is_gone(root, clock, importer)
+    assert "ana/cv.json" in names_listed(store)
+    failed.write_bytes(a_document("fixed"))
+    ask_for_all(store, RequestKind.RETRY)
+    importer.round()
+    assert told.outcomes()["ana/cv.json"] == "done"
+
+
+@pytest.mark.parametrize(
+    ("below", "instead"),
+    [
+        *((below, "an empty folder") for below in ("", "_failed", "_failed/invalid_resume")),
+        *((below, "a folder in use") for below in ("", "_failed", "_failed/invalid_resume")),
+        *(("_failed", instead) for instead in ("nothing", "a file", "a dangling link")),
+        *(("_failed/invalid_resume", one) for one in ("nothing", "a file", "a dangling link")),
+        ("_failed", "closed"),
+        ("_failed/invalid_resume", "closed"),
+    ],
+)
+def test_a_failed_file_whose_folder_is_away_stays_on_the_list_and_is_known_when_that_is_back(
+    store: Store,
+    root: Path,
+    tmp_path: Path,
+    told: Told,
+    failed: Path,
+    clock: SteppingClock,
+    an_importer: MakeImporter,
+    below: str,
+    instead: str,
+) -> None:
+    folder, away = root / below, tmp_path / "away"
+    if instead == "closed":
+        folder.chmod(0)
+    else:
+        folder.rename(away)
+    if "folder" in instead:
+        folder.mkdir()
+    elif instead == "a file":
+        folder.write_bytes(b"")
+    elif instead == "a dangling link":
+        folder.symlink_to(tmp_path / "unmounted")
+    importer = an_importer(settle_s=0)
+    with bound_by_permissions():
+        if instead == "a folder in use":
+            drop(root, "ana/below.json", b"{}")
+            importer.round()
+            assert "ana/below.json" in names_listed(store)
+        for _ in range(2):
+            see_what_is_gone(root, clock, importer)
+        assert "ana/cv.json" in names_listed(store)
+        importer.close()
+    if instead == "closed":
+        folder.chmod(0o755)
+    else:
+        if folder.is_dir():
+            shutil.rmtree(folder)
+        folder.unlink(missing_ok=True)
+        away.rename(folder)
+    check_known_again(store, root, told, clock, an_importer(settle_s=0), failed)
+    assert ("ana/below.json" in names_listed(store)) == (instead == "a folder in use")
+
+
+@pytest.mark.parametrize("below", ["", "_failed", "_failed/invalid_resume"])
+def test_a_disk_with_failed_files_may_come_and_go(
+    store: Store,
+    root: Path,
+    tmp_path: Path,
+    told: Told,
+    ana: AccountInfo,
+    clock: SteppingClock,
+    an_importer: MakeImporter,
+    below: str,
+) -> None:
+    def act(mounts: Mounts) -> None:
+        disk, other = mounts.mount(tmp_path / "disk"), mounts.mount(tmp_path / "other")
+        mounts.bind(disk, root / below)
+        importer = an_importer(settle_s=0)
+
+        def fail(name: str) -> Path:
+            before = filed(root, "_failed")
+            drop(root, f"ana/{name}.json", b"{}")
+            importer.round()
+            (path,) = set(filed(root, "_failed")) - {*before}
+            return path
+
+        failed = fail("cv")
+        on_other = None
+        for there in (None, disk, other, None, disk):
+            mounts.unmount(root / below)
+            mounts.bind(there, root / below) if there else mounts.bind(root / below, root / below)
+            if there is other:
+                on_other = fail("other")
+            elif there is None:
+                fail(f"below {len(told.files)}")
+            see_what_is_gone(root, clock, importer)
+            assert "ana/cv.json" in names_listed(store)
+        listed = names_listed(store)
+        assert len(listed) == 4
+        fail("gone").unlink()
+        see_what_is_gone(root, clock, importer)
+        assert names_listed(store) == listed
+        mounts.unmount(root / below)
+        mounts.bind(other, root / below)
+        assert on_other is not None
+        on_other.unlink()
+        see_what_is_gone(root, clock, importer)
+        assert names_listed(store) == listed - {"ana/other.json"}
+        mounts.unmount(root / below)
+        mounts.bind(disk, root / below)
+        check_known_again(store, root, told, clock, importer, failed)
+        importer.close()
+
+    with_mounts(act)
+
+
+@pytest.mark.parametrize("pattern", ["*/*", "*", "."])
+def test_failed_files_that_were_deleted_with_their_folder_are_dismissed_by_hand(
+    store: Store,
+    root: Path,
+    failed: Path,
+    clock: SteppingClock,
+    an_importer: MakeImporter,
+    pattern: str,
+) -> None:
+    for path in [root / "_failed"] if pattern == "." else (root / "_failed").glob(pattern):
+        if path.is_dir():
+            shutil.rmtree(path)
+        elif not path.name.startswith("."):  # as a shell takes `*`
+            path.unlink()
+    see_what_is_gone(root, clock, an_importer(settle_s=0))
+    rows = import_history.list_files(store)
+    assert len(rows) == (pattern != "*/*")
+    import_requests.dismiss_files(store, rows)
+    assert import_history.list_files(store) == []
+
+
+@pytest.mark.parametrize("end", ["_failed", "_held"])
+def test_a_file_of_several_whose_disk_goes_away_while_it_is_tried_again_is_known_when_it_is_back(
+    store: Store, root: Path, tmp_path: Path, told: Told, an_importer: MakeImporter, end: str
+) -> None:
+    account = an_account_with_room_for(store, 1 if end == "_held" else None)
+    drop(root, "ana/many.ndjson", lines("1", "" if end == "_failed" else "2", "3"))
+    an_importer(settle_s=0).round()
+    (path,) = filed(root, end)
+    set_limit(store, "ana", None)
+    path.write_bytes(lines("1", "2", "3"))
+    ask_for_all(store, RequestKind.RETRY)
+    die(an_importer(settle_s=0, slice_items=1, observe=killing_at(Moment.COMMITTED)))
+    away = (root / end).rename(tmp_path / "away")
+    an_importer(settle_s=0).round()
+    assert names_listed(store) == {"ana/many.ndjson"}
+    away.rename(root / end)
+    ask_for_all(store, RequestKind.RETRY)
+    importer = an_importer(settle_s=0)
+    for _ in range(2):
+        importer.round()
+    assert told.outcomes() == {"ana/many.ndjson": "done"}
+    assert sorted(resume_names(store, account.id)) == ["1", "2", "3"]
+    assert names_listed(store) == set()
 
 
 def test_nothing_is_followed_out_of_the_folder(

@@ -1,9 +1,9 @@
 """The history of imports, which people read: a file of the ledger, files by time or by outcome, and counts."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from sqlalchemy import bindparam, func, literal_column, select
 
@@ -95,12 +95,31 @@ def _find_files(
     files: list[FileRow] = []
     for claim_id, owner in ids:
         for row in store.fetch(FILE, account_id=owner, claim_id=claim_id):
-            kept = None if row[-1] is None else parse_items(row[-1])
-            items = kept if kept and kept.total else None
-            warnings = kept.warnings if kept else 0
-            values = (*row[:2], FileOutcome(row[2]), *row[3:-1], items, owner, warnings)
-            files.append(FileRow(owners[owner], *values))
+            files.append(_file_row(owners[owner], row, owner))
     return files
+
+
+def _file_row(account: str, row: Sequence[Any], account_id: str) -> FileRow:
+    """Return a row of `_SHOWN`'s columns as a file."""
+    kept = None if row[-1] is None else parse_items(row[-1])
+    items = kept if kept and kept.total else None
+    warnings = kept.warnings if kept else 0
+    values = (*row[:2], FileOutcome(row[2]), *row[3:-1], items, account_id, warnings)
+    return FileRow(account, *values)
+
+
+def iter_failed(store: Store, root: str) -> Iterator[FileRow]:
+    """Yield all failed files of a watched folder, by account, in the order of arrival."""
+    statement = (
+        select(accounts.c.name.label("account"), *_SHOWN, imported_files.c.account_id)
+        .join(accounts, accounts.c.id == imported_files.c.account_id)
+        .where(imported_files.c.outcome == FileOutcome.FAILED.value, imported_files.c.root == root)
+        .where(NOT_DONE)
+    )
+    keys = (imported_files.c.account_id, imported_files.c.claim_id)
+    for page in store.iter_pages(statement, *keys, rows=MAX_FILES):
+        for account, *row, account_id in page:
+            yield _file_row(account, row, account_id)
 
 
 # Lists
