@@ -286,7 +286,9 @@ class Importer:
         if not (self._under_way or self._resumed):
             self.notices.all_over("unmovable")
         is_moving = self._helper.is_busy or self._pipeline.can_go_on or self._resumed
-        if not (is_moving or self._left_slots or self.is_stuck) and (count := self._returns.dismiss_missing()):
+        if not (is_moving or self._left_slots or self.is_stuck) and (
+            count := self._returns.dismiss_missing()
+        ):
             self.notices.tell(
                 f"Dismissed {counted(count, 'failed file')} that someone deleted or moved out of {FAILED}"
             )

@@ -221,6 +221,31 @@ def test_failed_and_held_files_want_a_look(
     ]
 
 
+def test_failed_files_whose_folder_is_away_are_told_by_folder(
+    installation: Installation, store: Store, account: AccountInfo, inbox: Path
+) -> None:
+    root = str(inbox.resolve())
+    folder = inbox / "_failed/invalid_json"
+    folder.mkdir(parents=True)
+    a_file(store, account, "1" * 24, root="/srv/of another machine")
+    for number in "2345":
+        a_file(store, account, number * 24, root=root)
+    a_file(store, account, "6" * 24, root=root, reason="too_large")
+    (folder / f"cv-{'2' * 8}.json").touch()
+    (folder / watched_folder.FILED).write_text(f"{'3' * 8}\n")
+
+    _, finding = find(installation, "files")
+
+    assert (finding.severity, finding.text, finding.command) == (
+        Severity.WARNING,
+        f"3 failed files are listed whose folder is away: {root}/_failed/invalid_json, {root}/_failed/too_large",
+        "resumes imports list --outcome failed",
+    )
+    folder.rename(inbox / "elsewhere")
+    _, finding = find(installation, "files")
+    assert finding.text.startswith("5 failed files are listed whose folder is away")
+
+
 def test_requests_that_wait_for_long_are_told(
     installation: Installation, store: Store, account: AccountInfo, clock: SteppingClock
 ) -> None:

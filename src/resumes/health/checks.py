@@ -178,6 +178,8 @@ def _iter_store_findings(
     yield from import_checks.iter_file_findings(
         installation, cache.get(import_history.count_files, store)
     )
+    if (away := import_checks.check_away(installation, store)) is not None:
+        yield away
     yield import_checks.check_requests(import_checks.oldest_request_age_s(store))
     yield from import_checks.iter_importer_findings(installation, store, names)
     yield from iter_font_findings(cache.get(read_names, store), settings.home)

@@ -3,7 +3,7 @@
 import os
 import socket
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence, Set
 from contextlib import suppress
 from datetime import datetime
@@ -255,6 +255,50 @@ def iter_file_findings(
         yield warning("files", text, *remedy, about=FileOutcome.HELD)
     if not failed and not held:
         yield Finding("files", "no failed or held files")
+
+
+MAX_FAILED_FILES: Final = 100
+"""Failed files, the newest, that are looked for in their folders."""
+
+
+def find_away(store: Store) -> dict[str, int]:
+    """Count the failed files whose folders, by path, neither have them nor show that they are gone.
+
+    Only in watched folders that are on this machine.
+    """
+    away: Counter[str] = Counter()
+    folders: dict[str, Set[str]] = {}
+    files = import_history.list_files(store, outcome=FileOutcome.FAILED, limit=MAX_FAILED_FILES)
+    for file in files:
+        root = file.root or ""
+        if file.is_under_way or not os.path.isdir(root):  # noqa: PTH112  (as for held files)
+            continue
+        folder = os.path.join(root, watched_folder.FAILED, file.reason or "")  # noqa: PTH118
+        if folder not in folders:
+            folders[folder] = set()
+            with suppress(OSError):
+                found = watched_folder.read_failed(folder)
+                folders[folder] = found.present | found.filed
+        is_known = file.claim_id[-8:] in folders[folder]
+        if not is_known and not os.path.lexists(os.path.join(root, file.name)):  # noqa: PTH118
+            away[folder] += 1
+    return away
+
+
+def check_away(installation: Installation, store: Store) -> Finding | None:
+    """Return the finding on failed files whose folders are away; None if there are none."""
+    away = find_away(store)
+    if not away:
+        return None
+    count = sum(away.values())
+    more = ", …" if len(away) > MAX_NAMED else ""
+    text = (
+        f"{counted(count, 'failed file')} {'is' if count == 1 else 'are'} listed whose folder is away: "
+        f"{', '.join(sorted(away)[:MAX_NAMED])}{more}"
+    )
+    sentence = "Mount the folder's disk or move the folder back. If the files are gone, dismiss them. See which"
+    remedy = installation.remedy(sentence, "imports", "list", "--outcome", "failed")
+    return warning("files", text, *remedy, about="away")
 
 
 SLOW_S: Final = 60.0
