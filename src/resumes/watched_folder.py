@@ -44,10 +44,9 @@ HELD_NAME: Final = re.compile(r"([0-9a-f]{24})-([0-9a-f]{16})-.+", re.DOTALL)
 """Names of files that are held: a claim's id, an account's id, their own name."""
 
 FILED: Final = ".filed"
-"""The list in each folder of failed files of those that were put there: a line each, with the end of the
-claim's id, as it is in the file's name. Only where a folder says that a file was in it, and it is not, is
-the file gone: at the folder's path may be an empty mount point, or another disk (pitfalls I18)."""
-MAX_FILED_BYTES: Final = 16 * 1024 * 1024
+"""In each folder of failed files, a folder with an empty one for each file that was put there, named after
+the end of the claim's id, as the file is. Only where a folder says that a file was in it, and it is not,
+is the file gone: at the folder's path may be an empty mount point, or another disk (pitfalls I18)."""
 _END: Final = re.compile(r"[0-9a-f]{8}")
 
 UNKNOWN_REMEDY: Final = (
@@ -318,35 +317,38 @@ def read_failed(path: str) -> FailedFolder:
 def _read_failed(folder: int) -> FailedFolder:
     # Both from the same folder, whatever is mounted there meanwhile.
     present = frozenset(filter(_END.fullmatch, map(end_of, os.listdir(folder))))
-    filed: frozenset[str] = frozenset()
-    with contextlib.suppress(FileNotFoundError):
-        with opened(FILED, _READ_FLAGS, dir_fd=folder) as file:
-            lines = os.read(file, MAX_FILED_BYTES).decode("ascii", "replace").split()
-        filed = frozenset(filter(_END.fullmatch, lines))
+    filed = frozenset[str]()
+    with contextlib.suppress(FileNotFoundError), opened(FILED, FOLDER_FLAGS, dir_fd=folder) as ends:
+        filed = frozenset(filter(_END.fullmatch, os.listdir(ends)))  # noqa: PTH208
     return FailedFolder(present, filed)
 
 
 def note_filed(path: str, claim_id: str, name: str = ".") -> None:
-    """Add a file of this name to the list of the folder, if that can be written and the file is there."""
+    """Note in the folder that a file of this name was put there, if it is there and that can be noted."""
     with contextlib.suppress(OSError), opened(path, FOLDER_FLAGS & ~os.O_NOFOLLOW) as folder:
         os.stat(name, dir_fd=folder, follow_symlinks=False)
-        with opened(FILED, _APPEND_FLAGS, dir_fd=folder) as file:
-            os.write(file, f"{claim_id[-8:]}\n".encode("ascii"))
+        _add_filed(folder, [claim_id[-8:]])
+
+
+def _add_filed(folder: int, ends: Iterable[str]) -> None:
+    with contextlib.suppress(FileExistsError):
+        os.mkdir(FILED, dir_fd=folder)
+    with opened(FILED, FOLDER_FLAGS, dir_fd=folder) as filed:
+        for end in ends:
+            with contextlib.suppress(FileExistsError):
+                os.mkdir(end, dir_fd=filed)
 
 
 def replace_filed(path: str, known: FailedFolder, filed: frozenset[str]) -> None:
-    """Replace the list of a folder, unless it is not what is known of it any more. Raises OSError."""
+    """Replace what is noted in a folder, unless that is not what is known of it any more. Raises OSError."""
     if filed == known.filed:
         return
-    temporary = f"{FILED}.new"
     with opened(path, FOLDER_FLAGS & ~os.O_NOFOLLOW) as folder:
-        if _read_failed(folder) != known:
-            return
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(temporary, dir_fd=folder)
-        with opened(temporary, _WRITE_FLAGS, dir_fd=folder) as file:
-            os.write(file, "".join(f"{end}\n" for end in sorted(filed)).encode("ascii"))
-        os.replace(temporary, FILED, src_dir_fd=folder, dst_dir_fd=folder)
+        if _read_failed(folder) == known:
+            _add_filed(folder, filed - known.filed)
+            with opened(FILED, FOLDER_FLAGS, dir_fd=folder) as ends:
+                for end in known.filed - filed:
+                    os.rmdir(end, dir_fd=ends)
 
 
 def describe_unknown(

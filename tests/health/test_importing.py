@@ -232,7 +232,7 @@ def test_failed_files_whose_folder_is_away_are_told_by_folder(
         a_file(store, account, number * 24, root=root)
     a_file(store, account, "6" * 24, root=root, reason="too_large")
     (folder / f"cv-{'2' * 8}.json").touch()
-    (folder / watched_folder.FILED).write_text(f"{'3' * 8}\n")
+    (folder / watched_folder.FILED / ("3" * 8)).mkdir(parents=True)
 
     _, finding = find(installation, "files")
 

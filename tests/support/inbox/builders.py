@@ -18,7 +18,6 @@ from importer.notices import FileReport
 from resumes.store import Store, accounts, plans, stored_resumes
 from resumes.store.accounts import AccountInfo
 from resumes.store.plans import PlanChange
-from resumes.watched_folder import FILED
 from tests.support.resumes import a_document
 from tests.support.waiting import wait_until as wait_until
 
@@ -84,9 +83,10 @@ def names_below(folder: Path) -> list[str]:
 
 
 def filed(root: Path, outcome: str) -> list[Path]:
-    """The files put away under an outcome, without their reports and what lists them."""
-    names = names_below(root / outcome)
-    return [root / outcome / name for name in names if not name.endswith((REPORT, FILED))]
+    """The files put away under an outcome, without their reports."""
+    return [
+        root / outcome / name for name in names_below(root / outcome) if not name.endswith(REPORT)
+    ]
 
 
 def counts(root: Path, *outcomes: str) -> list[int]:
