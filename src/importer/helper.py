@@ -11,6 +11,7 @@ import ctypes
 import fcntl
 import logging
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -43,7 +44,7 @@ MAX_BATCHES = 2
 """Batches that it has at once, so that it need not wait for the next."""
 
 PIPE_BYTES = 1024 * 1024
-"""Room for all of them, so that giving it one never waits for it."""
+"""Room for all of them, where the system gives as much."""
 
 END_TIMEOUT_S = 2.0
 """How long it may take to end before it is killed."""
@@ -105,6 +106,7 @@ class Helper:
         self._process: subprocess.Popen[bytes] | None = None
         self._batches = 0
         """How many have no answer yet."""
+        self._tasks: SimpleQueue[bytes | None] = SimpleQueue()
         self._answers: SimpleQueue[Answer | None] = SimpleQueue()
         self._last_words: list[Answer] = []
         self._is_ready = self._is_dead = False
@@ -168,12 +170,18 @@ class Helper:
             for pipe in (tasks, answers):
                 with contextlib.suppress(OSError, AttributeError):
                     fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
-            self._in = Connection(os.dup(tasks.fileno()), readable=False)
+            task_pipe = Connection(os.dup(tasks.fileno()), readable=False)
             self._out = Connection(os.dup(answers.fileno()), writable=False)
         self._process, self._heard_at = process, now
+        self._tasks = SimpleQueue()
         self._send(self._setup)
-        self._reader = threading.Thread(target=self._read, name="helper-answers", daemon=True)
-        self._reader.start()
+        self._threads = [
+            threading.Thread(target=_write, args=(self._tasks, task_pipe), name="helper-tasks"),
+            threading.Thread(target=self._read, name="helper-answers"),
+        ]
+        for thread in self._threads:
+            thread.daemon = True
+            thread.start()
 
     def give(self, batch: Batch) -> None:
         """Have the files of a batch imported."""
@@ -181,10 +189,7 @@ class Helper:
         self._send(batch)
 
     def _send(self, message: object) -> None:
-        try:
-            self._in.send(message)
-        except OSError:
-            self._is_dead = True
+        self._tasks.put(pickle.dumps(message))  # as it is now
 
     def _read(self) -> None:
         # A thread of its own: a helper that cannot get rid of its answers takes no batches.
@@ -221,19 +226,27 @@ class Helper:
         """Wait until the process has ended; kill it after two seconds."""
         if self._process is None:
             return
-        self._in.close()
+        self._tasks.put(None)
         try:
             self._process.wait(END_TIMEOUT_S)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
-        self._reader.join()
+        for thread in self._threads:
+            thread.join()
         self._out.close()
         self._last_words = [*self.iter_answers()]
         self._process = None
         self._batches = 0
         self._is_ready = self._is_dead = self.is_stuck = False
         self.under_way = 0
+
+
+def _write(tasks: SimpleQueue[bytes | None], pipe: Connection) -> None:
+    """Write tasks until None. In a thread of its own: a helper that hangs does not read them."""
+    with pipe, contextlib.suppress(OSError):  # it has ended, which its answers say
+        while (task := tasks.get()) is not None:
+            pipe.send_bytes(task)
 
 
 # In the process

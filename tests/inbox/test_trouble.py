@@ -15,8 +15,9 @@ from typing import Any
 import pytest
 
 from importer import files
+from importer.batch import Queue
 from importer.failpoints import unobserved
-from importer.helper import Helper, Setup
+from importer.helper import Batch, Helper, Setup
 from importer.loop import Importer
 from importer.notices import FileReport, Notices
 from importer.options import Options, Tuning
@@ -892,6 +893,38 @@ def test_a_helper_ends_when_another_importer_has_the_folder(
     assert importer.stands_by
     assert children_of(os.getpid()) == before
     other.round()
+
+
+@pytest.mark.slow
+def test_a_helper_that_hangs_before_it_takes_a_batch_keeps_nobody_waiting_and_is_killed(
+    store: Store, root: Path, monotonic: FakeMonotonic
+) -> None:
+    before = {*children_of(os.getpid())}
+    answered = threading.Event()
+    setup = Setup(store.url, root, Options(), unobserved)
+    helper = Helper(setup, on_answer=answered.set, monotonic=monotonic)
+    helper.supervise(backlog=Tuning().helper_from, is_working=False)
+    assert answered.wait(60)
+    assert len(list(helper.iter_answers())) == 1
+    (pid,) = {*children_of(os.getpid())} - before
+    os.kill(pid, signal.SIGSTOP)
+    large = Batch([], {"0" * 16: Queue("0" * 24, "x" * 5_000_000)})
+    giving = threading.Thread(target=helper.give, args=(large,))
+    giving.start()
+    giving.join(30)
+    hangs = giving.is_alive()
+    monotonic.advance(61)
+    helper.watch_over()
+    giving.join()
+    assert not hangs
+
+    def is_dead() -> bool:
+        list(helper.iter_answers())
+        helper.reap()
+        return not helper.is_running
+
+    wait_until(is_dead)
+    assert {*children_of(os.getpid())} == before
 
 
 @pytest.mark.slow
