@@ -264,13 +264,13 @@ HASHED_BYTES = 256 * 1024 * 1024
 """A larger file is not hashed: everything else would wait for it."""
 
 
-def find_sha256(path: str | Path) -> str | None:
+def find_sha256(path: str | Path, max_bytes: int = HASHED_BYTES) -> str | None:
     """Return the SHA-256 of all of a regular file, in hexadecimal.
 
-    None when it cannot be read, or is larger than 256 MiB.
+    None when it cannot be read, or is larger than `max_bytes` or 256 MiB.
     """
     with contextlib.suppress(OSError), open(open_file(path), "rb") as file:
-        if os.fstat(file.fileno()).st_size <= HASHED_BYTES:
+        if os.fstat(file.fileno()).st_size <= min(max_bytes, HASHED_BYTES):
             return hashlib.file_digest(file, "sha256").hexdigest()
     return None
 

@@ -278,7 +278,8 @@ class Listener:
         # The first time, a folder may have gone away while the attempt began.
         is_passing = self._failures == 1 and isinstance(error, FileNotFoundError)
         if failure != self.failure and not is_passing:
-            logger.info("The system's watcher failed", exc_info=error)
+            if failure.state is ImporterState.DEGRADED:  # else the notice says everything
+                logger.info("The system's watcher failed", exc_info=error)
             self.failure = failure
         # 0, 1, 2, 4 … 60 s, since a single failure usually has a passing cause. A limit stays until
         # somebody raises it.

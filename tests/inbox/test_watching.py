@@ -1,6 +1,7 @@
 """Watching a folder by the system's events, and where that cannot be, by scans."""
 
 import errno
+import logging
 import os
 import shutil
 import threading
@@ -272,8 +273,9 @@ def test_a_folder_with_links_or_what_cannot_be_listed_is_left_to_scans(
     [(errno.ENOSPC, "max_user_watches"), (errno.EMFILE, "max_user_instances")],
 )
 def test_at_a_limit_of_the_system_it_polls_until_the_limit_is_raised(
-    bench: Bench, number: int, limit: str
+    bench: Bench, caplog: pytest.LogCaptureFixture, number: int, limit: str
 ) -> None:
+    caplog.set_level(logging.INFO)
     (bench.root / "ana").mkdir()
     source = FakeSource(OSError(number, "a limit"), OSError(number, "a limit"))
     with Watcher(
@@ -284,6 +286,7 @@ def test_at_a_limit_of_the_system_it_polls_until_the_limit_is_raised(
         assert f"fs.inotify.{limit}" in bench.told[0]
         bench.scan_until(watcher, lambda: not bench.is_polling, step_s=PROVEN_S)
     assert bench.is_over
+    assert [one for one in caplog.records if one.exc_info] == []
 
 
 @pytest.mark.parametrize(
