@@ -13,7 +13,6 @@ continued later, and not picked up again.
 
 import contextlib
 import errno
-import logging
 import math
 import os
 import time
@@ -65,8 +64,6 @@ class Queue:
     first_claim_id: str
     message: str
 
-
-logger = logging.getLogger("resumes.importer")
 
 NOT_OF_THE_FILE = OF_THE_PROCESS | {errno.ENOENT}
 """Errors of opening that say nothing of a file that is there."""
@@ -391,7 +388,7 @@ class Batches:
             if is_of_the_store(error):
                 raise
             if len(works) > 1:
-                logger.exception(
+                outcomes.log_exception(
                     "A batch of %d files failed; importing them one by one", len(works)
                 )
                 return [end for work in works for end in self._commit([work])]
@@ -452,7 +449,7 @@ class Batches:
             if is_of_the_store(error):
                 raise
             # The report still says it; one file must not stop the others.
-            logger.exception("No ledger row for claim %s", work.claim.id)
+            outcomes.log_exception("No ledger row for claim %s", work.claim.id)
 
     def find_unowned(self, works: Iterable[Work]) -> list[Work]:
         """Return those of the files whose accounts the store does not know, not even as deleted: they

@@ -8,6 +8,7 @@ import itertools
 import json
 import logging
 import secrets
+import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,7 +17,15 @@ from typing import Any, NamedTuple
 
 from resumes import analyzer
 from resumes.analyzer import Format, Resume
-from resumes.errors import ErrorCode, InvalidJson, InvalidResume, Issue, NotFound, ResumesError
+from resumes.errors import (
+    ErrorCode,
+    InvalidJson,
+    InvalidResume,
+    Issue,
+    NotFound,
+    ResumesError,
+    StatementRefused,
+)
 from resumes.import_reasons import Reason
 from resumes.store.creation import Created, Creation, Duplicate, Outcome
 from resumes.store.import_history import FileRow
@@ -373,10 +382,20 @@ def unreadable(error: OSError) -> Refusal:
     return Refusal(Reason.UNREADABLE, why)
 
 
+def log_exception(text: str, *values: object) -> None:
+    """Log the exception being handled; of a refused statement without its cause, with which the database may
+    repeat what it was given."""
+    error = sys.exc_info()[1]
+    if isinstance(error, StatementRefused):
+        logger.error(f"{text}: %s", *values, error.message)
+    else:
+        logger.exception(text, *values)
+
+
 def internal_error() -> Refusal:
     """Log the exception being handled, and return a refusal that names it by an id."""
     error_id = secrets.token_hex(4)
-    logger.exception("Internal error %s", error_id)
+    log_exception("Internal error %s", error_id)
     return Refusal(Reason.INTERNAL_ERROR, f"Internal error {error_id}; see the log")
 
 

@@ -1,7 +1,6 @@
 """Files of several resumes on their way into the store, one after the other, slice by slice."""
 
 import itertools
-import logging
 import os
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -27,8 +26,6 @@ from resumes.errors import ResumesError
 from resumes.store import import_ledger
 from resumes.store.creation import Creation, NewResume, Outcome, create_files
 from resumes.store.import_ledger import SO_FAR
-
-logger = logging.getLogger("resumes.importer")
 
 
 class Portion(NamedTuple):
@@ -205,7 +202,7 @@ class Pipeline(Batches):
                 raise
             self._slices = self._slices[1:]
             if len(portions) > 1:
-                logger.exception(
+                outcomes.log_exception(
                     "A slice of %d items failed; importing them one by one", len(portions)
                 )
                 self._slices = [(portion,) for portion in portions]
