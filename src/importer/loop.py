@@ -321,7 +321,7 @@ class Importer:
         """Read the accounts; often, while one may get room for what it holds."""
         now = self._monotonic()
         if self._returns.held or now >= self._accounts_due:
-            self._accounts = accounts.list_accounts(self.store)
+            self._accounts = accounts.list_open(self.store)
             self._accounts_due = now + min(ACCOUNTS_INTERVAL_S, self.options.scan_s)
 
     def _find_unknown(self, account_ids: Collection[str]) -> set[str]:
@@ -332,7 +332,7 @@ class Importer:
         others = set(account_ids) - {one.id for one in self._accounts}
         if not others:
             return others
-        self._accounts = accounts.list_accounts(self.store)
+        self._accounts = accounts.list_open(self.store)
         others -= {one.id for one in self._accounts}
         return others - accounts.find_deleted(self.store, others)
 

@@ -5,6 +5,7 @@ import shutil
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -697,6 +698,34 @@ def test_a_failed_file_that_is_gone_or_was_moved_back_needs_attention_no_more(
     assert failed.name == "ana/kept.json"
     assert resume_names(store, ana.id) == ["Ada"]
     assert told.notices == ["Dismissed 2 failed files that someone deleted or moved out of _failed"]
+
+
+def test_what_is_gone_is_found_without_asking_for_each_account(
+    store: Store,
+    root: Path,
+    failed: Path,
+    clock: SteppingClock,
+    an_importer: MakeImporter,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for number in range(60):
+        accounts.create_account(store, f"other-{number}")
+    clock.advance(11)
+    importer = an_importer(settle_s=0)
+    statements: list[str] = []
+    fetch = store.fetch
+
+    def counted(statement: Any, /, **values: Any) -> Any:
+        statements.append(str(statement))
+        return fetch(statement, **values)
+
+    failed.unlink()
+    rest(root)
+    monkeypatch.setattr(store, "fetch", counted)
+    importer.round()
+    assert len(statements) < 60
+    monkeypatch.undo()
+    assert import_history.list_files(store) == []
 
 
 def test_a_failed_file_that_was_moved_back_and_settles_needs_attention_no_more(

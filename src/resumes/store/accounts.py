@@ -134,6 +134,16 @@ def list_accounts(store: Store, *, closed_too: bool = False) -> list[AccountInfo
     return [AccountInfo(*row) for row in rows]
 
 
+_WITHOUT_TIMES = SELECT_ACCOUNT.with_only_columns(*list(SELECT_ACCOUNT.selected_columns)[:8])
+
+
+def list_open(store: Store) -> list[AccountInfo]:
+    """Return the accounts that are not closed, by name, without looking at any resume: each
+    `last_resume_at` is None."""
+    rows = store.fetch(_WITHOUT_TIMES.where(IS_OPEN).order_by(accounts.c.name))
+    return [AccountInfo(*row) for row in rows]
+
+
 def find_account(store: Store, name: str, *, closed_too: bool = False) -> AccountInfo | None:
     """Return the account of this name, if any; a closed one only if asked for."""
     rows = store.fetch(_selected(closed_too).where(accounts.c.name == name))
