@@ -145,7 +145,7 @@ class Work(NamedTuple):
     is_open: bool = False
     """Whether it is checked although somebody has it open for writing."""
     head: bytes = b""
-    """Its first 64 KiB, for the ledger; of what is unpacked, once it is opened for that."""
+    """Its first 64 KiB, for the ledger (pitfalls I22); of a bundle, once it is unpacked."""
 
 
 class FileState(StrEnum):

@@ -46,7 +46,7 @@ HELD_NAME: Final = re.compile(r"([0-9a-f]{24})-([0-9a-f]{16})-.+", re.DOTALL)
 FILED: Final = ".filed"
 """In each folder of failed files, a folder with an empty one for each file that was put there, named after
 the end of the claim's id, as the file is. Only where a folder says that a file was in it, and it is not,
-is the file gone: at the folder's path may be an empty mount point, or another disk (pitfalls I18)."""
+is the file gone: at the folder's path may be an empty mount point, or another disk (pitfalls I21)."""
 _END: Final = re.compile(r"[0-9a-f]{8}")
 
 UNKNOWN_REMEDY: Final = (
