@@ -52,6 +52,7 @@ EXIT_CODES: Mapping[ErrorCode, ExitCode] = {
     ErrorCode.IDEMPOTENCY_MISMATCH: ExitCode.FAILED,
     ErrorCode.STORE_UNAVAILABLE: ExitCode.UNAVAILABLE,
     ErrorCode.OUTCOME_UNKNOWN: ExitCode.UNAVAILABLE,
+    ErrorCode.STATEMENT_REFUSED: ExitCode.FAILED,
     ErrorCode.STORE_INCOMPATIBLE: ExitCode.UNAVAILABLE,
 }
 """One for every code; a test walks them all."""

@@ -47,6 +47,7 @@ REASONS: Mapping[ErrorCode, Reason | None] = {
     ErrorCode.STORE_UNAVAILABLE: None,
     ErrorCode.OUTCOME_UNKNOWN: None,
     ErrorCode.STORE_INCOMPATIBLE: None,
+    ErrorCode.STATEMENT_REFUSED: Reason.INTERNAL_ERROR,
     # No file can cause these: they concern requests, keys and names.
     ErrorCode.INVALID_ARGUMENT: Reason.INTERNAL_ERROR,
     ErrorCode.INVALID_KEY: Reason.INTERNAL_ERROR,

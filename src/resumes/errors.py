@@ -16,6 +16,7 @@
         StoreError
             StoreUnavailable    nothing was done; the same call may work later
             OutcomeUnknown      it may have been done; ask before doing it again
+            StatementRefused    the database refuses what this request writes or asks, each time
             StoreIncompatible   not our store, damaged, or made by a newer version
 
 Domain errors know no HTTP. Each surface has one table from `ErrorCode` to what it does:
@@ -44,6 +45,7 @@ class ErrorCode(StrEnum):
     IDEMPOTENCY_MISMATCH = "idempotency_mismatch"
     STORE_UNAVAILABLE = "store_unavailable"
     OUTCOME_UNKNOWN = "outcome_unknown"
+    STATEMENT_REFUSED = "statement_refused"
     STORE_INCOMPATIBLE = "store_incompatible"
 
 
@@ -159,16 +161,16 @@ class StoreUnavailable(StoreError):
     code = ErrorCode.STORE_UNAVAILABLE
 
 
-class StatementRefused(StoreError):
-    """The database refused what a statement says; the same call is refused again."""
-
-    code = ErrorCode.STORE_UNAVAILABLE
-    default = "The database refused the statement"
-
-
 class OutcomeUnknown(StoreError):
     code = ErrorCode.OUTCOME_UNKNOWN
     default = "Outcome unknown: it may have succeeded. Check before you try again"
+
+
+class StatementRefused(StoreError):
+    """The database works, and refuses this request's values, however often it is tried. Other
+    requests are not affected."""
+
+    code = ErrorCode.STATEMENT_REFUSED
 
 
 class StoreIncompatible(StoreError):

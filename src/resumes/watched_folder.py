@@ -308,7 +308,7 @@ def end_of(name: str) -> str:
     return name[: len(name) - len(find_extension(name) or "")][-8:]
 
 
-def read_failed(path: str) -> FailedFolder:
+def read_failed(path: str | Path) -> FailedFolder:
     """Return what a folder of failed files holds. Raises OSError."""
     with opened(path, FOLDER_FLAGS & ~os.O_NOFOLLOW) as folder:
         return _read_failed(folder)

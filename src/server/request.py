@@ -52,6 +52,7 @@ STATUSES: Final[dict[ErrorCode, int]] = {
     ErrorCode.IDEMPOTENCY_MISMATCH: 422,
     # Trying again does not help, so it is not a 503.
     ErrorCode.STORE_INCOMPATIBLE: 500,
+    ErrorCode.STATEMENT_REFUSED: 500,
     ErrorCode.STORE_UNAVAILABLE: 503,
     ErrorCode.OUTCOME_UNKNOWN: 503,
 }

@@ -48,6 +48,7 @@ REMEDIES: Final[Mapping[ErrorCode, str]] = {
     ErrorCode.IDEMPOTENCY_MISMATCH: f"Nothing was changed. {_REFRESH}",
     ErrorCode.STORE_UNAVAILABLE: _RETRY,
     ErrorCode.OUTCOME_UNKNOWN: _REFRESH,
+    ErrorCode.STATEMENT_REFUSED: _DATA,
     ErrorCode.STORE_INCOMPATIBLE: "Press q to quit, or r to retry.",
 }
 

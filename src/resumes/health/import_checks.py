@@ -22,6 +22,7 @@ from resumes.store.import_ledger import FileOutcome
 from resumes.store.importers import ImporterState, SeenImporter
 from resumes.store.store import Store
 from resumes.text import counted, escaped
+from resumes.watched_folder import shown_root
 from resumes.watched_names import (
     ENDINGS,
     OWN,
@@ -261,33 +262,33 @@ MAX_FAILED_FILES: Final = 100
 """Failed files, the newest, that are looked for in their folders."""
 
 
-def find_away(store: Store) -> dict[str, int]:
+def find_away(store: Store, inbox: Path) -> dict[str, int]:
     """Count the failed files whose folders, by path, neither have them nor show that they are gone.
 
     Only in watched folders that are on this machine.
     """
     away: Counter[str] = Counter()
-    folders: dict[str, Set[str]] = {}
+    known: dict[Path, Set[str]] = {}
     files = import_history.list_files(store, outcome=FileOutcome.FAILED, limit=MAX_FAILED_FILES)
     for file in files:
-        root = file.root or ""
-        if file.is_under_way or not os.path.isdir(root):  # noqa: PTH112  (as for held files)
+        roots = watched_folder.find_roots(file, inbox)
+        if file.is_under_way or not any(shown_root(root) == file.root for root in roots):
             continue
-        folder = os.path.join(root, watched_folder.FAILED, file.reason or "")  # noqa: PTH118
-        if folder not in folders:
-            folders[folder] = set()
-            with suppress(OSError):
-                found = watched_folder.read_failed(folder)
-                folders[folder] = found.present | found.filed
-        is_known = file.claim_id[-8:] in folders[folder]
-        if not is_known and not os.path.lexists(os.path.join(root, file.name)):  # noqa: PTH118
-            away[folder] += 1
+        folders = [root / watched_folder.FAILED / (file.reason or "") for root in roots]
+        for folder in folders:
+            if folder not in known:
+                known[folder] = set()
+                with suppress(OSError):
+                    known[folder] = frozenset().union(*watched_folder.read_failed(folder))
+        is_known = any(file.claim_id[-8:] in known[folder] for folder in folders)
+        if not is_known and not os.path.lexists(roots[-1] / file.name):
+            away[str(folders[-1])] += 1
     return away
 
 
 def check_away(installation: Installation, store: Store) -> Finding | None:
     """Return the finding on failed files whose folders are away; None if there are none."""
-    away = find_away(store)
+    away = find_away(store, installation.settings().inbox)
     if not away:
         return None
     count = sum(away.values())
