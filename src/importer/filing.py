@@ -194,14 +194,14 @@ class Filer:
                 # It stays as it is, whatever it is by now: that is read when it returns again.
                 target = claim.path(self._root)
                 self._report(work, conclusion, target)
-                _list(claim, conclusion, target)
+                _list(claim, conclusion, os.path.dirname(target))  # noqa: PTH120
                 return Filed(FileState.FILED, target)
             target, is_copied = self._move(work, conclusion)
         except FileNotFoundError:
             if os.path.lexists(self._lies_at(claim)):
                 return Filed(FileState.STUCK, problem=os.strerror(errno.ENOENT))
             if not claim.is_return:  # else its disk may be away
-                _list(claim, conclusion, f"{self._root}/{_folder(claim, conclusion)}/.")
+                _list(claim, conclusion, f"{self._root}/{_folder(claim, conclusion)}")
             return Filed(FileState.GONE)
         except _NotMoved as error:
             return error.filed
@@ -250,7 +250,7 @@ class Filer:
                         continue
                     self._report(work, conclusion, target)
                 is_copied = self._rename(work, target)
-                _list(claim, conclusion, target)
+                _list(claim, conclusion, folder)
                 return target, is_copied
             except FileExistsError:
                 continue
@@ -483,11 +483,10 @@ def _copy_as_read(work: Work, source: int, target: Path) -> None:
         os.fsync(copy.fileno())
 
 
-def _list(claim: Claim, conclusion: Conclusion, target: str) -> None:
-    """Add a failed file to the list of its folder, by which it is known to be gone later."""
+def _list(claim: Claim, conclusion: Conclusion, folder: str) -> None:
+    """Note a failed file in its folder, by which it is known to be gone later."""
     if conclusion.outcome is FileOutcome.FAILED:
-        folder, _, name = target.rpartition("/")
-        note_filed(folder, claim.id, name)
+        note_filed(folder, claim.id)
 
 
 def _is_as_read(work: Work, target: str | Path) -> bool | None:

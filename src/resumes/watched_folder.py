@@ -323,20 +323,19 @@ def _read_failed(folder: int) -> FailedFolder:
     return FailedFolder(present, filed)
 
 
-def note_filed(path: str, claim_id: str, name: str = ".") -> None:
-    """Note in the folder that a file of this name was put there, if it is there and that can be noted."""
-    with contextlib.suppress(OSError), opened(path, FOLDER_FLAGS & ~os.O_NOFOLLOW) as folder:
-        os.stat(name, dir_fd=folder, follow_symlinks=False)
-        _add_filed(folder, [claim_id[-8:]])
-
-
-def _add_filed(folder: int, ends: Iterable[str]) -> None:
-    with contextlib.suppress(FileExistsError):
-        os.mkdir(FILED, dir_fd=folder)
-    with opened(FILED, FOLDER_FLAGS, dir_fd=folder) as filed:
-        for end in ends:
-            with contextlib.suppress(FileExistsError):
-                os.mkdir(end, dir_fd=filed)
+def note_filed(path: str, claim_id: str) -> None:
+    """Note in the folder that a file was put there, if that can be noted."""
+    for _ in range(2):
+        try:
+            with opened(f"{path}/{FILED}", FOLDER_FLAGS) as ends:
+                os.mkdir(claim_id[-8:], dir_fd=ends)
+        except FileNotFoundError:
+            with contextlib.suppress(OSError):
+                os.mkdir(f"{path}/{FILED}")  # noqa: PTH102  (text, as names are)
+            continue
+        except OSError:
+            pass
+        return
 
 
 def replace_filed(path: str, known: FailedFolder, filed: frozenset[str]) -> None:
@@ -344,11 +343,15 @@ def replace_filed(path: str, known: FailedFolder, filed: frozenset[str]) -> None
     if filed == known.filed:
         return
     with opened(path, FOLDER_FLAGS & ~os.O_NOFOLLOW) as folder:
-        if _read_failed(folder) == known:
-            _add_filed(folder, filed - known.filed)
-            with opened(FILED, FOLDER_FLAGS, dir_fd=folder) as ends:
-                for end in known.filed - filed:
-                    os.rmdir(end, dir_fd=ends)
+        if _read_failed(folder) != known:
+            return
+        with contextlib.suppress(FileExistsError):
+            os.mkdir(FILED, dir_fd=folder)
+        with opened(FILED, FOLDER_FLAGS, dir_fd=folder) as ends:
+            for end in filed - known.filed:
+                os.mkdir(end, dir_fd=ends)
+            for end in known.filed - filed:
+                os.rmdir(end, dir_fd=ends)
 
 
 def describe_unknown(
