@@ -54,7 +54,7 @@ def make_source(store: Store, resumes: int) -> None:
             items = range(first, min(first + BATCH, resumes // ACCOUNTS))
             batch = [NewResume(parsed, _digest(number, item), item) for item in items]
             claim_id = f"{number:08x}{first:016x}"
-            claim = ClaimedFile(claim_id, "all.ndjson", 1, "2027-01-15T08:00:00.000Z", lambda: b"{")
+            claim = ClaimedFile(claim_id, "all.ndjson", 1, "2027-01-15T08:00:00.000Z", b"{")
             creation.create(store, account.id, batch, claim=claim)
 
 

@@ -588,7 +588,7 @@ def is_of_the_store(error: Exception) -> bool:
     return isinstance(error, StoreError) and not isinstance(error, StatementRefused)
 
 
-CUT_OFF = "Its import did not come to an end, and it is no longer in its folder"
+CUT_OFF = "Its import was cut off, and it is no longer in its folder. Retry it when it is back"
 
 
 def is_last_attempt(claim: Claim) -> bool:

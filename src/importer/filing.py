@@ -284,7 +284,8 @@ class Filer:
                 if error.errno != errno.EXDEV:
                     raise
                 # The outcomes are on another disk, perhaps a larger one; or this folder is.
-                os.stat(claim.base, dir_fd=folder, follow_symlinks=False)  # it may be gone
+                with _in_its_folder():
+                    os.stat(claim.base, dir_fd=folder, follow_symlinks=False)  # it may be gone
                 if not os.access(claim.base, os.R_OK, dir_fd=folder, effective_ids=True):
                     raise _NotMoved(FileState.UNMOVABLE, os.strerror(errno.EACCES)) from None
                 self._check_copyable(work, to)
@@ -314,8 +315,8 @@ class Filer:
         return False
 
     def _check_copyable(self, work: Work, to: str) -> None:
-        """Raise _NotMoved for a file that must not be copied into the folder: anybody may drop files
-        of any size, which may take no room where they are."""
+        """Raise _NotMoved for a file that must not be copied into the folder: a file of any size may take
+        no room where it was dropped."""
         disk = os.statvfs(to)
         # The floor is meant for the disk of a store; this one may be smaller than that.
         floor_bytes = min(self._floor_bytes, disk.f_blocks * disk.f_frsize // 10)
@@ -387,7 +388,7 @@ class Filer:
     def _report(self, work: Work, conclusion: Conclusion, target: str) -> None:
         claim = work.claim
         lies_at = self._lies_at(claim)
-        sha256 = files.find_sha256(lies_at, self._max_bytes)  # anybody may drop larger ones
+        sha256 = files.find_sha256(lies_at, self._max_bytes)  # a larger one may take no room
         if sha256 is not None and _is_as_read(work, lies_at) is False:
             sha256 = ""  # of no content: the next return begins anew
         content = compose(claim, work.signature, conclusion, sha256=sha256, now_us=self._clock())

@@ -224,8 +224,8 @@ class Returns:
                 self._asked.setdefault(one.claim_id, one)
             elif one.root == root and one.claim_id not in not_yet and not self._is_elsewhere_too():
                 message = (
-                    f"Could not {one.action.value} it: the file is no longer in {root}, or its "
-                    "report is missing"
+                    f"Could not {one.action.value} it: the file is no longer in {root}, its folder is "
+                    "away, or its report is missing"
                 )
                 import_requests.refuse_request(self._store, one.account_id, one.claim_id, message)
             elif one.root not in (None, root):  # else another importer may have it

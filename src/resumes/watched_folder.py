@@ -297,11 +297,6 @@ class FailedFolder(NamedTuple):
     present: frozenset[str]
     filed: frozenset[str]
 
-    @property
-    def gone(self) -> frozenset[str]:
-        """Those that were put there and are not there any more."""
-        return self.filed - self.present
-
 
 def end_of(name: str) -> str:
     """Return the end of the name's stem, which is that of an id if the importer gave the name."""
