@@ -573,7 +573,7 @@ async def test_a_failed_file_is_edited_at_its_fault_and_retried(
         await shows(pilot.app, "✗ failed", "1 of 1", "Location ")
         await presses(pilot, "e")
         await tells(pilot.app, "The file was not changed.")
-        (path,) = [path for path in editor.glob("inbox/_failed/*/*") if ".report." not in path.name]
+        (path,) = [path for path in editor.glob("inbox/_failed/*/*-*") if ".report." not in path.name]
         assert (editor / "called").read_text() == f"-u NO NE +3 {path}\n"
         assert asked(store) == {}
 
@@ -606,7 +606,7 @@ async def test_a_file_is_edited_again_beside_what_an_editor_leaves(
 ) -> None:
     importer.drop("ana/cv.json", BROKEN)
     await importer.round()
-    (path,) = [path for path in editor.glob("inbox/_failed/*/*") if ".report." not in path.name]
+    (path,) = [path for path in editor.glob("inbox/_failed/*/*-*") if ".report." not in path.name]
     for left in (f"{path.name}~", f"{path.name}.bak", f".{path.name}.swp", f".#{path.name}"):
         path.with_name(left).write_bytes(BROKEN)
     async with running(store, "1 of 1", screen="imports", refresh_s=SOON_S) as pilot:
@@ -621,7 +621,7 @@ async def test_what_is_no_file_is_not_edited(
 ) -> None:
     importer.drop("ana/cv.json", BROKEN)
     await importer.round()
-    (path,) = [path for path in editor.glob("inbox/_failed/*/*") if ".report." not in path.name]
+    (path,) = [path for path in editor.glob("inbox/_failed/*/*-*") if ".report." not in path.name]
     path.unlink()
     if kind == "link":
         path.symlink_to(editor / "elsewhere")
