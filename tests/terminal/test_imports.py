@@ -573,7 +573,9 @@ async def test_a_failed_file_is_edited_at_its_fault_and_retried(
         await shows(pilot.app, "✗ failed", "1 of 1", "Location ")
         await presses(pilot, "e")
         await tells(pilot.app, "The file was not changed.")
-        (path,) = [path for path in editor.glob("inbox/_failed/*/*-*") if ".report." not in path.name]
+        (path,) = [
+            path for path in editor.glob("inbox/_failed/*/*-*") if ".report." not in path.name
+        ]
         assert (editor / "called").read_text() == f"-u NO NE +3 {path}\n"
         assert asked(store) == {}
 
