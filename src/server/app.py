@@ -246,7 +246,7 @@ class App:
             return
         except asyncio.CancelledError:
             request.keep_alive = False
-            request.respond_error(HttpError(503, CUT_OFF))
+            _respond_error(request, HttpError(503, CUT_OFF))
         except Exception as error:  # noqa: BLE001  (the server's edge)
             _respond_error(request, error)
         finally:
@@ -260,18 +260,30 @@ class App:
             self._access_log.observe(request, took_s)
 
 
-def _respond_error(request: Request, error: Exception) -> None:
+def _respond_error(request: Request, error: BaseException) -> None:
+    if not request.status:
+        request.respond_error(describe(error, request.id))
+        return
+    # A second answer within the first one would be taken for a part of it.
+    cause = None if isinstance(error, ResumesError | HttpError) else error
+    logger.error("Cut off the response to request %s: %s", request.id, error, exc_info=cause)
+    if not (request.is_answered or request.is_gone):
+        request.cut_off()
+
+
+def describe(error: BaseException, request_id: str) -> ResumesError | HttpError:
+    """Return what the client of the request is told of the error, and log what only operators may know."""
     if isinstance(error, MemoryError):  # anywhere, so also after a commit
-        logger.error("Out of memory for request %s", request.id)
-        error = OutcomeUnknown()
-    elif isinstance(error, StoreIncompatible) or not isinstance(error, ResumesError | HttpError):
+        logger.error("Out of memory for request %s", request_id)
+        return OutcomeUnknown()
+    if isinstance(error, StoreIncompatible) or not isinstance(error, ResumesError | HttpError):
         # The full error is logged under an id, which is all that the client gets.
         error_id = secrets.token_hex(8)
-        logger.error("Internal error %s of request %s", error_id, request.id, exc_info=error)
-        error = HttpError(500, f"Internal error {error_id}")
-    elif isinstance(error, StoreError):
-        logger.error("Answered 503 to request %s: %s", request.id, error.message)
-    request.respond_error(error)
+        logger.error("Internal error %s of request %s", error_id, request_id, exc_info=error)
+        return HttpError(500, f"Internal error {error_id}")
+    if isinstance(error, StoreError):
+        logger.error("Answered 503 to request %s: %s", request_id, error.message)
+    return error
 
 
 METHODS = frozenset[str](http.HTTPMethod)

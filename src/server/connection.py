@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import httptools
 
-from server.app import App
+from server.app import App, describe
 from server.deadlines import STOP_S, Deadlines, Reading
 from server.request import (
     UNAVAILABLE,
@@ -174,14 +174,13 @@ class Connection(asyncio.Protocol):
         try:
             for start in range(0, len(data), SLICE_BYTES):
                 self._feed(data[start : start + SLICE_BYTES])
-        except HttpError as refused:
-            self._refuse(refused)
-        except httptools.HttpParserError as error:
+        except httptools.HttpParserCallbackError as error:
             # What a callback raised is the context of the parser's own error.
-            cause = error.__context__
-            if isinstance(cause, MemoryError):
-                cause = HttpError(503, UNAVAILABLE)
-            self._refuse(cause if isinstance(cause, HttpError) else HttpError(400, MALFORMED))
+            self._refuse(error.__context__ or error)
+        except httptools.HttpParserError:
+            self._refuse(HttpError(400, MALFORMED))
+        except Exception as error:  # noqa: BLE001  (the server's edge)
+            self._refuse(error)
 
     def _feed(self, data: bytes) -> None:
         """Parse the data. Raises HttpError and HttpParserError.
@@ -194,7 +193,7 @@ class Connection(asyncio.Protocol):
         if self._reading is OVER:
             self._body_bytes += len(data)
             if self._body_bytes > DRAIN_BYTES:
-                self._abort()
+                self.abort()
             return
         size_bytes = len(data)
         while True:
@@ -261,16 +260,15 @@ class Connection(asyncio.Protocol):
         size_bytes = 0 if self._is_new else count_bytes(request.target, request.headers)
         check_size(size_bytes, request.target)
         version = parser.get_http_version()
-        check_head(version, request.target, request.headers)
+        target, query = check_head(version, request.target, request.headers)
         if parser.should_upgrade():
             return
-        target = httptools.parse_url(request.target)
-        path = target.path.decode("ascii")
+        path = target.decode("ascii")
         request.began_s = time.perf_counter()
         request.id = find_request_id(request.headers)
         request.method = parser.get_method().decode("ascii")
         request.path = urllib.parse.unquote(path) if "%" in path else path
-        request.query = target.query or b""
+        request.query = query
         if version == "1.0":
             request.expects_continue = False
         elif parser.should_keep_alive() and self._deadlines.stop_s is None:
@@ -397,7 +395,7 @@ class Connection(asyncio.Protocol):
         elif not self._transport.is_closing():
             self._transport.write_eof()
 
-    def _abort(self) -> None:
+    def abort(self) -> None:
         """End the connection immediately; what was not sent is lost."""
         self._is_closing = True
         self._transport.abort()
@@ -445,7 +443,7 @@ class Connection(asyncio.Protocol):
             return  # the TLS handshake has a deadline of its own
         unsent_bytes = self._transport.get_write_buffer_size()
         if self._deadlines.is_stuck(now_s, self._written_bytes - unsent_bytes, unsent_bytes):
-            self._abort()
+            self.abort()
         elif self._reading is not BODY and not self._request.is_answered:
             return  # it is the client that waits
         elif self._reading is not OVER and self._is_paused:
@@ -457,7 +455,7 @@ class Connection(asyncio.Protocol):
             elif self._reading is BETWEEN and not self._is_ending():
                 self._close()
             else:
-                self._abort()
+                self.abort()
 
     def _hear_out(self) -> None:
         """Discard what still arrives, for some time."""
@@ -467,7 +465,7 @@ class Connection(asyncio.Protocol):
         if self._deadlines.stop_s is None:
             self._lingers = True
 
-    def _refuse(self, refused: HttpError) -> None:
+    def _refuse(self, error: BaseException) -> None:
         """Tell the client, read nothing more, and end the connection.
 
         Tell nothing while an earlier request awaits its answer, or has had part of it: the client
@@ -480,6 +478,9 @@ class Connection(asyncio.Protocol):
         # Before the target has come, the parser has the method of an earlier request.
         if self._reading is HEAD and self._head.target:
             unread.method = self._parser.get_method().decode("ascii")
+        if isinstance(error, MemoryError):
+            error = HttpError(503, UNAVAILABLE)  # nothing of it was begun
+        told = describe(error, (request or unread).id)
         was_answered = request is not None and request.is_answered
         is_answering = self._give_up()
         if self._is_ending():
@@ -487,11 +488,11 @@ class Connection(asyncio.Protocol):
         self._hear_out()
         if not is_answering:
             if request is None:
-                unread.respond_error(refused)
+                unread.respond_error(told)
             elif not was_answered:
                 again = Request(self, request.id, request.method, lines=request.lines)
-                again.respond_error(refused)
-                request.status = refused.status
+                again.respond_error(told)
+                request.status = again.status
             self._release(self._held_bytes)
             self._close()
         self.resume_reading()

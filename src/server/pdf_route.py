@@ -6,7 +6,6 @@ import logging
 import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
-from urllib.parse import parse_qsl
 
 from resumes.analyzer import Format, attachment
 from resumes.analyzer.schema import LAYOUTS
@@ -25,7 +24,7 @@ from resumes.rendering.page import file_name
 from resumes.store import Store, stored_resumes
 from resumes.store.api_keys import KeyHolder
 from resumes.store.stored_resumes import StoredResume
-from server.request import ClientGone, Headers, HttpError, Request
+from server.request import ClientGone, Headers, HttpError, Request, parse_fields
 
 logger = logging.getLogger("resumes.server")
 
@@ -120,17 +119,9 @@ def _is_known(tag: bytes, headers: Headers) -> bool:
 
 def parse_choice(query: bytes) -> PdfOptions:
     """Return what a query string chooses. Raises InvalidArgument for anything unknown in it."""
-    fields = dict[str, str]()
-    for name, value in parse_qsl(query.decode("latin-1"), keep_blank_values=True):
-        if name in fields:
-            raise InvalidArgument(f"{name} is repeated")
-        fields[name] = value
-    layout, paper = fields.pop("layout", None), fields.pop("paper", None)
-    anonymous = fields.pop("anonymous", "false")
-    if fields:
-        raise InvalidArgument(
-            f"Unknown parameter: {next(iter(fields))}. Use layout, paper or anonymous"
-        )
+    fields = parse_fields(query, ("layout", "paper", "anonymous"))
+    layout, paper = fields.get("layout"), fields.get("paper")
+    anonymous = fields.get("anonymous", "false")
     if layout is not None and layout not in LAYOUTS:
         raise InvalidArgument(f"Unknown layout: {layout}. Layouts: {', '.join(LAYOUTS)}")
     if paper is not None and paper not in list(Paper):

@@ -19,11 +19,13 @@ from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from email.utils import formatdate
 from typing import Any, Final, Protocol
+from urllib.parse import parse_qsl
 
 import orjson
 
 from resumes.errors import (
     ErrorCode,
+    InvalidArgument,
     InvalidKey,
     InvalidResume,
     OutcomeUnknown,
@@ -81,9 +83,9 @@ class HttpError(Exception):
     """
 
     def __init__(self, status: int, message: str = "", headers: Headers = (), **more: int) -> None:
-        super().__init__(status, message)
         self.status = status
         self.message = message or http.HTTPStatus(status).phrase
+        super().__init__(self.message)
         self.headers = headers
         self.more = more
 
@@ -106,6 +108,9 @@ class Carrier(Protocol):
 
     def finish(self, request: "Request") -> None:
         """Record that the request has its complete answer."""
+
+    def abort(self) -> None:
+        """End the connection immediately; what was not sent is lost."""
 
 
 @dataclass(slots=True, eq=False, repr=False)  # it holds a key, and a resume
@@ -242,6 +247,11 @@ class Request:
         self._begin(304, b"", headers, b"")
         self.carrier.finish(self)
 
+    def cut_off(self) -> None:
+        """End the connection in the middle of the answer: the client sees that the rest is missing."""
+        self.leave()
+        self.carrier.abort()
+
     async def respond_file(self, body: bytes, headers: Headers) -> None:
         """Answer 200 with bytes that may be many, as fast as the client takes them."""
         self._begin(200, _BODY % len(body), headers, body[:FILE_SLICE_BYTES])
@@ -257,10 +267,14 @@ class Request:
         self.carrier.finish(self)
 
     def _begin(self, status: int, about: bytes, headers: Headers, body: bytes) -> None:
-        self.status = status
-        self.expects_continue = False
         if self.is_gone:
+            self.status = self.status or status
             return
+        if self.expects_continue:
+            self.expects_continue = False
+            # A client that was not asked for its body may send it or not, and the next request would be
+            # taken for it.
+            self.keep_alive = self.keep_alive and self.is_whole
         answer = [STATUS_LINES[status], _date_line(int(time.time())), about]
         answer += [b"x-request-id: %b\r\n" % self.id.encode(), *self.lines]
         if headers:
@@ -269,6 +283,7 @@ class Request:
         if self.method != "HEAD":
             answer.append(body)
         self.carrier.write(b"".join(answer))
+        self.status = status
 
 
 Respond = Callable[[Request], Coroutine[Any, Any, None]]
@@ -289,6 +304,22 @@ def find_request_id(headers: Headers) -> str:
     return f"{random.getrandbits(64):016x}"
 
 
+def parse_fields(query: bytes, known: Sequence[str]) -> dict[str, str]:
+    """Return the parameters of a query string by name.
+
+    Raises InvalidArgument for one that is not known, or that is repeated.
+    """
+    fields = dict[str, str]()
+    for name, value in parse_qsl(query.decode("latin-1"), keep_blank_values=True):
+        if name not in known:
+            *others, last = known
+            raise InvalidArgument(f"Unknown parameter: {name}. Use {', '.join(others)} or {last}")
+        if name in fields:
+            raise InvalidArgument(f"{name} is repeated")
+        fields[name] = value
+    return fields
+
+
 HEAD_BYTES = 64 * 1024
 """The largest head, its request line among it."""
 
@@ -299,23 +330,30 @@ MAX_FIELDS = 100
 """The most header fields of a head."""
 
 HOST = re.compile(rb"[A-Za-z0-9._~%!$&'()*+,;=-]*(?::[0-9]*)?|\[[0-9A-Fa-f:.]+\](?::[0-9]*)?")
+ABSOLUTE = re.compile(rb"https?://([^/:][^/]*)", re.IGNORECASE)
+"""The beginning of a target as it is sent to a proxy, up to its path. No user may be in it."""
+
 ENCODED_STRUCTURE = re.compile(rb"%(?:2[ef]|5c|[01][0-9a-f]|7f)", re.IGNORECASE)
 """Dots, slashes, backslashes and control characters that hide in a path."""
 
 
-def check_head(version: str, target: bytes, headers: Headers) -> None:
-    """Check that a complete head, which is not too large, is one that is served. Raises HttpError.
+def check_head(version: str, target: bytes, headers: Headers) -> tuple[bytes, bytes]:
+    """Return the path and the query of a complete head, which is not too large. Raises HttpError
+    for one that is not served.
 
-    `headers` have names in lower case.
+    `headers` have names in lower case. The host of a target in absolute form counts instead of the Host
+    header (RFC 9112, 3.2.2); here, neither makes a difference.
     """
     if len(headers) > MAX_FIELDS:
         raise HttpError(431, f"Too many header fields: at most {MAX_FIELDS}")
     if version not in ("1.1", "1.0"):
         raise HttpError(400, f"HTTP/{version} is not supported: use HTTP/1.1")
-    # As a path: what names another host, or nothing in particular, has nothing to find here.
-    if target[:1] != b"/" or b"#" in target:
+    path, _, query = target.partition(b"?")
+    if path[:1] != b"/" and (absolute := ABSOLUTE.match(path)) and _is_host(absolute[1]):
+        path = path[absolute.end() :] or b"/"
+    if path[:1] != b"/" or b"#" in target:
         raise HttpError(400, "Invalid request target: it must be a path, as in /api/v1/resumes")
-    if b"%" in target and ENCODED_STRUCTURE.search(target.partition(b"?")[0]):
+    if b"%" in path and ENCODED_STRUCTURE.search(path):
         raise HttpError(400, "Invalid request target: an encoded dot, slash or control character")
     hosts = codings = 0
     for name, value in headers:
@@ -335,6 +373,7 @@ def check_head(version: str, target: bytes, headers: Headers) -> None:
                 )
     if hosts != 1 and (hosts or version == "1.1"):
         raise HttpError(400, "Missing Host" if not hosts else "More than one Host")
+    return path, query
 
 
 @functools.lru_cache(maxsize=64)  # a client always sends the same

@@ -10,7 +10,6 @@ import weakref
 from collections.abc import Callable, Coroutine, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final, TypeVar
-from urllib.parse import parse_qs
 
 import orjson
 
@@ -30,7 +29,7 @@ from resumes.store.creation import Created, IdempotencyKey, NewResume
 from resumes.store.idempotency import prune_async
 from resumes.store.store import WRITE_DEADLINE_S
 from resumes.store.stored_resumes import DEFAULT_LIMIT, MAX_LIMIT
-from server.request import RETRY_AFTER, HttpError, Request
+from server.request import RETRY_AFTER, HttpError, Request, parse_fields
 
 logger = logging.getLogger("resumes.server")
 
@@ -246,17 +245,14 @@ async def prune_forever(store: Store, *, every_s: float = PRUNE_EVERY_S) -> None
 def parse_query(query: bytes) -> tuple[str, int]:
     """Return the cursor, empty for the first page, and the page size of a query string.
 
-    Raises InvalidArgument for a limit that is not an integer, and for either given twice; what else
-    the query holds is ignored. The cursor's form is left to the store.
+    Raises InvalidArgument for a limit that is not an integer, for either given twice, and for any other
+    parameter. The cursor's form is left to the store.
     """
     if not query:
         return "", DEFAULT_LIMIT
-    fields = parse_qs(query.decode("latin-1"), keep_blank_values=True)
-    limits = fields.get("limit", [str(DEFAULT_LIMIT)])
-    cursors = fields.get("cursor", [""])
-    if len(limits) > 1 or not LIMIT.fullmatch(limits[0]):
+    fields = parse_fields(query, ("cursor", "limit"))
+    limit = fields.get("limit", str(DEFAULT_LIMIT))
+    if not LIMIT.fullmatch(limit):
         raise InvalidArgument(f"Invalid limit: must be an integer from 1 to {MAX_LIMIT}")
-    if len(cursors) > 1:
-        raise InvalidArgument("Invalid cursor")
     # Not `int`, which refuses thousands of digits.
-    return cursors[0], int(max(1, min(float(limits[0]), MAX_LIMIT)))
+    return fields.get("cursor", ""), int(max(1, min(float(limit), MAX_LIMIT)))

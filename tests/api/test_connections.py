@@ -4,18 +4,23 @@ import contextlib
 import functools
 import json
 import select
+import signal
 import socket
 import tracemalloc
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import httpx
 import pytest
 
+from resumes.errors import StoreUnavailable
+from resumes.log_writer import LogWriter
 from server.deadlines import Deadlines, Reading
+from server.openapi import ASSETS, SWAGGER_UI
 from tests.support.api.builders import RESUMES, Client, a_body, error_of
 from tests.support.api.refused import JSON, MAX_BYTES, a_create, a_request
-from tests.support.api.serving import Place, a_connection, exchange, read_all
+from tests.support.api.serving import Place, a_connection, exchange, read_all, serve_here
 from tests.support.waiting import wait_until
 
 MIB = 1024 * 1024
@@ -267,22 +272,200 @@ def test_a_client_that_waits_to_be_asked_for_its_body_is_asked(client: Client) -
         assert read_all(connection).startswith(b"HTTP/1.1 201 ")
 
 
+HUNDRED = b"Content-Length: 100"
+
+
 @pytest.mark.parametrize(
-    ("fields", "status"),
+    ("line", "fields", "status"),
     [
-        ([b"Content-Length: 3000000", JSON], 413),
-        ([b"Content-Length: 100", b"Content-Type: text/plain"], 415),
-        ([b"Content-Length: 100", JSON, b"Authorization: Bearer x"], 401),
+        (f"POST {RESUMES}", [b"Content-Length: 3000000", JSON], 413),
+        (f"POST {RESUMES}", [HUNDRED, b"Content-Type: text/plain"], 415),
+        (f"POST {RESUMES}", [HUNDRED, JSON, b"Content-Encoding: gzip"], 415),
+        (f"POST {RESUMES}", [HUNDRED, JSON, b"Authorization: Bearer x"], 401),
+        (f"POST {RESUMES}", [b"Transfer-Encoding: chunked", b"Content-Type: a/b"], 415),
+        (f"POST {RESUMES}/a/b", [HUNDRED, JSON], 404),
+        (f"PUT {RESUMES}", [HUNDRED, JSON], 405),
+        (f"DELETE {RESUMES}/x", [HUNDRED], 404),
+        (f"GET {RESUMES}?limit=x", [HUNDRED], 400),
+        (f"GET {RESUMES}", [HUNDRED], 200),
+        ("GET /nothing", [HUNDRED], 404),
+        ("POST /healthz", [HUNDRED], 405),
+        ("GET /healthz", [HUNDRED], 200),
+        ("GET /docs/docs.js", [HUNDRED], 200),
     ],
 )
-def test_what_the_head_alone_rules_out_is_refused_before_the_body_is_asked_for(
-    client: Client, fields: list[bytes], status: int
+def test_an_answer_before_the_body_is_asked_for_is_the_last_of_its_connection(
+    client: Client, line: str, fields: list[bytes], status: int
 ) -> None:
-    request = keyed(client, kept(a_request("POST", RESUMES, b"Expect: 100-continue", *fields)))
+    request = keyed(client, kept(a_request(*line.split(), b"Expect: 100-continue", *fields)))
     with a_connection(client.url) as connection:
         connection.sendall(request)
+        answer = read_answer(connection)
+        # It may send its body now or not, so nothing that it sends is a request.
+        with contextlib.suppress(ConnectionError):
+            connection.sendall(keyed(client, a_create(a_body())))
 
-        assert statuses(read_answer(connection)) == [status]
+        assert statuses(answer) == [status]
+        assert b"connection: close" in answer
+        assert read_all(connection) == b""
+    assert client.ids() == []
+
+
+def test_nor_is_another_read_behind_an_unanswered_429_or_503(a_place: Callable[..., Place]) -> None:
+    place = a_place(rate_limit=True, rate_per_minute=1, disk_floor_bytes=2**60)
+    client = place.client()
+    expecting = a_request("POST", RESUMES, JSON, HUNDRED, b"Expect: 100-continue")
+    full = place.client()
+    wait_until(lambda: b" 503 " in exchange(place.url, keyed(place.client(), expecting)))
+    assert client.page().status_code == 200
+    for each, status in ((client, 429), (full, 503)):
+        with a_connection(place.url) as connection:
+            connection.sendall(keyed(each, kept(expecting)))
+            answer = read_all(connection)
+        assert statuses(answer) == [status]
+        assert b"connection: close" in answer
+        each.close()
+
+
+def test_a_refusal_whose_body_has_come_all_the_same_keeps_its_connection(client: Client) -> None:
+    refused = kept(a_request("POST", RESUMES, b"Expect: 100-continue", body=a_body()))
+    nothing = kept(a_request("POST", RESUMES, b"Expect: 100-continue", body=b""))
+
+    answers = exchange(client.url, keyed(client, refused + nothing + a_request("GET")))
+
+    assert statuses(answers) == [415, 415, 200]
+    assert answers.count(b"connection: close") == 1
+
+
+@pytest.mark.parametrize(
+    ("target", "status"),
+    [
+        (f"http://resumes.test{RESUMES}", 200),
+        (f"http://elsewhere.test{RESUMES}?limit=5", 200),
+        (f"https://resumes.test:8443{RESUMES}?limit=x", 400),
+        (f"HTTP://RESUMES.test:80{RESUMES}/x", 404),
+        (f"http://[::1]:8000{RESUMES}", 200),
+        (f"http://127.0.0.1{RESUMES}?next=http://a/?b", 400),
+        (f"http://a/{RESUMES}", 404),
+        ("http://resumes.test", 200),
+        ("http://resumes.test?", 200),
+        ("https://resumes.test/", 200),
+        ("http://resumes.test:/healthz", 200),
+    ],
+)
+def test_a_target_as_for_a_proxy_is_served_by_its_path(
+    client: Client, target: str, status: int
+) -> None:
+    sent = kept(a_request("GET", target)) + a_request("HEAD", target)
+
+    assert statuses(exchange(client.url, keyed(client, sent))) == [status, status]
+
+
+def test_a_resume_is_created_over_a_target_as_for_a_proxy(client: Client) -> None:
+    target = f"http://elsewhere.test:1{RESUMES}"
+    offer = [b"Connection: Upgrade, HTTP2-Settings", b"Upgrade: h2c", b"HTTP2-Settings: AAMAAA"]
+    for fields in ([], [b"Expect: 100-continue"], offer):
+        create = kept(a_request("POST", target, JSON, *fields, body=a_body()))
+        answers = exchange(client.url, keyed(client, create + a_request("GET", target)))
+        assert statuses(answers)[-2:] == [201, 200]
+    assert len(client.ids()) == 3
+
+
+# What fails in the middle
+
+
+@pytest.mark.parametrize("place_of_it", ["check_head", "count_bytes", "Request.receive"])
+def test_an_error_of_ours_while_a_request_is_read_is_500_and_logged(
+    client: Client,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    place_of_it: str,
+) -> None:
+    def fail(*_: object) -> None:
+        raise AttributeError("a slip")
+
+    monkeypatch.setattr(f"server.connection.{place_of_it}", fail)
+    request = keyed(client, kept(a_create(a_body(), b"X-Long: " + b"x" * 20_000)))
+
+    answer = exchange(client.url, request * 2)
+
+    head, _, body = answer.partition(b"\r\n\r\n")
+    told = json.loads(body)
+    assert (statuses(answer), told["status"], told["requestId"]) == ([500], 500, "mine")
+    assert b"connection: close" in head
+    assert f"{told['error']} of request mine" in caplog.text
+    assert "AttributeError: a slip" in caplog.text
+    monkeypatch.undo()
+    assert client.ids() == []
+
+
+BUNDLE = f"/docs/{SWAGGER_UI}/swagger-ui-bundle.js"
+
+
+def test_an_answer_that_is_cut_off_is_followed_by_nothing(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    whole = (ASSETS / SWAGGER_UI / "swagger-ui-bundle.js").read_bytes()
+    sent = kept(a_request("GET", BUNDLE, key=None))
+    with contextlib.ExitStack() as stack:
+        lines = stack.enter_context((tmp_path / "log").open("wb"))
+        options = {"log": LogWriter(lines.fileno())}
+        with serve_here(tmp_path, access_log=True, options=options) as place:
+            connection = stack.enter_context(a_connection(place.url))
+            # More than the system keeps for a client that does not read.
+            connection.sendall(sent * 20)
+            client = place.client()
+            wait_until(lambda: "in_flight 2.0" in client.request("GET", "/metrics").text)
+            client.close()
+            place.signals += [signal.SIGINT, signal.SIGINT]
+        received = read_until_cut_off(connection)
+        logged = (tmp_path / "log").read_bytes().splitlines()
+    first, *answers = received.split(b"HTTP/1.1 ")
+    assert first == b""
+    for number, answer in enumerate(answers, 1):
+        head, _, body = answer.partition(b"\r\n\r\n")
+        assert head.startswith(b"200 OK")
+        assert body == whole if number < len(answers) else whole.startswith(body)
+    assert len(answers) < 20
+    assert "Cut off the response to request mine: The server is shutting down" in caplog.text
+    assert len(answers) <= len(logged) < 20
+    assert {line.partition(b"status ")[2][:3] for line in logged} == {b"200"}
+
+
+def read_until_cut_off(connection: socket.socket) -> bytes:
+    """Everything until the server ends the connection, in whichever way."""
+    received = b""
+    with contextlib.suppress(ConnectionResetError):
+        while chunk := connection.recv(65536):
+            received += chunk
+    return received
+
+
+@pytest.mark.parametrize("error", [MemoryError, AttributeError, OSError, StoreUnavailable("away")])
+def test_nor_is_an_error_told_within_an_answer(
+    client: Client,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    error: type[Exception] | Exception,
+) -> None:
+    async def fail(_: object) -> None:
+        raise error
+
+    def failures() -> list[str]:
+        text = client.request("GET", "/metrics").text
+        return [line for line in text.splitlines() if 'operation="other",status="5' in line]
+
+    before = failures()
+    monkeypatch.setattr("server.connection.Connection.drain", fail)
+    with a_connection(client.url) as connection:
+        connection.sendall(kept(a_request("GET", BUNDLE, key=None)))
+
+        head, _, body = read_until_cut_off(connection).partition(b"\r\n\r\n")
+
+    assert statuses(head) == [200]
+    assert (ASSETS / SWAGGER_UI / "swagger-ui-bundle.js").read_bytes().startswith(body)
+    assert "Cut off the response to request mine: " in caplog.text
+    assert failures() == before
 
 
 @pytest.mark.parametrize(

@@ -92,7 +92,10 @@ FIELDS = {
 }
 
 LINES = {
-    "an absolute target": b"POST http://resumes.test" + PATH + b" HTTP/1.1",
+    "a target of another scheme": b"POST ftp://resumes.test" + PATH + b" HTTP/1.1",
+    "a target with a user": b"POST http://ada@resumes.test" + PATH + b" HTTP/1.1",
+    "a target without a host": b"POST http://" + PATH + b" HTTP/1.1",
+    "a target with a port alone": b"POST http://:80" + PATH + b" HTTP/1.1",
     "an asterisk": b"OPTIONS * HTTP/1.1",
     "an authority": b"CONNECT resumes.test:80 HTTP/1.1",
     "a fragment": b"POST " + PATH + b"#x HTTP/1.1",

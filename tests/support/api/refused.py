@@ -70,7 +70,7 @@ def iter_heads() -> Requests:
     for size in (8_200, 100_000):
         line = b"GET /api/v1/resumes?%b HTTP/1.1" % (b"x" * size)
         yield f"long line: {size}", head(line, fields=b"")
-    for target in ("*", "http://a/", "a:80", "/api#x", "api", "/a/%2E", "/a%2Fb", "/a%5c", "/a%0a",
+    for target in ("*", "ftp://a/", "http://a/%2E", "http://a#x", "http:/a", "http://a,b@c/", "a:80", "/api#x", "api", "/a/%2E", "/a%2Fb", "/a%5c", "/a%0a",
                    "/a%1F", "/a%7f", RESUMES + "/%00"):  # fmt: skip
         yield f"target: {target}", a_request("GET", target)
     for version in ("0.9", "1.2", "2.0", "3.0", "9.9", "1", "x"):
@@ -150,7 +150,9 @@ def iter_queries() -> Requests:
                   "limit=0x5", "limit=5&LIMIT=x&limit=", "limit=--1", "limit=%00", "limit=5;",
                   "cursor=x", "cursor=" + "0" * 23, "cursor=" + "0" * 25, "cursor=" + "A" * 24,
                   f"cursor={'0' * 24}%0A", "cursor=&cursor=", "cursor=%00", "cursor=%FF",
-                  f"cursor={ID}&cursor={ID}", "cursor=null", f"cursor=%20{ID}",
+                  f"cursor={ID}&cursor={ID}", "cursor=null", "page=2", "q=ada", "label=x", "latest=true",
+                  "Limit=5", "limit=5&page=2", "page", "=5", "&&page=2&page=2", "%6cimit=5&limit=5",
+                  "limit%00=5", "limit=x&page=2", "_=1", "limit[]=5", f"cursor=%20{ID}",
                   "cursor=x&limit=x", f"cursor={'x' * 7_900}"):  # fmt: skip
         yield f"query: {query[:40]}", a_request("GET", f"{RESUMES}?{query}")
     for query in ("", "?limit=ten", "?cursor=x"):
