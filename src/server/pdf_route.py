@@ -1,8 +1,10 @@
 """GET /api/v1/resumes/{id}/pdf: the resume as a PDF (docs/api.md, PDF)."""
 
 import asyncio
+import functools
 import hashlib
 import logging
+import re
 import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
@@ -28,8 +30,8 @@ from server.request import ClientGone, Headers, HttpError, Request, parse_fields
 
 logger = logging.getLogger("resumes.server")
 
-MAX_WAITING: Final = 8
-"""PDFs that may be drawn or wait for their turn; with more, clients are asked to come again."""
+WAIT_SHARE: Final = 0.75
+"""How much of its time a PDF may wait for its turn: in the rest of it, most can be drawn."""
 
 TIMED_OUT: Final = "PDF generation timeout. Please try again later."
 BUSY: Final = "Too many PDFs are being generated. Please try again in a moment."
@@ -42,25 +44,35 @@ class PdfRoute:
         self._store = store
         self._format = accepted
         self._renderer = renderer
+        self._turn = asyncio.Lock()
         self._executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="pdf")
-        self._waiting = 0
+        # Not the same: what a client has already does not wait for what is drawn.
+        self._tagging = ThreadPoolExecutor(max_workers=1, thread_name_prefix="pdf-tag")
 
     async def __call__(self, request: Request, holder: KeyHolder) -> None:
         """Answer with the PDF. Raises InvalidArgument for the query."""
         choice = parse_choice(request.query)
+        ends_at = time.monotonic() + self._renderer.timeout_s  # with the wait for its turn
         resume_id = request.path.split("/")[-2]
-        stored = await stored_resumes.get_resume_async(self._store, holder.account_id, resume_id)
-        tag = self._tag(stored, choice)
-        if _is_known(tag, request.headers):
-            request.respond_not_modified([(b"etag", tag), *_CACHED])
-            return
-        if self._waiting >= MAX_WAITING:
-            raise HttpError(503, BUSY)
-        self._waiting += 1
+        find = functools.partial(
+            stored_resumes.get_resume_async, self._store, holder.account_id, resume_id
+        )
+        stored = await find()
+        if known := _find_known_tags(request.headers):
+            tag = await self._make_tag(stored, choice, ends_at)
+            if tag in known or b"*" in known:
+                request.respond_not_modified([(b"etag", tag), *_CACHED])
+                return
+        del stored  # while it waits; it is found again
         try:
-            loop = asyncio.get_running_loop()
-            ends_at = time.monotonic() + self._renderer.timeout_s  # with the wait for its turn
-            rendered = await loop.run_in_executor(
+            async with asyncio.timeout(WAIT_SHARE * self._renderer.timeout_s):
+                await self._turn.acquire()
+        except TimeoutError:
+            raise HttpError(503, BUSY) from None
+        try:
+            stored = await find()
+            tag = await self._make_tag(stored, choice, ends_at)
+            rendered = await asyncio.get_running_loop().run_in_executor(
                 self._executor, self._draw, request, stored, choice, ends_at
             )
         except TooLong as error:
@@ -71,7 +83,7 @@ class PdfRoute:
             logger.error("No PDF for request %s: %s", request.id, error)
             raise HttpError(504, TIMED_OUT) from None
         finally:
-            self._waiting -= 1
+            self._turn.release()
         if rendered.missing is not None:
             # The text itself is not logged: it is personal.
             logger.warning(
@@ -93,6 +105,16 @@ class PdfRoute:
             raise ClientGone
         return self._renderer.render_resume(stored, choice, self._format, ends_at=ends_at)
 
+    async def _make_tag(self, stored: StoredResume, choice: PdfOptions, ends_at: float) -> bytes:
+        """Return the entity tag. Made in a thread: it looks through the folders of fonts."""
+        loop = asyncio.get_running_loop()
+        try:
+            async with asyncio.timeout(ends_at - time.monotonic()):
+                return await loop.run_in_executor(self._tagging, self._tag, stored, choice)
+        except TimeoutError:
+            logger.error("No PDF: the folders of fonts were not read in time")
+            raise HttpError(504, TIMED_OUT) from None
+
     def _tag(self, stored: StoredResume, choice: PdfOptions) -> bytes:
         """Return the entity tag: of all that the bytes depend on."""
         section_types = sorted(self._format.extra_section_types)
@@ -104,17 +126,21 @@ class PdfRoute:
 
     def close(self) -> None:
         """End the renderer."""
-        self._executor.shutdown(wait=False, cancel_futures=True)
+        for executor in (self._executor, self._tagging):
+            executor.shutdown(wait=False, cancel_futures=True)
         self._renderer.close()
 
 
 _CACHED: Final[Headers] = [(b"cache-control", b"private, no-cache")]
+_TAG: Final = re.compile(b'"([^"]*?)(?:-gzip|-br)?"')
+"""A tag, and what Apache adds to that of an answer which it compresses."""
 
 
-def _is_known(tag: bytes, headers: Headers) -> bool:
-    """Return whether the client has what the tag is of (RFC 9110, If-None-Match)."""
+def _find_known_tags(headers: Headers) -> set[bytes]:
+    """Return the tags of what the client has, `*` for anything (RFC 9110, If-None-Match)."""
     values = [value for name, value in headers if name == b"if-none-match"]
-    return any(tag in value or value == b"*" for value in values)  # its quotes are part of a tag
+    tags = {b'"%b"' % tag for value in values for tag in _TAG.findall(value)}
+    return tags | ({b"*"} if b"*" in values else set())
 
 
 def parse_choice(query: bytes) -> PdfOptions:

@@ -8,6 +8,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from io import BytesIO
 from pathlib import Path
 from types import SimpleNamespace
@@ -146,7 +147,11 @@ def test_who_has_it_gets_304_and_nothing_is_drawn(a_place: Callable[..., Place])
     for child in stopped:
         os.kill(child, signal.SIGSTOP)
     try:
-        for known in (tag, f"W/{tag}", f'"x", W/{tag} , "y"', "*", f'"x",{tag}'):
+        bare = tag.strip('"')
+        for known in (
+            *(tag, f"W/{tag}", f'"x", W/{tag} , "y"', "*", f'"x",{tag}'),
+            *(f'"{bare}-gzip"', f'W/"{bare}-gzip"', f'"x-gzip", "{bare}-br"'),
+        ):
             answer = get(client, resume_id, If_None_Match=known)
             assert (answer.status_code, answer.content) == (304, b"")
             assert answer.headers["etag"] == tag
@@ -155,7 +160,16 @@ def test_who_has_it_gets_304_and_nothing_is_drawn(a_place: Callable[..., Place])
     finally:
         for child in stopped:
             os.kill(child, signal.SIGCONT)
-    for other in ('"x"', tag.strip('"'), "", f'"{"0" * 32}"', '"a,*,b"'):
+    for other in (
+        '"x"',
+        bare,
+        "",
+        f'"{bare}-x"',
+        f'"gzip-{bare}"',
+        f'"{bare[:-1]}-gzip"',
+        f'"{"0" * 32}"',
+        '"a,*,b"',
+    ):
         assert get(client, resume_id, If_None_Match=other).status_code == 200
     client.close()
 
@@ -344,38 +358,76 @@ def test_what_takes_too_long_is_504_and_the_next_is_drawn(
     client.close()
 
 
-def test_others_are_answered_while_one_is_drawn_and_with_more_than_8_waiting_it_is_503(
-    stuck: Callable[..., tuple[Place, Client, str]],
+def test_others_are_answered_while_one_is_drawn_and_pdfs_wait_for_their_turn(
+    stuck: Callable[..., tuple[Place, Client, str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    place, client, resume_id = stuck(pdf_timeout_s=60)
+    place, client, resume_id = stuck(pdf_timeout_s=120)
+    tag = get(client, resume_id, If_None_Match="*").headers["etag"]
     too_long = client.create(valid(1024 * 1024)).json()["id"]
     others = drawing_children()
-    answers = list[httpx.Response]()
-    layouts = list(LAYOUTS)[:11]
+    answers = dict[str, httpx.Response]()
 
-    def ask(layout: str) -> None:
-        answers.append(get(own := Client(place.url, client.key), resume_id, f"layout={layout}"))
-        own.close()
+    def ask(query: str, which: str = resume_id) -> threading.Thread:
+        def run() -> None:
+            answers[query] = get(own := Client(place.url, client.key), which, query)
+            own.close()
 
-    threads = [threading.Thread(target=ask, args=[layout]) for layout in layouts]
-    for thread in threads:
+        thread = threading.Thread(target=run)
         thread.start()
-    wait_until(lambda: len(answers) == 3)
+        return thread
 
-    for refused in answers:
-        assert (refused.status_code, refused.headers["retry-after"]) == (503, "1")
-        assert error_of(refused)["error"].startswith("Too many PDFs are being generated")
+    def is_begun(count: int) -> bool:
+        metrics = client.request("GET", "/metrics", headers={}).text
+        return f"resumes_requests_in_flight {count + 1}.0" in metrics
+
+    threads = [ask(f"layout={layout}") for layout in LAYOUTS]
+    threads.append(ask("paper=letter", too_long))
+    wait_until(lambda: is_begun(len(threads)))
+    monkeypatch.setattr("server.pdf_route.WAIT_SHARE", 0.001)
+
+    refused = get(client, resume_id, "paper=a4")
+
+    assert (refused.status_code, refused.headers["retry-after"]) == (503, "1")
+    assert error_of(refused)["error"].startswith("Too many PDFs are being generated")
+    assert get(client, resume_id, If_None_Match=tag).status_code == 304
     assert [get(client, each).status_code for each in ("0" * 24, too_long)] == [404, 503]
     assert client.get(resume_id).status_code == client.page().status_code == 200
     assert client.create(a_resume()).status_code == 201
-    assert len(answers) == 3
+    assert not answers
     for child in others:
         os.kill(child, signal.SIGCONT)
     for thread in threads:
         thread.join(60)
-    assert [answer.status_code for answer in answers[3:]] == [200] * 8
-    assert [get(client, each).status_code for each in (resume_id, too_long)] == [200, 422]
+    assert answers.pop("paper=letter").status_code == 422
+    assert [answer.status_code for answer in answers.values()] == [200] * len(LAYOUTS)
     client.close()
+
+
+def test_folders_of_fonts_that_hang_hold_up_pdfs_alone(
+    a_place: Callable[..., Place], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    go_on = threading.Event()
+    begun = threading.Event()
+
+    def hang(*_: object, **__: object) -> Iterator[Any]:
+        begun.set()
+        go_on.wait(60)
+        return iter(())
+
+    place = a_place(pdf_timeout_s=60)
+    client, other = place.client(), place.client()
+    resume_id = created(client)
+    (tmp_path / "fonts").mkdir()  # never looked through before
+    monkeypatch.setattr("resumes.rendering.fonts.os.walk", hang)
+    with ThreadPoolExecutor() as threads:
+        answer = threads.submit(get, client, resume_id)
+        assert begun.wait(60)
+        assert other.page().status_code == 200
+        assert not answer.done()
+        go_on.set()
+        assert answer.result().status_code == 200
+    client.close()
+    other.close()
 
 
 def test_a_child_that_is_killed_is_not_noticed(a_place: Callable[..., Place]) -> None:

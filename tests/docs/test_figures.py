@@ -44,7 +44,7 @@ def duration(seconds: float) -> str:
 
 
 def as_word(number: float) -> str:
-    return {0.01: "hundredth", 8: "eight", 1_000: "thousand"}[number]
+    return {0.01: "hundredth", 0.75: "three quarters", 1_000: "thousand"}[number]
 
 
 def size(size_bytes: int) -> str:
@@ -58,7 +58,7 @@ SENTENCES: Final = {
         f"is valid for {idempotency.KEPT.total_seconds() / 3_600:g} hours from the create",
         f"waits for the first, up to {routes.KEY_DEADLINE_S:g} seconds, then gets 409",
         f"`limit` is 1 to {MAX_LIMIT}, {DEFAULT_LIMIT} by default",
-        f"already has {as_word(pdf_route.MAX_WAITING)} PDFs being generated or waiting",
+        f"kept it waiting for {as_word(pdf_route.WAIT_SHARE)} of `pdf_timeout_s`",
         f"may then make {SETTINGS.rate_per_minute} requests a minute, "
         f"{SETTINGS.rate_per_hour:,} an hour and {SETTINGS.rate_per_day:,} a day",
         f"more than a {as_word(rate_limits.LEFT)} tokens left, it may be too low by up to "
@@ -106,7 +106,7 @@ SENTENCES: Final = {
         f"| {page.MAX_CHARS:,} characters, counting {page.CHARS_PER_TEXT} extra for each text |",
         f"| drawing one PDF | {renderer.TIMEOUT_S:g} s; over HTTP `pdf_timeout_s`",
         f"| memory of the renderer | {size(child.MAX_MEMORY_BYTES)} |",
-        f"being generated or waiting | {pdf_route.MAX_WAITING} |",
+        f"| {as_word(pdf_route.WAIT_SHARE)} of `pdf_timeout_s` |",
         f"and ends after a {duration(renderer.IDLE_S)} without one",
     ],
     "terminal.md": [
