@@ -14,7 +14,6 @@ import signal
 import socket
 import ssl
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from multiprocessing.connection import Connection as Pipe
@@ -177,10 +176,12 @@ async def _answer(
     tls: ssl.SSLContext | None,
     announce: Callable[[], None],
     signals: Sequence[int],
+    beat: Callable[[], None] = lambda: None,
 ) -> None:
     """Answer requests until there is a signal, and then those that were accepted.
 
-    `announce` is called when requests are answered. After a second SIGINT no request is waited for.
+    `announce` is called when requests are answered, and from then on `beat` several times a second.
+    After a second SIGINT no request is waited for.
     """
     loop = asyncio.get_running_loop()
 
@@ -194,6 +195,7 @@ async def _answer(
         with contextlib.closing(server):
             announce()
             while not signals:
+                beat()
                 await asyncio.sleep(LOOK_INTERVAL_S)
         listener.close()
         app.connections.is_stopping = True
@@ -202,6 +204,7 @@ async def _answer(
         ends_at_s = loop.time() + SHUTDOWN_S
         await asyncio.sleep(LOOK_INTERVAL_S)
         while (served or tasks) and loop.time() < ends_at_s and signal.SIGINT not in signals[1:]:
+            beat()
             await asyncio.sleep(LOOK_INTERVAL_S)
         if tasks:
             logger.error("Stopping; unanswered requests: %d", len(tasks))
@@ -268,15 +271,15 @@ Work = Callable[[int, Pipe], None]
 """Serves in a worker process: the number of that, and where it says that it lives."""
 
 LOOKS_A_SECOND = 2
-"""How often workers are looked at, and tell that they live. Limits are counted in looks: a time in
-which the whole machine, or all of our processes, stood still is not a worker's fault."""
+"""How often workers are looked at. Limits are counted in looks: a time in which the whole machine, or
+all of our processes, stood still is not a worker's fault."""
 
 STARTING_LOOKS = 300 * LOOKS_A_SECOND
 """How long a worker may need to start."""
 
 SILENT_LOOKS = 60 * LOOKS_A_SECOND
-"""How long one that has started may say nothing: on a busy machine healthy ones are silent too,
-and what they were asked would be lost with them."""
+"""How long the event loop of one that has started may say nothing: on a busy machine healthy ones are
+silent too, and what they were asked would be lost with them."""
 
 END_WITHIN_S = SHUTDOWN_S + 25
 """How long a worker that was asked to end may take for that: for its requests, and to close its store."""
@@ -284,12 +287,18 @@ END_WITHIN_S = SHUTDOWN_S + 25
 RETRY_LOOKS = 5 * LOOKS_A_SECOND
 """How soon after a worker that could not take another's place the next one is started."""
 
+BEAT = b"."
+"""What a worker sends again and again while its event loop runs."""
+
+MAX_REASON_BYTES = 4_000
+"""As much as a pipe takes in one go, of why a worker cannot start."""
+
 STARTUP_FAILURE = 3
 """The exit code of a worker that cannot start."""
 
 
 class WorkersFailed(StoreError):
-    """No worker could start; each has logged why, or the message says it."""
+    """No worker could start; it was logged why, or the message says it."""
 
     code = ErrorCode.STORE_UNAVAILABLE
 
@@ -304,6 +313,8 @@ class Worker:
         self.process.start()
         other_end.close()
         self.has_started = False
+        self.reason = ""
+        """Why it could not start, if it said so."""
         self.looks = 0
 
     def find_fault(self) -> str | None:
@@ -311,9 +322,10 @@ class Worker:
         self.looks += 1
         with contextlib.suppress(OSError, EOFError):  # as good as silent
             while self._heartbeats.poll():
-                if self._heartbeats.recv():
-                    self.has_started = True
-                    self.looks = 0
+                said = self._heartbeats.recv_bytes()
+                self.looks = 0
+                self.has_started = said == BEAT
+                self.reason = "" if self.has_started else said.decode(errors="replace")
         code = self.process.exitcode
         if code is not None:
             return f"killed by signal {-code}" if code < 0 else f"exit code {code}"
@@ -322,6 +334,11 @@ class Worker:
         if self.has_started and self.looks > SILENT_LOOKS:
             return f"no response for {SILENT_LOOKS // LOOKS_A_SECOND} s"
         return None
+
+    @property
+    def is_serving(self) -> bool:
+        """Whether it has started, and has not ended."""
+        return self.has_started and self.process.exitcode is None
 
     @property
     def is_late(self) -> bool:
@@ -350,35 +367,33 @@ def _work(
     It counts in its part of the memory that all workers share.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the supervisor gets it too, and ends its workers
-    has_started = threading.Event()
-    threading.Thread(
-        target=_send_heartbeats, args=(heartbeats, has_started), name="heartbeat", daemon=True
-    ).start()
+    # A supervisor that is stopped for long must not stop its workers.
+    os.set_blocking(heartbeats.fileno(), False)
     with _closing(open_log() if open_log else None) as log:
         try:
             store = open_store(settings.database_url, read_timeout_s=READ_TIMEOUT_S)
             app = App(settings, store, metrics=Metrics(memory, number), log=log)
             tls = load_tls(tls_cert, tls_key)
         except ResumesError as error:
-            logger.error("%s", error.message)
+            with contextlib.suppress(OSError):
+                heartbeats.send_bytes(error.message.encode(errors="replace")[:MAX_REASON_BYTES])
             sys.exit(STARTUP_FAILURE)
         _tune()
         with _captured_signals() as signals, _closing(log), store:
-            uvloop.run(_answer(app, listener, tls, has_started.set, signals))
+            beat = functools.partial(_beat, heartbeats)
+            uvloop.run(_answer(app, listener, tls, lambda: None, signals, beat))
     # It was asked to end, and has: a thread that hangs and is not the event loop's is not waited for.
     signal.raise_signal(signal.SIGTERM)
 
 
-def _send_heartbeats(heartbeats: Pipe, has_started: threading.Event) -> None:
-    """Tell the supervisor again and again that this process lives, and whether it answers requests;
-    end it with the supervisor."""
-    with contextlib.suppress(OSError):
-        while not has_started.wait(1 / LOOKS_A_SECOND):
-            heartbeats.send(False)
-        while True:
-            heartbeats.send(True)
-            time.sleep(1 / LOOKS_A_SECOND)
-    os.kill(os.getpid(), signal.SIGTERM)
+def _beat(heartbeats: Pipe) -> None:
+    """Tell the supervisor that this process answers requests; end it if there is no supervisor any more."""
+    try:
+        heartbeats.send_bytes(BEAT)
+    except BlockingIOError:
+        pass  # the supervisor has yet to read the earlier ones
+    except OSError:
+        os.kill(os.getpid(), signal.SIGTERM)
 
 
 def _supervise(
@@ -391,6 +406,8 @@ def _supervise(
     """
     workers: list[Worker] = []
     is_announced = False
+    reasons = set[str]()
+    """Why a worker could not start; each was logged, and is not again until all serve."""
     try:
         for number in range(count):
             workers.append(Worker(work, number))
@@ -399,7 +416,11 @@ def _supervise(
             for number, worker in enumerate(workers):
                 fault = worker.find_fault()
                 if fault is not None and not signals:
-                    if worker.process.exitcode == STARTUP_FAILURE:
+                    could_start = worker.process.exitcode != STARTUP_FAILURE
+                    if not could_start:
+                        if worker.reason not in reasons:
+                            reasons.add(worker.reason)
+                            logger.error("A worker could not start: %s", worker.reason)
                         if not (is_announced and any(one.has_started for one in workers)):
                             # What keeps one from starting keeps the next one from it as well.
                             raise WorkersFailed("The API's workers could not start; see above")
@@ -413,11 +434,18 @@ def _supervise(
                     try:
                         workers[number] = Worker(work, number)
                     except OSError as error:  # no memory for one, say: the next look tries again
-                        outcome = f"({fault}; it cannot be replaced yet: {error.strerror})"
-                    logger.warning("Worker %s ended %s", worker.process.pid, outcome)
-            if not is_announced and all(worker.has_started for worker in workers):
-                is_announced = True
-                ready()
+                        reason = str(error.strerror)
+                        if reason in reasons:
+                            continue
+                        reasons.add(reason)
+                        outcome = f"({fault}; it cannot be replaced yet: {reason})"
+                    if could_start:
+                        logger.warning("Worker %s ended %s", worker.process.pid, outcome)
+            if all(worker.is_serving for worker in workers):
+                reasons.clear()
+                if not is_announced:
+                    is_announced = True
+                    ready()
     finally:
         # Workers stop listening when they are asked to end; new connections are to be refused,
         # and not left waiting behind a socket that nobody accepts from any more.

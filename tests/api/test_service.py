@@ -3,6 +3,8 @@
 import contextlib
 import json
 import os
+import re
+import resource
 import signal
 import socket
 import ssl
@@ -415,14 +417,50 @@ def test_while_the_store_is_away_a_worker_that_dies_is_replaced_when_it_is_back(
 
         assert served.process.stderr is not None
         said = iter(served.process.stderr.readline, "")
-        assert any("is a folder" in line for line in said)
-        assert any("ended (exit code 3) and was replaced" in line for line in said)
+        assert any("could not start: " in line and "is a folder" in line for line in said)
+        tried = set[int]()
 
+        def is_tried_again() -> bool:
+            tried.update(workers_of(served.process.pid))
+            return len(tried) >= 4
+
+        wait_until(is_tried_again)
         store.rmdir()
         aside.rename(store)
-        wait_until(lambda: len(workers_of(served.process.pid)) == 2)
         own = {"Authorization": f"Bearer {served.key}"}
         wait_until(lambda: httpx.get(served.url + RESUMES, headers=own).status_code == 200)
+        served.process.terminate()
+        _, rest = served.process.communicate(timeout=60)
+    assert "is a folder" not in rest  # which is said once
+    assert "replaced" not in rest
+
+
+@pytest.mark.slow
+def test_a_worker_that_no_process_can_be_had_for_is_said_once(tmp_path: Path) -> None:
+    with serve(tmp_path, workers=2) as served:
+        server = served.process.pid
+        workers = workers_of(server)
+        _, most = resource.prlimit(server, resource.RLIMIT_NOFILE)
+        resource.prlimit(server, resource.RLIMIT_NOFILE, (3, most))
+        os.kill(workers[0], signal.SIGKILL)
+        assert served.process.stderr is not None
+        said = iter(served.process.stderr.readline, "")
+        assert any("cannot be replaced yet: Too many open files" in line for line in said)
+        looks = Path(f"/proc/{server}/status")
+
+        def switches() -> int:
+            """How often it has waited: it looks at its workers between two waits."""
+            found = re.search(r"\nvoluntary_ctxt_switches:\s+(\d+)", looks.read_text())
+            return int(found[1]) if found else 0
+
+        before = switches()
+        wait_until(lambda: switches() >= before + 6)
+        resource.prlimit(server, resource.RLIMIT_NOFILE, (most, most))
+        wait_until(lambda: len({*workers_of(server)} - {workers[0]}) == 2)
+        served.process.terminate()
+        _, rest = served.process.communicate(timeout=60)
+    assert rest.count("cannot be replaced yet") == 0
+    assert f"Worker {workers[0]} ended (killed by signal 9) and was replaced" in rest
 
 
 AT_START = """
@@ -502,8 +540,8 @@ def test_workers_that_cannot_open_the_store_say_so_in_a_line_each(
 
 
 @contextlib.contextmanager
-def first_stopped(home: Path) -> Iterator[tuple[subprocess.Popen[str], int]]:
-    """A service whose workers have started, and the first of them, which is stopped (SIGSTOP)."""
+def workers_started(home: Path) -> Iterator[tuple[subprocess.Popen[str], int]]:
+    """A service whose workers have started, and the first of them, which is killed in the end."""
     command = [sys.executable, "-c", IMPATIENT, str(home), "600"]
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -511,7 +549,6 @@ def first_stopped(home: Path) -> Iterator[tuple[subprocess.Popen[str], int]]:
         assert process.stdout is not None
         assert process.stdout.readline().startswith("http://")
         first = workers_of(process.pid)[0]
-        os.kill(first, signal.SIGSTOP)
         try:
             yield process, first
         finally:
@@ -522,7 +559,24 @@ def first_stopped(home: Path) -> Iterator[tuple[subprocess.Popen[str], int]]:
 
 @pytest.mark.slow
 def test_a_worker_that_falls_silent_is_replaced(tmp_path: Path) -> None:
-    with first_stopped(tmp_path) as (process, first):
+    with workers_started(tmp_path) as (process, first):
+        os.kill(first, signal.SIGSTOP)
+        wait_until(lambda: first not in workers_of(process.pid))
+        process.terminate()
+        _, said = process.communicate(timeout=60)
+
+    assert f"Worker {first} ended (no response for 2 s) and was replaced" in said
+
+
+@pytest.mark.slow
+def test_a_worker_whose_event_loop_hangs_is_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hang = "import signal, time; signal.signal(signal.SIGUSR1, lambda *_: time.sleep(600))"
+    (tmp_path / "start").mkdir()
+    start_workers_with(monkeypatch, tmp_path / "start", hang)
+    with workers_started(tmp_path) as (process, first):
+        os.kill(first, signal.SIGUSR1)  # its other threads go on
         wait_until(lambda: first not in workers_of(process.pid))
         process.terminate()
         _, said = process.communicate(timeout=60)
@@ -532,7 +586,8 @@ def test_a_worker_that_falls_silent_is_replaced(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_worker_that_does_not_end_is_killed(tmp_path: Path) -> None:
-    with first_stopped(tmp_path) as (process, first):
+    with workers_started(tmp_path) as (process, first):
+        os.kill(first, signal.SIGSTOP)
         process.terminate()
         _, said = process.communicate(timeout=60)
 
