@@ -155,7 +155,9 @@ def value_schema(kind: Kind) -> Schema:
             return {}  # any value, kept as it is
 
 
-WELCOME = b'{"docs":"/docs","openapi":"/openapi.json"}'
+WELCOME = b'{"docs":"docs","openapi":"openapi.json"}'
+"""Relative, so that the links stay below the path that a proxy puts the service under."""
+
 ASSETS = Path(__file__).parent / "assets"
 SWAGGER_UI = "swagger-ui-5.35.0"
 """The folder of the files that are Swagger UI's own, with their license; its name has the version."""
@@ -191,11 +193,18 @@ def description_files(accepted: Format) -> dict[str, Respond]:
         "/": _file(lambda: WELCOME, "application/json", _OURS),
         "/openapi.json": _file(lambda: document_bytes(accepted), "application/json", _OURS),
         "/docs": _file((ASSETS / "docs.html").read_bytes, html, _PAGE),
+        "/docs/": _file(_page_with_slash, html, _PAGE),
         "/docs/docs.js": _file((ASSETS / "docs.js").read_bytes, script, _OURS),
         "/docs/docs.css": _file((ASSETS / "docs.css").read_bytes, style, _OURS),
         f"/docs/{bundle}": _file((ASSETS / bundle).read_bytes, script, _VERSIONED),
         f"/docs/{sheet}": _file((ASSETS / sheet).read_bytes, style, _VERSIONED),
     }
+
+
+def _page_with_slash() -> bytes:
+    """Return the page with the links that it has to have under /docs/."""
+    page = (ASSETS / "docs.html").read_bytes()
+    return page.replace(b'"docs/', b'"').replace(b'"openapi.json"', b'"../openapi.json"')
 
 
 def _file(load: Callable[[], bytes], content_type: str, headers: Headers) -> Respond:

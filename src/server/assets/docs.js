@@ -1,8 +1,9 @@
 "use strict";
 
-// Paths are relative to the page, so that a proxy may put the service below a path of its own.
+// Paths are relative to this file, so that a proxy may put the service below a path of its own, and the
+// page may be read as /docs and as /docs/.
 SwaggerUIBundle({
-  url: "openapi.json",
+  url: new URL("../openapi.json", document.currentScript.src).href,
   dom_id: "#docs",
   deepLinking: true,
   defaultModelsExpandDepth: 0,
