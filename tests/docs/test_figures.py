@@ -20,7 +20,16 @@ from resumes.store.postgresql.writer import MAX_RACES, PROOF_TIMEOUT_S, THREADS
 from resumes.store.search import MAX_UNINDEXED
 from resumes.store.search_index import MAX_FIELD_CHARS, RETRY_S
 from resumes.store.stored_resumes import DEFAULT_LIMIT, MAX_LIMIT
-from server import connections, deadlines, health, pdf_route, rate_limits, request, routes
+from server import (
+    connections,
+    deadlines,
+    health,
+    pdf_route,
+    rate_limits,
+    request,
+    routes,
+    service,
+)
 from tui.screens.accounts import AccountsScreen
 from tui.screens.base import ListScreen
 from tui.screens.health import HealthScreen
@@ -116,6 +125,7 @@ SENTENCES: Final = {
         f"more than {PAGES_READ_ANEW * PAGE_SIZE:,} rows down",
     ],
     "operations.md": [
+        f"stands still for {service.SILENT_LOOKS / service.LOOKS_A_SECOND:g} s, is replaced",
         f"cannot be read within {health.PROBE_S:g} seconds",
         f"does not reach the disk within {health.PROBE_S:g} seconds",
         f"Below `disk_floor_bytes` ({size(SETTINGS.disk_floor_bytes)}), creates are refused",
