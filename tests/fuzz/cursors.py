@@ -64,6 +64,8 @@ def _find_page(listed: Listed, query: bytes) -> Page | None:
 def _expected(query: bytes) -> tuple[str, int] | None:
     """The cursor and limit that the query says; None for one that is to be refused."""
     pairs = parse_qsl(query.decode("latin-1"), keep_blank_values=True)
+    if {name for name, _ in pairs} - {"limit", "cursor"}:
+        return None
     limits = [value for name, value in pairs if name == "limit"] or ["20"]
     cursors = [value for name, value in pairs if name == "cursor"] or [""]
     if len(limits) > 1 or not _INTEGER.fullmatch(limits[0]):
