@@ -262,7 +262,7 @@ class App:
 
 def _respond_error(request: Request, error: BaseException) -> None:
     if not request.status:
-        request.respond_error(describe(error, request.id))
+        request.respond_error(public_error(error, request.id))
         return
     # A second answer within the first one would be taken for a part of it.
     cause = None if isinstance(error, ResumesError | HttpError) else error
@@ -271,8 +271,8 @@ def _respond_error(request: Request, error: BaseException) -> None:
         request.cut_off()
 
 
-def describe(error: BaseException, request_id: str) -> ResumesError | HttpError:
-    """Return what the client of the request is told of the error, and log what only operators may know."""
+def public_error(error: BaseException, request_id: str) -> ResumesError | HttpError:
+    """Return the error as the client may see it, and log what only operators may."""
     if isinstance(error, MemoryError):  # anywhere, so also after a commit
         logger.error("Out of memory for request %s", request_id)
         return OutcomeUnknown()

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import httptools
 
-from server.app import App, describe
+from server.app import App, public_error
 from server.deadlines import STOP_S, Deadlines, Reading
 from server.request import (
     UNAVAILABLE,
@@ -480,7 +480,7 @@ class Connection(asyncio.Protocol):
             unread.method = self._parser.get_method().decode("ascii")
         if isinstance(error, MemoryError):
             error = HttpError(503, UNAVAILABLE)  # nothing of it was begun
-        told = describe(error, (request or unread).id)
+        response = public_error(error, (request or unread).id)
         was_answered = request is not None and request.is_answered
         is_answering = self._give_up()
         if self._is_ending():
@@ -488,10 +488,10 @@ class Connection(asyncio.Protocol):
         self._hear_out()
         if not is_answering:
             if request is None:
-                unread.respond_error(told)
+                unread.respond_error(response)
             elif not was_answered:
                 again = Request(self, request.id, request.method, lines=request.lines)
-                again.respond_error(told)
+                again.respond_error(response)
                 request.status = again.status
             self._release(self._held_bytes)
             self._close()

@@ -320,13 +320,13 @@ class Worker:
     def find_fault(self) -> str | None:
         """Return why another has to take its place; None: it is well, or is given more time."""
         self.looks += 1
+        code = self.process.exitcode  # of one that has ended, everything it said is read below
         with contextlib.suppress(OSError, EOFError):  # as good as silent
             while self._heartbeats.poll():
                 said = self._heartbeats.recv_bytes()
                 self.looks = 0
                 self.has_started = said == BEAT
                 self.reason = "" if self.has_started else said.decode(errors="replace")
-        code = self.process.exitcode
         if code is not None:
             return f"killed by signal {-code}" if code < 0 else f"exit code {code}"
         if self.is_late:
