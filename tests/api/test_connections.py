@@ -362,6 +362,29 @@ def test_a_target_as_for_a_proxy_is_served_by_its_path(
     assert statuses(exchange(client.url, keyed(client, sent))) == [status, status]
 
 
+@pytest.mark.parametrize(
+    ("line", "status"),
+    [
+        *((blanks + b"GET /healthz HTTP/1.1\r\n", 200) for blanks in (b"\r\n", b"\n", b"\n\r\n\n")),
+        *((b"GET%b/healthz HTTP/1.1\r\n" % blanks, 200) for blanks in (b"  ", b"    ")),
+        (b"GET /healthz   HTTP/1.1\r\n", 200),
+        (b" GET /healthz HTTP/1.1\r\n", 400),
+        (b"GET\t/healthz HTTP/1.1\r\n", 400),
+        (b"GET /healthz HTTP/1.1 \r\n", 400),
+        (b"GET /healthz HTTP/1.1\n", 400),
+    ],
+)
+def test_only_what_rfc_9112_lets_a_server_skip_is_skipped(
+    client: Client, line: bytes, status: int
+) -> None:
+    sent = line + b"Host: a\r\n\r\n"
+
+    assert statuses(exchange(client.url, sent)) == [status]
+    assert statuses(exchange(client.url, *(sent[at : at + 1] for at in range(len(sent))))) == [
+        status
+    ]
+
+
 def test_a_resume_is_created_over_a_target_as_for_a_proxy(client: Client) -> None:
     target = f"http://elsewhere.test:1{RESUMES}"
     offer = [b"Connection: Upgrade, HTTP2-Settings", b"Upgrade: h2c", b"HTTP2-Settings: AAMAAA"]
