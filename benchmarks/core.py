@@ -49,7 +49,7 @@ def main() -> None:
     show("parse, validate, derive, dump", best_us(lambda: analyzer.parse(body), calls=500))
     show(
         "the view that GET answers with",
-        best_us(lambda: analyzer.public_view(resume.document), calls=500),
+        best_us(lambda: analyzer.public_json(resume.document), calls=500),
     )
     with tempfile.TemporaryDirectory() as folder, open_store(f"sqlite:///{folder}/r.db") as store:
         measure_store(store, resume)

@@ -14,7 +14,7 @@ import click
 
 from resumes.clock import minute
 from resumes.errors import Issue
-from resumes.text import escaped, escaped_json
+from resumes.text import escaped, escaped_in_json, escaped_json
 
 ELLIPSIS = "…"
 
@@ -131,9 +131,15 @@ def put_json_line(value: Any) -> None:
 def _put_json(value: Any, **layout: Any) -> None:
     import json
 
-    # In a locale of another encoding, an é would be no JSON.
-    must_be_ascii = not sys.stdout.encoding.lower().startswith("utf")
-    put(safe_json(json.dumps(value, ensure_ascii=must_be_ascii, **layout)))
+    put_json_text(json.dumps(value, ensure_ascii=False, **layout))
+
+
+def put_json_text(text: str) -> None:
+    """Write JSON text to standard output."""
+    if not sys.stdout.encoding.lower().startswith("utf"):
+        # In a locale of another encoding, an é would be no JSON.
+        text = "".join(char if char.isascii() else escaped_in_json(char) for char in text)
+    put(safe_json(text))
 
 
 @dataclass(frozen=True, slots=True)

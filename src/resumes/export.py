@@ -1,20 +1,22 @@
 """Resumes as they are exported: the formats, and the files that hold them."""
 
 import contextlib
-import json
 import os
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
+
+import msgspec.json
+import orjson
 
 from resumes.analyzer import (
     DEFAULT_FORMAT,
     Format,
     filename,
-    public_view,
+    public_json,
     sections_left_out,
+    shown_view,
     to_jsonresume,
 )
 from resumes.errors import InvalidArgument, NotFound
@@ -55,8 +57,8 @@ class Exported:
     name: str
     """The name of its file, which no other resume of the account has."""
 
-    content: Mapping[str, Any] | None
-    """As JSON; None for a PDF."""
+    content: bytes | None
+    """As JSON on one line; None for a PDF."""
 
     body: bytes
     """The content of its file."""
@@ -102,12 +104,13 @@ class Exporter(contextlib.AbstractContextManager["Exporter"]):
             rendered = self._renderer.render_resume(resume, self._choice, self._accepted)
             name = self._file_name(pdf_name(entry.filename, entry.id, self._choice), entry.id)
             return Exported(name, None, rendered.pdf, missing=rendered.missing)
-        view = public_view(resume.document, self._accepted)
         name = self._file_name(entry.filename, entry.id)
         if self._format is ExportFormat.ANALYZER:
-            return Exported(name, view, _as_json(view))
-        content = to_jsonresume(view)
-        return Exported(name, content, _as_json(content), tuple(sections_left_out(view)))
+            content = public_json(resume.document, self._accepted)
+            return Exported(name, content, _indented(content))
+        view = shown_view(resume.document, self._accepted)
+        content = orjson.dumps(to_jsonresume(view))
+        return Exported(name, content, _indented(content), sections_left_out(view))
 
     def _file_name(self, shown: str, resume_id: str) -> str:
         """Return `AdaLovelaceResume.json`, with the ID if others have this name: a file name and no
@@ -121,12 +124,10 @@ def _stem(text: str) -> str:
     return filename(text.removesuffix(".pdf"), None).removesuffix(".pdf")
 
 
-def _as_json(content: Mapping[str, Any]) -> bytes:
-    text = json.dumps(content, ensure_ascii=False, indent=2)
+def _indented(content: bytes) -> bytes:
+    text = msgspec.json.format(content, indent=2)
     # What was imported should be importable again.
-    if len(text.encode()) >= DEFAULT_FORMAT.max_bytes:
-        text = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
-    return f"{text}\n".encode()
+    return (text if len(text) < DEFAULT_FORMAT.max_bytes else content) + b"\n"
 
 
 def list_shared_names(

@@ -53,10 +53,11 @@ def escaped_json(text: str) -> str:
 
     Line ends stay: in JSON they are only between values.
     """
-    return replaced(text, _escape_in_json)
+    return replaced(text, escaped_in_json)
 
 
-def _escape_in_json(char: str) -> str:
+def escaped_in_json(char: str) -> str:
+    r"""Return the character as `\uXXXX`, a line end as it is."""
     if char == "\n":
         return char
     units = char.encode("utf-16-be", "surrogatepass")

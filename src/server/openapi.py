@@ -22,6 +22,7 @@ import orjson
 from resumes.analyzer import DEFAULT_FORMAT, Format
 from resumes.analyzer.kinds import (
     MAX_TEXT_CHARS,
+    Added,
     Choice,
     Colour,
     ColumnNumber,
@@ -147,6 +148,8 @@ def value_schema(kind: Kind) -> Schema:
                 about = f"Usually up to {kind.usual_entries}; more are stored, with a warning."
                 schema["description"] = about
             return schema
+        case Added():
+            return value_schema(kind.kind)
         case Group() if kind is DATE_RANGE:
             return {"$ref": "#/components/schemas/DateRange"}
         case Group():

@@ -14,7 +14,7 @@ from typing import Any, Final, TypeVar
 import orjson
 
 from resumes import analyzer
-from resumes.analyzer import Format, public_view
+from resumes.analyzer import Format, public_json
 from resumes.errors import (
     InvalidArgument,
     InvalidKey,
@@ -101,12 +101,12 @@ class Routes:
     def get(self, request: Request, holder: KeyHolder) -> None:
         """Answer with the resume. Raises NotFound."""
         stored = stored_resumes.get_resume(self._store, holder.account_id, _id(request))
-        request.respond(200, orjson.dumps(public_view(stored.document, self._format)))
+        request.respond(200, public_json(stored.document, self._format))
 
     async def get_async(self, request: Request, holder: KeyHolder) -> None:
         """Answer as `get` does."""
         stored = await stored_resumes.get_resume_async(self._store, holder.account_id, _id(request))
-        request.respond(200, orjson.dumps(public_view(stored.document, self._format)))
+        request.respond(200, public_json(stored.document, self._format))
 
     async def delete(self, request: Request, holder: KeyHolder) -> None:
         """Delete the resume for good, and tell the client. Any plan may. Raises NotFound."""

@@ -8,11 +8,11 @@ from typing import Any
 import httpx
 import pytest
 
-from resumes.analyzer import whole_view
 from resumes.store import accounts, stored_resumes
 from resumes.store.creation import create
 from tests.support.api.builders import Client, a_resume, error_of, with_section
 from tests.support.api.serving import Place, serve_here
+from tests.support.documents import whole_view
 from tests.support.resumes import a_resume as a_new_resume
 from tests.support.store.builders import hold_writer
 from tests.support.waiting import wait_until

@@ -166,8 +166,7 @@ def test_get_answers_exactly_what_create_takes(client: Client) -> None:
     item: dict[str, Any] = {"workplace": "Engine Works", "bullets": ["Built"]}
     sent = with_section("experiences", items=[item])
     sent |= {"title": "Engineer", "style": {"layout": "double"}}
-    hidden = item | {"position": "", "record": "x", "unknown": 1}
-    sections = {"experiences": {"column": 0, "items": [hidden]}}
+    sections = {"experiences": {"column": 0, "items": [item | {"position": "", "record": "x"}]}}
     resume_id = client.create(sent | {"sections": sections}).json()["id"]
 
     answer = client.get(resume_id)
@@ -176,6 +175,26 @@ def test_get_answers_exactly_what_create_takes(client: Client) -> None:
     again = client.create(answer.json())
     assert list(again.json()) == ["id"]
     assert client.get(again.json()["id"]).json() == sent
+
+
+def test_what_a_client_got_changed_and_created_has_every_unknown_field(client: Client) -> None:
+    item = {"workplace": "Engine Works", "salary": {"amount": 1e3, "in": ["GBP", None]}}
+    sent = with_section("additionalExperiences", items=[item | {"location": "Leeds"}], x=None)
+    sent |= {"source": {"file": "ada.pdf"}}
+    sent["header"]["fax"] = ""
+    got = client.get(client.create(sent).json()["id"]).json()
+    assert got == sent
+    changed = got | {"title": "Engineer"}
+
+    created = client.create(changed).json()
+
+    assert client.get(created["id"]).json() == changed
+    assert [warning["path"] for warning in created["warnings"]] == [
+        "header.fax",
+        "sections.additionalExperiences.x",
+        "sections.additionalExperiences.items[0].salary",
+        "source",
+    ]
 
 
 def test_get_leaves_out_what_was_not_sent_and_keeps_items_that_are_hidden(client: Client) -> None:

@@ -10,10 +10,11 @@ import pypdf
 import pytest
 
 from cli.output import safe_text, width
-from resumes.analyzer import parse, parse_imported, whole_view
+from resumes.analyzer import parse, parse_imported
 from resumes.analyzer.view import TO
 from resumes.rendering import Renderer
 from tests.command.conftest import CommandLine, a_resume, on_terminal, store_resumes
+from tests.support.documents import whole_view
 from tests.support.json_resumes import characters
 from tests.support.pdfs import add_cjk_font, find_cjk_fonts
 

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from resumes.analyzer import Format, parse, parse_imported, public_view, to_jsonresume
+from resumes.analyzer import Format, parse, parse_imported, shown_view, to_jsonresume
 from resumes.errors import InvalidJson, InvalidResume
-from tests.support.documents import HEADER, SECTIONS, objects_of, with_section
+from tests.support.documents import HEADER, SECTIONS, objects_of, public_view, with_section
 from tests.support.json_resumes import (
     BASICS,
     COMPLETE,
@@ -145,7 +145,7 @@ def test_a_profile_comes_back(profile: dict[str, str]) -> None:
 
 def test_every_sample_is_valid_and_settles(repository: Path) -> None:
     for path in (repository / "sample_data").glob("*.json"):
-        written = to_jsonresume(public_view(parse(path.read_bytes()).document))
+        written = to_jsonresume(shown_view(parse(path.read_bytes()).document))
         assert list(iter_faults(written)) == [], path.name
         assert there_and_back(written) == written, path.name
 
@@ -339,6 +339,6 @@ def test_every_valid_resume_makes_a_valid_json_resume_that_is_imported_without_l
 
     imported_again = parse_imported(orjson.dumps(written), large)
 
-    again = to_jsonresume(public_view(imported_again.document))
+    again = to_jsonresume(shown_view(imported_again.document))
     assert list(iter_faults(again)) == []
     assert characters(again) == characters(written)

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from resumes.analyzer import Format, parse, parse_imported, public_view, to_jsonresume
+from resumes.analyzer import Format, parse, parse_imported, to_jsonresume
 from resumes.errors import CoverLetter, InvalidJson, InvalidResume, TooLarge
+from tests.support.documents import public_view
 from tests.support.json_resumes import (
     BASICS,
     COMPLETE,

@@ -9,14 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from resumes.analyzer import (
-    Resume,
-    check_stored,
-    parse,
-    public_view,
-    stored_warnings,
-    whole_view,
-)
+from resumes.analyzer import Resume, check_stored, parse, stored_warnings
 from resumes.errors import CoverLetter, InvalidJson, InvalidResume, Issue, TooLarge
 from tests.support.documents import (
     DOCUMENTS,
@@ -25,8 +18,10 @@ from tests.support.documents import (
     a_document,
     admitting,
     parsed,
+    public_view,
     warnings_of,
     whole,
+    whole_view,
     with_section,
 )
 

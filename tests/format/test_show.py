@@ -10,15 +10,19 @@ from hypothesis import strategies as st
 
 from resumes.analyzer import (
     attachment,
+    check_stored,
     filename,
     is_filename,
     iter_sections,
     list_title,
+    parse,
     plain_number,
-    public_view,
+    public_json,
+    stored_warnings,
+    whole_json,
 )
 from resumes.analyzer.view import date_range
-from resumes.errors import StoreIncompatible
+from resumes.errors import InvalidResume, StoreIncompatible
 from tests.support.documents import (
     DOCUMENTS,
     HEADINGS,
@@ -26,8 +30,10 @@ from tests.support.documents import (
     a_document,
     admitting,
     parsed,
+    public_view,
     view_of,
     whole,
+    whole_view,
     with_section,
 )
 
@@ -35,9 +41,10 @@ HOBBIES = admitting("hobbies")
 TO = " \N{EN DASH} "
 
 
-def test_the_public_view_leaves_out_hidden_unknown_and_service_fields() -> None:
+def test_the_public_view_leaves_out_hidden_and_service_fields_but_no_unknown_ones() -> None:
     document = {
         "extra": 1,
+        "isImported": 2,
         "title": "Engineer",
         "sections": {
             "experiences": {
@@ -50,6 +57,8 @@ def test_the_public_view_leaves_out_hidden_unknown_and_service_fields() -> None:
                         "position": "Dev",
                         "link": "",
                         "salary": 1,
+                        "record": "?",
+                        "showLink": True,
                         "location": None,
                         "bullets": ["a", "", None],
                         "dateRange": {"fromYear": 2020, "toYear": None, "day": 3},
@@ -69,15 +78,17 @@ def test_the_public_view_leaves_out_hidden_unknown_and_service_fields() -> None:
         "style": {"layout": "double", "fontBody": "", "colors": [], "hideBranding": False, "x": 1},
     }
     expected = {
-        "header": {"name": "Ada"},
+        "header": {"name": "Ada", "fax": "1"},
         "sections": {
             "experiences": {
+                "unknown": 1,
                 "column": 1,
                 "items": [
                     {
                         "position": "Dev",
+                        "salary": 1,
                         "bullets": ["a", "", None],
-                        "dateRange": {"fromYear": 2020},
+                        "dateRange": {"fromYear": 2020, "day": 3},
                     },
                     {},
                 ],
@@ -85,9 +96,9 @@ def test_the_public_view_leaves_out_hidden_unknown_and_service_fields() -> None:
             "mytime": {
                 "column": 0,
                 "order": 2,
-                "items": [{"data": [{"title": "a"}, None, {"title": ""}]}],
+                "items": [{"data": [{"title": "a", "x": 1}, None, {"title": ""}]}],
             },
-            "hobbies": {"column": 0, "items": [{"record": 1}, 5]},
+            "hobbies": {"column": 0, "unknown": 1, "items": [{"record": 1}, 5]},
             "skills": {
                 "column": 0,
                 "layoutMode": "tags",
@@ -96,7 +107,8 @@ def test_the_public_view_leaves_out_hidden_unknown_and_service_fields() -> None:
             },
         },
         "title": "Engineer",
-        "style": {"layout": "double", "hideBranding": False},
+        "style": {"layout": "double", "hideBranding": False, "x": 1},
+        "extra": 1,
     }
     assert json.dumps(view_of(document, HOBBIES)) == json.dumps(expected)
     assert public_view(parsed(document, HOBBIES).document.decode(), HOBBIES) == expected
@@ -193,7 +205,70 @@ def test_the_view_has_what_flags_show_and_created_again_it_gives_the_same_view(
                 assert item[f"show{field[0].upper()}{field[1:]}"] is (field in seen)
     again = parsed(view, HOBBIES)
     assert public_view(again.document, HOBBIES) == view
-    assert not any("not a known field" in warning.message for warning in again.warnings)
+    assert not any("is set by the service" in warning.message for warning in again.warnings)
+
+
+# Notations that a parser would not give back.
+NOTATIONS = [
+    "1.0", "1e5", "-0", "-0.0", "1E-7", "0.1000000000000000055511151231257827", "9007199254740993",
+    r'"\u00e9\/\t"', '"é"', r'{"\u0061": [1.50, {}, null, ""]}', "[]", "{}", "null", '""', "false",
+]  # fmt: skip
+
+
+@settings(max_examples=40, derandomize=True, deadline=None)
+@given(document=DOCUMENTS, data=st.data())
+def test_unknown_fields_come_back_as_they_were_written_wherever_they_are(
+    document: Any, data: st.DataObject
+) -> None:
+    """In what clients get, what they create of it, and what is exported of that."""
+    groups = [document, document["header"]]
+    groups += [group for group in [document.get("style")] if group is not None]
+    for name, section in document["sections"].items():
+        groups.append(section)
+        for item in section.get("items") or () if name in SECTIONS else ():
+            groups += [item, *filter(None, [item.get("dateRange"), *(item.get("data") or ())])]
+    texts = {}
+    for number, group in enumerate(groups):
+        key = f"x{number}"
+        texts[key] = data.draw(st.sampled_from(NOTATIONS))
+        group[key] = f"<{key}>"
+    body = json.dumps(document)
+    for key, text in texts.items():
+        body = body.replace(f'"<{key}>"', text)
+    got = public_json(parse(body.encode(), HOBBIES).document, HOBBIES)
+    again = parse(got, HOBBIES)
+    assert public_json(again.document, HOBBIES) == got
+    for shown in (got, whole_json(again.document)):
+        for key, text in texts.items():
+            assert shown.decode().count(f'"{key}":{text}') == 1
+
+
+def test_fields_that_the_first_release_did_not_know_are_shown_of_what_it_stored() -> None:
+    """Then they could hold anything: what cannot be shown stays an unknown field."""
+    item = {"workplace": "Mill", "location": "York", "description": 5, "bullets": ["Ground corn"]}
+    bad = {"workplace": "Mine", "bullets": "one", "link": {"a": 1.50}, "companyLogo": None}
+    document = with_section("additionalExperiences", item, bad)
+    document["sections"]["customs2"] = {
+        "column": 0,
+        "items": [{"dateRange": "2020", "icon": ["x"]}],
+    }
+    text = json.dumps(document).replace("1.5", "1.50").encode()
+
+    mill, mine = (item for section in iter_sections(document) for item in section.items)
+    assert mill == {"workplace": "Mill", "location": "York", "bullets": ["Ground corn"]}
+    assert mine == {"workplace": "Mine"}
+    assert check_stored(text).name == "Ada Lovelace"
+    for view in (public_view(text), whole_view(text)):
+        jobs, customs = view["sections"].values()
+        assert jobs["items"][0].items() >= item.items()
+        assert {"dateRange": "2020", "icon": ["x"]}.items() <= customs["items"][0].items()
+    assert b'"link":{"a": 1.50}' in public_json(text)
+    assert whole_view(text)["sections"]["additionalExperiences"]["items"][1]["showBullets"] is False
+    assert [warning.path.rpartition("items")[2] for warning in stored_warnings(text)] == [
+        "[0].description", "[1].bullets", "[1].link", "[0].dateRange", "[0].icon",
+    ]  # fmt: skip
+    with pytest.raises(InvalidResume, match=r"items\[0\]\.description must be a string"):
+        parse(public_json(text))
 
 
 @pytest.mark.parametrize(

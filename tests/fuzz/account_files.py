@@ -16,7 +16,7 @@ from typing import Final
 
 import orjson
 
-from resumes.analyzer import public_view, stored_warnings, to_jsonresume
+from resumes.analyzer import shown_view, stored_warnings, to_jsonresume
 from resumes.errors import Conflict, InvalidArgument, InvalidJson, NotFound, ResumesError
 from resumes.store import Store, accounts, import_history, integrity, open_store, stored_resumes
 from resumes.store.account_archive.archive import import_account, iter_lines
@@ -90,7 +90,7 @@ def _look_at_all(store: Store, account: AccountInfo) -> None:
         store, account.id, limit=stored_resumes.MAX_LIMIT
     ).entries:
         document = stored_resumes.get_resume(store, account.id, entry.id).document
-        to_jsonresume(public_view(document))
+        to_jsonresume(shown_view(document))
         stored_warnings(document)
     for file in import_history.list_files(store, account_id=account.id):
         assert import_history.get_file(store, file.claim_id) == file

@@ -12,11 +12,10 @@ from resumes.analyzer import (
     list_title,
     parse,
     parse_imported,
-    public_view,
     sections_left_out,
+    shown_view,
     stored_warnings,
     to_jsonresume,
-    whole_view,
 )
 from resumes.analyzer.jsonresume.conversion import is_json_resume
 from resumes.analyzer.kinds import IS_SET_BY_SERVICE, MAX_TEXT_CHARS
@@ -29,6 +28,7 @@ from resumes.errors import CoverLetter, InvalidResume
 from resumes.text import is_harmless
 from tests.fuzz import oracle
 from tests.fuzz.declared import FORMAT, MOST_ISSUES, check_issues, read
+from tests.support.documents import public_view, whole_view
 from tests.support.json_resumes import characters, characters_to_write
 
 LARGE: Final = Format(max_bytes=2**21)
@@ -139,7 +139,7 @@ def _check_reading(resume: Resume, view: dict[str, Any]) -> None:
     assert set(sections_left_out(view)) <= view["sections"].keys()
     assert not characters_to_write(view) - characters(exported)
     again = parse_imported(orjson.dumps(exported), LARGE)
-    assert characters(to_jsonresume(public_view(again.document))) == characters(exported)
+    assert characters(to_jsonresume(shown_view(again.document))) == characters(exported)
 
 
 def _dumped(value: Any) -> str:
@@ -172,9 +172,9 @@ def check_converting(body: bytes) -> None:
 
 def _check_given_back(resume: Resume) -> None:
     """Exported, imported and exported once more, it is as the first export was."""
-    first = to_jsonresume(public_view(resume.document, FORMAT))
+    first = to_jsonresume(shown_view(resume.document, FORMAT))
     again = parse_imported(orjson.dumps(first), LARGE)
-    second = to_jsonresume(public_view(again.document, FORMAT))
+    second = to_jsonresume(shown_view(again.document, FORMAT))
     for exported in (first, second):
         if len(summary := exported["basics"].get("summary", "")) > MAX_TEXT_CHARS:
             exported["basics"]["summary"] = summary.split()  # blanks between long ones may go

@@ -17,7 +17,6 @@ from hypothesis.stateful import (
     multiple,
 )
 
-from resumes.analyzer import public_view, whole_view
 from resumes.store import accounts, api_keys, plans, stored_resumes
 from resumes.store.plans import PlanChange
 from tests.stateful import requests
@@ -36,6 +35,7 @@ from tests.stateful.model import (
     list_entries,
 )
 from tests.stateful.requests import Body, Look, Reach, a_body
+from tests.support.documents import public_view, whole_view
 
 KEYS: Final[Bundle[Key]] = Bundle("keys")
 BODIES: Final[Bundle[Body]] = Bundle("bodies")

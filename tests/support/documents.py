@@ -10,7 +10,7 @@ from typing import Any, Final
 import pytest
 from hypothesis import strategies as st
 
-from resumes.analyzer import DEFAULT_FORMAT, Format, Resume, parse, public_view, whole_view
+from resumes.analyzer import DEFAULT_FORMAT, Format, Resume, parse, public_json, whole_json
 from resumes.analyzer.schema import LAYOUTS
 from resumes.errors import InvalidResume, Issue
 
@@ -75,6 +75,18 @@ def admitting(*section_types: str) -> Format:
 
 def parsed(document: Any, accepted: Format = DEFAULT_FORMAT) -> Resume:
     return parse(json.dumps(document).encode(), accepted)
+
+
+def public_view(document: str | bytes, accepted: Format = DEFAULT_FORMAT) -> dict[str, Any]:
+    """What clients get of a stored document."""
+    view: dict[str, Any] = json.loads(public_json(document, accepted))
+    return view
+
+
+def whole_view(document: str | bytes) -> dict[str, Any]:
+    """What a stored document is shown as in whole."""
+    view: dict[str, Any] = json.loads(whole_json(document))
+    return view
 
 
 def whole(document: Any, accepted: Format = DEFAULT_FORMAT) -> Any:

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from resumes.analyzer import Resume, parse_imported, public_view, to_jsonresume
+from resumes.analyzer import Resume, parse_imported, to_jsonresume
+from tests.support.documents import public_view
 
 # fmt: off
 COMPLETE: Final[dict[str, Any]] = {

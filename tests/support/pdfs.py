@@ -15,9 +15,9 @@ import pypdf
 import pytest
 from pypdf.generic import ContentStream, DictionaryObject
 
-from resumes.analyzer import parse, public_view
+from resumes.analyzer import parse
 from resumes.analyzer.schema import SECTION_TYPES
-from tests.support.documents import iter_files
+from tests.support.documents import iter_files, public_view
 
 ROOT: Final = Path(__file__).parents[2]
 SAMPLES: Final = {path.stem: path for path in sorted((ROOT / "sample_data").glob("*.json"))}

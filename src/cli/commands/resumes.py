@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import click
+import msgspec.json
 
 from cli.completion import account_option, resume_ids
 from cli.errors import ExitCode
@@ -17,7 +18,7 @@ from cli.output import (
     instant,
     put,
     put_json,
-    put_json_line,
+    put_json_text,
     put_table,
     safe_text,
     say,
@@ -26,7 +27,7 @@ from cli.progress import counting
 from cli.session import Session, choose_account, pass_session
 from cli.signals import sigterm_as_interrupt
 from resumes import export as exports
-from resumes.analyzer import load_stored, whole_view
+from resumes.analyzer import load_stored, whole_json
 from resumes.analyzer.readable import Line, Role, header_lines, section_lines
 from resumes.analyzer.schema import LAYOUTS
 from resumes.errors import InvalidArgument, NotFound
@@ -186,7 +187,7 @@ def show(session: Session, resume_id: str, account: str | None) -> None:
     with session.store() as store:
         resume = get_resume(session, store, choose_account(session, store, account), resume_id)
     if session.as_json:
-        put_json(whole_view(resume.document))
+        put_json_text(msgspec.json.format(whole_json(resume.document), indent=2).decode())
         return
     for line in lines(resume):
         put(line)
@@ -311,7 +312,7 @@ def export(
                 elif view.content is None:
                     sys.stdout.buffer.write(view.body)
                 else:
-                    put_json_line(view.content)
+                    put_json_text(view.content.decode())
                 count += 1
     where = "" if folder is None else f" to {safe_text(str(folder))}"
     kept = 0 if overwrite else existing

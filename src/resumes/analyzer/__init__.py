@@ -11,8 +11,9 @@ from resumes.analyzer.view import (
     list_title,
     load_stored,
     plain_number,
-    public_view,
-    whole_view,
+    public_json,
+    shown_view,
+    whole_json,
 )
 
 __all__ = [
@@ -29,9 +30,10 @@ __all__ = [
     "parse",
     "parse_imported",
     "plain_number",
-    "public_view",
+    "public_json",
     "sections_left_out",
+    "shown_view",
     "stored_warnings",
     "to_jsonresume",
-    "whole_view",
+    "whole_json",
 ]

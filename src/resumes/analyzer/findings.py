@@ -40,6 +40,7 @@ class Findings:
     `scope` holds the steps from the document to the object or array being looked at, so its
     length is the nesting depth above it. `has_third_column` is whether the layout of the document
     allows column 2. `is_doubtful` says that a value was seen which JSON allows and we cannot keep.
+    `is_stored`: the document is stored already, perhaps by an earlier release.
     """
 
     has_third_column: bool = False
@@ -48,6 +49,7 @@ class Findings:
     unreported: int = 0
     scope: list[str | int] = field(default_factory=list)
     is_doubtful: bool = False
+    is_stored: bool = False
 
     @property
     def are_full(self) -> bool:

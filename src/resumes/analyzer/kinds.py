@@ -4,14 +4,17 @@ Types are strict: `true` is not a number, and neither is `"0"` (docs/format.md, 
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from types import GenericAlias
 from typing import Annotated, Any, ClassVar, Literal
 
-from msgspec import UNSET, Meta, Struct, UnsetType, defstruct
+import orjson
+from msgspec import UNSET, Meta, Raw, Struct, UnsetType, defstruct, field
+from msgspec.json import Decoder
 
 from resumes.analyzer.findings import Findings, printable
 from resumes.analyzer.strict_json import MAX_INTEGER, MIN_INTEGER, is_faithful
+from resumes.errors import InvalidResume
 
 MAX_TEXT_CHARS = 20_000
 MAX_LIST_ENTRIES = 200
@@ -19,6 +22,8 @@ MAX_LIST_ENTRIES = 200
 IS_UNKNOWN = "is not a known field: stored, but not displayed"
 IS_SET_BY_SERVICE = "is set by the service: the value sent was dropped"
 
+_MEMBERS = Decoder(dict[str, Raw])
+_ENTRIES = Decoder(list[Raw])
 _HEX_COLOUR = re.compile(r"#(?:[0-9A-Fa-f]{3,4}|[0-9A-Fa-f]{6}|[0-9A-Fa-f]{8})", re.ASCII)
 
 
@@ -36,9 +41,18 @@ class Kind(Struct):
         any value, this much is plain (`plain.py`)."""
         return bool | str
 
-    def public(self, value: Any, /) -> Any:
-        """Return what is shown of a valid value that is not null; None when nothing of it is."""
+    def public(self, value: Any, unknown: list[str] | None = None, /) -> Any:
+        """Return what is shown of a valid value that is not null; None when nothing of it is.
+
+        With `unknown`, unknown fields inside it are returned as well; their names are appended to
+        the list.
+        """
         return value
+
+    def exact(self, public: Any, text: Raw, /) -> Any:
+        """Return what `public` returned with unknown fields, those in the notation of `text`, which
+        the value was parsed from. For orjson: they are fragments."""
+        return public
 
     def without_unknown(self, value: Any, /) -> Any:
         """Return a valid value as it was sent, null too, except for unknown fields."""
@@ -60,7 +74,7 @@ class Text(Kind):
     def plain_type(self) -> Any:
         return Annotated[str, Meta(max_length=MAX_TEXT_CHARS)]
 
-    def public(self, value: Any, /) -> Any:
+    def public(self, value: Any, unknown: list[str] | None = None, /) -> Any:
         return value or None
 
 
@@ -163,7 +177,52 @@ class Flag(Kind):
         return bool
 
 
-OPAQUE = Kind()
+class Opaque(Kind):
+    """Any JSON value: what an unknown field holds."""
+
+    def exact(self, public: Any, text: Raw, /) -> Any:
+        return orjson.Fragment(bytes(text))
+
+
+OPAQUE = Opaque()
+
+
+class Added(Kind):
+    """A field that an earlier release did not know, so a stored value may be anything.
+
+    A stored value that `kind` does not allow stays what it was: an unknown field.
+    """
+
+    kind: Kind
+
+    def check(self, value: Any, where: str | int, findings: Findings, /) -> None:
+        if findings.is_stored and not self._allows(value):
+            findings.warn(where, IS_UNKNOWN)
+            OPAQUE.check(value, where, findings)
+        else:
+            self.kind.check(value, where, findings)
+
+    def plain_type(self) -> Any:
+        return self.kind.plain_type()
+
+    def public(self, value: Any, unknown: list[str] | None = None, /) -> Any:
+        if self._allows(value):
+            return self.kind.public(value, unknown)
+        if unknown is None:
+            return None
+        unknown.append("")
+        return value
+
+    def exact(self, public: Any, text: Raw, /) -> Any:
+        return (self.kind if self._allows(public) else OPAQUE).exact(public, text)
+
+    def _allows(self, value: Any) -> bool:
+        findings = Findings()
+        try:
+            self.kind.check(value, "", findings)
+        except InvalidResume:
+            return False
+        return not (findings.issues or findings.is_doubtful)
 
 
 class Listing(Kind):
@@ -201,10 +260,21 @@ class Listing(Kind):
         entries = GenericAlias(list, entry if self.not_null else entry | None)
         return Annotated[entries, Meta(max_length=min(self.usual_entries, self.max_entries))]
 
-    def public(self, value: Any, /) -> Any:
-        if all(each is None or self.entry.public(each) is None for each in value):
+    def public(self, value: Any, unknown: list[str] | None = None, /) -> Any:
+        shown = [
+            each is not None and self.entry.public(each, unknown) is not None for each in value
+        ]
+        if not any(shown):
             return None
-        return list(map(self.entry.without_unknown, value))
+        return value if unknown else list(map(self.entry.without_unknown, value))
+
+    def exact(self, public: Any, text: Raw, /) -> Any:
+        if not public:
+            return public
+        return [
+            None if each is None else self.entry.exact(each, entry)
+            for each, entry in zip(public, _ENTRIES.decode(text), strict=True)
+        ]
 
 
 class Group(Kind):
@@ -219,6 +289,8 @@ class Group(Kind):
     set_by_service: frozenset[str] = frozenset()
     not_null: frozenset[str] = frozenset()
     required: Mapping[str, str] = {}
+    other: Kind = field(default_factory=Opaque)
+    """What a field holds that is not in `fields`."""
 
     def check(self, value: Any, where: str | int, findings: Findings, /) -> None:
         if type(value) is not dict:
@@ -248,19 +320,41 @@ class Group(Kind):
             fields.append((name, of) if name in self.required else (name, of | UnsetType, UNSET))
         return defstruct("Group", fields, kw_only=True, forbid_unknown_fields=True, gc=False)
 
-    def public(self, value: Any, /) -> Any:
-        return shown_fields(value, self.fields) or None
+    def public(self, value: Any, unknown: list[str] | None = None, /) -> Any:
+        return shown_fields(value, self.fields, unknown) or None
+
+    def exact(self, public: Any, text: Raw, /) -> Any:
+        if not public:
+            return public
+        members = _MEMBERS.decode(text)
+        return {
+            name: self.fields.get(name, self.other).exact(value, members[name])
+            if name in members
+            else value
+            for name, value in public.items()
+        }
 
     def without_unknown(self, value: Any, /) -> Any:
         return value and {name: value[name] for name in value if name in self.fields}
 
 
-def shown_fields(values: Mapping[str, Any], fields: Mapping[str, Kind]) -> dict[str, Any]:
-    """Return the known fields of an object that are shown, in the order in which they were sent."""
-    return {
-        name: shown
-        for name, value in values.items()
-        if value is not None
-        and (kind := fields.get(name)) is not None
-        and (shown := kind.public(value)) is not None
-    }
+def shown_fields(
+    values: Mapping[str, Any],
+    fields: Mapping[str, Kind],
+    unknown: list[str] | None = None,
+    left_out: Container[str] = (),
+) -> dict[str, Any]:
+    """Return the fields of an object that are shown, in the order in which they were sent.
+
+    With `unknown`, also those that are not in `fields`, except for `left_out`; their names are
+    appended to the list.
+    """
+    shown = {}
+    for name, value in values.items():
+        if (kind := fields.get(name)) is None:
+            if unknown is not None and name not in left_out:
+                unknown.append(name)
+                shown[name] = value
+        elif value is not None and (found := kind.public(value, unknown)) is not None:
+            shown[name] = found
+    return shown

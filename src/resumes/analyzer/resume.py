@@ -77,7 +77,7 @@ def check_stored(document: bytes) -> Names:
     _check_faithful(document, stored)
     sections = take_out(stored).get("sections") if type(stored) is dict else None
     present = frozenset(sections if type(sections) is dict else ())
-    _check(document, stored, Format(extra_section_types=present))
+    _check(document, stored, Format(extra_section_types=present), is_stored=True)
     return _names(stored)
 
 
@@ -89,7 +89,7 @@ def stored_warnings(document: str | bytes) -> tuple[Issue, ...]:
     """
     stored = take_out(load_stored(document))
     accepted = Format(extra_section_types=frozenset(stored["sections"]))
-    return validate(stored, accepted).all_warnings()
+    return validate(stored, accepted, is_stored=True).all_warnings()
 
 
 def _parse(body: bytes, accepted: Format, *, converts: bool) -> Resume:
@@ -104,14 +104,14 @@ def _parse(body: bytes, accepted: Format, *, converts: bool) -> Resume:
     return _resume(_names(document), without_line_breaks(body), warnings)
 
 
-def _check(body: bytes, document: Any, accepted: Format) -> Findings:
+def _check(body: bytes, document: Any, accepted: Format, *, is_stored: bool = False) -> Findings:
     if type(document) is not dict:
         _check_faithful(body, document)
         raise InvalidResume([Issue("", "The resume must be a JSON object")])
     if is_cover_letter(document):
         _check_faithful(body, document)
         raise CoverLetter
-    findings = validate(document, accepted)
+    findings = validate(document, accepted, is_stored=is_stored)
     if findings.is_doubtful or findings.issues:
         # Values of a wrong type were not looked into, so bad JSON may hide behind a bad resume.
         _check_faithful(body, document)
@@ -183,11 +183,11 @@ def _names_cover_letter(name: str) -> bool:
     return len(name) >= len("coverletter") and bool(_COVER_LETTER.fullmatch(name.lower()))
 
 
-def validate(document: dict[str, Any], accepted: Format) -> Findings:
+def validate(document: dict[str, Any], accepted: Format, *, is_stored: bool = False) -> Findings:
     """Check a document against the format."""
     style = document.get("style")
     is_multicolumn = type(style) is dict and style.get("layout") == MULTICOLUMN
-    findings = Findings(has_third_column=is_multicolumn)
+    findings = Findings(has_third_column=is_multicolumn, is_stored=is_stored)
     for required in DOCUMENT.required:
         if required not in document:
             findings.missing(required)

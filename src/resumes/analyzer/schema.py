@@ -13,6 +13,7 @@ from typing import Final
 
 from resumes.analyzer.kinds import (
     OPAQUE,
+    Added,
     Choice,
     Colour,
     ColumnNumber,
@@ -139,7 +140,8 @@ class SectionType:
     """One row of the table: what a section of this type is called and what its items hold.
 
     `heading` is shown for a section without a name. `fields` are those of its items, `own_fields`
-    those of the section itself, `items` aside. `show_flags` are the flags that say whether a field
+    those of the section itself, `items` aside. `added` are those of `fields` that release 1.0.0 did
+    not know. `show_flags` are the flags that say whether a field
     is shown, by field: showDescription for description. `kind` is what a section of this type holds.
     """
 
@@ -151,11 +153,13 @@ class SectionType:
         *,
         level: Kind | None = None,
         extras: Mapping[str, Kind] | None = None,
+        added: str = "",
     ) -> None:
         self.name = name
         self.heading = heading
         kinds = _NOT_TEXT if level is None else {**_NOT_TEXT, "level": level}
         self.fields = {field: kinds.get(field, _TEXT) for field in fields.split()}
+        self.fields |= {field: Added(self.fields[field]) for field in added.split()}
         self.own_fields = {**SECTION_FIELDS, **(extras or {})}
         self.show_flags = {field: f"show{field[0].upper()}{field[1:]}" for field in self.fields}
         service = frozenset({"record", *self.show_flags.values()})
@@ -216,13 +220,31 @@ SECTION_TYPES: Final = {
         SectionType("skills", "Skills", "title description tags", extras=_TAG_EXTRAS),
         SectionType("mytime", "My Time", "pieces data"),
         SectionType("customs", "Custom", "title description icon dateRange"),
-        SectionType("customs2", "Custom 2", "title description"),
-        SectionType("customs3", "Custom 3", "title description"),
         SectionType(
-            "additionalExperiences", "Additional Experience", "workplace position dateRange"
+            "customs2", "Custom 2", "title description icon dateRange", added="icon dateRange"
         ),
-        SectionType("additionalPublications", "Additional Publications", "title author dateRange"),
-        SectionType("additionalTechnologies", "Technologies", "title tags", extras=_TAG_EXTRAS),
+        SectionType(
+            "customs3", "Custom 3", "title description icon dateRange", added="icon dateRange"
+        ),
+        SectionType(
+            "additionalExperiences",
+            "Additional Experience",
+            "workplace position location link companyLogo dateRange description bullets",
+            added="location link companyLogo description bullets",
+        ),
+        SectionType(
+            "additionalPublications",
+            "Additional Publications",
+            "title author edition link dateRange description",
+            added="edition link description",
+        ),
+        SectionType(
+            "additionalTechnologies",
+            "Technologies",
+            "title description tags",
+            extras=_TAG_EXTRAS,
+            added="description",
+        ),
     )
 }
 """The 26 section types by name, in the order of docs/format.md."""
@@ -233,6 +255,7 @@ DOCUMENT: Final = Group(
         "sections": Group(
             {name: section_type.kind for name, section_type in SECTION_TYPES.items()},
             not_null=frozenset(SECTION_TYPES),
+            other=EXTRA_SECTION,
         ),
         "title": TITLE,
         "style": STYLE,

@@ -14,10 +14,12 @@ from unicodedata import normalize
 from urllib.parse import quote
 
 import orjson
+from msgspec import Raw
 
 from resumes.analyzer.kinds import shown_fields
 from resumes.analyzer.schema import (
     DEFAULT_FORMAT,
+    DOCUMENT,
     HEADER,
     MONTHS,
     SECTION_FIELDS,
@@ -40,38 +42,64 @@ def load_stored(document: str | bytes) -> dict[str, Any]:
     )
 
 
-def public_view(document: str | bytes, accepted: Format = DEFAULT_FORMAT) -> dict[str, Any]:
-    """Exactly `{header, sections, title?, style?}` of a stored document, in the shape that create
-    takes: created again, it gives the same view.
+def public_json(document: str | bytes, accepted: Format = DEFAULT_FORMAT) -> bytes:
+    """Return `{header, sections, title?, style?}` and the unknown fields of a stored document as JSON,
+    in the shape that create takes: created again, it gives the same.
 
-    Hidden fields, unknown ones and those that the service sets are left out. An item hidden whole
-    stays `{}`, and a shown list keeps its entries as sent. Sections of types that are not (or no
-    longer) admitted are left out.
+    Hidden fields and those that the service sets are left out. An item hidden whole stays `{}`, a
+    shown list keeps its entries as sent, and an unknown field, at any level, its notation. Sections
+    of types that are not (or no longer) admitted are left out.
     """
-    stored = load_stored(document)
+    unknown: list[str] = []
+    view = _view(load_stored(document), accepted, unknown)
+    return orjson.dumps(_exact(view, document) if unknown else view)
+
+
+def shown_view(document: str | bytes, accepted: Format = DEFAULT_FORMAT) -> dict[str, Any]:
+    """Return what `public_json` says, without unknown fields."""
+    return _view(load_stored(document), accepted)
+
+
+def _exact(view: dict[str, Any], document: str | bytes) -> dict[str, Any]:
+    """Return the view of the document with unknown fields in their own notation, for orjson."""
+    text = document if isinstance(document, bytes) else document.encode()
+    exact: dict[str, Any] = DOCUMENT.exact(view, Raw(text))
+    return exact
+
+
+def _view(
+    stored: Mapping[str, Any], accepted: Format, unknown: list[str] | None = None
+) -> dict[str, Any]:
     view: dict[str, Any] = {
-        "header": shown_fields(stored["header"], HEADER.fields),
+        "header": shown_fields(stored["header"], HEADER.fields, unknown),
         "sections": {
-            name: _public_section(section, section_type)
+            name: _public_section(section, section_type, unknown)
             for name, section, section_type in _iter_admitted(stored, accepted)
         },
     }
     title = stored.get("title")
     if title and not title.isspace():
         view["title"] = title
-    if style := shown_fields(stored.get("style") or {}, STYLE.fields):
+    if style := shown_fields(stored.get("style") or {}, STYLE.fields, unknown):
         view["style"] = style
+    if unknown is not None:
+        view |= shown_fields(stored, {}, unknown, _SET_OR_SHOWN)
     return view
 
 
-def _public_section(section: Mapping[str, Any], section_type: SectionType | None) -> dict[str, Any]:
+_SET_OR_SHOWN: Final = DOCUMENT.set_by_service | DOCUMENT.fields.keys()
+
+
+def _public_section(
+    section: Mapping[str, Any], section_type: SectionType | None, unknown: list[str] | None
+) -> dict[str, Any]:
     items = section.get("items") or []
-    if section_type is None:
-        return {**shown_fields(section, SECTION_FIELDS), "items": items}
-    return {
-        **shown_fields(section, section_type.own_fields),
-        "items": [shown_fields(item, section_type.fields) for item in items],
-    }
+    own_fields = SECTION_FIELDS
+    if section_type is not None:
+        own_fields = section_type.own_fields
+        fields, left_out = section_type.fields, section_type.item.set_by_service
+        items = [shown_fields(item, fields, unknown, left_out) for item in items]
+    return {**shown_fields(section, own_fields, unknown, ("items",)), "items": items}
 
 
 def _iter_admitted(
@@ -143,16 +171,16 @@ def _is_blank(value: Any) -> bool:
     return value is None or value == "" or value == [] or value == {}
 
 
-def whole_view(document: str | bytes) -> dict[str, Any]:
-    """Everything of a stored document, hidden and unknown fields too, with the fields that the
-    service sets at the end of each item and of the document."""
-    stored = take_out(load_stored(document))
-    for section_type, item in _iter_items(stored):
+def whole_json(document: str | bytes) -> bytes:
+    """Return everything of a stored document as JSON, hidden and unknown fields too, with the fields
+    that the service sets at the end of each item and of the document."""
+    view = _exact(take_out(load_stored(document)), document)
+    for section_type, item in _iter_items(view):
         shown = shown_fields(item, section_type.fields)
         item["record"] = section_type.name
         item.update((flag, field in shown) for field, flag in section_type.show_flags.items())
-    stored["isImported"] = True
-    return stored
+    view["isImported"] = True
+    return orjson.dumps(view)
 
 
 def take_out(stored: dict[str, Any]) -> dict[str, Any]:

@@ -36,13 +36,19 @@ def _row(shape: Shape, parts: str = "", full_level: float = 1.0) -> SectionShape
 
 
 _TITLE_TEXT: Final = _row(Shape.ENTRY, "title text=description")
+_CUSTOM: Final = _row(Shape.ENTRY, "title dates=dateRange text=description")
+_EXPERIENCE: Final = _row(
+    Shape.ENTRY,
+    "title=position sub=workplace place=location link dates=dateRange text=description bullets",
+)
+_PUBLICATION: Final = _row(
+    Shape.ENTRY, "title by=author place=edition link dates=dateRange text=description"
+)
+_SKILL: Final = _row(Shape.TAGS, "title text=description tags")
 
 ROWS: Final = {
     "summaries": _row(Shape.TEXT, "text"),
-    "experiences": _row(
-        Shape.ENTRY,
-        "title=position sub=workplace place=location link dates=dateRange text=description bullets",
-    ),
+    "experiences": _EXPERIENCE,
     "educations": _row(
         Shape.ENTRY,
         "title=degree sub=institution place=location dates=dateRange grade=gpa max_grade=maxGpa "
@@ -53,9 +59,7 @@ ROWS: Final = {
         Shape.ENTRY,
         "title=role sub=institution place=location dates=dateRange text=description bullets",
     ),
-    "publications": _row(
-        Shape.ENTRY, "title by=author place=edition link dates=dateRange text=description"
-    ),
+    "publications": _PUBLICATION,
     "projects": _row(
         Shape.ENTRY, "title place=location link dates=dateRange text=description bullets"
     ),
@@ -70,14 +74,14 @@ ROWS: Final = {
     "references": _row(Shape.ENTRY, "title=name text=contact"),
     "findMeOnline": _row(Shape.ENTRY, "title link"),
     "strengths": _TITLE_TEXT,
-    "skills": _row(Shape.TAGS, "title text=description tags"),
+    "skills": _SKILL,
     "mytime": _row(Shape.SLICES, "data"),
-    "customs": _row(Shape.ENTRY, "title dates=dateRange text=description"),
-    "customs2": _TITLE_TEXT,
-    "customs3": _TITLE_TEXT,
-    "additionalExperiences": _row(Shape.ENTRY, "title=position sub=workplace dates=dateRange"),
-    "additionalPublications": _row(Shape.ENTRY, "title by=author dates=dateRange"),
-    "additionalTechnologies": _row(Shape.TAGS, "title tags"),
+    "customs": _CUSTOM,
+    "customs2": _CUSTOM,
+    "customs3": _CUSTOM,
+    "additionalExperiences": _EXPERIENCE,
+    "additionalPublications": _PUBLICATION,
+    "additionalTechnologies": _SKILL,
 }
 
 NOT_DRAWN: Final = frozenset({"companyLogo", "image", "icon", "pieces"})

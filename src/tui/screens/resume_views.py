@@ -8,11 +8,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-import orjson
+import msgspec.json
 
-from resumes.analyzer import load_stored, stored_warnings, whole_view
+from resumes.analyzer import load_stored, stored_warnings, whole_json
 from resumes.analyzer.readable import Line, Role, header_lines, section_lines
 from resumes.analyzer.schema import LAYOUTS
 from resumes.errors import NotFound
@@ -79,9 +79,9 @@ def read_page(
 KEY: Final = re.compile(r'"(?:[^"\\]|\\.)*"(?=: )')
 
 
-def json_paragraphs(document: Any) -> list[Paragraph]:
-    """Return a paragraph for each line of the indented document, in the order of its keys."""
-    text = orjson.dumps(document, option=orjson.OPT_INDENT_2).decode()
+def json_paragraphs(document: bytes) -> list[Paragraph]:
+    """Return a paragraph for each line of the JSON document, indented."""
+    text = msgspec.json.format(document, indent=2).decode()
     paragraphs = []
     # Line ends are JSON's own here: those inside strings are escapes already.
     for line in text.split("\n"):
@@ -227,7 +227,7 @@ def show(store: Store, *, account: str, resume_id: str, view: View, settings: Se
         case View.TEXT:
             paragraphs = resume_paragraphs(stored.document, stored.entry)
         case View.JSON:
-            paragraphs = json_paragraphs(whole_view(stored.document))
+            paragraphs = json_paragraphs(whole_json(stored.document))
         case View.SOURCE:
             paragraphs = source_paragraphs(store, owner, stored, settings)
         case View.HISTORY:

@@ -10,11 +10,10 @@ from math import ceil
 from pathlib import Path
 from typing import Final, NamedTuple
 
-import orjson
 from textual.content import Content
 from textual.notifications import SeverityLevel
 
-from resumes.analyzer import whole_view
+from resumes.analyzer import load_stored, whole_json
 from resumes.errors import NotFound
 from resumes.settings import Settings
 from resumes.store import accounts, import_history, import_ledger, stored_resumes
@@ -258,8 +257,7 @@ def read_copyables(
     """Return what can be copied of the resume. `pdf`: where its PDF is."""
     owner = accounts.get_account(store, account)
     stored = stored_resumes.get_resume(store, owner.id, resume_id)
-    document = whole_view(stored.document)
-    header = document["header"]
+    header = load_stored(stored.document)["header"]
     return [
         ("ID", resume_id),
         ("name", header.get("name") or ""),
@@ -267,7 +265,7 @@ def read_copyables(
         ("phone", header.get("phone") or ""),
         ("file name", stored.entry.filename),
         ("PDF", "" if pdf is None else str(pdf)),
-        ("JSON", escaped_json(orjson.dumps(document).decode())),
+        ("JSON", escaped_json(whole_json(stored.document).decode())),
     ]
 
 
