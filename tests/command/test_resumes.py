@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -138,6 +139,67 @@ def test_json_is_the_stored_resume_whole_in_its_order(acme: CommandLine) -> None
     assert shown["isImported"] is True
     [item] = shown["sections"]["skills"]["items"]
     assert (item["record"], item["showTitle"], item["showTags"]) == ("skills", True, False)
+
+
+def test_unknown_fields_are_shown_and_exported_in_their_own_notation(
+    acme: CommandLine, tmp_path: Path
+) -> None:
+    unknown = rb'"unknown":[1.0,1e2,"\u00e9\/"],"fax":{"\u0061":-0}'
+    [resume_id] = store_resumes(acme.home, b'{"sections":{},"header":{%b}}' % unknown)
+
+    shown = acme.succeeds("show", resume_id, "--json")
+    stream = acme.succeeds("export", resume_id)
+    acme.succeeds("export", resume_id, "--to", str(tmp_path / "out"))
+
+    [file] = (tmp_path / "out").iterdir()
+    for text in (shown, stream, file.read_text("utf-8")):
+        assert unknown.decode() in re.sub(r"\s", "", text)
+    assert acme.succeeds("export", resume_id, "--format", "jsonresume").count("fax") == 0
+
+
+@pytest.mark.parametrize(
+    ("months", "shown", "written", "warnings"),
+    [
+        # Counted from 1: the fromMonth of the first, the toMonth of the second item, which ends in 12.
+        ((7, 12.0), "Jul 2024 to 2025 / 2024 to Dec 2025", ("2024-07", "2025-12"), 1),
+        ((1, 12), "Jan 2024 to 2025 / 2024 to Dec 2025", ("2024-01", "2025-12"), 1),
+        ((12, 12), "Dec 2024 to 2025 / 2024 to Dec 2025", ("2024-12", "2025-12"), 1),
+        ((13, 12), "month 13 2024 to 2025 / 2024 to Dec 2025", ("2024", "2025-12"), 2),
+        # A 0 contradicts the 12: counted from 0.
+        ((0, 12), "Jan 2024 to 2025 / 2024 to month 12 2025", ("2024-01", "2025"), 1),
+        ((7, 11), "Aug 2024 to 2025 / 2024 to Dec 2025", ("2024-08", "2025-12"), 0),
+        ((7, 1.5), "Aug 2024 to 2025 / 2024 to month 1.5 2025", ("2024-08", "2025"), 1),
+        ((-1, 13), "month -1 2024 to 2025 / 2024 to month 13 2025", ("2024", "2025"), 2),
+    ],
+)
+def test_months_count_from_1_in_all_of_a_resume_that_has_a_12_and_no_0(
+    acme: CommandLine,
+    tmp_path: Path,
+    months: tuple[float, float],
+    shown: str,
+    written: tuple[str, str],
+    warnings: int,
+) -> None:
+    first, last = months
+    spans = {"fromYear": 2024, "toYear": 2025}
+    jobs = {"items": [{"position": "Baker", "dateRange": spans | {"fromMonth": first}}]}
+    talks = {"items": [{"title": "Bread", "dateRange": spans | {"toMonth": last}}]}
+    sections = {"experiences": {"column": 0, **jobs}, "projects": {"column": 0, **talks}}
+    document = {"header": {"name": "Ada"}, "sections": sections}
+    file = tmp_path / "ada.json"
+    file.write_text(json.dumps(document), "ascii")
+
+    (checked,) = acme.answers("validate", str(file), "--json")["files"]
+    imported = acme.answers("import", str(file), "--json")
+
+    resume_id = imported["resumeId"]
+    assert len(checked["warnings"]) == warnings
+    assert imported["warnings"] == checked["warnings"]
+    lines = [line.strip() for line in acme.succeeds("show", resume_id).splitlines()]
+    assert " / ".join(line for line in lines if TO in line) == shown.replace(" to ", TO)
+    resume = acme.answers("export", resume_id, "--format", "jsonresume")
+    assert (resume["work"][0]["startDate"], resume["projects"][0]["endDate"]) == written
+    assert acme.answers("export", resume_id) == document
 
 
 def test_an_id_that_is_not_there_is_named_with_the_way_on(acme: CommandLine) -> None:

@@ -30,6 +30,7 @@ WRONG_NUMBERS: Final[list[Any]] = [True, "0", []]
 LONG: Final = "x" * 20_001
 TOO_LONG: Final = "must be a string of at most 20,000 characters"
 NO_COLOUR: Final = "must be a hex color such as #1A2B3C"
+FROM_1: Final = "is 12, so all months of this resume count from 1 (January)"
 MONTHS: Final = "months are 0-based (0 is January, 11 is December)"
 NO_LAYOUT: Final = f"must be one of {', '.join(LAYOUTS)}"
 
@@ -193,7 +194,10 @@ def outside(value: Any, highest: int) -> str:
         ("heading font", "comic", "", "", '"comic" is not a known heading font'),
         *((f"0 to {most}", value, "", "", outside(value, most))
           for most in (2, 3, 4, 5, 10) for value in (-0.5, most + 1)),
-        ("dateRange", {"toMonth": 12}, ".toMonth", "toMonth", f"{outside(12, 11)}: {MONTHS}"),
+        ("dateRange", {"toMonth": 13}, ".toMonth", "toMonth", f"{outside(13, 11)}: {MONTHS}"),
+        ("dateRange", {"toMonth": 1.5}, ".toMonth", "toMonth", f"{outside(1.5, 11)}: {MONTHS}"),
+        ("dateRange", {"toMonth": 12}, ".toMonth", "toMonth", FROM_1),
+        ("dateRange", {"toMonth": 12.0, "fromMonth": 12}, ".toMonth", "toMonth", FROM_1),
         ("dateRange", {"fromMonth": -1}, ".fromMonth", "fromMonth", f"{outside(-1, 11)}: {MONTHS}"),
         ("dateRange", {"fromYear": 1, "x": 2}, ".x", "x", "is not a known field: stored, but not displayed"),
         ("slices", [{}, {"value": 1, "x": []}], "[1].x", "x",

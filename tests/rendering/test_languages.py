@@ -8,7 +8,7 @@ import pytest
 from resumes.rendering import compose
 from resumes.rendering.page import CONTRAST, contrast, legible, style_of
 from resumes.rendering.words import RIGHT_TO_LEFT, WORDS, find_language
-from tests.support.documents import with_section
+from tests.support.documents import a_document, with_section
 
 SENTENCES = {
     "en": "She led the team and worked with people in other countries for years.",
@@ -175,7 +175,7 @@ def test_names_and_quotations_do_not_say_what_language_a_resume_is_in() -> None:
         ({"fromYear": 2018, "fromMonth": 1, "isOngoing": True}, "02/2018 – Present"),
         ({"fromYear": 2018, "fromMonth": 0, "toYear": 2019, "toMonth": 11}, "01/2018 – 12/2019"),
         ({"fromYear": 2018, "toYear": 2018}, "2018"),
-        ({"fromYear": 2018.0, "fromMonth": 12}, "2018"),
+        ({"fromYear": 2018.0, "fromMonth": 13}, "2018"),
         ({"toYear": 2018}, "– 2018"),
         ({"isOngoing": True}, "Present"),
         ({"fromMonth": 3}, None),
@@ -187,6 +187,31 @@ def test_dates_are_shown_as_far_as_they_are_known(dates: dict[str, Any], shown: 
         "columns"
     ]
     assert section["items"][0]["dates"] == shown
+
+
+@pytest.mark.parametrize(
+    ("months", "shown"),
+    [
+        ([7, 12.0], ["07/2018", "12/2018"]),
+        ([0, 12], ["01/2018", "2018"]),
+        ([7, 11], ["08/2018", "12/2018"]),
+        ([1, 12, 13, 1.5], ["01/2018", "12/2018", "2018", "2018"]),
+    ],
+)
+def test_months_count_from_1_if_one_in_another_section_is_12(
+    months: list[float], shown: list[str]
+) -> None:
+    sections = {
+        section_type: {
+            "column": 0,
+            "items": [{"title": "x", "dateRange": {"fromYear": 2018, "fromMonth": month}}],
+        }
+        for section_type, month in zip(
+            ["projects", "customs3", "customs", "publications"], months, strict=False
+        )
+    }
+    (drawn,) = compose(a_document(sections=sections), "0" * 24)["columns"]
+    assert [section["items"][0]["dates"] for section in drawn] == shown
 
 
 @pytest.mark.parametrize("language", [*SENTENCES, *OTHERS])

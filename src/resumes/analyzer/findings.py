@@ -3,7 +3,7 @@
 Saying nothing costs nothing: a path is put into words only when there is something to report.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from resumes.errors import InvalidResume, Issue
@@ -40,7 +40,8 @@ class Findings:
     `scope` holds the steps from the document to the object or array being looked at, so its
     length is the nesting depth above it. `has_third_column` is whether the layout of the document
     allows column 2. `is_doubtful` says that a value was seen which JSON allows and we cannot keep.
-    `is_stored`: the document is stored already, perhaps by an earlier release.
+    `is_stored`: the document is stored already, perhaps by an earlier release. `first_month` returns
+    the number of January in the document.
     """
 
     has_third_column: bool = False
@@ -50,6 +51,8 @@ class Findings:
     scope: list[str | int] = field(default_factory=list)
     is_doubtful: bool = False
     is_stored: bool = False
+    first_month: Callable[[], int] = int
+    is_first_month_reported: bool = False
 
     @property
     def are_full(self) -> bool:

@@ -151,6 +151,39 @@ class Number(Kind):
         return Annotated[int, limits] | Annotated[float, limits]
 
 
+MONTHS_IN_YEAR = 12
+
+
+class Month(Number):
+    """The number of a month. They count from 0, or from 1 in a document that has a month 12.
+
+    That is reported at the first 12. A number that is no month is kept, with a warning.
+    """
+
+    def check(self, value: Any, where: str | int, findings: Findings, /) -> None:
+        if type(value) not in (int, float):
+            findings.problem(where, "must be a number")
+        elif value in range(MONTHS_IN_YEAR):
+            pass
+        elif not is_faithful(value):
+            findings.is_doubtful = True
+        elif (first := findings.first_month()) and value == MONTHS_IN_YEAR:
+            if not findings.is_first_month_reported:
+                findings.is_first_month_reported = True
+                findings.warn(where, "is 12, so all months of this resume count from 1 (January)")
+        else:
+            hint = self.hint
+            if first:
+                hint = "months of this resume count from 1, as one of them is 12"
+            elif value == MONTHS_IN_YEAR:
+                hint = "months of this resume count from 0, as one of them is 0"
+            last = first + MONTHS_IN_YEAR - 1
+            findings.warn(where, f"{value} is outside the range {first} to {last}: {hint}")
+
+    def plain_type(self) -> Any:
+        return Annotated[int, Meta(ge=0, lt=MONTHS_IN_YEAR)]
+
+
 class ColumnNumber(Number):
     """The number of a column: 0, 1, and 2 where the layout has a third one. 1.0 is column 1."""
 

@@ -4,6 +4,7 @@ One pass over the document, in its order, finds problems and warnings. The rules
 docs/format.md.
 """
 
+import functools
 import re
 from typing import Any, NamedTuple
 
@@ -19,6 +20,7 @@ from resumes.analyzer.schema import (
     MULTICOLUMN,
     SECTION_TYPES,
     Format,
+    first_month,
     nearest_section_type,
 )
 from resumes.analyzer.strict_json import is_faithful, read_json, read_long_json, refuse_unfaithful
@@ -187,7 +189,11 @@ def validate(document: dict[str, Any], accepted: Format, *, is_stored: bool = Fa
     """Check a document against the format."""
     style = document.get("style")
     is_multicolumn = type(style) is dict and style.get("layout") == MULTICOLUMN
-    findings = Findings(has_third_column=is_multicolumn, is_stored=is_stored)
+    findings = Findings(
+        has_third_column=is_multicolumn,
+        is_stored=is_stored,
+        first_month=functools.cache(lambda: first_month(document)),
+    )
     for required in DOCUMENT.required:
         if required not in document:
             findings.missing(required)

@@ -5,11 +5,11 @@ and a test compares the two. Ranges, fonts and icons are known from the public d
 service that the format belongs to; they give warnings and refuse nothing.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from resumes.analyzer.kinds import (
     OPAQUE,
@@ -22,6 +22,7 @@ from resumes.analyzer.kinds import (
     Kind,
     KnownText,
     Listing,
+    Month,
     Number,
     Text,
 )
@@ -73,7 +74,7 @@ _TEXT = Text()
 _TEXTS = Listing(Text(), "strings")
 _NUMBER = Number()
 _FLAG = Flag()
-_MONTH = Number(0, 11, "months are 0-based (0 is January, 11 is December)")
+_MONTH = Month(0, 11, "months are 0-based (0 is January, 11 is December)")
 
 DATE_RANGE: Final = Group(
     {
@@ -248,6 +249,31 @@ SECTION_TYPES: Final = {
     )
 }
 """The 26 section types by name, in the order of docs/format.md."""
+
+
+def first_month(document: Mapping[str, Any]) -> int:
+    """Return the number of January in the dates of a document, valid or not: 0, or 1 if its months
+    count from 1.
+
+    A month 12 says that they do; a month 0 that they do not, whatever else is there (docs/format.md,
+    Dates).
+    """
+    months = {month for month in _iter_months(document) if type(month) in (int, float)}
+    return int(12 in months and 0 not in months)
+
+
+def _iter_months(document: Mapping[str, Any]) -> Iterator[Any]:
+    sections = document.get("sections")
+    for name, section in sections.items() if type(sections) is dict else ():
+        if name not in SECTION_TYPES or "dateRange" not in SECTION_TYPES[name].fields:
+            continue
+        items = section.get("items") if type(section) is dict else None
+        for item in items if type(items) is list else ():
+            dates = item.get("dateRange") if type(item) is dict else None
+            if type(dates) is dict:
+                yield dates.get("fromMonth")
+                yield dates.get("toMonth")
+
 
 DOCUMENT: Final = Group(
     {

@@ -27,6 +27,7 @@ from resumes.analyzer.schema import (
     STYLE,
     Format,
     SectionType,
+    first_month,
 )
 from resumes.errors import StoreIncompatible
 
@@ -56,8 +57,22 @@ def public_json(document: str | bytes, accepted: Format = DEFAULT_FORMAT) -> byt
 
 
 def shown_view(document: str | bytes, accepted: Format = DEFAULT_FORMAT) -> dict[str, Any]:
-    """Return what `public_json` says, without unknown fields."""
-    return _view(load_stored(document), accepted)
+    """Return what `public_json` says, without unknown fields, and with months that count from 0."""
+    stored = load_stored(document)
+    view = _view(stored, accepted)
+    if first_month(stored):
+        for _, item in _iter_items(view):
+            _count_from_0(item)
+    return view
+
+
+def _count_from_0(item: dict[str, Any]) -> None:
+    """Make the months of an item's dates, which count from 1, count from 0. What is no month stays."""
+    if dates := item.get("dateRange"):
+        months = {name: dates.get(name) for name in ("fromMonth", "toMonth")}
+        item["dateRange"] = dates | {
+            name: month - 1 for name, month in months.items() if month in range(1, 13)
+        }
 
 
 def _exact(view: dict[str, Any], document: str | bytes) -> dict[str, Any]:
@@ -130,7 +145,7 @@ class ShownSection:
 def iter_sections(
     document: Mapping[str, Any], accepted: Format = DEFAULT_FORMAT
 ) -> Iterator[ShownSection]:
-    """Yield the sections of a document, stored or public, in reading order.
+    """Yield the sections of a document, stored or public, in reading order, months counted from 0.
 
     That is by ascending `order`, those without one last, and otherwise as they were sent
     (docs/format.md, Sections).
@@ -139,21 +154,25 @@ def iter_sections(
         _iter_admitted(document, accepted),
         key=lambda one: (one[1].get("order") is None, one[1].get("order") or 0),
     )
+    counts_from_1 = first_month(document) == 1
     for name, section, section_type in admitted:
         heading = section.get("name") or ""
         if not heading.strip():
             heading = section_type.heading if section_type else name
-        items = (_shown_item(item, section_type) for item in section.get("items") or ())
+        items = [_shown_item(item, section_type) for item in section.get("items") or ()]
+        if counts_from_1 and section_type is not None:
+            for item in items:
+                _count_from_0(item)
         yield ShownSection(name, heading, int(section["column"]), tuple(filter(None, items)))
 
 
-def _shown_item(item: Any, section_type: SectionType | None) -> Mapping[str, Any]:
+def _shown_item(item: Any, section_type: SectionType | None) -> dict[str, Any]:
     if section_type is None:
         fields = item if isinstance(item, dict) else {"": item}
     else:
         shown = shown_fields(item, section_type.fields)
         fields = {field: shown[field] for field in section_type.fields if field in shown}
-    readable: Mapping[str, Any] = _without_blanks(fields)
+    readable: dict[str, Any] = _without_blanks(fields)
     return readable
 
 
