@@ -11,6 +11,12 @@ import msgspec
 from importer.files import JSON_SPACE
 from importer.options import Limits
 from importer.outcomes import NONE_SKIPPED, Refusal, SkippedMembers
+from resumes.analyzer.strict_json import (
+    BYTE_ORDER_MARK,
+    MISPLACED_MARK,
+    find_foreign_encoding,
+    without_mark,
+)
 from resumes.errors import InvalidJson, TooLarge
 from resumes.import_reasons import Reason
 
@@ -174,6 +180,9 @@ def _iter_parts(
     content: Bytes, spans: list[tuple[int, int]], limits: Limits, *, is_by_line: bool
 ) -> Iterator[Part]:
     too_large = resume_too_large(limits).refusal
+    marked = Refusal(
+        Reason.INVALID_JSON, f"Invalid JSON at byte 0: {MISPLACED_MARK}", byte_offset=0
+    )
     line, counted_to = 1, 0
     for number, (begin, end) in enumerate(spans, 1):
         place = f"item {number}"
@@ -184,10 +193,12 @@ def _iter_parts(
         # A line end may be two bytes, of which the carriage return is not part of the value.
         body = b"" if end - begin > limits.max_bytes + 1 else bytes(content[begin:end])
         body = body.rstrip(JSON_SPACE)
-        if body and len(body) <= limits.max_bytes:
-            yield Part(number, place, body)
-        else:
+        if not body or len(body) > limits.max_bytes:
             yield Part(number, place, refusal=too_large)
+        elif body.startswith(BYTE_ORDER_MARK):  # of a file that was appended to another
+            yield Part(number, place, refusal=marked)
+        else:
+            yield Part(number, place, body)
 
 
 def looks_like_lines(content: Bytes, *, is_whole: bool = True) -> bool:
@@ -213,22 +224,19 @@ GZIP_MAGIC = b"\x1f\x8b"
 ZIP_MAGICS: Final = (b"PK\x03\x04", b"PK\x05\x06")
 """What a zip begins with; the second, one that is empty."""
 
-_ENCODINGS = {
-    b"\xef\xbb\xbf": "a byte order mark",
-    b"\xff\xfe": "UTF-16, not UTF-8",
-    b"\xfe\xff": "UTF-16, not UTF-8",
-}
 _TAR_AT, _TAR = 257, b"ustar"
 
 
 def is_several(content: Bytes) -> bool:
     """Return whether it is an array, or values one after the other, each on a line."""
+    content = without_mark(content)
     return begins_array(content) or looks_like_lines(content)
 
 
 def check_beginning(beginning: Bytes, limits: Limits, *, is_by_line: bool) -> None:
     """Raises CannotUnpack when more than one resume may have, which this is, was one value."""
     _refuse_foreign(beginning)
+    beginning = without_mark(beginning)
     if is_by_line or begins_array(beginning):
         return
     if not looks_like_lines(beginning, is_whole=False):
@@ -241,6 +249,7 @@ def unpack_content(content: Bytes, limits: Limits, *, is_by_line: bool) -> Itera
     Whether lines are JSON is not looked at. Raises CannotUnpack immediately, if at all.
     """
     _refuse_foreign(content)
+    content = without_mark(content)
     is_by_line = is_by_line or looks_like_lines(content)
     if not is_by_line and not begins_array(content):
         return iter([Part(1, "", _find_value(content, limits))])
@@ -264,9 +273,8 @@ def _refuse_foreign(content: Bytes) -> None:
     is_tar = content[_TAR_AT : _TAR_AT + len(_TAR)] == _TAR
     if is_tar or content.startswith((GZIP_MAGIC, *ZIP_MAGICS)):
         raise invalid_archive("It contains an archive, not JSON: nested archives are not opened")
-    for mark, encoding in _ENCODINGS.items():
-        if content.startswith(mark):
-            raise CannotUnpack(Reason.INVALID_JSON, f"Invalid JSON at byte 0: {encoding}", 0)
+    if encoding := find_foreign_encoding(content):
+        raise CannotUnpack(Reason.INVALID_JSON, f"Invalid JSON at byte 0: {encoding}", 0)
 
 
 def _find_value(content: Bytes, limits: Limits) -> bytes:

@@ -32,6 +32,19 @@ def test_success_is_201_with_the_id_alone(client: Client) -> None:
     assert client.ids() == [answer.json()["id"]]
 
 
+def test_a_byte_order_mark_before_the_resume_is_dropped(client: Client, place: Place) -> None:
+    body = b'\xef\xbb\xbf{"header": {"name": "Zo\xc3\xab"}, "sections": {}}'
+
+    answer = client.post(body, idempotency_key="a")
+
+    assert (answer.status_code, list(answer.json())) == (201, ["id"])
+    account_id = accounts.get_account(place.store, client.account).id
+    found = stored_resumes.get_resume(place.store, account_id, answer.json()["id"])
+    assert found.document.encode() == body[3:]
+    # Without it, it is another body.
+    assert client.post(body[3:], idempotency_key="a").status_code == 422
+
+
 def test_plan_maximum_reached_is_403_stating_the_number_and_a_delete_frees_a_place(
     free_client: Client, place: Place
 ) -> None:

@@ -14,6 +14,8 @@ from resumes.analyzer import Format, parse
 from resumes.errors import InvalidJson, InvalidResume, TooLarge
 from tests.support.documents import a_document, admitting
 
+MARK = "a byte order mark, which is allowed only at the beginning"
+
 
 def refusal_of(body: bytes) -> InvalidJson:
     with pytest.raises(InvalidJson) as refusal:
@@ -26,11 +28,23 @@ def refusal_of(body: bytes) -> InvalidJson:
     [
         (b"", "the body is empty", 0),
         (b" \r\n\t", "the body is empty", 0),
-        (b"\xef\xbb\xbf{}", "a byte order mark", 0),
+        (b"\xef\xbb\xbf", "the body is empty", 0),
+        (b"\xef\xbb\xbf \n", "the body is empty", 0),
+        (b'\xef\xbb\xbf{"a":1,"a":2}', 'duplicate key "a"', 14),
+        (b'\xef\xbb\xbf{"a":NaN}', "NaN is not a JSON number", 8),
+        (b"\xef\xbb\xbf\xef\xbb\xbf{}", MARK, 3),
+        (b" \xef\xbb\xbf{}", MARK, 1),
+        (b"{\xef\xbb\xbf}", MARK, 1),
+        (b"{}\xef\xbb\xbf", MARK, 2),
         (b'{"a":"\xff"}', "not UTF-8", 6),
         (b'["\xed\xa0\x80"]', "not UTF-8", 2),
-        ('{"a":1}'.encode("utf-16"), "UTF-16, not UTF-8", 0),
-        (b"\xfe\xff\0{", "UTF-16, not UTF-8", 0),
+        ('{"a":1}'.encode("utf-16"), "UTF-16, not UTF-8: save it as UTF-8", 0),
+        (b"\xfe\xff\0{", "UTF-16, not UTF-8: save it as UTF-8", 0),
+        ('{"a":1}'.encode("utf-16-le"), "UTF-16, not UTF-8: save it as UTF-8", 0),
+        ('{"a":1}'.encode("utf-16-be"), "UTF-16, not UTF-8: save it as UTF-8", 0),
+        ('{"a":1}'.encode("utf-32"), "UTF-32, not UTF-8: save it as UTF-8", 0),
+        (b"\0\0\xfe\xff\0\0\0{", "UTF-32, not UTF-8: save it as UTF-8", 0),
+        ('{"a":1}'.encode("utf-32-be"), "UTF-32, not UTF-8: save it as UTF-8", 0),
         (b"%PDF-1.4\n%\xe2\xe3", "a PDF, not JSON", 0),
         (b"PK\x03\x04\x14\x00", "a ZIP archive or an office document, not JSON", 0),
         (b"\x1f\x8b\x08\x00", "compressed with gzip, not JSON", 0),

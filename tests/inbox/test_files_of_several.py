@@ -69,6 +69,46 @@ def test_each_resume_has_an_outcome_of_its_own(
     assert told.outcomes() == {"ana/many.ndjson": "failed"}
 
 
+MARK = b"\xef\xbb\xbf"
+
+
+def test_files_and_members_may_begin_with_a_byte_order_mark(
+    store: Store, root: Path, told: Told, ana: AccountInfo, an_importer: MakeImporter
+) -> None:
+    files = {
+        "a.json": MARK + a_document("one"),
+        "b.json": MARK + b"[" + a_document("array 1") + b"," + a_document("array 2") + b"]",
+        "c.ndjson": MARK + lines("line 1", "line 2"),
+        "d.json": MARK + lines("look 1", "look 2"),
+        "e.json.gz": gzipped(MARK + a_document("gzip")),
+        "f.ndjson.gz": gzipped(MARK + lines("packed 1", "packed 2")),
+        "g.zip": zipped(
+            {"a.json": MARK + a_document("member"), "b.jsonl": MARK + lines("in 1", "in 2")}
+        ),
+    }
+    for name, content in files.items():
+        drop(root, f"ana/{name}", content)
+    importer = an_importer(settle_s=0)
+    for _ in files:
+        importer.round()
+    assert set(told.outcomes().values()) == {"done"}
+    assert len(resume_names(store, ana.id)) == 13
+    bad = {
+        "middle.ndjson": lines("first") + MARK + a_document("second"),
+        "alone.json": MARK,
+        "blank.ndjson": MARK + b" \n",
+        "in.json": b"[" + MARK + a_document("item") + b"]",
+        "sixteen.json": a_document("x").decode().encode("utf-16"),
+        "lines.ndjson": lines("x").decode().encode("utf-32"),
+    }
+    for name, content in bad.items():
+        drop(root, f"ana/{name}", content)
+    for _ in bad:
+        importer.round()
+    assert {told.outcomes()[f"ana/{name}"] for name in bad} == {"failed"}
+    assert resume_names(store, ana.id)[13:] == ["first"]
+
+
 D, F, U, H = "done", "failed", "duplicate", "held"
 
 

@@ -15,6 +15,7 @@ from importer.json_texts import (
     Part,
     check_beginning,
     check_syntax,
+    is_several,
     iter_items,
     looks_like_lines,
     unpack_content,
@@ -343,11 +344,26 @@ def test_lines_are_told_by_name_or_by_look() -> None:
 
 
 @pytest.mark.parametrize("is_by_line", [True, False])
-@pytest.mark.parametrize("mark", [b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff"])
+@pytest.mark.parametrize("mark", [b"\xff\xfe", b"\xfe\xff"])
 def test_other_encodings_are_refused_as_a_whole(mark: bytes, is_by_line: bool) -> None:
     refusal = refusal_of(mark + b'{"a":1}\n{"b":2}\n', is_by_line=is_by_line)
     assert refusal.reason is Reason.INVALID_JSON
     assert refusal.byte_offset == 0
+
+
+def test_a_byte_order_mark_is_dropped_at_the_beginning_alone() -> None:
+    mark = b"\xef\xbb\xbf"
+    for content in (b'{"a":1}\n{"b":2}\n', b'[{"a":1},{"b":2}]', b' [ {"a":1}, {"b":2} ]'):
+        assert is_several(mark + content)
+        assert parts_of(mark + content) == parts_of(content)
+    assert parts_of(mark + b'{"a":1}') == parts_of(b'{"a":1}')
+    assert refusal_of(mark + b"[1,2", is_by_line=False).byte_offset == 7
+    assert refusal_of(mark, is_by_line=True).message.endswith("every line is blank")
+    first, second = parts_of(mark + b'{"a":1}\n' + mark + b'{"b":2}', is_by_line=True)
+    assert (first.body, first.place, second.place) == (b'{"a":1}', "line 1", "line 2")
+    assert second.refusal is not None
+    assert second.refusal.reason is Reason.INVALID_JSON
+    check_beginning(mark + b'["' + b"x" * LIMITS.max_bytes, LIMITS, is_by_line=False)
 
 
 def test_what_is_longer_than_a_resume_may_be_several_or_is_refused() -> None:

@@ -23,7 +23,13 @@ from resumes.analyzer.schema import (
     first_month,
     nearest_section_type,
 )
-from resumes.analyzer.strict_json import is_faithful, read_json, read_long_json, refuse_unfaithful
+from resumes.analyzer.strict_json import (
+    is_faithful,
+    read_json,
+    read_long_json,
+    refuse_unfaithful,
+    without_mark,
+)
 from resumes.analyzer.view import Names, filename, load_stored, take_out
 from resumes.errors import CoverLetter, InvalidJson, InvalidResume, Issue, TooLarge
 
@@ -99,11 +105,12 @@ def _parse(body: bytes, accepted: Format, *, converts: bool) -> Resume:
         raise TooLarge(limit_bytes=accepted.max_bytes)
     if names := parse_plain(body):
         return _resume(names, without_line_breaks(body), ())
+    body = bytes(without_mark(body))
     document = read_json(body)
     if converts and is_json_resume(document):
         return _converted(body, document, accepted)
     warnings = _check(body, document, accepted).all_warnings()
-    return _resume(_names(document), without_line_breaks(body), warnings)
+    return _resume(_names(document), without_line_breaks(body.lstrip()), warnings)
 
 
 def _check(body: bytes, document: Any, accepted: Format, *, is_stored: bool = False) -> Findings:

@@ -1,8 +1,7 @@
 """Bytes to a Python value, and only JSON that every store and every client keeps faithfully.
 
-The parser refuses most of what must be rejected: other encodings, a byte order mark, NaN,
-Infinity, lone surrogates, duplicate keys, control characters, trailing content. What it lets
-through is found in two steps. `is_faithful` looks at parsed values and only says yes or no, as
+The parser refuses most of what must be rejected: other encodings, NaN, Infinity, lone
+surrogates, duplicate keys, control characters, trailing content. What it lets through is found in two steps. `is_faithful` looks at parsed values and only says yes or no, as
 it runs for every unknown field; `refuse_unfaithful` then reads the bytes again to say what and
 where. U+0000 is looked for in the bytes at once, since it can hide in any string or key.
 
@@ -35,13 +34,15 @@ MAX_INTEGER = 2**63 - 1
 
 # What files that are not JSON at all begin with, and what people call it.
 _FOREIGN = {
-    b"\xef\xbb\xbf": "a byte order mark",
-    b"\xff\xfe": "UTF-16, not UTF-8",
-    b"\xfe\xff": "UTF-16, not UTF-8",
     b"%PDF": "a PDF, not JSON",
     b"PK\x03\x04": "a ZIP archive or an office document, not JSON",
     b"\x1f\x8b": "compressed with gzip, not JSON",
 }
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+MISPLACED_MARK = "a byte order mark, which is allowed only at the beginning"
+# With a byte order mark, or by where the zeros are in text that begins with two ASCII characters.
+_UTF_32 = re.compile(rb"\xff\xfe\0\0|\0\0\xfe\xff|[^\0]\0\0\0|\0\0\0[^\0]", re.DOTALL)
+_UTF_16 = re.compile(rb"\xff\xfe|\xfe\xff|[^\0]\0[^\0]\0|\0[^\0]\0[^\0]", re.DOTALL)
 _NOT_NUMBERS = re.compile(rb"-?(?:NaN|Infinity)")
 # An escaped backslash before it makes "u0000" plain text.
 _ESCAPED_NUL = re.compile(rb"(?<!\\)(?:\\\\)*+(\\u0000)")
@@ -69,6 +70,20 @@ _DUPLICATE_KEY = re.compile(r'Detected duplicate key "(.*)"', re.DOTALL)
 _MAX_INTEGER_CHARS = len(str(MIN_INTEGER))
 
 _BLOCK_BYTES = 4_096
+
+
+def without_mark(text: bytes | bytearray) -> bytes | bytearray:
+    """Return the text with blanks in place of a byte order mark at its beginning, so that offsets
+    stay what they are."""
+    return b"   " + text[3:] if text.startswith(BYTE_ORDER_MARK) else text
+
+
+def find_foreign_encoding(text: bytes | bytearray) -> str | None:
+    """Return what is wrong with text that is UTF-16 or UTF-32, and what to do."""
+    for encoding, beginning in (("UTF-32", _UTF_32), ("UTF-16", _UTF_16)):
+        if beginning.match(text):
+            return f"{encoding}, not UTF-8: save it as UTF-8"
+    return None
 
 
 def read_json(body: bytes) -> Any:
@@ -158,6 +173,8 @@ def _refuse(body: bytes, message: str) -> NoReturn:
     """Raise InvalidJson with what the parser says, in our words."""
     if not body.strip(b" \t\r\n"):
         raise _invalid("the body is empty", 0)
+    if encoding := find_foreign_encoding(body):
+        raise _invalid(encoding, 0)
     for beginning, name in _FOREIGN.items():
         if body.startswith(beginning):
             raise _invalid(name, 0)
@@ -173,6 +190,8 @@ def _refuse(body: bytes, message: str) -> NoReturn:
     reason, line, column = located.groups()
     is_cut_short = reason.startswith("EOF")
     offset = len(body) if is_cut_short else _offset(body, int(line), int(column))
+    if body.startswith(BYTE_ORDER_MARK, offset):
+        raise _invalid(MISPLACED_MARK, offset)
     # A sign before it was read as a number's.
     for start in (max(offset - 1, 0), offset):
         if not_a_number := _NOT_NUMBERS.match(body, start):
