@@ -9,6 +9,7 @@ import pytest
 
 from resumes.analyzer import parse, parse_imported
 from resumes.errors import InvalidInput, InvalidResume
+from resumes.rendering.words import WORDS
 from tests.support.documents import SECTIONS, a_document, with_section
 from tests.support.json_resumes import (
     COMPLETE,
@@ -339,6 +340,35 @@ def span_of(**dates: Any) -> Any:
         ("mar, 2020", 2020, 2),
         (" 2020-01 ", 2020, 0),
         (2020, 2020, None),
+        ("01.09.2014", 2014, 8),
+        ("13/04/2014", 2014, 3),
+        ("04/13/2014", 2014, 3),
+        ("04/04/2014", 2014, 3),
+        ("2014-00-00", 2014, None),
+        ("2020-00", 2020, None),
+        ("2014年9月", 2014, 8),
+        ("2014年9月1日", 2014, 8),
+        ("2014年", 2014, None),
+        ("2014年九月", 2014, 8),
+        ("2014년 9월", 2014, 8),
+        ("2014. 9. 1.", 2014, 8),
+        ("٢٠١٤-٠٩", 2014, 8),
+        ("２０１４年９月", 2014, 8),
+        ("März 2014", 2014, 2),
+        ("sep-2014", 2014, 8),
+        ("Sep2014", 2014, 8),
+        ("Sep 1, 2014", 2014, 8),
+        ("1 September 2014", 2014, 8),
+        ("September 1st, 2014", 2014, 8),
+        ("1er septembre 2014", 2014, 8),
+        ("1. ZÁŘÍ 2014", 2014, 8),
+        ("1 de septiembre de 2014", 2014, 8),
+        ("d\N{RIGHT SINGLE QUOTATION MARK}abril del 2014", 2014, 3),
+        ("2014. szeptember 1.", 2014, 8),
+        ("1 октября 2014 г.", 2014, 9),  # noqa: RUF001  (Cyrillic)
+        ("Kasım 2014", 2014, 10),  # noqa: RUF001  (Turkish)
+        ("سبتمبر 2014", 2014, 8),
+        ("फरवरी 2014", 2014, 1),
         *((f"{name} 2020", 2020, month) for month, name in enumerate(month_name[1:])),
     ],
 )
@@ -354,8 +384,11 @@ def test_a_year_and_a_month_from_0_are_read_and_a_day_is_not(
 
 @pytest.mark.parametrize(
     "text",
-    ["soon", "Summer\x1b 2020", "2020-13", "2020-00", "20", "0999", "3000", "marzo 2020", "٢٠٢٠"],
-)
+    [
+        "soon", "Summer\x1b 2020", "2020-13", "20", "0999", "3000", "09/14", "May", "2014/2015",
+        "Sep 2014 - Oct 2015", "13/13/2014", "Brumaire 2014", "2014-09-01 or so",
+    ],
+)  # fmt: skip
 def test_what_is_no_date_is_not_guessed(text: str) -> None:
     assert span_of(startDate=text) is None
     assert span_of(startDate="2020", endDate=text) == {"fromYear": 2020}
@@ -364,6 +397,30 @@ def test_what_is_no_date_is_not_guessed(text: str) -> None:
             f'startDate "{text}" cannot be read as a date: left out'.replace("\x1b", "\\x1b")
         )
     }
+
+
+@pytest.mark.parametrize(
+    "text", ["03/04/2014", "3-4-2014", "Summer 2014", "2014 Q3", "listopad 2014"]
+)
+def test_of_what_can_mean_two_months_the_year_is_read(text: str) -> None:
+    assert span_of(startDate=text, endDate=text) == {"fromYear": 2014, "toYear": 2014}
+    assert warnings_of(with_list("work", {"startDate": text})) == {
+        "work[0].startDate": f'startDate "{text}" does not say which month: only the year is used'
+    }
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        *(words.present for words in WORDS.values()),
+        "aujourd'hui", "AUJOURD\N{RIGHT SINGLE QUOTATION MARK}HUI", "Bis heute", "À ce jour", "a ce jour", "hasta la fecha", "hoy",
+        "till date", "To date", "(Present)", "- present", "heute.", "Presente", "Gegenwart", "今",
+        "現在に至る", "现在", "재직 중", "н.в.", "по настоящее время",
+    ],
+)  # fmt: skip
+def test_what_is_not_over_is_read_in_every_language_of_our_pdfs(end: str) -> None:
+    assert span_of(startDate="2020", endDate=end) == {"fromYear": 2020, "isOngoing": True}
+    assert warnings_of(with_list("work", {"name": "E", "startDate": "2020", "endDate": end})) == {}
 
 
 @pytest.mark.parametrize(

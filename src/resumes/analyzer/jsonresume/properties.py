@@ -11,53 +11,14 @@ from pathlib import Path
 from typing import Any, ClassVar, Final
 
 from resumes.analyzer.findings import printable
+from resumes.analyzer.jsonresume.dates import (
+    WRITTEN_DATE,
+    find_date,
+    find_written_date,
+    is_ongoing,
+)
 from resumes.analyzer.jsonresume.entries import NO_PLACE, EntryReader
 from resumes.analyzer.kinds import MAX_LIST_ENTRIES, MAX_TEXT_CHARS
-from resumes.analyzer.schema import MONTHS
-
-# Dates are a year, and perhaps a month and a day, which has no place in the analyzer format. Years
-# are those that the schema of JSON Resume knows, so that what was read can be written again.
-_YEAR_FIRST = re.compile(
-    r"([12][0-9]{3})(?:[-/.](0?[1-9]|1[0-2])(?:[-/.][0-3]?[0-9](?:T.*)?)?)?", re.ASCII
-)
-_MONTH_FIRST = re.compile(r"(0?[1-9]|1[0-2])[-/.]([12][0-9]{3})", re.ASCII)
-_MONTH_NAMED = re.compile(r"([A-Za-z]{3,9})\.?,? ([12][0-9]{3})", re.ASCII)
-_MONTHS_BY_BEGINNING: Final = {month[:3].lower(): number for number, month in enumerate(MONTHS)}
-_ONGOING: Final = frozenset({"present", "current", "now", "today", "ongoing"})
-
-WRITTEN_DATE: Final = re.compile(r"[12][0-9]{3}(?:-[01][0-9](?:-[0-3][0-9])?)?", re.ASCII)
-"""A date as JSON Resume writes it, and text that is nothing else."""
-
-
-def find_month(text: str) -> tuple[int, int | None] | None:
-    """Return the year that a text names and the month, if it names one; None when it cannot be read.
-
-    Months count from 0. Read are `2020`, `2020-01`, `2020-01-31`, the same with `/` or `.`, a time of day after it,
-    `01/2020` and `January 2020`.
-    """
-    text = text.strip()
-    if dated := _YEAR_FIRST.fullmatch(text):
-        return int(dated[1]), int(dated[2]) - 1 if dated[2] else None
-    if dated := _MONTH_FIRST.fullmatch(text):
-        return int(dated[2]), int(dated[1]) - 1
-    if dated := _MONTH_NAMED.fullmatch(text):
-        month = _MONTHS_BY_BEGINNING.get(dated[1][:3].lower())
-        if month is not None and MONTHS[month].lower().startswith(dated[1].lower()):
-            return int(dated[2]), month
-    return None
-
-
-def find_written_date(item: Mapping[str, Any], end: str) -> str | None:
-    """Return when the item's `dateRange` begins ("from") or ends ("to") as JSON Resume writes it,
-    `2020-01`; None without a year that it can write. What is not a month is left out."""
-    span: Any = item.get("dateRange") or {}
-    year, month = span.get(f"{end}Year"), span.get(f"{end}Month")
-    if year is None or year != int(year) or not 1000 <= year <= 2999:
-        return None
-    if month not in range(len(MONTHS)):
-        return str(int(year))
-    return f"{int(year)}-{int(month) + 1:02}"
-
 
 # The first row of which a word is in the text counts, so "limited professional" is 3.
 _LEVELS: Final = (
@@ -304,8 +265,7 @@ class DateSpan(Property):
     def read(self, entry: EntryReader, /) -> Fields:
         span = _read_date(entry, "startDate", "from")
         end = entry.left.get("endDate")
-        is_ongoing = type(end) is str and end.strip().lower() in _ONGOING
-        if is_ongoing or (span and end is None):
+        if (type(end) is str and is_ongoing(end)) or (span and end is None):
             entry.left.pop("endDate", None)
             span["isOngoing"] = True
         else:
@@ -337,12 +297,16 @@ def _read_date(entry: EntryReader, name: str, end: str) -> dict[str, Any]:
     text = entry.find_text(name)
     if text is None:
         return {}
-    found = find_month(text)
+    found = find_date(text)
     if found is None:
         entry.findings.warn(name, f'"{printable(text)}" cannot be read as a date: left out')
         return {}
-    year, month = found
-    return {f"{end}Year": year, **({} if month is None else {f"{end}Month": month})}
+    if not found.is_whole:
+        entry.findings.warn(
+            name, f'"{printable(text)}" does not say which month: only the year is used'
+        )
+    month = {} if found.month is None else {f"{end}Month": found.month}
+    return {f"{end}Year": found.year, **month}
 
 
 class Fluency(Property):
