@@ -51,11 +51,18 @@ def is_taken_for_one(document: Any) -> bool:
         {"work": [{"company": "Engines"}]},
         {"education": [{"institution": "School"}], "skills": [], "meta": {}},
         {key: [] for key in SCHEMA["properties"]} | {"$schema": None, "basics": {"name": "Ada"}},
+        {"basics": {"name": "Ada"}, "header": None},
+        {"basics": {"name": "Ada"}, "header": None, "sections": None},
+        {"basics": {"name": "Ada"}, "sections": {}},
+        {"basics": {"name": "Ada"}, "sections": {}, "metadata": {}},
+        {"basics": {"name": "Ada"}, "sections": ["work"], "headings": {"work": "Jobs"}},
+        {"basics": {"name": "Ada"}, "header": "Ada", "sections": "work"},
+        {"basics": {"name": "Ada"}, "header": {}},
     ],
 )
 def test_a_json_resume_is_recognised_by_its_shape_and_only_in_files(document: Any) -> None:
     assert is_taken_for_one(document)
-    with pytest.raises(InvalidResume, match="header"):
+    with pytest.raises(InvalidResume, match="Missing required field"):
         parse(json.dumps(document).encode())
 
 
@@ -63,9 +70,11 @@ OTHERS: list[Any] = [
     a_document(title="Engineer", unknown=1),
     with_section("skills", {"tags": 5}, layoutMode="tags"),
     a_document(basics={}, work=[{"company": "Engines"}]),
-    {"header": {}, "basics": {}},
-    {"header": None, "basics": {}},
-    {"sections": {}, "basics": {}},
+    a_document(basics={"name": "Bo"}),
+    a_document(sections={"awards": {"column": 0}}, basics={"name": "Bo"}, metadata={}),
+    {"header": {}, "basics": None},
+    {"header": None, "work": [{"name": "Engines"}]},
+    {"sections": {}, "basics": []},
     {"sections": [], "$schema": ADDRESS, "work": [{"name": "Engines"}]},
     {"sections": {"education": {}}},
     {"title": "Analyst"},
@@ -102,6 +111,135 @@ OTHERS: list[Any] = [
 )
 def test_what_is_no_json_resume_gives_what_parse_gives(body: bytes) -> None:
     assert outcome(parse_imported, body) == outcome(parse, body)
+
+
+def test_an_export_of_resumake_is_read_and_what_is_left_out_is_named() -> None:
+    document = {
+        "selectedTemplate": 1,
+        "headings": {"work": "Jobs"},
+        "basics": {
+            "name": "Ada",
+            "website": "https://ada.example",
+            "location": {"address": "Leeds, UK"},
+        },
+        "education": [
+            {"institution": "School", "location": "York", "studyType": "BSc", "area": "Maths",
+             "gpa": "3.9", "startDate": "Sep 2014", "endDate": "May 2017"},
+        ],
+        "work": [
+            {"company": "Engines", "location": "Leeds", "position": "Analyst", "website": "e.example",
+             "startDate": "2020-01", "endDate": "Present", "highlights": ["Built", ""]},
+        ],
+        "skills": [{"name": "Tools", "level": "", "keywords": ["Loom", "Lathe"]}],
+        "projects": [
+            {"name": "Table", "description": "Of numbers", "url": "t.example", "keywords": ["C", "R"]},
+        ],
+        "awards": [{"title": "Medal", "date": "2019", "awarder": "Society", "summary": ""}],
+        "sections": ["templates", "profile", "work"],
+    }  # fmt: skip
+    assert set(warnings_of(document)) == {"selectedTemplate", "headings", "sections"}
+    view = imported_view(document)
+    assert view["header"] == {
+        "name": "Ada",
+        "location": "Leeds, UK",
+        "website": "https://ada.example",
+    }
+    items = {name: section["items"][0] for name, section in view["sections"].items()}
+    assert items == {
+        "experiences": {
+            "workplace": "Engines",
+            "position": "Analyst",
+            "location": "Leeds",
+            "link": "e.example",
+            "dateRange": {"fromYear": 2020, "fromMonth": 0, "isOngoing": True},
+            "bullets": ["Built"],
+        },
+        "educations": {
+            "institution": "School",
+            "degree": "BSc, Maths",
+            "location": "York",
+            "dateRange": {"fromYear": 2014, "fromMonth": 8, "toYear": 2017, "toMonth": 4},
+            "gpa": "3.9",
+        },
+        "projects": {
+            "title": "Table",
+            "link": "t.example",
+            "description": "Of numbers",
+            "bullets": ["C, R"],
+        },
+        "skills": {"title": "Tools", "tags": ["Loom", "Lathe"]},
+        "awards": {"title": "Medal", "description": "Society - 2019"},
+    }
+
+
+@pytest.mark.parametrize(
+    ("document", "name"),
+    [
+        ({"basics": {"name": "A"}, "sections": {"work": {"items": []}}, "metadata": {"theme": "x"}},
+         "a Reactive Resume document"),
+        ({"profile": {"firstName": "A"}, "work": {"items": []}, "metadata": {}},
+         "a Reactive Resume document"),
+        ({"name": "A", "meta": {"format": "FRESH@0.6.0"}, "contact": {}}, "a FRESH resume"),
+        ({"name": "A", "employment": {"history": [{"employer": "E"}]}}, "a FRESH resume"),
+        ({"cv": {"name": "A", "sections": {}}}, "a RenderCV document"),
+        ({"SkillsPassport": {}}, "a Europass document"),
+        ({"firstName": "A", "headline": "x", "positions": {"values": []}}, "a LinkedIn profile"),
+        ({"first_name": "A", "experiences": []}, "a LinkedIn profile"),
+    ],
+)  # fmt: skip
+def test_another_format_is_named_with_what_to_do(document: Any, name: str) -> None:
+    with pytest.raises(InvalidResume) as refusal:
+        imported(document)
+    assert refusal.value.message == (
+        f"This looks like {name}. Convert it to JSON Resume or to the analyzer format"
+    )
+    with pytest.raises(InvalidResume, match="Missing required field: header"):
+        parse(json.dumps(document).encode())
+
+
+def test_a_text_in_several_languages_is_read_in_english_or_the_first() -> None:
+    document = {
+        "basics": {"name": {"de": "Ada", "en-GB": "Ada L"}, "summary": {"fr": "", "es": "Hola"}},
+        "work": [
+            {"name": {"de": "Maschinen"}, "highlights": {"en": ["a", "b"], "de": ["c"]}},
+            {"name": {"url": "x"}, "position": {"id": "1", "no": "2"}},
+        ],
+    }
+    view = imported_view(document)
+    assert view["header"]["name"] == "Ada L"
+    assert view["sections"]["summaries"]["items"] == [{"text": "Hola"}]
+    assert view["sections"]["experiences"]["items"][0] == {
+        "workplace": "Maschinen",
+        "bullets": ["a", "b"],
+    }
+    assert warnings_of(document) == {
+        "basics.name": "name is in 2 languages: only en-GB is used",
+        "work[0].highlights": "highlights is in 2 languages: only en is used",
+        "work[1].name": "name is not text: left out",
+        "work[1].position": "position is not text: left out",
+    }
+
+
+@pytest.mark.parametrize(
+    ("project", "bullets"),
+    [
+        ({"keywords": ["C"]}, ["C"]),
+        ({"keywords": "C"}, ["C"]),
+        ({"highlights": ["a"], "keywords": ["C", "R"]}, ["a", "C, R"]),
+        ({"highlights": ["a"] * 200, "keywords": ["C"]}, ["a"] * 200),
+        ({"highlights": ["a"], "keywords": ["x" * 15_000] * 2}, ["a"]),
+        ({"keywords": [{"name": "C"}, {}, "R"]}, ["C, R"]),
+    ],
+)
+def test_the_keywords_of_a_project_are_one_more_of_its_bullets(
+    project: Any, bullets: list[str]
+) -> None:
+    [item] = imported_items(with_list("projects", project), "projects")
+    assert item["bullets"] == bullets
+    is_left_out = "C" not in bullets[-1] and "projects[0].keywords" in warnings_of(
+        with_list("projects", project)
+    )
+    assert is_left_out == (bullets[-1] == "a")
 
 
 def test_no_sample_of_the_analyzer_format_is_taken_for_one(repository: Path) -> None:
@@ -189,7 +327,6 @@ def test_everything_of_a_whole_json_resume_has_its_place() -> None:
         "volunteer[0].url",
         "education[0].url",
         "certificates[0].url",
-        "projects[0].keywords",
         "projects[0].roles",
         "projects[0].entity",
         "projects[0].type",

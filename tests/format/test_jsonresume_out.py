@@ -47,7 +47,7 @@ def test_keys_have_the_order_of_the_schema() -> None:
         ("awards", {"description": "Time - For x"}, "awards", {"summary": "Time - For x"}),
         ("certificates", {"issuer": "Board, 20th"}, "certificates", {"issuer": "Board, 20th"}),
         ("educations", {"institution": "I", "location": "L", "companyLogo": "C", "gpaText": "G"},
-         "education", {"institution": "I"}),
+         "education", {"institution": "I", "location": "L"}),
         ("projects", {"title": "T", "location": "L"}, "projects", {"name": "T"}),
         ("volunteering", {"role": "R", "location": "L"}, "volunteer", {"position": "R"}),
         ("publications", {"title": "T", "author": "A"}, "publications", {"name": "T"}),

@@ -172,7 +172,7 @@ ENTRIES: Mapping[str, Mapping[str, Rule]] = {
         "url": _NO_FIELD,
     },
     "education": {
-        **_same("institution", "area", "studyType", "score", "courses"),
+        **_same("institution", "area", "studyType", "location", "score", "courses"),
         **_dates("startDate", "endDate"),
         "gpa": Back("score"),
         "url": _NO_FIELD,
@@ -188,7 +188,7 @@ ENTRIES: Mapping[str, Mapping[str, Rule]] = {
         **_same("name", "description", "highlights"),
         **_dates("startDate", "endDate"),
         **_URL,
-        "keywords": _NO_FIELD,
+        "keywords": Excused("they become one more of the highlights"),
         "roles": _NO_FIELD,
         "entity": _NO_FIELD,
         "type": _NO_FIELD,
@@ -231,7 +231,16 @@ def written_back(resume: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in resume.items() if key not in ("$schema", "meta")}
 
 
+def _with_keywords_as_highlight(project: dict[str, Any]) -> dict[str, Any]:
+    others = {name: value for name, value in project.items() if name != "keywords"}
+    if not (keywords := project.get("keywords")):
+        return others
+    return others | {"highlights": [*project.get("highlights", ()), ", ".join(keywords)]}
+
+
 def _expected_entries(entries: list[dict[str, Any]], key: str) -> list[dict[str, Any]]:
+    if key == "projects":
+        entries = [_with_keywords_as_highlight(entry) for entry in entries]
     back = [each for entry in entries if (each := _expected(entry, ENTRIES[key]))]
     # Those with a text are quotes in the analyzer format, and come before those without.
     return sorted(back, key=lambda each: "reference" not in each) if key == "references" else back

@@ -11,7 +11,11 @@ from typing import Any, NamedTuple
 import orjson
 
 from resumes.analyzer.findings import Findings
-from resumes.analyzer.jsonresume.conversion import Conversion, is_json_resume
+from resumes.analyzer.jsonresume.conversion import (
+    Conversion,
+    find_foreign_format,
+    is_json_resume,
+)
 from resumes.analyzer.plain import parse_plain, without_line_breaks
 from resumes.analyzer.schema import (
     DEFAULT_FORMAT,
@@ -52,6 +56,9 @@ class Resume(NamedTuple):
 
     warnings: tuple[Issue, ...]
     """At most 50, in document order, and then one that counts the rest."""
+
+
+FOREIGN_FORMAT = "This looks like {}. Convert it to JSON Resume or to the analyzer format"
 
 
 def parse(body: bytes, accepted: Format = DEFAULT_FORMAT) -> Resume:
@@ -107,8 +114,12 @@ def _parse(body: bytes, accepted: Format, *, converts: bool) -> Resume:
         return _resume(names, without_line_breaks(body), ())
     body = bytes(without_mark(body))
     document = read_json(body)
-    if converts and is_json_resume(document):
-        return _converted(body, document, accepted)
+    if converts:
+        if foreign := find_foreign_format(document):
+            _check_faithful(body, document)
+            raise InvalidResume([Issue("", FOREIGN_FORMAT.format(foreign))])
+        if is_json_resume(document):
+            return _converted(body, document, accepted)
     warnings = _check(body, document, accepted).all_warnings()
     return _resume(_names(document), without_line_breaks(body.lstrip()), warnings)
 

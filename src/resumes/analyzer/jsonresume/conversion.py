@@ -40,19 +40,58 @@ _LAST_STEP: Final = re.compile(r"(?:\[[0-9]+\]|\.?[^.\[\]]+)\Z")
 def is_json_resume(document: Any) -> bool:
     """Return whether a JSON value is a JSON Resume and nothing else (docs/format.md, JSON Resume).
 
-    What has `header` or `sections` is an analyzer document, however broken. Any other object is one
-    if it has `basics`, or `$schema`, or entries of `work` or `education` among nothing unknown.
+    An object with an object `basics` is one, unless `header` and `sections` are objects too. Without
+    `basics`, what has `header` or `sections` is an analyzer document, however broken; anything else
+    is a JSON Resume if it has `$schema`, or entries of `work` or `education` among nothing unknown.
     """
-    if type(document) is not dict or "header" in document or "sections" in document:
+    if type(document) is not dict:
         return False
-    if type(document.get("basics")) is dict:
-        return True
+    if _has_objects(document, "basics"):
+        return not _has_objects(document, "header", "sections")
+    if "header" in document or "sections" in document:
+        return False
     if document.keys().isdisjoint(_CONTENT):
         return False
     return _names_the_schema(document.get("$schema")) or (
         document.keys() <= set(KEYS)
         and any(_has_entries(document.get(key), fields) for key, fields in _TELLING.items())
     )
+
+
+def find_foreign_format(document: Any) -> str | None:
+    """Return what a JSON value probably is, if it is a resume in a format that is not read."""
+    if type(document) is not dict or _has_objects(document, "header"):
+        return None
+    keys = document.keys()
+    if _has_objects(document, "metadata") and (
+        _has_objects(document, "profile")
+        or (_has_objects(document, "basics", "sections") and document["sections"])
+    ):
+        return "a Reactive Resume document"
+    if _has_objects(document, "sections") or is_json_resume(document):
+        return None
+    meta = document.get("meta")
+    if _has_objects(document, "employment") or (
+        type(meta) is dict and str(meta.get("format")).upper().startswith("FRESH")
+    ):
+        return "a FRESH resume"
+    if _has_objects(document, "cv"):
+        return "a RenderCV document"
+    if "SkillsPassport" in keys:
+        return "a Europass document"
+    if not (keys.isdisjoint(_LINKEDIN_NAMES) or keys.isdisjoint(_LINKEDIN_CONTENT)):
+        return "a LinkedIn profile"
+    return None
+
+
+_LINKEDIN_NAMES: Final = {"firstName", "first_name", "localizedFirstName"}
+_LINKEDIN_CONTENT: Final = {
+    "educations", "experiences", "headline", "localizedHeadline", "positions",
+}  # fmt: skip
+
+
+def _has_objects(document: Mapping[str, Any], *names: str) -> bool:
+    return all(type(document.get(name)) is dict for name in names)
 
 
 def _names_the_schema(schema: Any) -> bool:

@@ -4,11 +4,12 @@ What is requested and cannot be used is reported and left out, as is what nobody
 document shows what of it was not used.
 """
 
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from typing import Any
+from typing import Any, Final
 
-from resumes.analyzer.findings import Findings
+from resumes.analyzer.findings import Findings, printable
 
 NO_PLACE = "has no counterpart in the analyzer format: left out"
 NO_TEXT = "is not text: left out"
@@ -30,6 +31,24 @@ def is_blank(value: Any) -> bool:
     return value is None or value == [] or value == {}
 
 
+_LANGUAGE: Final = re.compile(r"[a-z]{2}(?:[-_][A-Za-z0-9]{2,8})?", re.ASCII)
+# One of these has to be among them, so that {"id": "5", "no": "7"} is no text in two languages.
+_LANGUAGES: Final = frozenset(
+    {"ar", "cs", "da", "de", "en", "es", "fi", "fr", "hi", "it", "ja", "ko", "nl", "pl", "pt",
+     "ro", "ru", "sv", "tr", "uk", "zh"}
+)  # fmt: skip
+
+
+def find_languages(value: Mapping[str, Any]) -> list[str]:
+    """Return the languages that an object gives a value in, `{"en": …, "de": …}`; none if it is
+    another object."""
+    if not value or not all(map(_LANGUAGE.fullmatch, value)):
+        return []
+    if _LANGUAGES.isdisjoint(key[:2] for key in value):
+        return []
+    return [key for key in value if not is_blank(value[key])]
+
+
 class EntryReader:
     """An object of a JSON Resume. Its fields are read one by one, each once; blank ones are missing.
 
@@ -42,9 +61,24 @@ class EntryReader:
     def __init__(
         self, values: Mapping[str, Any], findings: Findings, *, is_mere_text: bool = False
     ) -> None:
-        self.left = {name: value for name, value in values.items() if not is_blank(value)}
         self.findings = findings
+        self.left = {
+            name: value
+            for name, each in values.items()
+            if not is_blank(value := self._translated(name, each))
+        }
         self.is_mere_text = is_mere_text
+
+    def _translated(self, name: str, value: Any) -> Any:
+        """Return the English text of a text in several languages, else the first; other values as
+        they are."""
+        if type(value) is not dict or not (languages := find_languages(value)):
+            return value
+        chosen = next((key for key in languages if key[:2] == "en"), languages[0])
+        if len(languages) > 1:
+            remark = f"is in {len(languages)} languages: only {printable(chosen)} is used"
+            self.findings.warn(name, remark)
+        return value[chosen]
 
     def find_text(self, *names: str) -> str | None:
         """Return the text of the first of the fields that has one; another text in the others is reported."""

@@ -159,6 +159,19 @@ class Texts(Property):
         return {self.names[0]: [text for text in item.get(self.fields[0]) or () if text]}
 
 
+class Highlights(Texts):
+    """A list of texts, and a list of keywords, which are one more text, with commas."""
+
+    def read(self, entry: EntryReader, /) -> Fields:
+        highlights, keywords = map(entry.texts, self.names)
+        joined = ", ".join(keywords)
+        if len(joined) > MAX_TEXT_CHARS or len(highlights) >= MAX_LIST_ENTRIES:
+            entry.findings.warn(self.names[1], NO_PLACE)
+        elif joined:
+            highlights.append(joined)
+        return {self.fields[0]: highlights}
+
+
 class Keywords(Texts):
     """A list of texts that is one text in the analyzer format, with commas.
 
@@ -238,14 +251,16 @@ class Score(Property):
 
 
 class Location(Property):
-    """A place on one line; an object of city, region and country is read as well."""
+    """A place on one line; an object of city, region and country is read as well, or of an address
+    alone."""
 
     def read(self, entry: EntryReader, /) -> Fields:
         if type(entry.left.get("location")) is not dict:
             return super().read(entry)
         with entry.inner("location") as place:
             words = [place.find_text(name) for name in ("city", "region", "countryCode")]
-        return {"location": place_line(*words)}
+            line = place_line(*words) or place.find_text("address")
+        return {"location": line}
 
 
 class Home(Location):
