@@ -524,6 +524,7 @@ def test_a_year_and_a_month_from_0_are_read_and_a_day_is_not(
     [
         "soon", "Summer\x1b 2020", "2020-13", "20", "0999", "3000", "09/14", "May", "2014/2015",
         "Sep 2014 - Oct 2015", "13/13/2014", "Brumaire 2014", "2014-09-01 or so",
+        "2014-01-01 2015-01-01",
     ],
 )  # fmt: skip
 def test_what_is_no_date_is_not_guessed(text: str) -> None:

@@ -192,7 +192,7 @@ REFUSED: Final[Mapping[str, Refused]] = {
     "third of two columns": _bad_section("column", column=2),
     "unknown section": _bad_section("unknown section type (did you mean educations", "education"),
     "cut short": _bad_json(b'{"header": {'),
-    "byte order mark": _bad_json(b'\xef\xbb\xbf{"header": {}, "sections": {}}'),
+    "byte order mark": _bad_json(b'{"header": {},\xef\xbb\xbf "sections": {}}'),
     "not UTF-8": _bad_json(b'{"header": {"name": "\xff"}, "sections": {}}'),
     "not a number": _bad_json(b'{"header": {}, "sections": {}, "x": NaN}'),
     "a key twice": _bad_json(b'{"header": {}, "header": {}, "sections": {}}'),

@@ -302,7 +302,7 @@ class Listing(Kind):
         return value if unknown else list(map(self.entry.without_unknown, value))
 
     def exact(self, public: Any, text: Raw, /) -> Any:
-        if not public:
+        if not public or type(public) is not list:  # of a damaged document
             return public
         return [
             None if each is None else self.entry.exact(each, entry)
@@ -357,7 +357,7 @@ class Group(Kind):
         return shown_fields(value, self.fields, unknown) or None
 
     def exact(self, public: Any, text: Raw, /) -> Any:
-        if not public:
+        if not public or type(public) is not dict:  # of a damaged document
             return public
         members = _MEMBERS.decode(text)
         return {

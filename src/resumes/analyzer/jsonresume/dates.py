@@ -4,6 +4,7 @@ A year, and perhaps a month; a day has no place in the analyzer format. What can
 read as a year alone, and what can mean two years is not read: a wrong date is worse than none.
 """
 
+import functools
 import re
 import unicodedata
 from collections.abc import Mapping
@@ -39,7 +40,7 @@ def find_date(text: str) -> WrittenDate | None:
 
 def is_ongoing(text: str) -> bool:
     """Return whether the text says that something is not over: "Present", "bis heute", "至今"."""
-    return _plain(text).strip(_AROUND) in _PRESENT
+    return _plain(text).strip(_AROUND) in _words_for_present()
 
 
 def find_written_date(item: Mapping[str, Any], end: str) -> str | None:
@@ -73,7 +74,7 @@ def _plain(text: str) -> str:
 
 
 _YEAR: Final = "([12][0-9]{3})"
-_TIME: Final = "(?:[t ][0-9].*)?"
+_TIME: Final = "(?:t[0-9].*| [0-9]{1,2}:[0-9]{2}.*)?"
 _YEAR_FIRST: Final = re.compile(
     rf"{_YEAR}(?:\.? ?[-/.] ?([01]?[0-9])(?:\.? ?[-/.] ?[0-3]?[0-9]{_TIME})?)?"
 )
@@ -116,17 +117,19 @@ _PARTS: Final = frozenset(
     | {"lip", "lis", "listopad", "listopada", "srp"}
 )  # fmt: skip
 _FOLDER: Final = Path(__file__).parent
-# A month a line, without case and accents, as in Unicode's CLDR.
-_MONTHS: Final = {
-    _plain(name): month
-    for month, names in enumerate((_FOLDER / "months.txt").read_text("utf-8").splitlines())
-    for name in names.split()
-}
-_PRESENT: Final = frozenset(
-    _plain(words)
-    for line in (_FOLDER / "present.txt").read_text("utf-8").splitlines()
-    for words in line.split(", ")
-)
+
+
+@functools.cache
+def _months() -> Mapping[str, int]:
+    """Return the months by name: a month a line in the file, without accents, as in Unicode's CLDR."""
+    lines = (_FOLDER / "months.txt").read_text("utf-8").splitlines()
+    return {_plain(name): month for month, names in enumerate(lines) for name in names.split()}
+
+
+@functools.cache
+def _words_for_present() -> frozenset[str]:
+    lines = (_FOLDER / "present.txt").read_text("utf-8").splitlines()
+    return frozenset(_plain(words) for line in lines for words in line.split(", "))
 
 
 def _named(text: str) -> WrittenDate | None:
@@ -137,7 +140,7 @@ def _named(text: str) -> WrittenDate | None:
             order, year = order + "Y", int(word)
         elif _DAY.fullmatch(word):
             order += "D"
-        elif (named := _MONTHS.get(word.removeprefix("d'"))) is not None:
+        elif (named := _months().get(word.removeprefix("d'"))) is not None:
             order, month = order + "M", named
         elif word in _PARTS:
             order += "P"
