@@ -24,7 +24,7 @@ def find_value(body: bytes) -> tuple[Any] | None:
     (docs/format.md, JSON)."""
     try:
         value = json.loads(
-            body.decode(),
+            body.decode("utf-8-sig"),  # drops a byte order mark
             object_pairs_hook=_without_repeats,
             parse_constant=_refuse,
             parse_int=_in_range,

@@ -17,7 +17,7 @@ from resumes.analyzer import (
     stored_warnings,
     to_jsonresume,
 )
-from resumes.analyzer.jsonresume.conversion import is_json_resume
+from resumes.analyzer.jsonresume.conversion import find_foreign_format, is_json_resume
 from resumes.analyzer.kinds import IS_SET_BY_SERVICE, MAX_TEXT_CHARS
 from resumes.analyzer.plain import parse_plain
 from resumes.analyzer.resume import validate
@@ -62,13 +62,13 @@ def check_stored(resume: Resume) -> None:
     assert _dumped(public_view(again.document, FORMAT)) == _dumped(view)
     _check_sent_back(resume)
     _check_names(resume)
-    _check_reading(resume, view)
+    _check_reading(resume, shown_view(resume.document, FORMAT))
 
 
 def _check_imported(body: bytes, outcome: object) -> None:
-    """A file of the same bytes comes to the same, unless it is a JSON Resume."""
+    """A file of the same bytes comes to the same, unless it is in another format."""
     value = oracle.find_value(body)
-    if value is not None and is_json_resume(value[0]):
+    if value is not None and (is_json_resume(value[0]) or find_foreign_format(value[0])):
         return
     imported = read(parse_imported, body)
     if isinstance(outcome, Resume):

@@ -275,7 +275,7 @@ WRITTEN: Final[Mapping[str, str]] = {
     "summaries": "text",
     "findMeOnline": "title link",
     "experiences": "workplace position location link description bullets",
-    "educations": "institution degree gpa maxGpa bullets",
+    "educations": "institution degree location gpa maxGpa bullets",
     "projects": "title link description bullets",
     "volunteering": "institution role description bullets",
     "publications": "title edition link description",
@@ -286,9 +286,9 @@ WRITTEN: Final[Mapping[str, str]] = {
     "interests": "title description",
     "quotes": "quote author",
     "references": "name",
-    "additionalExperiences": "workplace position",
-    "additionalPublications": "title",
-    "additionalTechnologies": "title tags",
+    "additionalExperiences": "workplace position location link description bullets",
+    "additionalPublications": "title edition link description",
+    "additionalTechnologies": "title description tags",
 }
 """The fields with texts that a JSON Resume has a place for, by section type."""
 
