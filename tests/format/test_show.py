@@ -248,24 +248,29 @@ def test_fields_that_the_first_release_did_not_know_are_shown_of_what_it_stored(
     item = {"workplace": "Mill", "location": "York", "description": 5, "bullets": ["Ground corn"]}
     bad = {"workplace": "Mine", "bullets": "one", "link": {"a": 1.50}, "companyLogo": None}
     document = with_section("additionalExperiences", item, bad)
+    document["sections"]["customs3"] = {
+        "column": 0,
+        "items": [{"dateRange": {"fromYear": 2020, "fromMonth": 12}}],
+    }
     document["sections"]["customs2"] = {
         "column": 0,
         "items": [{"dateRange": "2020", "icon": ["x"]}],
     }
     text = json.dumps(document).replace("1.5", "1.50").encode()
 
-    mill, mine = (item for section in iter_sections(document) for item in section.items)
+    mill, mine, dated = (item for section in iter_sections(document) for item in section.items)
     assert mill == {"workplace": "Mill", "location": "York", "bullets": ["Ground corn"]}
     assert mine == {"workplace": "Mine"}
+    assert dated == {"dateRange": {"fromYear": 2020, "fromMonth": 11}}
     assert check_stored(text).name == "Ada Lovelace"
     for view in (public_view(text), whole_view(text)):
-        jobs, customs = view["sections"].values()
+        jobs, _, customs = view["sections"].values()
         assert jobs["items"][0].items() >= item.items()
         assert {"dateRange": "2020", "icon": ["x"]}.items() <= customs["items"][0].items()
     assert b'"link":{"a": 1.50}' in public_json(text)
     assert whole_view(text)["sections"]["additionalExperiences"]["items"][1]["showBullets"] is False
     assert [warning.path.rpartition("items")[2] for warning in stored_warnings(text)] == [
-        "[0].description", "[1].bullets", "[1].link", "[0].dateRange", "[0].icon",
+        "[0].description", "[1].bullets", "[1].link", "[0].dateRange.fromMonth", "[0].dateRange", "[0].icon",
     ]  # fmt: skip
     with pytest.raises(InvalidResume, match=r"items\[0\]\.description must be a string"):
         parse(public_json(text))

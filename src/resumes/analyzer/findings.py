@@ -3,8 +3,9 @@
 Saying nothing costs nothing: a path is put into words only when there is something to report.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from resumes.errors import InvalidResume, Issue
 from resumes.text import counted, escaped
@@ -40,8 +41,8 @@ class Findings:
     `scope` holds the steps from the document to the object or array being looked at, so its
     length is the nesting depth above it. `has_third_column` is whether the layout of the document
     allows column 2. `is_doubtful` says that a value was seen which JSON allows and we cannot keep.
-    `is_stored`: the document is stored already, perhaps by an earlier release. `first_month` returns
-    the number of January in the document.
+    `is_stored`: the document is stored already, perhaps by an earlier release. `first_month` is the
+    number of January in `document`, once a month was seen that says something about it.
     """
 
     has_third_column: bool = False
@@ -51,7 +52,8 @@ class Findings:
     scope: list[str | int] = field(default_factory=list)
     is_doubtful: bool = False
     is_stored: bool = False
-    first_month: Callable[[], int] = int
+    document: Any = None
+    first_month: int | None = None
     is_first_month_reported: bool = False
 
     @property

@@ -4,7 +4,7 @@ Types are strict: `true` is not a number, and neither is `"0"` (docs/format.md, 
 """
 
 import re
-from collections.abc import Container, Mapping
+from collections.abc import Callable, Container, Mapping
 from types import GenericAlias
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -158,16 +158,26 @@ class Month(Number):
     """The number of a month. They count from 0, or from 1 in a document that has a month 12.
 
     That is reported at the first 12. A number that is no month is kept, with a warning.
+    `find_first` returns the number of January in a document.
     """
 
+    find_first: Callable[[Any], int] = int
+
     def check(self, value: Any, where: str | int, findings: Findings, /) -> None:
+        if type(value) is int and 0 <= value < MONTHS_IN_YEAR:
+            return
         if type(value) not in (int, float):
             findings.problem(where, "must be a number")
-        elif value in range(MONTHS_IN_YEAR):
-            pass
-        elif not is_faithful(value):
+            return
+        if value in range(MONTHS_IN_YEAR):
+            return
+        if not is_faithful(value):
             findings.is_doubtful = True
-        elif (first := findings.first_month()) and value == MONTHS_IN_YEAR:
+            return
+        if findings.first_month is None:
+            findings.first_month = self.find_first(findings.document)
+        first = findings.first_month
+        if first and value == MONTHS_IN_YEAR:
             if not findings.is_first_month_reported:
                 findings.is_first_month_reported = True
                 findings.warn(where, "is 12, so all months of this resume count from 1 (January)")

@@ -4,7 +4,6 @@ One pass over the document, in its order, finds problems and warnings. The rules
 docs/format.md.
 """
 
-import functools
 import re
 from typing import Any, NamedTuple
 
@@ -24,7 +23,6 @@ from resumes.analyzer.schema import (
     MULTICOLUMN,
     SECTION_TYPES,
     Format,
-    first_month,
     nearest_section_type,
 )
 from resumes.analyzer.strict_json import (
@@ -210,7 +208,7 @@ def validate(document: dict[str, Any], accepted: Format, *, is_stored: bool = Fa
     findings = Findings(
         has_third_column=is_multicolumn,
         is_stored=is_stored,
-        first_month=functools.cache(lambda: first_month(document)),
+        document=document,
     )
     for required in DOCUMENT.required:
         if required not in document:

@@ -74,7 +74,33 @@ _TEXT = Text()
 _TEXTS = Listing(Text(), "strings")
 _NUMBER = Number()
 _FLAG = Flag()
-_MONTH = Month(0, 11, "months are 0-based (0 is January, 11 is December)")
+
+
+def first_month(document: Any) -> int:
+    """Return the number of January in the dates of a document, valid or not: 0, or 1 if its months
+    count from 1.
+
+    A month 12 says that they do; a month 0 that they do not, whatever else is there (docs/format.md,
+    Dates).
+    """
+    months = {month for month in _iter_months(document) if type(month) in (int, float)}
+    return int(12 in months and 0 not in months)
+
+
+def _iter_months(document: Any) -> Iterator[Any]:
+    sections = document.get("sections") if type(document) is dict else None
+    for name, section in sections.items() if type(sections) is dict else ():
+        if name not in SECTION_TYPES or "dateRange" not in SECTION_TYPES[name].fields:
+            continue
+        items = section.get("items") if type(section) is dict else None
+        for item in items if type(items) is list else ():
+            dates = item.get("dateRange") if type(item) is dict else None
+            if type(dates) is dict:
+                yield dates.get("fromMonth")
+                yield dates.get("toMonth")
+
+
+_MONTH = Month(0, 11, "months are 0-based (0 is January, 11 is December)", first_month)
 
 DATE_RANGE: Final = Group(
     {
@@ -249,31 +275,6 @@ SECTION_TYPES: Final = {
     )
 }
 """The 26 section types by name, in the order of docs/format.md."""
-
-
-def first_month(document: Mapping[str, Any]) -> int:
-    """Return the number of January in the dates of a document, valid or not: 0, or 1 if its months
-    count from 1.
-
-    A month 12 says that they do; a month 0 that they do not, whatever else is there (docs/format.md,
-    Dates).
-    """
-    months = {month for month in _iter_months(document) if type(month) in (int, float)}
-    return int(12 in months and 0 not in months)
-
-
-def _iter_months(document: Mapping[str, Any]) -> Iterator[Any]:
-    sections = document.get("sections")
-    for name, section in sections.items() if type(sections) is dict else ():
-        if name not in SECTION_TYPES or "dateRange" not in SECTION_TYPES[name].fields:
-            continue
-        items = section.get("items") if type(section) is dict else None
-        for item in items if type(items) is list else ():
-            dates = item.get("dateRange") if type(item) is dict else None
-            if type(dates) is dict:
-                yield dates.get("fromMonth")
-                yield dates.get("toMonth")
-
 
 DOCUMENT: Final = Group(
     {
