@@ -14,7 +14,7 @@ import pytest
 from textual.pilot import Pilot
 
 from resumes.analyzer import Format, parse
-from resumes.analyzer.kinds import Kind, Listing, Number
+from resumes.analyzer.kinds import Added, Kind, Listing, Number
 from resumes.analyzer.schema import DATE_RANGE, SECTION_TYPES
 from resumes.analyzer.view import TO
 from resumes.store import accounts, stored_resumes
@@ -264,6 +264,8 @@ def test_a_section_type_that_the_table_does_not_know_is_read_field_by_field() ->
 
 
 def a_value(kind: Kind) -> Any:
+    if isinstance(kind, Added):
+        return a_value(kind.kind)
     if isinstance(kind, Number):
         return 3
     if kind is DATE_RANGE:
