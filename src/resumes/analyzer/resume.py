@@ -50,7 +50,7 @@ class Resume(NamedTuple):
 
     document: bytes
     """JSON text in UTF-8: what was sent, except for white space between tokens; or what a JSON Resume
-    was converted to. What the service sets is not in it: see `whole_view`."""
+    was converted to. What the service sets is not in it: see `whole_json`."""
 
     warnings: tuple[Issue, ...]
     """At most 50, in document order, and then one that counts the rest."""
