@@ -72,7 +72,8 @@ def _document(number: int, look: Look) -> tuple[dict[str, Any], dict[str, Any]]:
         case Look.WITH_HIDDEN_FIELDS:
             return shown, {"header": {"phone": "", "website": None}, "title": None}
         case Look.WITH_WARNINGS:
-            return shown, {"header": {"hobby": "chess"}, "isImported": False, "nickname": "P"}
+            header["hobby"] = "chess"
+            return shown | {"nickname": "P"}, {"isImported": False}
         case Look.IN_THREE_COLUMNS:
             style = {"layout": "multicolumn", "colors": ["#112233"], "fontSize": 1.5}
             third = {"column": 2, "name": "Third", "items": [{"title": "Chess"}]}
