@@ -11,12 +11,12 @@ import pytest
 
 from tests.chaos import checker
 from tests.chaos.campaign import Figures
-from tests.chaos.proxy import Cut, Fault, Proxy
 from tests.support.api import load
 from tests.support.api.bombs import valid
 from tests.support.api.load import Answer, Lost, Wire
 from tests.support.api.scenes import Scene
 from tests.support.api.serving import wait_until
+from tests.support.proxy import Cut, Fault, Proxy
 from tests.support.waiting import sockets
 
 EVERY_BYTES: Final = 4

@@ -15,13 +15,13 @@ import pytest
 
 from tests.chaos import checker, stores
 from tests.chaos.campaign import Figures
-from tests.chaos.proxy import Cut, Fault, Proxy
 from tests.chaos.spans import p99_ms
 from tests.support import postgres, programs
 from tests.support.api import load
 from tests.support.api.load import Attempt, Client
 from tests.support.api.serving import wait_until
 from tests.support.postgres import pooled, server, url
+from tests.support.proxy import Cut, Fault, Proxy
 
 if TYPE_CHECKING:
     from tests.chaos.drilling import Drill

@@ -213,20 +213,22 @@ STORED = Prepared(select(literal(1)).select_from(resumes).where(of_key(resumes))
 
 
 def was_stored(connection: Connection, creation: Creation, result: Any) -> bool | None:
-    """Return whether the transaction that had this result was committed; None when it made no resume.
+    """Return whether the transaction that had this result was committed; None if that cannot be told:
+    it made no resume, or all of them may have been deleted since.
 
-    The ids tell, whose ends are random. Asked with the account's row locked, so that a commit
-    that is still under way has ended (pitfalls S2).
+    The IDs tell, whose ends are random. Call it when the transaction has ended.
     """
     if isinstance(result, ResumesError):
         return None
-    for outcome in result:
-        if isinstance(outcome, Created) and not outcome.replayed:
-            account_id = creation.account_id
-            LOCK_ACCOUNT.run(connection, account_id=account_id).fetchall()
-            found = STORED.run(connection, account_id=account_id, id=outcome.id)
-            return found.fetchone() is not None
-    return None
+    made = [one.id for one in result if isinstance(one, Created) and not one.replayed]
+    account = LOCK_ACCOUNT.run(connection, account_id=creation.account_id).fetchone()
+    if not made or account is None:
+        return None
+    keys = ({"account_id": creation.account_id, "id": resume_id} for resume_id in made)
+    if any(found.fetchone() for found in STORED.run_each(connection, keys)):
+        return True
+    _, last_id_us, _ = account
+    return False if last_id_us < identifiers.position_of(made[-1]) else None
 
 
 def apply_creations(

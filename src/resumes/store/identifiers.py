@@ -33,6 +33,11 @@ def resume_id(position_us: int, tail: str | None = None) -> str:
     return f"{position_us:0{POSITION_DIGITS}x}{tail or secrets.token_hex(4)}"
 
 
+def position_of(resume_id: str) -> int:
+    """Return the position that the ID of a resume or a claim begins with, in microseconds."""
+    return int(resume_id[:POSITION_DIGITS], 16)
+
+
 def tails(count: int) -> Iterator[str]:
     """Return random ends of ids, drawn together: each draw is a system call."""
     drawn = secrets.token_hex(4 * count)

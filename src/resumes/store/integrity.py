@@ -33,7 +33,7 @@ from resumes.errors import InvalidInput, StoreIncompatible
 from resumes.store import schema
 from resumes.store.accounts import WRONG_COUNTERS
 from resumes.store.api_keys import IS_SAME_KEY
-from resumes.store.identifiers import POSITION_DIGITS
+from resumes.store.identifiers import position_of
 from resumes.store.import_ledger import FileOutcome, parse_items
 from resumes.store.schema import (
     BinaryText,
@@ -359,7 +359,7 @@ LAST_IDS: Final = (
 def _iter_wrong_last_ids(store: Store) -> Iterator[Flaw]:
     for name, account_id, last_id_us, newest in store.fetch(LAST_IDS):
         try:
-            newest_us = int(newest[:POSITION_DIGITS], 16) if newest else 0
+            newest_us = position_of(newest) if newest else 0
         except ValueError:
             yield Flaw(Defect.LAST_ID, 1, f"{newest!r} is not a resume ID", BACKUP, name)
             continue

@@ -19,7 +19,7 @@ from sqlalchemy import Connection, bindparam, delete, func, insert, select, upda
 
 from resumes.analyzer import list_title, load_stored
 from resumes.errors import ResumesError, StoreIncompatible
-from resumes.store.identifiers import POSITION_DIGITS, resume_id
+from resumes.store.identifiers import position_of, resume_id
 from resumes.store.schema import (
     account_usage,
     accounts,
@@ -424,7 +424,7 @@ def _read_slices(store: Store, behind: Iterable[tuple[str, int, int]]) -> list[_
             rows=room,
         )
         is_all = len(words) < room
-        up_to_us = newest_us if is_all else int(words[-1][0][:POSITION_DIGITS], 16)
+        up_to_us = newest_us if is_all else position_of(words[-1][0])
         slices.append(_Slice(account_id, indexed_us, up_to_us, words, damaged))
         room -= len(words)
         if room == 0:

@@ -281,9 +281,13 @@ RETRY_DELAYS_S: Final = (0.1,)
 
 FACTS: Final = Prepared(select(store_facts.c.name, store_facts.c.value))
 SET_FACT: Final = replacing(store_facts)
-MOVING_TO: Final = Prepared(
-    select(store_facts.c.value).where(store_facts.c.name == "moving_to", store_facts.c.value != "")
+MOVING_TO: Final = (
+    select(store_facts.c.value)
+    .where(store_facts.c.name == "moving_to", store_facts.c.value != "")
+    .scalar_subquery()
+    .label("moving_to")
 )
+"""Where the store is being moved to, or was; None if it takes writes."""
 
 
 class Facts(NamedTuple):
@@ -310,12 +314,12 @@ def set_facts(connection: Connection, **facts: str) -> None:
         SET_FACT.run(connection, name=name, value=value)
 
 
-def refuse_if_closed(connection: Connection, batch: Sequence[Write]) -> None:
-    """Raise StoreUnavailable if the store is closed, inside the transaction of these writes."""
-    found = MOVING_TO.run(connection).fetchone()
-    if found is not None and not all(write.ignores_closed for write in batch):
+def refuse_if_closed(moving_to: str | None, batch: Sequence[Write]) -> None:
+    """Raise StoreUnavailable if the store is closed; `moving_to` is what the transaction of these
+    writes found."""
+    if moving_to is not None and not all(write.ignores_closed for write in batch):
         raise StoreUnavailable(
-            f"The store is being moved to {found[0]}, or has been moved; nothing was done. Use that one, "
+            f"The store is being moved to {moving_to}, or has been moved; nothing was done. Use that one, "
             "or make this one writable again with `resumes db reopen`"
         )
 

@@ -2,11 +2,15 @@
 
 import asyncio
 import contextlib
+import os
+import re
+import signal
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 import psycopg
 import pytest
@@ -32,6 +36,7 @@ from resumes.store.postgresql import writer
 from resumes.store.schema import ACCOUNT_TABLES
 from tests.support.clocks import SteppingClock
 from tests.support.postgres import WAITS, Server, count_sessions
+from tests.support.proxy import Fault, Proxy
 from tests.support.resumes import a_claim, a_resume
 from tests.support.store.builders import (
     MakeAccount,
@@ -337,8 +342,9 @@ def is_committing(server: Server) -> bool:
     return bool(server.execute("SELECT 1 FROM pg_stat_activity WHERE wait_event = 'SyncRep'"))
 
 
-def waiting_for_a_lock(server: Server) -> str:
-    rows = server.execute("SELECT query FROM pg_stat_activity WHERE wait_event_type = 'Lock'")
+def last_statements(server: Server) -> str:
+    others = "pid != pg_backend_pid() AND query IS NOT NULL"
+    rows = server.execute(f"SELECT query FROM pg_stat_activity WHERE {others}")
     return " ".join(str(row[0]) for row in rows)
 
 
@@ -364,8 +370,8 @@ def test_s2_a_commit_without_an_answer_is_found_out_and_done_once(
     with a_standby_that_never_answers(server) as give_up, ThreadPoolExecutor(1) as pool:
         call = pool.submit(create)
         wait_until(lambda: is_committing(server))
-        # The thread takes its server for frozen, asks another connection, and waits for the row.
-        wait_until(lambda: "FOR UPDATE" in waiting_for_a_lock(server))
+        # The thread takes its server for frozen, and asks another connection until it has ended.
+        wait_until(lambda: "pg_xact_status" in last_statements(server))
         give_up()
         made = call.result()
     assert len(made) == (2 if is_of_files else 1)
@@ -388,6 +394,114 @@ def test_s2_what_cannot_be_found_out_is_unknown(
         wait_until(lambda: not is_committing(server))
     # It was stored after all, as the answer allowed for; counter and rows are equal.
     assert accounts.get_account(store, "ana").resume_count == 1
+    assert accounts.list_wrong(store) == []
+
+
+@pytest.fixture
+def through_proxy(url: str, store: Store) -> Iterator[tuple[Store, Proxy]]:
+    """A second store over the database of the first, through a proxy."""
+    with (
+        Proxy(url) as proxy,
+        open_store(url.replace(urlsplit(url).netloc, f"resumes@127.0.0.1:{proxy.port}")) as other,
+    ):
+        yield other, proxy
+
+
+COMMITS: Final = re.compile(rb"moving_to.*COMMIT\0", re.DOTALL)
+"""The end of a write's transaction. SQLAlchemy commits one of its own when it first connects."""
+
+
+UNANSWERED: Final = Fault(unanswered=COMMITS)
+
+
+def lose_answer(proxy: Proxy, then: Callable[[], object], fault: Fault = UNANSWERED) -> None:
+    """The next COMMIT has no answer, and something happens before the next connection."""
+    happened: list[object] = []
+
+    def choose() -> Fault:
+        if not proxy.cut_count:
+            return fault
+        if not happened:
+            happened.append(then())
+        return Fault()
+
+    proxy.choose = choose
+
+
+@pytest.mark.parametrize(
+    ("made", "deleted"), [(1, [0]), (3, [0]), (3, [0, 1]), (3, [0, 1, 2]), (3, [])]
+)
+def test_s2_what_was_committed_is_not_created_again_whatever_is_deleted_meanwhile(
+    store: Store,
+    through_proxy: tuple[Store, Proxy],
+    ana: AccountInfo,
+    made: int,
+    deleted: list[int],
+) -> None:
+    other, proxy = through_proxy
+    seen: list[str] = []
+
+    def delete() -> None:
+        seen.extend(listed_ids(store, ana))
+        for number in deleted:
+            stored_resumes.delete_resume(store, ana.id, seen[number])
+        # Others go on, too: the account's last ID is not that of what was lost.
+        seen.extend(made_ids(creation.create(store, ana.id, [a_resume()])))
+
+    lose_answer(proxy, delete)
+    outcomes = creation.create(other, ana.id, [a_resume()] * made)
+    assert made_ids(outcomes) == seen[:-1]
+    assert listed_ids(store, ana) == [one for one in seen if seen.index(one) not in deleted]
+    assert accounts.list_wrong(store) == []
+
+
+RARE_WRITES: Final[Mapping[str, Callable[[Store], object]]] = {
+    "create an account": lambda store: accounts.create_account(store, "bo").name,
+    "create a key": lambda store: api_keys.create_key(store, "ana").id,
+    "change a plan": lambda store: accounts.set_plan(store, "ana", "free"),
+    "delete an account": lambda store: accounts.delete_account(store, "ana"),
+}
+
+
+@pytest.mark.parametrize("write", RARE_WRITES.values(), ids=RARE_WRITES)
+def test_s2_any_write_without_an_answer_is_known_to_be_committed(
+    through_proxy: tuple[Store, Proxy], ana: AccountInfo, write: Callable[[Store], object]
+) -> None:
+    other, proxy = through_proxy
+    lose_answer(proxy, lambda: None)
+    write(other)
+    assert proxy.cut_count == 1
+
+
+@pytest.mark.parametrize("is_same_account", [False, True])
+def test_s2_a_number_that_a_crashed_server_gives_again_proves_nothing(
+    store: Store,
+    server: Server,
+    through_proxy: tuple[Store, Proxy],
+    an_account: MakeAccount,
+    is_same_account: bool,
+) -> None:
+    ana, bo = an_account("ana"), an_account("bo")
+    other, proxy = through_proxy
+    server.execute("ALTER SYSTEM SET wal_writer_delay = '10s'")
+    server.execute("SELECT pg_reload_conf()")
+    seen: list[str] = []
+
+    def crash() -> None:
+        pids = server.execute("SELECT pid FROM pg_stat_activity WHERE backend_type = 'walwriter'")
+        os.kill(int(str(pids[0][0])), signal.SIGKILL)
+        # What follows has the number of what was lost.
+        account = ana if is_same_account else bo
+        seen.extend(made_ids(creation.create(store, account.id, [a_resume()], deadline_s=30)))
+
+    lose_answer(proxy, crash, Fault(unsent=COMMITS))
+    if is_same_account:
+        with pytest.raises(OutcomeUnknown):
+            creation.create(other, ana.id, [a_resume()])
+        assert listed_ids(store, ana) == seen
+    else:
+        made = made_ids(creation.create(other, ana.id, [a_resume()]))
+        assert listed_ids(store, ana) == made
     assert accounts.list_wrong(store) == []
 
 

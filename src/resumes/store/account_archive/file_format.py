@@ -31,7 +31,7 @@ from resumes.analyzer import check_stored, is_filename
 from resumes.errors import InvalidInput, InvalidJson
 from resumes.store.accounts import NAME
 from resumes.store.api_keys import MASKED, MAX_NAME_CHARS
-from resumes.store.identifiers import KEY_ID, LATEST_US, POSITION_DIGITS, RESUME_ID
+from resumes.store.identifiers import KEY_ID, LATEST_US, RESUME_ID, position_of
 from resumes.store.import_ledger import SOURCE_BYTES, FileOutcome, parse_items
 from resumes.store.schema import api_keys, imported_digests, imported_files, imported_items, resumes
 
@@ -368,7 +368,7 @@ class ArchiveReader:
         if row.kind is not RowKind.RESUME:
             return
         values = row.values
-        if int(values["id"][:POSITION_DIGITS], 16) > self.header.last_id_us:
+        if position_of(values["id"]) > self.header.last_id_us:
             self._refuse(f'the resume {values["id"]} is newer than "lastIdUs" in the first line')
         try:
             if self._are_documents_known:

@@ -3,8 +3,8 @@
 What is promised to each caller:
 - Until its deadline, what is known to be rolled back is tried again: a lost server, a race. So is
   each write of a batch that failed, alone, so that one of them cannot fail the others (pitfalls S7).
-- A COMMIT without an answer is neither repeated nor reported as failed: what it has left behind
-  tells, asked with the account's row locked, which waits for it to end (pitfalls S2).
+- A COMMIT without an answer is neither repeated nor reported as failed until the server says what
+  became of its transaction (pitfalls S2).
 """
 
 import contextlib
@@ -12,9 +12,10 @@ import logging
 import time
 from collections.abc import Iterator
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
-from sqlalchemy import Engine
+import psycopg
+from sqlalchemy import Connection, Engine, literal_column, select
 
 from resumes.errors import OutcomeUnknown, StoreUnavailable
 from resumes.store.locks import retry
@@ -26,8 +27,8 @@ from resumes.store.postgresql.connection import (
     explain,
     jittered,
 )
-from resumes.store.statements import driver
-from resumes.store.store import refuse_if_closed
+from resumes.store.statements import Prepared, driver
+from resumes.store.store import MOVING_TO, refuse_if_closed
 from resumes.store.write_queue import (
     BUSY,
     EXPIRY_INTERVAL_S,
@@ -55,12 +56,44 @@ PROOF_TIMEOUT_S: Final = 15.0
 FULL: Final = "The database's disk is full, so nothing was done; try again when there is room"
 
 
-class _Unanswered(Exception):
-    """COMMIT had no answer. `outcomes` is what the writes come to if it was done."""
+# A server that crashes, and a standby that takes its place, may give another transaction a number that
+# it gave before: what was not yet on its disk is forgotten. By these two times, an unchanged server is
+# known: every recovery from a crash resets the second one.
+SERVER: Final = (
+    "concat(extract(epoch FROM pg_postmaster_start_time()), ' ', "
+    "extract(epoch FROM pg_stat_get_bgwriter_stat_reset_time()))"
+)
+BEFORE_COMMIT: Final = Prepared(
+    select(
+        MOVING_TO,
+        literal_column("pg_current_xact_id_if_assigned()::text"),
+        literal_column(SERVER),
+    )
+)
+FIND_STATUS: Final = f"SELECT pg_xact_status(%s::xid8), {SERVER}"
 
-    def __init__(self, outcomes: list[Any]) -> None:
+
+class _Transaction(NamedTuple):
+    """How a transaction is known to its server, and what its writes come to once it is committed.
+
+    `number` is None for one that has changed nothing.
+    """
+
+    number: str | None
+    server: str
+    outcomes: list[Any]
+
+
+class _Unanswered(Exception):
+    """COMMIT of the transaction had no answer."""
+
+    def __init__(self, transaction: _Transaction) -> None:
         super().__init__()
-        self.outcomes = outcomes
+        self.transaction = transaction
+
+
+class _StillOpen(Exception):
+    """The transaction has neither been committed nor rolled back yet."""
 
 
 class PostgresWriter(WriteQueue):
@@ -154,8 +187,8 @@ class PostgresWriter(WriteQueue):
             try:
                 return self._try(own, batch)
             except _Unanswered as unanswered:
-                if self._was_committed(own, batch, unanswered.outcomes, ends_at):
-                    return unanswered.outcomes
+                if self._was_committed(own, batch, unanswered.transaction, ends_at):
+                    return unanswered.transaction.outcomes
                 error_class = ErrorClass.UNAVAILABLE
                 cause = unanswered.__cause__ or unanswered
             except Exception as error:  # noqa: BLE001 - rolled back, whatever it is
@@ -181,7 +214,8 @@ class PostgresWriter(WriteQueue):
             connection = own.get()
             transaction = connection.begin()
             outcomes = apply_all(connection, batch)
-            refuse_if_closed(connection, batch)
+            moving_to, number, server = BEFORE_COMMIT.run(connection).fetchone()
+            refuse_if_closed(moving_to, batch)
         except BaseException as error:
             _roll_back(own, error)
             raise
@@ -192,30 +226,32 @@ class PostgresWriter(WriteQueue):
             own.discard()
             if classify_error(error) is ErrorClass.RACE:
                 raise
-            raise _Unanswered(outcomes) from error
+            raise _Unanswered(_Transaction(number, server, outcomes)) from error
         return outcomes
 
     def _was_committed(
-        self, own: ThreadConnection, batch: list[Write], outcomes: list[Any], ends_at: float
+        self, own: ThreadConnection, batch: list[Write], transaction: _Transaction, ends_at: float
     ) -> bool:
-        """Return whether a COMMIT without an answer was done. Raises OutcomeUnknown if nobody can
-        tell."""
+        """Return whether a COMMIT without an answer was done. Raises OutcomeUnknown if neither the
+        server nor what is stored can tell."""
+        if transaction.number is None:
+            return True
 
         def prove() -> bool | None:
             try:
                 connection = own.get()
                 with connection.begin():
-                    return was_committed(connection, batch, outcomes)
+                    return _find_verdict(connection, batch, transaction)
             except DRIVER_ERRORS as error:
                 _roll_back(own, error)
                 raise
 
         logger.warning("No response to a commit (writes: %d); checking its outcome", len(batch))
         verdict: bool | None = None
-        with contextlib.suppress(*DRIVER_ERRORS):
+        with contextlib.suppress(*DRIVER_ERRORS, _StillOpen):
             verdict = retry(
                 prove,
-                is_retryable=lambda error: isinstance(error, DRIVER_ERRORS),
+                is_retryable=lambda error: isinstance(error, (*DRIVER_ERRORS, _StillOpen)),
                 timeout_s=ends_at + PROOF_TIMEOUT_S - time.monotonic(),
                 delays_s=RETRY_DELAYS_S,
             )
@@ -223,6 +259,24 @@ class PostgresWriter(WriteQueue):
             logger.error("Outcome unknown; writes affected: %d", len(batch))
             raise OutcomeUnknown
         return verdict
+
+
+def _find_verdict(
+    connection: Connection, batch: list[Write], transaction: _Transaction
+) -> bool | None:
+    """Return whether the transaction was committed; None if that cannot be told. Raises _StillOpen."""
+    try:
+        ((status, server),) = driver(connection).run(FIND_STATUS, [transaction.number]).rows
+    except psycopg.errors.InvalidParameterValue:
+        return False  # this server has not given that number yet
+    match status:
+        case "in progress":
+            raise _StillOpen
+        case "aborted":
+            return False
+        case "committed" if server == transaction.server:
+            return True
+    return was_committed(connection, batch, transaction.outcomes)
 
 
 def _roll_back(own: ThreadConnection, error: BaseException) -> None:

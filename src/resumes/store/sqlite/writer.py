@@ -24,14 +24,14 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import Connection, RootTransaction
+from sqlalchemy import Connection, RootTransaction, select
 from sqlalchemy.exc import DBAPIError
 
 from resumes.errors import OutcomeUnknown, StoreUnavailable
 from resumes.store.locks import FileLock, retry
 from resumes.store.sqlite.driver import dbapi
-from resumes.store.statements import driver
-from resumes.store.store import refuse_if_closed
+from resumes.store.statements import Prepared, driver
+from resumes.store.store import MOVING_TO, refuse_if_closed
 from resumes.store.write_queue import LoopWriter, Write, WriteQueue, apply_all, deliver
 
 logger = logging.getLogger("resumes.store")
@@ -50,6 +50,8 @@ ERROR_DELAY_S: Final = 0.05
 
 DRIVER_ERRORS: Final = (DBAPIError, dbapi.Error)
 """A driver's error as SQLAlchemy passes it on, and as statements that bypass it raise it."""
+
+FIND_MOVING_TO: Final = Prepared(select(MOVING_TO))
 
 FULL: Final = "The store's disk is full, so nothing was done; try again when there is room"
 READ_ONLY: Final = (
@@ -293,7 +295,8 @@ class SqliteWriter(WriteQueue):
         """
         transaction = self._begin(timeout_s)
         try:
-            refuse_if_closed(self._connection, batch)
+            (moving_to,) = FIND_MOVING_TO.run(self._connection).fetchone()
+            refuse_if_closed(moving_to, batch)
             return _Applied(transaction, apply_all(self._connection, batch))
         except BaseException:
             self._roll_back(transaction)

@@ -1,6 +1,7 @@
 """A TCP proxy that does to connections what networks do: cuts, resets, silences and slows them."""
 
 import asyncio
+import re
 import socket
 import struct
 import threading
@@ -29,12 +30,16 @@ class Cut(Enum):
 class Fault:
     """What becomes of a connection, which is cut once so many bytes have passed; None is never.
 
-    `up_bytes` are the client's, `down_bytes` the server's. Each piece of at most 16 KiB is kept for
-    `latency_s`, and for as long as `bytes_per_s` says; 0 is no limit.
+    `up_bytes` are the client's, `down_bytes` the server's. It is cut in place of passing on what
+    completes a match of `unsent` in all that the client has sent, or the server's answer to one of
+    `unanswered`. Each piece of at most 16 KiB
+    is kept for `latency_s`, and for as long as `bytes_per_s` says; 0 is no limit.
     """
 
     up_bytes: int | None = None
     down_bytes: int | None = None
+    unsent: "re.Pattern[bytes] | None" = None
+    unanswered: "re.Pattern[bytes] | None" = None
     cut: Cut = Cut.RESET
     latency_s: float = 0.0
     bytes_per_s: int = 0
@@ -119,9 +124,12 @@ class Proxy:
 
     async def _pass_both(self, client: socket.socket, server: socket.socket, fault: Fault) -> bool:
         """Whether the connection is to be cut; otherwise both sides have ended it."""
+        is_cut = asyncio.Event()
         pumps = [
-            self._loop.create_task(self._pass(client, server, fault, fault.up_bytes)),
-            self._loop.create_task(self._pass(server, client, fault, fault.down_bytes)),
+            self._loop.create_task(self._pass(client, server, fault, fault.up_bytes, asks=is_cut)),
+            self._loop.create_task(
+                self._pass(server, client, fault, fault.down_bytes, answers=is_cut)
+            ),
         ]
         try:
             for pump in asyncio.as_completed(pumps):
@@ -134,16 +142,33 @@ class Proxy:
             await asyncio.gather(*pumps, return_exceptions=True)
 
     async def _pass(
-        self, source: socket.socket, sink: socket.socket, fault: Fault, most_bytes: int | None
+        self,
+        source: socket.socket,
+        sink: socket.socket,
+        fault: Fault,
+        most_bytes: int | None,
+        *,
+        asks: asyncio.Event | None = None,
+        answers: asyncio.Event | None = None,
     ) -> bool:
-        """Whether it ended since so many bytes had passed; the source's own end is passed on."""
+        """Whether it ended since so many bytes had passed, or with what is to have no answer; the
+        source's own end is passed on."""
         left = most_bytes
+        said = b""
         while left is None or left > 0:
             size_bytes = CHUNK_BYTES if left is None else min(left, CHUNK_BYTES)
             data = await self._loop.sock_recv(source, size_bytes)
             if not data:
                 sink.shutdown(socket.SHUT_WR)
                 return False
+            if asks is not None and (fault.unsent or fault.unanswered):
+                said += data
+                if fault.unsent and fault.unsent.search(said):
+                    return True
+                if fault.unanswered and fault.unanswered.search(said):
+                    asks.set()
+            if answers is not None and answers.is_set():
+                return True
             await asyncio.sleep(fault.delay_s(len(data)))
             await self._loop.sock_sendall(sink, data)
             left = None if left is None else left - len(data)
