@@ -6,14 +6,21 @@ import pytest
 from sqlalchemy import text
 
 from resumes.errors import IdempotencyMismatch, StoreUnavailable
-from resumes.store import Store, accounts, creation, stored_resumes
+from resumes.store import Store, accounts, creation, open_store, stored_resumes
 from resumes.store.accounts import AccountInfo
 from resumes.store.creation import Created, Outcome, create
 from resumes.store.idempotency import KEPT, SLICE_KEYS, prune_async
 from resumes.store.statements import driver
 from tests.store.conftest import SteppingClock
 from tests.support.resumes import a_claim, a_resume
-from tests.support.store.builders import MakeAccount, add_resumes, count_rows, hold_writer
+from tests.support.store.builders import (
+    MakeAccount,
+    add_resumes,
+    count_rows,
+    damage,
+    hold_writer,
+    listed_ids,
+)
 from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.engines
@@ -34,6 +41,15 @@ def made(outcome: Outcome) -> str:
     return outcome.id
 
 
+def let_pass(store: Store, clock: SteppingClock, seconds: float) -> None:
+    """So much time passes for keys; a server's own clock stands, and they get older instead."""
+    clock.advance(seconds)
+    if store.is_remote and count_rows(store, "idempotency"):
+        older = f"(created_at::timestamptz - interval '{seconds} seconds') AT TIME ZONE 'UTC'"
+        pattern = '\'YYYY-MM-DD"T"HH24\\:MI\\:SS.MS"Z"\''
+        damage(store, f"UPDATE idempotency SET created_at = to_char({older}, {pattern})")
+
+
 def keys_in(store: Store) -> list[tuple[str, str]]:
     """The rows of keys, by account and key."""
     with store.read() as connection:
@@ -48,13 +64,13 @@ def test_a_key_counts_for_24_hours_from_its_first_use_and_then_anew_for_any_body
 ) -> None:
     assert KEPT_S == 24 * 3_600
     first = made(keyed(store, ana))
-    clock.advance(KEPT_S - 0.001)
+    let_pass(store, clock, KEPT_S - 60)
     assert keyed(store, ana) == Created(first, replayed=True)
     assert isinstance(keyed(store, ana, name="Bo"), IdempotencyMismatch)
-    clock.advance(0.001)
+    let_pass(store, clock, 60)
     second = made(keyed(store, ana, name="Bo"))
     assert second != first
-    clock.advance(KEPT_S - 1)
+    let_pass(store, clock, KEPT_S - 60)
     assert keyed(store, ana, name="Bo") == Created(second, replayed=True)
     assert len(keys_in(store)) == 1
 
@@ -93,9 +109,9 @@ def test_keys_that_count_no_more_are_pruned_whoever_they_are_of_and_however_many
     old = [a_resume(idempotency=f"old-{number}") for number in range(SLICE_KEYS + 1)]
     create(store, ana.id, old)
     keyed(store, bo, "old")
-    clock.advance(1)
+    let_pass(store, clock, 60)
     keyed(store, ana, "young")
-    clock.advance(KEPT_S - 1)
+    let_pass(store, clock, KEPT_S - 60)
 
     assert asyncio.run(prune_async(store)) == SLICE_KEYS + 2
 
@@ -107,7 +123,7 @@ def test_a_key_that_is_used_anew_while_it_is_pruned_stays(
     store: Store, ana: AccountInfo, clock: SteppingClock
 ) -> None:
     keyed(store, ana)
-    clock.advance(KEPT_S)
+    let_pass(store, clock, KEPT_S)
 
     async def scenario() -> int:
         go_on, holder = await asyncio.to_thread(hold_writer, store)
@@ -132,9 +148,27 @@ def test_pruning_writes_only_when_there_is_something_to_prune(
     keyed(store, ana)
     store.write_queue.close()
     assert asyncio.run(prune_async(store)) == 0
-    clock.advance(KEPT_S)
+    let_pass(store, clock, KEPT_S)
     with pytest.raises(StoreUnavailable):
         asyncio.run(prune_async(store))
+
+
+@pytest.mark.parametrize("ahead_s", [KEPT_S + 60, -KEPT_S - 60])
+def test_a_machine_whose_clock_is_wrong_neither_forgets_nor_doubles_what_has_a_key(
+    store: Store, url: str, ana: AccountInfo, ahead_s: float
+) -> None:
+    if not store.is_remote:
+        pytest.skip("a store in a file has one machine, with one clock")
+    wrong = SteppingClock()
+    wrong.advance(ahead_s)
+    with open_store(url, clock=wrong) as other:
+        first = made(keyed(store, ana))
+        assert asyncio.run(prune_async(other)) == 0
+        assert keyed(other, ana) == Created(first, replayed=True)
+        second = made(keyed(other, ana, "theirs"))
+        assert asyncio.run(prune_async(store)) == 0
+        assert keyed(store, ana, "theirs") == Created(second, replayed=True)
+    assert listed_ids(store, ana) == sorted([first, second])
 
 
 @pytest.mark.sqlite("what it says of each statement")

@@ -3,6 +3,9 @@
 A key's row is written in its resume's transaction (resumes.store.creation). Reading skips rows that
 are too old, whether they are removed yet or not; `prune_async` removes them, outside of anybody's
 request, so that no create pays for it.
+
+Several machines may use one PostgreSQL server. Its clock decides then: a machine whose own clock is a
+day ahead would remove the keys of the others at once.
 """
 
 import asyncio
@@ -13,8 +16,15 @@ from functools import partial
 from sqlalchemy import Connection, bindparam, delete, select
 
 from resumes.clock import later
-from resumes.store.schema import idempotency
-from resumes.store.statements import Prepared, first_page, of_key, replacing
+from resumes.store.schema import BinaryText, idempotency
+from resumes.store.statements import (
+    Prepared,
+    by_engine,
+    first_page,
+    of_key,
+    replace_on_conflict,
+    upsert,
+)
 from resumes.store.store import Store
 
 KEPT = timedelta(hours=24)
@@ -23,14 +33,25 @@ KEPT = timedelta(hours=24)
 SLICE_KEYS = 200
 """Rows deleted in one transaction, so that others can write."""
 
+_INSTANT = (
+    "to_char((now() - interval '{} hours') AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.MS\"Z\"')"
+)
+_HOURS = int(KEPT.total_seconds() / 3_600)
+_used_at = by_engine(sqlite="{}", postgresql=_INSTANT.format(0))
+_kept_since = by_engine(sqlite="{}", postgresql=_INSTANT.format(_HOURS))
+_SINCE = _kept_since(bindparam("since", type_=BinaryText))
+
 # Replaces a row that is too old to be found.
-ADD_KEY = replacing(idempotency)
+_NEW = {column.name: bindparam(column.name) for column in idempotency.columns} | {
+    "created_at": _used_at(bindparam("created_at", type_=BinaryText))
+}
+ADD_KEY = Prepared(replace_on_conflict(upsert(idempotency).values(_NEW), idempotency))
 FIND_KEY = Prepared(
     select(idempotency.c.body_sha256, idempotency.c.resume_id).where(
-        of_key(idempotency), idempotency.c.created_at > bindparam("since")
+        of_key(idempotency), idempotency.c.created_at > _SINCE
     )
 )
-_TOO_OLD = idempotency.c.created_at <= bindparam("since")
+_TOO_OLD = idempotency.c.created_at <= _SINCE
 _OLDEST = Prepared(
     first_page(
         select(idempotency.c.account_id, idempotency.c.key).where(_TOO_OLD),
@@ -42,7 +63,8 @@ _PRUNE = Prepared(delete(idempotency).where(of_key(idempotency), _TOO_OLD))
 
 
 def kept_since(now_us: int) -> str:
-    """Return the instant after which a key must have been used first to count now."""
+    """Return the instant after which a key must have been used first to count now, for an engine
+    without a clock of its own."""
     return later(now_us, -KEPT)
 
 

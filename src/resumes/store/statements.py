@@ -171,8 +171,9 @@ def replace_on_conflict(
     return statement.on_conflict_do_update(index_elements=keys, set_=replaced)
 
 
-def _by_engine(**templates: str) -> type[FunctionElement[str]]:
-    """Return a function that each engine writes in its own way, with its arguments for the braces."""
+def by_engine(**templates: str) -> type[FunctionElement[str]]:
+    """Return a function that each engine writes in its own way, with its arguments for the braces, if
+    there are any."""
 
     class Function(FunctionElement[str]):
         type = BinaryText()
@@ -184,20 +185,22 @@ def _by_engine(**templates: str) -> type[FunctionElement[str]]:
         def write(
             element: Any, compiler: SQLCompiler, template: str = template, **options: Any
         ) -> str:
+            if "{}" not in template:  # a parameter that is not written is not asked for either
+                return template
             return template.format(compiler.process(element.clauses, **options))
 
     return Function
 
 
-_text = _by_engine(sqlite="CAST({} AS TEXT)", postgresql="convert_from({}, 'UTF8')")
+_text = by_engine(sqlite="CAST({} AS TEXT)", postgresql="convert_from({}, 'UTF8')")
 
-rows_as_json = _by_engine(
+rows_as_json = by_engine(
     sqlite="json_group_array(json_array({}))",
     postgresql="COALESCE(json_agg(json_build_array({})), '[]')::text",
 )
 """All rows as one JSON text, an array of arrays: cheaper than a Python object for each value."""
 
-document_email = _by_engine(
+document_email = by_engine(
     sqlite="json_extract({}, '$.header.email')", postgresql="({}::json #>> '{{header,email}}')"
 )
 """The email address of a document; None where it has none."""

@@ -43,6 +43,7 @@ from tests.support.store.builders import (
     Of,
     Seen,
     batched,
+    damage,
     ids_of,
     listed_ids,
     made_ids,
@@ -150,6 +151,7 @@ def test_s8_a_write_has_its_account_before_it_touches_anything_of_it(
         store, [Creation(ana.id, [a_resume(with_digest=True)], store.clock(), a_claim("1" * 24))]
     )
     clock.advance(7 * 86_400)
+    damage(store, "UPDATE idempotency SET created_at = '2026-01-31T09\\:00\\:00.000Z'")
     with ThreadPoolExecutor(1) as pool, psycopg.connect(url) as other:
         other.execute("SELECT 1 FROM account_usage WHERE account_id = %s FOR UPDATE", [ana.id])
         call = pool.submit(write, store, holder, resume_id)
