@@ -24,6 +24,7 @@ from resumes.errors import (
     BusinessPlanRequired,
     OutcomeUnknown,
     ResumesError,
+    StatementRefused,
     StoreError,
     StoreIncompatible,
 )
@@ -276,14 +277,21 @@ def public_error(error: BaseException, request_id: str) -> ResumesError | HttpEr
     if isinstance(error, MemoryError):  # anywhere, so also after a commit
         logger.error("Out of memory for request %s", request_id)
         return OutcomeUnknown()
+    if isinstance(error, StatementRefused):
+        # Not its cause, with which a database may repeat what it was given.
+        return _internal_error(request_id, error.message, None)
     if isinstance(error, StoreIncompatible) or not isinstance(error, ResumesError | HttpError):
-        # The full error is logged under an id, which is all that the client gets.
-        error_id = secrets.token_hex(8)
-        logger.error("Internal error %s of request %s", error_id, request_id, exc_info=error)
-        return HttpError(500, f"Internal error {error_id}")
+        return _internal_error(request_id, "see below", error)
     if isinstance(error, StoreError):
         logger.error("Answered 503 to request %s: %s", request_id, error.message)
     return error
+
+
+def _internal_error(request_id: str, why: str, cause: BaseException | None) -> HttpError:
+    """Log the error under an ID, and return the answer, in which the client gets that ID alone."""
+    error_id = secrets.token_hex(8)
+    logger.error("Internal error %s of request %s: %s", error_id, request_id, why, exc_info=cause)
+    return HttpError(500, f"Internal error {error_id}")
 
 
 METHODS = frozenset[str](http.HTTPMethod)

@@ -11,7 +11,7 @@ import pytest
 from resumes.store import accounts, api_keys
 from tests.support.api.builders import RESUMES, Client, a_body, a_resume, error_of, with_section
 from tests.support.api.serving import Place, serve_here
-from tests.support.store.builders import lose_table
+from tests.support.store.builders import lose_table, refusing
 from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.engines
@@ -50,6 +50,23 @@ def test_a_life_of_resumes(client: Client, free_client: Client, place: Place) ->
     assert accounts.list_wrong(place.store) == []
     accounts.set_plan(place.store, free_client.account, "business")
     assert free_client.ids() == foreign
+
+
+def test_what_the_database_refuses_is_not_to_be_sent_again_and_is_logged_without_its_values(
+    client: Client, place: Place, caplog: pytest.LogCaptureFixture
+) -> None:
+    names = [f"Ada {number}" for number in range(5)] + ["Refused"]
+    with refusing(place.store), ThreadPoolExecutor(len(names)) as pool:
+        *created, refused = list(pool.map(client.create, map(a_resume, names)))
+    assert [one.status_code for one in created] == [201] * 5
+    assert refused.status_code == 500
+    words, _, error_id = refused.json()["error"].rpartition(" ")
+    assert words == "Internal error"
+    assert "retry-after" not in refused.headers
+    (line,) = [one for one in caplog.messages if error_id in one]
+    assert "refused the values" in line
+    assert "Refused" not in caplog.text.replace("StatementRefused", "")
+    assert len(client.ids()) == 5
 
 
 def test_a_create_that_is_sent_again(client: Client, free_client: Client) -> None:

@@ -11,8 +11,8 @@ import psycopg
 import pytest
 from sqlalchemy import Connection, text
 
-from resumes.errors import NotFound, OutcomeUnknown, StoreUnavailable
-from resumes.store import Store, creation, idempotency, open_store, plans
+from resumes.errors import NotFound, OutcomeUnknown, StatementRefused, StoreUnavailable
+from resumes.store import Store, accounts, creation, idempotency, open_store, plans
 from resumes.store.accounts import AccountInfo
 from resumes.store.locks import FileLock
 from resumes.store.sqlite.driver import dbapi
@@ -28,6 +28,7 @@ from tests.support.store.builders import (
     hold_writer,
     listed_ids,
     path_of,
+    refusing,
     rename,
     write_batched,
 )
@@ -83,7 +84,7 @@ def test_s7_one_bad_row_does_not_fail_the_rest_of_its_batch(store: Store, way: s
     changes = [rename("x"), rename("bad"), rename("x")]  # of one account, so in one transaction
     first, bad, last = changed(store, changes, in_loop=3 if way == "loop" else 0)
     assert (first, last) == ("X", "X")
-    assert isinstance(bad, StoreUnavailable)
+    assert isinstance(bad, StatementRefused)
     assert free_maximum(store) == 7
 
 
@@ -260,6 +261,26 @@ def test_s2_a_failed_commit_is_proved_gone_by_a_later_one_and_doubles_nothing(
     assert next(failures, None) is None
     assert isinstance(outcome, creation.Created)
     assert listed_ids(store, ana) == [outcome.id]
+
+
+def test_s7_a_row_that_the_database_refuses_concerns_its_own_write_alone(
+    store: Store, ana: AccountInfo
+) -> None:
+    def create(name: str) -> Callable[[], Any]:
+        return lambda: creation.create_async(store, ana.id, a_resume(name))
+
+    with refusing(store):
+        names = ["Ada", "Refused", "Bo", "Refused", "Cy"]
+        outcomes = together(store, [], [create(name) for name in names])
+        made = [one for one in outcomes if isinstance(one, creation.Created)]
+        refused = [one for one in outcomes if isinstance(one, StatementRefused)]
+        assert (len(made), len(refused)) == (3, 2), outcomes
+        assert all("refused the values" in one.message for one in refused)
+        with pytest.raises(StatementRefused):
+            creation.create(store, ana.id, [a_resume("Ada"), a_resume("Refused")])
+        assert listed_ids(store, ana) == sorted(one.id for one in made)
+        assert accounts.list_wrong(store) == []
+    assert isinstance(creation.create(store, ana.id, [a_resume("Refused")])[0], creation.Created)
 
 
 def test_the_first_that_can_tell_says_whether_a_batch_was_committed(store: Store) -> None:

@@ -12,6 +12,7 @@ import asyncio
 from collections.abc import Sequence
 from datetime import timedelta
 from functools import partial
+from typing import Any
 
 from sqlalchemy import Connection, bindparam, delete, select
 
@@ -42,7 +43,7 @@ _kept_since = by_engine(sqlite="{}", postgresql=_INSTANT.format(_HOURS))
 _SINCE = _kept_since(bindparam("since", type_=BinaryText))
 
 # Replaces a row that is too old to be found.
-_NEW = {column.name: bindparam(column.name) for column in idempotency.columns} | {
+_NEW: dict[str, Any] = {column.name: bindparam(column.name) for column in idempotency.columns} | {
     "created_at": _used_at(bindparam("created_at", type_=BinaryText))
 }
 ADD_KEY = Prepared(replace_on_conflict(upsert(idempotency).values(_NEW), idempotency))

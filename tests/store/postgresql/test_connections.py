@@ -12,7 +12,7 @@ import pytest
 from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 
-from resumes.errors import InvalidArgument, StoreUnavailable
+from resumes.errors import InvalidArgument, StatementRefused, StoreUnavailable
 from resumes.store import (
     Store,
     accounts,
@@ -57,7 +57,7 @@ def test_a_thread_keeps_its_connection_and_each_has_its_own(store: Store) -> Non
     mine = backend_id(store)
     with ThreadPoolExecutor(1) as pool:
         assert pool.submit(backend_id, store).result() != mine
-    with pytest.raises(StoreUnavailable, match="division by zero"), store.read() as connection:
+    with pytest.raises(StatementRefused, match="division by zero"), store.read() as connection:
         connection.execute(text("SELECT 1 / 0"))
     assert backend_id(store) == mine  # an error of a statement ends none
 
@@ -374,7 +374,8 @@ def make_readable_certificate(folder: Path) -> None:
         ("40001 40P01 23505", ErrorClass.RACE),
         ("55P03 57014", ErrorClass.BUSY),
         ("53100", ErrorClass.DISK_FULL),
-        ("22012 42601", ErrorClass.OTHER),
+        ("22012 23514 54000", ErrorClass.REFUSED),
+        ("42601 42501", ErrorClass.OTHER),
     ],
 )
 def test_errors_of_the_server_are_classified(

@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import Integer, bindparam, func, literal_column, select
 from sqlalchemy.dialects import postgresql
 
-from resumes.errors import StoreUnavailable
+from resumes.errors import StatementRefused, StoreUnavailable
 from resumes.store import Store, api_keys, creation, open_store, stored_resumes
 from resumes.store.accounts import AccountInfo
 from resumes.store.creation import Created
@@ -116,6 +116,17 @@ def test_a_message_that_fills_the_socket_is_sent_to_its_end(store: Store) -> Non
     assert asyncio.run(ask()) == [*range(400_000, 400_040)]
 
 
+def test_an_answer_that_cannot_be_read_fails_no_other(store: Store) -> None:
+    unreadable = Prepared(select(literal_column("'infinity'::timestamptz")))
+
+    async def ask() -> list[Any]:
+        questions = [only(store, one) for one in (BACKEND, unreadable, NOW)]
+        async with asyncio.timeout(loop_reader.DEADLINE_S / 2):
+            return await asyncio.gather(*questions, return_exceptions=True)
+
+    assert [isinstance(one, StatementRefused) for one in asyncio.run(ask())] == [False, True, False]
+
+
 def test_a_statement_that_is_refused_fails_no_other(store: Store, ana: AccountInfo) -> None:
     async def ask() -> list[Any]:
         questions: list[Awaitable[Any]] = [
@@ -126,7 +137,7 @@ def test_a_statement_that_is_refused_fails_no_other(store: Store, ana: AccountIn
         return await asyncio.gather(*questions, return_exceptions=True)
 
     refused, quotient, page = asyncio.run(ask())
-    assert isinstance(refused, StoreUnavailable)
+    assert isinstance(refused, StatementRefused)
     assert "division by zero" in refused.message
     assert (quotient, page) == (1, stored_resumes.Page([], None))
 

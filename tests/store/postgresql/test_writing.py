@@ -16,7 +16,13 @@ import psycopg
 import pytest
 from sqlalchemy import Connection, text
 
-from resumes.errors import NotFound, OutcomeUnknown, QuotaReached, StoreUnavailable
+from resumes.errors import (
+    NotFound,
+    OutcomeUnknown,
+    QuotaReached,
+    StatementRefused,
+    StoreUnavailable,
+)
 from resumes.store import (
     Store,
     accounts,
@@ -288,7 +294,8 @@ def test_a_lost_race_is_tried_again_and_seen_by_nobody_unless_it_is_lost_for_eve
 ) -> None:
     assert write_batched(store, raised(state, 3), Of("a", 7)) == Of("a", 7)
     monkeypatch.setattr(writer, "RETRY_DELAYS_S", (0.001,))
-    with pytest.raises(StoreUnavailable, match="is unavailable: no"):
+    kind = StatementRefused if state == "23505" else StoreUnavailable
+    with pytest.raises(kind, match=rf": no \({state}\)"):
         write_batched(store, raised(state, 10_000), Of("a"))
 
 
@@ -305,6 +312,44 @@ def test_what_waiting_does_not_mend_soon_is_told_at_once(
 ) -> None:
     with pytest.raises(StoreUnavailable, match=message):
         write_batched(store, raised(state, 1), Of("a"))
+
+
+@pytest.mark.parametrize("state", ["22001", "22P02", "23502", "23503", "23514", "54000", "P0001"])
+def test_values_that_the_server_refuses_are_not_sent_again(store: Store, state: str) -> None:
+    tries: list[int] = []
+    apply = raised(state, 10_000)
+
+    def count(connection: Connection, requests: Sequence[Any]) -> Sequence[Any]:
+        tries.append(1)
+        return apply(connection, requests)
+
+    with pytest.raises(StatementRefused, match=rf"refused the values: no \({state}\)"):
+        write_batched(store, count, Of("a"))
+    assert len(tries) == 1
+
+
+@pytest.mark.parametrize("state", ["42501", "42P01", "XX000"])
+def test_what_the_server_refuses_to_everybody_is_no_fault_of_the_values(
+    store: Store, state: str
+) -> None:
+    with pytest.raises(StoreUnavailable, match=rf"cannot be used: no \({state}\)"):
+        write_batched(store, raised(state, 10_000), Of("a"))
+
+
+def test_values_that_are_refused_at_the_commit_are_refused_at_once(
+    store: Store, url: str, ana: AccountInfo, caplog: pytest.LogCaptureFixture
+) -> None:
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(
+            "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS"
+            " $$ BEGIN RAISE EXCEPTION 'not here'; END $$;"
+            "CREATE CONSTRAINT TRIGGER refuses AFTER INSERT ON resumes"
+            " DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION refuse()"
+        )
+    with pytest.raises(StatementRefused, match="not here"):
+        creation.create(store, ana.id, [a_resume()])
+    assert "No response to a commit" not in caplog.text
+    assert listed_ids(store, ana) == []
 
 
 def test_a_server_that_is_lost_before_the_commit_is_asked_again(store: Store) -> None:

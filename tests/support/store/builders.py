@@ -296,6 +296,35 @@ def damage(store: Store, *statements: str, **values: Any) -> None:
     engine.dispose()
 
 
+REFUSALS = {
+    "sqlite": (
+        "CREATE TRIGGER refuses BEFORE INSERT ON resumes WHEN NEW.name = 'Refused'"
+        " BEGIN SELECT RAISE(ABORT, 'not in this database'); END",
+        "DROP TRIGGER refuses",
+    ),
+    "postgresql": (
+        "ALTER TABLE resumes ADD CONSTRAINT refuses CHECK (name <> 'Refused')",
+        "ALTER TABLE resumes DROP CONSTRAINT refuses",
+    ),
+}
+
+
+@contextmanager
+def refusing(store: Store) -> Iterator[None]:
+    """The database refuses resumes of this one name."""
+    address = parse_address(store.url)
+    if isinstance(address, SqliteAddress):
+        engine, name = sqlite_engine(address.path, transactions=False), "sqlite"
+    else:
+        engine, name = postgres_engine(address, timeout_s=10), "postgresql"
+    begin, end = REFUSALS[name]
+    with engine.connect() as connection:
+        connection.exec_driver_sql(begin)
+        yield
+        connection.exec_driver_sql(end)
+    engine.dispose()
+
+
 def find_flaws(store: Store) -> list[Flaw]:
     """All that is wrong with the store and its accounts."""
     return [

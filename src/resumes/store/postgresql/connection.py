@@ -26,7 +26,7 @@ from sqlalchemy import Engine, NullPool
 from sqlalchemy.dialects.sqlite.dml import OnConflictClause
 from sqlalchemy.exc import DBAPIError
 
-from resumes.errors import ResumesError, StoreUnavailable
+from resumes.errors import ResumesError, StatementRefused, StoreUnavailable
 from resumes.store.addresses import PostgresAddress
 from resumes.store.statements import driver
 from resumes.store.write_queue import LostRace
@@ -319,10 +319,14 @@ class ErrorClass(Enum):
     DISK_FULL = auto()
     """The server has no space: nothing was done."""
 
+    REFUSED = auto()
+    """The values are at fault: they are refused each time, and others are not."""
+
     OTHER = auto()
-    """The statement itself is at fault."""
+    """The statement, or what it needs, is at fault: a right or a table is missing, for example."""
 
 
+UNIQUE_VIOLATION: Final = "23505"
 _BY_STATE: Final = {
     # A primary that has been demoted, seen through a pooler that keeps our connection: a write
     # can neither begin nor end there.
@@ -331,13 +335,17 @@ _BY_STATE: Final = {
     "25P03": ErrorClass.UNAVAILABLE,  # idle in a transaction for too long
     "40001": ErrorClass.RACE,
     "40P01": ErrorClass.RACE,  # deadlock
-    "23505": ErrorClass.RACE,  # a unique name or number that somebody took at the same time
+    UNIQUE_VIOLATION: ErrorClass.RACE,  # a unique name or number that somebody took at the same time
     "53100": ErrorClass.DISK_FULL,
     "55P03": ErrorClass.BUSY,  # lock_timeout
     "57014": ErrorClass.BUSY,  # statement_timeout
 }
-_BY_CLASS: Final = dict.fromkeys(("08", "57", "53"), ErrorClass.UNAVAILABLE)
-"""Connections, a server that stops or starts, and one without resources for more connections."""
+_BY_CLASS: Final = {
+    # Connections, a server that stops or starts, and one without resources for more connections.
+    **dict.fromkeys(("08", "57", "53"), ErrorClass.UNAVAILABLE),
+    # Values, constraints, limits such as that of an index, and triggers.
+    **dict.fromkeys(("21", "22", "23", "44", "54", "P0"), ErrorClass.REFUSED),
+}
 
 LOST: Final = (psycopg.OperationalError, psycopg.InterfaceError)
 """Without an error code of the server: the connection is lost, or there was no answer in time."""
@@ -350,6 +358,8 @@ def classify_error(error: BaseException) -> ErrorClass:
     cause = getattr(error, "orig", error)
     state = getattr(cause, "sqlstate", None)
     if state is None:
+        if isinstance(cause, psycopg.DataError):
+            return ErrorClass.REFUSED
         return ErrorClass.UNAVAILABLE if isinstance(cause, LOST) else ErrorClass.OTHER
     return _BY_STATE.get(state) or _BY_CLASS.get(state[:2], ErrorClass.OTHER)
 
@@ -363,5 +373,14 @@ def jittered(delays_s: Sequence[float], tries: int) -> float:
 def explain(error: BaseException, label: str) -> ResumesError:
     """Return the store's error for one of the driver."""
     cause = getattr(error, "orig", error)
-    text = str(cause).strip().partition("\n")[0]
+    state = getattr(cause, "sqlstate", None)
+    # The first line: the next ones may repeat the values.
+    text = str(cause).strip().partition("\n")[0] + (f" ({state})" if state else "")
+    match classify_error(error):
+        case ErrorClass.REFUSED:
+            return StatementRefused(f"The database {label} refused the values: {text}")
+        case ErrorClass.RACE if state == UNIQUE_VIOLATION:  # tried often enough not to be a race
+            return StatementRefused(f"The database {label} refused the values: {text}")
+        case ErrorClass.OTHER:
+            return StoreUnavailable(f"The database {label} cannot be used: {text}")
     return StoreUnavailable(f"The database {label} is unavailable: {text}")

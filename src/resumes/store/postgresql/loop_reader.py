@@ -24,6 +24,7 @@ from psycopg.pq import ConnStatus, ExecStatus
 
 from resumes.errors import StoreUnavailable
 from resumes.store.postgresql.connection import (
+    DRIVER_ERRORS,
     ErrorClass,
     TimeoutConnection,
     Value,
@@ -42,6 +43,9 @@ DEADLINE_S: Final = 10.0
 
 RETRY_DELAYS_S: Final = (0.02, 0.05, 0.1, 0.2)
 """Before each retry; the last one repeats. Jitter is added."""
+
+LASTING: Final = (ErrorClass.REFUSED, ErrorClass.OTHER)
+"""Errors that a query would have each time."""
 
 BUSY: Final = "The store's database is not responding, so nothing was done; try again"
 CLOSED: Final = "The store is closed"
@@ -217,13 +221,17 @@ class LoopReader:
             query = sent[position]
             if result.status != ExecStatus.TUPLES_OK:
                 error, aborted = error_from_result(result), sent[position:]
-                if classify_error(error) is ErrorClass.OTHER:  # as it will be each time
+                if classify_error(error) in LASTING:
                     query.fail(explain(error, self._label))
                     del aborted[0]
                 query.goes_alone = classify_error(error) is not ErrorClass.UNAVAILABLE
                 self._retry(aborted, error)
                 break
-            query.answer(connection.load_rows(result))
+            try:
+                query.answer(connection.load_rows(result))
+            except Exception as error:  # noqa: BLE001 - whatever it is, the others are answered
+                is_drivers = isinstance(error, DRIVER_ERRORS)
+                query.fail(explain(error, self._label) if is_drivers else error)
             self._unanswered.discard(query)
         self._plan_send()
 

@@ -215,10 +215,6 @@ UPGRADE_TIMEOUT_S: Final = 3_600.0
 """How long each statement of a migration may take."""
 
 
-ENCODINGS: Final = ("UTF8", "SQL_ASCII")
-"""Those that keep every character; the second one keeps bytes as they are."""
-
-
 def find_state(connection: Connection, label: str) -> str:
     """Return what `migrations.find_state` does, but "current" for a newer store that says it can be used
     by this program: its nodes are being replaced one by one.
@@ -235,7 +231,7 @@ def find_state(connection: Connection, label: str) -> str:
                 "another database with --database"
             )
         encoding = connection.execute(text("SHOW server_encoding")).scalar()
-        if encoding not in ENCODINGS:
+        if encoding != "UTF8":  # SQL_ASCII keeps them, but its JSON functions refuse \u00e9
             raise StoreIncompatible(
                 f"{label} has the encoding {encoding}, which lacks characters of resumes. Create a "
                 "database with `createdb --template template0 --encoding UTF8 --locale C.UTF-8 NAME`"

@@ -194,7 +194,7 @@ class PostgresWriter(WriteQueue):
             except Exception as error:  # noqa: BLE001 - rolled back, whatever it is
                 cause, error_class = error, classify_error(error)
             races += error_class is ErrorClass.RACE
-            if error_class is ErrorClass.OTHER or races > MAX_RACES:
+            if error_class in (ErrorClass.REFUSED, ErrorClass.OTHER) or races > MAX_RACES:
                 raise cause
             if error_class is ErrorClass.BUSY:
                 raise StoreUnavailable(BUSY) from cause
@@ -224,8 +224,8 @@ class PostgresWriter(WriteQueue):
         except Exception as error:
             # Whatever it was: what may still be open must not be committed with the next.
             own.discard()
-            if classify_error(error) is ErrorClass.RACE:
-                raise
+            if classify_error(error) in (ErrorClass.RACE, ErrorClass.REFUSED):
+                raise  # the server has answered, and rolled back
             raise _Unanswered(_Transaction(number, server, outcomes)) from error
         return outcomes
 

@@ -27,7 +27,7 @@ from typing import Any, Final, NamedTuple
 from sqlalchemy import Connection, RootTransaction, select
 from sqlalchemy.exc import DBAPIError
 
-from resumes.errors import OutcomeUnknown, StoreUnavailable
+from resumes.errors import OutcomeUnknown, StatementRefused, StoreUnavailable
 from resumes.store.locks import FileLock, retry
 from resumes.store.sqlite.driver import dbapi
 from resumes.store.statements import Prepared, driver
@@ -50,6 +50,9 @@ ERROR_DELAY_S: Final = 0.05
 
 DRIVER_ERRORS: Final = (DBAPIError, dbapi.Error)
 """A driver's error as SQLAlchemy passes it on, and as statements that bypass it raise it."""
+
+REFUSALS: Final = ("SQLITE_CONSTRAINT", "SQLITE_TOOBIG", "SQLITE_MISMATCH")
+"""How the names of errors begin for which the values are at fault, and nothing else."""
 
 FIND_MOVING_TO: Final = Prepared(select(MOVING_TO))
 
@@ -370,6 +373,8 @@ class SqliteWriter(WriteQueue):
     def _explain(self, error: Exception) -> Exception:
         if not isinstance(error, DRIVER_ERRORS):
             return error
+        if _name_of(error).startswith(REFUSALS):
+            return StatementRefused(f"The store refused the values: {message_of(error)}")
         return StoreUnavailable(
             f"The store could not be written to ({message_of(error)}), so nothing was done; try again"
         )
