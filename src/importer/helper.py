@@ -279,6 +279,7 @@ def work(store: Store, setup: Setup, slot: Slot, tasks: Connection, answers: Con
     waiting: deque[Batch] = deque()
     is_in_trouble = False
     while True:
+        store.check_threads()
         may_take = not is_in_trouble and not pipeline.is_stuck
         wait_s = AGAIN_S
         if may_take and (waiting or pipeline.can_go_on):

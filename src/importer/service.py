@@ -179,9 +179,13 @@ class Runner:
         return True
 
     def run(self, stop: threading.Event, maintain: Callable[[], None] = lambda: None) -> None:
-        """Import files as they come, until `stop` is set; call `maintain` between turns."""
+        """Import files as they come, until `stop` is set; call `maintain` between turns.
+
+        Raises StoreUnavailable when a thread that the store depends on has ended.
+        """
         maintain()  # the first turn may take long, and others ask who is at work
         while not stop.is_set():
+            self._importer.store.check_threads()
             self._try(self._importer.turn)
             self._show_progress()
             maintain()

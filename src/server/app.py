@@ -27,6 +27,7 @@ from resumes.errors import (
     StatementRefused,
     StoreError,
     StoreIncompatible,
+    StoreUnavailable,
 )
 from resumes.log_writer import LogWriter
 from resumes.rendering import Renderer
@@ -167,6 +168,14 @@ class App:
             waiting_writes=self._store.write_queue.waiting,
             dropped_lines=0 if self._log is None else self._log.dropped_count,
         )
+
+    def find_fault(self) -> StoreUnavailable | None:
+        """Return why this process has to end; None if all that the store depends on runs."""
+        try:
+            self._store.check_threads()
+        except StoreUnavailable as error:
+            return error
+        return None
 
     def is_busy(self) -> bool:
         """Return whether requests have come in quick succession since this was last asked."""

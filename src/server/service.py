@@ -23,7 +23,13 @@ from typing import Any
 import uvloop
 
 from resumes import process_memory
-from resumes.errors import ErrorCode, InvalidArgument, ResumesError, StoreError
+from resumes.errors import (
+    ErrorCode,
+    InvalidArgument,
+    ResumesError,
+    StoreError,
+    StoreUnavailable,
+)
 from resumes.listener import BACKLOG, listen
 from resumes.log_writer import LogWriter
 from resumes.settings import Settings
@@ -84,7 +90,8 @@ def run(
         with _captured_signals() as signals, store, contextlib.closing(listener), Indexer(store):
             memory = share_memory(settings.workers)
             work = functools.partial(_work, settings, listener, tls_cert, tls_key, memory, open_log)
-            _supervise(work, settings.workers, listener, functools.partial(ready, url), signals)
+            announce = functools.partial(ready, url)
+            _supervise(work, settings.workers, listener, announce, signals, store.check_threads)
 
 
 def serve(
@@ -181,8 +188,10 @@ async def _answer(
     """Answer requests until there is a signal, and then those that were accepted.
 
     `announce` is called when requests are answered, and from then on `beat` several times a second.
-    After a second SIGINT no request is waited for.
+    After a second SIGINT no request is waited for. Raises StoreUnavailable when a thread that the
+    store depends on has ended, like after a signal.
     """
+    fault: StoreUnavailable | None = None
     loop = asyncio.get_running_loop()
 
     def make_protocol() -> asyncio.Protocol:
@@ -194,9 +203,10 @@ async def _answer(
         server = await loop.create_server(make_protocol, sock=listener, backlog=BACKLOG)
         with contextlib.closing(server):
             announce()
-            while not signals:
+            while not (signals or fault):
                 beat()
                 await asyncio.sleep(LOOK_INTERVAL_S)
+                fault = app.find_fault()
         listener.close()
         app.connections.is_stopping = True
         for shut_down in [*served]:
@@ -210,6 +220,8 @@ async def _answer(
             logger.error("Stopping; unanswered requests: %d", len(tasks))
         for task in tasks:
             task.cancel()
+    if fault is not None:
+        raise fault
 
 
 def _tune() -> None:
@@ -381,7 +393,11 @@ def _work(
         _tune()
         with _captured_signals() as signals, _closing(log), store:
             beat = functools.partial(_beat, heartbeats)
-            uvloop.run(_answer(app, listener, tls, lambda: None, signals, beat))
+            try:
+                uvloop.run(_answer(app, listener, tls, lambda: None, signals, beat))
+            except StoreUnavailable as error:
+                logger.error("%s", error.message)
+                sys.exit(1)
     # It was asked to end, and has: a thread that hangs and is not the event loop's is not waited for.
     signal.raise_signal(signal.SIGTERM)
 
@@ -397,12 +413,18 @@ def _beat(heartbeats: Pipe) -> None:
 
 
 def _supervise(
-    work: Work, count: int, listener: socket.socket, ready: Callable[[], None], signals: list[int]
+    work: Work,
+    count: int,
+    listener: socket.socket,
+    ready: Callable[[], None],
+    signals: list[int],
+    check: Callable[[], None],
 ) -> None:
     """Keep this many workers until there is a signal, then end them.
 
     One that ends or falls silent is replaced, if need be later. `ready` is called once, when all have
-    started. Raises WorkersFailed when one could not even start before that, or none lives any more.
+    started. Raises WorkersFailed when one could not even start before that, or none lives any more,
+    and what `check` raises, which is called again and again.
     """
     workers: list[Worker] = []
     is_announced = False
@@ -413,6 +435,7 @@ def _supervise(
             workers.append(Worker(work, number))
         while not signals:
             time.sleep(1 / LOOKS_A_SECOND)
+            check()
             for number, worker in enumerate(workers):
                 fault = worker.find_fault()
                 if fault is not None and not signals:

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import queue
 import re
 import resource
 import signal
@@ -40,7 +41,7 @@ from tests.support.api.serving import (
     wait_until,
 )
 from tests.support.postgres import free_port
-from tests.support.store.builders import hold_writer
+from tests.support.store.builders import end_thread, hold_writer
 from tests.support.stores import make_account, make_store_file, open_home
 from tests.support.waiting import workers_of
 
@@ -151,6 +152,25 @@ def is_refused(url: str) -> bool:
             return False
     except ConnectionError:
         return True
+
+
+@pytest.mark.parametrize("name", ["store-writer", "search-indexer"])
+def test_a_server_ends_when_a_thread_ended_that_it_cannot_do_without(
+    tmp_path: Path, name: str
+) -> None:
+    told: queue.SimpleQueue[str] = queue.SimpleQueue()
+    with (
+        ThreadPoolExecutor(1) as pool,
+        open_store(make_store_file(tmp_path / "resumes.db")) as store,
+    ):
+        settings = Settings(home=tmp_path, port=0)
+        ended = pool.submit(service.serve, settings, store, ready=told.put, signals=[])
+        url = told.get(timeout=60)
+        (thread,) = [one for one in store.threads if one.name == name]
+        end_thread(store, thread)
+        with pytest.raises(StoreUnavailable, match=f"Start this program again \\({name}\\)"):
+            ended.result(60)
+        assert is_refused(url)
 
 
 @pytest.mark.parametrize("fails", [False, True])

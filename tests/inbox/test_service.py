@@ -4,15 +4,17 @@ import os
 import socket
 import statistics
 import tarfile
+import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 from sqlalchemy import func, select
 
 from importer.options import Options
-from importer.service import Maintenance, Progress, Summary
+from importer.service import Maintenance, Progress, Summary, watch
 from importer.watcher import Watcher
 from resumes import watched_folder
 from resumes.errors import InvalidArgument, StoreUnavailable
@@ -38,7 +40,7 @@ from tests.support.inbox.builders import (
     wait_until,
 )
 from tests.support.resumes import a_document
-from tests.support.store.builders import Busy
+from tests.support.store.builders import Busy, end_thread
 
 
 def test_the_defaults_are_those_of_the_settings() -> None:
@@ -48,6 +50,24 @@ def test_the_defaults_are_those_of_the_settings() -> None:
         "max_file_bytes",
     ):
         assert getattr(options, name) == getattr(settings, name)
+
+
+def test_an_importer_ends_when_a_thread_ended_that_it_cannot_do_without(
+    store: Store, root: Path, told: Told
+) -> None:
+    with ThreadPoolExecutor(1) as pool:
+        ended = pool.submit(
+            watch,
+            store,
+            root,
+            Options(),
+            stop=threading.Event(),
+            on_file=told.files.append,
+            on_notice=told.notices.append,
+        )
+        end_thread(store, store.threads[0])
+        with pytest.raises(StoreUnavailable, match="Start this program again"):
+            ended.result(60)
 
 
 def test_once_drains_also_what_has_to_settle(

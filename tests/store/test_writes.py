@@ -1,6 +1,7 @@
 """Writes of threads and of event loops: together, in turn, and with a true outcome."""
 
 import asyncio
+import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -24,6 +25,7 @@ from tests.support.store.builders import (
     Seen,
     at_commit,
     batched,
+    end_thread,
     free_maximum,
     hold_writer,
     listed_ids,
@@ -32,6 +34,7 @@ from tests.support.store.builders import (
     rename,
     write_batched,
 )
+from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.engines
 
@@ -135,6 +138,40 @@ def test_s7_writer_threads_outlive_unexpected_errors(store: Store) -> None:
         write_batched(store, lambda connection, requests: [], Of("a"))
     assert store.write(rename("next")) == "NEXT"
     assert store.write_queue.is_alive
+
+
+def test_s7_writer_threads_outlive_errors_of_their_own_error_handler(store: Store) -> None:
+    failures: list[str] = []
+
+    def fail(*_: object) -> bool:
+        failures.append(threading.current_thread().name)
+        raise SystemExit
+
+    log = logging.getLogger("resumes.store")
+    log.addFilter(fail)
+    store.write_queue.observe = fail
+    try:
+        for _ in range(8):
+            assert store.write(rename("next")) == "NEXT"
+        # Twice each: what was observed, and what was logged of that.
+        wait_until(lambda: len(failures) == 16)
+        assert store.write(rename("next")) == "NEXT"
+    finally:
+        log.removeFilter(fail)
+    store.check_threads()
+    assert store.write_queue.is_alive
+
+
+def test_a_store_that_has_lost_a_writer_thread_says_so(store: Store) -> None:
+    store.check_threads()
+    thread = store.write_queue.threads[0]
+    end_thread(store, thread)
+    with pytest.raises(StoreUnavailable, match=rf"has ended.*\({thread.name}\)"):
+        store.check_threads()
+    with pytest.raises(StoreUnavailable, match="has ended, so nothing was done"):
+        store.write(rename("next"))
+    store.close()
+    store.check_threads()
 
 
 def test_a_refusal_takes_nothing_of_its_batch_along(store: Store) -> None:

@@ -484,9 +484,11 @@ class Indexer:
 
     def __enter__(self) -> Self:
         self._thread.start()
+        self._store.threads.append(self._thread)
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._store.threads.remove(self._thread)
         self._stopping.set()
         self._thread.join()
 
@@ -497,11 +499,14 @@ class Indexer:
             try:
                 pause_s = self.step()
                 is_failing = False
-            except Exception as error:  # the thread's edge: nothing here may end it
-                if not is_failing and isinstance(error, ResumesError):
-                    logger.warning("%s: %s", FAILURE, error.message)
-                elif not is_failing:
-                    logger.error(FAILURE, exc_info=error)
+            except (
+                Exception
+            ) as error:  # the thread's edge: nothing here may end it, logging neither
+                with contextlib.suppress(Exception):
+                    if not is_failing and isinstance(error, ResumesError):
+                        logger.warning("%s: %s", FAILURE, error.message)
+                    elif not is_failing:
+                        logger.error(FAILURE, exc_info=error)
                 is_failing = True
                 pause_s = self._retry_s
 

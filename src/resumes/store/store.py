@@ -8,6 +8,7 @@ the copy waits for those.
 """
 
 import asyncio
+import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -23,7 +24,14 @@ from resumes.errors import Conflict, StoreUnavailable
 from resumes.store.locks import retry
 from resumes.store.schema import account_usage, metadata, plans, store_facts
 from resumes.store.statements import Prepared, first_page, next_page, of_key, replacing
-from resumes.store.write_queue import Change, LoopWriter, Write, WriteQueue, apply_changes
+from resumes.store.write_queue import (
+    THREAD_ENDED,
+    Change,
+    LoopWriter,
+    Write,
+    WriteQueue,
+    apply_changes,
+)
 
 Row = tuple[Any, ...]
 R = TypeVar("R")
@@ -91,6 +99,15 @@ class Store(ABC):
         self.clock = clock
         self._loop_writers = PerLoop(partial(LoopWriter, write_queue))
         self._is_closed = False
+        self.threads: list[threading.Thread] = [*write_queue.threads]
+        """What the store depends on for as long as it is open."""
+
+    def check_threads(self) -> None:
+        """Raise StoreUnavailable if a thread that the store depends on has ended; only another process
+        can do its work then, so a service calls this again and again and ends."""
+        for thread in self.threads:
+            if not (self._is_closed or thread.is_alive()):
+                raise StoreUnavailable(f"{THREAD_ENDED} ({thread.name})")
 
     @abstractmethod
     def read(self) -> AbstractContextManager[Connection]:

@@ -14,6 +14,7 @@ one transaction (pitfalls S8).
 """
 
 import asyncio
+import contextlib
 import logging
 import threading
 import time
@@ -59,6 +60,13 @@ ENOUGH_WRITES: Final = 64
 """A turn begins immediately when this many writes wait. A commit costs as much as several writes: one for
 two writes instead of one for thirty would cost all of them more than the short wait."""
 
+ERROR_DELAY_S: Final = 0.05
+"""The delay after an unexpected error in a writer thread."""
+
+CLOSED: Final = "The store is closed"
+THREAD_ENDED: Final = (
+    "A thread that the store depends on has ended, so nothing was done. Start this program again"
+)
 BUSY: Final = "The store is busy, so nothing was done; try again"
 
 PENDING: Final = object()
@@ -120,6 +128,7 @@ class WriteQueue(ABC):
         self._is_closing = False
         self._waiting: dict[Write, None] = {}
         """What no thread has begun, in order. Changes with `_changed` held."""
+        self._never = threading.Event()
         self._threads = [
             threading.Thread(target=self._run, name=name, daemon=True) for name in thread_names
         ]
@@ -130,16 +139,21 @@ class WriteQueue(ABC):
         return len(self._waiting)
 
     @property
+    def threads(self) -> Sequence[threading.Thread]:
+        """The writer threads."""
+        return self._threads
+
+    @property
     def is_alive(self) -> bool:
         """True if writes are accepted."""
-        return not self._is_closing and any(thread.is_alive() for thread in self._threads)
+        return not self._is_closing and all(thread.is_alive() for thread in self._threads)
 
     def submit(self, write: Write) -> None:
         """Add the write; it may stay in the queue until `wake` or `begin_turn` is called. Raise
         StoreUnavailable once the queue is closed."""
         with self._changed:
             if not self.is_alive:
-                raise StoreUnavailable("The store is closed")
+                raise StoreUnavailable(CLOSED if self._is_closing else THREAD_ENDED)
             self._waiting[write] = None
 
     @abstractmethod
@@ -219,6 +233,17 @@ class WriteQueue(ABC):
     @abstractmethod
     def _explain(self, error: Exception) -> Exception:
         """Return what to raise for an error of a write."""
+
+    def _outlive(self) -> None:
+        """Log the error that is being handled, and pause, as it may come again immediately.
+
+        Raise nothing: a writer thread outlives any error (pitfalls S7), and logging or waiting may
+        fail by the same one.
+        """
+        with contextlib.suppress(BaseException):
+            logger.exception("Unexpected error in a writer thread")
+        with contextlib.suppress(BaseException):
+            self._never.wait(ERROR_DELAY_S)
 
     def close(self) -> None:
         """Write what waits and end the threads. Safe to call twice."""

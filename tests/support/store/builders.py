@@ -1,6 +1,8 @@
 """Accounts, resumes, files and importers for tests; damage and waiting below a store; and what a
 store holds."""
 
+import contextlib
+import ctypes
 import os
 import subprocess
 import sys
@@ -17,6 +19,7 @@ import psycopg
 from sqlalchemy import Connection, Engine, event, text
 
 from resumes import analyzer
+from resumes.errors import StoreUnavailable
 from resumes.store import (
     Store,
     accounts,
@@ -404,6 +407,20 @@ def write_batched(store: Store, apply: Any, request: Any, **options: Any) -> Any
     if isinstance(outcome, BaseException):
         raise outcome
     return outcome
+
+
+def end_thread(store: Store, thread: threading.Thread) -> None:
+    """The thread has ended by an error where it waits, which nothing there handles."""
+    assert thread.ident is not None
+    raise_in = ctypes.pythonapi.PyThreadState_SetAsyncExc
+    shown, threading.excepthook = threading.excepthook, lambda _: None
+    try:
+        raise_in(ctypes.c_ulong(thread.ident), ctypes.py_object(SystemExit))
+        while thread.is_alive():
+            with contextlib.suppress(StoreUnavailable):  # until each has been woken by one
+                store.write(lambda connection: None, deadline_s=0.1)
+    finally:
+        threading.excepthook = shown
 
 
 def hold_writer(store: Store) -> tuple[threading.Event, threading.Thread]:

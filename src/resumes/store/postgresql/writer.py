@@ -135,9 +135,8 @@ class PostgresWriter(WriteQueue):
             try:
                 self._commit_batch(batch, partial(self._commit, own))
                 self.observe(len(batch), time.monotonic() - began_s)
-            except BaseException:
-                # The thread outlives any error (pitfalls S7).
-                logger.exception("Unexpected error in a writer thread")
+            except BaseException:  # noqa: BLE001 - logged
+                self._outlive()
             finally:
                 self._end_batch(batch)
                 deliver(batch)

@@ -45,9 +45,6 @@ BUSY_DELAYS_S = (0.002,)
 FILE_LOCK_TIMEOUT_S: Final = 0.05
 """How long the thread waits for the file lock before it looks for expired writes."""
 
-ERROR_DELAY_S: Final = 0.05
-"""The delay after an unexpected error, which may come again immediately."""
-
 DRIVER_ERRORS: Final = (DBAPIError, dbapi.Error)
 """A driver's error as SQLAlchemy passes it on, and as statements that bypass it raise it."""
 
@@ -209,11 +206,9 @@ class SqliteWriter(WriteQueue):
             try:
                 begun, self._begun = self._begun, None
                 self._run_turn(begun)
-            except BaseException:
-                # The thread outlives any error (pitfalls S7): what it had begun has its outcome,
-                # and what it had not is done in another turn.
-                logger.exception("Unexpected error in the writer thread")
-                time.sleep(ERROR_DELAY_S)
+            except BaseException:  # noqa: BLE001 - logged
+                # What it had begun has its outcome, and what it had not is done in another turn.
+                self._outlive()
                 if self._waiting:
                     self.wake()
             finally:
