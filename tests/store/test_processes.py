@@ -49,6 +49,13 @@ def test_the_holders_of_a_lock_are_known_by_process_id(tmp_path: Path) -> None:
     lock.acquire(timeout_s=0)
     assert find_holders(tmp_path / "lock") == {os.getpid()}
     assert lock.holders() == []  # but for this process
+    table = Path("/proc/locks").read_text()
+    inode = (tmp_path / "lock").stat().st_ino
+    (tmp_path / "locks").write_text(
+        f"{table}9: FLOCK  ADVISORY  WRITE 4711 ff:ffff:{inode} 0 EOF\n"
+    )
+    # Another file system has a file of this number.
+    assert find_holders(tmp_path / "lock", proc=tmp_path) == {os.getpid()}
     lock.release()
     command = [sys.executable, "-c", HOLDING, str(tmp_path / "lock")]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:

@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NoReturn
 
 import psycopg
 import pytest
@@ -143,7 +143,7 @@ def test_s7_writer_threads_outlive_unexpected_errors(store: Store) -> None:
 def test_s7_writer_threads_outlive_errors_of_their_own_error_handler(store: Store) -> None:
     failures: list[str] = []
 
-    def fail(*_: object) -> bool:
+    def fail(*_: object) -> NoReturn:
         failures.append(threading.current_thread().name)
         raise SystemExit
 

@@ -85,18 +85,6 @@ class FileLock:
         return sorted(find_holders(self.path) - {os.getpid()})
 
 
-def find_holders(path: Path) -> set[int]:
-    """Return the process ids in the system's lock table for this file; empty where there is no table."""
-    try:
-        inode = path.stat().st_ino
-        table = Path("/proc/locks").read_text(encoding="ascii")
-    except OSError:
-        return set()
-    # A line ends so: kind of lock, ADVISORY, READ or WRITE, pid, device and inode, range.
-    rows = (line.split() for line in table.splitlines() if "->" not in line)
-    return {int(row[4]) for row in rows if len(row) > 5 and row[5].endswith(f":{inode}")}
-
-
 # Processes of this program, as people know them: by the command that they typed. Those that another one
 # of them has started (workers, the API and the importer of `resumes up`) would only be started again
 # when they are ended, so the one that was typed stands for them. Where the system has no table of
@@ -105,6 +93,40 @@ def find_holders(path: Path) -> set[int]:
 PROGRAM: Final = "resumes"
 MODULE: Final = ("-m", "cli")
 PROC: Final = Path("/proc")
+
+
+def find_holders(path: Path, *, proc: Path = PROC) -> set[int]:
+    """Return the process ids in the system's lock table for this file; empty where there is no table."""
+    try:
+        key = _lock_key(path)
+        table = (proc / "locks").read_text(encoding="ascii")
+    except OSError:
+        return set()
+    # A line ends so: kind of lock, ADVISORY, READ or WRITE, pid, device and inode, range.
+    rows = (line.split() for line in table.splitlines() if "->" not in line)
+    return {int(row[4]) for row in rows if len(row) > 5 and row[5] == key}
+
+
+def _lock_key(path: Path) -> str:
+    """Return how the lock table names the file: `fd:01:1234`. Raises OSError.
+
+    The device is that of its mount: on btrfs and others, that of `stat` is another one.
+    """
+    # O_PATH: whoever may see it may ask. Only Linux has it, and the table.
+    descriptor = os.open(path, getattr(os, "O_PATH", os.O_RDONLY) | os.O_CLOEXEC)
+    try:
+        inode = os.fstat(descriptor).st_ino
+        info = (PROC / f"self/fdinfo/{descriptor}").read_text(encoding="ascii")
+    finally:
+        os.close(descriptor)
+    (mount_id,) = (line.split()[1] for line in info.splitlines() if line.startswith("mnt_id:"))
+    for line in (
+        (PROC / "self/mountinfo").read_text(encoding="utf-8", errors="replace").splitlines()
+    ):
+        if line.split(maxsplit=1)[0] == mount_id:
+            major, minor = map(int, line.split()[2].split(":"))
+            return f"{major:02x}:{minor:02x}:{inode}"
+    raise FileNotFoundError(mount_id)
 
 
 def name_processes(pids: Iterable[int], *, proc: Path = PROC) -> str:
