@@ -11,11 +11,16 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from sqlalchemy import text
 
 from resumes.errors import StoreIncompatible
 from resumes.store import accounts, creation, migrations, open_store
+from resumes.store.addresses import PostgresAddress
+from resumes.store.postgresql.store import load_transaction, snapshot_of
+from resumes.store.transfer import copies
 from tests.support.postgres import Server, programs
 from tests.support.resumes import a_resume
+from tests.support.store.builders import fill_store
 
 LAST = migrations.list_revisions()[-1]
 NEXT = f"{int(LAST) + 1:04}"
@@ -152,6 +157,42 @@ def test_a_database_of_another_program_is_refused_and_left_alone(url: str) -> No
     assert rows(url, "SELECT tablename FROM pg_tables WHERE schemaname = 'public'") == [
         ("accounts",)
     ]
+
+
+DEFAULTS = {
+    "default_transaction_read_only": "on",
+    "default_transaction_isolation": "serializable",
+    "idle_in_transaction_session_timeout": "20ms",
+}
+
+
+@pytest.mark.parametrize("setting", DEFAULTS)
+def test_a_database_with_defaults_of_its_own_is_made_filled_and_copied(
+    server: Server, tmp_path: Path, setting: str
+) -> None:
+    first, second = server.make_database(), server.make_database()
+    with open_store(server.url(first)) as store:
+        fill_store(store)
+    for name in (first, second):
+        server.execute(f"ALTER DATABASE {name} SET {setting} = '{DEFAULTS[setting]}'")
+    with open_store(server.url(first)) as store:
+        digests = copies.copy(store, server.url(second))
+    with open_store(server.url(second)) as store:
+        assert copies.copy(store, f"sqlite:///{tmp_path / 'copy.db'}") == digests
+    for name in (first, second):
+        server.drop_database(name)
+
+
+@pytest.mark.parametrize("setting", ["statement_timeout", "transaction_timeout"])
+def test_what_takes_long_has_no_limits_of_the_database(
+    server: Server, url: str, setting: str
+) -> None:
+    if not server.execute(f"SELECT 1 FROM pg_settings WHERE name = '{setting}'"):
+        pytest.skip(f"PostgreSQL {server.version} has no {setting}")
+    server.execute(f"ALTER DATABASE {url.rpartition('/')[2]} SET {setting} = '1min'")
+    for transaction in (snapshot_of(url), load_transaction(PostgresAddress(url))):
+        with transaction as connection:
+            assert connection.execute(text(f"SHOW {setting}")).scalar() == "0"
 
 
 @pytest.mark.parametrize("encoding", ["LATIN1", "SQL_ASCII"])

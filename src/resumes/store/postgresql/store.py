@@ -56,16 +56,22 @@ BEGIN: Final = (
     "SET LOCAL idle_in_transaction_session_timeout = '15s'"
 )
 
+# What a role or a database may have as its own default ends no transaction that takes long. Servers
+# before 17 do not have the last setting.
+UNLIMITED: Final = (
+    "SET LOCAL statement_timeout = 0;"
+    "SET LOCAL idle_in_transaction_session_timeout = 0;"
+    "SELECT set_config(name, '0', true) FROM pg_settings WHERE name = 'transaction_timeout'"
+)
+
 BEGIN_SNAPSHOT: Final = (
-    "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;"
     # Between two statements the rows of the last one are being stored elsewhere.
-    "SET LOCAL idle_in_transaction_session_timeout = 0"
+    f"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;{UNLIMITED}"
 )
 
 BEGIN_LOADING: Final = (
-    "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE;"
+    f"BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE;{UNLIMITED};"
     "SET LOCAL lock_timeout = '5s';"
-    "SET LOCAL statement_timeout = 0;"
     # Between two statements the source is read. Not without end: the server may never hear that the
     # machine of a copy is gone, whose locks would keep the next copy out.
     "SET LOCAL idle_in_transaction_session_timeout = '1h'"
@@ -202,7 +208,7 @@ LOCK_DELAYS_S: Final = (0.1,)
 
 BEGIN_UPGRADE: Final = (
     # One of them migrates, the others wait for it that long.
-    "BEGIN;SET LOCAL lock_timeout = '60s';SET LOCAL statement_timeout = 0"
+    f"BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE;{UNLIMITED};SET LOCAL lock_timeout = '60s'"
 )
 
 DDL_TIMEOUT: Final = "SET LOCAL lock_timeout = '5s'"
@@ -248,14 +254,14 @@ def find_state(connection: Connection, label: str) -> str:
         raise
 
 
-def upgrade_database(plain: Engine, transactional: Engine, label: str) -> None:
+def upgrade_database(locking: Engine, upgrading: Engine, label: str) -> None:
     """Bring the store to the newest revision, unless another process does so first.
 
-    `plain` commits each statement on its own. On any error the store is as it was.
+    The first engine creates the lock, and has less time. On any error the store is as it was.
     """
 
     def create_lock() -> None:
-        with plain.connect() as connection:
+        with locking.begin() as connection:
             for statement in CREATE_LOCK:
                 connection.execute(text(statement))
 
@@ -267,7 +273,7 @@ def upgrade_database(plain: Engine, transactional: Engine, label: str) -> None:
         timeout_s=LOCK_TIMEOUT_S,
         delays_s=LOCK_DELAYS_S,
     )
-    with transactional.connect() as connection, connection.begin():
+    with upgrading.begin() as connection:
         connection.execute(text("SELECT id FROM schema_lock WHERE id = 1 FOR UPDATE")).one()
         # Sees what others have committed in the meantime: each statement has a new snapshot.
         if find_state(connection, label) != "current":
@@ -292,8 +298,11 @@ def open_server(
             what = "empty" if state == "empty" else "older than this program"
             raise StoreIncompatible(f"The store {label} is {what}. Run `resumes db upgrade`")
         if state != "current":
-            engine = postgres_engine(address, timeout_s=UPGRADE_TIMEOUT_S, begin=BEGIN_UPGRADE)
-            upgrade_database(plain, engine, label)
+            locking, upgrading = (
+                postgres_engine(address, timeout_s=timeout_s, begin=BEGIN_UPGRADE)
+                for timeout_s in (CHECK_TIMEOUT_S, UPGRADE_TIMEOUT_S)
+            )
+            upgrade_database(locking, upgrading, label)
     except DRIVER_ERRORS as error:
         raise explain(error, label) from error
     return PostgresStore(address, clock=clock, read_timeout_s=read_timeout_s or READ_TIMEOUT_S)
