@@ -6,12 +6,14 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import psycopg
 import pytest
 from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 
+from resumes import analyzer
 from resumes.errors import InvalidArgument, StatementRefused, StoreUnavailable
 from resumes.store import (
     Store,
@@ -25,6 +27,7 @@ from resumes.store import (
 )
 from resumes.store.accounts import AccountInfo
 from resumes.store.addresses import PostgresAddress
+from resumes.store.creation import NewResume
 from resumes.store.postgresql.connection import (
     ErrorClass,
     ServerTimeout,
@@ -41,7 +44,8 @@ from resumes.store.statements import driver
 from resumes.store.transfer.copies import digest_tables
 from tests.support.api.serving import make_certificate
 from tests.support.postgres import Server, free_port, frozen, pooled, pooler
-from tests.support.resumes import a_resume
+from tests.support.proxy import Fault, Proxy
+from tests.support.resumes import a_document, a_resume
 from tests.support.store.builders import fill_store, held_by, index_all, made_ids
 from tests.support.waiting import wait_until
 
@@ -462,3 +466,40 @@ def test_a_role_without_rights_sets_its_own(server: Server, owns: bool) -> None:
     assert cost(url) == RANDOM_PAGE_COST
     assert cost(server.url(name)) != RANDOM_PAGE_COST
     server.drop_database(name)
+
+
+# Slow networks
+
+
+@pytest.fixture
+def slowly(url: str, ana: AccountInfo, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
+    """The store beyond a network of 1 MiB a second, whose server soon counts as frozen."""
+    monkeypatch.setattr("resumes.store.postgresql.store.WRITE_TIMEOUT_S", 1.5)
+    begin = BEGIN.replace("statement_timeout = '5s'", "statement_timeout = '1s'")
+    monkeypatch.setattr("resumes.store.postgresql.store.BEGIN", begin)
+    with Proxy(url) as proxy:
+        proxy.choose = lambda: Fault(bytes_per_s=1024 * 1024)
+        through = url.replace(urlsplit(url).netloc, f"resumes@127.0.0.1:{proxy.port}")
+        with open_store(through, read_timeout_s=1.5) as store:
+            yield store
+
+
+def large(size_bytes: int) -> NewResume:
+    texts = [{"text": "x" * 16_000}] * (size_bytes // 16_000)
+    section = {"column": 0, "items": texts}
+    return NewResume(analyzer.parse(a_document(sections={"summaries": section})))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sizes", [[100_000] * 25, [1_900_000]])
+def test_what_moves_slowly_is_written_and_read_however_long_it_takes(
+    store: Store, slowly: Store, ana: AccountInfo, sizes: list[int]
+) -> None:
+    new = [large(size) for size in sizes]
+    began_s = time.monotonic()
+    made = made_ids(creation.create(slowly, ana.id, new))
+    assert time.monotonic() - began_s > 1.5  # more than a server has that says nothing
+    assert len(made) == len(sizes)
+    for resume_id in made[:2]:
+        found = stored_resumes.get_resume(slowly, ana.id, resume_id)
+        assert found == stored_resumes.get_resume(store, ana.id, resume_id)

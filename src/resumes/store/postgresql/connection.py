@@ -6,8 +6,11 @@ whoever waits for the socket looks at the clock, and closes the connection after
 """
 
 import contextlib
+import fcntl
 import random
 import select
+import sys
+import termios
 import time
 from collections.abc import Callable, Iterable, Sequence
 from enum import Enum, auto
@@ -79,8 +82,19 @@ class _Statement(NamedTuple):
     check: Callable[[int], None] | None = None
 
 
+LARGE_BYTES: Final = 64 * 1024
+SLOWEST_BYTES_S: Final = 4 * 1024
+"""A row with a larger value may arrive as slowly as this."""
+
+# The server's time for a statement runs from when it was parsed, while its first row arrives.
+MORE_TIME: Final = (
+    b"SELECT set_config('statement_timeout', $1, true)"
+    b" WHERE current_setting('statement_timeout') != '0'"
+)
+
+
 class TimeoutConnection(psycopg.Connection[Any]):
-    """A connection that waits at most `timeout_s` seconds for each answer.
+    """A connection that waits for each answer, at most `timeout_s` seconds without any progress.
 
     Statements that go through `run` and `run_later` share messages (libpq's pipeline mode), so that a
     transaction costs few round trips. They have no names, and nothing of them outlives a message.
@@ -107,6 +121,12 @@ class TimeoutConnection(psycopg.Connection[Any]):
         that each one changed.
         """
         if sent := [as_sent(row) for row in rows]:
+            values, are_binary = sent[0]
+            if True in are_binary:
+                size_bytes = max(map(len, filter(None, values)))
+                if size_bytes > LARGE_BYTES:
+                    allowed = b"%ds" % (size_bytes // SLOWEST_BYTES_S)
+                    self._later.append(_Statement(MORE_TIME, [([allowed], [False])]))
             self._later.append(_Statement(numbered(sql), sent, check))
 
     def forget(self) -> None:
@@ -158,13 +178,27 @@ class TimeoutConnection(psycopg.Connection[Any]):
         return self._wait(gen, self.timeout_s if timeout is None else timeout, interval)
 
     def _wait(self, gen: PQGen[RV], timeout_s: float, interval: float = INTERVAL_S) -> RV:
+        return super().wait(self._bounded(gen, timeout_s), interval)
+
+    def _bounded(self, gen: PQGen[RV], timeout_s: float) -> PQGen[RV]:
+        """Wait as the generator does, unless nothing moves for `timeout_s` seconds.
+
+        A large message takes a slow network long, and that is no frozen server.
+        """
+        unsent_bytes = 0
         ends_at = time.monotonic() + timeout_s
         try:
-            return super().wait(gen, interval, timeout=timeout_s)
-        except psycopg.Error as error:
-            if time.monotonic() < ends_at:
-                raise
-            raise self.abandon(timeout_s) from error
+            wanted = next(gen)
+            while True:
+                ready = yield wanted
+                if ready or unsent_bytes != (unsent_bytes := _count_unsent(self.pgconn.socket)):
+                    ends_at = time.monotonic() + timeout_s
+                elif time.monotonic() >= ends_at:
+                    raise self.abandon(timeout_s)
+                wanted = gen.send(ready)
+        except StopIteration as end:
+            result: RV = end.value
+            return result
 
     def abandon(self, timeout_s: float) -> ServerTimeout:
         """Close the connection to a server that does not answer, and return what to raise."""
@@ -172,6 +206,15 @@ class TimeoutConnection(psycopg.Connection[Any]):
         self.pgconn.finish()
         _timed_out_s[self.server] = time.monotonic()
         return ServerTimeout(f"the server did not respond within {timeout_s:g} seconds")
+
+
+def _count_unsent(descriptor: int) -> int:
+    """Return how much of what was written to the socket the other side has not confirmed."""
+    try:
+        unsent = fcntl.ioctl(descriptor, termios.TIOCOUTQ, b"\0" * 4)
+    except OSError:
+        return 0  # a system that does not say
+    return int.from_bytes(unsent, sys.byteorder)
 
 
 def _converse(pgconn: Any, statements: Iterable[_Statement]) -> PQGen[list[PGresult]]:

@@ -194,6 +194,10 @@ class LoopReader:
 
     # From the server
 
+    def _receive_more(self) -> None:
+        self._sent_at = time.monotonic()  # a server that sends is not frozen
+        self._receive()
+
     def _receive(self) -> None:
         assert self._connection is not None
         pgconn = self._connection.pgconn
@@ -251,7 +255,7 @@ class LoopReader:
             connection.pgconn.nonblocking = 1
             connection.pgconn.enter_pipeline_mode()
             self._watched = os.dup(connection.pgconn.socket)
-            self._loop.add_reader(self._watched, self._receive)
+            self._loop.add_reader(self._watched, self._receive_more)
             self._plan_send()
 
     def _fail(self, error: psycopg.Error) -> None:
