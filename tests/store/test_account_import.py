@@ -1,6 +1,7 @@
 """An account on its way in."""
 
 import io
+import json
 import shutil
 import threading
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -38,6 +39,8 @@ from resumes.store.account_archive.archive import (
 )
 from resumes.store.account_archive.file_format import ArchiveRow, RowKind
 from resumes.store.accounts import AccountInfo
+from resumes.store.import_ledger import MAX_ITEMS_CHARS, MAX_LEDGER_CHARS, SOURCE_BYTES
+from resumes.store.row_bounds import YEAR_US
 from tests.store.conftest import SteppingClock
 from tests.support.resumes import a_claim, a_resume
 from tests.support.store.builders import (
@@ -213,13 +216,58 @@ def test_a_key_that_was_revoked_and_came_back_can_be_rotated_and_revoked(
         api_keys.authenticate(store, new.secret)
 
 
-def test_resumes_can_be_created_after_the_latest_id_that_a_file_can_have(store: Store) -> None:
-    back = take(
-        store, an_export(header=HEADER.model_copy(update={"last_id_us": identifiers.LATEST_US}))
+def test_resumes_can_be_created_after_the_latest_id_that_a_file_can_have(
+    store: Store, clock: SteppingClock
+) -> None:
+    latest_us = clock() + YEAR_US
+    later, latest = (
+        an_export(header=HEADER.model_copy(update={"last_id_us": last_id_us}))
+        for last_id_us in (latest_us + 1, latest_us)
     )
+    with pytest.raises(InvalidJson, match=f'"lastIdUs" is {latest_us + 1:,}, more than a year'):
+        take(store, later)
+    back = take(store, latest)
     first, second = import_resumes(store, back, 2)
-    assert identifiers.resume_id(identifiers.LATEST_US, "f" * 8) < first < second
+    assert identifiers.resume_id(latest_us, "f" * 8) < first < second
     assert accounts.get_account(store, "ana").last_resume_at is not None
+    clock.advance(1)
+    accounts.delete_account(store, "ana", with_resumes=True)
+
+
+def a_file_row(**values: Any) -> ArchiveRow:
+    row: dict[str, Any] = {
+        "claim_id": "1" * 24, "name": "ana/a.json", "outcome": "failed", "reason": "invalid_json",
+        "message": "m", "path": "p", "byte_offset": 0, "size_bytes": 1, "claimed_at": NOW,
+        "finished_at": NOW, "resume_id": None, "source": b"{", "root": "/srv", "items": None,
+    }  # fmt: skip
+    return ArchiveRow(RowKind.FILE, row | values)
+
+
+ITEMS = json.dumps(
+    {"total": 1, "done": 0, "duplicate": 0, "held": 0, "failed": 1, "problems": [
+        {"item": 1, "place": "x" * MAX_ITEMS_CHARS, "outcome": "failed"}
+    ]}
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [
+        *((name, "x" * (MAX_LEDGER_CHARS + 1)) for name in ("name", "message", "path", "root")),
+        ("items", ITEMS),
+        ("items", ITEMS.replace("x" * MAX_ITEMS_CHARS, "").replace(
+            '"problems": [', '"problems": [' + '{"item": 1, "place": "", "outcome": "failed"},' * 50
+        )),
+        ("source", bytes(SOURCE_BYTES + 1)),
+    ],
+)  # fmt: skip
+def test_a_file_of_the_ledger_is_no_larger_than_an_importer_makes_it(
+    store: Store, column: str, value: Any
+) -> None:
+    with pytest.raises(InvalidJson, match=f'"{column}" is .*line 2'):
+        take(store, an_export(a_file_row(**{column: value})))
+    most = a_file_row(**dict.fromkeys(("name", "message", "root"), "x" * MAX_LEDGER_CHARS))
+    assert take(store, an_export(most)).name == "ana"
 
 
 # Cut off, or met by others

@@ -23,11 +23,12 @@ from resumes.errors import (
 )
 from resumes.store import Store, accounts, api_keys, import_requests, importers, open_store
 from resumes.store.creation import Created, create
+from resumes.store.row_bounds import iter_checked
 from resumes.store.sqlite import files
 from resumes.store.sqlite.driver import dbapi
 from resumes.store.sqlite.store import sqlite_engine
 from resumes.store.store import close_store
-from resumes.store.transfer import backups
+from resumes.store.transfer import backups, copies
 from resumes.store.transfer.copies import CopyProgress, Stage
 from tests.store.conftest import SteppingClock
 from tests.support.resumes import a_resume
@@ -587,3 +588,77 @@ def test_what_was_being_moved_is_not_once_it_is_restored(source: Store, tmp_path
     backups.restore(made.path, f"sqlite:///{tmp_path / 'new.db'}")
     with open_store(f"sqlite:///{tmp_path / 'new.db'}") as store:
         accounts.create_account(store, "new")
+
+
+# Rows of strangers
+
+LONG = "x" * 70_000
+
+FOREIGN = {
+    "a long name of a file": ("imported_files", "name", LONG),
+    "a long message": ("imported_files", "message", LONG),
+    "a long path": ("imported_files", "path", LONG),
+    "a long folder": ("imported_files", "root", LONG),
+    "a reason": ("imported_files", "reason", "x y"),
+    "an outcome": ("imported_files", "outcome", "lost"),
+    "items": ("imported_files", "items", "{}"),
+    "a negative size": ("imported_files", "size_bytes", -1),
+    "a long source": ("imported_files", "source", b"x" * 70_000),
+    "an ID": ("imported_items", "resume_id", "../../etc/passwd"),
+    "a long title": ("resumes", "title", LONG),
+    "a long person": ("resumes", "name", LONG),
+    "a file name": ("resumes", "filename", "../a.pdf"),
+    "a time": ("resumes", "created_at", "yesterday"),
+    "a document": ("documents", "document", "{}"),
+    "a document with a long text": (
+        "documents",
+        "document",
+        f'{{"header": {{"name": "{LONG}"}}, "sections": {{}}}}',
+    ),
+    "an account's name": ("accounts", "name", "Ana!"),
+    "a last ID from the year 6537": ("account_usage", "last_id_us", 2**57),
+    "a negative last ID": ("account_usage", "last_id_us", -1),
+    "a negative count": ("account_usage", "resume_count", -1),
+    "a plan": ("plans", "max_resumes", -1),
+    "a key's name": ("api_keys", "name", LONG),
+    "a key": ("api_keys", "masked", LONG),
+    "an Idempotency-Key's hash": ("idempotency", "body_sha256", b"x"),
+}
+
+
+@pytest.mark.sqlite("backups are files of it")
+@pytest.mark.parametrize("what", FOREIGN)
+def test_what_this_service_cannot_have_written_is_neither_restored_nor_copied(
+    source: Store, tmp_path: Path, what: str
+) -> None:
+    table, column, value = FOREIGN[what]
+    which = " WHERE name = 'ana'" if table == "accounts" else ""
+    damage(source, f"UPDATE {table} SET {column} = :value{which}", value=value)
+    path = backups.back_up(source, tmp_path / "backup.db").path
+    place = f"sqlite:///{tmp_path / 'place.db'}"
+    with pytest.raises(StoreIncompatible, match=f'backup.db has a row .*"{column}" in {table} '):
+        backups.restore(path, place)
+    with pytest.raises(StoreIncompatible, match=f'source.db has a row .*"{column}" in {table} '):
+        copies.copy(source, place)
+    assert not (tmp_path / "place.db").exists()
+    accounts.set_plan(source, "bob", "free")  # it takes writes again
+
+
+@pytest.mark.sqlite("backups are files of it")
+def test_what_this_service_has_written_with_a_wrong_clock_is_restored(tmp_path: Path) -> None:
+    ahead = SteppingClock()
+    ahead.advance(20 * 366 * 86_400)
+    with open_store(f"sqlite:///{tmp_path / 'resumes.db'}", clock=ahead) as store:
+        fill_store(store)
+        held = held_by(store)
+        path = backups.back_up(store, tmp_path / "backup.db").path
+    backups.restore(path, f"sqlite:///{tmp_path / 'place.db'}")
+    with open_store(f"sqlite:///{tmp_path / 'place.db'}") as store:
+        assert [one.rows for one in held_by(store)] == [
+            0 if one.name == "import_requests" else one.rows for one in held
+        ]
+
+
+def test_each_column_that_is_moved_has_a_bound() -> None:
+    for table in copies.TABLES:
+        assert list(iter_checked(table, [], "a store")) == []

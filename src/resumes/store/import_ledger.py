@@ -39,6 +39,13 @@ from resumes.store.schema import (
 from resumes.store.statements import Prepared, of_key, replacing
 from resumes.store.store import WRITE_DEADLINE_S, Store
 
+MAX_LEDGER_CHARS: Final = 65_536
+"""A name, a folder, a message or a path of the ledger: more than any has. Each byte of a path of 4,096
+may have been escaped as four characters, and a message may have such a path."""
+
+MAX_ITEMS_CHARS: Final = 4 * 1024 * 1024
+"""The JSON text of a file's items: more than 50 problems have."""
+
 SOURCE_BYTES = 64 * 1024
 """How much of a file that was not imported the ledger keeps."""
 
@@ -212,7 +219,7 @@ class Items:
     duplicate: Count
     held: Count
     failed: Count
-    problems: tuple[Problem, ...] = ()
+    problems: Annotated[tuple[Problem, ...], Field(max_length=MAX_PROBLEMS)] = ()
     warnings: Count = 0
     """How many warnings there are, about all resumes together."""
     skipped: Count = 0

@@ -63,6 +63,7 @@ from resumes.store.accounts import (
 )
 from resumes.store.api_keys import IS_SAME_KEY
 from resumes.store.creation import ADD_DOCUMENT
+from resumes.store.row_bounds import YEAR_US
 from resumes.store.schema import (
     BinaryText,
     accounts,
@@ -225,6 +226,11 @@ def import_account(
     began = file.tell()
     reader = ArchiveReader(file)
     header = reader.header
+    if header.last_id_us > store.clock() + YEAR_US:
+        raise InvalidJson(
+            f'"lastIdUs" is {header.last_id_us:,}, more than a year after this machine\'s clock. Check '
+            "the clock, or create the file again with `resumes accounts export`"
+        )
     chosen = check_name(header.account if name is None else name)
     if find_account(store, chosen, closed_too=True) is not None:
         raise _taken(chosen)

@@ -32,7 +32,13 @@ from resumes.errors import InvalidInput, InvalidJson
 from resumes.store.accounts import NAME
 from resumes.store.api_keys import MASKED, MAX_NAME_CHARS
 from resumes.store.identifiers import KEY_ID, LATEST_US, RESUME_ID, position_of
-from resumes.store.import_ledger import SOURCE_BYTES, FileOutcome, parse_items
+from resumes.store.import_ledger import (
+    MAX_ITEMS_CHARS,
+    MAX_LEDGER_CHARS,
+    SOURCE_BYTES,
+    FileOutcome,
+    parse_items,
+)
 from resumes.store.schema import api_keys, imported_digests, imported_files, imported_items, resumes
 
 T = TypeVar("T")
@@ -102,6 +108,7 @@ def _whole(pattern: re.Pattern[str]) -> Any:
 
 
 Text = Annotated[str, Field(pattern=r"^[^\x00]*$")]
+LedgerText = Annotated[Text, Field(max_length=MAX_LEDGER_CHARS)]
 Instant = Annotated[
     str,
     Field(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z$"),
@@ -132,7 +139,8 @@ class _Line(BaseModel):
 class Header(_Line):
     """The first line. `resumes` is how many there were when the export began.
 
-    `last_id_us` is the time in the id of the newest resume that the account ever had.
+    `last_id_us` is the time in the id of the newest resume that the account ever had. An import also
+    compares it with the clock.
     """
 
     format: Literal["resumes-account"]
@@ -162,11 +170,11 @@ class FileLine(_Line):
 
     kind: Literal[RowKind.FILE]
     claim_id: Id
-    name: Text
+    name: LedgerText
     outcome: Annotated[FileOutcome, Field(strict=False)]  # a text, in JSON
     reason: Annotated[str, Field(pattern="^[a-z][a-z_]{0,63}$")] | None
-    message: Text | None
-    path: Text | None
+    message: LedgerText | None
+    path: LedgerText | None
     byte_offset: BigNumber | None
     size_bytes: BigNumber
     claimed_at: Instant
@@ -174,8 +182,8 @@ class FileLine(_Line):
     resume_id: Id | None = None
     """None in archives of a store whose items had the resume of a file of one."""
     source: Annotated[Bytes, Field(max_length=SOURCE_BYTES)] | None
-    root: Text | None
-    items: Annotated[Text, AfterValidator(_items)] | None
+    root: LedgerText | None
+    items: Annotated[Text, Field(max_length=MAX_ITEMS_CHARS), AfterValidator(_items)] | None
 
 
 class ItemLine(_Line):

@@ -23,6 +23,7 @@ from resumes.errors import Conflict, InvalidArgument, StoreIncompatible, StoreUn
 from resumes.output_files import SIDE_FILES, check_free, place
 from resumes.store import open_store
 from resumes.store.addresses import PostgresAddress, SqliteAddress, parse_address
+from resumes.store.row_bounds import iter_checked
 from resumes.store.schema import account_usage, import_requests, importers, resumes
 from resumes.store.sqlite.files import (
     check_room,
@@ -42,12 +43,14 @@ from resumes.store.sqlite.writer import DRIVER_ERRORS
 from resumes.store.statements import of_key
 from resumes.store.store import Store, read_facts, set_facts
 from resumes.store.transfer.copies import (
+    TABLES,
     CopyProgress,
     OnProgress,
     Stage,
     count_rows,
     empty_database,
     ignore,
+    iter_rows,
     load,
 )
 
@@ -249,6 +252,9 @@ def _restore_file(backup: Path, address: SqliteAddress, clock: Clock) -> Restore
         with _opened_copy(backup, folder) as connection:
             if not has_lock:
                 locks.enter_context(exclude_others(path, "restore"))
+            for table in TABLES:
+                for _ in iter_checked(table, iter_rows(connection, table), str(backup)):
+                    pass
             is_readable, last_ids, kept_id = _read_replaced(path)
             _lift(connection, clock(), last_ids)
             stored = count_rows(connection, resumes)
@@ -302,7 +308,13 @@ def _restore_rows(
         _opened_copy(backup, folder) as source,
         empty_database(address) as target,
     ):
-        load(lambda: contextlib.nullcontext(source), target, address.label, on_progress)
+        load(
+            lambda: contextlib.nullcontext(source),
+            target,
+            address.label,
+            on_progress,
+            foreign=str(backup),
+        )
         _lift(target, clock(), {})
         stored = count_rows(target, resumes)
         store_id = read_facts(target).store_id

@@ -26,6 +26,7 @@ from resumes.errors import Conflict, InvalidArgument, ResumesError
 from resumes.output_files import place
 from resumes.store import open_store
 from resumes.store.addresses import PostgresAddress, parse_address
+from resumes.store.row_bounds import iter_checked
 from resumes.store.schema import (
     accounts,
     deleted_accounts,
@@ -215,8 +216,18 @@ def refuse_content(target: Connection) -> None:
             )
 
 
-def load(read: Read, target: Connection, label: str, on_progress: OnProgress) -> list[TableDigest]:
+def load(
+    read: Read,
+    target: Connection,
+    label: str,
+    on_progress: OnProgress,
+    *,
+    foreign: str | None = None,
+) -> list[TableDigest]:
     """Fill an empty store with all rows of another, read both again, and return their digests.
+
+    `foreign` is the other one's address for people, unless it is this program's own store. Raises
+    StoreIncompatible for a row of it that this service could not have written.
 
     `target` is in a transaction, which the caller undoes after any error. `label` is its address for
     people. Nobody may write to the other store during this. Raises Conflict if both differ.
@@ -229,7 +240,8 @@ def load(read: Read, target: Connection, label: str, on_progress: OnProgress) ->
     on_rows = _count(on_progress, Stage.COPYING, total)
     for table in TABLES:
         # Closed immediately, also after an error: a suspended one would keep its connection locked.
-        with closing(_iter_source(read, table)) as rows:
+        with closing(_iter_source(read, table)) as source_rows:
+            rows = iter_checked(table, source_rows, foreign) if foreign else source_rows
             while count := _insert(target, table, islice(rows, BATCH_ROWS)):
                 on_rows(table.name, count)
         if target.dialect.name == "postgresql":
@@ -303,7 +315,7 @@ def copy(source: Store, url: str, *, on_progress: OnProgress = ignore) -> list[T
             else _empty_file(address.path, source, confirm)
         ) as target:
             close_store(source, label, copy_id)
-            digests = load(source.read, target, label, on_progress)
+            digests = load(source.read, target, label, on_progress, foreign=source.label)
     except Occupied:
         found = _find_finished_copy(source, url, label)
         if found is None:
