@@ -63,7 +63,10 @@ def compose(
         "hint": find_hint(refusal.reason, claim.id) if refusal else DONE_HINT,
         "issues": issues_as_dicts(refusal.issues if refusal else ()),
         "warnings": issues_as_dicts(conclusion.warnings),
-        "items": [item.as_dict() for item in items.listed()] if items else [],
+        "items": [
+            {in_json(name): value for name, value in item.as_dict().items()}
+            for item in (items.listed() if items else ())
+        ],
         "item_counts": _counts(items) if items else None,
         "skipped": conclusion.skipped.as_dicts(),
         "skipped_count": conclusion.skipped.count,
@@ -79,7 +82,14 @@ def compose(
         "claimed_at": claim.claimed_at,
         "finished_at": timestamp(now_us),
     }
-    return json.dumps(report, indent=2, ensure_ascii=False).encode(errors="replace") + b"\n"
+    named = {name if name == MARKER else in_json(name): value for name, value in report.items()}
+    return json.dumps(named, indent=2, ensure_ascii=False).encode(errors="replace") + b"\n"
+
+
+def in_json(name: str) -> str:
+    """Return `byteOffset` for `byte_offset`."""
+    first, *rest = name.split("_")
+    return first + "".join(map(str.capitalize, rest))
 
 
 def _counts(items: Tally) -> dict[str, int]:
@@ -92,7 +102,8 @@ def parse_report(body: bytes) -> dict[str, Any]:
         with contextlib.suppress(ValueError, RecursionError):
             report = json.loads(body)
             if isinstance(report, dict) and report.get(MARKER) == VERSION:
-                return report
+                # 1.0.0 wrote `claim_id`.
+                return {in_json(name): value for name, value in report.items()}
     return {}
 
 
@@ -266,7 +277,7 @@ class Filer:
         if os.path.lexists(target) and not files.is_copy(self._lies_at(claim), target):
             return True
         report = report_path(target)
-        return os.path.lexists(report) and load_report(report).get("claim_id") != claim.id
+        return os.path.lexists(report) and load_report(report).get("claimId") != claim.id
 
     def _rename(self, work: Work, target: str) -> bool:
         """Move the file; return whether it had to be copied."""
@@ -406,7 +417,7 @@ class Filer:
             for file in (f"{self._root}/{place}" for place in places):
                 if not os.path.lexists(file):
                     path = report_path(file)
-                    if load_report(path).get("claim_id") == claim.id:
+                    if load_report(path).get("claimId") == claim.id:
                         path.unlink()
                     _beside(path, claim).unlink(missing_ok=True)
         self._observe(Step.REPORTS_TIDIED)

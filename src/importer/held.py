@@ -87,7 +87,7 @@ def _iter_failed(root: Path, asked: Iterable[RequestedFile]) -> Iterator[PutAway
                 if end_of(name) in ends:
                     path = f"{folder}/{name}"
                     report = load_report(report_path(path))
-                    file = PutAway(str(report.get("claim_id")), str(report.get("account_id")), path)
+                    file = PutAway(str(report.get("claimId")), str(report.get("accountId")), path)
                     if file[:2] in claims:
                         yield file
 
@@ -282,7 +282,7 @@ class Returns:
         )
         items = import_ledger.find_items(self._store, account_id, claim_id)
         # A file of several resumes may not be at its end.
-        is_its_own = items and items[0].item > 0 and report.get("claim_id") == claim_id
+        is_its_own = items and items[0].item > 0 and report.get("claimId") == claim_id
         sha256 = report.get("sha256")
         # What cannot be read now was not edited.
         if not items or (is_its_own and (sha256 is None or find_sha256(path) in (None, sha256))):

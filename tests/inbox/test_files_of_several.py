@@ -59,8 +59,8 @@ def test_each_resume_has_an_outcome_of_its_own(
         ("line 4", "duplicate"),
     ]
     failed, duplicate = report["items"][1], report["items"][3]
-    assert (failed["reason"], failed["byte_offset"]) == ("invalid_json", 1)
-    assert duplicate["duplicate_of"] == report["items"][0]["resume_id"]
+    assert (failed["reason"], failed["byteOffset"]) == ("invalid_json", 1)
+    assert duplicate["duplicateOf"] == report["items"][0]["resumeId"]
     (row,) = import_history.list_files(store)
     assert row.outcome is FileOutcome.FAILED
     assert row.items is not None
@@ -166,7 +166,7 @@ def test_the_report_of_a_very_large_file_lists_failures_first_and_counts_the_res
     an_importer(settle_s=0, slice_items=10_000).round()
     report = the_report(root, "_failed")
     counts = {"total": 1_204, "done": 2, "duplicate": 1_199, "held": 0, "failed": 3}
-    assert report["item_counts"] == counts
+    assert report["itemCounts"] == counts
     places = [item["place"] for item in report["items"]]
     assert places == [
         *(f"line {number}" for number in range(2, 998)),
@@ -193,7 +193,7 @@ def test_i20_a_report_has_a_size_whatever_there_is_to_say(
     assert rows["1.ndjson"].warnings == 40 * 51
     assert (rows["3.json"].warnings, rows["3.json"].items) == (51, None)
     report = the_report(root, "_failed")
-    assert report["item_counts"]["failed"] == 1_050
+    assert report["itemCounts"]["failed"] == 1_050
     assert len(report["items"]) > 500
 
 
@@ -210,7 +210,7 @@ def test_members_that_are_not_imported_are_named_in_the_report(
         "__MACOSX/._a.json (in a system folder)"
     )
     assert [one["member"] for one in report["skipped"]] == ["notes.txt", "__MACOSX/._a.json"]
-    assert report["skipped_count"] == 2
+    assert report["skippedCount"] == 2
     done = import_history.list_files(store, outcome=FileOutcome.DONE)[0].items
     assert done is not None
     assert (done.skipped, done.warnings) == (2, 0)

@@ -107,7 +107,7 @@ def test_a_file_over_the_limit_is_refused_after_settling(
     report = the_report(root, "_failed/too_large")
     assert report["sha256"] is None
     assert "2000000 bytes" in report["message"]
-    assert report["size_bytes"] == 50_000_000
+    assert report["sizeBytes"] == 50_000_000
 
 
 def test_one_resume_that_is_too_large_is_refused_in_the_words_of_the_api(
@@ -194,7 +194,7 @@ def test_a_file_that_the_ledger_cannot_take_is_put_away_and_stops_no_other(
         an_importer(settle_s=0).round()
     assert resume_names(store, ana.id) == ["2"]
     claim_ids = [
-        json.loads(path.read_bytes())["claim_id"]
+        json.loads(path.read_bytes())["claimId"]
         for outcome in ("_failed", "_done")
         for path in (root / outcome).rglob("*.report.json")
     ]

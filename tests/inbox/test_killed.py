@@ -600,7 +600,7 @@ def test_what_ended_the_importer_again_and_again_is_put_aside_unread(
     (path,) = filed(root, "_failed/crashed")
     assert path.read_bytes() == content
     report = the_report(root, "_failed")
-    assert (report["file"], report["size_bytes"]) == ("ana/1.json", len(content))
+    assert (report["file"], report["sizeBytes"]) == ("ana/1.json", len(content))
     assert resume_names(store, ana.id) == ["2"]
     assert is_tidy(root)
 

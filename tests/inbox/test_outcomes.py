@@ -120,29 +120,29 @@ def test_a_report_says_what_it_was_and_what_to_do(
     (row,) = import_history.list_files(store)
     assert report.pop("hint").startswith("Have the analyzer write the file again")
     assert report.pop("message").startswith("Invalid JSON at byte ")
-    for field in ("claimed_at", "finished_at"):
+    for field in ("claimedAt", "finishedAt"):
         assert report.pop(field).startswith("2027-01-15T")
     assert report == {
         "resumes_import_report": 1,
         "file": "ana/Zoë.json",
         "account": "ana",
-        "account_id": ana.id,
-        "claim_id": row.claim_id,
+        "accountId": ana.id,
+        "claimId": row.claim_id,
         "outcome": "failed",
         "reason": "invalid_json",
         "path": None,
-        "byte_offset": 2,
+        "byteOffset": 2,
         "issues": [],
         "warnings": [],
         "items": [],
-        "item_counts": None,
+        "itemCounts": None,
         "skipped": [],
-        "skipped_count": 0,
-        "resume_id": None,
-        "duplicate_of": None,
-        "size_bytes": 2,
+        "skippedCount": 0,
+        "resumeId": None,
+        "duplicateOf": None,
+        "sizeBytes": 2,
         "sha256": hashlib.sha256(b"[7").hexdigest(),
-        "modified_at": "2023-11-14T22:13:20.000Z",
+        "modifiedAt": "2023-11-14T22:13:20.000Z",
     }
 
 
@@ -157,13 +157,13 @@ def test_all_issues_and_warnings_are_listed_with_the_resume(
     warned = the_report(root, "_done")
     assert warned["message"] == "Imported, with 2 warnings"
     assert warned["hint"].startswith("Each resume in the file is stored")
-    assert (warned["path"], warned["byte_offset"]) == (None, None)
+    assert (warned["path"], warned["byteOffset"]) == (None, None)
     assert sorted(one["path"] for one in warned["warnings"]) == ["motto", "nickname"]
     (entry,) = stored_resumes.list_page(store, ana.id).entries
-    assert (warned["resume_id"], warned["duplicate_of"]) == (entry.id, None)
+    assert (warned["resumeId"], warned["duplicateOf"]) == (entry.id, None)
     put_away(root, an_importer, a_document(nickname="a", motto="b"))
     doubled = the_report(root, "_duplicate")
-    assert (doubled["resume_id"], doubled["duplicate_of"]) == (None, entry.id)
+    assert (doubled["resumeId"], doubled["duplicateOf"]) == (None, entry.id)
 
 
 def test_no_control_character_and_no_surrogate_gets_into_a_report(
@@ -212,7 +212,7 @@ def test_a_file_that_lies_under_the_name_of_a_report_stays(
     (row,) = import_history.list_files(store)
     (path,) = [path for path in filed(root, "_failed") if path.read_bytes() == b"nonsense"]
     assert row.claim_id in path.name
-    assert json.loads(report_beside(path).read_bytes())["claim_id"] == row.claim_id
+    assert json.loads(report_beside(path).read_bytes())["claimId"] == row.claim_id
 
 
 def test_a_file_whose_every_name_is_taken_stays_until_one_is_free(
@@ -833,4 +833,4 @@ def test_a_file_from_beyond_the_calendar_is_put_away_like_any_other(
         pytest.skip("this file system keeps no such times")
     an_importer(settle_s=0).round()
     assert counts(root, "done", "failed") == [1, 1]
-    assert the_report(root, "_failed")["modified_at"] is None
+    assert the_report(root, "_failed")["modifiedAt"] is None

@@ -103,7 +103,7 @@ def test_i2_repeats_in_a_file_are_duplicates_of_its_first(
     assert resume_names(store, ana.id) == ["1", "2"]
     items = the_report(root, "_done")["items"]
     assert [item["outcome"] for item in items] == ["done", "duplicate", "done", "duplicate"]
-    assert items[1]["duplicate_of"] == items[3]["duplicate_of"] == items[0]["resume_id"]
+    assert items[1]["duplicateOf"] == items[3]["duplicateOf"] == items[0]["resumeId"]
     assert accounts.list_wrong(store) == []
 
 
@@ -724,7 +724,7 @@ def test_i11_a_report_for_which_there_is_no_room_is_written_when_there_is(
         assert (root / "ana/1.json").exists()
         assert names_below(root / "_failed") == []
     rounds_until(importer, lambda: resume_names(store, ana.id) == ["1"])
-    assert the_report(root, "_failed")["item_counts"]["failed"] == 1_000
+    assert the_report(root, "_failed")["itemCounts"]["failed"] == 1_000
     importer.close()
     assert is_tidy(root)
 

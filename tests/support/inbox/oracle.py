@@ -153,7 +153,7 @@ def _check_report(file: Path, outcome: str) -> None:
     report = report_of(file)
     assert report["outcome"] == outcome
     assert (report["reason"] is None) == (outcome == "done")
-    assert report["size_bytes"] == file.stat().st_size
+    assert report["sizeBytes"] == file.stat().st_size
     if outcome == "failed":
         assert report["reason"] == file.parent.name
     if os.access(file, os.R_OK) and report["sha256"] is not None:

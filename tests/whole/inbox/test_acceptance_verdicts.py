@@ -101,8 +101,8 @@ def test_a_file_is_judged_as_the_api_judges_its_bytes(verdicts: Verdicts, name: 
     assert report["message"] == answer["error"]
     assert status == 400
     if report["reason"] == "invalid_json":
-        assert isinstance(report["byte_offset"], int)
-        assert 0 <= report["byte_offset"] <= len(CASES[name])
+        assert isinstance(report["byteOffset"], int)
+        assert 0 <= report["byteOffset"] <= len(CASES[name])
     else:
         assert report["reason"] == "invalid_resume"
         assert report["issues"] == answer["issues"]
