@@ -9,9 +9,10 @@ import pytest
 from importer.outcomes import MAX_LISTED_ITEMS
 from resumes import analyzer
 from resumes.errors import StoreUnavailable
-from resumes.store import Store, accounts, import_history, stored_resumes
+from resumes.store import Store, accounts, import_history, import_requests, stored_resumes
 from resumes.store.accounts import AccountInfo
 from resumes.store.import_ledger import MAX_PROBLEMS, FileOutcome
+from resumes.store.import_requests import RequestKind
 from tests.support.inbox.builders import (
     FakeMonotonic,
     MakeAccount,
@@ -33,7 +34,7 @@ from tests.support.inbox.builders import (
 )
 from tests.support.inbox.packing import gzipped, zipped
 from tests.support.resumes import a_document
-from tests.support.store.builders import Busy
+from tests.support.store.builders import Busy, refusing
 
 
 def test_each_resume_has_an_outcome_of_its_own(
@@ -345,6 +346,43 @@ def test_what_the_store_cannot_take_fails_alone_and_the_rest_of_its_slice_is_imp
     assert [item["outcome"] for item in report["items"]] == [
         "failed" if name == "S" else "done" for name in names
     ]
+
+
+@pytest.mark.parametrize("is_bundle", [False, True], ids=["files", "bundle"])
+def test_what_the_database_refuses_fails_alone_and_its_content_is_not_logged(
+    store: Store,
+    root: Path,
+    told: Told,
+    an_account: MakeAccount,
+    an_importer: MakeImporter,
+    caplog: pytest.LogCaptureFixture,
+    is_bundle: bool,
+) -> None:
+    ana, bo = an_account("ana"), an_account("bo")
+    names = ["1", "Refused", "2", "Refused", "3"]
+    if is_bundle:
+        drop(root, "ana/many.ndjson", lines(*names))
+    for number, name in enumerate([] if is_bundle else names):
+        drop(root, f"ana/{number}.json", a_document(name, nickname=f"{number}"))
+    drop(root, "bo/cv.json", a_document("bo"))
+    importer = an_importer(settle_s=0)
+    with refusing(store):
+        for _ in range(2):
+            importer.round()
+    assert sorted(resume_names(store, ana.id)) == ["1", "2", "3"]
+    assert resume_names(store, bo.id) == ["bo"]
+    assert not importer.has_work
+    failed = [row for row in import_history.list_files(store) if row.outcome == "failed"]
+    assert {row.reason for row in failed} == {"internal_error"}
+    assert len(failed) == (1 if is_bundle else 2)
+    assert "refused the values" in caplog.text
+    assert "Builds" not in caplog.text
+    assert "Traceback" not in caplog.text
+    import_requests.request_files(store, failed, RequestKind.RETRY)
+    for _ in range(2):
+        importer.round()
+    assert {file.outcome for file in told.files[-len(failed) :]} <= {"done", "duplicate"}
+    assert len(resume_names(store, ana.id)) == (4 if is_bundle else 5)
 
 
 def test_it_is_gone_on_with_when_the_store_is_back(
