@@ -79,9 +79,9 @@ def note_recovery(
     found = check_attempts(database, attempts)
     figures["acknowledged"] = load.acknowledged(writers)
     figures["responses_with_503"] = len(full_disks.refusals([*writers]))
-    figures["of_them_unknown"] = sum(map(is_unknown, attempts))
+    figures["with_unknown_outcome"] = sum(map(is_unknown, attempts))
     figures["recovery_s"] = recovery_s
-    figures["lost"], figures["refused_and_stored"] = found.lost, found.uninvited
+    figures["lost"], figures["refused_but_stored"] = found.lost, found.uninvited
 
 
 def told_of(attempts: Iterable[Attempt]) -> dict[str, str]:

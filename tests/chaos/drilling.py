@@ -55,8 +55,8 @@ class Outcome:
             "acknowledged": sum(bool(one.ids) for one in self.history.creations.values()),
             "files": len(self.history.dropped),
             "lost": lost,
-            "doubled": doubled,
-            "otherwise_wrong": len(self.findings) - lost - doubled,
+            "duplicated": doubled,
+            "other_errors": len(self.findings) - lost - doubled,
             "responses_with_5xx": sum(
                 one.status is not None and one.status >= 500 for one in answers
             ),

@@ -42,13 +42,13 @@ LATENCY_S: Final = 0.1
 
 @pytest.mark.chaos(
     24,
-    fault="connections that are cut, reset or silenced at any byte",
-    promise="what was sent is stored completely, once, or not at all; nothing leaks",
+    fault="connections are cut, reset or silenced at any byte",
+    promise="each resume is stored completely and once, or not at all; no connection is leaked",
 )
 def test_a_connection_may_break_at_any_byte(
     tmp_path: Path, figures: Figures, seed: random.Random
 ) -> None:
-    """A TCP proxy breaks connections after every few bytes of a request, and of its response."""
+    """A TCP proxy breaks connections after every few bytes of a request and of its response."""
     scene = Scene(tmp_path / "home", tmp_path / "logs")
     with scene.served() as server, Proxy(server.url) as proxy:
         request = a_create(scene, FIRST)
@@ -74,11 +74,11 @@ def test_a_connection_may_break_at_any_byte(
     others = {one: title for one, title in listed if title == FIRST}
     found = checker.check(scene.home / "resumes.db", told | others)
     figures["connections_broken"] = proxy.cut_count
-    figures["lost"], figures["doubled"] = found.lost, found.doubled + told_otherwise
+    figures["lost"], figures["duplicated"] = found.lost, found.doubled + told_otherwise
     figures["partial"] = partial
-    figures["open_at_most"] = most - before
+    figures["open_at_the_peak"] = most - before
     figures["left_open"] = max(0, left)
-    figures["last_closed_s"] = gone_s
+    figures["last_closed_after_s"] = gone_s
     assert proxy.cut_count > len(told) // 2
     assert told_otherwise == partial == 0
     assert len(told) + 1 == len(listed)
@@ -121,11 +121,11 @@ def send_through(proxy: Proxy, fault: Fault, request: bytes) -> Answer | None:
 
 @pytest.mark.chaos(
     24,
-    fault="connections with high latency and little bandwidth",
+    fault="connections have high latency and little bandwidth",
     promise="a client that is slow but makes progress is served",
 )
 def test_a_slow_connection_is_served(tmp_path: Path, figures: Figures) -> None:
-    """The TCP proxy delays each piece by 0.1 s and passes 96 KiB a second, for 8 clients at a
+    """A TCP proxy delays each chunk by 0.1 s and forwards 96 KiB a second, for 8 clients at a
     time."""
     scene = Scene(tmp_path / "home", tmp_path / "logs")
     create = load.a_request(scene.key, "POST", body=valid(SLOW_BYTES))

@@ -62,7 +62,8 @@ FIRST_STARTS: Final = 5
 def test_many_writers_in_many_processes_wait_and_never_fail(
     tmp_path: Path, figures: Figures
 ) -> None:
-    """Three servers on one SQLite file, and eight clients that create without a pause for 12 s."""
+    """Three servers use one SQLite file, and eight clients create resumes without a pause for 12
+    s."""
     scene = Scene(tmp_path / "home", tmp_path / "logs")
     with ExitStack() as stack:
         urls = [stack.enter_context(scene.served()).url for _ in range(SERVERS)]
@@ -75,7 +76,7 @@ def test_many_writers_in_many_processes_wait_and_never_fail(
     counts = [load.acknowledged([client]) for client in writers]
     note(figures, scene, attempts)
     figures["p99_ms"], figures["slowest_ms"] = p99_ms(attempts), max(took_ms(attempts))
-    figures["creates_of_the_slowest_client"], figures["creates_of_the_fastest_client"] = (
+    figures["resumes_by_the_slowest_client"], figures["resumes_by_the_fastest_client"] = (
         min(counts),
         max(counts),
     )
@@ -128,13 +129,14 @@ sys.stdin.read()
 @pytest.mark.chaos(
     11,
     fault="another program reads in one long transaction",
-    promise="writers hardly wait longer, and the log is short again afterwards",
+    promise="writers wait hardly any longer, and the log is short again afterwards",
 )
-def test_a_long_reading_holds_nobody_up_and_the_log_is_cut_afterwards(
+def test_a_long_read_delays_no_writer_and_the_log_is_truncated_afterwards(
     tmp_path: Path, figures: Figures
 ) -> None:
-    """Another program has a read transaction on the SQLite file open for 12 s or more, until the log
-    is 34 MiB long, while four clients create with short pauses, before, during and after it."""
+    """Another program keeps a read transaction on the SQLite file open for 12 s or more, until the
+    log is 34 MiB long; four clients create resumes with short pauses before, during and after
+    it."""
     scene = Scene(tmp_path / "home", tmp_path / "logs")
     log = scene.home / "resumes.db-wal"
     with scene.served() as server:
@@ -152,21 +154,21 @@ def test_a_long_reading_holds_nobody_up_and_the_log_is_cut_afterwards(
     before_ms = p99_ms(between(attempts, span.began_s - CALM_S, span.began_s))
     meanwhile_ms = p99_ms(between(attempts, span.began_s, span.ended_s))
     figures["p99_before_ms"], figures["p99_during_ms"] = before_ms, meanwhile_ms
-    figures["log_at_the_end_of_the_reading_mb"] = most_bytes / 1_000_000
-    figures["log_cut_after_s"] = cut_s
+    figures["log_when_the_read_ended_mb"] = most_bytes / 1_000_000
+    figures["log_truncated_after_s"] = cut_s
     assert meanwhile_ms < SLOWER * before_ms + SLACK_MS
 
 
 @pytest.mark.chaos(
     21,
-    fault="a hundred clients compete for the last place",
-    promise="exactly one gets it",
+    fault="a hundred clients compete for the last resume that a quota allows",
+    promise="exactly one of them succeeds",
 )
-def test_the_last_place_goes_to_one(
+def test_one_client_gets_the_last_resume_of_a_quota(
     url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, figures: Figures
 ) -> None:
-    """In each round, a place in a full account is freed, and 100 clients of two servers create at
-    the same moment, on SQLite and on PostgreSQL 16 and 18."""
+    """In each round, a full account gets room for one resume, and 100 clients of two servers send
+    create requests at the same moment; on SQLite and on PostgreSQL 16 and 18."""
     monkeypatch.setenv("RESUMES_DATABASE", url)
     programs.last_place_goes_to_one(tmp_path, rounds=LAST_PLACES)
     with open_store(url) as store:
@@ -180,13 +182,13 @@ def test_the_last_place_goes_to_one(
 @pytest.mark.chaos(
     19,
     fault="six programs start together without a store",
-    promise="one creates the store, and all start",
+    promise="one of them creates the store, and all of them start",
 )
-def test_of_programs_that_start_at_once_one_makes_the_store(
+def test_programs_that_start_together_create_one_store(
     engine: Engine, tmp_path: Path, figures: Figures
 ) -> None:
-    """`resumes watch --once` six times at the same moment in a place without a store; five times on
-    SQLite and on PostgreSQL 16 and 18."""
+    """`resumes watch --once` starts six times at the same moment in a home without a store; five
+    rounds on SQLite and on PostgreSQL 16 and 18."""
     codes: list[int] = []
     for number in range(FIRST_STARTS):
         folder = tmp_path / f"{number}"

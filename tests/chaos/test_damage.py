@@ -171,14 +171,14 @@ KINDS: Final = {
 @pytest.mark.chaos(
     9,
     fault="the store's file is damaged",
-    promise="opening it or `resumes db check` finds the damage to its structure and any change in a document, and a backup restores everything",
+    promise="opening the store or `resumes db check` finds damage to its structure and any change in a document; a backup restores everything",
 )
 def test_damage_is_found_and_a_backup_restores_all(
     tmp_path: Path, figures: Figures, seed: random.Random, kind: Kind
 ) -> None:
-    """In 40 copies of a store with 300 resumes, a bit is flipped, a character is made invalid,
-    two rows of a page are swapped, a page is zeroed or filled with garbage, or the end is cut off,
-    each at random; the first three that are found are replaced by `db restore`."""
+    """In 40 copies of a store with 300 resumes, a bit is flipped, a character is made invalid, two
+    rows of a page are swapped, a page is zeroed or filled with garbage, or the end is cut off, each
+    at random; the first three copies whose damage is found are replaced by `db restore`."""
     stored = stores.a_full_store(tmp_path / "resumes.db", STORED)
     before = documents(tmp_path / "resumes.db")
     programs.succeed(tmp_path, "db", "backup", str(tmp_path / "backup.db"))
@@ -200,8 +200,8 @@ def test_damage_is_found_and_a_backup_restores_all(
         shutil.rmtree(home)
     figures["damaged"] = EACH
     figures["found_percent"] = 100 * tries.found // EACH
-    figures["errors_when_read"], figures["changed_and_unnoticed"] = tries.told, tries.changed
-    figures["restored"], figures["restore_at_most_s"] = tries.restored, tries.restore_at_most_s
+    figures["errors_on_reading"], figures["unnoticed_changes"] = tries.told, tries.changed
+    figures["restored"], figures["slowest_restore_s"] = tries.restored, tries.restore_at_most_s
     assert figures["found_percent"] >= kind.least_percent
     assert tries.named == tries.found
     assert tries.told == 0
@@ -227,13 +227,13 @@ def restore(tries: Tries, home: Path, backup: Path) -> None:
 
 @pytest.mark.chaos(
     9,
-    fault="the file next to the store is not a real log",
-    promise="it is not read, and nothing is lost",
+    fault="the log next to the store is garbage",
+    promise="the log is not read, and nothing is lost",
 )
 def test_a_log_of_garbage_is_not_read(
     tmp_path: Path, figures: Figures, seed: random.Random
 ) -> None:
-    """Random bytes as `resumes.db-wal` next to 40 copies of a store with 300 resumes."""
+    """Random bytes are put into `resumes.db-wal` next to 40 copies of a store with 300 resumes."""
     told = stores.a_full_store(tmp_path / "resumes.db", STORED)
     lost = 0
     for number in range(EACH):
@@ -254,11 +254,12 @@ def wait_for_more(writers: list[Client], enough: int) -> None:
 @pytest.mark.chaos(
     35,
     fault="backups are taken while clients write",
-    promise="each is the store at one moment, and can be restored",
+    promise="each backup has the store as it was at one moment, and can be restored",
 )
-def test_backups_under_load_are_each_of_one_moment(tmp_path: Path, figures: Figures) -> None:
-    """`resumes db backup` twelve times while four clients create; each is restored and compared
-    with the responses that clients got before it began, and with the order of IDs."""
+def test_backups_under_load_are_consistent(tmp_path: Path, figures: Figures) -> None:
+    """`resumes db backup` runs twelve times while four clients create resumes; each backup is
+    restored and compared with the responses that clients got before it began, and with the order of
+    IDs."""
     scene = Scene(tmp_path / "home", tmp_path / "logs")
     folder = tmp_path / "backups"
     folder.mkdir()
@@ -289,7 +290,7 @@ def test_backups_under_load_are_each_of_one_moment(tmp_path: Path, figures: Figu
         rows += len(restored)
     figures["backups"] = len(taken)
     figures["restored_resumes"] = rows
-    figures["lost"], figures["torn"] = lost, torn
+    figures["lost"], figures["inconsistent"] = lost, torn
     assert lost == torn == 0
 
 
@@ -310,11 +311,10 @@ COMMANDS: Final = [
 @pytest.mark.chaos(
     20,
     fault="the store was created by a newer version",
-    promise="server, importer and commands refuse it with exit code 3 and one line that names the version; no file of the home is changed",
+    promise="the server, the importer and the commands refuse it with exit code 3 and a one-line message that names the version; no file in the home is changed",
 )
 def test_a_newer_store_is_refused_by_every_program(tmp_path: Path, figures: Figures) -> None:
-    """The schema's number in the file is one that does not exist yet; ten commands try to use the
-    store."""
+    """The file has a schema version that does not exist yet; ten commands try to use the store."""
     home = tmp_path / "home"
     home.mkdir()
     a_newer_store(home)

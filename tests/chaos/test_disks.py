@@ -47,13 +47,12 @@ __all__ = ["bounded"]  # a fixture
 @pytest.mark.chaos(
     4,
     fault="the disk is full",
-    promise="503 and nothing is damaged; reads continue, and creates work again once there is space",
+    promise="create requests get 503 and nothing is damaged; reads continue, and create requests succeed again once there is space",
 )
-def test_a_full_disk_loses_nothing_and_heals(
-    tmp_path: Path, figures: Figures, floor_bytes: int
-) -> None:
-    """Another program fills the tmpfs of 64 MiB that holds the store, to the last byte or until
-    less than `RESUMES_DISK_FLOOR_BYTES` is free, while four clients create; then space is freed."""
+def test_a_full_disk_loses_nothing(tmp_path: Path, figures: Figures, floor_bytes: int) -> None:
+    """Another program fills the 64 MiB tmpfs that holds the store, either completely or until less
+    than `RESUMES_DISK_FLOOR_BYTES` is free, while four clients create resumes; then the space is
+    freed."""
     scene = Scene(tmp_path / "home", tmp_path / "logs")
     writers, listed, recovery_s = full_disks.live_through_a_full_disk(
         scene, tmp_path, DISK_BYTES, floor_bytes
@@ -91,10 +90,11 @@ def refused(within: list[str], home: Path, arguments: tuple[str, ...] = SERVE) -
 @pytest.mark.chaos(
     7,
     fault="the file system is read-only",
-    promise="the start fails within 10 s, with exit code 3 and one line that says what and where",
+    promise="the start fails within 10 s, with exit code 3 and a one-line message that says what is wrong and where",
 )
 def test_a_read_only_file_system_is_refused_in_one_line(tmp_path: Path, figures: Figures) -> None:
-    """mount -o remount,ro of the tmpfs with the store on it, before `resumes serve`."""
+    """mount -o remount,ro makes the tmpfs with the store read-only before `resumes serve`
+    starts."""
     scene = Scene(tmp_path / "home", tmp_path / "logs")
     with a_disk(tmp_path / "disk", DISK_BYTES) as disk:
         home = tmp_path / "disk" / "home"
@@ -104,19 +104,19 @@ def test_a_read_only_file_system_is_refused_in_one_line(tmp_path: Path, figures:
         refusal = refused(disk.enter, home)
     assert str(home) in refusal.line
     assert "Read-only file system" in refusal.line
-    figures["took_s"] = refusal.took_s
+    figures["refused_after_s"] = refusal.took_s
 
 
 @pytest.mark.chaos(
     7,
     fault="the file system becomes read-only while the server writes",
-    promise="only writes in progress have an unknown outcome; all others get 503, and nothing is done; reads continue, and creates work again automatically once it is writable",
+    promise="only writes in progress have an unknown outcome; all others get 503 and are not done; reads continue, and create requests succeed again once the file system is writable",
 )
-def test_a_file_system_that_becomes_read_only_loses_nothing_and_heals(
+def test_a_file_system_that_becomes_read_only_loses_nothing(
     tmp_path: Path, figures: Figures
 ) -> None:
-    """strace: each write and sync of the store's log, and each opening of the lock next to it,
-    returns EROFS, while four clients create; then they succeed again."""
+    """strace makes each write and sync of the store's log, and each opening of the lock next to it,
+    fail with EROFS, while four clients create resumes; then these calls succeed again."""
     scene = Scene(tmp_path / "home", tmp_path / "logs")
     store = [scene.home / "resumes.db-wal", scene.home / "resumes.db.writer"]
 
@@ -133,17 +133,18 @@ def test_a_file_system_that_becomes_read_only_loses_nothing_and_heals(
     full_disks.check(scene, load.attempts_of(writers), listed)
     checker.note_recovery(figures, scene.home / "resumes.db", writers, recovery_s)
     # What each was at, and once more: strace comes to the server's threads one by one.
-    assert figures["of_them_unknown"] <= 2 * full_disks.WRITERS
+    assert figures["with_unknown_outcome"] <= 2 * full_disks.WRITERS
 
 
 @pytest.mark.chaos(
     7,
     fault="the file system hits an error and is read-only until it is repaired",
-    promise="only writes in progress have an unknown outcome; all others get 503, and nothing is done; reads continue, files wait, and `doctor` reports the cause; nothing is lost",
+    promise="only writes in progress have an unknown outcome; all others get 503 and are not done; reads continue, files wait, `doctor` reports the cause, and nothing is lost",
 )
-def test_a_file_system_that_meets_an_error_loses_nothing(tmp_path: Path, figures: Figures) -> None:
-    """ext4 with errors=remount-ro gets an error (`trigger_fs_error`) while four clients create and
-    files arrive; then server and importer end, and the file system is checked and mounted again."""
+def test_a_file_system_that_hits_an_error_loses_nothing(tmp_path: Path, figures: Figures) -> None:
+    """An ext4 file system with errors=remount-ro gets an error (`trigger_fs_error`) while four
+    clients create resumes and files arrive; then the server and the importer end, and the file
+    system is checked and mounted again."""
     with an_ext4(tmp_path, EXT4_BYTES) as ext4:
         server_scene = Scene(tmp_path / "home", tmp_path / "logs")
         home = ext4.path / "home"
@@ -196,25 +197,25 @@ def test_a_file_system_that_meets_an_error_loses_nothing(tmp_path: Path, figures
     files = [name for _, name in listed if name.endswith("json")]
     figures["acknowledged"] = load.acknowledged(writers)
     figures["responses_with_503"] = len(full_disks.refusals(writers))
-    figures["of_them_unknown"] = sum(map(checker.is_unknown, attempts))
+    figures["with_unknown_outcome"] = sum(map(checker.is_unknown, attempts))
     figures["files"], figures["imported"] = 3, len(files)
     told = checker.told_of(attempts)
     figures["lost"] = len(told.items() - {*listed})
     assert sorted(files) == ["after.json", "before.json", "meanwhile.ndjson"]
-    assert figures["of_them_unknown"] <= full_disks.WRITERS
+    assert figures["with_unknown_outcome"] <= full_disks.WRITERS
     assert figures["lost"] == 0
 
 
 @pytest.mark.chaos(
     7,
     fault="the files belong to another user",
-    promise="the start fails within 10 s, with exit code 3 and one line that says what and where",
+    promise="the start fails within 10 s, with exit code 3 and a one-line message that says what is wrong and where",
 )
-def test_files_of_somebody_else_are_refused_in_one_line(
+def test_files_of_another_user_are_refused_in_one_line(
     tmp_path: Path, figures: Figures, bounded: list[str]
 ) -> None:
-    """chown of the store's files to another user, mode 0600, before `resumes serve` without
-    root privileges."""
+    """chown gives the store's files to another user, with mode 0600, before `resumes serve` starts
+    without root privileges."""
     if os.geteuid() != 0:
         pytest.skip("only root can give a file to another user")
     scene = Scene(tmp_path / "home", tmp_path / "logs")
@@ -223,7 +224,7 @@ def test_files_of_somebody_else_are_refused_in_one_line(
     refusal = refused(bounded, scene.home)
     assert str(scene.home) in refusal.line
     assert "Permission denied" in refusal.line
-    figures["took_s"] = refusal.took_s
+    figures["refused_after_s"] = refusal.took_s
 
 
 @contextlib.contextmanager
@@ -241,11 +242,11 @@ def shared_with(share: Path, tmp_path: Path, kind: str) -> Iterator[list[str]]:
 @pytest.mark.chaos(
     8,
     fault="the store is on a shared file system",
-    promise="the start fails within 10 s, with exit code 3 and one line that gives the reason and what to do",
+    promise="the start fails within 10 s, with exit code 3 and a one-line message that gives the reason and says what to do",
 )
-def test_a_share_of_a_network_is_refused_in_one_line(tmp_path: Path, figures: Figures) -> None:
-    """A list of mounts that says that the home is on NFS, SMB, Ceph, Lustre or SSHFS is bound over
-    the program's /proc/self/mountinfo, before `resumes serve`; for NFS, before four other commands,
+def test_a_network_share_is_refused_in_one_line(tmp_path: Path, figures: Figures) -> None:
+    """A list of mounts with the home on NFS, SMB, Ceph, Lustre or SSHFS is bound over the program's
+    /proc/self/mountinfo before `resumes serve` starts; for NFS, four other commands are started,
     too."""
     scene = Scene(tmp_path / "home", tmp_path / "logs")
     tries = [(kind, SERVE) for kind in SHARES] + [("nfs4", arguments) for arguments in PROGRAMS]
@@ -269,12 +270,12 @@ def assert_share_is_named(line: str, kind: str) -> None:
 
 @pytest.mark.chaos(
     8,
-    fault="the store's name is a link to a shared file system",
-    promise="the same as if the file itself were there",
+    fault="the store's file is a link to a shared file system",
+    promise="the same as if the file itself were on the shared file system",
 )
 def test_a_link_to_a_share_is_refused_in_one_line(tmp_path: Path, figures: Figures) -> None:
-    """`resumes.db` is a link to a file on NFS, according to a list of mounts bound over
-    /proc/self/mountinfo; `resumes serve` and four other commands."""
+    """`resumes.db` is a link to a file that is on NFS according to a list of mounts bound over
+    /proc/self/mountinfo; `resumes serve` and four other commands are started."""
     scene = Scene(tmp_path / "home", tmp_path / "logs")
     share = tmp_path / "share"
     share.mkdir()
@@ -322,9 +323,9 @@ def fail_each(
                 acknowledged=len(told.stored),
                 refused=len(told.refused),
                 unknown=len(told.unknown),
-                unopened=told.unopened,
+                stores_not_opened=told.unopened,
                 lost=found.lost,
-                refused_and_stored=found.uninvited,
+                refused_but_stored=found.uninvited,
             )
             shutil.rmtree(folder)
     return counts
@@ -337,14 +338,14 @@ def fail_each(
 @pytest.mark.chaos(
     5,
     fault="a write or a sync fails",
-    promise="what is acknowledged is stored, what is refused is not, and what may be either is reported as unknown",
+    promise="acknowledged resumes are stored, refused ones are not, and the uncertain ones are reported as unknown",
 )
-def test_whichever_call_fails_everything_that_was_said_is_true(
+def test_every_response_is_true_when_any_call_fails(
     tmp_path: Path, figures: Figures, stride: int, times: int, error: str
 ) -> None:
-    """strace: the k-th write and the k-th sync of the store's files return EIO or ENOSPC, for each
-    k from 1 to 200, in a process of its own that opens the store, creates resumes and
-    closes it, twice; and the same for 20 calls in a row, for every eighth k."""
+    """strace makes the k-th write and the k-th sync of the store's files fail with EIO or ENOSPC,
+    for each k from 1 to 200, each in a new process that opens the store, creates resumes and closes
+    it, twice; then the same for 20 calls in a row, for every eighth k."""
     template = tmp_path / "resumes.db"
     stores.make_account(f"sqlite:///{template}")
     shares = [range(1 + share * stride, MOST + 1, AT_ONCE * stride) for share in range(AT_ONCE)]
@@ -356,10 +357,17 @@ def test_whichever_call_fails_everything_that_was_said_is_true(
         counts = sum((run.result() for run in runs), Counter[str]())
     assert counts["processes"] == MOST // stride
     assert counts["failed_calls"] > counts["processes"]
-    for name in ("processes", "failed_calls", "acknowledged", "refused", "unknown", "unopened"):
+    for name in (
+        "processes",
+        "failed_calls",
+        "acknowledged",
+        "refused",
+        "unknown",
+        "stores_not_opened",
+    ):
         figures[name] = counts[name]
-    figures["lost"], figures["refused_and_stored"] = counts["lost"], counts["refused_and_stored"]
+    figures["lost"], figures["refused_but_stored"] = counts["lost"], counts["refused_but_stored"]
     # A call that fails is the matter of one create, and of none that comes later.
     assert counts["refused"] + counts["unknown"] <= counts["failed_calls"]
-    assert counts["unopened"] == 0
-    assert counts["lost"] == counts["refused_and_stored"] == 0
+    assert counts["stores_not_opened"] == 0
+    assert counts["lost"] == counts["refused_but_stored"] == 0

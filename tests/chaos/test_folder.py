@@ -81,14 +81,15 @@ def drop_what_is_imported(scene: Scene, chance: random.Random) -> list[str]:
 
 @pytest.mark.chaos(
     30,
-    fault="files of every kind and size, arriving in every way",
-    promise="nothing is imported in part, what fails is filed with its reason, and the rest continues",
+    fault="files of every kind and size arrive in every way",
+    promise="no file is imported in part, rejected files are moved and get a reason, and the importer continues with the rest",
 )
-def test_whatever_comes_into_the_folder_comes_to_its_end(
+def test_every_dropped_file_gets_an_outcome(
     tmp_path: Path, figures: Figures, seed: random.Random, bounded: list[str]
 ) -> None:
-    """Slow writers, renames, links, FIFOs, sockets, a file of 1 GiB, bombs, unreadable, incomplete and
-    repeated files, names that are not text, and a large backlog, all while `resumes watch` runs."""
+    """Slow writers, renames, links, FIFOs, sockets, a file of 1 GiB, decompression bombs,
+    unreadable, incomplete and repeated files, names that are not text, and a large backlog, all
+    while `resumes watch` runs."""
     scene = Scene(tmp_path / "home")
     scene.account("ana")
     left = strangers.drop_strangers(scene.root / "ana", tmp_path)
@@ -104,9 +105,9 @@ def test_whatever_comes_into_the_folder_comes_to_its_end(
     assert (found.done, found.failed, found.duplicate) == (len(names), failed, DUPLICATES)
     figures["files"] = found.files
     figures["imported"], figures["rejected"] = found.done, found.failed
-    figures["duplicates"], figures["left_alone"] = found.duplicate, len(found.left)
+    figures["duplicates"], figures["ignored"] = found.duplicate, len(found.left)
     missing, more = checker.count_differences(names, scene.names("ana"))
-    figures["partly_imported"], figures["missing"] = more, missing
+    figures["partly_imported"], figures["lost"] = more, missing
     assert missing == more == 0
 
 
@@ -115,9 +116,9 @@ def test_whatever_comes_into_the_folder_comes_to_its_end(
     fault="more files arrive than the system reports",
     promise="the next scan finds all of them",
 )
-def test_files_that_nobody_announced_are_found(tmp_path: Path, figures: Figures) -> None:
-    """20,000 files are dropped into a watched folder while the importer is stopped
-    (SIGSTOP), until its queue of events is full, as its length shows; then it continues."""
+def test_files_without_events_are_found(tmp_path: Path, figures: Figures) -> None:
+    """20,000 files are dropped into a watched folder while the importer is stopped (SIGSTOP), until
+    the length of its event queue shows that it is full; then the importer continues."""
     most = int(QUEUE.read_text())
     if most >= UNANNOUNCED:
         pytest.skip(f"{QUEUE} is so large that {UNANNOUNCED} files do not overflow it")
@@ -139,10 +140,10 @@ def test_files_that_nobody_announced_are_found(tmp_path: Path, figures: Figures)
     names = ["first", *(f"number {number}" for number in range(UNANNOUNCED))]
     found = scene.check(files=UNANNOUNCED + 1, resumes={"ana": names})
     figures["files"] = found.files
-    figures["queued_bytes"] = queued
-    figures["missing"], more = checker.count_differences(names, scene.names("ana"))
+    figures["event_queue_bytes"] = queued
+    figures["lost"], more = checker.count_differences(names, scene.names("ana"))
     assert queued >= most * EVENT_BYTES
-    assert figures["missing"] == more == 0
+    assert figures["lost"] == more == 0
 
 
 def find_queues(pid: int) -> list[str]:

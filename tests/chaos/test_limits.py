@@ -41,11 +41,11 @@ SMALL: Final = 2
 @pytest.mark.chaos(
     6,
     fault="files cannot grow",
-    promise="503; the process survives and recovers automatically",
+    promise="create requests get 503; the process survives and recovers automatically",
 )
-def test_files_that_may_not_grow_are_lived_through(tmp_path: Path, figures: Figures) -> None:
-    """prlimit: RLIMIT_FSIZE of 1 MiB for a server whose log is that long, while four clients
-    create; then it is lifted."""
+def test_a_server_whose_files_cannot_grow_recovers(tmp_path: Path, figures: Figures) -> None:
+    """prlimit sets RLIMIT_FSIZE to 1 MiB for a server whose log has reached this size, while four
+    clients create resumes; then the limit is lifted."""
     scene = Scene(tmp_path / "home", tmp_path / "logs")
     with scene.served() as server:
         writers = full_disks.make_writers(scene, server.url)
@@ -73,13 +73,13 @@ def limited(pids: list[int], kind: int, most: dict[int, int]) -> Iterator[None]:
 @pytest.mark.chaos(
     6,
     fault="the process cannot open more files",
-    promise="connected clients are served and new ones are not; the process survives, and accepts new ones again automatically",
+    promise="clients that are connected are served, new ones are not; the process survives, and accepts new clients again automatically",
 )
-def test_a_process_without_a_file_to_open_goes_on_with_who_is_there(
+def test_a_process_that_cannot_open_files_serves_its_connections(
     tmp_path: Path, figures: Figures
 ) -> None:
-    """prlimit: RLIMIT_NOFILE as low as the number of files that the server has open, while four
-    clients create and 20 others connect and list; then it is lifted."""
+    """prlimit lowers RLIMIT_NOFILE to the number of files that the server has open, while four
+    clients create resumes and 20 others connect and list; then the limit is lifted."""
     scene = Scene(tmp_path / "home", tmp_path / "logs")
     with scene.served() as server:
         writers = full_disks.make_writers(scene, server.url)
@@ -102,7 +102,7 @@ def test_a_process_without_a_file_to_open_goes_on_with_who_is_there(
     full_disks.check(scene, attempts, listed)
     figures["acknowledged_during_the_fault"] = served
     figures["errors"] = sum(one.answer is None or one.answer.status != 201 for one in attempts)
-    figures["turned_away"] = turned_away
+    figures["new_clients_refused"] = turned_away
     figures["recovery_s"] = recovery_s
     figures["lost"] = checker.check_attempts(scene.home / "resumes.db", attempts).lost
     assert figures["errors"] == 0
@@ -141,12 +141,13 @@ def memory_bytes(pid: int) -> int:
 
 @pytest.mark.chaos(
     6,
-    fault="there is no memory",
-    promise="requests that need more get 503 or no response, nothing acknowledged is lost, and the service recovers automatically",
+    fault="the processes get no more memory",
+    promise="requests that need more memory get 503 or no response, nothing acknowledged is lost, and the service recovers automatically",
 )
 def test_without_memory_nothing_acknowledged_is_lost(tmp_path: Path, figures: Figures) -> None:
-    """prlimit: RLIMIT_AS of 4 MiB more than each of two workers has, while twelve clients create
-    with bodies of 800 KB and two with small ones, for 5 s; then it is lifted."""
+    """prlimit sets RLIMIT_AS to 4 MiB more than each of two workers has, while twelve clients
+    create resumes with bodies of 800 KB and two with small ones, for 5 s; then the limit is
+    lifted."""
     scene = Scene(tmp_path / "home", tmp_path / "logs")
     with scene.served("--workers", "2") as server:
         writers = [a_writer(scene.key, server.url, name) for name in range(LARGE + SMALL)]
@@ -164,7 +165,7 @@ def test_without_memory_nothing_acknowledged_is_lost(tmp_path: Path, figures: Fi
     figures["lost_connections"] = sum(one.answer is None for one in attempts)
     figures["workers_replaced"] = replaced
     figures["recovery_s"] = recovery_s
-    figures["lost"], figures["refused_and_stored"] = found.lost, found.uninvited
+    figures["lost"], figures["refused_but_stored"] = found.lost, found.uninvited
     assert statuses_of(attempts) <= {201, 503}
     assert figures["refused_with_503"] + figures["lost_connections"] > 0
 
@@ -199,14 +200,15 @@ LOGS: Final[dict[str, Callable[[], int]]] = {
 
 @pytest.mark.chaos(
     34,
-    fault="a log on a full disk, or a pipe that nobody reads",
+    fault="the server's log goes to a full disk, or to a pipe that is not read",
     promise="requests are answered as usual",
 )
 @pytest.mark.parametrize("log", LOGS)
 def test_a_log_that_cannot_be_written_stops_no_create(
     log: str, tmp_path: Path, figures: Figures
 ) -> None:
-    """Standard error is /dev/full, a pipe without a reader, or a full one; a line for each request."""
+    """Standard error is /dev/full, a pipe without a reader, or a full pipe; each request logs a
+    line."""
     key = an_account(tmp_path)
     errors = LOGS[log]()
     flags = ["--json", "--port", "0", "--log-format", "json", "--access-log"]
@@ -221,7 +223,7 @@ def test_a_log_that_cannot_be_written_stops_no_create(
     os.close(errors)
 
     failed = sum(answer.status_code != 201 for answer in created)
-    figures["creates"] = len(created)
+    figures["create_requests"] = len(created)
     figures["failed"] = failed
     assert failed == 0
     told = {answer.json()["id"]: name for answer, name in zip(created, names, strict=True)}
@@ -237,14 +239,15 @@ def an_account(home: Path) -> str:
 
 @pytest.mark.chaos(
     34,
-    fault="an importer's log is on a full disk, or a pipe that nobody reads",
+    fault="the importer's log goes to a full disk, or to a pipe that is not read",
     promise="files are imported as usual",
 )
 @pytest.mark.parametrize("log", LOGS)
 def test_a_log_that_cannot_be_written_stops_no_import(
     log: str, tmp_path: Path, figures: Figures
 ) -> None:
-    """Standard error is /dev/full, a pipe without a reader, or a full one; a line for each file."""
+    """Standard error is /dev/full, a pipe without a reader, or a full pipe; each file logs a
+    line."""
     scene = Folder(tmp_path / "home")
     scene.account("ada")
     errors = LOGS[log]()
@@ -262,6 +265,6 @@ def test_a_log_that_cannot_be_written_stops_no_import(
     assert scene.check(files=FILES, resumes={"ada": names}).done == FILES
     missing, doubled = checker.count_differences(names, scene.names("ada"))
     figures["files"] = len(names)
-    figures["not_imported"], figures["doubled"] = missing, doubled
+    figures["not_imported"], figures["duplicated"] = missing, doubled
     assert missing == doubled == 0
     assert code == 0

@@ -186,17 +186,18 @@ class Clients:
 
 @pytest.mark.chaos(
     22,
-    fault="resumes come and go while pages are read",
-    promise="nothing twice, nothing out of order, nothing skipped that was there the whole time",
+    fault="resumes are created and deleted while clients read pages",
+    promise="no entry appears twice or out of order, and no entry that existed the whole time is skipped",
 )
-def test_pages_hold_while_resumes_come_and_go(
+def test_pages_are_complete_while_resumes_are_created_and_deleted(
     url: str,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     figures: Figures,
     seed: random.Random,
 ) -> None:
-    """4 clients create and 2 delete at random, 3 page from first to last, one follows; 2 workers."""
+    """With 2 workers, 4 clients create resumes and 2 delete them at random, 3 read all pages and
+    one follows the list."""
     monkeypatch.setenv("RESUMES_DATABASE", url)
     key, shelf = stores.make_account(url), Shelf(seed)
 
@@ -207,12 +208,12 @@ def test_pages_hold_while_resumes_come_and_go(
     wrong = [one for walk in clients.walks for one in shelf.violations(walk)]
     wrong += disorder(clients.followed)
     missed = set(shelf.left).difference(clients.followed)
-    figures["walks"] = len(clients.walks)
+    figures["passes_through_the_list"] = len(clients.walks)
     figures["entries_seen"] = sum(len(walk.ids) for walk in clients.walks)
     figures["created"] = len(shelf.created_s)
     figures["deleted"] = len(shelf.deleted_s)
     figures["violations"] = len(wrong)
-    figures["missed_by_the_follower"] = len(missed)
+    figures["skipped_by_the_follower"] = len(missed)
     assert not wrong
     assert not missed
     with open_store(url) as store:
@@ -229,14 +230,14 @@ ENTRIES: Final = 30
 
 @pytest.mark.chaos(
     28,
-    fault="cursors that are forged, foreign or broken",
-    promise="400, or the account's own entries after the cursor; never one of another account",
+    fault="cursors that are forged, broken or from another account",
+    promise="the client gets 400, or its own account's entries after the cursor; never an entry of another account",
 )
-def test_a_forged_cursor_shows_nothing_foreign(
+def test_a_forged_cursor_shows_no_other_account(
     tmp_path: Path, figures: Figures, seed: random.Random
 ) -> None:
-    """100,000 random queries with IDs of this and other accounts, cut, changed or doubled, and with
-    noise."""
+    """100,000 random queries contain IDs of this and other accounts, truncated, changed or
+    repeated, and noise."""
     scene = Scene(tmp_path / "home", tmp_path / "logs")
     _, eve = scene.add_account("eve")
     with scene.served() as server, Wire(server.url) as wire:
@@ -256,10 +257,10 @@ def test_a_forged_cursor_shows_nothing_foreign(
                 assert ids_in(answer) == expected(query, answer, mine), (query, answer)
                 shown_entries += len(ids_in(answer))
 
-    figures["forged"] = statuses.total()
+    figures["queries"] = statuses.total()
     figures["refused"] = statuses[400]
-    figures["own_entries"] = shown_entries
-    figures["foreign_entries"] = leaks
+    figures["entries_of_the_account"] = shown_entries
+    figures["entries_of_other_accounts"] = leaks
     assert leaks == 0
     assert shown_entries > FORGED // 10
     assert statuses.keys() == {200, 400}

@@ -56,14 +56,13 @@ def drawing_child(server: Server) -> int | None:
 
 @pytest.mark.chaos(
     38,
-    fault="a resume whose fields name files, packages and addresses is drawn",
-    promise="no file is opened except the template and fonts, and no socket",
+    fault="a PDF is drawn from fields that name files, packages and addresses",
+    promise="the renderer opens no file except the template and fonts, and no socket",
 )
-def test_what_draws_opens_nothing_but_its_template_and_fonts(
-    tmp_path: Path, figures: Figures
-) -> None:
-    """Each sample, and resumes that contain Typst's functions and paths in every field, over HTTP
-    in all layouts; strace records how the renderer uses files and the network."""
+def test_the_renderer_opens_only_its_template_and_fonts(tmp_path: Path, figures: Figures) -> None:
+    """PDFs of each sample, and of resumes with Typst functions and paths in every field, are
+    requested over HTTP in all layouts; strace records how the renderer uses files and the
+    network."""
     scene, calls = Scene(tmp_path / "home", tmp_path / "logs"), tmp_path / "calls"
     documents: list[Any] = [path.read_bytes() for path in SAMPLES.values()]
     for text in HOSTILE:
@@ -85,7 +84,7 @@ def test_what_draws_opens_nothing_but_its_template_and_fonts(
     others = [path for path in opened if not any(Path(path).is_relative_to(one) for one in own)]
     sockets = re.findall(r" (?:socket|connect|bind|send\w*|recv\w*)\(", written)
     figures["PDFs"] = sum(answer.status == 200 for answer in drawn)
-    figures["opened"] = len(opened)
+    figures["files_opened"] = len(opened)
     figures["other_files"] = len(others)
     figures["sockets"] = len(sockets)
     assert {answer.status for answer in drawn} == {200}
@@ -96,11 +95,13 @@ def test_what_draws_opens_nothing_but_its_template_and_fonts(
 @pytest.mark.chaos(
     39,
     fault="the renderer is killed",
-    promise="the PDF is retried, then 504; all other requests are answered",
+    promise="the PDF is retried, then the client gets 504; all other requests are answered",
 )
-def test_whoever_draws_may_be_killed(tmp_path: Path, figures: Figures, seed: random.Random) -> None:
-    """SIGKILL to the renderer, 30 times, at random moments while two clients get PDFs and another
-    one creates."""
+def test_a_killed_renderer_fails_only_its_pdf(
+    tmp_path: Path, figures: Figures, seed: random.Random
+) -> None:
+    """SIGKILL to the renderer, 30 times, at random moments while two clients request PDFs and
+    another creates resumes."""
     scene = Scene(tmp_path / "home", tmp_path / "logs")
     statuses, stop = Counter[int](), threading.Event()
 
@@ -134,8 +135,8 @@ def test_whoever_draws_may_be_killed(tmp_path: Path, figures: Figures, seed: ran
     figures["PDFs"] = statuses[200]
     figures["responses_with_504"] = statuses[504]
     figures["other_responses"] = statuses.total() - statuses[200] - statuses[504]
-    figures["creates_refused"] = sum(answer.status != 201 for answer in beside)
+    figures["create_requests_refused"] = sum(answer.status != 201 for answer in beside)
     assert killed > KILLS / 2
     assert statuses[200] > 0
-    assert figures["other_responses"] == figures["creates_refused"] == 0
+    assert figures["other_responses"] == figures["create_requests_refused"] == 0
     assert after.status == 200

@@ -60,10 +60,10 @@ def drill(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 @pytest.mark.chaos(
     13,
     fault="PostgreSQL is killed under load and started again",
-    promise="nothing acknowledged is lost or doubled; the service recovers automatically",
+    promise="nothing acknowledged is lost or duplicated; the service recovers automatically",
 )
 def test_a_killed_postgresql_loses_nothing(drill: "Drill", figures: Figures) -> None:
-    """SIGKILL of the postmaster, 8 times, while two API processes and an importer use it."""
+    """SIGKILL to the postmaster, 8 times, while two API processes and an importer use it."""
     outcome = drill.live_through("killed", "kill", times=TIMES)
 
     figures.update(outcome.figures, kills=TIMES)
@@ -74,10 +74,11 @@ def test_a_killed_postgresql_loses_nothing(drill: "Drill", figures: Figures) -> 
 @pytest.mark.chaos(
     14,
     fault="PostgreSQL is frozen",
-    promise="an error by the deadline, not silence; the service recovers automatically, and nothing is lost",
+    promise="requests get an error by the deadline; the service recovers automatically, and nothing is lost",
 )
 def test_a_frozen_postgresql_gives_an_error_in_time(drill: "Drill", figures: Figures) -> None:
-    """SIGSTOP of all its processes under load, until each API process has refused something."""
+    """SIGSTOP to all PostgreSQL processes under load, until each API process has refused a
+    request."""
     outcome = drill.live_through("frozen", "freeze", times=1)
 
     figures.update(outcome.figures)
@@ -89,10 +90,11 @@ def test_a_frozen_postgresql_gives_an_error_in_time(drill: "Drill", figures: Fig
 @pytest.mark.chaos(
     15,
     fault="PostgreSQL is restarted under load",
-    promise="requests wait, for less than 5 s, and none fails",
+    promise="requests wait for less than 5 s, and none fails",
 )
-def test_a_restarted_postgresql_is_waited_for(drill: "Drill", figures: Figures) -> None:
-    """A fast shutdown and a start, 8 times, while two API processes and an importer use it."""
+def test_requests_wait_for_a_restarted_postgresql(drill: "Drill", figures: Figures) -> None:
+    """PostgreSQL is shut down (fast) and started 8 times, while two API processes and an importer
+    use it."""
     outcome = drill.live_through("restarted", "restart", times=TIMES)
 
     figures.update(outcome.figures, restarts=TIMES)
@@ -142,13 +144,13 @@ def statuses(attempts: list[Attempt]) -> Counter[int]:
 
 @pytest.mark.chaos(
     16,
-    fault="transactions lose races (40001, 40P01), three in ten",
-    promise="retried, and no client notices",
+    fault="three in ten transactions lose a race (40001, 40P01)",
+    promise="the transactions are retried, and no client notices",
 )
-def test_lost_races_are_seen_by_nobody(
+def test_no_client_notices_lost_races(
     server: postgres.Server, url: str, tmp_path: Path, figures: Figures, seed: random.Random
 ) -> None:
-    """Triggers that raise 40001 or 40P01 at random, before and in COMMIT, with 8 clients."""
+    """Triggers raise 40001 or 40P01 at random, before and during COMMIT, with 8 clients."""
     key = stores.make_account(url)
     database = url.rpartition("/")[2]
     server.execute(LOSE_RACES.format(first=seed.randrange(1, 10**9)), database)
@@ -158,7 +160,7 @@ def test_lost_races_are_seen_by_nobody(
 
     ((lost,),) = server.execute("SELECT last_value FROM races_lost", database)
     found = statuses(attempts)
-    figures["creates"] = len(attempts)
+    figures["create_requests"] = len(attempts)
     figures["races_lost"] = int(str(lost))
     figures["failed"] = len(attempts) - found[201]
     assert found == {201: len(attempts)}
@@ -168,8 +170,8 @@ def test_lost_races_are_seen_by_nobody(
 
 @pytest.mark.chaos(
     13,
-    fault="connections to PostgreSQL break all the time, even in COMMIT",
-    promise="nothing acknowledged is lost or doubled, and what was refused can be sent again",
+    fault="connections to PostgreSQL break all the time, even during COMMIT",
+    promise="nothing acknowledged is lost or duplicated, and refused requests can be sent again",
 )
 def test_broken_connections_to_postgresql_lose_nothing(
     server: postgres.Server,
@@ -179,8 +181,9 @@ def test_broken_connections_to_postgresql_lose_nothing(
     figures: Figures,
     seed: random.Random,
 ) -> None:
-    """A TCP proxy ends or resets each connection after 200 KB at most, with 8 clients; midway, it
-    does so immediately, until a client gets an error. What was refused is sent again at the end."""
+    """A TCP proxy closes or resets each connection after 200 KB at most, with 8 clients; halfway
+    through, it does so immediately, until a client gets an error. At the end, the refused requests
+    are sent again."""
     key = stores.make_account(url)
     with Proxy(url) as proxy:
         monkeypatch.setenv("RESUMES_DATABASE", url.replace(str(server.port), str(proxy.port)))
@@ -202,10 +205,10 @@ def test_broken_connections_to_postgresql_lose_nothing(
     told = {one.id: one.title for one in attempts if one.id}
     told |= {answer.json["id"]: one.title for one, answer in zip(failed, again, strict=True)}
     found = checker.check(url, told)
-    figures["creates"] = len(attempts)
+    figures["create_requests"] = len(attempts)
     figures["connections_broken"] = proxy.cut_count
     figures["refused_with_503_and_sent_again"] = len(failed)
-    figures["lost"], figures["doubled"] = found.lost, found.doubled
+    figures["lost"], figures["duplicated"] = found.lost, found.doubled
     assert statuses(attempts).keys() == {201, 503}
     assert proxy.cut_count > WRITERS
     assert found.stored == len(attempts)
@@ -221,12 +224,12 @@ def broken_soon(chance: random.Random) -> Fault:
 @pytest.mark.chaos(
     17,
     fault="PgBouncer gives each transaction another session",
-    promise="nothing depends on a session",
+    promise="nothing in the service depends on a session",
 )
 def test_nothing_depends_on_a_session(
     pooled: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, figures: Figures
 ) -> None:
-    """PgBouncer in transaction mode, with 2 sessions for all connections of the API."""
+    """PgBouncer runs in transaction mode, with 2 sessions for all connections of the API."""
     key = stores.make_account(pooled)
     monkeypatch.setenv("RESUMES_DATABASE", pooled)
 
@@ -235,7 +238,7 @@ def test_nothing_depends_on_a_session(
         listed = programs.walk(api, key, limit=7)
 
     found = statuses(attempts)
-    figures["creates"] = len(attempts)
+    figures["create_requests"] = len(attempts)
     figures["failed"] = len(attempts) - found[201]
     assert found == {201: len(attempts)}
     assert listed == sorted(one.id for one in attempts)
@@ -247,14 +250,14 @@ def test_nothing_depends_on_a_session(
     fault="one of two cells loses its PostgreSQL",
     promise="accounts of the other cell are served as before",
 )
-def test_a_cell_takes_no_other_cell_along(
+def test_a_cell_that_fails_does_not_affect_another(
     server: postgres.Server,
     url: str,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     figures: Figures,
 ) -> None:
-    """Two stores, each with an API of its own; SIGKILL of the PostgreSQL of one."""
+    """Two stores have an API each; SIGKILL to the PostgreSQL of one of them."""
     with postgres.running("18") as other, programs.serving(tmp_path / "calm") as calm:
         key = stores.make_account(url)
         far = other.url(other.make_database())
@@ -268,7 +271,7 @@ def test_a_cell_takes_no_other_cell_along(
             meanwhile = write(calm, key, "meanwhile", CREATES)
             failed = failing.result()
 
-    figures["creates"] = len(meanwhile)
+    figures["create_requests"] = len(meanwhile)
     figures["failed"] = len(meanwhile) - statuses(meanwhile)[201]
     figures["failed_in_the_lost_cell"] = len(failed)
     figures["p99_before_ms"] = p99_ms(before)

@@ -155,10 +155,10 @@ class Users:
 @pytest.mark.chaos(
     36,
     fault="three minutes of work without a pause",
-    promise="memory, open files, the log and response times stay the same",
+    promise="memory, open files, log size and response times do not grow",
 )
 def test_nothing_grows_while_the_service_works(tmp_path: Path, figures: Figures) -> None:
-    """Clients create, delete and list, and files are dropped, for 3 minutes."""
+    """Clients create, delete and list resumes, and files are dropped, for 3 minutes."""
     scene = Scene(tmp_path / "home", tmp_path / "logs")
     (scene.home / "inbox" / "ada").mkdir(parents=True)
     with (
@@ -189,12 +189,16 @@ def note_work(figures: Figures, users: Users) -> None:
 
 def note_holdings(figures: Figures, watch: Watch, looks: Sequence[Look]) -> None:
     """What the processes held hardly grew from the first of these looks to the last."""
-    figures["memory_per_minute_kb"] = per_minute([(one.at_s, one.memory_kb) for one in looks])
+    figures["memory_growth_per_minute_kb"] = per_minute(
+        [(one.at_s, one.memory_kb) for one in looks]
+    )
     figures["memory_mb"] = looks[-1].memory_kb / 1_000
-    figures["descriptors_per_minute"] = per_minute([(one.at_s, one.descriptors) for one in looks])
+    figures["more_descriptors_per_minute"] = per_minute(
+        [(one.at_s, one.descriptors) for one in looks]
+    )
     figures["log_at_most_mb"] = max(one.log_bytes for one in watch.looks) / 1_000_000
-    assert figures["memory_per_minute_kb"] < MOST_MEMORY_KB
-    assert abs(figures["descriptors_per_minute"]) < 1
+    assert figures["memory_growth_per_minute_kb"] < MOST_MEMORY_KB
+    assert abs(figures["more_descriptors_per_minute"]) < 1
     assert max(one.log_bytes for one in watch.looks) < MOST_LOG_BYTES
 
 
@@ -203,5 +207,5 @@ def note_latencies(figures: Figures, attempts: Sequence[Attempt]) -> None:
     windows = [*iter_windows(attempts, WINDOW_S)][1:-1]
     p99s = [(window[0].began_s, p99_ms(window)) for window in windows]
     figures["p99_ms"] = statistics.median(p99 for _, p99 in p99s)
-    figures["p99_per_minute_ms"] = per_minute(p99s)
-    assert figures["p99_per_minute_ms"] < MOST_P99_MS
+    figures["p99_growth_per_minute_ms"] = per_minute(p99s)
+    assert figures["p99_growth_per_minute_ms"] < MOST_P99_MS

@@ -24,12 +24,13 @@ PIECE: Final = 120
 @pytest.mark.chaos(
     32,
     fault="escape sequences, markup and odd characters in resumes, names and errors",
-    promise="the terminal gets no sequence that harmless data would not cause",
+    promise="the terminal gets no escape sequence that harmless data would not cause",
 )
-def test_no_text_of_a_stranger_acts_on_a_terminal(
+def test_no_untrusted_text_controls_a_terminal(
     tmp_path: Path, figures: Figures, seed: random.Random
 ) -> None:
-    """Random combinations of hostile texts, wherever strangers write; on a real terminal."""
+    """Random combinations of hostile texts fill every field that can hold untrusted text; a real
+    terminal shows them."""
     expected, _ = seen(tmp_path / "honest.db", HONEST)
     kinds: set[str] = set()
     text = ""
@@ -40,7 +41,7 @@ def test_no_text_of_a_stranger_acts_on_a_terminal(
 
     harmful = [char for char in text if not is_harmless(char)]
     figures["characters_drawn"] = len(text)
-    figures["foreign_sequences"] = len(kinds - expected)
+    figures["unexpected_sequences"] = len(kinds - expected)
     figures["control_characters"] = len(harmful)
     assert kinds <= expected
     assert not harmful
