@@ -129,7 +129,7 @@ sys.stdin.read()
 @pytest.mark.chaos(
     11,
     fault="another program reads in one long transaction",
-    promise="writers wait hardly any longer, and the log is short again afterwards",
+    promise="writers wait hardly longer than before, and the log is short again afterwards",
 )
 def test_a_long_read_delays_no_writer_and_the_log_is_truncated_afterwards(
     tmp_path: Path, figures: Figures

@@ -254,7 +254,7 @@ def wait_for_more(writers: list[Client], enough: int) -> None:
 @pytest.mark.chaos(
     35,
     fault="backups are taken while clients write",
-    promise="each backup has the store as it was at one moment, and can be restored",
+    promise="each backup contains the store as it was at one moment, and can be restored",
 )
 def test_backups_under_load_are_consistent(tmp_path: Path, figures: Figures) -> None:
     """`resumes db backup` runs twelve times while four clients create resumes; each backup is

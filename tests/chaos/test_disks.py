@@ -338,14 +338,14 @@ def fail_each(
 @pytest.mark.chaos(
     5,
     fault="a write or a sync fails",
-    promise="acknowledged resumes are stored, refused ones are not, and the uncertain ones are reported as unknown",
+    promise="acknowledged resumes are stored, refused ones are not, and any uncertain ones are reported as unknown",
 )
 def test_every_response_is_true_when_any_call_fails(
     tmp_path: Path, figures: Figures, stride: int, times: int, error: str
 ) -> None:
-    """strace makes the k-th write and the k-th sync of the store's files fail with EIO or ENOSPC,
-    for each k from 1 to 200, each in a new process that opens the store, creates resumes and closes
-    it, twice; then the same for 20 calls in a row, for every eighth k."""
+    """strace makes the k-th write and the k-th sync of the store's files fail with EIO or ENOSPC.
+    For each k from 1 to 200, a new process opens the store, creates resumes and closes the store,
+    twice. The same is done with 20 failing calls in a row, for every eighth k."""
     template = tmp_path / "resumes.db"
     stores.make_account(f"sqlite:///{template}")
     shares = [range(1 + share * stride, MOST + 1, AT_ONCE * stride) for share in range(AT_ONCE)]

@@ -207,7 +207,8 @@ def test_a_revoked_key_is_accepted_nowhere(tmp_path: Path, figures: Figures) -> 
 def test_a_server_answers_accepted_requests_before_it_stops(
     tmp_path: Path, figures: Figures
 ) -> None:
-    """SIGTERM while 4 clients write and 2 read, 5 times to one worker and 5 times to two."""
+    """SIGTERM to the server while 4 clients write and 2 read, 5 times with one worker and 5 times
+    with two."""
     scene = Scene(tmp_path / "home", tmp_path / "logs")
     stops = [stop_under_load(scene, workers) for workers in ("1", "2") * STOPS]
     attempts = [one for stop in stops for one in stop.attempts]

@@ -257,7 +257,7 @@ def test_a_cell_that_fails_does_not_affect_another(
     monkeypatch: pytest.MonkeyPatch,
     figures: Figures,
 ) -> None:
-    """Two stores have an API each; SIGKILL to the PostgreSQL of one of them."""
+    """Each of two stores has its own API; SIGKILL to the PostgreSQL of one store."""
     with postgres.running("18") as other, programs.serving(tmp_path / "calm") as calm:
         key = stores.make_account(url)
         far = other.url(other.make_database())

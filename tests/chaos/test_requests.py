@@ -175,7 +175,7 @@ def test_a_thousand_silent_clients_are_disconnected(tmp_path: Path, figures: Fig
     before_ms = p99_ms(between(other.attempts[LISTS // 10 :], 0, began_s))
     during_ms = p99_ms(between(other.attempts, began_s, ended_s))
 
-    figures["silent"] = SILENT
+    figures["silent_connections"] = SILENT
     figures["still_open"] = len(left)
     figures["last_closed_after_s"] = ended_s - began_s
     figures["p99_before_ms"] = before_ms
