@@ -70,8 +70,8 @@ SENTENCES: Final = {
         f"kept it waiting for {as_word(pdf_route.WAIT_SHARE)} of `pdf_timeout_s`",
         f"may then make {SETTINGS.rate_per_minute} requests a minute, "
         f"{SETTINGS.rate_per_hour:,} an hour and {SETTINGS.rate_per_day:,} a day",
-        f"more than a {as_word(rate_limits.LEFT)} tokens left, it may be too low by up to "
-        f"{rate_limits.AHEAD} for each other worker, for a {as_word(rate_limits.AHEAD_S)} of a",
+        f"more than a {as_word(rate_limits.LEFT)} tokens left, the number may be up to "
+        f"{rate_limits.AHEAD} too low for each other worker, for a {as_word(rate_limits.AHEAD_S)} of a",
         f"| request line | {size(request.TARGET_BYTES + 16)} |",
         f"| request headers | {size(request.HEAD_BYTES)}, {request.MAX_FIELDS} fields |",
         f"| resume | {size(SETTINGS.max_body_bytes)} (`max_body_bytes`) |",
@@ -108,12 +108,12 @@ SENTENCES: Final = {
         f"an importer that is stopped gives it {duration(HOOK['stop_wait_s'])}",
     ],
     "pdf.md": [
-        f"most of the texts seem to be in, one of {len(WORDS)}",
+        f"most of the text seems to be in, one of {len(WORDS)}",
         f"darkened to a contrast of {page.CONTRAST:g} to 1",
         f"uses new fonts within a {duration(fonts.VERSION_INTERVAL_S)}",
         "`{}`, `{}`, and on macOS `{}` and `{}`".format(*fonts.SYSTEM_FONTS),
         f"| {page.MAX_CHARS:,} characters, counting {page.CHARS_PER_TEXT} extra for each text |",
-        f"| drawing one PDF | {renderer.TIMEOUT_S:g} s; over HTTP `pdf_timeout_s`",
+        f"| generating one PDF | {renderer.TIMEOUT_S:g} s; over HTTP `pdf_timeout_s`",
         f"| memory of the renderer | {size(child.MAX_MEMORY_BYTES)} |",
         f"| {as_word(pdf_route.WAIT_SHARE)} of `pdf_timeout_s` |",
         f"and ends after a {duration(renderer.IDLE_S)} without one",
