@@ -10,16 +10,16 @@ from tui.keys import ACTIONS, Action, Place
 HEAD: Final = """\
 # Keys of the terminal UI
 
-The keys of each screen, with their IDs and the commands that do the same. In the terminal UI, `?` shows every key,
-those that work where you are first, and `:` opens the command palette (`:keys` goes to the Keys screen). For everything
-else, see [how it behaves](terminal.md#how-it-behaves).
+This page lists the keys of each screen, with their IDs and the commands that do the same. In the terminal UI, `?` shows
+every key, starting with those that work where you are, and `:` opens the command palette (`:keys` goes to the Keys
+screen). For everything else, see [how it behaves](terminal.md#how-it-behaves).
 
 `make keys` writes this page from the table in `src/tui/keys.py`.
 
 ## Custom keys
 
-A table in `config.toml` assigns other keys to actions by their ID. Separate several keys with commas. They replace the
-default keys of the action:
+To assign other keys to actions, list the IDs of the actions in a table in `config.toml`. Separate several keys with
+commas. They replace the default keys of the action:
 
 ```toml
 [keymap]
@@ -32,7 +32,7 @@ to `f24`, `ctrl+e`, `alt+x`, `shift+f3`, `ctrl+pagedown`, `slash`, `comma`, `min
 terminals send as another key (`ctrl+i` is tab, `ctrl+m` enter, `ctrl+h` backspace) cannot be used, nor can letters
 where text is typed. Unknown IDs or keys, and conflicting bindings, are reported at startup.
 
-In the environment, the table is JSON: `RESUMES_KEYMAP='{"resumes.delete": "f8"}'` replaces the one in `config.toml`.
+In the environment, the table is JSON: `RESUMES_KEYMAP='{"resumes.delete": "f8"}'` replaces the table in `config.toml`.
 """
 
 TABLE: Final = """\
