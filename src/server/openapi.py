@@ -71,7 +71,7 @@ def build_document(accepted: Format = DEFAULT_FORMAT) -> dict[str, Any]:
     for name, section_type in SECTION_TYPES.items():
         component = f"{name[0].upper()}{name[1:]}Section"
         references[name] = {"$ref": f"#/components/schemas/{component}"}
-        about = f'Shown under "{section_type.heading}" unless it has a name.'
+        about = f'Shown under the heading "{section_type.heading}" if `name` is missing or blank.'
         schemas[component] = {"description": about, **group_schema(section_type.kind)}
     for name in sorted(accepted.extra_section_types):
         about = "An additional type that this installation accepts; its items are stored unchanged."
@@ -117,16 +117,16 @@ def value_schema(kind: Kind) -> Schema:
     match kind:
         case ColumnNumber():
             columns = ", ".join(f"{number} is the {name}" for number, name in COLUMNS.items())
-            about = f"The column: {columns}, which needs `style.layout` `multicolumn`."
+            about = f"The column: {columns}. Column 2 needs the layout `multicolumn`."
             return {"type": "number", "enum": list(COLUMNS), "description": about}
         case Number(lowest=lowest) if lowest == MIN_INTEGER:
             return {"type": "number"}
         case Number():
             usual = f"{kind.lowest} to {kind.highest}{f': {kind.hint}' if kind.hint else ''}"
-            about = f"Usually {usual}. Others are stored, with a warning."
+            about = f"Usually {usual}. Other numbers are stored with a warning."
             return {"type": "number", "description": about, "examples": [kind.lowest]}
         case KnownText():
-            about = f"A known {kind.known_as}; others are stored, with a warning."
+            about = f"Unknown {kind.known_as}s are stored with a warning."
             if len(kind.known) <= MAX_NAMES_IN_WORDS:
                 about += f" Known: {', '.join(sorted(kind.known))}."
             return {**text, "description": about, "examples": [min(kind.known)]}
@@ -145,7 +145,9 @@ def value_schema(kind: Kind) -> Schema:
             entries = entry if kind.not_null else or_null(entry)
             schema = {"type": "array", "maxItems": kind.max_entries, "items": entries}
             if kind.usual_entries < kind.max_entries:
-                about = f"Usually up to {kind.usual_entries}; more are stored, with a warning."
+                about = (
+                    f"Usually up to {kind.usual_entries} entries; more are stored with a warning."
+                )
                 schema["description"] = about
             return schema
         case Added():
