@@ -142,9 +142,9 @@ OUTPUT_ERRNOS = frozenset(
 """Of errors without a path: those of writing to standard output or standard error."""
 
 REMEDIES = {
-    errno.EAGAIN: "Cannot start another process or thread ({}). End others, or raise the limit: `ulimit -u`, "
+    errno.EAGAIN: "Cannot start another process or thread ({}). Stop other processes, or raise the limit: `ulimit -u`, "
     "TasksMax of systemd, or the container's limit on processes",
-    errno.ENOMEM: "Out of memory ({}). End other programs, or raise the limit on memory",
+    errno.ENOMEM: "Out of memory ({}). Stop other programs, or raise the memory limit",
     errno.EMFILE: "Too many open files ({}). Raise the limit: `ulimit -n`, or LimitNOFILE of systemd",
     errno.ENFILE: "Too many open files on this machine ({}). Raise the limit: `sysctl fs.file-max`",
 }

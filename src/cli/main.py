@@ -37,7 +37,7 @@ CHAPTERS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
         "validate": ("cli.commands.import_:validate", "Check files without importing them."),
         "list": ("cli.commands.resumes:list_", "List an account's resumes."),
         "show": ("cli.commands.resumes:show", "Show a resume."),
-        "export": ("cli.commands.resumes:export", "Export resumes to files or one stream."),
+        "export": ("cli.commands.resumes:export", "Export resumes to files or to standard output."),
         "delete": ("cli.commands.resumes:delete", "Delete a resume."),
         "imports": ("cli.commands.imports:imports", "See what happened to dropped files."),
     },

@@ -68,15 +68,15 @@ _HINTS: Mapping[Reason, str] = {
         "The same content was already imported into this account. The file can be deleted."
     ),
     Reason.ACCOUNT_DELETED: (
-        "The account was deleted after the file was picked up. To import it elsewhere, move it into "
-        "the folder of another account."
+        "The account was deleted after the file was picked up. To import the file into another account, "
+        "move it into the folder of that account."
     ),
     Reason.UNREADABLE: (
         "Give the user that runs the importer read access to the file, then run "
         "`resumes imports retry {id}`."
     ),
     Reason.CRASHED: (
-        "Inspect the file with other tools, and report it: no file should crash the importer. "
+        "Inspect the file with other tools, and report the problem: no file should crash the importer. "
         "Retry it with `resumes imports retry {id}`."
     ),
     Reason.INTERNAL_ERROR: (

@@ -67,7 +67,7 @@ SENTENCES: Final = {
         f"is valid for {idempotency.KEPT.total_seconds() / 3_600:g} hours from the create",
         f"waits for the first, up to {routes.KEY_DEADLINE_S:g} seconds, then gets 409",
         f"`limit` is 1 to {MAX_LIMIT}, {DEFAULT_LIMIT} by default",
-        f"kept it waiting for {as_word(pdf_route.WAIT_SHARE)} of `pdf_timeout_s`",
+        f"the PDF waited for {as_word(pdf_route.WAIT_SHARE)} of `pdf_timeout_s`",
         f"may then make {SETTINGS.rate_per_minute} requests a minute, "
         f"{SETTINGS.rate_per_hour:,} an hour and {SETTINGS.rate_per_day:,} a day",
         f"more than a {as_word(rate_limits.LEFT)} tokens left, the number may be up to "

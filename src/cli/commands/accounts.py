@@ -187,7 +187,7 @@ def delete(session: Session, name: str, with_resumes: bool, yes: bool) -> None:
 def export(session: Session, name: str, file: Path, with_keys: bool, overwrite: bool) -> None:
     """Export the account NAME to FILE or standard output, as NDJSON.
 
-    Includes its resumes, its import history and, with --with-keys, its API keys, which will work
+    Includes its resumes, its import history and, with --with-keys, its API keys, which then work
     wherever the account is imported. Resumes added during the export are not included.
 
     FILE is a new file, a pipe or a device.
@@ -220,10 +220,10 @@ def export(session: Session, name: str, file: Path, with_keys: bool, overwrite: 
 )
 @pass_session
 def import_(session: Session, file: Path, name: str | None, plan: str | None) -> None:
-    """Create an account from FILE, which `accounts export` wrote.
+    """Create an account from FILE, written by `accounts export`.
 
-    All or nothing: the file is checked first. If the import is interrupted, run the same command
-    again.
+    The file is checked first, and imported completely or not at all. If the import is interrupted,
+    run the same command again.
     """
     with _opened(file) as source, session.store() as store, counting("rows") as count:
         account, counts = import_account(store, source, name=name, plan=plan, on_progress=count)

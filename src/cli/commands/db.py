@@ -33,7 +33,7 @@ def database() -> None:
 def upgrade(session: Session) -> None:
     """Upgrade the store to this version.
 
-    A backup is saved next to it first.
+    A backup is saved next to the store first.
     """
     address = parse_address(session.settings().database_url)
     # Opening would make what is not there, and an upgrade of nothing is a slip of the pen.
@@ -101,7 +101,7 @@ def reopening(url: str) -> str:
 def reopen(session: Session) -> None:
     """Make a moved store writable again.
 
-    It does not contain what was written to the other store in the meantime.
+    The store does not contain anything that was written to the other store in the meantime.
     """
     with open_store(session.settings().database_url, upgrade=False) as store:
         target = reopen_store(store)
@@ -125,8 +125,8 @@ def reopen(session: Session) -> None:
 def backup(session: Session, destination: str, keep: int | None) -> None:
     """Back up the store to one file, while it is in use.
 
-    DEST is a new file, or a folder; the file name is then a timestamp. The backup is always a SQLite
-    file, even of a store in PostgreSQL. Its path goes to standard output.
+    DEST is a new file, or a folder, in which the backup is named after the time. The backup is always a
+    SQLite file, even if the store is in PostgreSQL. Its path is printed on standard output.
     """
     path = Path(destination)
     if destination.endswith("/") and not path.is_dir():
@@ -153,8 +153,9 @@ def backup(session: Session, destination: str, keep: int | None) -> None:
 def restore(session: Session, file: Path) -> None:
     """Replace the store with a backup.
 
-    Nothing may be using the store. A SQLite store is kept next to the new one; a PostgreSQL database must
-    be empty. Anything added after the backup is lost. New IDs never reuse old ones.
+    No other process may be using the store. If the store is in SQLite, the old one is kept next to the
+    new one; a PostgreSQL database must be empty. Anything added after the backup is lost. New IDs never
+    reuse old ones.
     """
     settings = session.settings()
     backups.check_backup(file)  # before a home is made for it

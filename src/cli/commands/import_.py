@@ -211,8 +211,8 @@ def import_(
     """Import files and folders.
 
     PATH is a file, a folder, or - for standard input: JSON or NDJSON, optionally compressed with gzip,
-    or a zip archive. Files are left where they are. Content that is already stored is a duplicate;
-    resumes over the plan's limit fail. Other files in a folder are skipped and counted.
+    or a zip archive. Files are left where they are. Content that is already stored counts as
+    a duplicate; resumes over the plan's limit fail. Other files in a folder are skipped and counted.
     """
     settings = session.settings()
     counts = Counter(done=0, failed=0, duplicate=0)
@@ -289,7 +289,7 @@ def validate(session: Session, paths: tuple[str, ...]) -> ExitCode:
     """Check files without importing them.
 
     PATH is a file, a folder, or - for standard input: JSON or NDJSON, optionally compressed with gzip,
-    or a zip archive. The importer accepts and rejects the same files. Other files in a folder are
+    or a zip archive. It accepts and rejects the same files as the importer. Other files in a folder are
     skipped and counted.
     """
     counts = Counter(valid=0, failed=0)

@@ -324,7 +324,7 @@ def find_file(session: Session, store: Store, claim_id: str, account_id: str | N
 def show(session: Session, claim_id: str, account: str | None, is_source: bool) -> None:
     """Show what happened to a dropped file, why, and where it is now.
 
-    ID is the file's, or that of a resume that was imported from it.
+    ID is the ID of the file, or of a resume that was imported from it.
     """
     with session.store() as store:
         account_id = None if account is None else accounts.get_account(store, account).id
@@ -437,7 +437,7 @@ class FileSelection:
         return files, len(files)
 
 
-ACCOUNT = account_option("All files in this account; with IDs, the account that owns them.")
+ACCOUNT = account_option("All files of this account; with IDs, the account that owns the files.")
 WAIT = click.option(
     "--wait",
     "wait_s",
@@ -457,8 +457,8 @@ WAIT = click.option(
 def retry(session: Session, /, wait_s: float | None, **chosen: Any) -> ExitCode:
     """Retry failed files.
 
-    Fix them where they are; the importer reads them there, and they keep their IDs. The IDs may also be
-    those of held files, which are released.
+    Fix the files where they are: the importer reads them there, and they keep their IDs. If an ID is
+    that of a held file, the file is released.
     """
     return _run(session, FileSelection(**chosen), RequestKind.RETRY, wait_s)
 
@@ -472,8 +472,8 @@ def retry(session: Session, /, wait_s: float | None, **chosen: Any) -> ExitCode:
 def dismiss(session: Session, /, **chosen: Any) -> None:
     """Take failed files off the list.
 
-    For files that were rightly rejected: they no longer count as failed. The files themselves stay
-    where they are. The IDs may also be those of held files that somebody deleted.
+    Use this for files that were rightly rejected: they no longer count as failed. The files themselves
+    stay where they are. Held files that have been deleted can be dismissed, too.
     """
     choice = FileSelection(**chosen)
     with session.store() as store:
@@ -495,7 +495,7 @@ def dismiss(session: Session, /, **chosen: Any) -> None:
 @WAIT
 @pass_session
 def release(session: Session, /, wait_s: float | None, **chosen: Any) -> ExitCode:
-    """Try held files now.
+    """Try to import held files now.
 
     Held files are imported automatically, in order of arrival, as soon as the plan has room. Files that
     still do not fit, or come after one that does not, stay held.

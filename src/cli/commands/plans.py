@@ -85,7 +85,7 @@ def list_(session: Session) -> None:
 @click.option(
     "--api-listing/--no-api-listing",
     default=None,
-    help="Allow lists, resumes and PDFs to be read over the API. [default: unchanged, off for a new plan]",
+    help="Allow reading lists, resumes and PDFs over the API. [default: unchanged, off for a new plan]",
 )
 @rate_option("minute")
 @rate_option("hour")

@@ -105,15 +105,16 @@ COLUMNS = (
     "--filter",
     "words",
     metavar="TEXT",
-    help="Only resumes with all these words, or parts of words, in the title, name or email address.",
+    help="Only resumes that have all these words, or parts of words, in their title, name or email "
+    "address.",
 )
 @click.option(
     "--sort",
     type=click.Choice([sort.value for sort in Sort]),
     default=Sort.OLDEST.value,
     show_default=True,
-    help="Order of the list. `name` is the person's name, `family-name` its last word; both follow the "
-    "alphabet of the locale.",
+    help="Order of the list. `name` sorts by the person's name, `family-name` by its last word; both "
+    "follow the alphabet of the locale.",
 )
 @pass_session
 def list_(
@@ -202,8 +203,8 @@ def show(session: Session, resume_id: str, account: str | None) -> None:
     "folder",
     type=Folder(),
     metavar="DIR",
-    help="Write one file per resume to this folder instead of a stream to standard output. A file is "
-    "named after the person, and has the resume's ID in its name if several would have the same.",
+    help="Write one file per resume to this folder instead of a stream to standard output. Files are "
+    "named after the person; if several would have the same name, the resume's ID is added.",
 )
 @click.option(
     "--overwrite", is_flag=True, help="Replace files with the same names, such as earlier exports."
@@ -242,11 +243,11 @@ def export(
     paper: str | None,
     anonymous: bool,
 ) -> ExitCode:
-    """Export resumes to files or one stream.
+    """Export resumes to files or to standard output.
 
-    The stream has one resume per line (NDJSON). The analyzer format can be imported again unchanged.
+    Standard output has one resume per line (NDJSON). The analyzer format can be imported again unchanged.
     JSON Resume omits some fields; `resumes import` converts it back. PDFs use the resume's own
-    layout; a single PDF can go to standard output if that is a pipe or a file.
+    layout; a single PDF can be written to standard output if that is a pipe or a file.
     """
     if is_all == bool(resume_ids):
         raise click.UsageError("Give the IDs of the resumes to export, or use --all")
@@ -350,8 +351,8 @@ def _tell_boxes(boxes: dict[str, list[tuple[str, str]]], folder: Path) -> None:
 def delete(session: Session, resume_id: str, account: str | None, yes: bool) -> None:
     """Delete a resume.
 
-    This frees a place in the quota, and a file with the same content can be imported again. The file
-    that it was imported from, backups and exports still contain it.
+    This makes room in the quota, and a file with the same content can be imported again. The resume
+    is still in the file that it was imported from, and in backups and exports.
     """
     with session.store() as store:
         chosen = choose_account(session, store, account)

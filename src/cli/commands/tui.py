@@ -75,7 +75,7 @@ FIRST_ROWS = 100
 @click.argument("screen", default="resumes")
 @account_option("Account to show first.")
 @click.option(
-    "--open", "open_id", metavar="ID", shell_complete=resume_ids, help="Show this resume."
+    "--open", "open_id", metavar="ID", shell_complete=resume_ids, help="Resume to show first."
 )
 @click.option("--read-only", is_flag=True, help="Disable all changes.")
 @click.option(

@@ -39,7 +39,7 @@ def _tell_ignored(session: Session, one: Ignored) -> None:
     "root", required=False, type=click.Path(exists=True, file_okay=False, path_type=Path)
 )
 @account_option("Account that owns files placed directly in ROOT.")
-@click.option("--once", is_flag=True, help="Import what is there, then exit.")
+@click.option("--once", is_flag=True, help="Import the files that are there, then exit.")
 @click.option("--adopt", is_flag=True, help="Take over a folder that belongs to another store.")
 @click.option(
     "--dry-run", is_flag=True, help="Show what --once would do, without changing anything."
