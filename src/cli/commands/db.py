@@ -125,7 +125,7 @@ def reopen(session: Session) -> None:
 def backup(session: Session, destination: str, keep: int | None) -> None:
     """Back up the store to one file, while it is in use.
 
-    DEST is a new file, or a folder, in which the backup is named after the time. The backup is always a
+    DEST is a new file, or a folder; in a folder, the file name is a timestamp. The backup is always a
     SQLite file, even if the store is in PostgreSQL. Its path is printed on standard output.
     """
     path = Path(destination)

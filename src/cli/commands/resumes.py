@@ -246,7 +246,7 @@ def export(
     """Export resumes to files or to standard output.
 
     Standard output has one resume per line (NDJSON). The analyzer format can be imported again unchanged.
-    JSON Resume omits some fields; `resumes import` converts it back. PDFs use the resume's own
+    JSON Resume files omit some fields; `resumes import` converts them back. PDFs use the resume's own
     layout; a single PDF can be written to standard output if that is a pipe or a file.
     """
     if is_all == bool(resume_ids):
