@@ -8,7 +8,6 @@ every run needs, import only there what help uses too, and the rest in the funct
 
 import os
 import pkgutil
-import signal
 import sys
 from collections.abc import Mapping
 from types import FrameType
@@ -20,6 +19,7 @@ from cli import errors
 from cli.errors import ExitCode
 from cli.groups import CommandGroup, store_options
 from cli.session import Session
+from cli.signals import ignore_hangup_without_terminal
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -173,18 +173,6 @@ def keep_interrupts() -> None:
             raise KeyboardInterrupt
 
     sys.unraisablehook = interrupt_again
-
-
-def ignore_hangup_without_terminal() -> None:
-    """Ignore SIGHUP, in child processes too, if this process has no controlling terminal.
-
-    No terminal can hang up then: the signal is that of logrotate or `systemctl kill`, to services that
-    have nothing to reload.
-    """
-    try:
-        os.close(os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC))
-    except OSError:
-        signal.signal(signal.SIGHUP, signal.SIG_IGN)
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""SIGTERM and Ctrl-C as an event that long commands wait for."""
+"""What SIGTERM, Ctrl-C and SIGHUP do to a command: it stops, or ignores a hangup without a terminal."""
 
 import _thread
 import contextlib
@@ -83,3 +83,15 @@ def end_with_standard_input() -> None:
         os.kill(os.getpid(), signal.SIGTERM)
 
     threading.Thread(target=wait, name="end-with-standard-input", daemon=True).start()
+
+
+def ignore_hangup_without_terminal() -> None:
+    """Ignore SIGHUP, in child processes too, if this process has no controlling terminal.
+
+    No terminal can hang up then: the signal is that of logrotate or `systemctl kill`, to services that
+    have nothing to reload.
+    """
+    try:
+        os.close(os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC))
+    except OSError:
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)

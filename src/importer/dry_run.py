@@ -111,7 +111,7 @@ def rehearse(
         on_ignored(Ignored(escaped(seen.name), why))
 
     by_name = {one.name: one for one in accounts.list_accounts(store)}
-    held = {account_id for _, account_id in watched_folder.count_waiting(root)}
+    held = {account_id for _, account_id in watched_folder.count_held(root)}
     rehearsed: dict[str, RehearsedAccount] = {}
     several: list[tuple[Claim, RehearsedAccount]] = []
     unlisted: set[str] = set()

@@ -340,7 +340,7 @@ class Importer:
         if unknown == self._unknown_ids:
             return
         self._unknown_ids = unknown
-        text = watched_folder.describe_unknown(watched_folder.count_waiting(self.root), unknown)
+        text = watched_folder.describe_unknown(watched_folder.count_held(self.root), unknown)
         if text is None:
             self.notices.clear(watched_folder.UNKNOWN_ACCOUNTS)
         else:

@@ -272,7 +272,7 @@ def remedy_for_other(root: Path) -> str:
     )
 
 
-def count_waiting(root: Path) -> Mapping[tuple[str, str], int]:
+def count_held(root: Path) -> Mapping[tuple[str, str], int]:
     """Count the held files by their folder below ROOT and their account's id."""
     counts: Counter[tuple[str, str]] = Counter()
     for folder in list_folders(root / HELD):

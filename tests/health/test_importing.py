@@ -11,7 +11,7 @@ from resumes.health.findings import Finding, Installation, Severity, remedy_for
 from resumes.health.import_checks import (
     MAX_WAITING,
     WRITING_S,
-    count_waiting,
+    count_unclaimed,
     find_ignored_files,
 )
 from resumes.store import Store, import_requests, importers
@@ -436,8 +436,8 @@ def test_a_file_from_the_future_waits_from_when_it_was_dropped(inbox: Path) -> N
     drop(inbox / "acme/cv.json", age_s=-3_600)
     now_s = time.time()
 
-    assert count_waiting(inbox, {"acme"}, now_s=lambda: now_s + 30) == 0
-    assert count_waiting(inbox, {"acme"}, now_s=lambda: now_s + 90) == 1
+    assert count_unclaimed(inbox, {"acme"}, now_s=lambda: now_s + 30) == 0
+    assert count_unclaimed(inbox, {"acme"}, now_s=lambda: now_s + 90) == 1
 
 
 def test_an_importer_that_hangs_takes_no_files(

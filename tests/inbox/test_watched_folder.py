@@ -96,7 +96,7 @@ def test_files_that_wait_are_counted_by_folder_and_account(tmp_path: Path) -> No
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).touch()
 
-    waiting = watched_folder.count_waiting(tmp_path)
+    waiting = watched_folder.count_held(tmp_path)
 
     assert waiting == {
         ("_held/ana", mine): 1,

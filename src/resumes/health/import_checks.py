@@ -217,7 +217,7 @@ def iter_unknown_account_findings(
                 continue
             waiting = {
                 (str(root / folder), account_id): files
-                for (folder, account_id), files in watched_folder.count_waiting(root).items()
+                for (folder, account_id), files in watched_folder.count_held(root).items()
             }
             unknown = {account_id for _, account_id in waiting} - account_ids
             unknown -= find_deleted(store, unknown) if unknown else set()
@@ -447,7 +447,7 @@ def _iter_dropped(
             # On another machine a path may be that of some other folder.
             if shown in watched or not (is_inbox or watched_folder.find_owner(root)):
                 continue
-            count = count_waiting(root, accounts if is_inbox else None)
+            count = count_unclaimed(root, accounts if is_inbox else None)
             if count:
                 more = "more than " if count > MAX_WAITING else ""
                 files = counted(min(count, MAX_WAITING), "file")
@@ -460,7 +460,7 @@ def _iter_dropped(
                 yield Finding("importer", text, *remedy, about=f"waiting in {shown}")
 
 
-def count_waiting(
+def count_unclaimed(
     root: Path, accounts: Set[str] | None, *, now_s: Callable[[], float] = time.time
 ) -> int:
     """Return how many files an importer of the folder would have taken by now.

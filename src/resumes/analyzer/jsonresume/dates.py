@@ -128,6 +128,10 @@ def _months() -> Mapping[str, int]:
 
 @functools.cache
 def _words_for_present() -> frozenset[str]:
+    """Return what is read as "not over yet": `present.txt` has phrases divided by ", ", in any order.
+
+    `rendering.words.WORDS` has the words that are printed; each of them is among these.
+    """
     lines = (_FOLDER / "present.txt").read_text("utf-8").splitlines()
     return frozenset(_plain(words) for line in lines for words in line.split(", "))
 
