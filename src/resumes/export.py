@@ -1,11 +1,13 @@
 """Resumes as they are exported: the formats, and the files that hold them."""
 
 import contextlib
+import itertools
 import os
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
+from stat import S_ISREG
 
 import msgspec.json
 import orjson
@@ -55,7 +57,10 @@ class Exported:
     """A resume as it is exported. `left_out` names the sections that the format has no place for."""
 
     name: str
-    """The name of its file, which no other resume of the account has."""
+    """The name of its file if no other resume's file has it, such as `AdaLovelaceResume.json`."""
+
+    name_with_id: str
+    """The name of its file otherwise."""
 
     content: bytes | None
     """As JSON on one line; None for a PDF."""
@@ -69,11 +74,7 @@ class Exported:
 
 
 class Exporter(contextlib.AbstractContextManager["Exporter"]):
-    """Exports resumes in one format. The process that draws PDFs ends with the block.
-
-    `shared` are the names for downloads that several resumes have (`list_shared_names`): their files
-    are told apart by ID.
-    """
+    """Exports resumes in one format. The process that draws PDFs ends with the block."""
 
     def __init__(
         self,
@@ -82,9 +83,10 @@ class Exporter(contextlib.AbstractContextManager["Exporter"]):
         *,
         home: Path,
         choice: PdfOptions = DEFAULT_CHOICE,
-        shared: Collection[str] = (),
     ) -> None:
-        self._shared = shared
+        self._written: set[str] = set()
+        """The names of files that were written, without case."""
+
         self._format = export_format
         self._accepted = accepted
         self._choice = choice
@@ -102,21 +104,62 @@ class Exporter(contextlib.AbstractContextManager["Exporter"]):
         entry = resume.entry
         if self._renderer is not None:
             rendered = self._renderer.render_resume(resume, self._choice, self._accepted)
-            name = self._file_name(pdf_name(entry.filename, entry.id, self._choice), entry.id)
-            return Exported(name, None, rendered.pdf, missing=rendered.missing)
-        name = self._file_name(entry.filename, entry.id)
+            names = self._names(pdf_name(entry.filename, entry.id, self._choice), entry.id)
+            return Exported(*names, None, rendered.pdf, missing=rendered.missing)
+        names = self._names(entry.filename, entry.id)
         if self._format is ExportFormat.ANALYZER:
             content = public_json(resume.document, self._accepted)
-            return Exported(name, content, _indented(content))
+            return Exported(*names, content, _indented(content))
         view = shown_view(resume.document, self._accepted)
         content = orjson.dumps(to_jsonresume(view))
-        return Exported(name, content, _indented(content), sections_left_out(view))
+        return Exported(*names, content, _indented(content), sections_left_out(view))
 
-    def _file_name(self, shown: str, resume_id: str) -> str:
-        """Return `AdaLovelaceResume.json`, with the ID if others have this name: a file name and no
-        path, whatever the store holds."""
-        stem = f"{_stem(shown)}-{_stem(resume_id)}" if shown in self._shared else _stem(shown)
-        return f"{stem}{SUFFIXES[self._format]}"
+    def _names(self, shown: str, resume_id: str) -> tuple[str, str]:
+        """Return file names and no paths, whatever the store holds."""
+        suffix = SUFFIXES[self._format]
+        return f"{_stem(shown)}{suffix}", f"{_stem(shown)}-{_stem(resume_id)}{suffix}"
+
+    def write(self, folder: Path, exported: Exported, *, overwrite: bool = True) -> bool:
+        """Write the resume to a file of its own in the folder. Return whether anything had its name.
+
+        The file appears complete or not at all. With `overwrite`, what had its name, an earlier export, a
+        link or a pipe, is gone, unopened; without it, the same content counts as an earlier export and
+        stays, and beside anything else the file gets the name with the ID. Raises InvalidArgument if
+        the file cannot be written.
+        """
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            path = self._choose(folder, exported, overwrite=overwrite)
+            is_taken = os.path.lexists(path)
+            if overwrite or not is_taken:
+                # What can be exported again need not be on the disk before the next one is.
+                with drafted(path, Path.replace, mode=0o666) as file:
+                    file.write(exported.body)
+        except OSError as error:
+            raise InvalidArgument(f"Cannot write to {folder}: {error.strerror}") from error
+        return is_taken
+
+    def _choose(self, folder: Path, exported: Exported, *, overwrite: bool) -> Path:
+        plain, with_id = Path(exported.name), Path(exported.name_with_id)
+        first = [] if os.path.lexists(folder / with_id) else [plain]
+        numbered = (with_id.with_stem(f"{with_id.stem}-{number}") for number in itertools.count(2))
+        for name in itertools.chain(first, [with_id], numbered):
+            path = folder / name
+            if name.name.casefold() not in self._written and (
+                overwrite or _is_free_for(path, exported.body)
+            ):
+                break
+        self._written.add(name.name.casefold())
+        return path
+
+
+def _is_free_for(path: Path, body: bytes) -> bool:
+    """Return whether nothing has the name, or a file with this content."""
+    try:
+        found = path.lstat()
+    except FileNotFoundError:
+        return True
+    return S_ISREG(found.st_mode) and found.st_size == len(body) and path.read_bytes() == body
 
 
 def _stem(text: str) -> str:
@@ -130,19 +173,6 @@ def _indented(content: bytes) -> bytes:
     return (text if len(text) < DEFAULT_FORMAT.max_bytes else content) + b"\n"
 
 
-def list_shared_names(
-    store: Store, account_id: str, choice: PdfOptions = DEFAULT_CHOICE
-) -> frozenset[str]:
-    """Return the names for downloads that more than one resume of the account has.
-
-    This reads all of the account's list.
-    """
-    shared = stored_resumes.list_shared(store, account_id, of_id=choice.is_anonymous)
-    if not choice.is_anonymous:
-        return shared
-    return frozenset(pdf_name("", id_end, choice) for id_end in shared)
-
-
 def iter_resumes(store: Store, account_id: str) -> Iterator[StoredResume]:
     """Yield every resume of the account, oldest first, except those deleted in the meantime."""
     cursor: str | None = ""
@@ -154,23 +184,3 @@ def iter_resumes(store: Store, account_id: str) -> Iterator[StoredResume]:
             with contextlib.suppress(NotFound):
                 yield stored_resumes.get_resume(store, account_id, entry.id)
         cursor = page.cursor
-
-
-def write(folder: Path, exported: Exported, *, overwrite: bool = True) -> bool:
-    """Write the resume to a file of its own in the folder. Return whether anything had its name.
-
-    The file appears complete or not at all. What had its name, an earlier export, a link or a pipe, is
-    gone, unopened; without `overwrite` it stays and nothing is written. Raises InvalidArgument if the
-    file cannot be written.
-    """
-    path = folder / exported.name
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        if not overwrite and os.path.lexists(path):
-            return True
-        # What can be exported again need not be on the disk before the next one is.
-        with drafted(path, Path.replace, mode=0o666) as file:
-            file.write(exported.body)
-            return os.path.lexists(path)
-    except OSError as error:
-        raise InvalidArgument(f"Cannot write to {folder}: {error.strerror}") from error

@@ -92,7 +92,8 @@ def name_order(name: str) -> str:
     return folded(name) if alphabet in ("C", "POSIX") else locale.strxfrm(name)
 
 
-_AFTER_NAME: Final = r"(?i:[,\s]+(?:jr|sr|ii|iii|iv|ph\.?\s?d|m\.?d|mba)\.?)+\s*$"
+_AFTER_NAMES: Final = frozenset({"jr", "sr", "ii", "iii", "iv", "phd", "md", "mba"})
+"""Degrees and the like, after a name."""
 
 
 def family_name_order(name: str) -> tuple[str, str]:
@@ -100,7 +101,10 @@ def family_name_order(name: str) -> tuple[str, str]:
 
     `Lovelace, Ada` is the same as `Ada Lovelace`; degrees and `Jr.` at the end do not count.
     """
-    family, comma, given = re.sub(_AFTER_NAME, "", name).strip().partition(",")
+    words = name.split()
+    while len(words) > 1 and folded(words[-1]).replace(".", "") in _AFTER_NAMES:
+        words.pop()
+    family, comma, given = " ".join(words).rstrip(",").partition(",")
     if not comma:
         given, _, family = family.rpartition(" ")
     return name_order(family.strip()), name_order(given.strip())

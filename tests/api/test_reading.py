@@ -361,6 +361,8 @@ def test_a_use_that_cannot_be_written_fails_nobody_and_is_not_tried_with_each_re
 ) -> None:
     place = a_place()
     client, later = place.client(), place.client()
+    for thread in place.store.write_queue.threads:
+        place.store.threads.remove(thread)  # without it the service would end
     place.store.write_queue.close()
 
     answers = [client.page(), client.get("x"), client.create(a_resume())]

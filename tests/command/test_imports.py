@@ -294,8 +294,20 @@ def test_a_resume_leads_to_its_file_and_to_one_that_was_dismissed(acme: CommandL
     for one in (ada, row.claim_id):
         said = acme.fails(1, "imports", "show", one)
         assert f"The file was dismissed. It is still at {filed}" in said
+    for wrong in ("", row.claim_id[-8:], row.claim_id[1:]):
+        assert "File not found" in acme.fails(1, "imports", "show", wrong)
     Path(filed).unlink()
     assert "File not found" in acme.fails(1, "imports", "show", ada)
+
+
+def test_another_accounts_file_is_not_shown_and_not_said_to_be_dismissed(
+    acme: CommandLine,
+) -> None:
+    row = import_one(acme, b"{")
+    acme.succeeds("accounts", "create", "other")
+    said = acme.fails(1, "imports", "show", row.claim_id, "--account", "other")
+    assert "File not found" in said
+    assert "dismissed" not in said
 
 
 def test_a_file_is_found_though_its_account_was_imported_under_another_name(

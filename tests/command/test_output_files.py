@@ -11,7 +11,7 @@ import pytest
 
 from resumes.analyzer import DEFAULT_FORMAT, parse
 from resumes.errors import Conflict, InvalidArgument
-from resumes.export import SUFFIXES, Exported, Exporter, ExportFormat, iter_resumes, write
+from resumes.export import SUFFIXES, Exported, Exporter, ExportFormat, iter_resumes
 from resumes.output_files import OutputFile, check_free, place
 from resumes.store import accounts, creation, stored_resumes
 from resumes.store.creation import Created, NewResume
@@ -36,6 +36,11 @@ def a_stored_resume(**top_level: object) -> StoredResume:
 def export(resume: StoredResume, kind: ExportFormat = ExportFormat.ANALYZER) -> Exported:
     with Exporter(kind, DEFAULT_FORMAT, home=Path("/nowhere")) as exporter:
         return exporter.export(resume)
+
+
+def write(folder: Path, exported: Exported) -> bool:
+    with Exporter(ExportFormat.ANALYZER, DEFAULT_FORMAT, home=Path("/nowhere")) as exporter:
+        return exporter.write(folder, exported)
 
 
 EXPORTED = export(a_stored_resume())

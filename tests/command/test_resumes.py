@@ -3,7 +3,6 @@
 import json
 import os
 import re
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -243,40 +242,35 @@ def test_all_is_one_resume_on_each_line(acme: CommandLine) -> None:
     assert exported.stderr == "Exported 5 resumes.\n"
 
 
-def test_files_have_an_id_in_their_names_if_several_resumes_have_the_name(
+def test_files_have_an_id_in_their_names_if_another_resume_has_the_name(
     acme: CommandLine, tmp_path: Path
 ) -> None:
-    [ada, other, bo] = store_resumes(acme.home, *map(a_resume, ("Ada", "Ada", "Bo")))
-    folder = tmp_path / "new" / "folder"
+    [ada, twin, bo] = store_resumes(acme.home, *map(a_resume, ("Ada", "Ada", "Bo")))
+    acme.succeeds("accounts", "create", "other")
+    [third] = store_resumes(acme.home, a_resume("Ada", title="Third"), account="other")
+    assert ada < twin
+    folder, mine = tmp_path / "new" / "folder", ("--account", "acme")
 
-    exported = acme("export", ada, bo, "--to", str(folder))
+    exported = acme("export", ada, bo, *mine, "--to", str(folder))
 
     assert exported.stderr == f"Exported 2 resumes to {folder}.\n"
-    # The other one may be exported to the same folder later.
-    assert {file.name for file in folder.iterdir()} == {f"AdaResume-{ada}.json", "BoResume.json"}
+    assert {file.name for file in folder.iterdir()} == {"AdaResume.json", "BoResume.json"}
     assert parse((folder / "BoResume.json").read_bytes()).name == "Bo"
-    acme.succeeds("delete", other, "--yes")
-    acme.succeeds("export", ada, "--to", str(tmp_path))
-    assert (tmp_path / "AdaResume.json").exists()
+    # In one export two files are written, though they have the same content, and replace none of these.
+    everything = acme("export", "--all", *mine, "--to", str(folder))
+    assert (everything.exit_code, "Exported 1 resume" in everything.stderr) == (1, True)
+    assert "Kept 2 files from an earlier export" in everything.stderr
+    others = acme("export", "--all", "--account", "other", "--to", str(folder))
+    assert others.stderr == f"Exported 1 resume to {folder}.\n"
+    names = {"AdaResume.json", f"AdaResume-{twin}.json", f"AdaResume-{third}.json", "BoResume.json"}
+    assert {file.name for file in folder.iterdir()} == names
+    assert json.loads((folder / f"AdaResume-{third}.json").read_bytes())["title"] == "Third"
 
-
-def test_anonymous_candidates_with_the_same_digits_have_an_id_in_their_names(
-    acme: CommandLine, tmp_path: Path
-) -> None:
-    acme.succeeds("plans", "set", "free", "--max-resumes", "unlimited")
-    # Three digits tell few candidates apart.
-    ids = store_resumes(acme.home, *[a_resume("Ada") for _ in range(300)])
-    ends = Counter(resume_id[-3:] for resume_id in ids)
-    alone = next(one for one in ids if ends[one[-3:]] == 1)
-    twin = next(one for one in ids if ends[one[-3:]] > 1)
-
-    words = ("--format", "pdf", "--anonymous", "--to", str(tmp_path / "out"))
-    acme.succeeds("export", alone, twin, *words)
-
-    assert {file.name for file in (tmp_path / "out").iterdir()} == {
-        f"Candidate{alone[-3:].upper()}Resume.pdf",
-        f"Candidate{twin[-3:].upper()}Resume-{twin}.pdf",
-    }
+    # Each goes to its own name again.
+    acme.succeeds("export", "--all", "--account", "other", "--to", str(folder), "--overwrite")
+    acme.succeeds("export", "--all", *mine, "--to", str(folder), "--overwrite")
+    assert {file.name for file in folder.iterdir()} == names
+    assert "title" not in json.loads((folder / "AdaResume.json").read_bytes())
 
 
 def test_an_id_that_is_given_twice_is_exported_once(acme: CommandLine, tmp_path: Path) -> None:
@@ -297,14 +291,19 @@ def test_an_earlier_export_is_kept_unless_it_may_be_overwritten(
     edited = tmp_path / "AdaResume.json"
     edited.write_text("edited", encoding="ascii")
 
-    kept = acme("export", "--all", "--to", str(tmp_path))
+    beside = acme("export", "--all", "--to", str(tmp_path))
 
+    assert (beside.exit_code, beside.stderr) == (0, f"Exported 2 resumes to {tmp_path}.\n")
+    assert edited.read_text(encoding="ascii") == "edited"
+    exported = tmp_path / f"AdaResume-{ada}.json"
+    assert parse(exported.read_bytes()).name == "Ada"
+    kept = acme("export", "--all", "--to", str(tmp_path))
     assert kept.exit_code == 1
     assert kept.stderr.splitlines() == [
-        f"Exported 1 resume to {tmp_path}.",
-        "Kept 1 file from an earlier export. Use --overwrite to replace existing files.",
+        f"Exported 0 resumes to {tmp_path}.",
+        "Kept 2 files from an earlier export. Use --overwrite to replace existing files.",
     ]
-    assert edited.read_text(encoding="ascii") == "edited"
+    exported.unlink()
     replaced = acme("export", "--all", "--to", str(tmp_path), "--overwrite")
     assert replaced.exit_code == 0
     assert replaced.stderr == f"Exported 2 resumes to {tmp_path} (2 files overwritten).\n"

@@ -1,6 +1,7 @@
 """Lists of resumes, page by page, and one resume."""
 
 import asyncio
+from contextlib import suppress
 from functools import partial
 
 import pytest
@@ -11,6 +12,7 @@ from resumes.store import Store, creation, identifiers, stored_resumes
 from resumes.store.accounts import AccountInfo
 from resumes.store.entry import Entry
 from resumes.store.stored_resumes import Sort
+from resumes.text import family_name_order, name_order
 from tests.support.resumes import a_resume
 from tests.support.store.builders import (
     MakeAccount,
@@ -96,6 +98,27 @@ def test_family_names_are_last_words_without_degrees(store: Store, ana: AccountI
         "Ed Adams Jr.", "Zoe Adams, PhD", "Óscar Álvarez", "Ada  van der  Berg II", "Ada Lovelace",
         "Lovelace, Zed", "Madonna", "Élodie Żak", "李小龙",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["a" + " " * 20_000 + "b", "a, " * 6_000, "phd " * 5_000])
+def test_names_of_any_kind_are_sorted(name: str) -> None:
+    assert family_name_order(name) == family_name_order(f"{name} ")
+
+
+def test_a_resume_that_is_deleted_while_names_are_sorted_is_left_out(
+    store: Store, ana: AccountInfo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = made_ids(creation.create(store, ana.id, [a_person(name) for name in "abcd"]))
+
+    def delete_first(name: str) -> str:
+        with suppress(NotFound):
+            stored_resumes.delete_resume(store, ana.id, made[1])
+        return name_order(name)
+
+    monkeypatch.setattr("resumes.store.stored_resumes.name_order", delete_first)
+    page = stored_resumes.list_sorted(store, ana.id, Sort.NAME, limit=3)
+    assert [entry.id for entry in page.entries] == [made[0], made[2]]
+    assert page.cursor == made[2]
 
 
 def test_resumes_of_one_name_are_in_the_order_of_their_ids(store: Store, ana: AccountInfo) -> None:

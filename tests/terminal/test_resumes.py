@@ -385,10 +385,12 @@ async def test_a_file_of_an_earlier_export_stays_as_it_is(store: Store) -> None:
         await leads(pilot, "x", "Format")
         await leads(pilot, "enter", "Exported 1 resume to")
         (file,) = Path("exported-resumes").iterdir()
-        file.write_text("edited")
-
         await leads(pilot, "x", "Format")
         await leads(pilot, "enter", "Exported 0 resumes to", "Kept 1 file")
+
+        file.write_text("edited")
+        await leads(pilot, "x", "Format")
+        await leads(pilot, "enter", "Exported 1 resume to")
     assert file.read_text() == "edited"
 
 

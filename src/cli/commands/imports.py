@@ -293,25 +293,27 @@ def find_file(session: Session, store: Store, claim_id: str, account_id: str | N
 
     Raises NotFound, which says where a file is that was dismissed.
     """
-    try:
+    with suppress(NotFound):
         return import_history.get_file(store, claim_id, account_id=account_id)
+    not_found = NotFound(
+        f'File not found: "{claim_id[:80]}". `resumes imports list` shows the newest'
+    )
+    if not RESUME_ID.fullmatch(claim_id):
+        raise not_found
+    owners = [account_id] if account_id else [one.id for one in accounts.list_accounts(store)]
+    sources = ((owner, import_ledger.find_claim(store, owner, claim_id)) for owner in owners)
+    owner, source = next(((owner, one) for owner, one in sources if one), (None, claim_id))
+    try:
+        file = import_history.get_file(store, source, account_id=owner)
     except NotFound:
-        owners = [account_id] if account_id else [one.id for one in accounts.list_accounts(store)]
-        found = [
-            (owner, source)
-            for owner in owners
-            if RESUME_ID.fullmatch(claim_id)
-            and (source := import_ledger.find_claim(store, owner, claim_id))
-        ]
-        if found:
-            [(account_id, claim_id)] = found[:1]
-            with suppress(NotFound):
-                return import_history.get_file(store, claim_id, account_id=account_id)
         settings = session.settings()
-        dismissed = find_dismissed(claim_id, [settings.inbox, *list_watched(settings.home)])
-        if dismissed is None:
-            raise
-        raise NotFound(f"The file was dismissed. It is still at {dismissed}") from None
+        path = find_dismissed(source, [settings.inbox, *list_watched(settings.home)])
+        if path is None:
+            raise not_found from None
+        raise NotFound(f"The file was dismissed. It is still at {path}") from None
+    if owner is None:  # another account's than was asked for
+        raise not_found
+    return file
 
 
 @imports.command()

@@ -268,20 +268,14 @@ def export(
     settings = session.settings()
     choice = PdfOptions(layout, None if paper is None else Paper(paper), anonymous)
     failed = 0
-    with contextlib.ExitStack() as closing:
-        closing.enter_context(sigterm_as_interrupt())
-        store = closing.enter_context(session.store())
+    with (
+        sigterm_as_interrupt(),
+        session.store() as store,
+        exports.Exporter(
+            ExportFormat(kind), settings.format, home=settings.home, choice=choice
+        ) as exporter,
+    ):
         chosen = choose_account(session, store, account)
-        shared = () if folder is None else exports.list_shared_names(store, chosen.id, choice)
-        exporter = closing.enter_context(
-            exports.Exporter(
-                ExportFormat(kind),
-                settings.format,
-                home=settings.home,
-                choice=choice,
-                shared=shared,
-            )
-        )
         resumes: Iterable[StoredResume] = (
             exports.iter_resumes(store, chosen.id)
             if is_all
@@ -309,7 +303,7 @@ def export(
                     affected = boxes.setdefault(font_packages(view.missing), [])
                     affected.append((view.missing, resume.entry.id))
                 if folder is not None:
-                    existing += exports.write(folder, view, overwrite=overwrite)
+                    existing += exporter.write(folder, view, overwrite=overwrite)
                 elif view.content is None:
                     sys.stdout.buffer.write(view.body)
                 else:

@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import orjson
-from sqlalchemy import Connection, bindparam, delete, func, select
+from sqlalchemy import Connection, bindparam, delete, select
 
 from resumes.analyzer import list_title
 from resumes.errors import InvalidArgument, NotFound
@@ -163,7 +163,9 @@ def list_sorted(
         else:
             ids = _ids_by_name(connection, account_id, sort, after=after, limit=limit + 1)
             found = {row.id: row for row in connection.execute(page.where(resumes.c.id.in_(ids)))}
-            rows = [found[resume_id] for resume_id in ids]
+            # One may have been deleted since.
+            rows = [found[resume_id] for resume_id in ids[:limit] if resume_id in found]
+            return Page(rows, ids[limit - 1] if len(ids) > limit else None)
     return Page(rows[:limit], rows[limit - 1][0] if len(rows) > limit else None)
 
 
@@ -185,26 +187,6 @@ def _ids_by_name(
     keys = ((order_of(name or ""), resume_id) for name, resume_id in connection.execute(names))
     following = (key for key in keys if first is None or key > first)
     return [resume_id for _, resume_id in heapq.nsmallest(limit, following)]
-
-
-ID_END_CHARS = 3
-"""How much of an ID `list_shared` compares: as much as an anonymous PDF shows."""
-
-
-def list_shared(store: Store, account_id: str, *, of_id: bool = False) -> frozenset[str]:
-    """Return the filenames, or with `of_id` the ends of the IDs, that several resumes have.
-
-    This reads all of the account's list.
-    """
-    value = (
-        func.substr(resumes.c.id, func.length(resumes.c.id) - ID_END_CHARS + 1)
-        if of_id
-        else resumes.c.filename
-    )
-    statement = select(value).where(resumes.c.account_id == account_id)
-    with store.read() as connection:
-        found = connection.execute(statement.group_by(value).having(func.count() > 1))
-        return frozenset(found.scalars())
 
 
 def get_entry(store: Store, account_id: str, resume_id: str) -> Entry:

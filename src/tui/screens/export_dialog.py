@@ -9,8 +9,7 @@ from typing import Final
 from textual.worker import get_current_worker
 
 from resumes.errors import InvalidArgument, NotFound
-from resumes.export import Exporter, ExportFormat, list_shared_names
-from resumes.export import write as write_exported
+from resumes.export import Exporter, ExportFormat
 from resumes.rendering import RenderingFailed, TooLong
 from resumes.settings import Settings
 from resumes.store import accounts, stored_resumes
@@ -110,8 +109,7 @@ def export_resumes(
     count, kept, unindexed, left_out = 0, 0, 0, dict[str, None]()
     failed = list[str]()
     missing: str | None = None
-    shared = list_shared_names(store, owner.id)
-    with Exporter(kind, settings.format, home=home, shared=shared) as exporter:
+    with Exporter(kind, settings.format, home=home) as exporter:
         listed = [(resume_id, 0) for resume_id in resume_ids] or _iter_all(store, owner, text)
         for resume_id, not_looked_at in listed:
             unindexed = not_looked_at
@@ -127,7 +125,7 @@ def export_resumes(
                 failed.append(describe(error))
                 continue
             try:
-                is_kept = write_exported(target, exported, overwrite=False)
+                is_kept = exporter.write(target, exported, overwrite=False)
             except InvalidArgument as error:
                 before = f". {counted(count, 'resume')} already exported" if count else ""
                 raise InvalidArgument(f"{error.message}{before}") from error
