@@ -97,15 +97,18 @@ _AFTER_NAMES: Final = frozenset({"jr", "sr", "ii", "iii", "iv", "phd", "md", "mb
 
 
 def family_name_order(name: str) -> tuple[str, str]:
-    """Return what a list of names is sorted by when the family name, taken as the last word, counts first.
+    """Return what a list of names is sorted by when the family name counts first.
 
-    `Lovelace, Ada` is the same as `Ada Lovelace`; degrees and `Jr.` at the end do not count.
+    It is the last word, without degrees and `Jr.`; what is before a comma; or, in Chinese, Japanese and
+    Korean writing, the first word.
     """
     words = name.split()
     while len(words) > 1 and folded(words[-1]).replace(".", "") in _AFTER_NAMES:
         words.pop()
     family, comma, given = " ".join(words).rstrip(",").partition(",")
-    if not comma:
+    if not comma and family[:1] >= "\u2e80":
+        family, _, given = family.partition(" ")
+    elif not comma:
         given, _, family = family.rpartition(" ")
     return name_order(family.strip()), name_order(given.strip())
 

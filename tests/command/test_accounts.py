@@ -295,7 +295,12 @@ def test_revoke_says_whose_it_was(acme: CommandLine) -> None:
     assert revoked.stderr == f'Revoked key {made["id"]} of account "acme".\n'
     with open_home(acme.home) as store, pytest.raises(InvalidKey):
         api_keys.authenticate(store, made["key"])
-    assert 'Key not found: "key_x"' in acme.fails(1, "keys", "revoke", "key_x")
+    assert 'No key has the ID "key_x"' in acme.fails(1, "keys", "revoke", "key_x", "--yes")
+    secret = acme.succeeds("keys", "create", "acme").strip()
+    assert 'No key has the ID "enh_live_' in (
+        said := acme.fails(1, "keys", "revoke", secret, "--yes")
+    )
+    assert secret not in said
 
 
 def test_rotate_prints_the_new_key_and_gives_the_old_one_its_grace(acme: CommandLine) -> None:

@@ -20,6 +20,7 @@ from tests.command.conftest import (
     ledger_id,
     record_file,
     start,
+    store_resumes,
 )
 from tests.support.inbox.builders import bound_by_permissions
 from tests.support.inbox.packing import zipped
@@ -297,7 +298,12 @@ def test_a_resume_leads_to_its_file_and_to_one_that_was_dismissed(acme: CommandL
     for wrong in ("", row.claim_id[-8:], row.claim_id[1:]):
         assert "File not found" in acme.fails(1, "imports", "show", wrong)
     Path(filed).unlink()
-    assert "File not found" in acme.fails(1, "imports", "show", ada)
+    assert "did not come from a file that is listed" in acme.fails(1, "imports", "show", ada)
+
+
+def test_a_resume_that_came_from_no_file_says_so(acme: CommandLine) -> None:
+    [ada] = store_resumes(acme.home, a_resume("Ada"))
+    assert "did not come from a file that is listed" in acme.fails(1, "imports", "show", ada)
 
 
 def test_another_accounts_file_is_not_shown_and_not_said_to_be_dismissed(

@@ -89,14 +89,14 @@ def test_lists_in_other_orders_come_page_by_page(
 def test_family_names_are_last_words_without_degrees(store: Store, ana: AccountInfo) -> None:
     names = [
         "Óscar Álvarez", "Zoe Adams, PhD", "Ada Lovelace", "Lovelace, Zed", "Ed Adams Jr.", "Élodie Żak",
-        "Madonna", "李小龙", "Ada  van der  Berg II",
+        "Madonna", "李小龙", "Ada  van der  Berg II", "鈴木 一郎", "田中 太郎", "佐藤花子",
     ]  # fmt: skip
     made = made_ids(creation.create(store, ana.id, [a_person(name) for name in names]))
     read = partial(stored_resumes.list_sorted, store, ana.id, Sort.FAMILY_NAME, limit=2)
     by_id = dict(zip(made, names, strict=True))
     assert [by_id[entry.id] for entry in entries_of(read)] == [
         "Ed Adams Jr.", "Zoe Adams, PhD", "Óscar Álvarez", "Ada  van der  Berg II", "Ada Lovelace",
-        "Lovelace, Zed", "Madonna", "Élodie Żak", "李小龙",
+        "Lovelace, Zed", "Madonna", "Élodie Żak", "佐藤花子", "李小龙", "田中 太郎", "鈴木 一郎",
     ]  # fmt: skip
 
 

@@ -196,7 +196,7 @@ async def test_a_key_whose_account_went_meanwhile_is_said_to_be_gone(store: Stor
         await leads(pilot, "D", "Revoke this key?")
         accounts.delete_account(store, "zoe")
 
-        await types(pilot, "website\n", f'Key not found: "{new.id}"', "No keys yet.")
+        await types(pilot, "website\n", f'No key has the ID "{new.id}"', "No keys yet.")
 
 
 async def test_a_key_from_elsewhere_is_registered(store: Store) -> None:

@@ -32,7 +32,14 @@ from importer.filing import load_report, report_path
 from resumes.clock import timestamp
 from resumes.errors import InvalidArgument, NotFound
 from resumes.import_reasons import Reason, find_hint
-from resumes.store import Store, accounts, import_history, import_ledger, import_requests
+from resumes.store import (
+    Store,
+    accounts,
+    import_history,
+    import_ledger,
+    import_requests,
+    stored_resumes,
+)
 from resumes.store.identifiers import RESUME_ID
 from resumes.store.import_history import FileRow
 from resumes.store.import_ledger import MAX_PROBLEMS, SOURCE_BYTES, FileOutcome, Items
@@ -308,9 +315,13 @@ def find_file(session: Session, store: Store, claim_id: str, account_id: str | N
     except NotFound:
         settings = session.settings()
         path = find_dismissed(source, [settings.inbox, *list_watched(settings.home)])
-        if path is None:
-            raise not_found from None
-        raise NotFound(f"The file was dismissed. It is still at {path}") from None
+        if path is not None:
+            raise NotFound(f"The file was dismissed. It is still at {path}") from None
+        for one in owners:
+            with suppress(NotFound):
+                stored_resumes.get_entry(store, one, claim_id)
+                not_found = NotFound(f"Resume {claim_id} did not come from a file that is listed")
+        raise not_found from None
     if owner is None:  # another account's than was asked for
         raise not_found
     return file

@@ -204,7 +204,7 @@ def show(session: Session, resume_id: str, account: str | None) -> None:
     type=Folder(),
     metavar="DIR",
     help="Write one file per resume to this folder instead of a stream to standard output. Files are "
-    "named after the person; if several would have the same name, the resume's ID is added.",
+    "named after the person; the resume's ID is added if another file has that name.",
 )
 @click.option(
     "--overwrite", is_flag=True, help="Replace files with the same names, such as earlier exports."

@@ -174,8 +174,8 @@ def _check_ignored(folder: Path, files: Sequence[tuple[str, str]]) -> Finding:
     return warning(
         "inbox",
         f"{counted(len(files), 'file')} in {folder} will not be imported: {', '.join(named)}",
-        "To import them, move them into an account's folder; they must be regular files ending in "
-        f"{ENDINGS}",
+        "Move those that are in no account's folder into one, and convert or delete the others: only "
+        f"regular files ending in {ENDINGS} are imported",
         about=f"ignored in {folder}",
     )
 

@@ -353,7 +353,9 @@ def get_key(store: Store, key_id: str) -> KeyInfo:
     found = _read_keys(store, SELECT_KEYS.where(api_keys.c.id == key_id))
     if found:
         return min(found, key=lambda key: key.revoked_at is not None)
-    raise NotFound(f'Key not found: "{key_id[:80]}". `resumes keys list` shows all keys')
+    # A key that is given instead of its ID belongs in no log.
+    shown = mask(key_id) if key_id.startswith(PREFIX) else key_id[:80]
+    raise NotFound(f'No key has the ID "{shown}". `resumes keys list` shows the IDs')
 
 
 def _read_keys(store: Store, statement: Select[Any]) -> list[KeyInfo]:

@@ -38,7 +38,7 @@ class Sort(StrEnum):
     """By the person's name, as it is written."""
 
     FAMILY_NAME = "family-name"
-    """By the last word of the name, then by the rest."""
+    """By `text.family_name_order`."""
 
 
 class Page(NamedTuple):
