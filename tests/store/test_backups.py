@@ -36,6 +36,7 @@ from tests.support.store.builders import (
     count_rows,
     damage,
     fill_store,
+    find_flaws,
     held_by,
     ids_of,
     names_in,
@@ -609,12 +610,6 @@ FOREIGN = {
     "a long person": ("resumes", "name", LONG),
     "a file name": ("resumes", "filename", "../a.pdf"),
     "a time": ("resumes", "created_at", "yesterday"),
-    "a document": ("documents", "document", "{}"),
-    "a document with a long text": (
-        "documents",
-        "document",
-        f'{{"header": {{"name": "{LONG}"}}, "sections": {{}}}}',
-    ),
     "an account's name": ("accounts", "name", "Ana!"),
     "a last ID from the year 6537": ("account_usage", "last_id_us", 2**57),
     "a negative last ID": ("account_usage", "last_id_us", -1),
@@ -642,6 +637,26 @@ def test_what_this_service_cannot_have_written_is_neither_restored_nor_copied(
         copies.copy(source, place)
     assert not (tmp_path / "place.db").exists()
     accounts.set_plan(source, "bob", "free")  # it takes writes again
+
+
+@pytest.mark.sqlite("backups are files of it")
+@pytest.mark.parametrize(
+    "document", ["", "{", "{}", "[1]", '{"header":5}', '{"header":{"email":5}}']
+)
+def test_a_damaged_document_goes_along_and_the_check_names_it(
+    source: Store, tmp_path: Path, document: str
+) -> None:
+    which = "(SELECT min(id) FROM documents)"
+    damage(source, f"UPDATE documents SET document = :value WHERE id = {which}", value=document)
+    flaws = find_flaws(source)
+    path = backups.back_up(source, tmp_path / "backup.db").path
+    restored = f"sqlite:///{tmp_path / 'restored.db'}"
+    backups.restore(path, restored)
+    copied = f"sqlite:///{tmp_path / 'copied.db'}"
+    copies.copy(source, copied)
+    for url in (restored, copied):
+        with open_store(url) as store:
+            assert find_flaws(store) == flaws != []
 
 
 @pytest.mark.sqlite("backups are files of it")
