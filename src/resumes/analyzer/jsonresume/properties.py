@@ -165,10 +165,10 @@ class Highlights(Texts):
     def read(self, entry: EntryReader, /) -> Fields:
         highlights, keywords = map(entry.texts, self.names)
         joined = ", ".join(keywords)
-        if len(joined) > MAX_TEXT_CHARS or len(highlights) >= MAX_LIST_ENTRIES:
-            entry.findings.warn(self.names[1], NO_PLACE)
-        elif joined:
+        if joined and len(joined) <= MAX_TEXT_CHARS and len(highlights) < MAX_LIST_ENTRIES:
             highlights.append(joined)
+        elif joined:
+            entry.findings.warn(self.names[1], f"has no room in {self.names[0]}: left out")
         return {self.fields[0]: highlights}
 
 
