@@ -138,7 +138,7 @@ def test_a_statement_that_is_refused_fails_no_other(store: Store, ana: AccountIn
 
     refused, quotient, page = asyncio.run(ask())
     assert isinstance(refused, StatementRefused)
-    assert "division by zero" in refused.message
+    assert "DivisionByZero (22012)" in refused.message
     assert (quotient, page) == (1, stored_resumes.Page([], None))
 
 

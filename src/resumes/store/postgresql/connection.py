@@ -84,9 +84,9 @@ class _Statement(NamedTuple):
 
 LARGE_BYTES: Final = 64 * 1024
 SLOWEST_BYTES_S: Final = 4 * 1024
-"""A row with a larger value may arrive as slowly as this."""
+"""The slowest rate at which a row with a value above LARGE_BYTES may arrive."""
 
-# The server's time for a statement runs from when it was parsed, while its first row arrives.
+# The server's timeout runs from when it has parsed the statement, while the first row still arrives.
 MORE_TIME: Final = (
     b"SELECT set_config('statement_timeout', $1, true)"
     b" WHERE current_setting('statement_timeout') != '0'"
@@ -369,7 +369,6 @@ class ErrorClass(Enum):
     """The statement, or what it needs, is at fault: a right or a table is missing, for example."""
 
 
-UNIQUE_VIOLATION: Final = "23505"
 _BY_STATE: Final = {
     # A primary that has been demoted, seen through a pooler that keeps our connection: a write
     # can neither begin nor end there.
@@ -378,7 +377,7 @@ _BY_STATE: Final = {
     "25P03": ErrorClass.UNAVAILABLE,  # idle in a transaction for too long
     "40001": ErrorClass.RACE,
     "40P01": ErrorClass.RACE,  # deadlock
-    UNIQUE_VIOLATION: ErrorClass.RACE,  # a unique name or number that somebody took at the same time
+    "23505": ErrorClass.RACE,  # a unique name or number that somebody took at the same time
     "53100": ErrorClass.DISK_FULL,
     "55P03": ErrorClass.BUSY,  # lock_timeout
     "57014": ErrorClass.BUSY,  # statement_timeout
@@ -413,6 +412,18 @@ def jittered(delays_s: Sequence[float], tries: int) -> float:
     return delays_s[min(tries, len(delays_s) - 1)] * random.uniform(0.5, 1.5)
 
 
+def _locate(error: Any) -> str:
+    """Return the kind and place of a refusal; its message may contain values."""
+    kind = type(error).__name__
+    if error.sqlstate is None:  # refused by the driver
+        return kind
+    places = {
+        name: getattr(error.diag, f"{name}_name") for name in ("table", "column", "constraint")
+    }
+    named = [f'{name} "{place}"' for name, place in places.items() if place]
+    return ", ".join([f"{kind} ({error.sqlstate})", *named])
+
+
 def explain(error: BaseException, label: str) -> ResumesError:
     """Return the store's error for one of the driver."""
     cause = getattr(error, "orig", error)
@@ -421,9 +432,9 @@ def explain(error: BaseException, label: str) -> ResumesError:
     text = str(cause).strip().partition("\n")[0] + (f" ({state})" if state else "")
     match classify_error(error):
         case ErrorClass.REFUSED:
-            return StatementRefused(f"The database {label} refused the values: {text}")
-        case ErrorClass.RACE if state == UNIQUE_VIOLATION:  # tried often enough not to be a race
-            return StatementRefused(f"The database {label} refused the values: {text}")
+            return StatementRefused(f"The database {label} refused the values: {_locate(cause)}")
+        case ErrorClass.RACE:
+            return StoreUnavailable(f"The database {label} is busy: {text}; try again")
         case ErrorClass.OTHER:
             return StoreUnavailable(f"The database {label} cannot be used: {text}")
     return StoreUnavailable(f"The database {label} is unavailable: {text}")
