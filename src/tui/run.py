@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Final
 from textual.app import App
 from textual.drivers.linux_driver import LinuxDriver
 
-from resumes.errors import InvalidArgument, ResumesError
+from resumes.errors import InvalidArgument
 from resumes.text import counted
 from tui.app import ResumesApp
 from tui.keys import MODES
@@ -177,38 +177,14 @@ def run(
             raise InvalidArgument(f"The terminal UI needs a terminal. {ELSEWHERE}")
         if (kind := os.environ.get("TERM", "")) in DUMB:
             raise InvalidArgument(f'The terminal UI cannot run with TERM="{kind}". {ELSEWHERE}')
-    with _blaming_variables():
-        app = ResumesApp(open_session, read_first=read_first, screen=screen, read_only=read_only)
-        if app.driver_class is LinuxDriver:
-            app.driver_class = TerminalDriver
-        with ended_by_signals(app):
-            asyncio.run(_run(app, stop))
+    app = ResumesApp(open_session, read_first=read_first, screen=screen, read_only=read_only)
+    if app.driver_class is LinuxDriver:
+        app.driver_class = TerminalDriver
+    with ended_by_signals(app):
+        asyncio.run(_run(app, stop))
     if app.failure is not None:
         raise app.failure
     return app.return_code or 0
-
-
-DEVELOPER_VARIABLES: Final = ("TEXTUAL_COLOR_SYSTEM", "TEXTUAL_DRIVER", "TEXTUAL_PRESS")
-"""Variables that Textual reads for its developers, and whose values it does not check."""
-
-
-@contextlib.contextmanager
-def _blaming_variables() -> Iterator[None]:
-    """Raise InvalidArgument, if the variables are set, for what fails in the block.
-
-    What fails while the app runs is handled by the app.
-    """
-    try:
-        yield
-    except Exception as error:
-        given = [name for name in DEVELOPER_VARIABLES if name in os.environ]
-        if isinstance(error, ResumesError) or is_behind_a_page() or not given:
-            raise
-        words = " and ".join(f'{name}="{safe_text(os.environ[name][:80])}"' for name in given)
-        raise InvalidArgument(
-            f"The terminal UI cannot start with {words} in the environment: unset "
-            f"{'it' if len(given) == 1 else 'them'}"
-        ) from error
 
 
 async def _run(app: ResumesApp, stop: Callable[[], object]) -> None:

@@ -10,6 +10,7 @@ from typing import Any, Final
 from textual import events, messages
 from textual.drivers.web_driver import WebDriver
 
+from tui import WEB_DRIVER
 from tui.text import aligned
 
 FOCUS: Final = {"focus": events.AppFocus, "blur": events.AppBlur}
@@ -51,13 +52,12 @@ def _write_whole(descriptor: int, turn: threading.Lock, packet: bytes) -> int:
     return len(packet)
 
 
-DRIVER: Final = "tui.web.driver:BrowserDriver"
 _VARIABLE: Final = "TEXTUAL_DRIVER"
 
 
 def is_behind_a_page(environment: Mapping[str, str] = os.environ) -> bool:
     """Return whether this process draws for a browser, so that it needs no terminal."""
-    return environment.get(_VARIABLE) == DRIVER
+    return environment.get(_VARIABLE) == WEB_DRIVER
 
 
 def environment_of(
@@ -66,7 +66,7 @@ def environment_of(
     """Return the environment of a process that draws for a page of this size in cells."""
     return {
         **environment,
-        _VARIABLE: DRIVER,
+        _VARIABLE: WEB_DRIVER,
         "TEXTUAL_COLOR_SYSTEM": "truecolor",
         "COLUMNS": str(width),
         "ROWS": str(height),
