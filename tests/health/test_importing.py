@@ -221,7 +221,7 @@ def test_failed_and_held_files_want_a_look(
     ]
 
 
-def test_failed_files_whose_folder_is_away_are_told_by_folder(
+def test_failed_files_that_are_not_in_their_folders_are_told_by_folder(
     installation: Installation, store: Store, account: AccountInfo, inbox: Path
 ) -> None:
     root = str(inbox.resolve())
@@ -238,12 +238,13 @@ def test_failed_files_whose_folder_is_away_are_told_by_folder(
 
     assert (finding.severity, finding.text, finding.command) == (
         Severity.WARNING,
-        f"3 failed files are listed whose folder is away: {root}/_failed/invalid_json, {root}/_failed/too_large",
+        f"3 failed files are not in {root}/_failed/invalid_json, {root}/_failed/too_large",
         "resumes imports list --outcome failed",
     )
+    assert "`resumes imports dismiss ID`" in str(finding.remedy)
     folder.rename(inbox / "elsewhere")
     _, finding = find(installation, "files")
-    assert finding.text.startswith("5 failed files are listed whose folder is away")
+    assert finding.text.startswith(f"5 failed files are not in {root}/_failed/invalid_json, ")
 
 
 def test_requests_that_wait_for_long_are_told(

@@ -287,17 +287,20 @@ def find_away(store: Store, inbox: Path) -> dict[str, int]:
 
 
 def check_away(installation: Installation, store: Store) -> Finding | None:
-    """Return the finding on failed files whose folders are away; None if there are none."""
+    """Return the finding on failed files that are not in their folders; None if there are none."""
     away = find_away(store, installation.settings().inbox)
     if not away:
         return None
     count = sum(away.values())
     more = ", …" if len(away) > MAX_NAMED else ""
     text = (
-        f"{counted(count, 'failed file')} {'is' if count == 1 else 'are'} listed whose folder is away: "
+        f"{counted(count, 'failed file')} {'is' if count == 1 else 'are'} not in "
         f"{', '.join(sorted(away)[:MAX_NAMED])}{more}"
     )
-    sentence = "Mount the folder's disk or move the folder back. If the files are gone, dismiss them. See which"
+    sentence = installation.typeable(
+        "Mount the folder's disk or move the folder back if it is away, or dismiss the files with "
+        "`resumes imports dismiss ID`. See which"
+    )
     remedy = installation.remedy(sentence, "imports", "list", "--outcome", "failed")
     return warning("files", text, *remedy, about="away")
 
