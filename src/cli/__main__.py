@@ -5,7 +5,7 @@ import sys
 
 INTERRUPTED = 130
 FAILED = 1
-"""As `cli.errors` has them, which is not imported yet."""
+"""Same values as in `cli.errors`, which is not imported yet."""
 
 SYSTEMS = ("linux", "darwin")
 """Where all modules can be imported; README.md says what macOS lacks."""
@@ -14,7 +14,7 @@ SYSTEMS = ("linux", "darwin")
 def main() -> None:
     """Run the console script and end the process; after Ctrl-C, however early, without a word.
 
-    On systems that have not what it is made of, say so before anything of that is imported.
+    On an unsupported system, print one line before importing anything it lacks.
     """
     if sys.platform not in SYSTEMS:
         sys.stderr.write(

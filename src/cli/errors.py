@@ -148,7 +148,7 @@ REMEDIES = {
     errno.EMFILE: "Too many open files ({}). Raise the limit: `ulimit -n`, or LimitNOFILE of systemd",
     errno.ENFILE: "Too many open files on this machine ({}). Raise the limit: `sysctl fs.file-max`",
 }
-"""Of errors without a path: what is missing, and where there is more of it."""
+"""Messages for exhausted resources, by errno."""
 
 
 def _tell_refusal(error: OSError) -> int:

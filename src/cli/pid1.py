@@ -25,7 +25,7 @@ FROM_KEYS: Final = (signal.SIGINT, signal.SIGQUIT)
 def run_in_child() -> None:
     """Return in a child of this process; here, end when it has ended, with the same exit code.
 
-    Call it before threads are started. A child that a signal killed is 128 + that signal.
+    Call it before threads are started. If a signal killed the child, the exit code is 128 plus its number.
     """
     # The kernel drops signals to process 1 that it neither handles nor blocks.
     before = signal.pthread_sigmask(signal.SIG_BLOCK, [*FORWARDED, signal.SIGCHLD])

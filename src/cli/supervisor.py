@@ -27,7 +27,7 @@ MAX_PAUSE_S: Final = 30.0
 STEADY_S: Final = 60.0
 """A process that has lived this long is restarted without the pauses of before."""
 READY_WITHIN_S: Final = 330.0
-"""Longer than the API's workers may take to start, so that it is the API that says what is wrong."""
+"""Longer than the API's start timeout, so that the API reports the error."""
 END_WITHIN_S: Final = 65.0
 """Longer than the API waits for accepted requests and for workers."""
 LOOK_EVERY_S: Final = 0.2

@@ -72,18 +72,18 @@ MAX_ATTEMPTS = 3
 """A file that ended its reader each time is not read for a third time alone (pitfalls I10)."""
 
 RETRY_INTERVALS_S = {FileState.WRITTEN_TO: 1.0, FileState.UNMOVABLE: 5.0, FileState.STUCK: 0.0}
-"""How soon filing is continued that did not come to its end."""
+"""How long to wait before filing a file again, by the state in which it was left."""
 
 MAX_RETRY_INTERVAL_S = 60.0
-"""How soon at most, of a file that cannot be moved: each time after twice as long."""
+"""The upper limit of that interval for a file that cannot be moved; it doubles with each attempt."""
 
-CAME_TO = {
+OUTCOME_PHRASES = {
     FileOutcome.DONE: "was imported",
     FileOutcome.DUPLICATE: "is a duplicate",
     FileOutcome.HELD: "is held",
     FileOutcome.FAILED: "was rejected",
 }
-"""What is said of a file of this outcome that cannot be moved."""
+"""How messages name the outcome of a file that cannot be moved."""
 
 
 class Candidate(NamedTuple):
@@ -125,7 +125,7 @@ class Ended(NamedTuple):
     target: str = ""
     """Where it was moved to, if it was."""
     tries: int = 0
-    """How often it could not be."""
+    """How many attempts to move it have failed."""
     due: float = -math.inf
     """When it is tried again, on the monotonic clock."""
     is_stuck: bool = False
@@ -385,7 +385,7 @@ class Batches:
                 self._store, creations, deadline_s=self._options.tuning.write_timeout_s
             )
         except Exception as error:
-            if is_of_the_store(error):
+            if is_store_failure(error):
                 raise
             if len(works) > 1:
                 outcomes.log_exception(
@@ -446,7 +446,7 @@ class Batches:
                 deadline_s=self._options.tuning.write_timeout_s,
             )
         except Exception as error:
-            if is_of_the_store(error):
+            if is_store_failure(error):
                 raise
             # The report still says it; one file must not stop the others.
             outcomes.log_exception("No ledger row for claim %s", work.claim.id)
@@ -514,7 +514,7 @@ class Batches:
             filed = self.filer.check(work, ended.target)
         else:
             filed = self.filer.file_away(work, conclusion)
-        problem, was = escaped(filed.problem), CAME_TO[conclusion.outcome]
+        problem, was = escaped(filed.problem), OUTCOME_PHRASES[conclusion.outcome]
         again_s = RETRY_INTERVALS_S.get(filed.state)
         if filed.state is FileState.UNMOVABLE:
             again_s = min(RETRY_INTERVALS_S[filed.state] * 2.0**ended.tries, MAX_RETRY_INTERVAL_S)
@@ -583,8 +583,8 @@ class Batches:
         self._folders.close()
 
 
-def is_of_the_store(error: Exception) -> bool:
-    """Return whether the error concerns the whole store, so that what was tried waits for it."""
+def is_store_failure(error: Exception) -> bool:
+    """Return whether the store as a whole failed, so that the work has to wait until it recovers."""
     return isinstance(error, StoreError) and not isinstance(error, StatementRefused)
 
 

@@ -200,7 +200,7 @@ class SystemFolders:
     """Recycle bins, snapshots and the like that were left alone, and how many files are in them."""
 
     counts: list[str] = field(default_factory=list)
-    """`3 files in ana/#recycle`; of the first that have any."""
+    """Descriptions of the first folders that have files, such as `3 files in ana/#recycle`."""
     others: int = 0
 
     def add(self, path: str, shown: str) -> None:

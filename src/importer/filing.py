@@ -141,7 +141,7 @@ NO_ROOM_LEFT = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 NO_ROOM = "there is not enough room to copy it to another disk"
 BLOCK_BYTES = 4096
-"""Of a copy, in which only whole blocks of zeros become holes."""
+"""The block size of copies: whole blocks of zeros become holes."""
 
 
 class Work(NamedTuple):
@@ -252,7 +252,7 @@ class Filer:
             Path(folder).mkdir(parents=True, exist_ok=True)
             self._made.add(folder)
         if conclusion.needs_report and self._is_elsewhere(claim, folder):
-            self._check_copyable(work, folder)  # else it would get a report each time
+            self._check_copyable(work, folder)  # before the report is written
         for name in _names(claim, conclusion):
             target = f"{folder}/{name}"
             try:
@@ -326,8 +326,10 @@ class Filer:
         return False
 
     def _check_copyable(self, work: Work, to: str) -> None:
-        """Raise _NotMoved for a file that must not be copied into the folder: a file of any size may take
-        no room where it was dropped."""
+        """Raise _NotMoved if the file is too large to be copied into the folder.
+
+        A sparse file may be far larger than the room that it takes in the inbox.
+        """
         disk = os.statvfs(to)
         # The floor is meant for the disk of a store; this one may be smaller than that.
         floor_bytes = min(self._floor_bytes, disk.f_blocks * disk.f_frsize // 10)

@@ -117,8 +117,7 @@ class Returns:
         self.held: dict[str, list[PutAway]] = {}
         """The files that wait for a place, by account id, in the order of arrival; at least one each."""
         self._failed_at: dict[str, tuple[int, int, int]] = {}
-        """Which the folders of failed files were, and when each had changed, when all that was missing was
-        dismissed."""
+        """The folders of failed files, and when each had changed, at the last complete `dismiss_missing`."""
         self._under_way: dict[str, str] = {}
         """Whose files are under way, by claim id."""
         self._asked: dict[str, RequestedFile] = {}
@@ -315,9 +314,9 @@ class Returns:
     def dismiss_missing(self) -> int:
         """Dismiss the failed files that are gone from the folders that they were put into; return how many.
 
-        Whoever deleted one, or moved it back into the inbox, needs no reminder of it. Do nothing unless a
-        folder has changed since, and while one might change yet: an editor that saves a file may
-        remove it first; nor while one cannot be listed. Raises StoreError.
+        A file that was deleted, or moved back into the inbox, needs no attention any more. Do nothing if no
+        folder has changed since the last time, if one changed too recently (an editor may remove a file
+        before it saves it), or if one cannot be listed. Raises StoreError.
         """
         folder = self._root / FAILED
         try:

@@ -258,7 +258,7 @@ class Inbox:
         self.unlisted: set[str] = set()
         """The keys of notices on folders that the last look could not read."""
         self._system_folders: set[str] = set()
-        """Those that were counted: each is told of once."""
+        """System folders that were counted already; each is reported once."""
         self.found = 0
         """How many files to try the look under way has found so far."""
         self._root = root
@@ -356,7 +356,7 @@ class Inbox:
         return bool(self.below) or NAME.fullmatch(name) is None  # else it is an inbox
 
     def forget_unlisted(self, still: Collection[str] = ()) -> None:
-        """Have it over that folders cannot be read, but those that still cannot."""
+        """Withdraw the notices on unreadable folders, except for those that are still unreadable."""
         for key in self.unlisted.difference(still):
             self._notices.over(key)
         self.unlisted = {*still}

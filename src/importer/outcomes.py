@@ -110,14 +110,14 @@ MAX_LISTED_ITEMS = 1_000
 MAX_LISTED_CHARS = 1024 * 1024
 """How many items a report lists, and how long they are together as JSON; the rest is counted."""
 
-_URGENCY = (
+_REPORT_PRIORITY = (
     (FileOutcome.FAILED, False),
     (FileOutcome.HELD, False),
     (FileOutcome.DONE, True),
     (FileOutcome.DUPLICATE, False),
     (FileOutcome.DONE, False),
 )
-"""In this order of outcomes, with warnings or without, items are chosen for a list without room for all."""
+"""The order in which items are listed, by outcome and whether they have warnings, until the list is full."""
 
 
 class _Listed(NamedTuple):
@@ -159,14 +159,14 @@ class Tally:
 
     def first(self, outcome: FileOutcome) -> ItemConclusion | None:
         """Return the first item of this outcome, with warnings if there is one; None if there is none."""
-        found = (self._first[kind] for kind in _URGENCY if kind[0] is outcome)
+        found = (self._first[kind] for kind in _REPORT_PRIORITY if kind[0] is outcome)
         return next((first[0].item for first in found if first), None)
 
     def listed(self) -> list[ItemConclusion]:
         """Return the items that a report lists, in the file's order."""
         listed: list[ItemConclusion] = []
         chars = 0
-        for one in itertools.chain.from_iterable(self._first[kind] for kind in _URGENCY):
+        for one in itertools.chain.from_iterable(self._first[kind] for kind in _REPORT_PRIORITY):
             chars += one.chars
             if listed and (len(listed) == MAX_LISTED_ITEMS or chars > MAX_LISTED_CHARS):
                 break
@@ -175,7 +175,7 @@ class Tally:
 
     def iter_problems(self) -> Iterator[ItemConclusion]:
         """Yield the first items that are not done, in the file's order."""
-        kinds = (kind for kind in _URGENCY if kind[0] is not FileOutcome.DONE)
+        kinds = (kind for kind in _REPORT_PRIORITY if kind[0] is not FileOutcome.DONE)
         lists = ([one.item for one in self._first[kind]] for kind in kinds)
         return heapq.merge(*lists, key=attrgetter("item"))
 

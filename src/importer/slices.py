@@ -12,7 +12,7 @@ from importer.batch import (
     FailureReason,
     Left,
     is_last_attempt,
-    is_of_the_store,
+    is_store_failure,
 )
 from importer.claims import Claim
 from importer.failpoints import Step
@@ -36,7 +36,7 @@ class Portion(NamedTuple):
 
 
 class Bundle:
-    """A file of several resumes, as it was read. Raises CannotUnpack for one that is none."""
+    """A file of several resumes, as it was read. Raises CannotUnpack for any other file."""
 
     def __init__(
         self,
@@ -198,7 +198,7 @@ class Pipeline(Batches):
                 self._store, [creation], deadline_s=self._options.tuning.write_timeout_s
             )
         except Exception as error:
-            if is_of_the_store(error):
+            if is_store_failure(error):
                 raise
             self._slices = self._slices[1:]
             if len(portions) > 1:

@@ -52,14 +52,14 @@ _GZ, _ZIP = ".gz", ".zip"
 _LINES = (".ndjson", ".jsonl", ".ndjson.gz", ".jsonl.gz")
 
 MAX_PLACE_CHARS = 200
-"""Of a member's name, where it is shown."""
+"""The maximum length of a member's name in messages."""
 
 MAX_SKIPPED = 100
-"""Members that are named of those that are not imported because of their names."""
+"""The maximum number of skipped members that are listed by name."""
 
 
 class Unpacked(NamedTuple):
-    """The parts of a file in its order, each made when it is asked for, and what is none of them."""
+    """The parts of a file, in order and generated lazily, and the members that were skipped."""
 
     parts: Iterator[Part]
     skipped: SkippedMembers = NONE_SKIPPED

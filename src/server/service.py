@@ -354,7 +354,7 @@ class Worker:
 
     @property
     def is_late(self) -> bool:
-        """Whether it has had all the time that there is for starting, and has not started."""
+        """Whether it has exceeded the time for starting."""
         return not self.has_started and self.looks > STARTING_LOOKS
 
     def kill(self) -> None:

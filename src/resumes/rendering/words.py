@@ -51,8 +51,8 @@ _BY_SCRIPT: Final = {
 }  # fmt: skip
 """Scripts of one language, or of one that is by far the commonest, by how Unicode names their letters."""
 
-_IN_DOUBT: Final = {"ARABIC": "ar", "DEVANAGARI": "hi", "HEBREW": "he"}
-"""What a text in a script of several languages is in if nothing tells; English in other scripts."""
+_DEFAULT_BY_SCRIPT: Final = {"ARABIC": "ar", "DEVANAGARI": "hi", "HEBREW": "he"}
+"""The language to assume for a script of several languages without clues; English for other scripts."""
 
 RIGHT_TO_LEFT: Final = frozenset({"ar", "ckb", "dv", "fa", "he", "ps", "ug", "ur", "yi"})
 UNSPACED: Final = RIGHT_TO_LEFT | {*_BY_SCRIPT.values(), "hi", "mr", "ne"} - {"el", "hy", "ka"}
@@ -264,7 +264,7 @@ MARGIN_OVER_ENGLISH: Final = 1.5
 """A language in Latin letters scores that many times as much as English. The other way round is too
 likely: names and places of other languages are in many an English resume."""
 MARGIN: Final = 1.15
-"""As much must a language that has no words above score, compared to the next."""
+"""How many times the runner-up's score a language without labels in WORDS must reach."""
 
 MAX_CHARS: Final = 20_000
 """So much is looked at: the language does not change after it."""
@@ -378,13 +378,13 @@ def _find_by_words(script: str, said: Mapping[str, int]) -> str:
                 if language != "en":  # which has words of all these, such as `café`
                     scores[language] += count if letters <= own else -2 * count
     english = scores.pop("en", 0)
-    in_doubt = _IN_DOUBT.get(script, "en")
+    default = _DEFAULT_BY_SCRIPT.get(script, "en")
     (best, score), (_, next_score) = [*scores.most_common(2), ("", 0), ("", 0)][:2]
-    if score <= next_score or (score <= 0 and in_doubt == "en"):
-        return in_doubt
-    if in_doubt == "en" and best not in WORDS and score < MARGIN * next_score:
-        return in_doubt
+    if score <= next_score or (score <= 0 and default == "en"):
+        return default
+    if default == "en" and best not in WORDS and score < MARGIN * next_score:
+        return default
     is_english = known[best] < MIN_KNOWN or score < max(
         MIN_SCORE, MIN_SCORE_PER_WORD * total, MARGIN_OVER_ENGLISH * english
     )
-    return in_doubt if script == "LATIN" and is_english else best
+    return default if script == "LATIN" and is_english else best

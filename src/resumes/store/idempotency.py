@@ -64,8 +64,7 @@ _PRUNE = Prepared(delete(idempotency).where(of_key(idempotency), _TOO_OLD))
 
 
 def kept_since(now_us: int) -> str:
-    """Return the instant after which a key must have been used first to count now, for an engine
-    without a clock of its own."""
+    """Return the oldest first use at which a key is still valid, for an engine without its own clock."""
     return later(now_us, -KEPT)
 
 

@@ -59,7 +59,7 @@ def is_json_resume(document: Any) -> bool:
 
 
 def find_foreign_format(document: Any) -> str | None:
-    """Return what a JSON value probably is, if it is a resume in a format that is not read."""
+    """Return the name of the unsupported resume format that a JSON value appears to have; else None."""
     if type(document) is not dict or _has_objects(document, "header"):
         return None
     keys = document.keys()
