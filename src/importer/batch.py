@@ -71,7 +71,12 @@ NOT_OF_THE_FILE = OF_THE_PROCESS | {errno.ENOENT}
 MAX_ATTEMPTS = 3
 """A file that ended its reader each time is not read for a third time alone (pitfalls I10)."""
 
-RETRY_INTERVALS_S = {FileState.WRITTEN_TO: 1.0, FileState.UNMOVABLE: 5.0, FileState.STUCK: 0.0}
+RETRY_INTERVALS_S = {
+    FileState.WRITTEN_TO: 1.0,
+    FileState.UNMOVABLE: 5.0,
+    FileState.KEPT: 60.0,
+    FileState.STUCK: 0.0,
+}
 """How long to wait before filing a file again, by the state in which it was left."""
 
 MAX_RETRY_INTERVAL_S = 60.0
@@ -132,6 +137,8 @@ class Ended(NamedTuple):
     """Whether it is still in its place for a reason that concerns all files."""
     is_awaited: bool = False
     """Whether it is where it belongs, and only waits for whoever writes to it."""
+    is_kept: bool = False
+    """Whether it stays where it is, and was reported."""
 
 
 def _is_read_whole(claim: Claim) -> bool:
@@ -528,12 +535,20 @@ class Batches:
                 due=self._monotonic() + again_s,
                 is_stuck=filed.state is FileState.STUCK,
                 is_awaited=filed.state is FileState.WRITTEN_TO and not problem,
+                is_kept=ended.is_kept or filed.state is FileState.KEPT,
             )
         elif claim.is_return or conclusion.needs_report:
             self.filer.tidy(claim, [conclusion])
         match filed.state:
-            case FileState.FILED:
-                self._on_filed(as_report(claim, conclusion, filed.target))
+            case FileState.FILED | FileState.KEPT if not ended.is_kept:
+                is_kept = filed.state is FileState.KEPT
+                target = claim.path(self._root) if is_kept else filed.target
+                self._on_filed(as_report(claim, conclusion, target, is_kept=is_kept))
+                if is_kept:
+                    self._remark(
+                        f"unmovable {claim.account_id} {problem}",
+                        f"{claim.name} {was} and stays where it is: {problem}. Delete it",
+                    )
             case FileState.CHANGED:
                 self._remark(
                     f"changed {claim.id}",

@@ -171,6 +171,8 @@ class FileState(StrEnum):
     """It is in its place, and somebody still has it open for writing."""
     UNMOVABLE = "unmovable"
     """It is where it was, for a reason that concerns it or its folder alone."""
+    KEPT = "kept"
+    """It is where it was, and too large to be copied to the disk of the outcomes."""
     STUCK = "stuck"
     """It is where it was, for a reason that concerns all files."""
 
@@ -252,6 +254,8 @@ class Filer:
             Path(folder).mkdir(parents=True, exist_ok=True)
             self._made.add(folder)
         if conclusion.needs_report and self._is_elsewhere(claim, folder):
+            if work.signature.size_bytes > self._max_bytes:
+                self._report_kept(work, conclusion, folder)
             self._check_copyable(work, folder)  # before the report is written
         for name in _names(claim, conclusion):
             target = f"{folder}/{name}"
@@ -335,16 +339,23 @@ class Filer:
         floor_bytes = min(self._floor_bytes, disk.f_blocks * disk.f_frsize // 10)
         size_bytes = work.signature.size_bytes
         if size_bytes > self._max_bytes:
-            problem = "it is too large to be copied to another disk, so delete it"
+            state, problem = FileState.KEPT, "it is too large to be moved to another disk"
         elif size_bytes + floor_bytes > disk.f_bavail * disk.f_frsize:
-            problem = NO_ROOM
+            state, problem = FileState.UNMOVABLE, NO_ROOM
         else:
             return
         aside = aside_of(self._root, work.claim)
         if os.path.lexists(aside):
             with _in_its_folder():
                 put_back(self._root, work.claim, aside)
-        raise _NotMoved(FileState.UNMOVABLE, problem)
+        raise _NotMoved(state, problem)
+
+    def _report_kept(self, work: Work, conclusion: Conclusion, folder: str) -> None:
+        """Write the report on a file that stays where it is, once."""
+        targets = (f"{folder}/{name}" for name in _names(work.claim, conclusion))
+        target = next((one for one in targets if not self._is_taken(work.claim, one)), None)
+        if target is not None and not os.path.lexists(report_path(target)):
+            self._report(work, conclusion, target)
 
     def _copy(self, work: Work, aside: Path, target: Path) -> None:
         """Copy a file to another disk that was set aside.

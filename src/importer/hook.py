@@ -66,7 +66,7 @@ class HookBatch:
             self.account_names.add(report.account)
         if len(self.lines) < MAX_FILES and self.chars < MAX_LIST_CHARS:
             fields = report._asdict()
-            del fields["claim_id"], fields["is_retry"]
+            del fields["claim_id"], fields["is_retry"], fields["is_kept"]
             self.lines.append(_json_line(fields))
             self.chars += len(self.lines[-1])
 

@@ -92,6 +92,8 @@ class Importer:
         )
         self._summary = Summary()
         self._held_ids: set[str] = set()
+        self._kept_ids: set[str] = set()
+        """Files that were reported and stay where they are."""
         self.filed = 0
         """How many files were filed so far, by this process and its helper."""
         self._accounts: list[AccountInfo] = []
@@ -483,6 +485,7 @@ class Importer:
             self.intake.leave(one)
 
     def _note_ends(self, over: Iterable[str], went_back: Iterable[Claim]) -> None:
+        self._kept_ids.difference_update(over)
         for claim_id in over:
             self.intake.end(claim_id)
             self._returns.end(claim_id)
@@ -496,6 +499,8 @@ class Importer:
             self._summary.count(FileOutcome.HELD, -1)
         if report.outcome is FileOutcome.HELD:
             self._held_ids.add(report.claim_id)
+        if report.is_kept:
+            self._kept_ids.add(report.claim_id)
         self._summary.count(report.outcome)
         self._on_file(report)
 
@@ -506,10 +511,15 @@ class Importer:
         """Files that are read and not filed, by us and by the helper, or that cannot be reached."""
         return self._pipeline.under_way + self._helper.under_way + len(self._unreached)
 
+    @property
+    def _unfinished(self) -> int:
+        """Files under way, without those that were reported."""
+        return max(0, self._under_way - len(self._kept_ids))
+
     def progress(self) -> Progress:
         """Return how far everything is."""
         inboxes = self.intake.inboxes.values()
-        waiting = sum(inbox.waiting for inbox in inboxes) + self._under_way
+        waiting = sum(inbox.waiting for inbox in inboxes) + self._unfinished
         is_complete = not any(inbox.is_looking for inbox in inboxes)
         return Progress(**vars(self._summary) | {"waiting": waiting}, is_complete=is_complete)
 
@@ -524,7 +534,7 @@ class Importer:
             self._summary,
             ignored=sum(inbox.ignored for inbox in inboxes) + resting,
             waiting=self.progress().waiting - resting,
-            stuck=stuck + self._under_way,
+            stuck=stuck + self._unfinished,
         )
 
     def close(self) -> None:

@@ -27,9 +27,13 @@ class FileReport(NamedTuple):
     claim_id: str = ""
     is_retry: bool = False
     """Whether it had failed before and was retried."""
+    is_kept: bool = False
+    """Whether it stays where it was, because it must not be copied to another disk."""
 
 
-def as_report(claim: Claim, conclusion: Conclusion, target: str) -> FileReport:
+def as_report(
+    claim: Claim, conclusion: Conclusion, target: str, *, is_kept: bool = False
+) -> FileReport:
     """Return the report on a file that was filed."""
     refusal = conclusion.refusal
     return FileReport(
@@ -43,6 +47,7 @@ def as_report(claim: Claim, conclusion: Conclusion, target: str) -> FileReport:
         warnings=conclusion.warning_count,
         claim_id=claim.id,
         is_retry=claim.is_return and claim.source.startswith(f"{FAILED}/"),
+        is_kept=is_kept,
     )
 
 

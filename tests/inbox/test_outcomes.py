@@ -524,20 +524,25 @@ def test_what_is_too_large_to_be_taken_is_not_copied_and_keeps_no_other_waiting(
         monotonic.advance(60)
     drop(root, "ana/other.json")
     importer.round()
-    assert told.outcomes() == {"ana/other.json": "done"}
+    assert told.outcomes() == {f"ana/{name}": "failed", "ana/other.json": "done"}
+    assert len(told.files) == 2
     assert told.notices == [
-        f"ana/{name} was rejected, but cannot be moved: it is too large to be copied to another disk, "
-        "so delete it. It stays where it is; the move will be retried"
+        f"ana/{name} was rejected and stays where it is: it is too large to be moved to another disk. "
+        "Delete it"
     ]
+    summary = importer.summary()
+    assert (summary.failed, summary.done, summary.waiting, summary.stuck) == (1, 1, 0, 0)
+    (report,) = names_below(root / "_failed/too_large")
+    assert filing.load_report(root / "_failed/too_large" / report)["file"] == f"ana/{name}"
     assert [row.reason for row in import_history.list_files(store)] == [None, "too_large"]
     assert names_below(root / "ana") == [name]
-    assert names_below(root / "_failed") == []
     path.unlink()
     for _ in range(2):
         monotonic.advance(60)
         importer.round()
     assert importer.notices.findings() == ()
     assert names_below(root / "_failed") == []
+    assert (importer.summary().failed, len(told.files)) == (1, 2)
     importer.close()
     assert is_tidy(root)
 
