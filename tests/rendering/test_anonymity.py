@@ -167,6 +167,9 @@ def test_the_contacts_are_hidden_within_texts() -> None:
         ("email", "me.too@gone.example", "Write to ME [dot] TOO [at] gone [dot] example"),
         ("email", "me@gone.example", "Write to me at gone dot example"),
         ("email", "me (at) gone.example", "Write to me@gone.example"),
+        ("email", "me@gone.example", "Write to me＠gone.example"),
+        ("email", "me@gone.example", "Write to me﹫gone．example"),
+        ("email", "me＠gone.example", "Write to me@gone.example"),
         ("website", f"https://x.example/{'a' * 200}-gone", f"x.example/{'a' * 200}-gone"),
         ("website", "HTTPS://www.gone.example/", "See gone.example."),
         ("website", "www.gone.example", "See https://gone.example"),
@@ -228,6 +231,18 @@ def test_a_phone_number_is_hidden_in_national_and_international_spelling(phone: 
         ("030 5550123 0171 5550124", "+49 30 5550123 and 0049 171 5550124"),
         ("555.0100/555.0101", "555 0100 and 5550101"),
         ("030 5550123 oder +49 171 5550124", "+49 (0)30 5550123 and 0171-5550124"),
+        # In the digits, dashes and brackets of other scripts.
+        ("090-1234-5678", "０９０－１２３４－５６７８、（０９０）１２３４・５６７８"),
+        ("090-1234-5678", "090ー1234ー5678、090ｰ1234─5678、０９０〜１２３４〜５６７８"),
+        ("０９０ー１２３４ー５６７８", "090-1234-5678 and +81 90 1234 5678"),
+        ("+98 (0)912 345 6789", "۰۹۱۲ ۳۴۵ ۶۷۸۹ and ۰۹۱۲۳۴۵۶۷۸۹ and ۰۰۹۸۹۱۲۳۴۵۶۷۸۹"),
+        ("۰۹۱۲ ۳۴۵ ۶۷۸۹", "0912 345 6789 and +98 912 345 6789"),
+        ("020 7946 0123", "０２０ ７９４６ ０１２３ and 【020】7946﹣0123"),
+        (
+            "+44 (0)20 7946 0123",
+            "٠٢٠ ٧٩٤٦ ٠١٢٣ and ०२०७९४६०१२३ and ＋４４（０）２０７９４６０１２３",
+        ),
+        ("٠٢٠ ٧٩٤٦ ٠١٢٣", "০২০ ৭৯৪৬ ০১২৩ and 𝟎𝟐𝟎 𝟕𝟗𝟒𝟔 𝟎𝟏𝟐𝟑 and ๐๒๐๗๙๔๖๐๑๒๓"),
     ],
 )
 def test_each_number_of_a_header_is_hidden_as_it_is_dialed_in_its_country(
@@ -247,6 +262,8 @@ def test_each_number_of_a_header_is_hidden_as_it_is_dialed_in_its_country(
         ("+49 170 55443322", "from 2001 to 2014, 170 people, 55,443 EUR, No. 322, 49 of 55443322"),
         ("030 2014 / 0171 5550123", "2014, 30/2014, 20.14.2014 and 0171"),
         ("+298 201499", "201499 EUR in 2014"),
+        ("090-1234-5678", "２０１４年〜２０１８年、１２３４人、5,678万円、٢٠١٤"),
+        ("020 7946 0123", "㎡² ۲۰۱۴–۲۰۱۸ 7946 ٠١٢٣"),
         ("555-0100", "555 of 0100"),
     ],
 )

@@ -1,11 +1,11 @@
 """Anonymous resumes: what is left out, and the name, which is replaced everywhere."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 from unicodedata import normalize
 
-from resumes.rendering.phones import UNSEEN, PhoneNumber, iter_numbers
+from resumes.rendering.phones import LIKE_DASHES, PLAIN, UNSEEN, PhoneNumber, iter_numbers
 
 _LEFT_OUT: Final = frozenset({"findMeOnline", "references"})
 MIN_WORD_CHARS: Final = 3
@@ -36,7 +36,7 @@ _SPACED: Final = rf"(?:(?!{_UNSPACED})[^\W_]|[{_MARKS}])"
 """A part of a word of any other script: `Ada` is a word of `我是Ada`."""
 
 _WORD: Final = re.compile(rf"{_SPACED}+|{_UNSPACED}+")
-_BETWEEN_DIGITS: Final = r"[\s().\-/\u2010-\u2015\u2212]*"
+_BETWEEN_DIGITS: Final = rf"[\s().\-/~_\u00b7\u2022\u2027\u2044\u2215\u2219\u30fb{LIKE_DASHES}]*"
 """What groups the digits of a phone number, each time in another way."""
 
 _TRUNK: Final = r"(?:06?|[18])"
@@ -101,15 +101,22 @@ class Anonymizer:
 
     def _hide(self, text: str) -> str:
         # Word by word in a set: a name of many words would take a pattern too long to try.
-        replaced = _WORD.sub(
-            lambda found: self.alias if _caseless(found[0]) in self._words else found[0],
-            self._known.sub(self.alias, text),
-        )
+        replaced = self._sub(self._known, lambda _: True, text)
+        replaced = self._sub(_WORD, lambda word: _caseless(word) in self._words, replaced)
         return self._repeated.sub(self.alias, replaced)
+
+    def _sub(self, pattern: re.Pattern[str], is_known: Callable[[str], bool], text: str) -> str:
+        """Replace what matches once the text is plain, which has as many characters."""
+        parts, end = [], 0
+        for found in pattern.finditer(text.translate(PLAIN)):
+            if is_known(found[0]):
+                parts += [text[end : found.start()], self.alias]
+                end = found.end()
+        return "".join([*parts, text[end:]])
 
 
 def _seen(text: str | None) -> str:
-    return UNSEEN.sub("", normalize("NFC", text or "")).strip()
+    return UNSEEN.sub("", normalize("NFC", text or "")).translate(PLAIN).strip()
 
 
 def _caseless(word: str) -> str:
@@ -158,10 +165,8 @@ def _number_pattern(number: PhoneNumber) -> str:
 
 
 def _spelled(digits: str) -> str:
-    """Return the pattern of digits however they are grouped, and in any script."""
-    zeros = ("0", "\u0660", "\u06f0", "\u0966", "\uff10")
-    each = ("".join(chr(ord(zero) + int(digit)) for zero in zeros) for digit in digits)
-    return _BETWEEN_DIGITS.join(f"[{same}]" for same in each)
+    """Return the pattern of digits however they are grouped."""
+    return _BETWEEN_DIGITS.join(digits)
 
 
 def _apart(pattern: str, text: str) -> str:

@@ -15,7 +15,10 @@ MAX_CHARS: Final = 40
 UNSEEN: Final = re.compile(r"[\xad\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff]")
 """What address books put around a number, and nobody sees."""
 
-_DASH: Final = re.compile(r"[\u2010-\u2015\u2212]")
+LIKE_DASHES: Final = "\u2212\u2043\u2500\u2501\u30fc\u4e00"
+"""What stands between digits for a dash: the minus, lines, the long vowel sign and the one of Japanese."""
+
+_DASH: Final = re.compile(f"[{LIKE_DASHES}]")
 _BETWEEN_NUMBERS: Final = re.compile(r"[^\d\s()./+-]+|[\r\n\t]+|(?<=[\d\s)/])(?=\+)")
 _NUMBER: Final = re.compile(r"[\s(]*\+?[\d\s()./-]+")
 _ZERO_WITHIN: Final = re.compile(r"\d\D*\(\s*0\s*\)")
@@ -26,11 +29,11 @@ _COUNTRY: Final = r"1|7|2[07]|3[0-469]|4[013-9]|5[1-8]|6[0-6]|8[1246]|9[0-58]|\d
 _INTERNATIONAL: Final = re.compile(
     rf"\(?\s*(\+\s*|00\s*|011[\s-]+(?=(?:\D*\d){{10}}))({_COUNTRY})(.*)", re.DOTALL
 )
-_TRUNKS: Final = {"7": "8", "36": "06", **dict.fromkeys(("39", "225", "229", "242", "378"), "")}
+_TRUNKS: Final = {
+    "7": r"0|8(?=\d{10})", "36": "06?", **dict.fromkeys(("39", "225", "229", "242", "378"), "")
+}  # fmt: skip
 """By country code: what is dialed only within the country, before the rest of a number. In all others it
-is 0; in some a number begins with 0 from abroad, too."""
-
-_RUSSIAN_DIGITS: Final = 10
+is 0; in some a number begins with 0 from abroad, too, and in Russia an area code with 8."""
 
 _AREA_DIGITS: Final = 4
 """How many an area code has at most; one more with a 0 or a country code before it."""
@@ -43,6 +46,30 @@ _YEAR: Final = r"(?:19|20)\d\d"
 _DATE: Final = re.compile(
     rf"(?:\d{{1,2}} *[-/.] *){{1,2}}{_YEAR}|{_YEAR}(?: *[-/.] *\d{{1,2}}){{1,2}}|{_YEAR} *[-/] *{_YEAR}"
 )
+
+
+class _Plain(dict[int, str]):
+    """For `str.translate`: each digit, dash, bracket and apostrophe of any script, and each letter of
+    another width, as one character of the plainest kind."""
+
+    def __missing__(self, code: int) -> str:
+        char = chr(code)
+        if unicodedata.decomposition(char).startswith(("<wide>", "<narrow>", "<small>", "<font>")):
+            char = unicodedata.normalize("NFKC", char)
+        if char.isdecimal():
+            char = str(unicodedata.decimal(char))
+        elif char in _APOSTROPHES:
+            char = "'"
+        elif not char.isascii():
+            char = {"Pd": "-", "Ps": "(", "Pe": ")"}.get(unicodedata.category(char), char)
+        self[code] = char
+        return char
+
+
+_APOSTROPHES: Final = (
+    "`\u00b4\u02b9\u02bb\u02bc\u02bd\u02be\u02bf\u02c8\u2018\u2019\u201b\u2032\ua78c"
+)
+PLAIN: Final = _Plain()
 
 
 class PhoneNumber(NamedTuple):
@@ -81,8 +108,7 @@ def iter_numbers(text: str) -> Iterator[PhoneNumber]:
 
 def _plain(text: str) -> str:
     """Return the text with ASCII digits, hyphens and blanks."""
-    plain = _DASH.sub("-", unicodedata.normalize("NFKC", UNSEEN.sub("", text)))
-    return "".join(str(unicodedata.decimal(char)) if char.isdecimal() else char for char in plain)
+    return _DASH.sub("-", unicodedata.normalize("NFKC", UNSEEN.sub("", text)).translate(PLAIN))
 
 
 def _iter_parts(text: str) -> Iterator[str]:
@@ -128,6 +154,5 @@ def _parse(text: str) -> PhoneNumber:
         return PhoneNumber("", "", _digits(text))
     prefix, country, rest = found.groups()
     national = _digits(rest)
-    if country != "7" or len(national) > _RUSSIAN_DIGITS:  # whose area codes begin with 8, too
-        national = national.removeprefix(_TRUNKS.get(country, "0"))
+    national = re.sub(rf"^(?:{_TRUNKS.get(country, '0')})", "", national)
     return PhoneNumber(re.sub(r"[\s-]", "", prefix), country, national)
