@@ -36,6 +36,9 @@ _SPACED: Final = rf"(?:(?!{_UNSPACED})[^\W_]|[{_MARKS}])"
 """A part of a word of any other script: `Ada` is a word of `我是Ada`."""
 
 _WORD: Final = re.compile(rf"{_SPACED}+|{_UNSPACED}+")
+_JOINED: Final = re.compile(rf"{_SPACED}+(?:'{_SPACED}+)+")
+"""What an apostrophe is part of."""
+
 _BETWEEN_DIGITS: Final = rf"[\s().\-/~_\u00b7\u2022\u2027\u2044\u2215\u2219\u30fb{LIKE_DASHES}]*"
 """What groups the digits of a phone number, each time in another way."""
 
@@ -53,6 +56,13 @@ _DOT: Final = re.compile(r"\s*[\[({<]\s*(?:dot|\.)\s*[])}>]\s*|\s+dot\s+|\.", re
 """How people write an address that programs shall not find."""
 
 _BEFORE_WEBSITE: Final = re.compile(r"^(?:https?://)?(?:www\.)?|/$", re.IGNORECASE)
+_HIDDEN: Final = "\ufffe"
+"""What stands for the alias until all is found: it is no character of any text."""
+
+_REPEATED: Final = re.compile(rf"{_HIDDEN}(?:(?:\s+|[-\u2010-\u2015]){_HIDDEN})*")
+_UNPARTED: Final = re.compile(rf"(?:(?!{_UNSPACED})[^\s<>()[\]{{}}\",;|\u3001\u3002\u060c\u061b])+")
+_IN_ADDRESS: Final = re.compile(rf"@|://|\bwww\.|[\w{_HIDDEN}]\.[a-z]{{2}}")
+"""What an email or web address is known by."""
 
 
 def alias_of(resume_id: str) -> str:
@@ -78,12 +88,11 @@ class Anonymizer:
             *map(_number_pattern, iter_numbers(phone[:MAX_CHARS])),
             _apart(whole, name.strip()) if whole else "",
             *map(re.escape, _UNSPACED_PART.findall(name)),
+            *(_joined_pattern(word) for word in _JOINED.findall(f"{name} {_unaccented(name)}")),
         ]
         self._known = re.compile("|".join(filter(None, known)) or r"(?!)")
         words = _WORD.findall(name)
         self._words = {_caseless(word) for word in words if len(word) >= MIN_WORD_CHARS}
-        alias = re.escape(self.alias)
-        self._repeated = re.compile(rf"{alias}(?:\s+{alias})+")
 
     def leaves_out(self, section_type: str) -> bool:
         """Return whether sections of the type identify somebody on their own."""
@@ -100,33 +109,58 @@ class Anonymizer:
         return text if replaced == seen else replaced
 
     def _hide(self, text: str) -> str:
-        # Word by word in a set: a name of many words would take a pattern too long to try.
-        replaced = self._sub(self._known, lambda _: True, text)
-        replaced = self._sub(_WORD, lambda word: _caseless(word) in self._words, replaced)
-        return self._repeated.sub(self.alias, replaced)
+        hidden = _sub(self._known, len, text)
+        hidden = _sub(_WORD, self._measure_word, hidden)
+        if _HIDDEN not in hidden:
+            return text
+        return _REPEATED.sub(self.alias, _sub(_UNPARTED, _measure_address, hidden))
 
-    def _sub(self, pattern: re.Pattern[str], is_known: Callable[[str], bool], text: str) -> str:
-        """Replace what matches once the text is plain, which has as many characters."""
-        parts, end = [], 0
-        for found in pattern.finditer(text.translate(PLAIN)):
-            if is_known(found[0]):
-                parts += [text[end : found.start()], self.alias]
-                end = found.end()
-        return "".join([*parts, text[end:]])
+    def _measure_word(self, word: str) -> int:
+        # In a set: a name of many words would take a pattern too long to try.
+        return len(word) if _caseless(word) in self._words else 0
+
+
+def _measure_address(part: str) -> int:
+    """Return how much of it is an address that holds something hidden."""
+    is_hidden = _HIDDEN in part and _IN_ADDRESS.search(part)
+    return len(part.rstrip(".:!?'")) if is_hidden else 0
+
+
+def _sub(pattern: re.Pattern[str], measure: Callable[[str], int], text: str) -> str:
+    """Hide so much of what matches once the text is plain, which has as many characters."""
+    parts, end = [], 0
+    for found in pattern.finditer(text.translate(PLAIN)):
+        if count := measure(found[0]):
+            parts += [text[end : found.start()], _HIDDEN]
+            end = found.start() + count
+    return "".join([*parts, text[end:]])
 
 
 def _seen(text: str | None) -> str:
     return UNSEEN.sub("", normalize("NFC", text or "")).translate(PLAIN).strip()
 
 
+def _unaccented(word: str) -> str:
+    """Return the word as on a keyboard without its letters: `Hopital` for `Hôpital`."""
+    plain = normalize("NFD", word.replace("\u0131", "i"))
+    return normalize("NFC", re.sub(r"(?<=[A-Za-z\u0370-\u03ff])[\u0300-\u036f]+", "", plain))
+
+
 def _caseless(word: str) -> str:
     """Return the word as in any case: capitals of Turkish change the dot of an i, and those of Greek
     have no accents."""
     caseless = word.casefold()
-    if caseless.isascii():
-        return caseless
-    plain = normalize("NFD", caseless.replace("\u0131", "i"))
-    return re.sub(r"(?<=i)\u0307|(?<=[\u0370-\u03ff])\u0301|(?<=\u0308)\u0301", "", plain)
+    return caseless if caseless.isascii() else _unaccented(caseless)
+
+
+def _joined_pattern(word: str) -> str:
+    """Return the pattern of a word such as `O'Neil`, which some write as `ONeil`."""
+    without = word.replace("'", "")
+    if len(without) < MIN_WORD_CHARS:
+        return ""
+    # In this case only: `Said` may not be the name Sa'id.
+    bare = f"{without}|{without.upper()}" if re.match(r"\w'[A-Z]", word) else r"(?!)"
+    return rf"{_apart(word, word)}|(?<!{_SPACED})(?:{bare})(?!{_SPACED})"
 
 
 def _contact_pattern(contact: str) -> str:
