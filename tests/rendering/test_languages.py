@@ -63,6 +63,8 @@ ENGLISH = [
     "LED A TEAM | BUILT A SHOP | SAN JOSE DE LA CRUZ, CA | I/O | A/B | CLASS A | EL PASO, LA",
     "Python | Kubernetes | NoSQL | Java | Node.js | C++ | Kaizen | Six Sigma",
     "日本語 in an English text about the history of the country",
+    "Worked at Kunden und Partner AG, Jahre der Erfahrung GmbH | Managed Verpleegkundige Zorg BV",
+    "Lima beans, tien tsin tea, Anni Dieci brand | Taught acht and dix in class | Acht Brasserie",
     "Engineer | Built tools at 東京 and Москва for teams of ten",
 ]
 """English, whatever names, places and terms there are in it."""
@@ -137,6 +139,39 @@ def test_names_and_terms_in_english_do_not_hide_the_language(language: str) -> N
         (["", "123", "!?"], "en"),
         (["Иван"], "en"),
         (["مهندس"], "ar"),
+        (["مدير مبيعات"], "ar"),
+        # Letters that Arabic does not have.
+        (["پرستار بخش اورژانس بیمارستان"], "fa"),
+        (["مدیر فروش"], "fa"),
+        (["معلم ریاضی دبیرستان"], "fa"),
+        (["گرافیست"], "fa"),
+        (["پرستار بيمارستان كودكان"], "fa"),  # as an Arabic keyboard writes it
+        (["مهندس في شركة چيبوتي للبناء مع فريق"], "ar"),
+        # Where siblings tie, the commoner.
+        (
+            [
+                "Saya seorang guru matematika dengan pengalaman delapan tahun di sekolah menengah. "
+                "Saya suka mengajar dan ingin membantu siswa yang merasa sulit belajar."
+            ],
+            "id",
+        ),
+        (["Perawat dengan pengalaman lima tahun di rumah sakit, terampil dalam merawat"], "id"),
+        (["Saya seorang guru dan boleh mengajar dengan baik kerana pengalaman di sekolah"], "ms"),
+        (["Bila sam medicinska sestra na odjelu i radila sam s djecom koja su bolesna"], "hr"),
+        (["Odgovoran za nabavu u hotelu, radila sam kao kuharica"], "hr"),
+        (["Radila sam kao medicinska sestra tokom studija, odgovorna za decu"], "sr"),
+        # Short, and yet known at once.
+        (["Koch mit zehn Jahren Erfahrung. Menüplanung, Einkauf, Führung von acht Köchen."], "de"),
+        (["Krankenschwester mit langjähriger Erfahrung in der Pflege"], "de"),
+        (["Undersköterska med tio års erfarenhet av äldrevård"], "sv"),
+        (["Lärare i svenska och engelska"], "sv"),
+        (["Timmerman met tien jaar ervaring. Ik werk graag zelfstandig."], "nl"),
+        (["Verpleegkundige met ervaring in de ouderenzorg"], "nl"),
+        (["Sykepleier med ti års erfaring fra sykehus"], "no"),
+        (["Sygeplejerske med ti års erfaring"], "da"),
+        (["Cuisinier, dix ans d’expérience en restauration"], "fr"),
+        (["Infermiera con dieci anni di esperienza"], "it"),
+        (["Sairaanhoitaja, kymmenen vuoden kokemus"], "fi"),
         (["Разработка на софтуер и работа с клиенти на банки в София"], "en"),
         (["Ansvarlig for kundeservice og salg i butikken"], "en"),
         (["Python Kubernetes PostgreSQL", SENTENCES["ja"] * 2], "ja"),

@@ -43,6 +43,9 @@ WORDS: Final = {
     "zh": Words("至今", "绩点"),
 }
 
+_SIBLINGS: Final = {"id": "ms", "hr": "sr"}
+"""Languages that a short text may not tell apart, and whose words a page does not have: the first is meant."""
+
 _BY_SCRIPT: Final = {
     "ARMENIAN": "hy", "BENGALI": "bn", "ETHIOPIC": "am", "GEORGIAN": "ka", "GREEK": "el",
     "GUJARATI": "gu", "GURMUKHI": "pa", "HANGUL": "ko", "HAN": "zh", "KANA": "ja", "KANNADA": "kn",
@@ -68,6 +71,7 @@ en - of in to for is as on at by an be am was it so me his her he she have had i
   -ship -ness -ly -sed -ted -ned -ked -led -red -ded -ged -ved -ped
 af êëéôïûîá kan moet alle ander nuwe ons tussen gebruik het van vir met op aan by deur na uit ook
   as sy haar word is tot maar oor hierdie onder en die in ek nie was gewerk kinders skool mense
+  jaar werk ervaring
 az əçğıöşü və bir ilə üçün olaraq bu çox komanda komandaya layihə şirkət müştəri müştərilərlə
   satış iş təhsil bacarıqlar dillər məsul -lar -lər -nın -nin -ması -məsi
 ca àçèéíïòóúü per una més com sobre des fins seus els amb dels al als pels va també nostre durant
@@ -82,17 +86,18 @@ cy âêîôûŵŷï yn ar ac wedi gyda gan oedd fel gweithio datblygu profiad ad
 da æøåé skal kan ved være ikke deres denne disse alle mellem både flere andre nye og af med til på
   som der jeg har blev eller hos mig efter samt fra også hvor arbejdede ansvarlig udvikling ledede
   erfaring erhvervserfaring uddannelse kompetencer sprog virksomhed kunder salg børn hun han det
-  for et en den -hed -elser
+  for et en den -hed -elser års år sygeplejerske
 de äöüß ist haben werden wird kann alle andere neue ihre seine und der die das für mit von im zu
   zur zum den auf bei eine als einer eines einem des sowie aus nach über durch oder sich wir ich
   nicht auch sind wurde seit unter bis vom leitung entwicklung betreuung planung erstellung
   durchführung mitarbeiter kunden aufbau schulung verantwortlich verkauf berufserfahrung
-  ausbildung kenntnisse fähigkeiten sprachen kollegen in an -ung -ungen -keit -schaft
+  ausbildung kenntnisse fähigkeiten sprachen kollegen in an -ung -ungen -keit -schaft zwei drei
+  fünf sechs sieben acht zehn langjährige langjähriger jahre jahren erfahrung sehr gerne arbeite
 es áéíñóúü enfermera unidad educación conocimientos este esta son ser han cuando puede todos otros
   así dentro bajo nuevos mi para por una más como sobre desde hasta sus fue fui años entre también
   nuestro cada durante según empresa empresas equipo equipos desarrollo gestión proyectos clientes
   responsable experiencia formación habilidades idiomas trabajo ventas dirigí desarrollé trabajé
-  el la los las de del en con al que se un lo su -ción -ciones -miento
+  el la los las de del en con al que se un lo su -ción -ciones -miento diez
 et äöõüšž ja on ning et koos oli olen või ka vastutasin juhtimine arendamine meeskonna klientide
   teenindamine töökogemus haridus oskused keeled müük ettevõtte -mine -stes -ses -tud
 eu ñ edo baino zure duen behar beste bere hau daiteke ditu dute gabe eta bat da dira ere zen izan
@@ -100,12 +105,13 @@ eu ñ edo baino zure duen behar beste bere hau daiteke ditu dute gabe eta bat da
   -etan -ekin -ren
 fi äöåšž tämä ovat voi kaikki muut uusi jälkeen sekä olla ja on että kanssa oli olen mukaan tai
   myös vastasin kehitin johdin työkokemus koulutus taidot kielet asiakaspalvelu myynti tiimiä
-  yrityksen kehittäminen hoito työ -ssa -ssä -inen -iden -sta -stä -lla -llä -minen -tiin
+  yrityksen kehittäminen hoito työ -ssa -ssä -inen -iden -sta -stä -lla -llä -minen -tiin vuoden
+  vuotta kymmenen kokemus
 fr àâæçéèêëîïôœùûüÿ ces cet être peut tous autres aussi nouveaux mon ma leurs ont sans vers dans
   pour une sur avec aux par est ses chez plus mais sous comme lors afin ainsi sont leur cette
   entre pendant depuis été équipe équipes gestion développement projets clients entreprise
   responsable expérience compétences langues formation travail ventes de la le les des et en du au
-  un que qui il elle -eur -euse -ement
+  un que qui il elle -eur -euse -ement ans dix
 fy âêôúûë it fan foar mei oan by troch nei ek as har wurde oant mar oer ûnder en de is minsken
   wurk ôfdieling yn op
 ga áéíóú agus ar le na an sa ag den chun mar bhí raibh obair oideachas scileanna teangacha taithí
@@ -118,21 +124,23 @@ gl áéíñóúü son ser pode todos outros así dentro novos meu miña foron pa
 hr čćđšž nije mora može sve samo više datum korisnika unesite poslova znanja djelatnik tvrtke
   tisuću rujna ožujka na se za od po kao ili je bila bio bili sam koji koja koje te iz uz između
   tijekom vođenje rad razvoj tvrtka tvrtki kupcima klijentima djecu iskustvo obrazovanje vještine
-  jezici školi tima tečaj su što gdje tko uvjeti prema dio suradnja sveučilište voditelj izrada
+  jezici školi tima tečaj su što gdje tko uvjeti prema dio suradnja sveučilište voditelj izrada odgovoran
+  odgovorna radila radili
 hu áéíóöőúüű ez ezt lehet kell minden más új után több majd az egy és hogy valamint által vagy
   mint szerint volt voltam nem is de meg csapat vezetése vezetője fejlesztése fejlesztés ügyfelek
   munka tanulmányok tapasztalat szakmai végzettség nyelvek készségek cég kezelése képzése raktár
   -ása -ése -ság -ség -nak -nek -ban -ben
 id - yang dan untuk dengan dari pada dalam sebagai oleh adalah tim perusahaan bekerja
   mengembangkan memimpin mengelola pelanggan karena bahwa mengajar pengalaman pendidikan keahlian
-  bahasa kerja magang proyek di ke orang kantor sekolah bisa
+  bahasa kerja magang proyek di ke orang kantor sekolah bisa saya seorang ingin membantu tahun
+  lima
 is áðéíóúýþæö og að í á við með sem til var er ég eða hjá um frá ekki fyrir ábyrgð starfaði þróun
   þjónustu menntun starfsreynsla tungumál -inu -inni -anna
 it àèéìòùî questo questa essere stato stata può tutti altri così dentro nuovi mio mia loro che
   della delle degli dei nel nella nelle alla alle sono gli dal dalla sul anche una presso come tra
   fra durante più ho sviluppo gestione progetti clienti azienda responsabile esperienza esperienze
   formazione istruzione competenze lingue lavoro vendite gruppo persone di la il per con del in un
-  da al le si -zione -zioni -mento -ità
+  da al le si -zione -zioni -mento -ità anni dieci
 lb äéëüöè an vun fir mat ech hunn eng dem där och awer bei op sinn gemaach geschafft schoul
   aarbecht
 lt ąčęėįšųūž ir su iš apie kaip yra buvo ar prie taip pat vadovavimas komandos kūrimas klientų
@@ -141,19 +149,21 @@ lv āčēģīķļņšūž un ar no uz par kā ir bija vai pie arī vadība koman
   darba pieredze izglītība prasmes valodas uzņēmuma -šana -šanas
 ms - yang dan untuk dengan dari pada dalam sebagai oleh ialah pasukan syarikat bekerja
   membangunkan mengetuai mengurus pelanggan kerana bahawa mengajar pengalaman pendidikan kemahiran
-  bahasa kerja latihan projek di ke orang pejabat sekolah boleh
+  bahasa kerja latihan projek di ke orang pejabat sekolah boleh saya seorang ingin membantu tahun
+  lima
 nl éëïóöüè dit deze kan moet alle andere nieuwe ons onze binnen tussen tijdens heeft ben het een
   van voor met op aan bij te door naar uit ook als zijn haar hebben wordt werden tot maar over
   onder en de in is of was werkervaring opleiding opleidingen vaardigheden talen afdeling klanten
-  medewerkers verantwoordelijk ontwikkeling beheer vijf mensen -heid -elijk -elijke -ingen
+  medewerkers verantwoordelijk ontwikkeling beheer vijf mensen -heid -elijk -elijke -ingen jaar
+  ervaring ik werk graag zelfstandig tien zes zeven acht verpleegkundige rijbewijs
 no æøåéòôó skal kan være ikke deres denne disse alle mellom både flere andre nye og av med til på
   som ved jeg har ble eller hos meg etter samt fra også hvor jobbet jobber ansvarlig utvikling
   ledet erfaring arbeidserfaring utdanning utdannelse kompetanse ferdigheter språk bedrift kunder
-  salg barn hun han det for et en den -het -elser
+  salg barn hun han det for et en den -het -elser års år sykepleier liker
 pl ąćęłńóśźż są być tylko jego jej swoje może ten tego dla nowe innych roku także na do oraz się
   przy od ze po jako lub jest był była były przez które który pod nad między zespołem zespołu
   kierowanie prowadzenie obsługa klientów firmie projektów doświadczenie wykształcenie
-  umiejętności języki szkolenie pracowników sprzedaż praca -anie -enie -ości -ów
+  umiejętności języki szkolenie pracowników sprzedaż praca -anie -enie -ości -ów doświadczeniem
 pt áâãàçéêíóôõúü este esta são ser pode todos outros assim dentro novos não meu minha em foram
   para por uma mais como sobre desde até seus suas foi anos entre também nosso durante segundo
   pelo pela aos nos empresa empresas equipe equipa desenvolvimento gestão projetos clientes
@@ -174,11 +184,12 @@ sq çë dhe të në për me një nga që është ose si prej ekipi ekipit puna p
 sr čćđšž nije mora može sve samo više na se za od po kao ili je bila bio bili sam koji koja koje
   iz uz između tokom vođenje rad razvoj kompanija kompaniji preduzeće kupcima klijentima decu
   iskustvo obrazovanje veštine jezici školi tima kurs su šta gde ko uslovi prema deo saradnja
-  univerzitet sa da
+  univerzitet sa da odgovoran odgovorna radila radili
 sv åäöé ska kan vara inte deras denna dessa alla mellan både flera andra nya och av med till på
   som vid jag har blev eller hos mig efter samt från även arbetade arbetat ansvarig utveckling
   ledde erfarenhet arbetslivserfarenhet utbildning färdigheter kunskaper språk företag kunder
-  försäljning barn hon han det för att ett en den är om
+  försäljning barn hon han det för att ett en den är om års år tio åtta svenska engelska
+  kundtjänst butik
 sw - na ya wa kwa katika ni za la cha kama kuwa hii timu kazi wateja shule elimu uzoefu lugha
   huduma ujuzi watu
 tl - ng mga ang sa at ay na para ko kung niya ito nag limang tao paaralan ospital karanasan
@@ -219,15 +230,15 @@ mn абвгдеёжзийклмноөпрстуүфхцчшщъыьэюя ба �
   -сэн -ийн -ын
 """,
     "ARABIC": """
-ar ابتثجحخدذرزسشصضطظعغفقكلمنهويةىءأإؤئآ في من على إلى عن مع التي الذي هذا هذه أو كما عمل العمل
-  خبرة تعليم مهارات لغات
-fa ابپتثجچحخدذرزژسشصضطظعغفقکگلمنوهیءآئؤأ و در از به با که این را برای است شد خود هر یک می شما ها
+fa ابپتثجچحخدذرزژسشصضطظعغفقکگلمنوهیءآئؤأيك و در از به با که این را برای است شد خود هر یک می شما ها
   های شرکت مهارت زبان تجربه تیم
 ur ابپتٹثجچحخدڈذرڑزژسشصضطظعغفقکگلمنںوہھءیےآئؤۂأ اور کی کے کا میں ہے ہیں سے کو نے پر کیا تجربہ
   تعلیم مہارت زبان
 ckb ئابپتجچحخدرڕزژسشعغفڤقکگلڵمنوۆهەیێ و لە بۆ بە کە ئەم
 ps اآبپتټثجځچڅحخدډذرړزژږسشښصضطظعغفقکګلمنڼوهۀيیېۍئء په د او کې چې له
 ug ئاەبپتجچخدرزژسشغفقكگڭلمنھوۇۆۈۋېىي ۋە بىلەن ئۈچۈن
+ar ابتثجحخدذرزسشصضطظعغفقكلمنهويةىءأإؤئآ في من على إلى عن مع التي الذي هذا هذه أو كما عمل العمل
+  خبرة تعليم مهارات لغات
 """,
     "HEBREW": """
 he אבגדהוזחטיךכלםמןנסעףפץצקרשת של את על עם לא או כל גם אני
@@ -240,7 +251,7 @@ mr - -च्या -ाचे -ाची -ाचा -ून -ण्यात -�
 ne - -को -लाई -हरू -मा -ले -बाट -एको र छ मा लाई गरेको भएको तथा हुन् गर्ने छन्
 """,
 }
-"""By script, a language a row: its letters (in Latin those beyond a to z; `-` if they tell nothing), words
+"""By script, a language a row, of several that tie the first: its letters (in Latin those beyond a to z; `-` if they tell nothing), words
 that are common in its resumes, and endings. Words of one Latin letter are in many languages and tell
 nothing."""
 
@@ -379,7 +390,11 @@ def _find_by_words(script: str, said: Mapping[str, int]) -> str:
                     scores[language] += count if letters <= own else -2 * count
     english = scores.pop("en", 0)
     default = _DEFAULT_BY_SCRIPT.get(script, "en")
-    (best, score), (_, next_score) = [*scores.most_common(2), ("", 0), ("", 0)][:2]
+    best = max(clues.letters, key=lambda language: scores[language])
+    score = scores.pop(best, 0)
+    if script == "ARABIC" and not clues.letters[default].issuperset("".join(said)):
+        return best
+    next_score = max((scores[each] for each in scores if each != _SIBLINGS.get(best)), default=0)
     if score <= next_score or (score <= 0 and default == "en"):
         return default
     if default == "en" and best not in WORDS and score < MARGIN * next_score:
