@@ -300,6 +300,21 @@ def test_of_a_long_contact_the_beginning_is_looked_for(word: str) -> None:
     assert word not in found
 
 
+@pytest.mark.timeout(60)  # with any number of blanks around each separator it takes hours
+@pytest.mark.parametrize(
+    ("email", "text"),
+    [
+        ("a...b@c.de", "a" + (" (dot)" + " " * 6_000) * 3 + "x"),
+        ("a..b..c@d..e", "a" + (" (dot) (dot) b") * 1_400),
+        (".a@b.c", "( " * 10_000),
+        ("(@)@x", " " * 20_000),
+    ],
+)
+def test_separators_and_blanks_of_an_address_take_no_time(email: str, text: str) -> None:
+    document = with_section("summaries", {"text": f"{text}z"}) | {"header": {"email": email}}
+    assert shown(document)
+
+
 def test_the_file_is_not_named_after_the_person() -> None:
     shown = "AdaLovelaceResume.pdf"
     assert file_name(shown, ID, PdfOptions()) == shown
