@@ -278,7 +278,7 @@ class Batches:
                 return self._read_open(one)
             self._slot.begin_alone(claim)
             answer = self._read_open(one)
-            self._slot.end_alone(claim)
+            self._slot.end_alone(claim.id)
             return answer
         except FileNotFoundError:
             return Left(claim, FailureReason.GONE)

@@ -361,6 +361,12 @@ class Inbox:
             self._notices.over(key)
         self.unlisted = {*still}
 
+    def list_awaited(self) -> list[tuple[float, str]]:
+        """Return when the files are due that are waited for, and their names. Those under way were judged
+        since they settled."""
+        awaited = self.settling.list_awaited()
+        return [one for one in awaited if one[1] not in self._names_under_way]
+
     def take(self) -> Seen | None:
         """Return the next file to try, which is under way from now on."""
         if not self.may_take:

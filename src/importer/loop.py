@@ -184,7 +184,7 @@ class Importer:
         settling = [
             (due, escaped(name))
             for inbox in self.intake.inboxes.values()
-            for due, name in inbox.settling.list_awaited()
+            for due, name in inbox.list_awaited()
         ]
         return settling + self._pipeline.list_awaited()
 

@@ -56,9 +56,12 @@ class Bundle:
         self.digest = files.digest(content.body)
         self._parts, self._skipped = unpack.unpack(name, content.body, limits)
         self._items = Tally()
+        self.is_being_read = False
+        """Whether the process may die of its next items."""
 
     def next_slice(self) -> list[Portion]:
         """Return the next items, checked; empty at the end."""
+        self.is_being_read = True
         portions: list[Portion] = []
         size_bytes = 0
         for part in self._parts:
@@ -67,6 +70,7 @@ class Bundle:
             size_bytes += len(part.body)
             if len(portions) == self._tuning.slice_items or size_bytes >= self._tuning.slice_bytes:
                 break
+        self.is_being_read = False
         return portions
 
     def conclude(self, portion: Portion, conclusion: Conclusion) -> None:
@@ -228,6 +232,7 @@ class Pipeline(Batches):
 
     def _finish(self, work: Work, conclusion: Conclusion) -> None:
         self.record(work, conclusion)
+        self._slot.end_alone(work.claim.id)
         digest = None if self._bundle is None else self._bundle.digest
         self._close()
         self.file_away([Ended(work._replace(digest=digest), conclusion)])
@@ -238,5 +243,7 @@ class Pipeline(Batches):
 
     def drop(self) -> None:
         """Have nothing under way any more."""
+        if self._bundle is not None and not self._bundle.is_being_read:
+            self._slot.end_alone(self._several[0].claim.id)
         super().drop()
         self._bundle, self._slices, self._left = None, (), ()

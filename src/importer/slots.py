@@ -159,9 +159,9 @@ class Slot:
         read = signature or entry.signature
         self.adopt([entry._replace(claim=claim, is_begun=True, signature=read)])
 
-    def end_alone(self, claim: Claim) -> None:
+    def end_alone(self, claim_id: str) -> None:
         """Note that a file was read, and the process lives."""
-        entry = self._entries[claim.id]._replace(claim=claim, is_begun=False)
+        entry = self._entries[claim_id]._replace(is_begun=False)
         self.adopt([entry], must_last=False)  # else an attempt is only counted in vain
 
     def end(self, claim_ids: Iterable[str]) -> bool:

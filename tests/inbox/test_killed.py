@@ -182,6 +182,19 @@ def test_i10_only_deaths_by_reading_a_file_count(
     assert the_report(root, "_failed")["reason"] == "crashed"
 
 
+def test_i10_orderly_ends_while_a_file_is_unpacked_do_not_count(
+    store: Store, root: Path, ana: AccountInfo, an_importer: MakeImporter
+) -> None:
+    drop(root, "ana/cv.ndjson", b"nonsense\n" * 5 + a_document("Ada"))
+    for _ in range(4):
+        importer = an_importer(settle_s=0, slice_items=1)
+        for _ in range(3):
+            importer.turn()
+        assert importer.has_work
+    an_importer(settle_s=0, slice_items=1).round()
+    assert resume_names(store, ana.id) == ["Ada"]
+
+
 @pytest.mark.parametrize("name", ["ana/2026/cv.json", "cv.json"])
 def test_i10_deaths_count_wherever_the_file_is(
     root: Path,

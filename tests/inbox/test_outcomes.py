@@ -6,6 +6,7 @@ import itertools
 import json
 import os
 import shutil
+import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -20,6 +21,7 @@ from importer.outcomes import REASONS
 from resumes.errors import ErrorCode
 from resumes.store import Store, accounts, import_history, stored_resumes
 from resumes.store.accounts import AccountInfo
+from tests.inbox.conftest import Drain
 from tests.support.inbox.builders import (
     FakeMonotonic,
     Killed,
@@ -599,6 +601,39 @@ def test_where_a_copy_has_no_room_that_file_waits_alone_and_its_message_says_its
     with_mounts(act)
     assert accounts.get_account(store, "eve").resume_count == (content in ("valid", "duplicate"))
     assert eve.name == "eve"
+
+
+class Patience(threading.Event):
+    """A stop that is waited for a few times only."""
+
+    waits = 0
+
+    def wait(self, timeout: float | None = None) -> bool:
+        self.waits += 1
+        assert self.waits < 20
+        return super().wait(timeout)
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [("cv.json", "too_large"), ("cv.ndjson", "invalid_json"), ("cv.zip", "invalid_archive")],
+)
+def test_a_drain_waits_for_no_room_and_orderly_ends_without_it_are_no_crashes(
+    root: Path, ana: AccountInfo, drain: Drain, name: str, reason: str
+) -> None:
+    def act(mounts: Mounts) -> None:
+        filler = mounts.mount(root / "_failed", 4_000_000) / "filler"
+        filler.write_bytes(b"x" * 2_000_000)
+        drop(root, f"ana/{name}", b"nonsense\n".ljust(2_200_000))
+        for _ in range(3):
+            summary = drain(settle_s=0.02, stop=Patience())
+            assert (summary.failed, summary.waiting, summary.stuck) == (0, 1, 1)
+        filler.unlink()
+        assert drain(settle_s=0.02).failed == 1
+        assert the_report(root, "_failed")["reason"] == reason
+        assert names_below(root / "ana") == []
+
+    with_mounts(act)
 
 
 def _to_a_pipe(aside: Path) -> None:

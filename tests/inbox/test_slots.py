@@ -136,10 +136,10 @@ def test_names_in_a_note_that_was_edited_are_harmless(root: Path) -> None:
 
 def test_a_file_that_was_read_alone_is_not_suspected_any_more(root: Path) -> None:
     slot = taken(root)
-    claim = a_claim(1)
+    claim = a_claim(1)._replace(attempt=1)
     slot.note([claim])
     slot.begin_alone(claim)
-    slot.end_alone(claim._replace(attempt=1))
+    slot.end_alone(claim.id)
     (entry,) = slot.load()
     assert (entry.is_begun, entry.claim.attempt) == (False, 1)
 
@@ -159,7 +159,7 @@ def test_what_need_not_last_is_no_error_on_a_full_disk(root: Path) -> None:
     slot.begin_alone(claim)
     with a_full_disk():
         assert not slot.end([a_claim(2).id])
-        slot.end_alone(claim)
+        slot.end_alone(claim.id)
         slot.note_read([(claim.id, Signature(1, 2, 3), None)])
         with pytest.raises(OSError, match="File too large"):
             slot.begin_alone(claim)
