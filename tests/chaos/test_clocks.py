@@ -52,8 +52,8 @@ def test_a_clock_that_jumps_skips_and_repeats_nothing(
     url: str, figures: Figures, seed: random.Random
 ) -> None:
     """The store's clock jumps forward or back 400 times, by up to an hour or a day, while one
-    client creates resumes and another continues from the last ID; on SQLite and on PostgreSQL 16
-    and 18."""
+    client creates resumes and another continues from the last ID. The test runs on SQLite and on
+    PostgreSQL 16 and 18."""
     clock = JumpingClock()
     told: dict[str, str] = {}
     seen: list[str] = []
@@ -85,14 +85,14 @@ def test_a_clock_that_jumps_skips_and_repeats_nothing(
 
 @pytest.mark.chaos(
     12,
-    fault="the clock is set to before or after a key's expiry",
-    promise="a key works until it expires by the current clock",
+    fault="the clock is set to a time before or after a key's expiry",
+    promise="a key works as long as the clock currently shows a time before its expiry",
 )
 def test_a_key_expires_by_the_current_clock(
     tmp_path: Path, figures: Figures, seed: random.Random
 ) -> None:
-    """The store's clock jumps 400 times to a random moment within two hours of a key's expiry, but
-    at least a minute from it."""
+    """The store's clock jumps 400 times, each time to a random moment that is at least a minute and
+    at most two hours before or after a key's expiry."""
     clock = JumpingClock()
     wrong = 0
     with open_store(f"sqlite:///{tmp_path / 'resumes.db'}", clock=clock) as store:
@@ -188,15 +188,16 @@ def programs_of(
 
 @pytest.mark.chaos(
     12,
-    fault="processes that share a store have different clocks, which are set forward and back",
+    fault="processes that share a store have different clocks, and these are set forward and back",
     promise="a client that follows the cursor skips nothing, and each resume that is sent or dropped is stored once",
 )
 def test_processes_whose_clocks_differ_lose_and_repeat_nothing(
     url: str, tmp_path: Path, figures: Figures, seed: random.Random
 ) -> None:
-    """Two servers, one with two workers, and two importers of one folder run; 60 times the clock of
-    one process is set a minute, an hour or a year forward or back, to 1970, to 2040 or to the
-    correct time, while four clients create resumes, two follow the list and files arrive."""
+    """Two servers (one of them with two workers) and two importers of one folder run, while four
+    clients create resumes, two follow the list and files arrive. The clock of one process is set 60
+    times: forward or back by a minute, an hour or a year, to 1970, to 2040, or to the correct
+    time."""
     home, inbox = tmp_path, tmp_path / "inbox"
     key = stores.make_account(url)
     with open_store(url) as store:

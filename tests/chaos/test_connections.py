@@ -48,7 +48,8 @@ LATENCY_S: Final = 0.1
 def test_a_connection_may_break_at_any_byte(
     tmp_path: Path, figures: Figures, seed: random.Random
 ) -> None:
-    """A TCP proxy breaks connections after every few bytes of a request and of its response."""
+    """A TCP proxy breaks connections at places a few bytes apart, throughout a request and its
+    response."""
     scene = Scene(tmp_path / "home", tmp_path / "logs")
     with scene.served() as server, Proxy(server.url) as proxy:
         request = a_create(scene, FIRST)
@@ -121,12 +122,12 @@ def send_through(proxy: Proxy, fault: Fault, request: bytes) -> Answer | None:
 
 @pytest.mark.chaos(
     24,
-    fault="connections have high latency and little bandwidth",
+    fault="connections have high latency and low bandwidth",
     promise="a client that is slow but makes progress is served",
 )
 def test_a_slow_connection_is_served(tmp_path: Path, figures: Figures) -> None:
-    """A TCP proxy delays each chunk by 0.1 s and forwards 96 KiB a second, for 8 clients at a
-    time."""
+    """For 8 clients at the same time, a TCP proxy delays each chunk by 0.1 s and forwards 96 KiB a
+    second."""
     scene = Scene(tmp_path / "home", tmp_path / "logs")
     create = load.a_request(scene.key, "POST", body=valid(SLOW_BYTES))
     with scene.served() as server, Proxy(server.url) as proxy, ThreadPoolExecutor(SLOW) as pool:

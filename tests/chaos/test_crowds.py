@@ -62,8 +62,8 @@ FIRST_STARTS: Final = 5
 def test_many_writers_in_many_processes_wait_and_never_fail(
     tmp_path: Path, figures: Figures
 ) -> None:
-    """Three servers use one SQLite file, and eight clients create resumes without a pause for 12
-    s."""
+    """Three servers use one SQLite file, and eight clients create resumes for 12 s without
+    pausing."""
     scene = Scene(tmp_path / "home", tmp_path / "logs")
     with ExitStack() as stack:
         urls = [stack.enter_context(scene.served()).url for _ in range(SERVERS)]
@@ -129,14 +129,14 @@ sys.stdin.read()
 @pytest.mark.chaos(
     11,
     fault="another program reads in one long transaction",
-    promise="writers wait hardly longer than before, and the log is short again afterwards",
+    promise="writers wait hardly any longer than before, and the log is short again afterwards",
 )
 def test_a_long_read_delays_no_writer_and_the_log_is_truncated_afterwards(
     tmp_path: Path, figures: Figures
 ) -> None:
-    """Another program keeps a read transaction on the SQLite file open for 12 s or more, until the
-    log is 34 MiB long; four clients create resumes with short pauses before, during and after
-    it."""
+    """Another program keeps a read transaction on the SQLite file open for at least 12 s, and until
+    the log is 34 MiB long. Before, during and after this transaction, four clients create resumes
+    with short pauses."""
     scene = Scene(tmp_path / "home", tmp_path / "logs")
     log = scene.home / "resumes.db-wal"
     with scene.served() as server:
@@ -167,8 +167,8 @@ def test_a_long_read_delays_no_writer_and_the_log_is_truncated_afterwards(
 def test_one_client_gets_the_last_resume_of_a_quota(
     url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, figures: Figures
 ) -> None:
-    """In each round, a full account gets room for one resume, and 100 clients of two servers send
-    create requests at the same moment; on SQLite and on PostgreSQL 16 and 18."""
+    """In each round, a full account gets room for one more resume, and 100 clients of two servers
+    send create requests at the same moment. The test runs on SQLite and on PostgreSQL 16 and 18."""
     monkeypatch.setenv("RESUMES_DATABASE", url)
     programs.last_place_goes_to_one(tmp_path, rounds=LAST_PLACES)
     with open_store(url) as store:
@@ -181,14 +181,14 @@ def test_one_client_gets_the_last_resume_of_a_quota(
 
 @pytest.mark.chaos(
     19,
-    fault="six programs start together without a store",
+    fault="six programs start at the same moment, and there is no store yet",
     promise="one of them creates the store, and all of them start",
 )
 def test_programs_that_start_together_create_one_store(
     engine: Engine, tmp_path: Path, figures: Figures
 ) -> None:
-    """`resumes watch --once` starts six times at the same moment in a home without a store; five
-    rounds on SQLite and on PostgreSQL 16 and 18."""
+    """In each of five rounds, `resumes watch --once` is started six times at the same moment, in a
+    home without a store. The test runs on SQLite and on PostgreSQL 16 and 18."""
     codes: list[int] = []
     for number in range(FIRST_STARTS):
         folder = tmp_path / f"{number}"

@@ -171,14 +171,15 @@ KINDS: Final = {
 @pytest.mark.chaos(
     9,
     fault="the store's file is damaged",
-    promise="opening the store or `resumes db check` finds damage to its structure and any change in a document; a backup restores everything",
+    promise="any damage to the store's structure and any change in a document is found when the store is opened or by `resumes db check`; a backup restores everything",
 )
 def test_damage_is_found_and_a_backup_restores_all(
     tmp_path: Path, figures: Figures, seed: random.Random, kind: Kind
 ) -> None:
-    """In 40 copies of a store with 300 resumes, a bit is flipped, a character is made invalid, two
-    rows of a page are swapped, a page is zeroed or filled with garbage, or the end is cut off, each
-    at random; the first three copies whose damage is found are replaced by `db restore`."""
+    """Each of 40 copies of a store with 300 resumes is damaged at a random place: a bit is flipped,
+    a character is made invalid, two rows of a page are swapped, a page is zeroed or filled with
+    garbage, or the end is cut off. The first three copies whose damage is found are replaced by `db
+    restore`."""
     stored = stores.a_full_store(tmp_path / "resumes.db", STORED)
     before = documents(tmp_path / "resumes.db")
     programs.succeed(tmp_path, "db", "backup", str(tmp_path / "backup.db"))
@@ -233,7 +234,8 @@ def restore(tries: Tries, home: Path, backup: Path) -> None:
 def test_a_log_of_garbage_is_not_read(
     tmp_path: Path, figures: Figures, seed: random.Random
 ) -> None:
-    """Random bytes are put into `resumes.db-wal` next to 40 copies of a store with 300 resumes."""
+    """Random bytes are written to `resumes.db-wal` next to each of 40 copies of a store with 300
+    resumes."""
     told = stores.a_full_store(tmp_path / "resumes.db", STORED)
     lost = 0
     for number in range(EACH):
@@ -257,9 +259,9 @@ def wait_for_more(writers: list[Client], enough: int) -> None:
     promise="each backup contains the store as it was at one moment, and can be restored",
 )
 def test_backups_under_load_are_consistent(tmp_path: Path, figures: Figures) -> None:
-    """`resumes db backup` runs twelve times while four clients create resumes; each backup is
-    restored and compared with the responses that clients got before it began, and with the order of
-    IDs."""
+    """`resumes db backup` runs twelve times while four clients create resumes. Each backup is
+    restored. Its resumes are compared with those that were acknowledged before the backup began,
+    and must be the first ones in the order of IDs."""
     scene = Scene(tmp_path / "home", tmp_path / "logs")
     folder = tmp_path / "backups"
     folder.mkdir()
@@ -314,7 +316,8 @@ COMMANDS: Final = [
     promise="the server, the importer and the commands refuse it with exit code 3 and a one-line message that names the version; no file in the home is changed",
 )
 def test_a_newer_store_is_refused_by_every_program(tmp_path: Path, figures: Figures) -> None:
-    """The file has a schema version that does not exist yet; ten commands try to use the store."""
+    """The store's file has a schema version that does not exist yet. Ten commands try to use the
+    store."""
     home = tmp_path / "home"
     home.mkdir()
     a_newer_store(home)

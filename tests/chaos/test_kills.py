@@ -67,8 +67,8 @@ def check(history: History, figures: Figures) -> None:
 def test_servers_killed_under_load_lose_nothing(
     tmp_path: Path, figures: Figures, seed: random.Random
 ) -> None:
-    """SIGKILL to the server, its supervisor or one of two workers at random moments, while four
-    clients create resumes and one follows the list."""
+    """SIGKILL is sent to the server, its supervisor or one of its two workers at random moments,
+    while four clients create resumes and another follows the list."""
     kills = [KINDS[n % len(KINDS)] for n in range(UNDER_LOAD)]
     history = live_through(tmp_path, kills, seed)
     figures["kills"] = UNDER_LOAD
@@ -83,14 +83,14 @@ def test_servers_killed_under_load_lose_nothing(
 @pytest.mark.chaos(
     3,
     fault="the server is killed between commit and response",
-    promise="a retry with the same Idempotency-Key gets the response to the first request",
+    promise="a retry with the same Idempotency-Key gets the response that the first request would have got",
 )
 def test_servers_killed_before_they_answer_do_nothing_twice(
     tmp_path: Path, figures: Figures, seed: random.Random, calls: str
 ) -> None:
-    """strace sends SIGKILL when a thread of one of two workers reaches its k-th sync (the commit is
-    then in the log) or its k-th write to a file or socket (it may be the response); k is random, up
-    to 40, and four clients create resumes."""
+    """While four clients create resumes, strace sends SIGKILL when a thread of one of the two
+    workers reaches its k-th sync (the commit is then in the log) or its k-th write to a file or
+    socket (this write may be the response). The number k is random and at most 40."""
 
     def kill(server: Server, clients: list[Client]) -> None:
         fault = Injection(calls, "signal=KILL", seed.randint(1, 40))
@@ -109,14 +109,14 @@ def test_servers_killed_before_they_answer_do_nothing_twice(
 
 @pytest.mark.chaos(
     2,
-    fault="the importer is killed at any step of its work",
+    fault="the importer is killed at each step of its work",
     promise="the content of each file becomes exactly one resume, and no file is left behind",
 )
 def test_importers_killed_at_every_step_import_each_file_once(
     drain: Drain, fresh: Fresh, figures: Figures
 ) -> None:
-    """SIGKILL to an importer at each of its steps in turn, with files of every kind and for every
-    outcome; another importer continues its work."""
+    """SIGKILL is sent to an importer at each of its steps in turn, while it processes files of
+    every kind and for every outcome. Then another importer continues its work."""
     counts: Counter[str] = Counter()
 
     def counted(task: Task) -> int:
@@ -152,8 +152,8 @@ def count_home(counts: Counter[str], home: Path) -> None:
 def test_importers_killed_at_random_moments_import_each_file_once(
     tmp_path: Path, figures: Figures, seed: random.Random, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """SIGKILL to `resumes watch`, its helpers or both at random moments, while files of every kind
-    arrive, thousands at a time."""
+    """SIGKILL is sent to `resumes watch`, its helpers or both at random moments, while thousands of
+    files of every kind arrive at a time."""
     folder = Folder(tmp_path)
     monkeypatch.setenv(havoc.SEED, str(seed.randrange(1, 10**9)))
     supply = havoc.wreak_havoc(folder, lambda line: None, HAVOC, BURST)
@@ -175,7 +175,8 @@ STOPS: Final = 5
     promise="from that moment on, no process accepts the key",
 )
 def test_a_revoked_key_is_accepted_nowhere(tmp_path: Path, figures: Figures) -> None:
-    """Several connections to each of two workers use keys that commands revoke, one by one."""
+    """Clients use keys on several connections to each of two workers, while commands end these keys
+    one by one, by revoking or rotating a key or by closing its account."""
     scene = Scene(tmp_path / "home", tmp_path / "logs")
     ends = [ended_keys.revoke] * REVOKED + [ended_keys.rotate, ended_keys.close_account]
     before = after = accepted = 0
@@ -201,14 +202,14 @@ def test_a_revoked_key_is_accepted_nowhere(tmp_path: Path, figures: Figures) -> 
 
 @pytest.mark.chaos(
     33,
-    fault="SIGTERM under load",
+    fault="the server gets SIGTERM under load",
     promise="accepted requests are answered without a 5xx, and the server ends in time",
 )
 def test_a_server_answers_accepted_requests_before_it_stops(
     tmp_path: Path, figures: Figures
 ) -> None:
-    """SIGTERM to the server while 4 clients write and 2 read, 5 times with one worker and 5 times
-    with two."""
+    """SIGTERM is sent to the server while 4 clients write and 2 read, 5 times with one worker and 5
+    times with two."""
     scene = Scene(tmp_path / "home", tmp_path / "logs")
     stops = [stop_under_load(scene, workers) for workers in ("1", "2") * STOPS]
     attempts = [one for stop in stops for one in stop.attempts]

@@ -196,8 +196,8 @@ def test_pages_are_complete_while_resumes_are_created_and_deleted(
     figures: Figures,
     seed: random.Random,
 ) -> None:
-    """With 2 workers, 4 clients create resumes and 2 delete them at random, 3 read all pages and
-    one follows the list."""
+    """The server has 2 workers. Of its clients, 4 create resumes, 2 delete random resumes, 3 read
+    all pages, and one follows the list."""
     monkeypatch.setenv("RESUMES_DATABASE", url)
     key, shelf = stores.make_account(url), Shelf(seed)
 
@@ -231,13 +231,13 @@ ENTRIES: Final = 30
 @pytest.mark.chaos(
     28,
     fault="cursors that are forged, broken or from another account",
-    promise="the client gets 400, or its own account's entries after the cursor; never an entry of another account",
+    promise="the client gets 400 or its own account's entries after the cursor, but never an entry of another account",
 )
 def test_a_forged_cursor_shows_no_other_account(
     tmp_path: Path, figures: Figures, seed: random.Random
 ) -> None:
-    """100,000 random queries contain IDs of this and other accounts, truncated, changed or
-    repeated, and noise."""
+    """100,000 random queries contain noise, and IDs of this and other accounts, some of them
+    truncated, changed or repeated."""
     scene = Scene(tmp_path / "home", tmp_path / "logs")
     _, eve = scene.add_account("eve")
     with scene.served() as server, Wire(server.url) as wire:

@@ -57,7 +57,7 @@ def drawing_child(server: Server) -> int | None:
 @pytest.mark.chaos(
     38,
     fault="a PDF is drawn from fields that name files, packages and addresses",
-    promise="the renderer opens no file except the template and fonts, and no socket",
+    promise="the renderer opens only its template and fonts, and no socket",
 )
 def test_the_renderer_opens_only_its_template_and_fonts(tmp_path: Path, figures: Figures) -> None:
     """PDFs of each sample, and of resumes with Typst functions and paths in every field, are
@@ -95,13 +95,13 @@ def test_the_renderer_opens_only_its_template_and_fonts(tmp_path: Path, figures:
 @pytest.mark.chaos(
     39,
     fault="the renderer is killed",
-    promise="the PDF is retried, then the client gets 504; all other requests are answered",
+    promise="the PDF is retried, and if this also fails, the client gets 504; all other requests are answered",
 )
 def test_a_killed_renderer_fails_only_its_pdf(
     tmp_path: Path, figures: Figures, seed: random.Random
 ) -> None:
-    """SIGKILL to the renderer, 30 times, at random moments while two clients request PDFs and
-    another creates resumes."""
+    """SIGKILL is sent to the renderer 30 times, at random moments, while two clients request PDFs
+    and another creates resumes."""
     scene = Scene(tmp_path / "home", tmp_path / "logs")
     statuses, stop = Counter[int](), threading.Event()
 

@@ -63,7 +63,8 @@ def drill(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterato
     promise="nothing acknowledged is lost or duplicated; the service recovers automatically",
 )
 def test_a_killed_postgresql_loses_nothing(drill: "Drill", figures: Figures) -> None:
-    """SIGKILL to the postmaster, 8 times, while two API processes and an importer use it."""
+    """SIGKILL is sent to the postmaster 8 times, while two API processes and an importer use
+    PostgreSQL."""
     outcome = drill.live_through("killed", "kill", times=TIMES)
 
     figures.update(outcome.figures, kills=TIMES)
@@ -77,8 +78,8 @@ def test_a_killed_postgresql_loses_nothing(drill: "Drill", figures: Figures) -> 
     promise="requests get an error by the deadline; the service recovers automatically, and nothing is lost",
 )
 def test_a_frozen_postgresql_gives_an_error_in_time(drill: "Drill", figures: Figures) -> None:
-    """SIGSTOP to all PostgreSQL processes under load, until each API process has refused a
-    request."""
+    """SIGSTOP is sent to all PostgreSQL processes under load. They stay stopped until each API
+    process has refused a request."""
     outcome = drill.live_through("frozen", "freeze", times=1)
 
     figures.update(outcome.figures)
@@ -93,8 +94,8 @@ def test_a_frozen_postgresql_gives_an_error_in_time(drill: "Drill", figures: Fig
     promise="requests wait for less than 5 s, and none fails",
 )
 def test_requests_wait_for_a_restarted_postgresql(drill: "Drill", figures: Figures) -> None:
-    """PostgreSQL is shut down (fast) and started 8 times, while two API processes and an importer
-    use it."""
+    """PostgreSQL is shut down (in fast mode) and started again 8 times, while two API processes and
+    an importer use it."""
     outcome = drill.live_through("restarted", "restart", times=TIMES)
 
     figures.update(outcome.figures, restarts=TIMES)
@@ -150,7 +151,8 @@ def statuses(attempts: list[Attempt]) -> Counter[int]:
 def test_no_client_notices_lost_races(
     server: postgres.Server, url: str, tmp_path: Path, figures: Figures, seed: random.Random
 ) -> None:
-    """Triggers raise 40001 or 40P01 at random, before and during COMMIT, with 8 clients."""
+    """While 8 clients create resumes, triggers raise 40001 or 40P01 at random, before and during
+    COMMIT."""
     key = stores.make_account(url)
     database = url.rpartition("/")[2]
     server.execute(LOSE_RACES.format(first=seed.randrange(1, 10**9)), database)
@@ -170,7 +172,7 @@ def test_no_client_notices_lost_races(
 
 @pytest.mark.chaos(
     13,
-    fault="connections to PostgreSQL break all the time, even during COMMIT",
+    fault="connections to PostgreSQL break constantly, even during COMMIT",
     promise="nothing acknowledged is lost or duplicated, and refused requests can be sent again",
 )
 def test_broken_connections_to_postgresql_lose_nothing(
@@ -181,9 +183,9 @@ def test_broken_connections_to_postgresql_lose_nothing(
     figures: Figures,
     seed: random.Random,
 ) -> None:
-    """A TCP proxy closes or resets each connection after 200 KB at most, with 8 clients; halfway
-    through, it does so immediately, until a client gets an error. At the end, the refused requests
-    are sent again."""
+    """While 8 clients create resumes, a TCP proxy closes or resets each connection to PostgreSQL
+    after at most 200 KB. Halfway through, the proxy breaks every connection immediately, until a
+    client gets an error. At the end, the refused requests are sent again."""
     key = stores.make_account(url)
     with Proxy(url) as proxy:
         monkeypatch.setenv("RESUMES_DATABASE", url.replace(str(server.port), str(proxy.port)))
@@ -223,8 +225,8 @@ def broken_soon(chance: random.Random) -> Fault:
 
 @pytest.mark.chaos(
     17,
-    fault="PgBouncer gives each transaction another session",
-    promise="nothing in the service depends on a session",
+    fault="PgBouncer may give each transaction a different session",
+    promise="nothing in the service depends on keeping a session",
 )
 def test_nothing_depends_on_a_session(
     pooled: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, figures: Figures
@@ -257,7 +259,7 @@ def test_a_cell_that_fails_does_not_affect_another(
     monkeypatch: pytest.MonkeyPatch,
     figures: Figures,
 ) -> None:
-    """Each of two stores has its own API; SIGKILL to the PostgreSQL of one store."""
+    """Each of two stores has its own API. SIGKILL is sent to the PostgreSQL server of one store."""
     with postgres.running("18") as other, programs.serving(tmp_path / "calm") as calm:
         key = stores.make_account(url)
         far = other.url(other.make_database())

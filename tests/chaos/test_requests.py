@@ -46,7 +46,7 @@ CUTS: Final = 3
     promise="the JSON is rejected quickly, its memory is freed, and other clients are not affected",
 )
 def test_json_bombs_are_refused_quickly(tmp_path: Path, figures: Figures) -> None:
-    """Each kind of JSON bomb, 1 MiB long, is sent twice while another client lists resumes; then
+    """While another client lists resumes, a JSON bomb of each kind, 1 MiB long, is sent twice. Then
     all kinds are sent, 8 at a time."""
     scene = Scene(tmp_path / "home", tmp_path / "logs")
     bodies = {name: make(MIB) for name, make in BOMBS.items()}
@@ -83,14 +83,14 @@ def send_bomb(url: str, request: bytes, name: str) -> list[float]:
 
 @pytest.mark.chaos(
     27,
-    fault="requests that servers could read in two ways",
-    promise="the client gets one 400 and the connection is closed; nothing that follows is executed",
+    fault="requests that can be interpreted in two ways",
+    promise="the client gets a single 400, and the connection is closed; nothing that follows is executed",
 )
 def test_no_second_request_is_smuggled_in(
     tmp_path: Path, figures: Figures, seed: random.Random
 ) -> None:
-    """Ambiguous headers and chunks are sent, complete or split in two at any byte, each before a
-    create request."""
+    """Ambiguous headers and chunks are sent, either in one piece or split in two at any byte. A
+    create request follows each of them."""
     with serve(tmp_path) as served:
         probes = [*devious(served)]
         verdicts = {
@@ -154,8 +154,8 @@ POURED_KIB: Final = 96 * 1024
     promise="their connections are closed within 15 s, and other clients are answered in milliseconds throughout",
 )
 def test_a_thousand_silent_clients_are_disconnected(tmp_path: Path, figures: Figures) -> None:
-    """1,000 connections send nothing, incomplete headers or an incomplete body, while another
-    client lists resumes, from before the first to after the last."""
+    """1,000 clients connect and send nothing, incomplete headers or an incomplete body. Another
+    client lists resumes all the time, beginning before the first of them connects."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, FILES), hard))
     with (
@@ -228,8 +228,8 @@ def pour(served: Served, head: bytes, block: bytes, size_bytes: int) -> Poured:
     promise="clients get 413 before the whole body is read, or 415 for compressed bodies; memory use is bounded",
 )
 def test_bodies_over_the_limit_cost_little(tmp_path: Path, figures: Figures) -> None:
-    """16 clients send 64 MiB each at the same time, with and without a declared length; then a gzip
-    body arrives that decompresses to 256 MiB."""
+    """16 clients send 64 MiB each at the same time, some of them without a declared length. Then a
+    gzip body arrives that decompresses to 256 MiB."""
     block = b" " * 65_536
     chunk = b"%x\r\n%b\r\n" % (len(block), block)
     zeros = gzip.compress(b" " * INFLATED_BYTES, 1)

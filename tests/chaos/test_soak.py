@@ -154,11 +154,11 @@ class Users:
 
 @pytest.mark.chaos(
     36,
-    fault="three minutes of work without a pause",
+    fault="the service works for three minutes without a pause",
     promise="memory, open files, log size and response times do not grow",
 )
 def test_nothing_grows_while_the_service_works(tmp_path: Path, figures: Figures) -> None:
-    """Clients create, delete and list resumes, and files are dropped, for 3 minutes."""
+    """For 3 minutes, clients create, delete and list resumes, and files are dropped."""
     scene = Scene(tmp_path / "home", tmp_path / "logs")
     (scene.home / "inbox" / "ada").mkdir(parents=True)
     with (
