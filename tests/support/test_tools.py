@@ -61,7 +61,7 @@ def test_the_page_has_every_area_with_its_modules_and_counts_the_inputs_that_wer
         name: {Path(module).stem for module in area.modules} for name, area in mutants.AREAS.items()
     }
     assert len([*(repository / "tests/fuzz/corpus").glob("*/found-*")]) == 5
-    assert "There are five: " in page
+    assert "There are five such inputs:" in page
 
 
 def test_each_checkout_has_copies_of_its_own() -> None:
