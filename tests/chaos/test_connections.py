@@ -123,7 +123,7 @@ def send_through(proxy: Proxy, fault: Fault, request: bytes) -> Answer | None:
 @pytest.mark.chaos(
     24,
     fault="connections have high latency and low bandwidth",
-    promise="a client that is slow but makes progress is served",
+    promise="a client is served if it is slow, but makes progress",
 )
 def test_a_slow_connection_is_served(tmp_path: Path, figures: Figures) -> None:
     """For 8 clients at the same time, a TCP proxy delays each chunk by 0.1 s and forwards 96 KiB a

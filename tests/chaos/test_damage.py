@@ -171,7 +171,7 @@ KINDS: Final = {
 @pytest.mark.chaos(
     9,
     fault="the store's file is damaged",
-    promise="any damage to the store's structure and any change in a document is found when the store is opened or by `resumes db check`; a backup restores everything",
+    promise="damage to the store's structure, or a change in a document, is found when someone opens the store or runs `resumes db check`; a backup restores everything",
 )
 def test_damage_is_found_and_a_backup_restores_all(
     tmp_path: Path, figures: Figures, seed: random.Random, kind: Kind
@@ -260,7 +260,7 @@ def wait_for_more(writers: list[Client], enough: int) -> None:
 )
 def test_backups_under_load_are_consistent(tmp_path: Path, figures: Figures) -> None:
     """`resumes db backup` runs twelve times while four clients create resumes. Each backup is
-    restored. Its resumes are compared with those that were acknowledged before the backup began,
+    restored. The restored resumes must include all that were acknowledged before the backup began,
     and must be the first ones in the order of IDs."""
     scene = Scene(tmp_path / "home", tmp_path / "logs")
     folder = tmp_path / "backups"

@@ -270,8 +270,8 @@ def assert_share_is_named(line: str, kind: str) -> None:
 
 @pytest.mark.chaos(
     8,
-    fault="the store's file is a link to a shared file system",
-    promise="the result is the same as if the file itself were on the shared file system",
+    fault="the store's file is a link to a file on a shared file system",
+    promise="the result is the same as if the store's file itself were on the shared file system",
 )
 def test_a_link_to_a_share_is_refused_in_one_line(tmp_path: Path, figures: Figures) -> None:
     """`resumes.db` is a link to a file. A list of mounts that is bound over /proc/self/mountinfo

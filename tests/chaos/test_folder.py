@@ -87,9 +87,9 @@ def drop_what_is_imported(scene: Scene, chance: random.Random) -> list[str]:
 def test_every_dropped_file_gets_an_outcome(
     tmp_path: Path, figures: Figures, seed: random.Random, bounded: list[str]
 ) -> None:
-    """While `resumes watch` runs, it meets slow writers, renames, links, FIFOs, sockets, a file of
-    1 GiB, decompression bombs, unreadable, incomplete and repeated files, names that are not text,
-    and a large backlog."""
+    """While `resumes watch` runs, its folder gets slowly written files, renamed files, links,
+    FIFOs, sockets, a file of 1 GiB, decompression bombs, unreadable, incomplete and repeated files,
+    files whose names are not text, and a large backlog."""
     scene = Scene(tmp_path / "home")
     scene.account("ana")
     left = strangers.drop_strangers(scene.root / "ana", tmp_path)
@@ -117,8 +117,8 @@ def test_every_dropped_file_gets_an_outcome(
     promise="the next scan finds all of them",
 )
 def test_files_without_events_are_found(tmp_path: Path, figures: Figures) -> None:
-    """While the importer is stopped (SIGSTOP), 20,000 files are dropped into its watched folder.
-    The length of its event queue shows that the queue is full. Then the importer continues."""
+    """While the importer is stopped (SIGSTOP), 20,000 files are dropped into its watched folder,
+    and the importer's event queue becomes full. Then the importer continues."""
     most = int(QUEUE.read_text())
     if most >= UNANNOUNCED:
         pytest.skip(f"{QUEUE} is so large that {UNANNOUNCED} files do not overflow it")

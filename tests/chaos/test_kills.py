@@ -152,8 +152,8 @@ def count_home(counts: Counter[str], home: Path) -> None:
 def test_importers_killed_at_random_moments_import_each_file_once(
     tmp_path: Path, figures: Figures, seed: random.Random, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """SIGKILL is sent to `resumes watch`, its helpers or both at random moments, while thousands of
-    files of every kind arrive at a time."""
+    """SIGKILL is sent to `resumes watch`, its helpers or both at random moments, while files of
+    every kind arrive in bursts of thousands."""
     folder = Folder(tmp_path)
     monkeypatch.setenv(havoc.SEED, str(seed.randrange(1, 10**9)))
     supply = havoc.wreak_havoc(folder, lambda line: None, HAVOC, BURST)
@@ -203,7 +203,7 @@ def test_a_revoked_key_is_accepted_nowhere(tmp_path: Path, figures: Figures) -> 
 @pytest.mark.chaos(
     33,
     fault="the server gets SIGTERM under load",
-    promise="accepted requests are answered without a 5xx, and the server ends in time",
+    promise="accepted requests are answered without a 5xx, and the server stops in time",
 )
 def test_a_server_answers_accepted_requests_before_it_stops(
     tmp_path: Path, figures: Figures

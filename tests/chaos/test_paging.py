@@ -187,7 +187,7 @@ class Clients:
 @pytest.mark.chaos(
     22,
     fault="resumes are created and deleted while clients read pages",
-    promise="no entry appears twice or out of order, and no entry that existed the whole time is skipped",
+    promise="no entry appears twice or out of order, and no entry that exists the whole time is skipped",
 )
 def test_pages_are_complete_while_resumes_are_created_and_deleted(
     url: str,

@@ -249,7 +249,7 @@ def test_nothing_depends_on_a_session(
 
 @pytest.mark.chaos(
     18,
-    fault="one of two cells loses its PostgreSQL",
+    fault="one of two cells loses its PostgreSQL server",
     promise="accounts of the other cell are served as before",
 )
 def test_a_cell_that_fails_does_not_affect_another(

@@ -154,8 +154,8 @@ POURED_KIB: Final = 96 * 1024
     promise="their connections are closed within 15 s, and other clients are answered in milliseconds throughout",
 )
 def test_a_thousand_silent_clients_are_disconnected(tmp_path: Path, figures: Figures) -> None:
-    """1,000 clients connect and send nothing, incomplete headers or an incomplete body. Another
-    client lists resumes all the time, beginning before the first of them connects."""
+    """1,000 clients connect and send nothing, incomplete headers or an incomplete body. Before and
+    during this time, another client lists resumes."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, FILES), hard))
     with (

@@ -24,7 +24,7 @@ PIECE: Final = 120
 @pytest.mark.chaos(
     32,
     fault="escape sequences, markup and odd characters in resumes, names and errors",
-    promise="the terminal gets only escape sequences that harmless data would cause, too",
+    promise="the terminal gets only those escape sequences that it also gets for harmless data",
 )
 def test_no_untrusted_text_controls_a_terminal(
     tmp_path: Path, figures: Figures, seed: random.Random
