@@ -214,8 +214,8 @@ def test_a_file_system_that_hits_an_error_loses_nothing(tmp_path: Path, figures:
 def test_files_of_another_user_are_refused_in_one_line(
     tmp_path: Path, figures: Figures, bounded: list[str]
 ) -> None:
-    """Before `resumes serve` starts without root privileges, the store's files get the mode 0600,
-    and chown gives them to a different user."""
+    """Before `resumes serve` starts without root privileges, chown gives the store's files, which
+    have mode 0600, to a different user."""
     if os.geteuid() != 0:
         pytest.skip("only root can give a file to another user")
     scene = Scene(tmp_path / "home", tmp_path / "logs")
