@@ -104,7 +104,7 @@ SENTENCES: Final = {
         f"the names of the accounts, comma-separated; at most {hook.MAX_ACCOUNTS:,}",
         f"After {hook.MAX_FILES:,} files, or fewer if their names are very long",
         f"({hook.KEPT_BYTES // 1024} KiB of each stream, {hook.MAX_LOGGED_LINES} lines)",
-        f"and after {HOOK['timeout_s']:g} seconds it is killed",
+        f"after {HOOK['timeout_s']:g} seconds, it is killed",
         f"an importer that is stopped gives it {duration(HOOK['stop_wait_s'])}",
     ],
     "pdf.md": [
