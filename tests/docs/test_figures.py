@@ -68,7 +68,7 @@ SENTENCES: Final = {
         f"waits for the first, up to {routes.KEY_DEADLINE_S:g} seconds, then gets 409",
         f"`limit` is 1 to {MAX_LIMIT}, {DEFAULT_LIMIT} by default",
         f"the PDF waited for {as_word(pdf_route.WAIT_SHARE)} of `pdf_timeout_s`",
-        f"may then make {SETTINGS.rate_per_minute} requests a minute, "
+        f"may make {SETTINGS.rate_per_minute} requests a minute, "
         f"{SETTINGS.rate_per_hour:,} an hour and {SETTINGS.rate_per_day:,} a day",
         f"more than a {as_word(rate_limits.LEFT)} tokens left, the number may be up to "
         f"{rate_limits.AHEAD} too low for each other worker, for a {as_word(rate_limits.AHEAD_S)} of a",
@@ -84,7 +84,7 @@ SENTENCES: Final = {
         f"| idle connection | {deadlines.KEEP_ALIVE_S} s |",
         f"| open connections | {SETTINGS.max_connections:,} per worker (`max_connections`), fewer if",
         f"| {size(SETTINGS.body_memory_bytes)} per worker (`body_memory_bytes`) |",
-        f"while {connections.REFUSED_AT_ONCE} such connections are open, any others are closed",
+        f"While {connections.REFUSED_AT_ONCE} such connections are open, any others are closed",
         f"waits {deadlines.STOP_S:g} s for incomplete ones",
     ],
     "importing.md": [
