@@ -108,7 +108,7 @@ SENTENCES: Final = {
         f"an importer that is stopped gives it {duration(HOOK['stop_wait_s'])}",
     ],
     "pdf.md": [
-        f"most of the text seems to be in, one of {len(WORDS)}",
+        f"seems to be in. {len(WORDS)} languages are supported",
         f"darkened to a contrast of {page.CONTRAST:g} to 1",
         f"uses new fonts within a {duration(fonts.VERSION_INTERVAL_S)}",
         "`{}`, `{}`, and on macOS `{}` and `{}`".format(*fonts.SYSTEM_FONTS),
