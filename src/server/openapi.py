@@ -74,7 +74,7 @@ def build_document(accepted: Format = DEFAULT_FORMAT) -> dict[str, Any]:
         about = f'Shown under the heading "{section_type.heading}" if `name` is missing or blank.'
         schemas[component] = {"description": about, **group_schema(section_type.kind)}
     for name in sorted(accepted.extra_section_types):
-        about = "An additional type that this installation accepts; its items are stored unchanged."
+        about = "An additional section type that this installation accepts; its items are stored unchanged."
         references[name] = {"description": about, **group_schema(EXTRA_SECTION)}
     resume = schemas["Resume"]
     resume["description"] = resume["description"].format(
@@ -134,7 +134,7 @@ def value_schema(kind: Kind) -> Schema:
             return text
         case Choice():
             layouts = ", ".join(f"`{value}` is {name}" for value, name in LAYOUTS.items())
-            about = f"The template: {layouts}."
+            about = f"The layout: {layouts}."
             return {"type": "string", "enum": list(kind.choices), "description": about}
         case Colour():
             return {"type": "string", "pattern": COLOUR, "examples": ["#1A2B3C"]}

@@ -307,7 +307,7 @@ def test_letters_of_other_alphabets_are_where_the_schema_is_stricter() -> None:
     ("told", "body"),
     {
         "duplicate keys": b'{"header": {}, "header": {}, "sections": {}}',
-        "32 levels deep": b'{"header": {}, "sections": {}, "x": %s}' % (b"[" * 40 + b"]" * 40),
+        "32 levels": b'{"header": {}, "sections": {}, "x": %s}' % (b"[" * 40 + b"]" * 40),
         "-2^63 to 2^63-1": b'{"header": {}, "sections": {}, "x": 9223372036854775808}',
         "U+0000": b'{"header": {"name": "\\u0000"}, "sections": {}}',
         "120,000 values": b'{"header": {}, "sections": {}, "x": [%s0]}' % (b"0," * 120_000),
