@@ -10,16 +10,16 @@ from tui.keys import ACTIONS, Action, Place
 HEAD: Final = """\
 # Keys of the terminal UI
 
-This page lists the keys of each screen, with their IDs and the commands that do the same. In the terminal UI, `?` shows
-every key, starting with those that work where you are, and `:` opens the command palette (`:keys` goes to the Keys
-screen). For everything else, see [how it behaves](terminal.md#how-it-behaves).
+This page lists the keys of each screen, the IDs of their actions, and the commands that do the same. In the terminal
+UI, `?` shows every key, starting with those that work where you are, and `:` opens the command palette (`:keys` goes to
+the Keys screen). Everything else about the terminal UI is in [how it behaves](terminal.md#how-it-behaves).
 
 `make keys` writes this page from the table in `src/tui/keys.py`.
 
 ## Custom keys
 
-To assign other keys to actions, list the IDs of the actions in a table in `config.toml`. Separate several keys with
-commas. They replace the default keys of the action:
+To assign other keys to actions, list the IDs of the actions in a table in `config.toml`. If an action has several keys,
+separate them with commas. The keys in this table replace the action's default keys:
 
 ```toml
 [keymap]
@@ -27,12 +27,14 @@ commas. They replace the default keys of the action:
 "everywhere.quit" = "q,f10"
 ```
 
-The column *keymap* shows the names of keys. A letter's name is the letter itself (`D` with shift); other names are `f1`
-to `f24`, `ctrl+e`, `alt+x`, `shift+f3`, `ctrl+pagedown`, `slash`, `comma`, `minus`, `question_mark`. Keys that
-terminals send as another key (`ctrl+i` is tab, `ctrl+m` enter, `ctrl+h` backspace) cannot be used, nor can letters
-where text is typed. Unknown IDs or keys, and conflicting bindings, are reported at startup.
+The column *keymap* shows the names of keys. The name of a letter key is the letter itself (`D` with shift). Other names
+are `f1` to `f24`, `ctrl+e`, `alt+x`, `shift+f3`, `ctrl+pagedown`, `slash`, `comma`, `minus` and `question_mark`. Some
+keys cannot be used, since terminals send them as a different key: `ctrl+i` is tab, `ctrl+m` is enter, and `ctrl+h` is
+backspace. Where text is typed, letters cannot be used either. Unknown IDs, unknown keys and conflicting bindings are
+reported at startup.
 
-In the environment, the table is JSON: `RESUMES_KEYMAP='{"resumes.delete": "f8"}'` replaces the table in `config.toml`.
+In the environment, the table is written as JSON: `RESUMES_KEYMAP='{"resumes.delete": "f8"}'` replaces the table in
+`config.toml`.
 """
 
 TABLE: Final = """\
