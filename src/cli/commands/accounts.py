@@ -156,13 +156,13 @@ def set_plan(session: Session, name: str, plan: str) -> None:
 
 @accounts.command()
 @click.argument("name", shell_complete=account_names)
-@click.option("--with-resumes", is_flag=True, help="Delete its resumes too.")
+@click.option("--with-resumes", is_flag=True, help="Delete the account's resumes, too.")
 @YES
 @pass_session
 def delete(session: Session, name: str, with_resumes: bool, yes: bool) -> None:
     """Delete the account NAME and its keys.
 
-    Its import history is deleted too. This cannot be undone.
+    The account's import history is deleted, too. This cannot be undone.
     """
     with session.store() as store:
         account = store_accounts.get_account(store, name, closed_too=True)
@@ -181,16 +181,19 @@ def delete(session: Session, name: str, with_resumes: bool, yes: bool) -> None:
 @accounts.command()
 @click.argument("name", shell_complete=account_names)
 @click.argument("file", type=FILE, default="-")
-@click.option("--with-keys", is_flag=True, help="Include its API keys, as SHA-256 hashes.")
+@click.option(
+    "--with-keys", is_flag=True, help="Include the account's API keys, as SHA-256 hashes."
+)
 @click.option("--overwrite", is_flag=True, help="Replace FILE if it is an account export.")
 @pass_session
 def export(session: Session, name: str, file: Path, with_keys: bool, overwrite: bool) -> None:
     """Export the account NAME to FILE or standard output, as NDJSON.
 
-    Includes its resumes, its import history and, with --with-keys, its API keys, which then work
-    wherever the account is imported. Resumes added during the export are not included.
+    The export includes the account's resumes and its import history. With --with-keys, it also includes
+    the API keys, which then work wherever the account is imported. Resumes added during the export are
+    not included.
 
-    FILE is a new file, a pipe or a device.
+    FILE can be a new file, a pipe or a device.
     """
     opened = _output(file, overwrite=overwrite)
     with sigterm_as_interrupt(), session.store() as store:
@@ -220,9 +223,9 @@ def export(session: Session, name: str, file: Path, with_keys: bool, overwrite: 
 )
 @pass_session
 def import_(session: Session, file: Path, name: str | None, plan: str | None) -> None:
-    """Create an account from FILE, written by `accounts export`.
+    """Create an account from a FILE that `accounts export` wrote.
 
-    The file is checked first, and imported completely or not at all. If the import is interrupted,
+    The file is checked first. It is imported completely or not at all. If the import is interrupted,
     run the same command again.
     """
     with _opened(file) as source, session.store() as store, counting("rows") as count:

@@ -63,8 +63,8 @@ def copy(session: Session, source_url: str, target_url: str) -> None:
     """Copy one store to another, and verify that they are identical.
 
     FROM and TO are addresses such as sqlite:///PATH and postgresql://USER@HOST/NAME. TO must be empty,
-    and stays empty if the copy fails. FROM is read-only during the copy and stays so if it succeeds;
-    if it fails, FROM is writable again.
+    and stays empty if the copy fails. FROM is read-only during the copy. If the copy succeeds,
+    FROM stays read-only; if the copy fails, FROM is writable again.
     """
     with (
         sigterm_as_interrupt(),
@@ -101,7 +101,7 @@ def reopening(url: str) -> str:
 def reopen(session: Session) -> None:
     """Make a moved store writable again.
 
-    The store does not contain anything that was written to the other store in the meantime.
+    Anything written to the other store in the meantime is not in this store.
     """
     with open_store(session.settings().database_url, upgrade=False) as store:
         target = reopen_store(store)
@@ -119,14 +119,15 @@ def reopen(session: Session) -> None:
     "--keep",
     type=click.IntRange(1),
     metavar="N",
-    help="Keep only the N newest backups in the folder, once this one is verified.",
+    help="After this backup has been verified, keep only the N newest backups in the folder.",
 )
 @pass_session
 def backup(session: Session, destination: str, keep: int | None) -> None:
     """Back up the store to one file, while it is in use.
 
-    DEST is a new file, or a folder; in a folder, the file name is a timestamp. The backup is always a
-    SQLite file, even if the store is in PostgreSQL. Its path is printed on standard output.
+    DEST is a new file, or a folder. In a folder, the backup is named after the current time. The backup
+    is always a SQLite file, even if the store is in PostgreSQL. The path of the backup is printed on
+    standard output.
     """
     path = Path(destination)
     if destination.endswith("/") and not path.is_dir():
@@ -153,9 +154,9 @@ def backup(session: Session, destination: str, keep: int | None) -> None:
 def restore(session: Session, file: Path) -> None:
     """Replace the store with a backup.
 
-    No other process may be using the store. If the store is in SQLite, the old one is kept next to the
-    new one; a PostgreSQL database must be empty. Anything added after the backup is lost. New IDs never
-    reuse old ones.
+    No other process may be using the store. If the store is in SQLite, the old store is kept next to
+    the new one. If it is in PostgreSQL, the database must be empty. Anything added after the backup is
+    lost. New IDs never reuse old ones.
     """
     settings = session.settings()
     backups.check_backup(file)  # before a home is made for it
@@ -188,8 +189,8 @@ def restore(session: Session, file: Path) -> None:
 def check(session: Session) -> ExitCode:
     """Check the store's integrity.
 
-    Checks the file itself, counters, documents, IDs, keys and the import history, account by account.
-    Each problem comes with a fix. The store may be in use. Nothing is changed.
+    The command checks the file itself, and then each account's counters, documents, IDs, keys and import
+    history. For each problem, it suggests a fix. The store may be in use. Nothing is changed.
     """
     flaws: list[Flaw] = []
     account_count = resume_count = 0

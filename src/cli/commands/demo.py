@@ -98,18 +98,18 @@ class Demo:
     "--home",
     type=Folder(),
     metavar="DIR",
-    help="New home for the demo; it is kept afterward. [default: a temporary folder]",
+    help="New home for the demo, which is kept afterward. [default: a temporary folder]",
 )
 @click.option(
-    "--port", type=PORT, metavar="N", help="Port of the API. [default: 8000, or a free one]"
+    "--port", type=PORT, metavar="N", help="Port of the API. [default: 8000, or a free port]"
 )
 @click.option("--once", is_flag=True, help="Exit after the import.")
 @pass_session
 def demo(session: Session, home: Path | None, port: int | None, once: bool) -> ExitCode:
     """Try everything in a scratch home.
 
-    Creates an account on the business plan with a key, drops the sample files into the inbox,
-    imports them, and serves the API until Ctrl-C. Refuses a home that already has a store.
+    The demo creates an account with a key on the business plan, drops the sample files into the inbox,
+    imports them, and serves the API until Ctrl-C. It refuses a home that already contains a store.
     """
     home = home or session.home
     with stop_event() as stop, _scratch(session, home) as own:

@@ -24,8 +24,9 @@ MARKS = {
 def doctor(session: Session) -> ExitCode:
     """Check the installation.
 
-    Checks settings, home, disk, SQLite or the database server, store, counters, quotas, keys, inbox,
-    files, importers and fonts. Each problem comes with a fix. Warnings do not affect the exit code.
+    The command checks the settings, home, disk, SQLite or the database server, store, counters, quotas,
+    keys, inbox, files, importers and fonts. For each problem, it suggests a fix. Warnings do not affect
+    the exit code.
     """
     findings = []
     for finding in iter_findings(session.installation()):

@@ -210,9 +210,10 @@ def import_(
 ) -> ExitCode:
     """Import files and folders.
 
-    PATH is a file, a folder, or - for standard input: JSON or NDJSON, optionally compressed with gzip,
-    or a zip archive. Files are left where they are. Content that is already stored counts as
-    a duplicate; resumes over the plan's limit fail. Other files in a folder are skipped and counted.
+    PATH is a file, a folder, or - for standard input. Files may be JSON or NDJSON, optionally compressed
+    with gzip, or zip archives; any other files in a folder are skipped and counted. Files are left where
+    they are. Content that is still stored from an earlier import counts as a duplicate. Resumes over the
+    plan's limit fail.
     """
     settings = session.settings()
     counts = Counter(done=0, failed=0, duplicate=0)
@@ -288,9 +289,9 @@ def _remark(conclusion: Conclusion) -> str | None:
 def validate(session: Session, paths: tuple[str, ...]) -> ExitCode:
     """Check files without importing them.
 
-    PATH is a file, a folder, or - for standard input: JSON or NDJSON, optionally compressed with gzip,
-    or a zip archive. It accepts and rejects the same files as the importer. Other files in a folder are
-    skipped and counted.
+    PATH is a file, a folder, or - for standard input. Files may be JSON or NDJSON, optionally compressed
+    with gzip, or zip archives; any other files in a folder are skipped and counted. The command accepts
+    and rejects the same files as the importer.
     """
     counts = Counter(valid=0, failed=0)
     verdicts = []

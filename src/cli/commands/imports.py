@@ -259,8 +259,8 @@ def list_(
 ) -> None:
     """List dropped files, newest first.
 
-    --failed-first puts files that need attention first, as in the terminal UI. --before then takes
-    OUTCOME:ID, as printed at the end of the list.
+    --failed-first puts files that need attention first, as in the terminal UI. With this option,
+    the value of --before is OUTCOME:ID, as printed at the end of the list.
     """
     with session.store() as store:
         filters: dict[str, Any] = {
@@ -470,8 +470,8 @@ WAIT = click.option(
 def retry(session: Session, /, wait_s: float | None, **chosen: Any) -> ExitCode:
     """Retry failed files.
 
-    Fix the files where they are: the importer reads them there, and they keep their IDs. If an ID is
-    that of a held file, the file is released.
+    Fix the files where they are now: the importer reads them there, and they keep their IDs. If an ID
+    belongs to a held file, that file is released.
     """
     return _run(session, FileSelection(**chosen), RequestKind.RETRY, wait_s)
 
@@ -483,10 +483,10 @@ def retry(session: Session, /, wait_s: float | None, **chosen: Any) -> ExitCode:
 @click.option("--all", "is_all", is_flag=True, help="All files that failed.")
 @pass_session
 def dismiss(session: Session, /, **chosen: Any) -> None:
-    """Take failed files off the list.
+    """Remove failed files from the list.
 
-    Use this for files that were rightly rejected: they no longer count as failed. The files themselves
-    stay where they are. Held files that have been deleted can be dismissed, too.
+    Use this command for files that were rightly rejected: they then no longer count as failed. The
+    files themselves stay where they are. Held files can be dismissed, too, if they have been deleted.
     """
     choice = FileSelection(**chosen)
     with session.store() as store:
@@ -510,8 +510,8 @@ def dismiss(session: Session, /, **chosen: Any) -> None:
 def release(session: Session, /, wait_s: float | None, **chosen: Any) -> ExitCode:
     """Try to import held files now.
 
-    Held files are imported automatically, in order of arrival, as soon as the plan has room. Files that
-    still do not fit, or come after one that does not, stay held.
+    Held files are imported automatically, in order of arrival, as soon as the plan has room. Files
+    that still do not fit stay held, and so do files that come after one that does not fit.
     """
     return _run(session, FileSelection(**chosen), RequestKind.RELEASE, wait_s)
 

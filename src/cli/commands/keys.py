@@ -136,7 +136,7 @@ def list_(session: Session, account: str | None) -> None:
 def revoke(session: Session, key_id: str, yes: bool) -> None:
     """Revoke the key KEYID.
 
-    It stops working immediately, everywhere.
+    The key immediately stops working everywhere.
     """
     with session.store() as store:
         key = api_keys.get_key(store, key_id)
@@ -155,7 +155,7 @@ def revoke(session: Session, key_id: str, yes: bool) -> None:
     default="24h",
     show_default=True,
     metavar="SPAN",
-    help="How long the old key keeps working: 0 to 7d.",
+    help="How long the old key keeps working, from 0 to 7d.",
 )
 @pass_session
 def rotate(session: Session, key_id: str, grace: timedelta) -> None:

@@ -107,7 +107,7 @@ def set_(
 ) -> None:
     """Create or change the plan NAME.
 
-    Nothing is deleted: accounts over a new limit keep their resumes but cannot add more.
+    Nothing is deleted: accounts that are over a new limit keep their resumes, but cannot add more.
     """
     requests = {
         store_plans.Requests(f"requests_{window}"): rate

@@ -245,9 +245,10 @@ def export(
 ) -> ExitCode:
     """Export resumes to files or to standard output.
 
-    Standard output has one resume per line (NDJSON). The analyzer format can be imported again unchanged.
-    JSON Resume files omit some fields; `resumes import` converts them back. PDFs use the resume's own
-    layout; a single PDF can be written to standard output if that is a pipe or a file.
+    On standard output, each resume is one line (NDJSON). Exports in the analyzer format can be imported
+    again unchanged. JSON Resume files omit some fields; `resumes import` converts these files back. PDFs
+    use the resume's own layout. A single PDF can be written to standard output if that is a pipe or a
+    file.
     """
     if is_all == bool(resume_ids):
         raise click.UsageError("Give the IDs of the resumes to export, or use --all")
@@ -345,8 +346,8 @@ def _tell_boxes(boxes: dict[str, list[tuple[str, str]]], folder: Path) -> None:
 def delete(session: Session, resume_id: str, account: str | None, yes: bool) -> None:
     """Delete a resume.
 
-    This makes room in the quota, and a file with the same content can be imported again. The resume
-    is still in the file that it was imported from, and in backups and exports.
+    Deleting makes room in the quota, and a file with the same content can then be imported again. The
+    resume is still in the file that it was imported from, and in backups and exports.
     """
     with session.store() as store:
         chosen = choose_account(session, store, account)

@@ -18,14 +18,19 @@ FILE = click.Path(exists=True, dir_okay=False, readable=True, path_type=Path)
 
 @command()
 @click.option("--host", metavar="ADDRESS", help="Address to listen on. [default: 127.0.0.1]")
-@click.option("--port", type=PORT, metavar="N", help="Port; 0 picks a free one. [default: 8000]")
 @click.option(
-    "--workers", type=click.IntRange(1, 64), metavar="N", help="API processes. [default: 1]"
+    "--port", type=PORT, metavar="N", help="Port to listen on; 0 picks a free port. [default: 8000]"
+)
+@click.option(
+    "--workers",
+    type=click.IntRange(1, 64),
+    metavar="N",
+    help="Number of API processes. [default: 1]",
 )
 @click.option(
     "--rate-limit/--no-rate-limit",
     default=None,
-    help="Limit requests per key. [default: on unless the address is loopback]",
+    help="Limit requests per key. [default: on, unless the address is loopback]",
 )
 @click.option("--tls-cert", type=FILE, metavar="FILE", help="Serve HTTPS with this certificate.")
 @click.option("--tls-key", type=FILE, metavar="FILE", help="The certificate's private key.")

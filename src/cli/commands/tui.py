@@ -87,7 +87,7 @@ FIRST_ROWS = 100
     "--web",
     type=PORT,
     metavar="PORT",
-    help="Serve the UI to a browser on this port; 0 picks a free one.",
+    help="Serve the UI to a browser on this port; 0 picks a free port.",
 )
 @pass_session
 def tui(

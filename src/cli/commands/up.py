@@ -30,15 +30,17 @@ KEY_FILE = "first-key"
 
 
 @command()
-@click.option("--port", type=PORT, metavar="N", help="Port; 0 picks a free one. [default: 8000]")
+@click.option(
+    "--port", type=PORT, metavar="N", help="Port to listen on; 0 picks a free port. [default: 8000]"
+)
 @LOG_FORMAT
 @ACCESS_LOG
 @pass_session
 def up(session: Session, /, **flags: Any) -> None:
     """Run the API and the importer, until Ctrl-C.
 
-    The first run creates the home, an account "default" with its inbox, and an API key. The key is
-    shown once, or saved to a file in the home if there is no terminal.
+    The first run creates the home, an account "default" with an inbox, and an API key. The key is shown
+    once. If there is no terminal, it is saved to a file in the home instead.
     """
     settings = session.settings(**flags)
     if not os.access(settings.home, os.F_OK):

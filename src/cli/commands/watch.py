@@ -49,7 +49,7 @@ def _tell_ignored(session: Session, one: Ignored) -> None:
     "settle_s",
     type=Seconds(),
     metavar="S",
-    help="Seconds that an incomplete file must remain unchanged before it is rejected. [default: 5]",
+    help="Number of seconds that an incomplete file must remain unchanged before it is rejected. [default: 5]",
 )
 @click.option("--poll", is_flag=True, help="Poll for new files (for network folders).")
 @click.option(
@@ -77,8 +77,9 @@ def watch(
 ) -> ExitCode:
     """Run only the importer, until Ctrl-C.
 
-    Imports files that are dropped into ROOT/ACCOUNT, then moves each to _done, _failed, _duplicate or
-    _held in ROOT, with a report if there is anything to report. ROOT defaults to the home's inbox.
+    The importer imports files that are dropped into ROOT/ACCOUNT. It then moves each file to _done,
+    _failed, _duplicate or _held in ROOT, and adds a report if there is anything to report. ROOT defaults
+    to the home's inbox.
     """
     if until_stdin_ends:
         end_with_standard_input()
