@@ -183,7 +183,7 @@ ACTIONS: tuple[Action, ...] = (
     Action(Place.NEW_KEY, "stored", "stored", "s", "s", "I've saved it", "Close (key won't be shown again)"),
     Action(Place.NEW_KEY, "back", "back", "escape,q", "esc", "", "Show how to close this screen"),
     Action(Place.HEALTH, *_FILTER),
-    Action(Place.HEALTH, "copy", "copy_command", "c", "c", "Copy command", "Copy the command of the fix"),
+    Action(Place.HEALTH, "copy", "copy_command", "c", "c", "Copy command", "Copy the fix command"),
     Action(Place.HEALTH, *_RELOAD),
     Action(Place.LIST, "open", "choose", "enter", "enter", "Open", "Open"),
     Action(Place.LIST, "up", "move(-1)", "up,k", "↑ k", "", "Move up"),

@@ -48,7 +48,7 @@ LATENCY_S: Final = 0.1
 def test_a_connection_may_break_at_any_byte(
     tmp_path: Path, figures: Figures, seed: random.Random
 ) -> None:
-    """A TCP proxy breaks connections at places a few bytes apart, throughout a request and its
+    """A TCP proxy breaks connections at points a few bytes apart, throughout a request and its
     response."""
     scene = Scene(tmp_path / "home", tmp_path / "logs")
     with scene.served() as server, Proxy(server.url) as proxy:

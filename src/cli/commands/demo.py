@@ -98,7 +98,7 @@ class Demo:
     "--home",
     type=Folder(),
     metavar="DIR",
-    help="New home for the demo, which is kept afterward. [default: a temporary folder]",
+    help="New home folder for the demo; it is kept afterward. [default: a temporary folder]",
 )
 @click.option(
     "--port", type=PORT, metavar="N", help="Port of the API. [default: 8000, or a free port]"
