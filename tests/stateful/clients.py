@@ -1,11 +1,13 @@
 """The rules of those who have a key: they create, list, show and delete over HTTP."""
 
+import math
+
 from hypothesis import strategies as st
 from hypothesis.stateful import rule
 
 from resumes.store.identifiers import RESUME_ID
 from tests.stateful import model, requests
-from tests.stateful.model import ONCE_FOR, Chain, Key, Once, Stored, list_entries
+from tests.stateful.model import ONCE_FOR, ONCE_FOR_US, Chain, Key, Once, Stored, list_entries
 from tests.stateful.requests import REFUSED, Answer, Body, Look
 from tests.stateful.world import BODIES, CHAINS, NAMES, NO_KEY, PLACES, World
 
@@ -84,7 +86,9 @@ class Clients(World):
         assert RESUME_ID.fullmatch(resume_id)
         key.account.add(resume_id, Stored(body, since_us, self.reach.now_us()))
         if once is not None:
-            key.account.once[once] = Once(body.raw, resume_id, since_us)
+            # A database server has a clock of its own, which no rule sets.
+            for_us = ONCE_FOR_US if self.reach.store.path is not None else math.inf
+            key.account.once[once] = Once(body.raw, resume_id, since_us, for_us)
 
     @rule(name=NAMES, how=st.sampled_from(list(REFUSED)))
     def ask_wrongly(self, name: str, how: str) -> None:

@@ -53,12 +53,15 @@ class Once:
     raw: bytes
     resume_id: str
     at_us: int
+    for_us: float = ONCE_FOR_US
+    """How long it is remembered, by the clock of the installation."""
+
     may_be_removed: bool = False
     """Whether it had expired at some time. If the clock is set back, nobody knows whether it is there."""
 
     def is_expired(self, now_us: int) -> bool:
         """Whether the key is free again."""
-        return now_us - self.at_us >= ONCE_FOR_US
+        return now_us - self.at_us >= self.for_us
 
 
 @dataclass(eq=False, slots=True)

@@ -15,9 +15,9 @@ import pypdf
 import pytest
 from pypdf.generic import ContentStream, DictionaryObject
 
-from resumes.analyzer import parse
+from resumes.analyzer import parse, shown_view
 from resumes.analyzer.schema import SECTION_TYPES
-from tests.support.documents import iter_files, public_view
+from tests.support.documents import iter_files
 
 ROOT: Final = Path(__file__).parents[2]
 SAMPLES: Final = {path.stem: path for path in sorted((ROOT / "sample_data").glob("*.json"))}
@@ -98,7 +98,7 @@ def header_of(document: Mapping[str, Any]) -> list[str]:
 
 def sections_of(document: Mapping[str, Any]) -> list[Section]:
     """The sections in reading order, the main column first; those with nothing to read left out."""
-    sections = public_view(orjson.dumps(document))["sections"]
+    sections = shown_view(orjson.dumps(document))["sections"]
 
     def place(name: str) -> tuple[float, bool, float]:
         order = sections[name].get("order")
