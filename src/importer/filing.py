@@ -20,6 +20,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from pydantic.alias_generators import to_camel
+
 from importer import files
 from importer.claims import Claim
 from importer.failpoints import Observer, Step
@@ -64,7 +66,7 @@ def compose(
         "issues": issues_as_dicts(refusal.issues if refusal else ()),
         "warnings": issues_as_dicts(conclusion.warnings),
         "items": [
-            {in_json(name): value for name, value in item.as_dict().items()}
+            {to_camel(name): value for name, value in item.as_dict().items()}
             for item in (items.listed() if items else ())
         ],
         "item_counts": _counts(items) if items else None,
@@ -82,14 +84,8 @@ def compose(
         "claimed_at": claim.claimed_at,
         "finished_at": timestamp(now_us),
     }
-    named = {name if name == MARKER else in_json(name): value for name, value in report.items()}
+    named = {name if name == MARKER else to_camel(name): value for name, value in report.items()}
     return json.dumps(named, indent=2, ensure_ascii=False).encode(errors="replace") + b"\n"
-
-
-def in_json(name: str) -> str:
-    """Return `byteOffset` for `byte_offset`."""
-    first, *rest = name.split("_")
-    return first + "".join(map(str.capitalize, rest))
 
 
 def _counts(items: Tally) -> dict[str, int]:
@@ -103,7 +99,7 @@ def parse_report(body: bytes) -> dict[str, Any]:
             report = json.loads(body)
             if isinstance(report, dict) and report.get(MARKER) == VERSION:
                 # 1.0.0 wrote `claim_id`.
-                return {in_json(name): value for name, value in report.items()}
+                return {to_camel(name): value for name, value in report.items()}
     return {}
 
 

@@ -300,11 +300,10 @@ def find_file(session: Session, store: Store, claim_id: str, account_id: str | N
 
     Raises NotFound, which says where a file is that was dismissed.
     """
-    with suppress(NotFound):
+    try:
         return import_history.get_file(store, claim_id, account_id=account_id)
-    not_found = NotFound(
-        f'File not found: "{claim_id[:80]}". `resumes imports list` shows the newest'
-    )
+    except NotFound as error:
+        not_found = error
     if not RESUME_ID.fullmatch(claim_id):
         raise not_found
     owners = [account_id] if account_id else [one.id for one in accounts.list_accounts(store)]
