@@ -2,6 +2,8 @@
 
 import json
 import os
+import re
+import shlex
 import shutil
 from pathlib import Path
 
@@ -106,6 +108,22 @@ def test_what_the_quota_refuses_failed(acme: CommandLine, folder: Path) -> None:
         ("failed", "quota_reached"),
     ]
     assert outcomes[0]["resumeId"] == acme.answers("list", "--json")["resumes"][0]["id"]
+    room = "The account is full. Delete resumes, or move it to a larger plan: "
+    assert room in result.stderr
+    command = shlex.split(result.stderr.partition(room)[2])
+    acme.succeeds(*command[command.index("accounts") :])
+    assert room not in acme.succeeds("import", str(folder / "b.json"), "--json")
+
+
+def test_a_dry_run_that_needs_more_room_says_how_to_make_it(
+    acme: CommandLine, folder: Path
+) -> None:
+    acme.succeeds("plans", "set", "free", "--max-resumes", "1")
+
+    said = acme("import", str(folder / "a.json"), str(folder / "b.json"), "--dry-run").stderr
+
+    assert "The account is full. Delete resumes, or move it to a larger plan: " in said
+    assert re.search(r"accounts set-plan acme (?!free)", said)
 
 
 def test_a_dry_run_says_the_same_and_stores_nothing(acme: CommandLine, folder: Path) -> None:
@@ -118,11 +136,9 @@ def test_a_dry_run_says_the_same_and_stores_nothing(acme: CommandLine, folder: P
     assert acme.answers("list", "--json")["resumes"] == []
     imported = acme("import", str(folder))
     assert judged.exit_code == imported.exit_code == 1
-    words = [
-        [line.split()[0] for line in one.stderr.splitlines()[:-1]] for one in (judged, imported)
-    ]
+    words = [re.findall(r"^[a-z]+(?= )", said.stderr, re.MULTILINE) for said in (judged, imported)]
     assert words[0] == words[1] == ["done", "done", "failed", "duplicate", "failed"]
-    assert judged.stderr.endswith("2 done, 2 failed, 1 duplicate (nothing was stored).\n")
+    assert "\n2 done, 2 failed, 1 duplicate (nothing was stored).\n" in judged.stderr
     assert acme("import", str(folder / "a.json"), "--dry-run").stderr.startswith("duplicate")
 
 
@@ -171,9 +187,7 @@ def test_a_dry_run_of_a_file_of_several_says_what_an_import_says(
     judged = acme("import", str(file), "--dry-run")
     imported = acme("import", str(file))
 
-    words = [
-        [line.split()[0] for line in one.stderr.splitlines()[:-1]] for one in (judged, imported)
-    ]
+    words = [re.findall(r"^[a-z]+(?= )", said.stderr, re.MULTILINE) for said in (judged, imported)]
     assert words[0] == words[1] == ["done", "done", "duplicate", "failed"]
 
 

@@ -295,6 +295,9 @@ def test_a_resume_leads_to_its_file_and_to_one_that_was_dismissed(acme: CommandL
     for one in (ada, row.claim_id):
         said = acme.fails(1, "imports", "show", one)
         assert f"The file was dismissed. It is still at {filed}" in said
+    for again in ("retry", "dismiss", "release"):
+        said = acme.fails(1, "imports", again, row.claim_id)
+        assert f"The file was dismissed. It is still at {filed}" in said
     for wrong in ("", row.claim_id[-8:], row.claim_id[1:]):
         assert "File not found" in acme.fails(1, "imports", "show", wrong)
     Path(filed).unlink()

@@ -24,9 +24,10 @@ from importer.outcomes import Conclusion, Refusal, SkippedMembers
 from importer.unpack import Limits, Part, Unpacked
 from resumes.analyzer import Resume
 from resumes.errors import InvalidArgument, Issue, TooLarge
+from resumes.health.store_checks import remedy_for_full
 from resumes.import_reasons import Reason
 from resumes.settings import Settings
-from resumes.store import Store, creation
+from resumes.store import Store, accounts, creation, plans
 from resumes.store.accounts import AccountInfo
 from resumes.store.creation import NewResume
 from resumes.store.import_ledger import FileOutcome
@@ -217,6 +218,7 @@ def import_(
     """
     settings = session.settings()
     counts = Counter(done=0, failed=0, duplicate=0)
+    has_room, next_step = True, None
     with session.store() as store:
         chosen = choose_account(session, store, account)
         sources, ignored = find_sources(paths)
@@ -232,6 +234,7 @@ def import_(
             for document, conclusion in results:
                 # A file in the inbox would be held: here nothing waits for a place.
                 is_full = conclusion.outcome is FileOutcome.HELD
+                has_room = has_room and not is_full
                 outcome = FileOutcome.FAILED if is_full else conclusion.outcome
                 counts[outcome] += 1
                 if session.as_json:
@@ -249,9 +252,16 @@ def import_(
                 if show is not None:
                     number += document.item in (None, 1)  # of which each begins a source
                     show(f"Importing file {number:,} of {len(sources):,}", number, len(sources))
+        if not has_room:
+            account_now = accounts.get_account(store, chosen.name)
+            next_step, _ = remedy_for_full(
+                session.installation(), account_now, plans.list_plans(store)
+            )
     say(f"{summary(counts)}{' (nothing was stored)' if dry_run else ''}.")
     if left_out := str(ignored):
         say(left_out)
+    if next_step is not None:
+        say(safe_text(f"The account is full. {next_step}"))
     return ExitCode.FAILED if counts["failed"] else ExitCode.DONE
 
 

@@ -430,6 +430,7 @@ class FileSelection:
 
     def apply(
         self,
+        session: Session,
         store: Store,
         to_files: Callable[[Store, Sequence[FileRow]], None],
         to_all: Callable[..., int],
@@ -442,8 +443,8 @@ class FileSelection:
         if not self.claim_ids:
             return [], to_all(store, account_id=account_id, reason=self.reason)
         files = [
-            import_history.get_file(store, one, account_id=account_id)
-            for one in dict.fromkeys(self.claim_ids)
+            find_file(session, store, claim_id, account_id)
+            for claim_id in dict.fromkeys(self.claim_ids)
         ]
         to_files(store, files)
         return files, len(files)
@@ -490,7 +491,7 @@ def dismiss(session: Session, /, **chosen: Any) -> None:
     choice = FileSelection(**chosen)
     with session.store() as store:
         _, count = choice.apply(
-            store, import_requests.dismiss_files, import_requests.dismiss_all_files
+            session, store, import_requests.dismiss_files, import_requests.dismiss_all_files
         )
     sentence = (
         f"Dismissed {counted(count, 'file')}: off the list, not deleted."
@@ -523,6 +524,7 @@ def _run(
     with session.store() as store:
         now = timestamp(store.clock())
         files, count = choice.apply(
+            session,
             store,
             functools.partial(import_requests.request_files, action=action),
             functools.partial(import_requests.request_all_files, action=action),

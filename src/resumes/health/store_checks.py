@@ -262,19 +262,23 @@ def iter_quota_findings(
         yield Finding("quota", "every account has room for more resumes")
 
 
+def remedy_for_full(
+    installation: Installation, account: AccountInfo, plans: Sequence[PlanInfo]
+) -> tuple[str, str]:
+    """Return how a full account gets room, as `Installation.remedy` does: in the smallest plan with
+    room, or else in its own, if that is made larger."""
+    needed = max(account.resume_count, account.max_resumes or 0)
+    for plan in plans:
+        if plan.max_resumes is None or plan.max_resumes > needed:
+            words = ["accounts", "set-plan", account.name, plan.name]
+            return installation.remedy("Delete resumes, or move it to a larger plan", *words)
+    return installation.remedy("Delete resumes, or raise the limit of its plan", "plans", "list")
+
+
 def _check_full_account(
     installation: Installation, account: AccountInfo, plans: Sequence[PlanInfo]
 ) -> Finding:
-    # The smallest plan with room; if there is none, the account's own can be made larger.
-    for plan in plans:
-        if plan.max_resumes is None or plan.max_resumes > account.resume_count:
-            words = ["accounts", "set-plan", account.name, plan.name]
-            remedy = installation.remedy("Delete resumes, or move it to a larger plan", *words)
-            break
-    else:
-        remedy = installation.remedy(
-            "Delete resumes, or raise the limit of its plan", "plans", "list"
-        )
+    remedy = remedy_for_full(installation, account, plans)
     return warning(
         "quota",
         f"{account.name} is full ({account.resume_count:,} of {account.max_resumes or 0:,}, plan "
