@@ -3,8 +3,8 @@
 import contextlib
 import itertools
 import os
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from stat import S_ISREG
@@ -23,12 +23,13 @@ from resumes.analyzer import (
 )
 from resumes.errors import InvalidArgument, NotFound
 from resumes.output_files import drafted
-from resumes.rendering import DEFAULT_CHOICE, PdfOptions, Renderer
+from resumes.rendering import DEFAULT_CHOICE, PdfOptions, Renderer, RenderingFailed, TooLong
 from resumes.rendering.fonts import font_folders
 from resumes.rendering.page import file_name as pdf_name
 from resumes.store import stored_resumes
 from resumes.store.store import Store
 from resumes.store.stored_resumes import StoredResume
+from resumes.text import counted
 
 
 class ExportFormat(StrEnum):
@@ -171,6 +172,55 @@ def _indented(content: bytes) -> bytes:
     text = msgspec.json.format(content, indent=2)
     # What was imported should be importable again.
     return (text if len(text) < DEFAULT_FORMAT.max_bytes else content) + b"\n"
+
+
+@dataclass(slots=True)
+class Summary:
+    """What became of the resumes of an export."""
+
+    exported: int = 0
+    existing: int = 0
+    """Exported resumes whose file had a name that was taken, as `Exporter.write` says."""
+
+    failed: list[tuple[str, TooLong | RenderingFailed]] = field(default_factory=list)
+    """IDs of resumes of which no PDF could be made, each with why."""
+
+    missing: list[tuple[str, str]] = field(default_factory=list)
+    """Texts that no font has, each with the ID of a resume in whose PDF it is drawn as a box."""
+
+    left_out: dict[str, None] = field(default_factory=dict)
+    """Names of the sections that the format has no place for, each once."""
+
+
+def export_resumes(
+    exporter: Exporter,
+    resumes: Iterable[StoredResume],
+    write: Callable[[Exported], bool],
+    *,
+    on_count: Callable[[int], None] = lambda exported: None,
+) -> Summary:
+    """Export the resumes, and give each to `write`, which says whether its file's name was taken.
+
+    A PDF that cannot be made is in the summary, and the others follow. Raises InvalidArgument if a
+    file cannot be written; those written before stay.
+    """
+    summary = Summary()
+    for resume in resumes:
+        on_count(summary.exported)
+        try:
+            exported = exporter.export(resume)
+            summary.existing += write(exported)
+        except (TooLong, RenderingFailed) as error:
+            summary.failed.append((resume.entry.id, error))
+            continue
+        except InvalidArgument as error:
+            before = f". {counted(summary.exported, 'resume')} already exported"
+            raise InvalidArgument(f"{error.message}{before if summary.exported else ''}") from error
+        summary.exported += 1
+        summary.left_out |= dict.fromkeys(exported.left_out)
+        if exported.missing is not None:
+            summary.missing.append((exported.missing, resume.entry.id))
+    return summary
 
 
 def iter_resumes(store: Store, account_id: str) -> Iterator[StoredResume]:

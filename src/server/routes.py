@@ -9,7 +9,7 @@ import time
 import weakref
 from collections.abc import Callable, Coroutine, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Final, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 import orjson
 
@@ -86,17 +86,19 @@ class Routes:
 
     def list(self, request: Request, holder: KeyHolder) -> None:
         """Answer with the page that the request's query asks for. Raises InvalidArgument for that."""
-        cursor, limit = parse_query(request.query)
-        page = stored_resumes.list_page(self._store, holder.account_id, cursor=cursor, limit=limit)
-        request.respond(200, orjson.dumps(page.as_json(limit=limit)))
+        query = parse_query(request.query)
+        page = stored_resumes.list_page(
+            self._store, holder.account_id, cursor=query.cursor, limit=query.limit
+        )
+        request.respond(200, orjson.dumps(page.as_json(limit=query.limit)))
 
     async def list_async(self, request: Request, holder: KeyHolder) -> None:
         """Answer as `list` does."""
-        cursor, limit = parse_query(request.query)
+        query = parse_query(request.query)
         page = await stored_resumes.list_page_async(
-            self._store, holder.account_id, cursor=cursor, limit=limit
+            self._store, holder.account_id, cursor=query.cursor, limit=query.limit
         )
-        request.respond(200, orjson.dumps(page.as_json(limit=limit)))
+        request.respond(200, orjson.dumps(page.as_json(limit=query.limit)))
 
     def get(self, request: Request, holder: KeyHolder) -> None:
         """Answer with the resume. Raises NotFound."""
@@ -242,17 +244,27 @@ async def prune_forever(store: Store, *, every_s: float = PRUNE_EVERY_S) -> None
         await asyncio.sleep(every_s)
 
 
-def parse_query(query: bytes) -> tuple[str, int]:
-    """Return the cursor, empty for the first page, and the page size of a query string.
+class ListQuery(NamedTuple):
+    """What a client asks of the list; the fields are the names of the query's parameters."""
 
-    Raises InvalidArgument for a limit that is not an integer, for either given twice, and for any other
-    parameter. The cursor's form is left to the store.
+    cursor: str = ""
+    """Empty for the first page."""
+
+    limit: int = DEFAULT_LIMIT
+    """The page size, from 1 to MAX_LIMIT."""
+
+
+def parse_query(query: bytes) -> ListQuery:
+    """Return what the query string of a list asks for.
+
+    Raises InvalidArgument for a limit that is not an integer, for a parameter given twice, and for an
+    unknown one. The cursor's form is left to the store.
     """
     if not query:
-        return "", DEFAULT_LIMIT
-    fields = parse_fields(query, ("cursor", "limit"))
+        return ListQuery()
+    fields = parse_fields(query, ListQuery._fields)
     limit = fields.get("limit", str(DEFAULT_LIMIT))
     if not LIMIT.fullmatch(limit):
         raise InvalidArgument(f"Invalid limit: must be an integer from 1 to {MAX_LIMIT}")
     # Not `int`, which refuses thousands of digits.
-    return fields.get("cursor", ""), int(max(1, min(float(limit), MAX_LIMIT)))
+    return ListQuery(fields.get("cursor", ""), int(max(1, min(float(limit), MAX_LIMIT))))

@@ -5,6 +5,7 @@ import locale
 import sys
 import textwrap
 from collections.abc import Iterable, Iterator
+from functools import partial
 from pathlib import Path
 
 import click
@@ -31,8 +32,8 @@ from resumes.analyzer import load_stored, whole_json
 from resumes.analyzer.readable import Line, Role, header_lines, section_lines
 from resumes.analyzer.schema import LAYOUTS
 from resumes.errors import InvalidArgument, NotFound
-from resumes.export import ExportFormat
-from resumes.rendering import PdfOptions, RenderingFailed, TooLong
+from resumes.export import Exported, ExportFormat
+from resumes.rendering import PdfOptions
 from resumes.rendering.fonts import font_packages
 from resumes.rendering.page import Paper
 from resumes.store import Store, stored_resumes
@@ -264,11 +265,8 @@ def export(
                 "A PDF cannot be shown in a terminal: use --to DIR, or redirect it to a file"
             )
 
-    left_out: dict[str, None] = {}
-    boxes: dict[str, list[tuple[str, str]]] = {}  # what no font has, of which resume; by package
     settings = session.settings()
     choice = PdfOptions(layout, None if paper is None else Paper(paper), anonymous)
-    failed = 0
     with (
         sigterm_as_interrupt(),
         session.store() as store,
@@ -283,55 +281,53 @@ def export(
             # All are looked up first: a wrong ID is an error before anything is written.
             else [get_resume(session, store, chosen, resume_id) for resume_id in resume_ids]
         )
-        count = existing = 0
         total = chosen.resume_count if is_all else len(resume_ids)
         # A stream would stand on the same terminal as the status, or is read as it comes.
         with counting("resumes", total, is_wanted=folder is not None) as tell:
-            for resume in resumes:
-                tell("exported", count)
-                try:
-                    view = exporter.export(resume)
-                except (TooLong, RenderingFailed) as error:
-                    say(
-                        safe_text(
-                            f"Could not generate the PDF of resume {resume.entry.id}: {error}"
-                        )
-                    )
-                    failed += 1
-                    continue
-                left_out |= dict.fromkeys(view.left_out)
-                if view.missing is not None:
-                    affected = boxes.setdefault(font_packages(view.missing), [])
-                    affected.append((view.missing, resume.entry.id))
-                if folder is not None:
-                    existing += exporter.write(folder, view, overwrite=overwrite)
-                elif view.content is None:
-                    sys.stdout.buffer.write(view.body)
-                else:
-                    put_json_text(view.content.decode())
-                count += 1
+            write = (
+                _put_exported
+                if folder is None
+                else partial(exporter.write, folder, overwrite=overwrite)
+            )
+            summary = exports.export_resumes(
+                exporter, resumes, write, on_count=partial(tell, "exported")
+            )
+    for resume_id, error in summary.failed:
+        say(safe_text(f"Could not generate the PDF of resume {resume_id}: {error}"))
     where = "" if folder is None else f" to {safe_text(str(folder))}"
-    kept = 0 if overwrite else existing
-    replaced = f" ({counted(existing, 'file')} overwritten)" if existing - kept else ""
-    say(f"Exported {counted(count - kept, 'resume')}{where}{replaced}.")
+    kept = 0 if overwrite else summary.existing
+    replaced = f" ({counted(summary.existing, 'file')} overwritten)" if summary.existing else ""
+    count = counted(summary.exported - kept, "resume")
+    say(f"Exported {count}{where}{replaced if overwrite else ''}.")
     if kept:
         say(
             f"Kept {counted(kept, 'file')} from an earlier export. Use --overwrite to replace existing files."
         )
-    _tell_boxes(boxes, settings.home / "fonts")
-    if left_out:
-        say(safe_text(f"Not supported by JSON Resume, left out: {', '.join(left_out)}."))
-    return ExitCode.FAILED if failed or kept else ExitCode.DONE
+    _tell_boxes(summary.missing, settings.home / "fonts")
+    if summary.left_out:
+        say(safe_text(f"Not supported by JSON Resume, left out: {', '.join(summary.left_out)}."))
+    return ExitCode.FAILED if summary.failed or kept else ExitCode.DONE
 
 
-def _tell_boxes(boxes: dict[str, list[tuple[str, str]]], folder: Path) -> None:
+def _put_exported(exported: Exported) -> bool:
+    if exported.content is None:
+        sys.stdout.buffer.write(exported.body)
+    else:
+        put_json_text(exported.content.decode())
+    return False
+
+
+def _tell_boxes(missing: Iterable[tuple[str, str]], folder: Path) -> None:
     """Say once per set of packages what to install, or which folder fonts can be put into."""
+    boxes: dict[str, list[tuple[str, str]]] = {}
+    for text, resume_id in missing:
+        boxes.setdefault(font_packages(text), []).append((text, resume_id))
     for packages, affected in boxes.items():
-        missing, resume_id = affected[0]
+        text, resume_id = affected[0]
         others = f" and {counted(len(affected) - 1, 'other resume')}" if affected[1:] else ""
         say(
             safe_text(
-                f'No installed font has the character "{missing}" in resume {resume_id}{others}: '
+                f'No installed font has the character "{text}" in resume {resume_id}{others}: '
                 f"it is drawn as a box. Install {packages} (Debian, Ubuntu), or put a font that "
                 f"has it into {folder}."
             )

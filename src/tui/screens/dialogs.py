@@ -25,7 +25,16 @@ T = TypeVar("T")
 
 
 class Dialog(ModalScreen[T | None], Generic[T]):
-    """A box with a title, fields and buttons. Give a result, or None when it was canceled."""
+    """A box with a title, fields and buttons. Give a result, or None when it was canceled.
+
+    A dialog sets VERB, passes its fields to `__init__`, and defines `find_problem` and `submit`, which
+    ends with `self.dismiss(result)`. One that saves first sets `is_saving` in `submit` and starts a
+    method under `@store_work()`, which dismisses; `show_failure` shows why it could not.
+
+    A screen opens it with `await self.app.push_screen_wait(dialog)` in an action under
+    `@store_work()`. After any other `await`, the screen looks at `self.is_active` before it opens one:
+    the user may have left it.
+    """
 
     BINDINGS = bindings(Place.DIALOG)
     VERB: ClassVar[str] = ""

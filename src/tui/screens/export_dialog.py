@@ -1,7 +1,7 @@
 """The export dialog, and the export itself, in a thread."""
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -9,12 +9,11 @@ from typing import Final
 from textual.worker import get_current_worker
 
 from resumes.errors import InvalidArgument, NotFound
-from resumes.export import Exporter, ExportFormat
-from resumes.rendering import RenderingFailed, TooLong
+from resumes.export import Exporter, ExportFormat, export_resumes
 from resumes.settings import Settings
 from resumes.store import accounts, stored_resumes
-from resumes.store.accounts import AccountInfo
 from resumes.store.store import Store
+from resumes.store.stored_resumes import StoredResume
 from resumes.text import counted
 from tui.pdf_files import describe, describe_boxes
 from tui.screens.dialogs import Dialog
@@ -55,7 +54,7 @@ class ExportDialog(Dialog[Callable[[Store], str]]):
         listed: str | None = None,
         text: str = "",
     ) -> None:
-        self._export = partial(export_resumes, account=account, text=text, settings=settings)
+        self._export = partial(export_chosen, account=account, text=text, settings=settings)
         self._resume_ids, self._listed = resume_ids, listed
         self._what = Choices([chosen] if listed is None else [chosen, listed], chosen)
         self._kind = Choices(list(KINDS), PDF)
@@ -85,7 +84,7 @@ class ExportDialog(Dialog[Callable[[Store], str]]):
         )
 
 
-def export_resumes(
+def export_chosen(
     store: Store,
     *,
     account: str,
@@ -97,62 +96,58 @@ def export_resumes(
 ) -> str:
     """Export the resumes, or without IDs all that fit `text`, to files, in a worker's thread.
 
-    Return how many, which failed, and what was left out. Raises InvalidArgument for a folder that
-    cannot be written to; what was written before stays, as does a file from an earlier export.
+    Return how many, which failed, and what was left out. Raises as `export_resumes`, and
+    InvalidArgument for the folder of a user who does not exist.
     """
-    worker, home = get_current_worker(), settings.home
     try:
         target = Path(folder).expanduser()
     except RuntimeError:
         raise InvalidArgument(f'No such user: "{folder}"') from None
     owner = accounts.get_account(store, account)
-    count, kept, unindexed, left_out = 0, 0, 0, dict[str, None]()
-    failed = list[str]()
-    missing: str | None = None
-    with Exporter(kind, settings.format, home=home) as exporter:
-        listed = [(resume_id, 0) for resume_id in resume_ids] or _iter_all(store, owner, text)
-        for resume_id, not_looked_at in listed:
-            unindexed = not_looked_at
-            if worker.is_cancelled:
-                break
-            try:
-                exported = exporter.export(stored_resumes.get_resume(store, owner.id, resume_id))
-            except NotFound:
-                if len(resume_ids) == 1:
-                    raise
-                continue  # deleted since it was listed
-            except (TooLong, RenderingFailed) as error:
-                failed.append(describe(error))
-                continue
-            try:
-                is_kept = exporter.write(target, exported, overwrite=False)
-            except InvalidArgument as error:
-                before = f". {counted(count, 'resume')} already exported" if count else ""
-                raise InvalidArgument(f"{error.message}{before}") from error
-            left_out |= dict.fromkeys(exported.left_out)
-            missing = missing or exported.missing
-            kept += is_kept
-            count += not is_kept
-    said = f"Exported {counted(count, 'resume')} to {target}."
-    if kept:
-        said += f" Kept {counted(kept, 'file')} from an earlier export."
-    if failed:
-        said += f" {counted(len(failed), 'PDF')} could not be generated. {failed[0]}"
-    said += describe_boxes(missing, home)
+    unindexed = 0
+
+    def iter_found() -> Iterator[str]:
+        nonlocal unindexed
+        cursor: str | None = ""
+        while cursor is not None:
+            page = read_page(
+                store, account=owner, text=text, cursor=cursor, timeout_s=SEARCH_TIMEOUT_S
+            )
+            _, unindexed = page.about
+            yield from [entry.id for entry in page.rows]
+            cursor = page.next_cursor
+
+    resumes = _iter_resumes(store, owner.id, resume_ids or iter_found())
+    with Exporter(kind, settings.format, home=settings.home) as exporter:
+        summary = export_resumes(
+            exporter, resumes, partial(exporter.write, target, overwrite=False)
+        )
+    said = f"Exported {counted(summary.exported - summary.existing, 'resume')} to {target}."
+    if summary.existing:
+        said += f" Kept {counted(summary.existing, 'file')} from an earlier export."
+    if summary.failed:
+        failed = counted(len(summary.failed), "PDF")
+        said += f" {failed} could not be generated. {describe(summary.failed[0][1])}"
+    if summary.missing:
+        said += describe_boxes(summary.missing[0][0], settings.home)
     if unindexed:
         said += f" Not searchable yet: {counted(unindexed, 'newer resume')}. Try again later."
-    if left_out:
-        said += f" Not supported by JSON Resume, left out: {', '.join(left_out)}."
+    if summary.left_out:
+        said += f" Not supported by JSON Resume, left out: {', '.join(summary.left_out)}."
     return said
 
 
-def _iter_all(store: Store, account: AccountInfo, text: str) -> Iterator[tuple[str, int]]:
-    """Yield the IDs that fit `text`, each with how many resumes could not be searched so far."""
-    cursor: str | None = ""
-    while cursor is not None:
-        page = read_page(
-            store, account=account, text=text, cursor=cursor, timeout_s=SEARCH_TIMEOUT_S
-        )
-        _, unindexed = page.about
-        yield from [(entry.id, unindexed) for entry in page.rows]
-        cursor = page.next_cursor
+def _iter_resumes(
+    store: Store, account_id: str, resume_ids: Sequence[str] | Iterator[str]
+) -> Iterator[StoredResume]:
+    """Yield the resumes until the worker is canceled, except those deleted since they were listed.
+
+    Raises NotFound if only one was chosen.
+    """
+    worker = get_current_worker()
+    is_only_one = isinstance(resume_ids, Sequence) and len(resume_ids) == 1
+    for resume_id in resume_ids:
+        if worker.is_cancelled:
+            return
+        with nullcontext() if is_only_one else suppress(NotFound):
+            yield stored_resumes.get_resume(store, account_id, resume_id)
