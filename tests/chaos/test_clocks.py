@@ -46,14 +46,14 @@ def follow(store: Store, account_id: str, seen: list[str], over: threading.Event
 @pytest.mark.chaos(
     12,
     fault="the clock is set forward and back",
-    promise="a client that follows the cursor skips nothing and sees nothing twice",
+    promise="a client that pages through the list skips no resume and sees no resume twice",
 )
 def test_a_clock_that_jumps_skips_and_repeats_nothing(
     url: str, figures: Figures, seed: random.Random
 ) -> None:
-    """The store's clock jumps forward or back 400 times, by up to an hour or a day, while one
-    client creates resumes and another continues from the last ID. The test runs on SQLite and on
-    PostgreSQL 16 and 18."""
+    """The store's clock jumps forward or back 400 times, by up to an hour or by up to a day.
+    Meanwhile, one client creates resumes, and another client fetches all resumes after the last ID
+    that it has seen. The test runs on SQLite and on PostgreSQL 16 and 18."""
     clock = JumpingClock()
     told: dict[str, str] = {}
     seen: list[str] = []
@@ -86,13 +86,13 @@ def test_a_clock_that_jumps_skips_and_repeats_nothing(
 @pytest.mark.chaos(
     12,
     fault="the clock is set to a time before or after a key's expiry",
-    promise="a key works whenever the clock shows a time before the key's expiry, and only then",
+    promise="a key is accepted if the clock shows a time before the key's expiry, and rejected otherwise",
 )
 def test_a_key_expires_by_the_current_clock(
     tmp_path: Path, figures: Figures, seed: random.Random
 ) -> None:
-    """The store's clock jumps 400 times, each time to a random moment that is at least a minute and
-    at most two hours before or after a key's expiry."""
+    """The store's clock jumps 400 times, to random moments between a minute and two hours before or
+    after a key's expiry."""
     clock = JumpingClock()
     wrong = 0
     with open_store(f"sqlite:///{tmp_path / 'resumes.db'}", clock=clock) as store:
@@ -188,16 +188,16 @@ def programs_of(
 
 @pytest.mark.chaos(
     12,
-    fault="processes that share a store have different clocks, and these are set forward and back",
-    promise="a client that follows the cursor skips nothing, and each resume that is sent or dropped is stored once",
+    fault="processes that share a store have different clocks, which are set forward and back",
+    promise="a client that pages through the list skips no resume, and each resume is stored exactly once",
 )
 def test_processes_whose_clocks_differ_lose_and_repeat_nothing(
     url: str, tmp_path: Path, figures: Figures, seed: random.Random
 ) -> None:
-    """Two servers (one of them with two workers) and two importers of one folder run, while four
-    clients create resumes, two follow the list and files arrive. The clock of one process is set 60
-    times: forward or back by a minute, an hour or a year, to 1970, to 2040, or to the correct
-    time."""
+    """Two servers (one of them with two workers) and two importers share a store. Four clients
+    create resumes, two clients poll for new resumes, and files are dropped into the importers'
+    shared folder. The test changes the clock of a random process 60 times: forward or back by a
+    minute, an hour or a year, to 1970, to 2040, or to the correct time."""
     home, inbox = tmp_path, tmp_path / "inbox"
     key = stores.make_account(url)
     with open_store(url) as store:

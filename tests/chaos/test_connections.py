@@ -42,14 +42,14 @@ LATENCY_S: Final = 0.1
 
 @pytest.mark.chaos(
     24,
-    fault="connections are cut, reset or silenced at any byte",
-    promise="each resume is stored completely and once, or not at all; no connection is leaked",
+    fault="connections are closed, reset or stalled at any byte",
+    promise="each resume is stored once and completely, or not at all; no connection is leaked",
 )
 def test_a_connection_may_break_at_any_byte(
     tmp_path: Path, figures: Figures, seed: random.Random
 ) -> None:
-    """A TCP proxy breaks connections at points a few bytes apart, throughout a request and its
-    response."""
+    """A TCP proxy breaks each connection at a different byte, in steps of a few bytes through a
+    request and its response."""
     scene = Scene(tmp_path / "home", tmp_path / "logs")
     with scene.served() as server, Proxy(server.url) as proxy:
         request = a_create(scene, FIRST)
@@ -123,11 +123,11 @@ def send_through(proxy: Proxy, fault: Fault, request: bytes) -> Answer | None:
 @pytest.mark.chaos(
     24,
     fault="connections have high latency and low bandwidth",
-    promise="a client is served if it is slow, but makes progress",
+    promise="a slow client is served as long as it makes progress",
 )
 def test_a_slow_connection_is_served(tmp_path: Path, figures: Figures) -> None:
-    """For 8 clients at the same time, a TCP proxy delays each chunk by 0.1 s and forwards 96 KiB a
-    second."""
+    """Eight clients use the API at the same time through a TCP proxy that delays each chunk by 0.1
+    s and forwards 96 KiB/s."""
     scene = Scene(tmp_path / "home", tmp_path / "logs")
     create = load.a_request(scene.key, "POST", body=valid(SLOW_BYTES))
     with scene.served() as server, Proxy(server.url) as proxy, ThreadPoolExecutor(SLOW) as pool:

@@ -57,13 +57,13 @@ FIRST_STARTS: Final = 5
 @pytest.mark.chaos(
     10,
     fault="eight writers in three processes",
-    promise="no client sees a locked store, and none waits for more than 5 s",
+    promise="no client gets an error because the store is locked, and no client waits for more than 5 s",
 )
 def test_many_writers_in_many_processes_wait_and_never_fail(
     tmp_path: Path, figures: Figures
 ) -> None:
-    """Three servers use one SQLite file, and eight clients create resumes for 12 s without
-    pausing."""
+    """Three servers share one SQLite file, and eight clients create resumes for 12 s without a
+    pause."""
     scene = Scene(tmp_path / "home", tmp_path / "logs")
     with ExitStack() as stack:
         urls = [stack.enter_context(scene.served()).url for _ in range(SERVERS)]
@@ -128,15 +128,15 @@ sys.stdin.read()
 
 @pytest.mark.chaos(
     11,
-    fault="another program reads in one long transaction",
-    promise="writers wait hardly any longer than before, and the log is short again afterwards",
+    fault="another program keeps a long read transaction open",
+    promise="writers are hardly delayed, and the log is truncated after the transaction ends",
 )
 def test_a_long_read_delays_no_writer_and_the_log_is_truncated_afterwards(
     tmp_path: Path, figures: Figures
 ) -> None:
-    """Another program keeps a read transaction on the SQLite file open for at least 12 s, and until
-    the log is 34 MiB long. Before, during and after this transaction, four clients create resumes
-    with short pauses."""
+    """Another program keeps a read transaction on the SQLite file open for at least 12 s and until
+    the log has grown to 34 MiB. Before, during and after this transaction, four clients create
+    resumes with short pauses."""
     scene = Scene(tmp_path / "home", tmp_path / "logs")
     log = scene.home / "resumes.db-wal"
     with scene.served() as server:
@@ -162,13 +162,13 @@ def test_a_long_read_delays_no_writer_and_the_log_is_truncated_afterwards(
 @pytest.mark.chaos(
     21,
     fault="a hundred clients compete for the last resume that a quota allows",
-    promise="exactly one of them succeeds",
+    promise="exactly one client succeeds",
 )
 def test_one_client_gets_the_last_resume_of_a_quota(
     url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, figures: Figures
 ) -> None:
-    """In each round, a full account gets room for one more resume, and 100 clients of two servers
-    send create requests at the same moment. The test runs on SQLite and on PostgreSQL 16 and 18."""
+    """In each round, one resume of a full account is deleted, and 100 clients send create requests
+    to two servers at the same moment. The test runs on SQLite and on PostgreSQL 16 and 18."""
     monkeypatch.setenv("RESUMES_DATABASE", url)
     programs.last_place_goes_to_one(tmp_path, rounds=LAST_PLACES)
     with open_store(url) as store:
@@ -181,14 +181,14 @@ def test_one_client_gets_the_last_resume_of_a_quota(
 
 @pytest.mark.chaos(
     19,
-    fault="six programs start at the same moment, and there is no store yet",
-    promise="one of them creates the store, and all of them start",
+    fault="six programs start at the same moment, before a store exists",
+    promise="one program creates the store, and all six start",
 )
 def test_programs_that_start_together_create_one_store(
     engine: Engine, tmp_path: Path, figures: Figures
 ) -> None:
-    """In each of five rounds, `resumes watch --once` is started six times at the same moment, in a
-    home without a store. The test runs on SQLite and on PostgreSQL 16 and 18."""
+    """In each of five rounds, six `resumes watch --once` processes start at the same moment, in a
+    home that has no store. The test runs on SQLite and on PostgreSQL 16 and 18."""
     codes: list[int] = []
     for number in range(FIRST_STARTS):
         folder = tmp_path / f"{number}"

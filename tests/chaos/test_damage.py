@@ -171,15 +171,15 @@ KINDS: Final = {
 @pytest.mark.chaos(
     9,
     fault="the store's file is damaged",
-    promise="damage to the store's structure, or a change in a document, is found when someone opens the store or runs `resumes db check`; a backup restores everything",
+    promise="opening the store or running `resumes db check` finds damage to the store's structure and changes in documents; a backup restores everything",
 )
 def test_damage_is_found_and_a_backup_restores_all(
     tmp_path: Path, figures: Figures, seed: random.Random, kind: Kind
 ) -> None:
     """Each of 40 copies of a store with 300 resumes is damaged at a random place: a bit is flipped,
     a character is made invalid, two rows of a page are swapped, a page is zeroed or filled with
-    garbage, or the end is cut off. The first three copies whose damage is found are replaced by `db
-    restore`."""
+    garbage, or the file is truncated. `db restore` replaces the first three copies in which damage
+    is found."""
     stored = stores.a_full_store(tmp_path / "resumes.db", STORED)
     before = documents(tmp_path / "resumes.db")
     programs.succeed(tmp_path, "db", "backup", str(tmp_path / "backup.db"))
@@ -228,14 +228,14 @@ def restore(tries: Tries, home: Path, backup: Path) -> None:
 
 @pytest.mark.chaos(
     9,
-    fault="the log next to the store is garbage",
-    promise="the log is not read, and nothing is lost",
+    fault="the log next to the store contains garbage",
+    promise="the store does not read the log, and no resume is lost",
 )
 def test_a_log_of_garbage_is_not_read(
     tmp_path: Path, figures: Figures, seed: random.Random
 ) -> None:
-    """Random bytes are written to `resumes.db-wal` next to each of 40 copies of a store with 300
-    resumes."""
+    """Each of 40 copies of a store with 300 resumes gets a `resumes.db-wal` file of random
+    bytes."""
     told = stores.a_full_store(tmp_path / "resumes.db", STORED)
     lost = 0
     for number in range(EACH):
@@ -256,12 +256,12 @@ def wait_for_more(writers: list[Client], enough: int) -> None:
 @pytest.mark.chaos(
     35,
     fault="backups are taken while clients write",
-    promise="each backup contains the store as it was at one moment, and can be restored",
+    promise="each backup is a consistent snapshot of the store and can be restored",
 )
 def test_backups_under_load_are_consistent(tmp_path: Path, figures: Figures) -> None:
-    """`resumes db backup` runs twelve times while four clients create resumes. Each backup is
-    restored. The restored resumes must include all that were acknowledged before the backup began,
-    and must be the first ones in the order of IDs."""
+    """`resumes db backup` runs twelve times while four clients create resumes. Each backup is then
+    restored. A restored store must contain all resumes that were acknowledged before the backup
+    began, and must have no gaps in the order of IDs."""
     scene = Scene(tmp_path / "home", tmp_path / "logs")
     folder = tmp_path / "backups"
     folder.mkdir()
@@ -313,10 +313,10 @@ COMMANDS: Final = [
 @pytest.mark.chaos(
     20,
     fault="the store was created by a newer version",
-    promise="the server, the importer and the commands refuse it with exit code 3 and a one-line message that names the version; no file in the home is changed",
+    promise="the server, the importer and the commands exit with code 3 and a one-line message that names the store's version; no file in the home is changed",
 )
 def test_a_newer_store_is_refused_by_every_program(tmp_path: Path, figures: Figures) -> None:
-    """The store's file has a schema version that does not exist yet. Ten commands try to use the
+    """The store's file has a schema version that does not exist yet. Ten commands try to use this
     store."""
     home = tmp_path / "home"
     home.mkdir()

@@ -47,12 +47,11 @@ __all__ = ["bounded"]  # a fixture
 @pytest.mark.chaos(
     4,
     fault="the disk is full",
-    promise="create requests get 503, nothing is damaged, and reads continue; create requests succeed again once there is space",
+    promise="create requests get 503, no data is damaged, and reads still work; create requests succeed again once space is free",
 )
 def test_a_full_disk_loses_nothing(tmp_path: Path, figures: Figures, floor_bytes: int) -> None:
-    """While four clients create resumes, another program fills the 64 MiB tmpfs that holds the
-    store, either completely or until less than `RESUMES_DISK_FLOOR_BYTES` is free. Then the space
-    is freed."""
+    """While four clients create resumes, another program fills the store's 64 MiB tmpfs, either
+    completely or until less than `RESUMES_DISK_FLOOR_BYTES` is free. Then the space is freed."""
     scene = Scene(tmp_path / "home", tmp_path / "logs")
     writers, listed, recovery_s = full_disks.live_through_a_full_disk(
         scene, tmp_path, DISK_BYTES, floor_bytes
@@ -90,11 +89,10 @@ def refused(within: list[str], home: Path, arguments: tuple[str, ...] = SERVE) -
 @pytest.mark.chaos(
     7,
     fault="the file system is read-only",
-    promise="startup fails within 10 s, with exit code 3 and a one-line message that says what is wrong and where",
+    promise="startup fails within 10 s with exit code 3 and a one-line message that states the problem and the path",
 )
 def test_a_read_only_file_system_is_refused_in_one_line(tmp_path: Path, figures: Figures) -> None:
-    """Before `resumes serve` starts, mount -o remount,ro makes the tmpfs that holds the store
-    read-only."""
+    """Before `resumes serve` starts, `mount -o remount,ro` makes the store's tmpfs read-only."""
     scene = Scene(tmp_path / "home", tmp_path / "logs")
     with a_disk(tmp_path / "disk", DISK_BYTES) as disk:
         home = tmp_path / "disk" / "home"
@@ -110,13 +108,14 @@ def test_a_read_only_file_system_is_refused_in_one_line(tmp_path: Path, figures:
 @pytest.mark.chaos(
     7,
     fault="the file system becomes read-only while the server writes",
-    promise="only writes in progress have an unknown outcome; all other writes get 503 and store nothing; reads continue, and create requests succeed again once the file system is writable",
+    promise="a write in progress may have an unknown outcome; every other write gets 503 and stores nothing; reads still work, and create requests succeed again once the file system is writable",
 )
 def test_a_file_system_that_becomes_read_only_loses_nothing(
     tmp_path: Path, figures: Figures
 ) -> None:
-    """While four clients create resumes, strace makes three kinds of calls fail with EROFS: writing
-    the store's log, syncing it, and opening the lock next to it. Then these calls succeed again."""
+    """While four clients create resumes, strace makes three kinds of system calls fail with EROFS:
+    writing the store's log, syncing the log, and opening the lock file next to the log. Then these
+    calls succeed again."""
     scene = Scene(tmp_path / "home", tmp_path / "logs")
     store = [scene.home / "resumes.db-wal", scene.home / "resumes.db.writer"]
 
@@ -138,13 +137,13 @@ def test_a_file_system_that_becomes_read_only_loses_nothing(
 
 @pytest.mark.chaos(
     7,
-    fault="the file system hits an error and is read-only until it is repaired",
-    promise="only writes in progress have an unknown outcome; all other writes get 503 and store nothing; reads continue, dropped files wait, `doctor` reports the cause, and nothing is lost",
+    fault="the file system has an error and stays read-only until it is repaired",
+    promise="a write in progress may have an unknown outcome; every other write gets 503 and stores nothing; reads still work, dropped files wait, `doctor` reports the cause, and no data is lost",
 )
 def test_a_file_system_that_hits_an_error_loses_nothing(tmp_path: Path, figures: Figures) -> None:
-    """While four clients create resumes and files arrive, an error is triggered
-    (`trigger_fs_error`) in an ext4 file system that is mounted with errors=remount-ro. Then the
-    server and the importer are stopped, and the file system is checked and mounted again."""
+    """While four clients create resumes and files arrive in the watched folder, `trigger_fs_error`
+    causes an error in an ext4 file system that is mounted with errors=remount-ro. The server and
+    the importer are then stopped, and the file system is checked and mounted again."""
     with an_ext4(tmp_path, EXT4_BYTES) as ext4:
         server_scene = Scene(tmp_path / "home", tmp_path / "logs")
         home = ext4.path / "home"
@@ -209,13 +208,13 @@ def test_a_file_system_that_hits_an_error_loses_nothing(tmp_path: Path, figures:
 @pytest.mark.chaos(
     7,
     fault="the store's files belong to a different user",
-    promise="startup fails within 10 s, with exit code 3 and a one-line message that says what is wrong and where",
+    promise="startup fails within 10 s with exit code 3 and a one-line message that states the problem and the path",
 )
 def test_files_of_another_user_are_refused_in_one_line(
     tmp_path: Path, figures: Figures, bounded: list[str]
 ) -> None:
-    """Before `resumes serve` starts without root privileges, chown gives the store's files, which
-    have mode 0600, to a different user."""
+    """The store's files have mode 0600, and chown gives these files to a different user. Then
+    `resumes serve` starts without root privileges."""
     if os.geteuid() != 0:
         pytest.skip("only root can give a file to another user")
     scene = Scene(tmp_path / "home", tmp_path / "logs")
@@ -242,12 +241,12 @@ def shared_with(share: Path, tmp_path: Path, kind: str) -> Iterator[list[str]]:
 @pytest.mark.chaos(
     8,
     fault="the store is on a shared file system",
-    promise="startup fails within 10 s, with exit code 3 and a one-line message that gives the reason and says what to do",
+    promise="startup fails within 10 s with exit code 3 and a one-line message that gives the reason and a remedy",
 )
 def test_a_network_share_is_refused_in_one_line(tmp_path: Path, figures: Figures) -> None:
-    """Before `resumes serve` starts, a list of mounts is bound over the program's
-    /proc/self/mountinfo. According to this list, the home is on NFS, SMB, Ceph, Lustre or SSHFS.
-    For NFS, four other commands are also started."""
+    """A fake list of mounts, bound over /proc/self/mountinfo, says that the home is on NFS, SMB,
+    Ceph, Lustre or SSHFS. Then `resumes serve` is started. For NFS, four other commands are started
+    as well."""
     scene = Scene(tmp_path / "home", tmp_path / "logs")
     tries = [(kind, SERVE) for kind in SHARES] + [("nfs4", arguments) for arguments in PROGRAMS]
     refusals = []
@@ -270,12 +269,12 @@ def assert_share_is_named(line: str, kind: str) -> None:
 
 @pytest.mark.chaos(
     8,
-    fault="the store's file is a link to a file on a shared file system",
-    promise="the result is the same as if the store's file itself were on the shared file system",
+    fault="the store's file is a symbolic link to a file on a shared file system",
+    promise="startup fails in the same way as if the store's file itself were on the shared file system",
 )
 def test_a_link_to_a_share_is_refused_in_one_line(tmp_path: Path, figures: Figures) -> None:
-    """`resumes.db` is a link to a file. A list of mounts that is bound over /proc/self/mountinfo
-    says that this file is on NFS. Then `resumes serve` and four other commands are started."""
+    """`resumes.db` is a symbolic link, and a fake /proc/self/mountinfo says that the link's target
+    is on NFS. Then `resumes serve` and four other commands are started."""
     scene = Scene(tmp_path / "home", tmp_path / "logs")
     share = tmp_path / "share"
     share.mkdir()
@@ -338,15 +337,15 @@ def fail_each(
 @pytest.mark.chaos(
     5,
     fault="a write or a sync fails",
-    promise="acknowledged resumes are stored, refused ones are not, and any uncertain outcome is reported as unknown",
+    promise="acknowledged resumes are stored, refused resumes are not, and each uncertain outcome is reported as unknown",
 )
 def test_every_response_is_true_when_any_call_fails(
     tmp_path: Path, figures: Figures, stride: int, times: int, error: str
 ) -> None:
-    """strace makes the k-th write and the k-th sync of the store's files fail with EIO or ENOSPC.
-    For each k from 1 to 200, a new process does the following twice: it opens the store, creates
-    resumes and closes the store. The same is done with 20 failing calls in a row, but only for
-    every eighth k."""
+    """strace makes a process's k-th write and k-th sync of the store's files fail with EIO or
+    ENOSPC. For each k from 1 to 200, a new process twice opens the store, creates resumes and
+    closes the store. In a second variant, 20 calls in a row fail; this variant runs only for every
+    eighth k."""
     template = tmp_path / "resumes.db"
     stores.make_account(f"sqlite:///{template}")
     shares = [range(1 + share * stride, MOST + 1, AT_ONCE * stride) for share in range(AT_ONCE)]

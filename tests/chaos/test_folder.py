@@ -81,15 +81,15 @@ def drop_what_is_imported(scene: Scene, chance: random.Random) -> list[str]:
 
 @pytest.mark.chaos(
     30,
-    fault="files of every kind and size arrive in every way",
-    promise="no file is imported in part, rejected files are moved with a reason, and the importer continues with the rest",
+    fault="files of every kind and size arrive in every possible way",
+    promise="no file is partly imported, each rejected file is moved and gets a report with the reason, and the importer continues with the other files",
 )
 def test_every_dropped_file_gets_an_outcome(
     tmp_path: Path, figures: Figures, seed: random.Random, bounded: list[str]
 ) -> None:
-    """While `resumes watch` runs, its folder gets slowly written files, renamed files, links,
-    FIFOs, sockets, a file of 1 GiB, decompression bombs, unreadable, incomplete and repeated files,
-    files whose names are not text, and a large backlog."""
+    """While `resumes watch` runs, all kinds of files arrive in its folder: slowly written files,
+    renamed files, links, FIFOs, sockets, a 1 GiB file, decompression bombs, unreadable, incomplete
+    and repeated files, files whose names are not text, and a large backlog."""
     scene = Scene(tmp_path / "home")
     scene.account("ana")
     left = strangers.drop_strangers(scene.root / "ana", tmp_path)
@@ -113,12 +113,12 @@ def test_every_dropped_file_gets_an_outcome(
 
 @pytest.mark.chaos(
     31,
-    fault="more files arrive than the system reports",
-    promise="the next scan finds all of them",
+    fault="more files arrive than the operating system reports",
+    promise="the next scan finds all unreported files",
 )
 def test_files_without_events_are_found(tmp_path: Path, figures: Figures) -> None:
-    """While the importer is stopped (SIGSTOP), 20,000 files are dropped into its watched folder,
-    and the importer's event queue becomes full. Then the importer continues."""
+    """While SIGSTOP pauses the importer, 20,000 files are dropped into its watched folder, and the
+    importer's event queue overflows. Then the importer continues."""
     most = int(QUEUE.read_text())
     if most >= UNANNOUNCED:
         pytest.skip(f"{QUEUE} is so large that {UNANNOUNCED} files do not overflow it")

@@ -62,13 +62,13 @@ def check(history: History, figures: Figures) -> None:
 @pytest.mark.chaos(
     1,
     fault="the server is killed under load",
-    promise="every acknowledged resume is stored, and the counter matches the number of rows",
+    promise="every acknowledged resume is stored, and each account's counter matches the number of its stored resumes",
 )
 def test_servers_killed_under_load_lose_nothing(
     tmp_path: Path, figures: Figures, seed: random.Random
 ) -> None:
-    """SIGKILL is sent to the server, its supervisor or one of its two workers at random moments,
-    while four clients create resumes and another follows the list."""
+    """While four clients create resumes and a fifth client polls for new ones, SIGKILL is sent at
+    random moments to the whole server, its supervisor or one of its two workers."""
     kills = [KINDS[n % len(KINDS)] for n in range(UNDER_LOAD)]
     history = live_through(tmp_path, kills, seed)
     figures["kills"] = UNDER_LOAD
@@ -83,14 +83,15 @@ def test_servers_killed_under_load_lose_nothing(
 @pytest.mark.chaos(
     3,
     fault="the server is killed between commit and response",
-    promise="a retry with the same Idempotency-Key gets the response that the first request would have got",
+    promise="a retry with the same Idempotency-Key gets the response that the first request would have received",
 )
 def test_servers_killed_before_they_answer_do_nothing_twice(
     tmp_path: Path, figures: Figures, seed: random.Random, calls: str
 ) -> None:
-    """While four clients create resumes, strace sends SIGKILL when a thread of one of the two
-    workers reaches its k-th sync (the commit is then in the log) or its k-th write to a file or
-    socket (this write may be the response). The number k is random and at most 40."""
+    """While four clients create resumes, strace sends SIGKILL to one of the server's two workers.
+    The signal arrives at a thread's k-th sync, when the commit is already in the log, or at its
+    k-th write to a file or socket, which may be the response. The number k is random and at most
+    40."""
 
     def kill(server: Server, clients: list[Client]) -> None:
         fault = Injection(calls, "signal=KILL", seed.randint(1, 40))
@@ -110,13 +111,14 @@ def test_servers_killed_before_they_answer_do_nothing_twice(
 @pytest.mark.chaos(
     2,
     fault="the importer is killed at each step of its work",
-    promise="the content of each file becomes exactly one resume, and no file is left behind",
+    promise="each file is imported exactly once, and no file is left unprocessed",
 )
 def test_importers_killed_at_every_step_import_each_file_once(
     drain: Drain, fresh: Fresh, figures: Figures
 ) -> None:
-    """SIGKILL is sent to an importer at each of its steps in turn, while it processes files of
-    every kind and for every outcome. Then another importer continues its work."""
+    """While an importer processes files of every kind and with every outcome, SIGKILL is sent to
+    the importer at each of its steps in turn. After each kill, another importer finishes the
+    work."""
     counts: Counter[str] = Counter()
 
     def counted(task: Task) -> int:
@@ -146,14 +148,14 @@ def count_home(counts: Counter[str], home: Path) -> None:
 
 @pytest.mark.chaos(
     2,
-    fault="importers and their helpers are killed under load",
-    promise="the content of each file becomes exactly one resume",
+    fault="importers and their helper processes are killed under load",
+    promise="each file is imported exactly once",
 )
 def test_importers_killed_at_random_moments_import_each_file_once(
     tmp_path: Path, figures: Figures, seed: random.Random, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """SIGKILL is sent to `resumes watch`, its helpers or both at random moments, while files of
-    every kind arrive in bursts of thousands."""
+    """While files of every kind arrive in bursts of thousands, SIGKILL is sent at random moments to
+    `resumes watch`, to its helper processes, or to both."""
     folder = Folder(tmp_path)
     monkeypatch.setenv(havoc.SEED, str(seed.randrange(1, 10**9)))
     supply = havoc.wreak_havoc(folder, lambda line: None, HAVOC, BURST)
@@ -171,12 +173,12 @@ STOPS: Final = 5
 
 @pytest.mark.chaos(
     29,
-    fault="a key is revoked or rotated, or its account is closed, while the key is used",
-    promise="from that moment on, no process accepts the key",
+    fault="a key is revoked or rotated, or its account is closed, while the key is in use",
+    promise="no process accepts the key after a command has revoked or rotated it or closed its account",
 )
 def test_a_revoked_key_is_accepted_nowhere(tmp_path: Path, figures: Figures) -> None:
-    """Clients use keys on several connections to each of two workers, while commands end these keys
-    one by one, by revoking or rotating a key or by closing its account."""
+    """Clients use keys on several connections to each of two workers. Meanwhile, commands revoke or
+    rotate these keys, or close their accounts, one at a time."""
     scene = Scene(tmp_path / "home", tmp_path / "logs")
     ends = [ended_keys.revoke] * REVOKED + [ended_keys.rotate, ended_keys.close_account]
     before = after = accepted = 0
@@ -203,13 +205,13 @@ def test_a_revoked_key_is_accepted_nowhere(tmp_path: Path, figures: Figures) -> 
 @pytest.mark.chaos(
     33,
     fault="the server gets SIGTERM under load",
-    promise="accepted requests are answered without a 5xx, and the server stops in time",
+    promise="no accepted request is left unanswered or gets a 5xx, and the server stops in time",
 )
 def test_a_server_answers_accepted_requests_before_it_stops(
     tmp_path: Path, figures: Figures
 ) -> None:
-    """SIGTERM is sent to the server while 4 clients write and 2 read, 5 times with one worker and 5
-    times with two."""
+    """While 4 clients write and 2 clients read, SIGTERM is sent to the server, 5 times with one
+    worker and 5 times with two workers."""
     scene = Scene(tmp_path / "home", tmp_path / "logs")
     stops = [stop_under_load(scene, workers) for workers in ("1", "2") * STOPS]
     attempts = [one for stop in stops for one in stop.attempts]

@@ -40,12 +40,12 @@ SMALL: Final = 2
 
 @pytest.mark.chaos(
     6,
-    fault="files cannot grow",
-    promise="create requests get 503; the process survives and recovers automatically",
+    fault="the server's files cannot grow",
+    promise="create requests get 503; the server keeps running and recovers automatically",
 )
 def test_a_server_whose_files_cannot_grow_recovers(tmp_path: Path, figures: Figures) -> None:
-    """While four clients create resumes, prlimit sets RLIMIT_FSIZE to 1 MiB for a server whose
-    write-ahead log has already reached this size. Then the limit is lifted."""
+    """While four clients create resumes, prlimit sets the server's RLIMIT_FSIZE to 1 MiB, a size
+    that the write-ahead log has already reached. Then the limit is lifted."""
     scene = Scene(tmp_path / "home", tmp_path / "logs")
     with scene.served() as server:
         writers = full_disks.make_writers(scene, server.url)
@@ -72,14 +72,15 @@ def limited(pids: list[int], kind: int, most: dict[int, int]) -> Iterator[None]:
 
 @pytest.mark.chaos(
     6,
-    fault="the process cannot open more files",
-    promise="connected clients are served, and new ones are not; the process survives, and later accepts new clients again automatically",
+    fault="the server cannot open any more files",
+    promise="connected clients are still served, but new clients are not; the server keeps running and later accepts new clients again",
 )
 def test_a_process_that_cannot_open_files_serves_its_connections(
     tmp_path: Path, figures: Figures
 ) -> None:
-    """prlimit lowers RLIMIT_NOFILE to the number of files that the server has open, while four
-    clients create resumes and 20 others connect and list resumes. Then the limit is lifted."""
+    """While four clients create resumes, prlimit lowers the server's RLIMIT_NOFILE to the number of
+    files that are already open. Before the limit is lifted, 20 new clients connect and request the
+    list of resumes."""
     scene = Scene(tmp_path / "home", tmp_path / "logs")
     with scene.served() as server:
         writers = full_disks.make_writers(scene, server.url)
@@ -141,13 +142,13 @@ def memory_bytes(pid: int) -> int:
 
 @pytest.mark.chaos(
     6,
-    fault="the processes cannot get more memory",
-    promise="requests that need more memory get 503 or no response, nothing acknowledged is lost, and the service recovers automatically",
+    fault="the server's processes cannot get more memory",
+    promise="requests that need more memory get 503 or no response, no acknowledged resume is lost, and the service recovers automatically",
 )
 def test_without_memory_nothing_acknowledged_is_lost(tmp_path: Path, figures: Figures) -> None:
-    """For 5 s, prlimit limits the memory of each of two workers (RLIMIT_AS) to 4 MiB more than it
-    already has, while twelve clients create resumes with bodies of 800 KB and two create resumes
-    with small bodies. Then the limit is lifted."""
+    """Twelve clients create resumes with bodies of 800 KB, and two clients create resumes with
+    small bodies. For 5 s, prlimit limits the memory of each of two workers (RLIMIT_AS) to 4 MiB
+    more than the worker already has. Then the limit is lifted."""
     scene = Scene(tmp_path / "home", tmp_path / "logs")
     with scene.served("--workers", "2") as server:
         writers = [a_writer(scene.key, server.url, name) for name in range(LARGE + SMALL)]
@@ -200,15 +201,15 @@ LOGS: Final[dict[str, Callable[[], int]]] = {
 
 @pytest.mark.chaos(
     34,
-    fault="the server's log goes to a full disk, or to a pipe that nobody reads",
+    fault="the server's log goes to a full disk, or to a pipe that no process reads",
     promise="requests are answered as usual",
 )
 @pytest.mark.parametrize("log", LOGS)
 def test_a_log_that_cannot_be_written_stops_no_create(
     log: str, tmp_path: Path, figures: Figures
 ) -> None:
-    """Standard error is /dev/full, a pipe without a reader, or a full pipe. The server logs a line
-    for each request."""
+    """The server's standard error is connected to /dev/full, to a pipe without a reader, or to a
+    full pipe. The server logs a line for each request."""
     key = an_account(tmp_path)
     errors = LOGS[log]()
     flags = ["--json", "--port", "0", "--log-format", "json", "--access-log"]
@@ -239,15 +240,15 @@ def an_account(home: Path) -> str:
 
 @pytest.mark.chaos(
     34,
-    fault="the importer's log goes to a full disk, or to a pipe that nobody reads",
+    fault="the importer's log goes to a full disk, or to a pipe that no process reads",
     promise="files are imported as usual",
 )
 @pytest.mark.parametrize("log", LOGS)
 def test_a_log_that_cannot_be_written_stops_no_import(
     log: str, tmp_path: Path, figures: Figures
 ) -> None:
-    """Standard error is /dev/full, a pipe without a reader, or a full pipe. The importer logs a
-    line for each file."""
+    """The importer's standard error is connected to /dev/full, to a pipe without a reader, or to a
+    full pipe. The importer logs a line for each file."""
     scene = Folder(tmp_path / "home")
     scene.account("ada")
     errors = LOGS[log]()

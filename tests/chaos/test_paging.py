@@ -187,7 +187,7 @@ class Clients:
 @pytest.mark.chaos(
     22,
     fault="resumes are created and deleted while clients read pages",
-    promise="no entry appears twice or out of order, and no entry that exists the whole time is skipped",
+    promise="no entry appears twice or out of order, and no entry that exists throughout the test is skipped",
 )
 def test_pages_are_complete_while_resumes_are_created_and_deleted(
     url: str,
@@ -196,8 +196,8 @@ def test_pages_are_complete_while_resumes_are_created_and_deleted(
     figures: Figures,
     seed: random.Random,
 ) -> None:
-    """The server has 2 workers. Of its clients, 4 create resumes, 2 delete random resumes, 3 read
-    all pages, and one follows the list."""
+    """On a server with 2 workers, 4 clients create resumes, 2 delete random resumes, 3 read all
+    pages, and one polls for new resumes."""
     monkeypatch.setenv("RESUMES_DATABASE", url)
     key, shelf = stores.make_account(url), Shelf(seed)
 
@@ -231,13 +231,13 @@ ENTRIES: Final = 30
 @pytest.mark.chaos(
     28,
     fault="cursors that are forged, broken or from another account",
-    promise="the client gets 400 or its own account's entries after the cursor, but never an entry of another account",
+    promise="the client gets either 400 or entries of its own account after the cursor, never an entry of another account",
 )
 def test_a_forged_cursor_shows_no_other_account(
     tmp_path: Path, figures: Figures, seed: random.Random
 ) -> None:
-    """100,000 random queries contain noise, and IDs of this and other accounts, some of them
-    truncated, changed or repeated."""
+    """A client sends 100,000 random queries that contain noise or IDs of its own and another
+    account. Some of the IDs in the queries are truncated, changed or repeated."""
     scene = Scene(tmp_path / "home", tmp_path / "logs")
     _, eve = scene.add_account("eve")
     with scene.served() as server, Wire(server.url) as wire:

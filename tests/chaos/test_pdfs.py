@@ -56,13 +56,13 @@ def drawing_child(server: Server) -> int | None:
 
 @pytest.mark.chaos(
     38,
-    fault="a PDF is drawn from fields that name files, packages and addresses",
-    promise="the renderer opens only its template and fonts, and no socket",
+    fault="a PDF is rendered from fields that contain file names, package names and URLs",
+    promise="the renderer opens only its template and fonts, and it opens no sockets",
 )
 def test_the_renderer_opens_only_its_template_and_fonts(tmp_path: Path, figures: Figures) -> None:
-    """PDFs of each sample, and of resumes with Typst functions and paths in every field, are
-    requested over HTTP in all layouts; strace records how the renderer uses files and the
-    network."""
+    """A client requests PDFs in all layouts, for each sample and for resumes with Typst functions
+    and paths in every field. The file and network calls of the renderer are recorded with
+    strace."""
     scene, calls = Scene(tmp_path / "home", tmp_path / "logs"), tmp_path / "calls"
     documents: list[Any] = [path.read_bytes() for path in SAMPLES.values()]
     for text in HOSTILE:
@@ -95,13 +95,13 @@ def test_the_renderer_opens_only_its_template_and_fonts(tmp_path: Path, figures:
 @pytest.mark.chaos(
     39,
     fault="the renderer is killed",
-    promise="the PDF is retried, and if this also fails, the client gets 504; all other requests are answered",
+    promise="the service retries the PDF, and if the retry also fails, the client gets 504; all other requests are answered",
 )
 def test_a_killed_renderer_fails_only_its_pdf(
     tmp_path: Path, figures: Figures, seed: random.Random
 ) -> None:
     """SIGKILL is sent to the renderer 30 times, at random moments, while two clients request PDFs
-    and another creates resumes."""
+    and a third client creates resumes."""
     scene = Scene(tmp_path / "home", tmp_path / "logs")
     statuses, stop = Counter[int](), threading.Event()
 

@@ -60,11 +60,11 @@ def drill(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 @pytest.mark.chaos(
     13,
     fault="PostgreSQL is killed under load and started again",
-    promise="nothing acknowledged is lost or duplicated; the service recovers automatically",
+    promise="no acknowledged resume is lost or duplicated, and the service recovers automatically",
 )
 def test_a_killed_postgresql_loses_nothing(drill: "Drill", figures: Figures) -> None:
-    """SIGKILL is sent to the postmaster 8 times, while two API processes and an importer use
-    PostgreSQL."""
+    """SIGKILL is sent to the PostgreSQL postmaster 8 times, while two API processes and an importer
+    use the database."""
     outcome = drill.live_through("killed", "kill", times=TIMES)
 
     figures.update(outcome.figures, kills=TIMES)
@@ -75,11 +75,11 @@ def test_a_killed_postgresql_loses_nothing(drill: "Drill", figures: Figures) -> 
 @pytest.mark.chaos(
     14,
     fault="PostgreSQL is frozen",
-    promise="requests get an error by the deadline; the service recovers automatically, and nothing is lost",
+    promise="requests get an error by their deadline, the service recovers automatically, and no acknowledged resume is lost",
 )
 def test_a_frozen_postgresql_gives_an_error_in_time(drill: "Drill", figures: Figures) -> None:
-    """SIGSTOP is sent to all PostgreSQL processes under load. They stay stopped until each API
-    process has refused a request."""
+    """Under load, SIGSTOP freezes all PostgreSQL processes until each API process has refused a
+    request."""
     outcome = drill.live_through("frozen", "freeze", times=1)
 
     figures.update(outcome.figures)
@@ -91,11 +91,11 @@ def test_a_frozen_postgresql_gives_an_error_in_time(drill: "Drill", figures: Fig
 @pytest.mark.chaos(
     15,
     fault="PostgreSQL is restarted under load",
-    promise="requests wait for less than 5 s, and none fails",
+    promise="requests wait for less than 5 s, and no request fails",
 )
 def test_requests_wait_for_a_restarted_postgresql(drill: "Drill", figures: Figures) -> None:
-    """PostgreSQL is shut down (in fast mode) and started again 8 times, while two API processes and
-    an importer use it."""
+    """PostgreSQL is shut down in fast mode and started again 8 times, while two API processes and
+    an importer use the database."""
     outcome = drill.live_through("restarted", "restart", times=TIMES)
 
     figures.update(outcome.figures, restarts=TIMES)
@@ -145,14 +145,14 @@ def statuses(attempts: list[Attempt]) -> Counter[int]:
 
 @pytest.mark.chaos(
     16,
-    fault="three in ten transactions lose a race (40001, 40P01)",
-    promise="the transactions are retried, and no client notices",
+    fault="three in ten transactions fail with 40001 (serialization failure) or 40P01 (deadlock)",
+    promise="failed transactions are retried, and no client gets an error",
 )
 def test_no_client_notices_lost_races(
     server: postgres.Server, url: str, tmp_path: Path, figures: Figures, seed: random.Random
 ) -> None:
-    """While 8 clients create resumes, triggers raise 40001 or 40P01 at random, before and during
-    COMMIT."""
+    """While 8 clients create resumes, triggers raise the errors 40001 and 40P01 at random, before
+    and during COMMIT."""
     key = stores.make_account(url)
     database = url.rpartition("/")[2]
     server.execute(LOSE_RACES.format(first=seed.randrange(1, 10**9)), database)
@@ -173,7 +173,7 @@ def test_no_client_notices_lost_races(
 @pytest.mark.chaos(
     13,
     fault="connections to PostgreSQL break constantly, even during COMMIT",
-    promise="nothing acknowledged is lost or duplicated, and refused requests can be sent again",
+    promise="no acknowledged resume is lost or duplicated, and clients can send refused requests again",
 )
 def test_broken_connections_to_postgresql_lose_nothing(
     server: postgres.Server,
@@ -184,8 +184,8 @@ def test_broken_connections_to_postgresql_lose_nothing(
     seed: random.Random,
 ) -> None:
     """While 8 clients create resumes, a TCP proxy closes or resets each connection to PostgreSQL
-    after at most 200 KB. Halfway through, the proxy breaks every connection immediately, until a
-    client gets an error. At the end, the refused requests are sent again."""
+    after at most 200 KB. Halfway through the test, the proxy breaks every connection immediately
+    until a client gets an error. At the end of the test, the refused requests are sent again."""
     key = stores.make_account(url)
     with Proxy(url) as proxy:
         monkeypatch.setenv("RESUMES_DATABASE", url.replace(str(server.port), str(proxy.port)))
@@ -225,13 +225,13 @@ def broken_soon(chance: random.Random) -> Fault:
 
 @pytest.mark.chaos(
     17,
-    fault="PgBouncer may give each transaction a different session",
-    promise="nothing in the service depends on keeping a session",
+    fault="PgBouncer may run each transaction in a different session",
+    promise="the service does not rely on keeping the same session",
 )
 def test_nothing_depends_on_a_session(
     pooled: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, figures: Figures
 ) -> None:
-    """PgBouncer runs in transaction mode, with 2 sessions for all connections of the API."""
+    """PgBouncer runs in transaction mode and shares 2 sessions among all connections of the API."""
     key = stores.make_account(pooled)
     monkeypatch.setenv("RESUMES_DATABASE", pooled)
 
@@ -250,7 +250,7 @@ def test_nothing_depends_on_a_session(
 @pytest.mark.chaos(
     18,
     fault="one of two cells loses its PostgreSQL server",
-    promise="accounts of the other cell are served as before",
+    promise="accounts in the unaffected cell are served as before",
 )
 def test_a_cell_that_fails_does_not_affect_another(
     server: postgres.Server,
@@ -259,7 +259,8 @@ def test_a_cell_that_fails_does_not_affect_another(
     monkeypatch: pytest.MonkeyPatch,
     figures: Figures,
 ) -> None:
-    """Each of two stores has its own API. SIGKILL is sent to the PostgreSQL server of one store."""
+    """Two stores run on separate PostgreSQL servers, and each store has its own API. SIGKILL is
+    sent to the PostgreSQL server of one store."""
     with postgres.running("18") as other, programs.serving(tmp_path / "calm") as calm:
         key = stores.make_account(url)
         far = other.url(other.make_database())

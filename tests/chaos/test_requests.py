@@ -43,11 +43,11 @@ CUTS: Final = 3
 @pytest.mark.chaos(
     26,
     fault="JSON that is expensive to parse: deep nesting, empty lists, many keys, many digits",
-    promise="the JSON is rejected quickly, its memory is freed, and other clients are not affected",
+    promise="the server rejects the JSON quickly and frees the memory, and other clients are not affected",
 )
 def test_json_bombs_are_refused_quickly(tmp_path: Path, figures: Figures) -> None:
-    """While another client lists resumes, a JSON bomb of each kind, 1 MiB long, is sent twice. Then
-    all kinds are sent, 8 at a time."""
+    """While another client lists resumes, a 1 MiB JSON bomb of each kind is sent twice. Then JSON
+    bombs of all kinds are sent, 8 at a time."""
     scene = Scene(tmp_path / "home", tmp_path / "logs")
     bodies = {name: make(MIB) for name, make in BOMBS.items()}
     requests = {name: load.a_request(scene.key, "POST", body=body) for name, body in bodies.items()}
@@ -84,13 +84,13 @@ def send_bomb(url: str, request: bytes, name: str) -> list[float]:
 @pytest.mark.chaos(
     27,
     fault="requests that can be interpreted in two ways",
-    promise="the client gets a single 400, and the connection is closed; nothing that follows is executed",
+    promise="the client gets a single 400 response, and the server closes the connection without executing a second request",
 )
 def test_no_second_request_is_smuggled_in(
     tmp_path: Path, figures: Figures, seed: random.Random
 ) -> None:
-    """Ambiguous headers and chunks are sent, either in one piece or split in two at any byte. A
-    create request follows each of them."""
+    """A client sends ambiguous headers and chunks, each followed by a create request, either in one
+    piece or split in two at any byte."""
     with serve(tmp_path) as served:
         probes = [*devious(served)]
         verdicts = {
@@ -151,11 +151,12 @@ POURED_KIB: Final = 96 * 1024
 @pytest.mark.chaos(
     23,
     fault="clients send nothing, incomplete headers or incomplete bodies",
-    promise="their connections are closed within 15 s, and other clients are answered in milliseconds throughout",
+    promise="the silent connections are closed within 15 s, and other clients still get responses within milliseconds",
 )
 def test_a_thousand_silent_clients_are_disconnected(tmp_path: Path, figures: Figures) -> None:
-    """1,000 clients connect and send nothing, incomplete headers or an incomplete body. Before and
-    during this time, another client lists resumes."""
+    """1,000 clients connect and then send nothing, incomplete headers or an incomplete body.
+    Another client lists resumes, both before the 1,000 clients connect and while they are
+    connected."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, FILES), hard))
     with (
@@ -224,12 +225,12 @@ def pour(served: Served, head: bytes, block: bytes, size_bytes: int) -> Poured:
 
 @pytest.mark.chaos(
     25,
-    fault="bodies are far over the limit, have no declared length, or are compressed",
-    promise="clients get 413 before the whole body is read, or 415 for compressed bodies; memory use is bounded",
+    fault="request bodies are far over the limit, have no declared length, or are compressed",
+    promise="the server responds with 413 before it has read the whole body, or with 415 to a compressed body; memory use is bounded",
 )
 def test_bodies_over_the_limit_cost_little(tmp_path: Path, figures: Figures) -> None:
-    """16 clients send 64 MiB each at the same time, some of them without a declared length. Then a
-    gzip body arrives that decompresses to 256 MiB."""
+    """16 clients send bodies of 64 MiB simultaneously, some of them without a declared length. Then
+    a client sends a gzip body that decompresses to 256 MiB."""
     block = b" " * 65_536
     chunk = b"%x\r\n%b\r\n" % (len(block), block)
     zeros = gzip.compress(b" " * INFLATED_BYTES, 1)

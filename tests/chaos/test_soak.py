@@ -154,11 +154,12 @@ class Users:
 
 @pytest.mark.chaos(
     36,
-    fault="the service works for three minutes without a pause",
-    promise="memory, the number of open files, the size of the log and response times hardly grow",
+    fault="the service runs under load for three minutes",
+    promise="memory use, the number of open files, the size of the log and response times hardly grow",
 )
 def test_nothing_grows_while_the_service_works(tmp_path: Path, figures: Figures) -> None:
-    """For 3 minutes, clients create, delete and list resumes, and files are dropped."""
+    """For 3 minutes, clients create, delete and list resumes, and files are dropped into the
+    watched folder."""
     scene = Scene(tmp_path / "home", tmp_path / "logs")
     (scene.home / "inbox" / "ada").mkdir(parents=True)
     with (
