@@ -45,7 +45,7 @@ _FIELD = re.compile(r"`(\w+)`(?: \(([^)]*)\))?(?:, |$)")
 
 
 def _kind(words: str) -> str:
-    return {"": "text", "array of objects: `title`, and `value`, a number": "slices"}.get(
+    return {"": "text", "array of objects with a string `title` and a number `value`": "slices"}.get(
         words, words.removeprefix("number, ")
     )
 
