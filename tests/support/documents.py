@@ -45,9 +45,10 @@ _FIELD = re.compile(r"`(\w+)`(?: \(([^)]*)\))?(?:, |$)")
 
 
 def _kind(words: str) -> str:
-    return {"": "text", "array of objects with a string `title` and a number `value`": "slices"}.get(
-        words, words.removeprefix("number, ")
-    )
+    return {
+        "": "text",
+        "array of objects with a string `title` and a number `value`": "slices",
+    }.get(words, words.removeprefix("number, "))
 
 
 SECTIONS: Final = {
