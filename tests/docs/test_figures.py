@@ -65,13 +65,13 @@ def size(size_bytes: int) -> str:
 SENTENCES: Final = {
     "api.md": [
         f"is valid for {idempotency.KEPT.total_seconds() / 3_600:g} hours from the create",
-        f"waits for the first, up to {routes.KEY_DEADLINE_S:g} seconds, then gets 409",
-        f"`limit` is 1 to {MAX_LIMIT}, {DEFAULT_LIMIT} by default",
-        f"the PDF waited for {as_word(pdf_route.WAIT_SHARE)} of `pdf_timeout_s`",
+        f"waits up to {routes.KEY_DEADLINE_S:g} seconds for the first to finish, and then gets 409",
+        f"`limit` is the page size, from 1 to {MAX_LIMIT} ({DEFAULT_LIMIT} by default)",
+        f"the request waited for {as_word(pdf_route.WAIT_SHARE)} of `pdf_timeout_s`",
         f"may make {SETTINGS.rate_per_minute} requests a minute, "
         f"{SETTINGS.rate_per_hour:,} an hour and {SETTINGS.rate_per_day:,} a day",
-        f"more than a {as_word(rate_limits.LEFT)} tokens left, the number may be up to "
-        f"{rate_limits.AHEAD} too low for each other worker, for a {as_word(rate_limits.AHEAD_S)} of a",
+        f"more than a {as_word(rate_limits.LEFT)} tokens left, the number may be too low by "
+        f"up to {rate_limits.AHEAD} for each other worker, but only for a {as_word(rate_limits.AHEAD_S)} of a",
         f"| request line | {size(request.TARGET_BYTES + 16)} |",
         f"| request headers | {size(request.HEAD_BYTES)}, {request.MAX_FIELDS} fields |",
         f"| resume | {size(SETTINGS.max_body_bytes)} (`max_body_bytes`) |",
@@ -82,10 +82,10 @@ SENTENCES: Final = {
         f"{size(deadlines.BODY_BYTES_PER_S)} received |",
         f"less than {size(deadlines.READ_BYTES_PER_S)} a second | {TIMEOUT} |",
         f"| idle connection | {deadlines.KEEP_ALIVE_S} s |",
-        f"| open connections | {SETTINGS.max_connections:,} per worker (`max_connections`), fewer if",
+        f"| open connections | {SETTINGS.max_connections:,} per worker (`max_connections`), or fewer if",
         f"| {size(SETTINGS.body_memory_bytes)} per worker (`body_memory_bytes`) |",
-        f"While {connections.REFUSED_AT_ONCE} such connections are open, any others are closed",
-        f"waits {deadlines.STOP_S:g} s for incomplete ones",
+        f"While {connections.REFUSED_AT_ONCE} connections beyond the limit are open, the service closes",
+        f"waits {deadlines.STOP_S:g} s for incomplete requests",
     ],
     "importing.md": [
         f"the others are still imported | `max_body_bytes` ({size(OPTIONS.limits.max_bytes)}) |",
