@@ -71,7 +71,7 @@ def build_document(accepted: Format = DEFAULT_FORMAT) -> dict[str, Any]:
     for name, section_type in SECTION_TYPES.items():
         component = f"{name[0].upper()}{name[1:]}Section"
         references[name] = {"$ref": f"#/components/schemas/{component}"}
-        about = f'Shown under the heading "{section_type.heading}" if `name` is missing or blank.'
+        about = f'If `name` is missing or blank, the heading is "{section_type.heading}".'
         schemas[component] = {"description": about, **group_schema(section_type.kind)}
     for name in sorted(accepted.extra_section_types):
         about = "An additional section type that this installation accepts; its items are stored unchanged."
@@ -116,25 +116,31 @@ def value_schema(kind: Kind) -> Schema:
     text = {"type": "string", "maxLength": MAX_TEXT_CHARS}
     match kind:
         case ColumnNumber():
-            columns = ", ".join(f"{number} is the {name}" for number, name in COLUMNS.items())
-            about = f"The column: {columns}. Column 2 needs the layout `multicolumn`."
+            columns = ", ".join(f"{number} for {name}" for number, name in COLUMNS.items())
+            about = (
+                f"The section's column, as a number ({columns}). "
+                "Column 2 requires the layout `multicolumn`."
+            )
             return {"type": "number", "enum": list(COLUMNS), "description": about}
         case Number(lowest=lowest) if lowest == MIN_INTEGER:
             return {"type": "number"}
         case Number():
-            usual = f"{kind.lowest} to {kind.highest}{f': {kind.hint}' if kind.hint else ''}"
-            about = f"Usually {usual}. Other numbers are stored with a warning."
+            usual = f"{kind.lowest} to {kind.highest}{f'; {kind.hint}' if kind.hint else ''}"
+            about = (
+                f"A number, usually from {usual}. Other numbers are accepted but cause a warning."
+            )
             return {"type": "number", "description": about, "examples": [kind.lowest]}
         case KnownText():
-            about = f"Unknown {kind.known_as}s are stored with a warning."
+            about = f"Unknown {kind.known_as}s are accepted but cause a warning."
             if len(kind.known) <= MAX_NAMES_IN_WORDS:
-                about += f" Known: {', '.join(sorted(kind.known))}."
+                *names, last = sorted(kind.known)
+                about += f" The known {kind.known_as}s are {', '.join(names)} and {last}."
             return {**text, "description": about, "examples": [min(kind.known)]}
         case Text():
             return text
         case Choice():
-            layouts = ", ".join(f"`{value}` is {name}" for value, name in LAYOUTS.items())
-            about = f"The layout: {layouts}."
+            *layouts, last = (f"`{value}` is {name}" for value, name in LAYOUTS.items())
+            about = f"The layout, where {', '.join(layouts)}, and {last}."
             return {"type": "string", "enum": list(kind.choices), "description": about}
         case Colour():
             return {"type": "string", "pattern": COLOUR, "examples": ["#1A2B3C"]}
@@ -146,7 +152,8 @@ def value_schema(kind: Kind) -> Schema:
             schema = {"type": "array", "maxItems": kind.max_entries, "items": entries}
             if kind.usual_entries < kind.max_entries:
                 about = (
-                    f"Usually up to {kind.usual_entries} entries; more are stored with a warning."
+                    f"Usually up to {kind.usual_entries} entries. "
+                    "More entries are accepted but cause a warning."
                 )
                 schema["description"] = about
             return schema
