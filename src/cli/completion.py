@@ -75,7 +75,7 @@ def account_names(_: click.Context, store: "Store", __: str) -> Iterator[Complet
 
 
 def account_option(
-    sentence: str = "Account to use. Optional if there is only one.",
+    sentence: str = "Account to use. Optional if there is only one account.",
 ) -> Callable[[FC], FC]:
     """Return `--account NAME`, an option of many commands; the sentence is its help."""
     return click.option("--account", metavar="NAME", shell_complete=account_names, help=sentence)

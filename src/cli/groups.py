@@ -50,7 +50,7 @@ ACCESS_LOG = click.option(
 )
 
 YES = click.option(
-    "--yes", is_flag=True, help="Do not ask for confirmation; required without a terminal."
+    "--yes", is_flag=True, help="Skip the confirmation; required if there is no terminal."
 )
 """For all commands that destroy something: they `confirm` it."""
 
@@ -118,8 +118,9 @@ def store_options(*, hidden: bool) -> list[click.Parameter]:
         click.Option(
             ["--database"],
             metavar="URL",
-            help="Store to use instead: sqlite:///PATH or postgresql://USER@HOST/NAME. The value is visible to "
-            "other users of this machine; put an address with a password in RESUMES_DATABASE.",
+            help="Use the store at this address instead of the home's store: sqlite:///PATH or "
+            "postgresql://USER@HOST/NAME. Other users of this machine can see this value. If the address contains "
+            "a password, use the environment variable RESUMES_DATABASE.",
             hidden=hidden,
             **_NOTED,
         ),

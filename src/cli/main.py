@@ -28,7 +28,7 @@ STREAMS = ("stdin", "stdout", "stderr")
 
 CHAPTERS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
     "Get started": {
-        "demo": ("cli.commands.demo:demo", "Try everything in a scratch home."),
+        "demo": ("cli.commands.demo:demo", "Try the service in a temporary home."),
         "up": ("cli.commands.up:up", "Run the API and the importer."),
         "tui": ("cli.commands.tui:tui", "Open the terminal UI."),
     },
@@ -128,7 +128,7 @@ class Resumes(CommandGroup):
 def resumes() -> None:
     """Import, store and serve resumes from a resume analyzer.
 
-    New here? `resumes demo` shows everything in a minute.
+    New here? Run `resumes demo` to try the service in a minute.
     """
 
 

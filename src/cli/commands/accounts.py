@@ -162,7 +162,7 @@ def set_plan(session: Session, name: str, plan: str) -> None:
 def delete(session: Session, name: str, with_resumes: bool, yes: bool) -> None:
     """Delete the account NAME and its keys.
 
-    The account's import history is deleted, too. This cannot be undone.
+    The command also deletes the account's import history. This cannot be undone.
     """
     with session.store() as store:
         account = store_accounts.get_account(store, name, closed_too=True)
@@ -184,14 +184,16 @@ def delete(session: Session, name: str, with_resumes: bool, yes: bool) -> None:
 @click.option(
     "--with-keys", is_flag=True, help="Include the account's API keys, as SHA-256 hashes."
 )
-@click.option("--overwrite", is_flag=True, help="Replace FILE if it is an account export.")
+@click.option(
+    "--overwrite", is_flag=True, help="Replace an existing FILE if it is an account export."
+)
 @pass_session
 def export(session: Session, name: str, file: Path, with_keys: bool, overwrite: bool) -> None:
     """Export the account NAME to FILE or standard output, as NDJSON.
 
-    The export includes the account's resumes and its import history. With --with-keys, it also includes
-    the API keys, which then work wherever the account is imported. Resumes added during the export are
-    not included.
+    The export includes the account's resumes and its import history. With --with-keys, the export also
+    includes the API keys, and the keys work in any store that imports the account. The export does not
+    include resumes that are added while it runs.
 
     FILE can be a new file, a pipe or a device.
     """
@@ -223,10 +225,10 @@ def export(session: Session, name: str, file: Path, with_keys: bool, overwrite: 
 )
 @pass_session
 def import_(session: Session, file: Path, name: str | None, plan: str | None) -> None:
-    """Create an account from a FILE that `accounts export` wrote.
+    """Create an account from an exported FILE.
 
-    The file is checked first. It is imported completely or not at all. If the import is interrupted,
-    run the same command again.
+    FILE is the output of `accounts export`. The file is checked first. The account is imported completely
+    or not at all. If the import is interrupted, run the same command again.
     """
     with _opened(file) as source, session.store() as store, counting("rows") as count:
         account, counts = import_account(store, source, name=name, plan=plan, on_progress=count)

@@ -33,7 +33,7 @@ def database() -> None:
 def upgrade(session: Session) -> None:
     """Upgrade the store to this version.
 
-    A backup is saved next to the store first.
+    Before the upgrade, the command saves a backup next to the store.
     """
     address = parse_address(session.settings().database_url)
     # Opening would make what is not there, and an upgrade of nothing is a slip of the pen.
@@ -60,7 +60,7 @@ COLUMNS = (
 @click.argument("target_url", metavar="TO")
 @pass_session
 def copy(session: Session, source_url: str, target_url: str) -> None:
-    """Copy one store to another, and verify that they are identical.
+    """Copy one store to another, and verify that both are identical.
 
     FROM and TO are addresses such as sqlite:///PATH and postgresql://USER@HOST/NAME. TO must be empty,
     and stays empty if the copy fails. FROM is read-only during the copy. If the copy succeeds,
@@ -101,7 +101,7 @@ def reopening(url: str) -> str:
 def reopen(session: Session) -> None:
     """Make a moved store writable again.
 
-    Anything written to the other store in the meantime is not in this store.
+    Changes that were made to the other store in the meantime are missing from this store.
     """
     with open_store(session.settings().database_url, upgrade=False) as store:
         target = reopen_store(store)
@@ -119,15 +119,15 @@ def reopen(session: Session) -> None:
     "--keep",
     type=click.IntRange(1),
     metavar="N",
-    help="After this backup has been verified, keep only the N newest backups in the folder.",
+    help="After verifying this backup, keep only the N newest backups in the folder.",
 )
 @pass_session
 def backup(session: Session, destination: str, keep: int | None) -> None:
     """Back up the store to one file, while it is in use.
 
-    DEST is a new file, or a folder. In a folder, the backup is named after the current time. The backup
-    is always a SQLite file, even if the store is in PostgreSQL. The path of the backup is printed on
-    standard output.
+    DEST is a new file, or a folder. If DEST is a folder, the backup is named after the current time. The
+    backup is always a SQLite file, even if the store is in PostgreSQL. The command prints the path of the
+    backup on standard output.
     """
     path = Path(destination)
     if destination.endswith("/") and not path.is_dir():
@@ -154,9 +154,9 @@ def backup(session: Session, destination: str, keep: int | None) -> None:
 def restore(session: Session, file: Path) -> None:
     """Replace the store with a backup.
 
-    No other process may be using the store. If the store is in SQLite, the old store is kept next to
-    the new one. If it is in PostgreSQL, the database must be empty. Anything added after the backup is
-    lost. New IDs never reuse old ones.
+    First, stop all processes that use the store. If the store is in SQLite, the command keeps the old store
+    next to the new store. If the store is in PostgreSQL, the database must be empty. Anything that was
+    added after the backup is lost. New IDs never repeat old IDs.
     """
     settings = session.settings()
     backups.check_backup(file)  # before a home is made for it
@@ -190,7 +190,8 @@ def check(session: Session) -> ExitCode:
     """Check the store's integrity.
 
     The command checks the file itself, and then each account's counters, documents, IDs, keys and import
-    history. For each problem, it suggests a fix. The store may be in use. Nothing is changed.
+    history. The command suggests a fix for each problem. The store
+    can be in use during the check. Nothing is changed.
     """
     flaws: list[Flaw] = []
     account_count = resume_count = 0

@@ -1,4 +1,4 @@
-"""`resumes demo`: everything once, in a scratch home, with the sample files."""
+"""`resumes demo`: everything once, in a temporary home, with the sample files."""
 
 import contextlib
 import shlex
@@ -98,18 +98,18 @@ class Demo:
     "--home",
     type=Folder(),
     metavar="DIR",
-    help="New home folder for the demo; it is kept afterward. [default: a temporary folder]",
+    help="New home folder for the demo, which is kept afterward. [default: a temporary folder]",
 )
 @click.option(
-    "--port", type=PORT, metavar="N", help="Port of the API. [default: 8000, or a free port]"
+    "--port", type=PORT, metavar="N", help="Port of the API. [default: port 8000, or any free port]"
 )
 @click.option("--once", is_flag=True, help="Exit after the import.")
 @pass_session
 def demo(session: Session, home: Path | None, port: int | None, once: bool) -> ExitCode:
-    """Try everything in a scratch home.
+    """Try the service in a temporary home.
 
     The demo creates an account with a key on the business plan, drops the sample files into the inbox,
-    imports them, and serves the API until Ctrl-C. It refuses a home that already contains a store.
+    imports them, and serves the API until Ctrl-C. The home must not contain a store yet.
     """
     home = home or session.home
     with stop_event() as stop, _scratch(session, home) as own:

@@ -203,7 +203,7 @@ BATCH = 100
 
 @command("import")
 @PATHS
-@account_option("Account to import into. Optional if there is only one.")
+@account_option("Account to import into. Optional if there is only one account.")
 @click.option("--dry-run", is_flag=True, help="Show what would happen, without storing anything.")
 @pass_session
 def import_(
@@ -211,10 +211,10 @@ def import_(
 ) -> ExitCode:
     """Import files and folders.
 
-    PATH is a file, a folder, or - for standard input. Files may be JSON or NDJSON, optionally compressed
-    with gzip, or zip archives; any other files in a folder are skipped and counted. Files are left where
-    they are. Content that is still stored from an earlier import counts as a duplicate. Resumes over the
-    plan's limit fail.
+    PATH is a file, a folder, or - for standard input. The command reads JSON, NDJSON (both optionally
+    compressed with gzip) and zip archives. Other files in a folder are skipped and counted. The files stay
+    where they are. A resume counts as a duplicate if the same content was imported earlier and is still
+    stored. Resumes that exceed the plan's limit fail.
     """
     settings = session.settings()
     counts = Counter(done=0, failed=0, duplicate=0)
@@ -299,9 +299,9 @@ def _remark(conclusion: Conclusion) -> str | None:
 def validate(session: Session, paths: tuple[str, ...]) -> ExitCode:
     """Check files without importing them.
 
-    PATH is a file, a folder, or - for standard input. Files may be JSON or NDJSON, optionally compressed
-    with gzip, or zip archives; any other files in a folder are skipped and counted. The command accepts
-    and rejects the same files as the importer.
+    PATH is a file, a folder, or - for standard input. The command reads JSON, NDJSON (both optionally
+    compressed with gzip) and zip archives. Other files in a folder are skipped and counted. The command
+    accepts and rejects the same files as the importer.
     """
     counts = Counter(valid=0, failed=0)
     verdicts = []

@@ -227,9 +227,9 @@ def imports() -> None:
 
 
 @imports.command("list")
-@account_option("Only files in this account.")
-@click.option("--outcome", type=click.Choice(OUTCOMES), help="Only files with this outcome.")
-@reason_option("Only files with this reason.")
+@account_option("List only files of this account.")
+@click.option("--outcome", type=click.Choice(OUTCOMES), help="List only files with this outcome.")
+@reason_option("List only files with this reason.")
 @click.option(
     "--limit",
     metavar="N",
@@ -242,10 +242,10 @@ def imports() -> None:
     "--before",
     metavar="ID",
     shell_complete=file_ids(),
-    help="Only files older than the one with this ID.",
+    help="List only files older than the file with this ID.",
 )
 @click.option(
-    "--failed-first", is_flag=True, help="Order by outcome: failed, held, duplicate, done."
+    "--failed-first", is_flag=True, help="Sort by outcome: failed, held, duplicate, done."
 )
 @pass_session
 def list_(
@@ -259,8 +259,8 @@ def list_(
 ) -> None:
     """List dropped files, newest first.
 
-    --failed-first puts files that need attention first, as in the terminal UI. With this option,
-    the value of --before is OUTCOME:ID, as printed at the end of the list.
+    With --failed-first, files that need attention come first, as in the terminal UI. In this
+    order, pass the value OUTCOME:ID that is printed at the end of the list to --before.
     """
     with session.store() as store:
         filters: dict[str, Any] = {
@@ -328,15 +328,15 @@ def find_file(session: Session, store: Store, claim_id: str, account_id: str | N
 
 @imports.command()
 @click.argument("claim_id", metavar="ID", shell_complete=file_ids())
-@account_option("Account that owns the file, if several have a file with this ID.")
-@click.option(
-    "--source", "is_source", is_flag=True, help="Print the beginning of the file instead."
+@account_option(
+    "Account that owns the file. Required if several accounts have a file with this ID."
 )
+@click.option("--source", "is_source", is_flag=True, help="Print only the beginning of the file.")
 @pass_session
 def show(session: Session, claim_id: str, account: str | None, is_source: bool) -> None:
     """Show what happened to a dropped file, why, and where it is now.
 
-    ID is the ID of the file, or of a resume that was imported from it.
+    ID is the ID of a dropped file, or of a resume that was imported from the file.
     """
     with session.store() as store:
         account_id = None if account is None else accounts.get_account(store, account).id
@@ -450,28 +450,30 @@ class FileSelection:
         return files, len(files)
 
 
-ACCOUNT = account_option("All files of this account; with IDs, the account that owns the files.")
+ACCOUNT = account_option(
+    "Account that owns the files. Without IDs, all of the account's files are selected."
+)
 WAIT = click.option(
     "--wait",
     "wait_s",
     metavar="S",
     type=Seconds(),
-    help="Wait up to this many seconds for the result (requires IDs).",
+    help="Wait up to this many seconds for the result. Requires IDs.",
 )
 
 
 @imports.command()
 @click.argument("claim_ids", metavar="[ID]...", nargs=-1, shell_complete=file_ids("failed", "held"))
 @ACCOUNT
-@reason_option("All files that failed for this reason.")
-@click.option("--all", "is_all", is_flag=True, help="All files that failed.")
+@reason_option("Select all files that failed for this reason.")
+@click.option("--all", "is_all", is_flag=True, help="Select all failed files.")
 @WAIT
 @pass_session
 def retry(session: Session, /, wait_s: float | None, **chosen: Any) -> ExitCode:
     """Retry failed files.
 
-    Fix the files where they are now: the importer reads them there, and they keep their IDs. If an ID
-    belongs to a held file, that file is released.
+    Fix the files in place: the importer reads them from there, and their IDs do not change. If an ID
+    belongs to a held file, the command releases that file.
     """
     return _run(session, FileSelection(**chosen), RequestKind.RETRY, wait_s)
 
@@ -479,14 +481,14 @@ def retry(session: Session, /, wait_s: float | None, **chosen: Any) -> ExitCode:
 @imports.command()
 @click.argument("claim_ids", metavar="[ID]...", nargs=-1, shell_complete=file_ids("failed", "held"))
 @ACCOUNT
-@reason_option("All files that failed for this reason.")
-@click.option("--all", "is_all", is_flag=True, help="All files that failed.")
+@reason_option("Select all files that failed for this reason.")
+@click.option("--all", "is_all", is_flag=True, help="Select all failed files.")
 @pass_session
 def dismiss(session: Session, /, **chosen: Any) -> None:
     """Remove failed files from the list.
 
-    Use this command for files that were rightly rejected: they then no longer count as failed. The
-    files themselves stay where they are. Held files can be dismissed, too, if they have been deleted.
+    Dismiss a file if it was correctly rejected, so that it no longer counts as failed. The command does
+    not move or delete any file. You can also dismiss a held file, if the file has been deleted.
     """
     choice = FileSelection(**chosen)
     with session.store() as store:
@@ -504,14 +506,14 @@ def dismiss(session: Session, /, **chosen: Any) -> None:
 @imports.command()
 @click.argument("claim_ids", metavar="[ID]...", nargs=-1, shell_complete=file_ids("held"))
 @ACCOUNT
-@click.option("--all", "is_all", is_flag=True, help="All held files.")
+@click.option("--all", "is_all", is_flag=True, help="Select all held files.")
 @WAIT
 @pass_session
 def release(session: Session, /, wait_s: float | None, **chosen: Any) -> ExitCode:
     """Try to import held files now.
 
-    Held files are imported automatically, in order of arrival, as soon as the plan has room. Files
-    that still do not fit stay held, and so do files that come after one that does not fit.
+    The importer imports held files automatically, in order of arrival, as soon as the plan has room. If a
+    file still does not fit, this file and the files after it stay held.
     """
     return _run(session, FileSelection(**chosen), RequestKind.RELEASE, wait_s)
 

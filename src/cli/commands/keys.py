@@ -115,7 +115,7 @@ def create(session: Session, account: str, name: str, expires: timedelta | datet
 @click.argument("account", required=False, shell_complete=account_names)
 @pass_session
 def list_(session: Session, account: str | None) -> None:
-    """List all keys, or those of ACCOUNT."""
+    """List all keys, or only the keys of ACCOUNT."""
     with session.store() as store:
         known = api_keys.list_keys(store, account=account)
         if account is not None and not known:
@@ -155,11 +155,11 @@ def revoke(session: Session, key_id: str, yes: bool) -> None:
     default="24h",
     show_default=True,
     metavar="SPAN",
-    help="How long the old key keeps working, from 0 to 7d.",
+    help="How long the old key continues to work, from 0 to 7d.",
 )
 @pass_session
 def rotate(session: Session, key_id: str, grace: timedelta) -> None:
-    """Replace the key KEYID and print the new one once."""
+    """Replace the key KEYID and print the new key once."""
     with session.store() as store:
         new = api_keys.rotate_key(store, key_id, grace=grace)
         hand_over(store, new, lambda secret: _show(session, new, secret))

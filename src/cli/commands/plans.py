@@ -53,7 +53,7 @@ def rate_option(window: str) -> Callable[[FC], FC]:
         f"--per-{window}",
         type=limit(parse_rate),
         metavar="N|unlimited|default",
-        help=f"Requests per {window} for each key; `default` uses the value from the settings.",
+        help=f"Requests per {window} for each key; `default` means the value in the settings.",
     )
 
 
@@ -85,7 +85,7 @@ def list_(session: Session) -> None:
 @click.option(
     "--api-listing/--no-api-listing",
     default=None,
-    help="Allow reading lists, resumes and PDFs over the API. [default: unchanged, off for a new plan]",
+    help="Allow clients to list resumes and to read resumes and PDFs over the API. [default: unchanged; off for new plans]",
 )
 @rate_option("minute")
 @rate_option("hour")
@@ -107,7 +107,8 @@ def set_(
 ) -> None:
     """Create or change the plan NAME.
 
-    Nothing is deleted: accounts that are over a new limit keep their resumes, but cannot add more.
+    The command deletes no resumes. Accounts that exceed a new limit keep their resumes, but cannot add
+    more.
     """
     requests = {
         store_plans.Requests(f"requests_{window}"): rate

@@ -100,13 +100,13 @@ COLUMNS = (
     metavar="ID",
     default="",
     shell_complete=resume_ids,
-    help="Start after the resume with this ID.",
+    help="Start the list after the resume with this ID.",
 )
 @click.option(
     "--filter",
     "words",
     metavar="TEXT",
-    help="Only resumes that have all these words, or parts of words, in their title, name or email "
+    help="List only resumes with all of these words, or parts of words, in the title, name or email "
     "address.",
 )
 @click.option(
@@ -114,8 +114,8 @@ COLUMNS = (
     type=click.Choice([sort.value for sort in Sort]),
     default=Sort.OLDEST.value,
     show_default=True,
-    help="Order of the list. `name` sorts by the person's name, `family-name` by its last word; both "
-    "follow the alphabet of the locale.",
+    help="Order of the list. `name` sorts by full name, and `family-name` sorts by the last word of the "
+    "name. Both use the alphabet of the locale.",
 )
 @pass_session
 def list_(
@@ -204,12 +204,10 @@ def show(session: Session, resume_id: str, account: str | None) -> None:
     "folder",
     type=Folder(),
     metavar="DIR",
-    help="Write one file per resume to this folder instead of a stream to standard output. Files are "
-    "named after the person; the resume's ID is added if another file has that name.",
+    help="Write one file per resume to this folder, instead of writing to standard output. Each file is "
+    "named after the person. If another file has that name, the resume's ID is added to the name.",
 )
-@click.option(
-    "--overwrite", is_flag=True, help="Replace files with the same names, such as earlier exports."
-)
+@click.option("--overwrite", is_flag=True, help="Replace existing files that have the same names.")
 @click.option(
     "--format",
     "kind",
@@ -229,7 +227,7 @@ def show(session: Session, resume_id: str, account: str | None) -> None:
 @click.option(
     "--anonymous",
     is_flag=True,
-    help="Leave name, contact details, links and references out of PDFs.",
+    help="Omit the name, contact details, links and references from PDFs.",
 )
 @pass_session
 def export(
@@ -246,10 +244,10 @@ def export(
 ) -> ExitCode:
     """Export resumes to files or to standard output.
 
-    On standard output, each resume is one line (NDJSON). Exports in the analyzer format can be imported
-    again unchanged. JSON Resume files omit some fields; `resumes import` converts these files back. PDFs
-    use the resume's own layout. A single PDF can be written to standard output if that is a pipe or a
-    file.
+    On standard output, each resume is written as one line (NDJSON). Exports in the analyzer format can be
+    imported again unchanged. The JSON Resume format omits some fields; `resumes import` converts JSON
+    Resume files back to the analyzer format. By default, each PDF uses the resume's own layout. You can
+    write a single PDF to standard output if the output is redirected to a pipe or a file.
     """
     if is_all == bool(resume_ids):
         raise click.UsageError("Give the IDs of the resumes to export, or use --all")
@@ -342,8 +340,9 @@ def _tell_boxes(missing: Iterable[tuple[str, str]], folder: Path) -> None:
 def delete(session: Session, resume_id: str, account: str | None, yes: bool) -> None:
     """Delete a resume.
 
-    Deleting makes room in the quota, and a file with the same content can then be imported again. The
-    resume is still in the file that it was imported from, and in backups and exports.
+    A deleted resume no longer counts toward the plan's limit, and a file with the same content can be
+    imported again. The command does not delete the file that the resume was imported from, or any exports
+    or backups.
     """
     with session.store() as store:
         chosen = choose_account(session, store, account)

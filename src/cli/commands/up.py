@@ -40,7 +40,7 @@ def up(session: Session, /, **flags: Any) -> None:
     """Run the API and the importer, until Ctrl-C.
 
     The first run creates the home, an account "default" with an inbox, and an API key. The key is shown
-    once. If there is no terminal, it is saved to a file in the home instead.
+    once. If there is no terminal, the key is saved to a file in the home.
     """
     settings = session.settings(**flags)
     if not os.access(settings.home, os.F_OK):

@@ -39,7 +39,7 @@ def _tell_ignored(session: Session, one: Ignored) -> None:
     "root", required=False, type=click.Path(exists=True, file_okay=False, path_type=Path)
 )
 @account_option("Account that owns files placed directly in ROOT.")
-@click.option("--once", is_flag=True, help="Import the files that are there, then exit.")
+@click.option("--once", is_flag=True, help="Import the files that are in ROOT now, then exit.")
 @click.option("--adopt", is_flag=True, help="Take over a folder that belongs to another store.")
 @click.option(
     "--dry-run", is_flag=True, help="Show what --once would do, without changing anything."
@@ -49,9 +49,11 @@ def _tell_ignored(session: Session, one: Ignored) -> None:
     "settle_s",
     type=Seconds(),
     metavar="S",
-    help="Number of seconds that an incomplete file must remain unchanged before it is rejected. [default: 5]",
+    help="Reject an incomplete file if it has not changed for this many seconds. [default: 5]",
 )
-@click.option("--poll", is_flag=True, help="Poll for new files (for network folders).")
+@click.option(
+    "--poll", is_flag=True, help="Poll for new files. Use this option for network folders."
+)
 @click.option(
     "--done-keep",
     "done_keep_days",
@@ -77,9 +79,9 @@ def watch(
 ) -> ExitCode:
     """Run only the importer, until Ctrl-C.
 
-    The importer imports files that are dropped into ROOT/ACCOUNT. It then moves each file to _done,
-    _failed, _duplicate or _held in ROOT, and adds a report if there is anything to report. ROOT defaults
-    to the home's inbox.
+    The importer imports files that are dropped into ROOT/ACCOUNT. The importer then moves each file to
+    _done, _failed, _duplicate or _held in ROOT, and writes a report if there is anything to report. By
+    default, ROOT is the home's inbox.
     """
     if until_stdin_ends:
         end_with_standard_input()
