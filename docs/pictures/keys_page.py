@@ -10,16 +10,17 @@ from tui.keys import ACTIONS, Action, Place
 HEAD: Final = """\
 # Keys of the terminal UI
 
-This page lists the keys of each screen, the IDs of their actions, and the commands that do the same. In the terminal
-UI, `?` shows every key, starting with those that work where you are, and `:` opens the command palette (`:keys` goes to
-the Keys screen). Everything else about the terminal UI is in [how it behaves](terminal.md#how-it-behaves).
+For each screen, this page lists the keys, the actions with their IDs, and the equivalent commands. In the terminal
+UI, press `?` to see all keys, beginning with the keys of the current screen. Press `:` to open the command palette;
+for example, `:keys` goes to the Keys screen. For everything else about the
+terminal UI, see [how it behaves](terminal.md#how-it-behaves).
 
-`make keys` writes this page from the table in `src/tui/keys.py`.
+`make keys` generates this page from the table in `src/tui/keys.py`.
 
 ## Custom keys
 
-To assign other keys to actions, list the IDs of the actions in a table in `config.toml`. If an action has several keys,
-separate them with commas. The keys in this table replace the action's default keys:
+To assign other keys to an action, add the ID of the action to the `keymap` table in `config.toml`. If an action has
+several keys, separate the keys with commas. The keys in this table replace the default keys of the action:
 
 ```toml
 [keymap]
@@ -27,14 +28,14 @@ separate them with commas. The keys in this table replace the action's default k
 "everywhere.quit" = "q,f10"
 ```
 
-The column *keymap* shows the names of keys. The name of a letter key is the letter itself (`D` with shift). Other names
-are `f1` to `f24`, `ctrl+e`, `alt+x`, `shift+f3`, `ctrl+pagedown`, `slash`, `comma`, `minus` and `question_mark`. Some
-keys cannot be used, since terminals send them as a different key: `ctrl+i` is tab, `ctrl+m` is enter, and `ctrl+h` is
-backspace. Where text is typed, letters cannot be used either. Unknown IDs, unknown keys and conflicting bindings are
-reported at startup.
+The *keymap* column below shows the names of the default keys. The name of a letter key is the letter itself, such as
+`d`, or `D` for the same key with shift. Examples of other names are `f1` to `f24`, `ctrl+e`, `alt+x`, `shift+f3`,
+`ctrl+pagedown`, `slash`, `comma`, `minus` and `question_mark`. You cannot use `ctrl+i`, `ctrl+m` and `ctrl+h`, because
+terminals send them as tab, enter and backspace. In filters and dialogs, you cannot use letters, because letters are
+typed as text there. The terminal UI reports unknown IDs, unknown keys and conflicting bindings when it starts.
 
-In the environment, the table is written as JSON: `RESUMES_KEYMAP='{"resumes.delete": "f8"}'` replaces the table in
-`config.toml`.
+The environment variable `RESUMES_KEYMAP` replaces the table in `config.toml`. Write the table as JSON, for example
+`RESUMES_KEYMAP='{"resumes.delete":"f8"}'`.
 """
 
 TABLE: Final = """\
