@@ -98,7 +98,7 @@ class Action:
 _RELOAD = ("reload", "reload", "r,ctrl+r", "r", "", "Refresh")
 _FILTER = ("filter", "filter", "slash", "/", "Filter", "Filter the list")
 _ORDER = ("order", "next_order", "s", "s", "Sort", "Change sort order")
-_MARK = ("mark", "mark", "space", "space", "Mark", "Mark row (to act on several)")
+_MARK = ("mark", "mark", "space", "space", "Mark", "Mark row for a bulk action")
 
 # fmt: off
 ACTIONS: tuple[Action, ...] = (
@@ -110,7 +110,7 @@ ACTIONS: tuple[Action, ...] = (
     Action(Place.RESUMES, "scroll_up", "scroll_pane(-1)", "K,left_square_bracket", "[ K", "", "Scroll preview up"),
     Action(Place.RESUMES, "split", "toggle_split", "v", "v", "", "Toggle preview"),
     Action(Place.RESUMES, "open_pdf", "open_pdf", "o", "o", "PDF", "Open as PDF"),
-    Action(Place.RESUMES, "file", "open_file", "f", "f", "", "Show the file of this resume"),
+    Action(Place.RESUMES, "file", "open_file", "f", "f", "", "Show this resume's file"),
     Action(Place.RESUMES, "export", "export", "x", "x", "Export", "Export as JSON or PDF"),
     Action(Place.RESUMES, "copy", "copy", "y", "y", "", "Copy ID, email, JSON or PDF path"),
     Action(Place.RESUMES, "delete", "delete", "d,delete", "d", "Delete", "Delete resume (u to undo)", command="resumes delete"),
@@ -122,7 +122,7 @@ ACTIONS: tuple[Action, ...] = (
     Action(Place.RESUME, "next", "neighbour(1)", "right,n", "→ n", "Next", "Next resume"),
     Action(Place.RESUME, "previous", "neighbour(-1)", "left,p", "← p", "", "Previous resume"),
     Action(Place.RESUME, "open_pdf", "open_pdf", "o", "o", "PDF", "Open as PDF"),
-    Action(Place.RESUME, "file", "open_file", "f", "f", "File", "Show the file of this resume"),
+    Action(Place.RESUME, "file", "open_file", "f", "f", "File", "Show this resume's file"),
     Action(Place.RESUME, "export", "export", "x", "x", "Export", "Export as JSON or PDF"),
     Action(Place.RESUME, "copy", "copy", "y", "y", "", "Copy ID, email, JSON or PDF path"),
     Action(Place.RESUME, "delete", "delete", "d,delete", "d", "Delete", "Delete resume (u to undo)", command="resumes delete"),
@@ -191,7 +191,7 @@ ACTIONS: tuple[Action, ...] = (
     Action(Place.LIST, "page_up", "page(-1)", "pageup,ctrl+b", "pgup", "", "Page up"),
     Action(Place.LIST, "page_down", "page(1)", "pagedown,ctrl+f", "pgdn", "", "Page down"),
     Action(Place.LIST, "first", "first", "home,g", "home g", "", "First row"),
-    Action(Place.LIST, "last", "last", "end,G", "end G", "", "Last row (again to load more)"),
+    Action(Place.LIST, "last", "last", "end,G", "end G", "", "Last row (press again for more)"),
     Action(Place.TEXT, "up", "scroll_by(-1)", "up,k", "↑ k", "", "Scroll up"),
     Action(Place.TEXT, "down", "scroll_by(1)", "down,j", "↓ j", "", "Scroll down"),
     Action(Place.TEXT, "page_up", "scroll_pages(-1)", "pageup,ctrl+b", "pgup", "", "Page up"),
