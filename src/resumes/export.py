@@ -175,7 +175,7 @@ def _indented(content: bytes) -> bytes:
 
 
 @dataclass(slots=True)
-class Summary:
+class ExportSummary:
     """What became of the resumes of an export."""
 
     exported: int = 0
@@ -198,13 +198,13 @@ def export_resumes(
     write: Callable[[Exported], bool],
     *,
     on_count: Callable[[int], None] = lambda exported: None,
-) -> Summary:
+) -> ExportSummary:
     """Export the resumes, and give each to `write`, which says whether its file's name was taken.
 
     A PDF that cannot be made is in the summary, and the others follow. Raises InvalidArgument if a
     file cannot be written; those written before stay.
     """
-    summary = Summary()
+    summary = ExportSummary()
     for resume in resumes:
         on_count(summary.exported)
         try:
