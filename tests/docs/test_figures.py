@@ -141,7 +141,7 @@ SENTENCES: Final = {
     ],
     "sharding.md": [f"on 40001 and 40P01, up to {MAX_RACES} times and until"],
     "guides/three-machines.md": [
-        f"plan for {3 * (2 * WORKER + OTHERS)} of",
+        f"plan for {3 * (2 * WORKER + OTHERS)} connections",
     ],
     "security.md": [f"the first {SOURCE_BYTES // 1024} KiB of failed, held and duplicate files"],
 }
