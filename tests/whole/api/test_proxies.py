@@ -199,6 +199,9 @@ def test_a_client_is_served_below_the_prefix(
         known = own | {"If-None-Match": pdf.headers["ETag"]}
         again = client.get(f"/cv{RESUMES}/{ids[1]}/pdf?paper=a4", headers=known)
         assert (again.status_code, again.content) == (304, b"")
+        # and what is for the operator alone is not there
+        for spelling in ("metrics", "./metrics", "%6detrics", "x/../metrics", "/metrics"):
+            assert client.get(f"/cv/{spelling}").status_code == 404, spelling
         # and what is refused is told by the service
         for status, refused in {
             413: client.post(f"/cv{RESUMES}", content=b" " * 3_000_000, headers=json),
