@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from enum import IntEnum
 
 import click
-from click.exceptions import NoSuchOption
+from click.exceptions import NoSuchCommand, NoSuchOption
 
 from cli.output import safe_text, say
 from cli.session import Session
@@ -58,6 +58,12 @@ EXIT_CODES: Mapping[ErrorCode, ExitCode] = {
 """One for every code; a test walks them all."""
 
 
+GONE: Mapping[str, str] = {
+    "resumes tui --web": "use ssh, or a web terminal of your own (docs/terminal.md).",
+}
+"""Options and commands of earlier releases, and what to use instead."""
+
+
 LONG_WORD = re.compile(r"(\S{160})\S+")
 """A word of a usage error that is cut: click repeats what was typed, whatever its length."""
 
@@ -66,10 +72,14 @@ def describe(error: click.UsageError) -> str:
     """Return what click says on one line, and where to read more: `… See `resumes up --help``."""
     # Choices come on lines of their own.
     message = LONG_WORD.sub(r"\1…", " ".join(error.format_message().split()))
-    if isinstance(error, NoSuchOption) and (setting := _find_setting(error.option_name)):
-        message = f"{error.message} {setting}"
     if error.ctx is None:
         return message
+    if isinstance(error, NoSuchOption) and (setting := _find_setting(error.option_name)):
+        message = f"{error.message} {setting}"
+    if isinstance(error, NoSuchOption | NoSuchCommand):
+        name = error.option_name if isinstance(error, NoSuchOption) else error.command_name
+        if instead := GONE.get(f"{error.ctx.command_path} {name}"):
+            message = f"{name} is gone: {instead}"
     stop = "" if message.endswith((".", "?", ")")) else "."
     return f"{message}{stop} See `{error.ctx.command_path} --help`"
 

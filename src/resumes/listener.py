@@ -16,11 +16,8 @@ class CannotListen(StoreError):
     code = ErrorCode.STORE_UNAVAILABLE
 
 
-def listen(host: str, port: int, *, option: str = "--port") -> socket.socket:
-    """Return a socket that listens on the host and port. Raises CannotListen.
-
-    `option` is where the command takes another port.
-    """
+def listen(host: str, port: int) -> socket.socket:
+    """Return a socket that listens on the host and port. Raises CannotListen."""
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except (OSError, UnicodeError) as error:
@@ -36,10 +33,8 @@ def listen(host: str, port: int, *, option: str = "--port") -> socket.socket:
         listener.close()
         why = f"Cannot listen on {host}, port {port}: {error.strerror}"
         if error.errno == errno.EADDRINUSE:
-            why = f"Port {port} on {host} is in use; choose another with {option}"
+            why = f"Port {port} on {host} is in use; choose another with --port"
         elif isinstance(error, PermissionError):
-            why = (
-                f"Port {port} on {host} needs more privileges; choose one above 1023 with {option}"
-            )
+            why = f"Port {port} on {host} needs more privileges; choose one above 1023 with --port"
         raise CannotListen(why) from None
     return listener

@@ -143,8 +143,7 @@ class Settings(BaseModel):
     """The largest resume, in bytes, over HTTP and in files."""
 
     max_connections: Annotated[int, Field(ge=1, le=1_000_000)] = 1_000
-    """Maximum open connections per process of the API, or of the terminal UI in a browser; the limit
-    on open files may lower it."""
+    """Maximum open connections per process of the API; the limit on open files may lower it."""
 
     client_timeout_s: Annotated[float, Field(ge=0.1, le=3_600)] = 10.0
     """Timeout in seconds for TLS handshakes, for request headers, and for stalled uploads and

@@ -208,7 +208,7 @@ class ResumesApp(App[int]):
             self.glance = await call(session.store, read_glance, session=session)
 
     def on_app_focus(self) -> None:
-        """Focus the list, also if the screen was built before the page had the focus."""
+        """Focus the list, also if the screen was built while the terminal did not have the focus."""
         if self.screen.focused is None:
             self.screen.focus_next()
 

@@ -9,7 +9,6 @@ from textual.screen import Screen
 
 from resumes.text import is_harmless
 from tui.text import tell
-from tui.web.driver import is_behind_a_page
 
 MAX_BYTES: Final = 70_000
 """Terminals throw away longer requests, and say nothing."""
@@ -43,8 +42,6 @@ def request(text: str, environment: Mapping[str, str] = os.environ) -> tuple[str
     """
     encoded = base64.b64encode(text.encode()).decode("ascii")
     plain = f"\x1b]52;c;{encoded}\a"
-    if is_behind_a_page(environment):
-        return plain, "the browser's clipboard (OSC 52)"
     if environment.get("TMUX"):
         # Which of the two tmux lets through depends on its options; both set the same text.
         doubled = plain.replace("\x1b", "\x1b\x1b")

@@ -13,17 +13,16 @@ from typing import Final
 
 from resumes.analyzer import Format, filename
 from resumes.output_files import drafted
-from resumes.rendering import Rendered, Renderer, RenderingFailed, TooLong
+from resumes.rendering import Renderer, RenderingFailed, TooLong
 from resumes.rendering.fonts import font_folders, font_packages
 from resumes.store import accounts, stored_resumes
 from resumes.store.store import Store
-from tui.web.driver import is_behind_a_page
 
 MAX_REASON_CHARS: Final = 200
 
 Viewer = subprocess.Popen[bytes]
-Made = tuple[str, Rendered, Path | None, Viewer | None]
-"""A PDF and its name; for a terminal also its file, and what shows it, if there is such a program."""
+Made = tuple[Path, str | None, Viewer | None]
+"""A PDF's file, a text in it that no font has, and what shows it, if there is such a program."""
 
 
 class PdfFiles:
@@ -59,8 +58,6 @@ class PdfFiles:
             # A file name and no path, whatever the store holds.
             name = filename(resume.entry.filename.removesuffix(".pdf"), None)
             drawn = self._renderer.render_resume(resume, accepted=self._accepted)
-            if is_behind_a_page():
-                return name, drawn, None, None
             path = self._write(resume_id, name, drawn.pdf)
         except (TooLong, RenderingFailed) as error:
             return describe(error)
@@ -71,10 +68,10 @@ class PdfFiles:
         # A program that opens the file outlives this process.
         program, quiet = shutil.which(find_viewer() or ""), subprocess.DEVNULL
         if program is None:
-            return name, drawn, path, None
+            return path, drawn.missing, None
         command = [program, str(path)]
         viewer = Viewer(command, stdin=quiet, stdout=quiet, stderr=quiet, start_new_session=True)
-        return name, drawn, path, viewer
+        return path, drawn.missing, viewer
 
     def _write(self, resume_id: str, name: str, pdf: bytes) -> Path:
         """Return the path of a file of this name that holds the PDF. Raises OSError."""

@@ -26,7 +26,6 @@ from resumes.text import counted
 from tui.app import ResumesApp
 from tui.keys import MODES
 from tui.text import aligned, safe_text
-from tui.web.driver import is_behind_a_page
 
 if TYPE_CHECKING:
     from resumes.store.sqlite.first_rows import FirstRows
@@ -171,15 +170,14 @@ def run(
     Once a session was opened, the process ends with the exit code a few seconds after the UI and
     its last write, whether this has returned or waits for a read that hangs: only exit after it.
     """
-    check_screen(screen)
-    if not is_behind_a_page():
-        if not all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr)):
-            raise InvalidArgument(f"The terminal UI needs a terminal. {ELSEWHERE}")
-        if (kind := os.environ.get("TERM", "")) in DUMB:
-            raise InvalidArgument(f'The terminal UI cannot run with TERM="{kind}". {ELSEWHERE}')
+    if screen not in (names := [mode.name for mode in MODES]):
+        raise InvalidArgument(f'Unknown screen "{screen[:80]}": use one of {", ".join(names)}')
+    if not all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr)):
+        raise InvalidArgument(f"The terminal UI needs a terminal. {ELSEWHERE}")
+    if (kind := os.environ.get("TERM", "")) in DUMB:
+        raise InvalidArgument(f'The terminal UI cannot run with TERM="{kind}". {ELSEWHERE}')
     app = ResumesApp(open_session, read_first=read_first, screen=screen, read_only=read_only)
-    if app.driver_class is LinuxDriver:
-        app.driver_class = TerminalDriver
+    app.driver_class = TerminalDriver
     with ended_by_signals(app):
         asyncio.run(_run(app, stop))
     if app.failure is not None:
@@ -204,10 +202,3 @@ async def _run(app: ResumesApp, stop: Callable[[], object]) -> None:
     queue.observe = lambda *_: committed.set()
     end_soon(app.return_code or 0, partial(finish_writes, queue, committed))
     stop()  # may block, as a read that hangs
-
-
-def check_screen(screen: str) -> None:
-    """Raise InvalidArgument for an unknown screen."""
-    names = [mode.name for mode in MODES]
-    if screen not in names:
-        raise InvalidArgument(f'Unknown screen "{screen[:80]}": use one of {", ".join(names)}')

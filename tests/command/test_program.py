@@ -253,6 +253,10 @@ def test_ctrl_c_before_the_program_is_loaded_is_exit_130_without_a_word(tmp_path
             ["db", "backup", "--keeep"],
             "No such option '--keeep'. (Did you mean one of: '--help', '--keep'?) See",
         ),
+        (
+            ["tui", "--web", "0"],
+            "--web is gone: use ssh, or a web terminal of your own (docs/terminal.md). See",
+        ),
         (["qqq"], "No such command 'qqq'. See `resumes --help`"),
         (["acounts"], "No such command 'acounts'. Did you mean 'accounts'? See `resumes --help`"),
         (["accounts", "lst"], "No such command 'lst'. Did you mean 'list'? See"),

@@ -433,7 +433,6 @@ def older(acme: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         # These end with an error, since nothing would end them, but only after that.
         "up --port 0",
         "serve --port 0 --host 192.0.2.1",
-        "tui --web 0 --account nobody",
     ],
 )
 def test_an_older_store_is_upgraded_by_what_makes_stores(older: CommandLine, line: str) -> None:
@@ -448,7 +447,6 @@ def test_an_older_store_is_upgraded_by_what_makes_stores(older: CommandLine, lin
     [
         "plans set big --max-resumes 9 --dry-run",
         "watch --dry-run",
-        "tui --web 0 --account nobody --read-only",
         "accounts list",
         "accounts set-plan acme pro",
         "keys create acme",
@@ -463,6 +461,16 @@ def test_an_older_store_is_refused_by_all_others(older: CommandLine, line: str) 
     (older.home / "inbox").mkdir(exist_ok=True)
     said = older.fails(3, *line.split())
     assert f"is older than this program. Run `resumes --home {older.home} db upgrade`" in said
+
+
+def test_the_terminal_ui_upgrades_an_older_store_unless_it_is_read_only(
+    older: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # It opens the store once it has drawn, and there is no terminal here.
+    monkeypatch.setattr("tui.run.run", lambda open_session, **_: open_session() and 0)
+    assert "is older than this program" in older.fails(3, "tui", "--read-only")
+    older.succeeds("tui")
+    assert (older.home / "resumes.db.before-9998").is_file()
 
 
 def harm(run: CommandLine) -> None:

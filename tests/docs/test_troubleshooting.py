@@ -9,8 +9,6 @@ import shlex
 import shutil
 import socket
 import subprocess
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -405,15 +403,3 @@ def _(scene: Scene) -> str:
     finally:
         os.close(ours)
         os.close(theirs)
-
-
-@shows("Open the link that `resumes tui --web` printed. It works once; …")
-def _(scene: Scene) -> str:
-    scene.has_account()
-    with running(scene.home, "tui", "--web", "0") as web:
-        assert web.stdout is not None
-        address = web.stdout.readline().partition("?")[0]
-        with pytest.raises(urllib.error.HTTPError) as refused:
-            urllib.request.urlopen(address, timeout=60)
-        with refused.value as answer:
-            return answer.read().decode()

@@ -102,6 +102,25 @@ async def test_q_quits_while_the_store_is_being_opened_but_not_where_it_is_typed
                 await shows(app, "/ q")
 
 
+async def test_a_list_built_while_the_terminal_had_no_focus_takes_keys_later(store: Store) -> None:
+    stored(store, a_document(name="Ada Lovelace"))
+    may_open = threading.Event()
+
+    def open_session() -> UiSession:
+        assert may_open.wait(60)
+        return prepare(store)
+
+    app = ResumesApp(open_session)
+    async with app.run_test(size=LARGE) as pilot:
+        await shows(app, "Opening the store")
+        app.post_message(events.AppBlur())
+        await until(lambda: not app.app_focus)
+        may_open.set()
+        await shows(app, "Resumes › ana", "Ada Lovelace")
+        app.post_message(events.AppFocus())
+        await leads(pilot, "enter", "Resumes › ana › Ada Lovelace Resume")
+
+
 async def test_escape_neither_quits_nor_leaves_a_screen_and_q_quits(store: Store) -> None:
     async with running(store) as pilot:
         await leads(pilot, "3 escape escape", "1 account")

@@ -8,12 +8,10 @@ from resumes.store.store import Store
 from tests.support.terminal.builders import a_document, stored
 from tests.support.terminal.driving import copied, leads, presses, running, tells, until
 from tui.clipboard import request
-from tui.web.driver import environment_of
 
 PLAIN = f"\x1b]52;c;{base64.b64encode(b'secret').decode()}\x07"
 TMUX = {"TMUX": "/tmp/tmux-0/default,1,0"}
 SCREEN = {"STY": "1.tty"}
-BROWSER = environment_of(80, 24, TMUX)
 
 
 @pytest.mark.parametrize(
@@ -24,7 +22,6 @@ BROWSER = environment_of(80, 24, TMUX)
         # In both forms that it may let through.
         (TMUX, f"\x1bPtmux;\x1b{PLAIN}\x1b\\{PLAIN}", "the clipboard through tmux"),
         (SCREEN, f"\x1bP{PLAIN}\x1b\\", "the clipboard through screen"),
-        (BROWSER, PLAIN, "the browser's clipboard"),
     ],
 )
 def test_the_environment_says_what_stands_between(
@@ -36,7 +33,7 @@ def test_the_environment_says_what_stands_between(
     assert told.startswith(where)
 
 
-@pytest.mark.parametrize("environment", [{}, TMUX, SCREEN, BROWSER])
+@pytest.mark.parametrize("environment", [{}, TMUX, SCREEN])
 def test_no_text_can_end_the_request_early(environment: dict[str, str]) -> None:
     assert "\x07;\x1b" not in request("\x07;\x1b", environment)[0]
 

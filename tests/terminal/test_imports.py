@@ -695,9 +695,7 @@ async def test_only_failed_files_that_are_there_are_edited(store: Store, editor:
     assert not (editor / "called").exists()
 
 
-async def test_no_editor_is_offered_in_a_browser_or_read_only(
-    store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_no_editor_is_offered_read_only(store: Store) -> None:
     a_file(store)
     async with running(store, screen="imports", refresh_s=SOON_S, read_only=True) as pilot:
         await shows(pilot.app, "1 of 1")
@@ -705,10 +703,6 @@ async def test_no_editor_is_offered_in_a_browser_or_read_only(
         await tells(pilot.app, "Read-only mode. Restart without --read-only to make changes.")
         await leads(pilot, "question_mark", "Keyboard shortcuts")
         await shows_no(pilot.app, "Retry failed file", "Edit failed file")
-    monkeypatch.setattr("tui.screens.base.is_behind_a_page", lambda: True)
-    async with running(store, screen="imports", refresh_s=SOON_S, size=LARGE) as pilot:
-        await shows(pilot.app, "1 of 1", "Retry")
-        await shows_no(pilot.app, "Edit")
 
 
 async def test_of_marked_files_that_changed_meanwhile_the_others_are_acted_on(store: Store) -> None:

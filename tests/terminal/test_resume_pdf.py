@@ -1,6 +1,5 @@
 """A resume opened as a PDF: drawn, kept as a private file, shown by another program, and gone."""
 
-import asyncio
 import re
 import shutil
 import stat
@@ -27,7 +26,6 @@ from tests.support.terminal.driving import (
     until,
 )
 from tests.support.terminal.outages import UnsteadyStore
-from tests.support.terminal.pages import drawn, serving
 from tui.pdf_files import find_viewer
 
 pytestmark = pytest.mark.anyio
@@ -304,36 +302,3 @@ def test_nothing_is_left_when_it_ends(
         screen.types(b"q")
         assert screen.ends() == 0
     assert list(temporary.iterdir()) == []
-
-
-async def test_in_a_browser_the_pdf_is_downloaded_once_and_is_no_file(
-    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    temporary = tmp_path / "temporary"
-    temporary.mkdir()
-    monkeypatch.setenv("TMPDIR", str(temporary))
-    stored(store, a_document(name="Ada"), a_document(name="Zoë"))
-    async with serving((sys.executable, "-c", PROGRAM, store.url)) as site:
-        await site.enter()
-        page = await site.open_page()
-        await drawn(page, "Zoë Resume".encode())
-        await page.send_json(["focus"])
-        await page.send_json(["stdin", "j"])
-        await drawn(page, b"2 of 2")
-        await page.send_json(["stdin", "o"])
-        async with asyncio.timeout(60):
-            while (message := await page.receive()).type.name != "TEXT":
-                pass
-        what, key = message.json()
-        assert what == "deliver_file_start"
-
-        async with site.browser.get(f"{site.url}/download/{key}") as answer:
-            assert answer.status == 200
-            assert answer.headers["Content-Type"] == "application/pdf"
-            assert answer.headers["Content-Disposition"] == (
-                "attachment; filename=\"Resume.pdf\"; filename*=UTF-8''Zo%C3%ABResume.pdf"
-            )
-            assert (await answer.read()).startswith(b"%PDF-")
-        async with site.browser.get(f"{site.url}/download/{key}") as answer:
-            assert answer.status == 404
-        assert list(temporary.rglob("*.pdf")) == []

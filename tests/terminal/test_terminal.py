@@ -19,7 +19,7 @@ from tests.support.store.builders import hold_writer
 from tests.support.terminal.builders import a_document, a_hostile_document, an_account, stored
 from tests.support.terminal.console import terminal
 from tests.support.terminal.driving import LIMIT_S, leads, running, until
-from tui.run import check_screen, end_soon, finish_writes, held_logs, run
+from tui.run import end_soon, finish_writes, held_logs, run
 from tui.session import UiSession
 
 CLIPBOARD = b"\x1b]52"
@@ -240,7 +240,7 @@ def test_without_a_terminal_it_says_so(capsys: pytest.CaptureFixture[str]) -> No
 
 def test_an_unknown_screen_is_told_with_those_there_are() -> None:
     with pytest.raises(InvalidArgument, match="resumes, imports, accounts, plans, keys, health"):
-        check_screen("bills")
+        run(never, screen="bills")
 
 
 def test_what_comes_before_the_first_frame_does_not_need_the_store() -> None:

@@ -23,7 +23,6 @@ from tui.screens.dialogs import Chooser
 from tui.session import TrailStep, UiSession
 from tui.store_calls import Failure, call, is_running
 from tui.text import joined, safe, tell
-from tui.web.driver import is_behind_a_page
 from tui.widgets.bars import ErrorLine, HeaderLine, KeyLine
 from tui.widgets.filter_bar import FilterLine
 from tui.widgets.paged_list import ListColumn, PagedList, text_cell
@@ -100,9 +99,7 @@ class ModeScreen(Screen[None]):
         yield KeyLine()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Disable what changes the store in a read-only session, and an editor in a browser."""
-        if action == "edit_file" and is_behind_a_page():
-            return False
+        """Disable what changes the store in a read-only session."""
         changes = any(one.command for one in ACTIONS if one.method == action)
         return not (self.session.read_only and changes)
 

@@ -5,7 +5,6 @@ import time
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from io import BytesIO
 from math import ceil
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -169,17 +168,9 @@ class ResumeActions(PaneScreen[ResumeRef]):
         if isinstance(made, str):
             tell(self, made, "error")
             return
-        name, drawn, path, viewer = made
-        boxes = describe_boxes(drawn.missing, session.settings.home)
+        path, missing, viewer = made
+        boxes = describe_boxes(missing, session.settings.home)
         severity: SeverityLevel = "warning" if boxes else "information"
-        if path is None:
-            # The folder is for terminals, where this is not called.
-            folder, kind = Path("/"), "application/pdf"
-            app.deliver_binary(
-                BytesIO(drawn.pdf), save_directory=folder, save_filename=name, mime_type=kind
-            )
-            tell(self, f"Sent {name} to the browser.{boxes}", severity)
-            return
         action = "resume.copy" if isinstance(self, RowScreen) else "resumes.copy"
         copy_key = shown_key(action, session.settings.keymap)
         # The path comes last: nothing fits into the line after a long one.
@@ -190,7 +181,7 @@ class ResumeActions(PaneScreen[ResumeRef]):
         elif viewer is None:
             tell(self, f"{command} is not installed.{where}", "warning")
         else:
-            tell(self, f"Opened {name}.{boxes}", severity)
+            tell(self, f"Opened {path.name}.{boxes}", severity)
 
             def watch() -> None:
                 started_s = time.monotonic()

@@ -1,1 +1,0 @@
-"""The terminal UI in a browser: a server on loopback, with a process for each page that is open."""
