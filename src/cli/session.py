@@ -20,9 +20,6 @@ if TYPE_CHECKING:
 
 NAME = "resumes"
 
-DATABASE = "RESUMES_DATABASE"
-"""The setting of the store's address, in the environment."""
-
 
 @dataclass(slots=True)
 class Session:
@@ -138,12 +135,3 @@ def choose_account(session: Session, store: "Store", name: str | None) -> "Accou
     names = ", ".join(account.name for account in known[:10])
     more = f" and {len(known) - 10} more" if len(known) > 10 else ""
     raise InvalidArgument(f"Several accounts exist. Choose one with --account: {names}{more}")
-
-
-def store_environment(database: str | None) -> dict[str, str]:
-    """Return the variables by which our processes find the store, if a setting or a flag names it.
-
-    Not on their command lines: every user of the machine can read those, and a password may stand
-    in the address.
-    """
-    return {} if database is None else {DATABASE: database}

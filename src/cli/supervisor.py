@@ -18,7 +18,6 @@ from typing import Final, Self
 
 from cli.logs import narrating
 from cli.output import say
-from cli.session import store_environment
 from resumes.errors import StoreUnavailable
 from resumes.settings import Settings
 
@@ -173,8 +172,9 @@ class Supervisor:
         settings = self._settings
         home = ["--home", str(settings.home.absolute())]
         log_format = ["--log-format", settings.log_format]
-        # Restarted, it keeps its store, whatever the configuration says by then.
-        environment = store_environment(settings.database_url)
+        # Restarted, it keeps its store, whatever the configuration says by then. Not on its command
+        # line: every user of the machine can read that, and a password may stand in the address.
+        environment = {"RESUMES_DATABASE": settings.database_url}
         child = Child(name, [*home, *words, *log_format], environment)
         self._children.append(child)
         return child
