@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 import click
+from click.decorators import FC
 
 from cli.errors import ExitCode
 from cli.output import say
@@ -53,6 +54,13 @@ YES = click.option(
     "--yes", is_flag=True, help="Skip the confirmation; required if there is no terminal."
 )
 """For all commands that destroy something: they `confirm` it."""
+
+
+def account_option(
+    sentence: str = "Account to use. Optional if there is only one account.",
+) -> Callable[[FC], FC]:
+    """Return `--account NAME`; the sentence is its help."""
+    return click.option("--account", metavar="NAME", help=sentence)
 
 
 def confirm(question: str) -> None:

@@ -1,7 +1,7 @@
 """The `resumes` command: its options, its table of commands, and the edge around them.
 
-`resumes --help` and the completion of names must be fast, and the store alone takes a third of
-a second to import. So the command knows its commands by name and summary, and imports the module of one
+`resumes --help` and completion must be fast, and the store alone takes a third of a second to
+import. So the command knows its commands by name and summary, and imports the module of one
 when it is needed. Those modules import what they use at their top. The modules imported below, which
 every run needs, import only there what help uses too, and the rest in the functions that use it.
 """
@@ -51,7 +51,7 @@ CHAPTERS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
         "watch": ("cli.commands.watch:watch", "Run only the importer."),
         "db": ("cli.commands.db:database", "Manage the store: copy, back up, check."),
         "doctor": ("cli.commands.doctor:doctor", "Check the installation."),
-        "completion": ("cli.completion:completion", "Print a shell's completion script."),
+        "completion": ("cli.commands.completion:completion", "Print a shell's completion script."),
     },
 }
 """Commands by name, in the order and under the headings that help shows them: where each is found, and

@@ -232,7 +232,7 @@ def test_ctrl_c_before_the_program_is_loaded_is_exit_130_without_a_word(tmp_path
         ),
         (
             ["imports", "list", "--reason", "x"],
-            "Invalid value for '--reason': \"x\" is not a valid reason: use one of",
+            "Invalid value for '--reason': 'x' is not one of 'invalid_json', ",
         ),
         (
             ["list", "--home", ""],

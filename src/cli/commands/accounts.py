@@ -10,7 +10,6 @@ from typing import Any, BinaryIO
 
 import click
 
-from cli.completion import account_names, plan_names
 from cli.groups import YES, confirm, group
 from cli.output import Column, instant, put_fields, put_json, put_table, safe_text, say
 from cli.progress import counting
@@ -44,14 +43,7 @@ def accounts() -> None:
 
 @accounts.command()
 @click.argument("name")
-@click.option(
-    "--plan",
-    metavar="PLAN",
-    default="free",
-    show_default=True,
-    shell_complete=plan_names,
-    help="Initial plan.",
-)
+@click.option("--plan", metavar="PLAN", default="free", show_default=True, help="Initial plan.")
 @pass_session
 def create(session: Session, name: str, plan: str) -> None:
     """Create the account NAME."""
@@ -97,7 +89,7 @@ def list_(session: Session) -> None:
 
 
 @accounts.command()
-@click.argument("name", shell_complete=account_names)
+@click.argument("name")
 @pass_session
 def show(session: Session, name: str) -> None:
     """Show the account NAME."""
@@ -132,8 +124,8 @@ def show(session: Session, name: str) -> None:
 
 
 @accounts.command("set-plan")
-@click.argument("name", shell_complete=account_names)
-@click.argument("plan", shell_complete=plan_names)
+@click.argument("name")
+@click.argument("plan")
 @pass_session
 def set_plan(session: Session, name: str, plan: str) -> None:
     """Move the account NAME to the plan PLAN.
@@ -155,7 +147,7 @@ def set_plan(session: Session, name: str, plan: str) -> None:
 
 
 @accounts.command()
-@click.argument("name", shell_complete=account_names)
+@click.argument("name")
 @click.option("--with-resumes", is_flag=True, help="Delete the account's resumes, too.")
 @YES
 @pass_session
@@ -179,7 +171,7 @@ def delete(session: Session, name: str, with_resumes: bool, yes: bool) -> None:
 
 
 @accounts.command()
-@click.argument("name", shell_complete=account_names)
+@click.argument("name")
 @click.argument("file", type=FILE, default="-")
 @click.option(
     "--with-keys", is_flag=True, help="Include the account's API keys, as SHA-256 hashes."
@@ -217,12 +209,7 @@ def export(session: Session, name: str, file: Path, with_keys: bool, overwrite: 
 @accounts.command("import")
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
 @click.option("--name", metavar="NEW", help="Name for the new account. [default: as exported]")
-@click.option(
-    "--plan",
-    metavar="PLAN",
-    shell_complete=plan_names,
-    help="Plan for the new account. [default: as exported]",
-)
+@click.option("--plan", metavar="PLAN", help="Plan for the new account. [default: as exported]")
 @pass_session
 def import_(session: Session, file: Path, name: str | None, plan: str | None) -> None:
     """Create an account from an exported FILE.

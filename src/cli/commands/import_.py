@@ -11,9 +11,8 @@ from typing import Any, NamedTuple
 
 import click
 
-from cli.completion import account_option
 from cli.errors import ExitCode, Failed
-from cli.groups import command
+from cli.groups import account_option, command
 from cli.output import issues_as_json, line, put, put_json, put_json_line, safe_text, say, summary
 from cli.progress import status_line
 from cli.session import Session, choose_account, pass_session

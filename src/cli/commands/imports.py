@@ -13,9 +13,8 @@ from typing import Any
 import click
 from click.decorators import FC
 
-from cli.completion import account_option, file_ids
 from cli.errors import ExitCode
-from cli.groups import Seconds, group
+from cli.groups import Seconds, account_option, group
 from cli.output import (
     Column,
     instant,
@@ -203,17 +202,9 @@ def reason_option(sentence: str) -> Callable[[FC], FC]:
     return click.option(
         "--reason",
         metavar="REASON",
-        type=parse_reason,
-        shell_complete=lambda _, __, begun: [one.value for one in Reason if one.startswith(begun)],
+        type=click.Choice([reason.value for reason in Reason]),
         help=sentence,
     )
-
-
-def parse_reason(text: str) -> str:
-    """Return the reason. Raises ValueError, which lists them all, for any other word."""
-    if text not in [*Reason]:
-        raise ValueError(f'"{text}" is not a valid reason: use one of {", ".join(Reason)}')
-    return text
 
 
 OUTCOMES = ("held", "failed", "duplicate", "done")
@@ -238,12 +229,7 @@ def imports() -> None:
     show_default=True,
     help="Maximum number of files.",
 )
-@click.option(
-    "--before",
-    metavar="ID",
-    shell_complete=file_ids(),
-    help="List only files older than the file with this ID.",
-)
+@click.option("--before", metavar="ID", help="List only files older than the file with this ID.")
 @click.option(
     "--failed-first", is_flag=True, help="Sort by outcome: failed, held, duplicate, done."
 )
@@ -327,7 +313,7 @@ def find_file(session: Session, store: Store, claim_id: str, account_id: str | N
 
 
 @imports.command()
-@click.argument("claim_id", metavar="ID", shell_complete=file_ids())
+@click.argument("claim_id", metavar="ID")
 @account_option(
     "Account that owns the file. Required if several accounts have a file with this ID."
 )
@@ -463,7 +449,7 @@ WAIT = click.option(
 
 
 @imports.command()
-@click.argument("claim_ids", metavar="[ID]...", nargs=-1, shell_complete=file_ids("failed", "held"))
+@click.argument("claim_ids", metavar="[ID]...", nargs=-1)
 @ACCOUNT
 @reason_option("Select all files that failed for this reason.")
 @click.option("--all", "is_all", is_flag=True, help="Select all failed files.")
@@ -479,7 +465,7 @@ def retry(session: Session, /, wait_s: float | None, **chosen: Any) -> ExitCode:
 
 
 @imports.command()
-@click.argument("claim_ids", metavar="[ID]...", nargs=-1, shell_complete=file_ids("failed", "held"))
+@click.argument("claim_ids", metavar="[ID]...", nargs=-1)
 @ACCOUNT
 @reason_option("Select all files that failed for this reason.")
 @click.option("--all", "is_all", is_flag=True, help="Select all failed files.")
@@ -504,7 +490,7 @@ def dismiss(session: Session, /, **chosen: Any) -> None:
 
 
 @imports.command()
-@click.argument("claim_ids", metavar="[ID]...", nargs=-1, shell_complete=file_ids("held"))
+@click.argument("claim_ids", metavar="[ID]...", nargs=-1)
 @ACCOUNT
 @click.option("--all", "is_all", is_flag=True, help="Select all held files.")
 @WAIT

@@ -10,7 +10,6 @@ from typing import Any
 
 import click
 
-from cli.completion import account_names, key_ids
 from cli.errors import Failed
 from cli.groups import YES, confirm, group
 from cli.output import Column, instant, put, put_json, put_table, say
@@ -83,7 +82,7 @@ def keys() -> None:
 
 
 @keys.command()
-@click.argument("account", shell_complete=account_names)
+@click.argument("account")
 @click.option("--name", metavar="TEXT", default="", help="What the key is for.")
 @click.option(
     "--expires",
@@ -112,7 +111,7 @@ def create(session: Session, account: str, name: str, expires: timedelta | datet
 
 
 @keys.command("list")
-@click.argument("account", required=False, shell_complete=account_names)
+@click.argument("account", required=False)
 @pass_session
 def list_(session: Session, account: str | None) -> None:
     """List all keys, or only the keys of ACCOUNT."""
@@ -130,7 +129,7 @@ def list_(session: Session, account: str | None) -> None:
 
 
 @keys.command()
-@click.argument("key_id", metavar="KEYID", shell_complete=key_ids)
+@click.argument("key_id", metavar="KEYID")
 @YES
 @pass_session
 def revoke(session: Session, key_id: str, yes: bool) -> None:
@@ -148,7 +147,7 @@ def revoke(session: Session, key_id: str, yes: bool) -> None:
 
 
 @keys.command()
-@click.argument("key_id", metavar="KEYID", shell_complete=key_ids)
+@click.argument("key_id", metavar="KEYID")
 @click.option(
     "--grace",
     type=parse_duration,
@@ -174,7 +173,7 @@ def rotate(session: Session, key_id: str, grace: timedelta) -> None:
 
 
 @keys.command("import")
-@click.argument("account", shell_complete=account_names)
+@click.argument("account")
 @click.option("--name", metavar="TEXT", default="", help="What the key is for.")
 @pass_session
 def import_(session: Session, account: str, name: str) -> None:

@@ -7,7 +7,6 @@ import click
 from click.core import ParameterSource
 from click.decorators import FC
 
-from cli.completion import plan_names
 from cli.groups import group
 from cli.output import Column, put_json, put_table, say
 from cli.session import Session, pass_session
@@ -75,7 +74,7 @@ def list_(session: Session) -> None:
 
 
 @plans.command("set")
-@click.argument("name", shell_complete=plan_names)
+@click.argument("name")
 @click.option(
     "--max-resumes",
     type=limit(parse_maximum),

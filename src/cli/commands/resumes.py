@@ -11,9 +11,8 @@ from pathlib import Path
 import click
 import msgspec.json
 
-from cli.completion import account_option, resume_ids
 from cli.errors import ExitCode
-from cli.groups import YES, Folder, command, confirm
+from cli.groups import YES, Folder, account_option, command, confirm
 from cli.output import (
     Column,
     instant,
@@ -96,11 +95,7 @@ COLUMNS = (
     help="Maximum number of resumes.",
 )
 @click.option(
-    "--cursor",
-    metavar="ID",
-    default="",
-    shell_complete=resume_ids,
-    help="Start the list after the resume with this ID.",
+    "--cursor", metavar="ID", default="", help="Start the list after the resume with this ID."
 )
 @click.option(
     "--filter",
@@ -178,7 +173,7 @@ def _explained(session: Session, account: AccountInfo, resume_id: str) -> Iterat
 
 
 @command()
-@click.argument("resume_id", metavar="ID", shell_complete=resume_ids)
+@click.argument("resume_id", metavar="ID")
 @account_option()
 @pass_session
 def show(session: Session, resume_id: str, account: str | None) -> None:
@@ -196,7 +191,7 @@ def show(session: Session, resume_id: str, account: str | None) -> None:
 
 
 @command()
-@click.argument("resume_ids", metavar="[ID]...", nargs=-1, shell_complete=resume_ids)
+@click.argument("resume_ids", metavar="[ID]...", nargs=-1)
 @click.option("--all", "is_all", is_flag=True, help="Export all resumes of the account.")
 @account_option()
 @click.option(
@@ -333,7 +328,7 @@ def _tell_boxes(missing: Iterable[tuple[str, str]], folder: Path) -> None:
 
 
 @command()
-@click.argument("resume_id", metavar="ID", shell_complete=resume_ids)
+@click.argument("resume_id", metavar="ID")
 @account_option()
 @YES
 @pass_session

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cli.completion import account_option, resume_ids
-from cli.groups import command
+from cli.groups import account_option, command
 from cli.session import Session, pass_session
 
 if TYPE_CHECKING:
@@ -26,9 +25,7 @@ FIRST_ROWS = 100
 @command("tui")
 @click.argument("screen", default="resumes")
 @account_option("Account to show first.")
-@click.option(
-    "--open", "open_id", metavar="ID", shell_complete=resume_ids, help="Resume to show first."
-)
+@click.option("--open", "open_id", metavar="ID", help="Resume to show first.")
 @click.option("--read-only", is_flag=True, help="Disable all changes.")
 @click.option(
     "--theme",

@@ -9,9 +9,8 @@ from typing import Any
 
 import click
 
-from cli.completion import account_option
 from cli.errors import ExitCode
-from cli.groups import LOG_FORMAT, Seconds, command
+from cli.groups import LOG_FORMAT, Seconds, account_option, command
 from cli.logs import narrating
 from cli.output import line, put_json_line, safe_text, say, summary, timed
 from cli.progress import Meter, metered
