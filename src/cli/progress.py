@@ -84,13 +84,13 @@ def counting(noun: str, total: int | None = None, *, is_wanted: bool = True) -> 
         yield count
 
 
-WORDS: Final = {"copying": "Copying", "proving": "Comparing"}
-"""What a copy does in its stages, of which each goes once through all rows."""
+WORDS: Final = {"copying": "Copying", "proving": "Comparing", "checking": "Checking"}
+"""What a copy does in its stages, of which each goes through all rows."""
 
 
 @contextlib.contextmanager
 def copy_progress() -> Iterator[Callable[["CopyProgress"], None]]:
-    """Yield what shows how far a copy or a backup is."""
+    """Yield what shows how far a copy, a backup or an account is."""
     with status_line() as show:
 
         def watch(progress: "CopyProgress") -> None:

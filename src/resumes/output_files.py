@@ -1,7 +1,7 @@
 """Files that a command writes: complete or not at all, and never over another file by mistake (pitfalls S21).
 
 A draft is written next to the file and gets its name at the end, by `place` or by `replace`.
-`OutputFile` is for a path that a person names, which may be a pipe or a device as well.
+`OutputFile` is for a path that a person names, where an earlier file of the same kind may be.
 """
 
 import contextlib
@@ -104,9 +104,9 @@ def drafted(
 
 
 class OutputFile:
-    """A file that a command was told to write: a new one, or a pipe, a device or a terminal.
+    """A new file that a command was told to write.
 
-    Anything else of the name raises Conflict, with `remedy` at the end, except a regular file for
+    Whatever else has the name raises Conflict, with `remedy` at the end, except a regular file for
     whose content `may_replace` returns True: that is replaced.
 
     Make it before a store is opened: the file might be the store's own, and closing it would drop
@@ -118,61 +118,36 @@ class OutputFile:
         path: Path,
         *,
         remedy: str,
-        may_replace: Callable[[BinaryIO], bool] | None = None,
+        may_replace: Callable[[BinaryIO], bool] = lambda _: False,
     ) -> None:
-        self._path = path
+        self.path = path
         self._replaced: _Signature | None = None
         with self._explained():
-            self._is_stream = _is_stream(path)
-            if self._is_stream:
-                return
             check_name(path)
-            if may_replace is not None and (found := _find_signature(path)) is not None:
+            if (found := _find_signature(path)) is not None:
                 with path.open("rb") as file:
                     self._replaced = found if may_replace(file) else None
             if self._replaced is None:
                 check_free(path, remedy)
 
-    @contextlib.contextmanager
-    def open(self) -> Iterator[BinaryIO]:
-        """Open the file for the block. A new one gets its name when the block ends without an error.
+    def put(self, draft: Path) -> None:
+        """Give the draft, which is complete and on the same disk, the file's name.
 
-        Raises InvalidArgument if it cannot be written, and Conflict if the name was taken or the
-        file to be replaced was changed in the meantime.
+        Raises InvalidArgument if that cannot be done, and Conflict if the name was taken or the file to
+        be replaced was changed in the meantime.
         """
         with self._explained():
-            if not self._is_stream:
-                with drafted(self._path, self._finish) as file:
-                    yield file
-                return
-            with os.fdopen(os.open(self._path, os.O_WRONLY | os.O_NOCTTY), "wb") as file:
-                try:
-                    yield file
-                    file.flush()
-                except BaseException:
-                    file.raw.close()  # flushing what is left might block for ever
-                    raise
-
-    def _finish(self, draft: Path, path: Path) -> None:
-        if self._replaced is not None and _find_signature(path) == self._replaced:
-            replace(draft, path)
-        else:
-            place(draft, path)
+            if self._replaced is not None and _find_signature(self.path) == self._replaced:
+                replace(draft, self.path)
+            else:
+                place(draft, self.path)
 
     @contextlib.contextmanager
     def _explained(self) -> Iterator[None]:
         try:
             yield
         except OSError as error:
-            raise InvalidArgument(f"Cannot write {self._path}: {error.strerror}") from error
-
-
-def _is_stream(path: Path) -> bool:
-    try:
-        mode = path.stat().st_mode
-    except FileNotFoundError:
-        return False
-    return stat.S_ISFIFO(mode) or stat.S_ISCHR(mode)
+            raise InvalidArgument(f"Cannot write {self.path}: {error.strerror}") from error
 
 
 def _find_signature(path: Path) -> _Signature | None:

@@ -1,10 +1,7 @@
 """Files that commands write: exports of resumes, and names that are somebody else's."""
 
-import contextlib
 import json
 import os
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -141,9 +138,13 @@ def test_a_file_that_cannot_be_written_whole_is_not_there(tmp_path: Path) -> Non
 
 
 def write_while_somebody_does(output: OutputFile, path: Path) -> None:
-    with output.open() as file:
-        file.write(b"ours")
-        path.write_text("theirs")
+    draft = path.with_name("draft")
+    draft.write_bytes(b"ours")
+    path.write_text("theirs")
+    try:
+        output.put(draft)
+    finally:
+        draft.unlink()
 
 
 def test_a_name_that_is_taken_is_left_alone(tmp_path: Path) -> None:
@@ -186,9 +187,11 @@ def test_what_somebody_changes_meanwhile_is_not_replaced(tmp_path: Path) -> None
 def test_what_somebody_removes_meanwhile_is_written_all_the_same(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_text("earlier")
-    with OutputFile(path, remedy="", may_replace=lambda _: True).open() as file:
-        file.write(b"ours")
-        path.unlink()
+    output = OutputFile(path, remedy="", may_replace=lambda _: True)
+    draft = tmp_path / "draft"
+    draft.write_bytes(b"ours")
+    path.unlink()
+    output.put(draft)
     assert [(one.name, one.read_text()) for one in tmp_path.iterdir()] == [("file", "ours")]
 
 
@@ -199,38 +202,3 @@ def test_only_a_name_made_of_that_of_a_file_belongs_to_it(tmp_path: Path, name: 
     check_free(tmp_path / name)
     with pytest.raises(Conflict, match="mistaken for part of the database base: choose another"):
         check_free(tmp_path / "base-wal")
-
-
-# Pipes
-
-
-@contextlib.contextmanager
-def a_full_pipe(path: Path) -> Iterator[None]:
-    """Make a pipe that nobody reads from, and that no byte more fits into, until after the block."""
-    os.mkfifo(path)
-    reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
-    writer = os.open(path, os.O_WRONLY | os.O_NONBLOCK)
-    try:
-        for size_bytes in (65_536, 1):
-            with contextlib.suppress(BlockingIOError):
-                while True:
-                    os.write(writer, b"x" * size_bytes)
-        yield
-    finally:
-        os.close(writer)
-        os.close(reader)  # whoever waits for room is told that nobody reads
-
-
-def test_what_a_pipe_has_no_room_for_is_let_go_when_the_command_is_interrupted(
-    tmp_path: Path,
-) -> None:
-    path = tmp_path / "pipe"
-
-    def write_and_interrupt() -> None:
-        with OutputFile(path, remedy="").open() as file:
-            file.write(b"a line\n")
-            raise KeyboardInterrupt
-
-    with ThreadPoolExecutor() as threads, a_full_pipe(path):
-        writing = threads.submit(write_and_interrupt)
-        assert isinstance(writing.exception(timeout=30), KeyboardInterrupt)

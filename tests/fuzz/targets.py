@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from tests.fuzz.account_files import check_account_file
-from tests.fuzz.changing import ChangeBytes, changed, changed_file, changed_line
+from tests.fuzz.changing import ChangeBytes, changed, changed_file
 from tests.fuzz.cursors import check_cursors
 from tests.fuzz.dropped_files import check_dropped_file
 from tests.fuzz.parsing import check_converting, check_parsing
@@ -48,7 +47,6 @@ TARGETS: Final[Mapping[str, Target]] = {
         Target("converting", check_converting, 48 * 1024, changed),
         Target("cursors", check_cursors, 512),
         Target("dropped_files", check_dropped_file, 96 * 1024, changed_file),
-        Target("account_files", check_account_file, 48 * 1024, changed_line),
         Target("shown_text", check_shown_text, 1024),
     )
 }

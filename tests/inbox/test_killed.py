@@ -1,7 +1,6 @@
 """An importer killed at every step, and killed again while it recovers, loses and doubles nothing."""
 
 import contextlib
-import io
 import itertools
 import os
 import signal
@@ -19,11 +18,11 @@ from resumes import analyzer
 from resumes.analyzer import Format
 from resumes.errors import InvalidArgument
 from resumes.store import Store, accounts, import_history, open_store, stored_resumes
-from resumes.store.account_archive.archive import import_account
 from resumes.store.accounts import AccountInfo
 from resumes.store.import_ledger import FileOutcome
 from resumes.store.importers import ImporterState
 from resumes.store.transfer import backups
+from resumes.store.transfer.account_files import import_account
 from tests.support.inbox import oracle
 from tests.support.inbox.builders import (
     FakeMonotonic,
@@ -374,11 +373,11 @@ def test_a_file_is_known_by_its_content_after_a_kill(
 
 
 def test_a_file_is_looked_up_in_its_own_account_after_a_kill(
-    store: Store, root: Path, ana: AccountInfo, an_importer: MakeImporter
+    store: Store, root: Path, ana: AccountInfo, an_importer: MakeImporter, tmp_path: Path
 ) -> None:
     drop(root, "ana/cv.json", a_document("Ada"))
     die(an_importer(observe=killing_at(Moment.COMMITTED)))
-    import_account(store, io.BytesIO(exported(store)), name="bo")  # and so its history
+    import_account(store, exported(store, tmp_path / "ana.db"), name="bo")  # and so its history
     an_importer().round()
     assert counts(root, "done", "duplicate") == [1, 0]
 

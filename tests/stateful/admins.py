@@ -1,8 +1,9 @@
 """The rules of those who manage the service: accounts, plans, keys, its ending and beginning."""
 
-import io
+import secrets
 from dataclasses import replace
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 from hypothesis import strategies as st
@@ -10,9 +11,8 @@ from hypothesis.stateful import MultipleResults, multiple, rule
 
 from resumes.errors import Conflict, NotFound
 from resumes.store import accounts, api_keys
-from resumes.store.account_archive.archive import import_account
-from resumes.store.account_archive.file_format import RowKind
 from resumes.store.identifiers import POSITION_DIGITS
+from resumes.store.transfer.account_files import import_account
 from tests.stateful.model import Account, Chain, Export, Key, Plan
 from tests.stateful.world import (
     BACKUPS,
@@ -148,11 +148,11 @@ class Admins(World):
         account = self.model.find_open(name)
         if account is None:
             with pytest.raises(NotFound):
-                exported(self.reach.store, name)
+                exported(self.reach.store, self._export_path(), name)
             return multiple()
         keys_too = [key for key in self.keys if key.account is account and not key.is_revoked]
         return Export(
-            exported(self.reach.store, name, with_keys=with_keys),
+            exported(self.reach.store, self._export_path(), name, with_keys=with_keys),
             account,
             account.plan,
             account.last_id,
@@ -162,18 +162,21 @@ class Admins(World):
             {key: replace(key) for key in keys_too} if with_keys else {},
         )
 
+    def _export_path(self) -> Path:
+        """Where no export is yet."""
+        return self.reach.root.parent / f"{secrets.token_hex(8)}.account"
+
     @rule(export=EXPORTS, name=NAMES)
     def import_account(self, export: Export, name: str) -> None:
         """There is an account as it was in a file, under this name unless that or a key is taken."""
         if any(key.is_revoked and key.account.is_open for key in export.keys):
             return  # the key would be that of two accounts, of which one has revoked it
-        file = io.BytesIO(export.raw)
         if name in self.model.accounts or any(key.account.is_open for key in export.keys):
             with pytest.raises(Conflict):
-                import_account(self.reach.store, file, name=name)
+                import_account(self.reach.store, export.path, name=name)
             return
-        imported, counts = import_account(self.reach.store, file, name=name)
-        assert counts[RowKind.KEY] == len(export.keys)
+        imported, counts = import_account(self.reach.store, export.path, name=name)
+        assert counts["api_keys"] == len(export.keys)
         (self.reach.root / name).mkdir(exist_ok=True)
         account = export.as_account(name, imported.id)
         rows = oracle.iter_rows(self.reach.store)

@@ -165,7 +165,7 @@ class Chain:
 class Export:
     """An account as a file, with what it was when that was written."""
 
-    raw: bytes
+    path: Path
     account: Account
     plan: str
     last_id: str

@@ -1,350 +1,106 @@
 """Accounts as files: what an export holds, and what is refused as one."""
 
-import hashlib
-import io
-import json
+import random
+from pathlib import Path
 from typing import Any
 
 import pytest
-from pydantic.alias_generators import to_camel
 
-from resumes.analyzer import parse
-from resumes.errors import Conflict, InvalidJson, StoreIncompatible
-from resumes.store import Store, accounts, api_keys, creation, identifiers, stored_resumes
-from resumes.store.account_archive.archive import iter_lines
-from resumes.store.account_archive.file_format import (
-    COLUMNS,
-    ArchiveReader,
-    ArchiveRow,
-    Header,
-    RowKind,
-)
+from resumes.errors import Conflict, InvalidArgument, NotFound, StoreIncompatible
+from resumes.output_files import OutputFile
+from resumes.store import Store, accounts, api_keys, creation, open_store
 from resumes.store.accounts import AccountInfo
-from resumes.store.schema import api_keys as api_keys_table
-from resumes.store.schema import imported_digests, imported_files, imported_items, resumes
-from tests.support.resumes import a_claim, a_document, a_resume
+from resumes.store.import_ledger import MAX_ITEMS_CHARS, MAX_LEDGER_CHARS, SOURCE_BYTES
+from resumes.store.row_bounds import iter_checked
+from resumes.store.schema import metadata
+from resumes.store.sqlite.store import sqlite_engine
+from resumes.store.transfer import backups
+from resumes.store.transfer.account_files import (
+    FILLED,
+    MAX_VALUE_BYTES,
+    export_account,
+    import_account,
+    is_account_file,
+)
+from resumes.store.transfer.copies import CopyProgress
+from resumes.text import is_harmless
+from tests.support.resumes import a_claim, a_resume
 from tests.support.store.builders import (
-    HEADER,
-    NOW,
-    MakeAccount,
     a_file,
-    a_row,
-    an_export,
     damage,
     exported,
+    ids_of,
     import_resumes,
+    names_in,
+    tamper,
 )
 
-ID = "0" * 23 + "1"
-DOCUMENT = parse(a_document("Ada")).document
-ITEMS = '{"total":1,"done":0,"duplicate":0,"held":1,"failed":0,"problems":[%s]}'
-PROBLEM = '{"item":0,"place":"line 1","outcome":"held"}'
-
-TABLES = {
-    RowKind.RESUME: resumes, RowKind.FILE: imported_files, RowKind.ITEM: imported_items,
-    RowKind.DIGEST: imported_digests, RowKind.KEY: api_keys_table,
-}  # fmt: skip
-WHOLE: dict[RowKind, dict[str, Any]] = {
-    RowKind.RESUME: {
-        "id": ID, "title": None, "name": "Ada", "filename": "AdaResume.pdf",
-        "created_at": NOW, "updated_at": NOW,
-    },
-    RowKind.FILE: {
-        "claim_id": ID, "name": "ana/a.json", "outcome": "failed", "reason": "invalid_json",
-        "message": "why", "path": None, "byte_offset": 5, "size_bytes": 4, "claimed_at": NOW,
-        "finished_at": NOW, "resume_id": ID, "source": b"{", "root": "/srv/inbox", "items": ITEMS % PROBLEM,
-    },
-    RowKind.ITEM: {"claim_id": ID, "item": 1, "outcome": "done", "resume_id": ID},
-    RowKind.DIGEST: {"digest": b"\x00\xff" * 16, "resume_id": ID},
-    RowKind.KEY: {
-        "id": "key_0123456789ab", "name": "one", "masked": api_keys.mask(api_keys.new_secret()),
-        "created_at": NOW, "shown_at": None, "last_used_at": NOW, "expires_at": NOW,
-        "revoked_at": None, "replaced_by": None, "key_hash": b"h" * 32,
-    },
-}  # fmt: skip
+NOW = "2027-01-15T08:00:00.000Z"
 
 
-def read(export: bytes, *, are_documents_known: bool = False) -> list[ArchiveRow]:
-    return list(ArchiveReader(io.BytesIO(export), are_documents_known=are_documents_known))
-
-
-def read_back(kind: RowKind, **values: Any) -> ArchiveRow:
-    """The row with these values, after it went through a file."""
-    document = DOCUMENT if kind is RowKind.RESUME else b""
-    (back,) = read(an_export(ArchiveRow(kind, WHOLE[kind] | values, document)))
-    return back
-
-
-# Lines
-
-
-def test_what_was_written_is_read_byte_for_byte() -> None:
-    rows = [a_row(), *(ArchiveRow(kind, WHOLE[kind]) for kind in (RowKind.ITEM, RowKind.DIGEST))]
-    reader = ArchiveReader(io.BytesIO(an_export(*rows)))
-    assert reader.header == HEADER
-    assert list(reader) == rows
-    assert reader.counts == {"resume": 1, "file": 0, "item": 1, "digest": 1, "key": 0}
-
-
-def test_each_line_is_json_with_the_names_of_the_api_and_the_last_one_proves_the_others() -> None:
-    *before, last = an_export(a_row()).splitlines(keepends=True)
-    header, resume, end = map(json.loads, (*before, last))
-    assert (header["format"], header["createdAt"]) == ("resumes-account", HEADER.created_at)
-    assert (resume["createdAt"], resume["document"]["z"]) == (NOW, 100.0)
-    assert end["counts"]["resume"] == 1
-    assert end["sha256"] == hashlib.sha256(b"".join(before)).hexdigest()
-
-
-def test_an_export_that_was_cut_off_or_changed_anywhere_is_refused() -> None:
-    whole = an_export(a_row())
-    for at in range(len(whole)):
-        with pytest.raises(InvalidJson, match="Not a complete account export"):
-            read(whole[:at])
-    for at in range(len(whole) - 1):
-        with pytest.raises(InvalidJson):
-            read(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
-
-
-@pytest.mark.parametrize(
-    ("rows", "why"),
-    [
-        ([a_row("0" * 23 + "2"), a_row()], "out of order or repeated"),
-        ([a_row(), a_row()], "out of order or repeated"),
-        ([a_row(title=7)], r'"title" is 7: Input should be a valid string'),
-        ([a_row(title=[{}])], r'"title" is a list: Input should be a valid string'),
-        ([a_row(title="Other")], r'"title" is \'Other\', but its document says otherwise'),
-        ([a_row(name="Ada")], r'"name" is \'Ada\', but its document says otherwise'),
-        ([a_row(filename=None)], '"filename" is null'),
-        ([a_row("0" * 14 + "99" + "0" * 8)], r'newer than "lastIdUs"'),
-        ([a_row(document=b"[1]")], "must be a JSON object"),
-        ([a_row(document=b'{"a":NaN}')], "not a JSON number"),
-        ([a_row(document=b'"\xff"')], "not UTF-8"),
-        ([a_row(document=b"")], "each resume's line must end with a document"),
-        ([a_row(document=b'{"a":1},"b":{}')], "trailing"),
-        (
-            [a_row(), a_row("0" * 23 + "2", created_at="\x1b[31mred")],
-            r"\"createdAt\" is '\\x1b\[31mred'.*\(line 3, at byte",
-        ),
-    ],
-)
-def test_rows_that_no_store_wrote_are_refused(rows: list[ArchiveRow], why: str) -> None:
-    with pytest.raises(InvalidJson, match=why):
-        read(an_export(*rows))
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        b'{"kind":[]}', b'{"kind":{}}', b'{"kind":null}', b'{"kind":"plan"}', b"7", b"[" * 5_000,
-        b'{"kind":"item","item":' + b"9" * 5_000 + b"}", b'{"kind":"\xff"}',
-        b'{"kind":"item","claimId":"\\ud800"}', b'{"kind":"item","\\u001b":1}',
-        b"{" + b",".join(b'"%d":1' % number for number in range(1_000)) + b"}",
-    ],
-)  # fmt: skip
-def test_whatever_a_line_holds_it_is_refused_by_its_number(line: bytes) -> None:
-    header, end = an_export().splitlines(keepends=True)
-    with pytest.raises(InvalidJson, match=r"Not a complete account export.*line 2, at byte"):
-        read(header + line + b"\n" + end)
-
-
-def test_other_files_newer_versions_and_what_follows_the_last_line_are_refused() -> None:
-    header, end = an_export().splitlines(keepends=True)
-    for export, why in (
-        (b'{"header":{}}\n' + end, '"format" is missing'),
-        (header.replace(b'"version":1', b'"version":2') + end, '"version" is 2: Input should be 1'),
-        (header + end + b"\n", "after its last line"),
-    ):
-        with pytest.raises(InvalidJson, match=why):
-            read(export)
-
-
-def test_a_field_that_no_line_has_is_refused() -> None:
-    export = an_export(a_row())
-    for of, after in ((b'{"kind"', 2), (b'{"format"', 1)):
-        with pytest.raises(InvalidJson, match=rf'"more" is 1: Extra inputs .*line {after}'):
-            read(export.replace(of, b'{"more":1,' + of[1:]))
-
-
-def test_a_value_that_is_long_is_cut_in_the_message() -> None:
-    with pytest.raises(InvalidJson) as refusal:
-        read(an_export(a_row(filename="x" * 5_000)))
-    assert len(refusal.value.message) < 400
-
-
-def test_what_a_document_says_is_looked_into_unless_it_is_known() -> None:
-    empty = an_export(a_row(document=b"{}"))
-    assert [row.document for row in read(empty, are_documents_known=True)] == [b"{}"]
-    with pytest.raises(InvalidJson, match="header"):
-        read(empty)
-    with pytest.raises(InvalidJson, match='"document"'):
-        read(an_export(a_row(document=b'{"a":"\xff"}')), are_documents_known=True)
-
-
-# Fields
-
-
-def test_every_column_is_in_a_line_and_what_a_store_writes_is_read() -> None:
-    for kind, table in TABLES.items():
-        columns = [column.name for column in table.columns if column.name != "account_id"]
-        assert list(COLUMNS[kind]) == columns + ["key_hash"] * (kind is RowKind.KEY)
-        assert read_back(kind).values == WHOLE[kind]
-    reason = "too_beautiful"  # of a newer version
-    assert read_back(RowKind.FILE, reason=reason).values["reason"] == reason
-
-
-@pytest.mark.parametrize("kind", RowKind)
-def test_what_may_be_unknown_may_be_null_and_nothing_else(kind: RowKind) -> None:
-    for column, name in COLUMNS[kind].items():
-        is_nullable = column in TABLES[kind].c and TABLES[kind].c[column].nullable
-        if is_nullable and column not in ("title", "name"):
-            assert read_back(kind, **{column: None}).values[column] is None
-        elif WHOLE[kind][column] is not None:
-            with pytest.raises(InvalidJson, match=f'"{name}" is null'):
-                read_back(kind, **{column: None})
-
-
-WRONG: dict[RowKind, dict[str, list[Any]]] = {
-    RowKind.RESUME: {
-        "id": ["../../x", "A" * 24],
-        "filename": [
-            "../escaped-to/x.pdf", "/etc/x.pdf", ".pdf", "x.sh", "a\0b.pdf", "a\u202eb.pdf",
-            "x" * 200 + ".pdf",
-        ],
-        "created_at": ["2027"],
-        "updated_at": [""],
-    },
-    RowKind.FILE: {
-        "claim_id": ["\x1b[2J../.."],
-        "name": ["a\0b"],
-        "outcome": ["zz"],
-        "reason": ["\x1b[31m"],
-        "byte_offset": [-1, True],
-        "size_bytes": [2**63, 1.5],
-        "claimed_at": ["2027-02-30T08:00:00.000Z"],
-        "finished_at": ["2027-01-15T08:00:00.000+00:00"],
-        "resume_id": ["x"],
-        "source": [b"x" * 65_537, "zz"],
-        "items": [
-            "not json", "[1,2]", "[" * 5_000, ITEMS % "{}",
-            (ITEMS % PROBLEM).replace('"held"}', '"done"}'),
-            (ITEMS % PROBLEM).replace("line 1", "\\u0000"),
-        ],
-    },
-    RowKind.ITEM: {"item": [2**31], "outcome": ["failed"], "resume_id": ["x"]},
-    RowKind.DIGEST: {"digest": [b"short"]},
-    RowKind.KEY: {
-        "id": ["\x1b[2J"],
-        "name": ["x" * 101],
-        "masked": ["enh_live_x"],
-        "created_at": [""],
-        "expires_at": ["zzz"],
-        "revoked_at": [NOW],
-        "replaced_by": ["key_1"],
-        "key_hash": [b""],
-    },
-}  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("kind", "column", "values"),
-    [(kind, *one) for kind, columns in WRONG.items() for one in columns.items()],
-)
-def test_what_no_store_writes_is_refused(kind: RowKind, column: str, values: list[Any]) -> None:
-    for value in values:
-        with pytest.raises(InvalidJson, match=f'"{COLUMNS[kind][column]}" is .*line 2'):
-            read_back(kind, **{column: value})
-
-
-def header_back(**values: Any) -> Header:
-    return ArchiveReader(io.BytesIO(an_export(header=HEADER.model_copy(update=values)))).header
-
-
-@pytest.mark.parametrize(
-    ("field", "value"),
-    [
-        ("account", "Ana~import"),
-        ("plan", "../x"),
-        ("created_at", "\x1b]0;x\x07"),
-        ("exported_at", ""),
-        ("last_id_us", 2**63 - 1),
-        ("last_id_us", -1),
-        ("resumes", -1),
-    ],
-)
-def test_a_first_line_that_no_store_writes_is_refused(field: str, value: Any) -> None:
-    with pytest.raises(InvalidJson, match=f'"{to_camel(field)}" is .*line 1'):
-        header_back(**{field: value})
-
-
-def test_after_the_latest_id_there_are_others() -> None:
-    latest_us = identifiers.LATEST_US
-    assert header_back(last_id_us=latest_us).last_id_us == latest_us
-    assert identifiers.RESUME_ID.fullmatch(identifiers.resume_id(latest_us + 2**40))
-    assert latest_us + 2**40 < 2**63
+def rows_of(file: Path) -> dict[str, list[Any]]:
+    """All rows of each table of the file that has some, without the store's facts."""
+    with sqlite_engine(file, transactions=False, query_only=True).connect() as connection:
+        rows = {
+            table.name: list(connection.execute(table.select())) for table in metadata.sorted_tables
+        }
+    del rows["store_facts"]
+    return {name: found for name, found in rows.items() if found}
 
 
 # Exports
 
 
-def rows_of(export: bytes) -> dict[RowKind, list[ArchiveRow]]:
-    rows: dict[RowKind, list[ArchiveRow]] = {kind: [] for kind in RowKind}
-    for row in read(export):
-        rows[row.kind].append(row)
-    return rows
-
-
 @pytest.mark.engines
 def test_everything_of_the_account_is_in_its_export_and_nothing_of_others(
-    store: Store, an_account: MakeAccount
+    store: Store, used: AccountInfo, tmp_path: Path
 ) -> None:
-    ana, bo = an_account("ana"), an_account("bo")
-    count = 1_030  # more than are read at once, of every kind
-    accounts.set_plan(store, "ana", "business")
-    damage(store, "UPDATE plans SET max_resumes = NULL WHERE name = 'business'")
-    ids = import_resumes(store, ana, count)
-    import_resumes(store, bo, 2)
-    a_file(store, ana, "9" * 24)
-    kept, revoked = api_keys.create_key(store, "ana"), api_keys.create_key(store, "ana")
-    api_keys.revoke_key(store, revoked.id)
-    counted: list[int] = []
+    a_file(store, used, "9" * 24)
+    bo = accounts.get_account(store, "bo")
+    kept = api_keys.create_key(store, "ana")
+    creation.create(store, used.id, [a_resume("Once", idempotency="once")])
 
-    account = accounts.get_account(store, "ana")
-    rows = rows_of(b"".join(iter_lines(store, account, on_progress=counted.append)))
+    file = exported(store, tmp_path / "file")
 
-    assert [row.values["id"] for row in rows[RowKind.RESUME]] == ids
-    for row in rows[RowKind.RESUME][:: count // 20]:
-        stored = stored_resumes.get_resume(store, ana.id, row.values["id"])
-        assert row.document == stored.document.encode()
-    assert [row.values["item"] for row in rows[RowKind.ITEM]] == list(range(1, count + 1))
-    assert {row.values["resume_id"] for row in rows[RowKind.DIGEST]} == set(ids)
-    assert [row.values["claim_id"] for row in rows[RowKind.FILE]] == ["0" * 24, "9" * 24]
-    assert rows[RowKind.FILE][1].values["source"] == b"{"
-    assert rows[RowKind.KEY] == []
-    assert counted == list(range(1, count + 1))
+    rows = rows_of(file)
+    assert {name: len(found) for name, found in rows.items()} == {
+        "plans": 1, "accounts": 1, "account_usage": 1, "resumes": 5, "documents": 5,
+        "imported_digests": 4, "imported_files": 2, "imported_items": 4,
+    }  # fmt: skip
+    assert [row.id for row in rows["resumes"]] == ids_of(store, "ana")
+    assert [row.source for row in rows["imported_files"]] == [None, b"{"]
+    assert bo.id.encode() not in file.read_bytes()
 
-    with_keys = exported(store, with_keys=True)
-    (row,) = rows_of(with_keys)[RowKind.KEY]  # of those that count
-    assert (row.values["id"], row.values["key_hash"]) == (kept.id, api_keys.hash_key(kept.secret))
-    assert kept.secret.encode() not in with_keys
+    with_keys = rows_of(exported(store, file, with_keys=True))
+    assert set(with_keys) == {table.name for table in FILLED} - {"store_facts"}
+    hashes = [row.key_hash for row in with_keys["key_directory"]]
+    assert len(with_keys["api_keys"]) == len(hashes) == 2  # of those that count
+    assert api_keys.hash_key(kept.secret) in hashes
+    assert kept.secret.encode() not in file.read_bytes()
+    assert names_in(tmp_path).count("file") == 1
 
 
 @pytest.mark.engines
 @pytest.mark.parametrize("table", ["resumes", "documents"])
-def test_a_digest_whose_resume_was_lost_is_left_out(
-    store: Store, table: str, ana: AccountInfo
+def test_what_lost_a_part_is_left_out_with_its_digest(
+    store: Store, table: str, ana: AccountInfo, tmp_path: Path
 ) -> None:
     lost, kept = import_resumes(store, ana, 2)
     damage(
         store, f"DELETE FROM {table} WHERE account_id = :id AND id = :lost", id=ana.id, lost=lost
     )
-    digests = rows_of(exported(store))[RowKind.DIGEST]
-    assert [row.values["resume_id"] for row in digests] == [kept]
+    file = exported(store, tmp_path / "file")
+    rows = rows_of(file)
+    for name, column in (("resumes", "id"), ("documents", "id"), ("imported_digests", "resume_id")):
+        assert [getattr(row, column) for row in rows[name]] == [kept]
+    back, counts = import_account(store, file, name="again")
+    assert (back.resume_count, counts["resumes"]) == (1, 1)
 
 
 @pytest.mark.sqlite("PostgreSQL looks at what it takes")
 @pytest.mark.parametrize(("table", "column"), [("documents", "document"), ("resumes", "title")])
 def test_bytes_in_place_of_text_are_not_exported(
-    store: Store, ana: AccountInfo, table: str, column: str
+    store: Store, ana: AccountInfo, table: str, column: str, tmp_path: Path
 ) -> None:
     import_resumes(store, ana, 2)
     damage(
@@ -352,33 +108,281 @@ def test_bytes_in_place_of_text_are_not_exported(
         f"UPDATE {table} SET {column} = CAST('Ada' AS BLOB) WHERE account_id = :id",
         id=ana.id,
     )
+    before = names_in(tmp_path)
     with pytest.raises(StoreIncompatible, match="`resumes db check`"):
-        exported(store)
+        exported(store, tmp_path / "file")
+    assert names_in(tmp_path) == before
 
 
 @pytest.mark.engines
-def test_what_comes_in_meanwhile_is_left_out_whole(store: Store, ana: AccountInfo) -> None:
-    first = import_resumes(store, ana, 2)
-    lines = iter_lines(store, accounts.get_account(store, "ana"))
-    header = next(lines)
-    more = [a_resume("Later", with_digest=True)]
-    creation.create(store, ana.id, more, claim=a_claim("5" * 24))
-
-    rows = rows_of(header + b"".join(lines))
-
-    assert [row.values["id"] for row in rows[RowKind.RESUME]] == first
-    for kind in (RowKind.DIGEST, RowKind.ITEM):
-        assert {row.values["resume_id"] for row in rows[kind]} == set(first)
-    assert [row.values["claim_id"] for row in rows[RowKind.FILE]] == ["0" * 24]
-
-
-@pytest.mark.engines
-def test_an_account_that_is_deleted_meanwhile_does_not_look_whole(
-    store: Store, ana: AccountInfo
+@pytest.mark.parametrize("is_deleted", [False, True])
+def test_an_export_is_of_one_moment(
+    store: Store, ana: AccountInfo, tmp_path: Path, is_deleted: bool
 ) -> None:
-    import_resumes(store, ana, 3)
-    lines = iter_lines(store, ana)
-    next(lines)
-    accounts.delete_account(store, "ana", with_resumes=True)
-    with pytest.raises(Conflict, match="was deleted while it was being exported"):
-        list(lines)
+    first = import_resumes(store, ana, 2)
+    before = rows_of(exported(store, tmp_path / "before"))
+    acts = [1]
+
+    def act(progress: CopyProgress) -> None:
+        if acts and acts.pop():
+            more = [a_resume("Later", with_digest=True)]
+            creation.create(store, ana.id, more, claim=a_claim("5" * 24))
+            if is_deleted:
+                accounts.delete_account(store, "ana", with_resumes=True)
+
+    output = OutputFile(tmp_path / "file", remedy="")
+    export_account(store, "ana", output, on_progress=act)
+
+    assert rows_of(tmp_path / "file") == before
+    import_account(store, tmp_path / "file", name="again")
+    assert ids_of(store, "again") == first
+
+
+@pytest.mark.engines
+def test_an_account_that_is_closed_or_not_there_leaves_no_file(
+    store: Store, ana: AccountInfo, tmp_path: Path
+) -> None:
+    import_resumes(store, ana, 1)
+    accounts.delete_account(store, "ana", with_resumes=True, goes_on=lambda gone: False)
+    before = names_in(tmp_path)
+    for name in ("ana", "bo"):
+        with pytest.raises(NotFound):
+            exported(store, tmp_path / "file", name)
+    assert names_in(tmp_path) == before
+
+
+def test_an_account_file_is_neither_a_store_nor_a_backup(
+    store: Store, ana: AccountInfo, tmp_path: Path
+) -> None:
+    file = exported(store, tmp_path / "file")
+    backup = backups.back_up(store, tmp_path / "backup.db").path
+    for path, is_one in ((file, True), (backup, False)):
+        with path.open("rb") as opened:
+            assert is_account_file(opened) == is_one
+    with pytest.raises(StoreIncompatible, match="belongs to another program"):
+        open_store(f"sqlite:///{file}")
+    with pytest.raises(StoreIncompatible, match="is not a store of this program"):
+        backups.restore(file, f"sqlite:///{tmp_path / 'restored.db'}")
+    with pytest.raises(StoreIncompatible, match=r"is not an account file.*`resumes db restore`"):
+        import_account(store, backup)
+
+
+# Files that somebody made
+
+
+@pytest.fixture
+def file(store: Store, used: AccountInfo, tmp_path: Path) -> Path:
+    """An account file with rows in every table that has some; its last resume was deleted."""
+    a_file(store, used, "9" * 24)
+    return exported(store, tmp_path / "file", with_keys=True)
+
+
+def refusal(store: Store, file: Path) -> str:
+    """Why the file is refused; nothing of it is stored, and nothing of it stays on the disk."""
+    before = names_in(file.parent), rows_in(store)
+    with pytest.raises(StoreIncompatible) as error:
+        import_account(store, file, name="again")
+    assert (names_in(file.parent), rows_in(store)) == before
+    assert is_harmless(error.value.message)
+    assert len(error.value.message) < 800
+    assert str(file) in error.value.message
+    return error.value.message
+
+
+def rows_in(store: Store) -> list[str]:
+    return [account.name for account in accounts.list_accounts(store, closed_too=True)]
+
+
+def test_what_is_no_account_file_is_refused_by_what_it_is(store: Store, tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    with pytest.raises(InvalidArgument, match="Account file not found"):
+        import_account(store, file)
+    for content in (b"", b"x" * 100, b"SQLite format 3\0"):
+        file.write_bytes(content)
+        assert "is not an account file. Create one with" in refusal(store, file)
+    file.write_bytes(b'{"format":"resumes-account","version":1,"account":"ana"}\n')
+    said = refusal(store, file)
+    assert "was written by version 1.0, as NDJSON. Export the account again" in said
+
+
+def test_a_file_that_was_cut_off_is_refused(store: Store, file: Path) -> None:
+    whole = file.read_bytes()
+    for size_bytes in (72, 100, 4_096, len(whole) // 2, len(whole) - 4_096, len(whole) - 1):
+        file.write_bytes(whole[:size_bytes])
+        assert "damaged" in refusal(store, file)
+
+
+def test_a_bit_that_has_changed_is_noticed_wherever_it_matters(store: Store, file: Path) -> None:
+    whole = file.read_bytes()
+    original = rows_of(file)
+    chosen = random.Random(7)
+    refused = 0
+    for at in sorted(chosen.sample(range(len(whole)), 8)):
+        file.write_bytes(
+            whole[:at] + bytes([whole[at] ^ 1 << chosen.randrange(8)]) + whole[at + 1 :]
+        )
+        try:
+            import_account(store, file, name="again")
+        except StoreIncompatible:
+            refused += 1
+            continue
+        except Conflict:  # its keys are in this store
+            pass
+        assert rows_of(file) == original
+    assert refused > 0
+
+
+SCHEMAS = (
+    "CREATE TABLE more (id TEXT)",
+    "CREATE VIEW more AS SELECT * FROM resumes",
+    "CREATE TRIGGER more AFTER INSERT ON resumes BEGIN SELECT 1; END",
+    "CREATE INDEX more ON resumes (title)",
+    "CREATE INDEX more ON resumes (hex(zeroblob(1000000000)))",
+    "ALTER TABLE resumes ADD COLUMN more TEXT GENERATED ALWAYS AS (hex(title)) VIRTUAL",
+    "ALTER TABLE plans ADD COLUMN more TEXT",
+    "ALTER TABLE imported_files DROP COLUMN root",
+)
+
+
+def test_tables_that_are_not_ours_are_refused_unread(store: Store, file: Path) -> None:
+    whole = file.read_bytes()
+    for statement in SCHEMAS:
+        file.write_bytes(whole)
+        tamper(file, "DELETE FROM resumes", statement, seals=False)
+        assert "its tables are not those of this version" in refusal(store, file), statement
+
+
+def test_a_schema_of_another_version_is_refused(store: Store, file: Path) -> None:
+    tamper(file, "UPDATE alembic_version SET version_num = '9999'")
+    assert "created by a newer version (schema 9999" in refusal(store, file)
+
+
+OTHER = (
+    "INSERT INTO accounts SELECT 'ffffffffffffffff', 'other', plan, created_at, NULL FROM accounts"
+)
+TO_OTHER = "SET account_id = 'ffffffffffffffff'"
+LATER = "f" * 24
+
+
+ROWS = (
+    ((OTHER,), "it contains several accounts"),
+    (("DELETE FROM account_usage",), "its account is closed, or has no counter"),
+    ((f"UPDATE accounts SET closed_at = '{NOW}'",), "its account is closed, or has no counter"),
+    (("UPDATE accounts SET plan = 'other'",), "rows refer to rows that do not exist"),
+    (("UPDATE account_usage SET resume_count = 2",), "the counter says 2"),
+    (("UPDATE account_usage SET last_id_us = 1",), "a resume later than the last ID"),
+    ((f"UPDATE resumes {TO_OTHER}",), "rows refer to rows that do not exist"),
+    ((f"UPDATE key_directory {TO_OTHER}",), "belong to an account that does not exist"),
+    (("UPDATE imported_items SET outcome = 'failed'",), "have an unknown outcome"),
+    (("DELETE FROM documents",), "have no document"),
+    (("DELETE FROM resumes", "UPDATE account_usage SET resume_count = 0"), "belong to no resume"),
+    ((f"UPDATE imported_digests SET resume_id = '{'0' * 24}'",), "its resume was deleted"),
+    ((f"UPDATE imported_files SET resume_id = '{LATER}'",), f"in imported_files, {LATER}"),
+    ((f"UPDATE imported_items SET resume_id = '{LATER}'",), f"in imported_items, {LATER}"),
+    ((f"UPDATE api_keys SET revoked_at = '{NOW}'",), "a revoked key, key_"),
+    (("DELETE FROM key_directory",), "some keys are listed as active, but are not"),
+    (
+        ("INSERT INTO key_directory SELECT randomblob(32), account_id, key_id FROM key_directory",),
+        "several hashes of a key",
+    ),
+    ((f"INSERT INTO deleted_accounts VALUES ('{'a' * 16}')",), "it has rows in deleted_accounts"),
+    (("UPDATE resumes SET title = 'Other'",), "another title, name or CRC-32"),
+    (("UPDATE documents SET crc32 = 1",), "another title, name or CRC-32"),
+    (("UPDATE documents SET document = '{}'",), "cannot be stored"),
+    (("UPDATE documents SET document = '[1]'",), "cannot be stored"),
+    (("UPDATE documents SET document = '{\"a\"\\:NaN}'",), "cannot be stored"),
+    (("UPDATE documents SET document = replace(hex(zeroblob(5000)), '00', '[')",), "cannot be"),
+    (("UPDATE resumes SET title = CAST(x'ff41' AS TEXT)",), "not UTF-8"),
+    (
+        (f"UPDATE imported_files SET name = zeroblob({MAX_VALUE_BYTES + 1})",),
+        f'"name" in imported_files has {MAX_VALUE_BYTES + 1:,} bytes',
+    ),
+)  # fmt: skip
+
+
+def test_rows_that_no_export_has_are_refused(store: Store, file: Path) -> None:
+    whole = file.read_bytes()
+    other = []
+    for statements, why in ROWS:
+        file.write_bytes(whole)
+        seals = "UTF-8" not in why and "bytes" not in why  # which is found before
+        if why not in (said := refusal(store, tamper(file, *statements, seals=seals))):
+            other.append((statements, said))
+    assert other == []
+
+
+ITEMS = '{"total":1,"done":0,"duplicate":0,"held":1,"failed":0,"problems":[%s]}'
+PROBLEM = '{"item":0,"place":"line 1","outcome":"held"}'
+
+WRONG: dict[str, list[Any]] = {
+    "plans.name": ["../x"],
+    "accounts.name": ["Ana", "a\x1b[2J"],
+    "accounts.created_at": ["\x1b]0;x\x07"],
+    "account_usage.last_id_us": [-1, 2**63 - 1, "x"],
+    "account_usage.resume_count": [-1, "x", b"x"],
+    "resumes.id": ["../../x", "A" * 24],
+    "resumes.title": ["a\0b", b"a", "x" * 200_001],
+    "resumes.filename": [
+        "../escaped-to/x.pdf", "/etc/x.pdf", ".pdf", "x.sh", "a\0b.pdf", "a\u202eb.pdf",
+        "x" * 200 + ".pdf",
+    ],
+    "resumes.created_at": ["2027"],
+    "resumes.updated_at": [""],
+    "documents.document": [b"{}", "a\0b"],
+    "imported_files.claim_id": ["\x1b[2J../.."],
+    **{
+        f"imported_files.{name}": ["x" * (MAX_LEDGER_CHARS + 1), "a\0b"]
+        for name in ("name", "message", "path", "root")
+    },
+    "imported_files.outcome": ["zz"],
+    "imported_files.reason": ["\x1b[31m"],
+    "imported_files.byte_offset": [-1, 1.5],
+    "imported_files.size_bytes": [-1, 1.5],
+    "imported_files.claimed_at": ["2027-02-30T08:00:00.000Z"],
+    "imported_files.finished_at": ["2027-01-15T08:00:00.000+00:00"],
+    "imported_files.resume_id": ["x"],
+    "imported_files.source": [b"x" * (SOURCE_BYTES + 1), "zz"],
+    "imported_files.items": [
+        "not json", "[1,2]", "[" * 5_000, ITEMS % "{}", "x" * (MAX_ITEMS_CHARS + 1),
+        (ITEMS % PROBLEM).replace('"held"}', '"done"}'),
+        (ITEMS % PROBLEM).replace("line 1", "\\u0000"),
+        ITEMS % ",".join([PROBLEM] * 51),
+    ],
+    "imported_items.item": [2**31],
+    "imported_items.outcome": ["zz"],
+    "imported_items.resume_id": ["x"],
+    "imported_digests.digest": [b"short"],
+    "api_keys.id": ["\x1b[2J"],
+    "api_keys.name": ["x" * 101],
+    "api_keys.masked": ["enh_live_x"],
+    "api_keys.created_at": [""],
+    "api_keys.expires_at": ["zzz"],
+    "api_keys.replaced_by": ["key_1"],
+    "key_directory.key_hash": [b""],
+}  # fmt: skip
+
+
+def test_what_no_store_writes_is_refused_by_table_column_and_value(file: Path) -> None:
+    rows = rows_of(file)
+    for where, values in WRONG.items():
+        name, _, column = where.partition(".")
+        table = metadata.tables[name]
+        for value in values:
+            row = {**rows[name][-1]._mapping, column: value}
+            with pytest.raises(StoreIncompatible) as error:
+                list(iter_checked(table, [[row[one.name] for one in table.columns]], "file"))
+            assert f'"{column}" in {name} (' in error.value.message
+            assert is_harmless(error.value.message)
+            assert len(error.value.message) < 400
+
+
+@pytest.mark.parametrize(
+    "where",
+    ["accounts.name", "resumes.filename", "imported_files.path", "key_directory.key_hash"],
+)
+def test_a_file_with_such_a_value_is_refused(store: Store, file: Path, where: str) -> None:
+    name, _, column = where.partition(".")
+    key = list(metadata.tables[name].primary_key)[-1].name
+    change = f"UPDATE {name} SET {column} = :value WHERE {key} = (SELECT min({key}) FROM {name})"
+    said = refusal(store, tamper(file, change, value=WRONG[where][0]))
+    assert f'"{column}" in {name}' in said

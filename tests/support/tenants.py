@@ -45,7 +45,15 @@ ACROSS: Final = {
     "resumes.store.idempotency._OLDEST": "pruning finds what is old; it deletes account by account",
     "resumes.store.api_keys._read_keys": "the admin's list of keys, and a key by its id",
     "resumes.store.migrations.": "a migration changes whole tables",
-    "resumes.store.transfer.": "a copy, a backup and a restore are of whole stores",
+    "resumes.store.transfer.copies.": "a copy is of a whole store",
+    "resumes.store.transfer.backups.": "a backup and a restore are of whole stores",
+    **dict.fromkeys(
+        (
+            f"resumes.store.transfer.account_files._check_{what}"
+            for what in ("sizes", "account", "documents")
+        ),
+        "an import looks at a copy of its file alone",
+    ),
     "resumes.store.import_requests.list_requests": "an importer takes up what is asked of its folder",
     "resumes.store.import_requests.find_oldest": "doctor: whether anybody waits for an importer",
     "resumes.store.import_requests.list_unwatched_roots": "doctor and importers: folders that no importer watches",

@@ -1,31 +1,36 @@
 """`resumes accounts`: create, list, show, change and delete accounts; export and import one as a file."""
 
-import contextlib
-import os
-import sys
-from collections.abc import Callable
-from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, Final
 
 import click
 
 from cli.groups import YES, confirm, group
 from cli.output import Column, instant, put_fields, put_json, put_table, safe_text, say
-from cli.progress import counting
+from cli.progress import copy_progress
 from cli.session import Session, pass_session
 from cli.signals import sigterm_as_interrupt
 from resumes.errors import Conflict, InvalidArgument
 from resumes.output_files import OutputFile
 from resumes.store import accounts as store_accounts
-from resumes.store.account_archive.archive import import_account, iter_lines
-from resumes.store.account_archive.file_format import RowKind, is_account_file
 from resumes.store.accounts import AccountInfo
 from resumes.store.plans import maximum_text
+from resumes.store.transfer.account_files import (
+    check_account_file,
+    export_account,
+    import_account,
+    is_account_file,
+)
 from resumes.text import counted
 
-FILE = click.Path(dir_okay=False, readable=False, path_type=Path, allow_dash=True)
-
+ROWS: Final = {
+    "resume": "resumes",
+    "file": "imported_files",
+    "item": "imported_items",
+    "digest": "imported_digests",
+    "key": "api_keys",
+}
+"""What `--json` calls the rows of these tables."""
 
 COLUMNS = (
     Column("account", lambda account: account.name, is_flexible=True),
@@ -172,7 +177,7 @@ def delete(session: Session, name: str, with_resumes: bool, yes: bool) -> None:
 
 @accounts.command()
 @click.argument("name")
-@click.argument("file", type=FILE, default="-")
+@click.argument("file", type=click.Path(path_type=Path))
 @click.option(
     "--with-keys", is_flag=True, help="Include the account's API keys, as SHA-256 hashes."
 )
@@ -181,29 +186,28 @@ def delete(session: Session, name: str, with_resumes: bool, yes: bool) -> None:
 )
 @pass_session
 def export(session: Session, name: str, file: Path, with_keys: bool, overwrite: bool) -> None:
-    """Export the account NAME to FILE or standard output, as NDJSON.
+    """Export the account NAME to FILE, a new SQLite file.
 
     The export includes the account's resumes and its import history. With --with-keys, the export also
     includes the API keys, and the keys work in any store that imports the account. The export does not
     include resumes that are added while it runs.
-
-    FILE can be a new file, a pipe or a device.
     """
-    opened = _output(file, overwrite=overwrite)
-    with sigterm_as_interrupt(), session.store() as store:
-        account = store_accounts.get_account(store, name)
-        with counting("resumes", account.resume_count) as count, opened() as out:
-            out.writelines(
-                iter_lines(
-                    store,
-                    account,
-                    with_keys=with_keys,
-                    on_progress=lambda done: count("wrote", done),
-                )
-            )
-            out.flush()
-    where = "" if str(file) == "-" else f" to {safe_text(str(file))}"
-    say(f'Exported account "{account.name}"{where}.')
+    if str(file) == "-":
+        raise InvalidArgument(
+            "An account file is a SQLite file, which cannot be written to standard output: choose a "
+            "new file"
+        )
+    remedy = (
+        "--overwrite only replaces account exports. Choose another file"
+        if overwrite
+        else "choose another file, or replace an earlier export with --overwrite"
+    )
+    output = OutputFile(
+        file, remedy=remedy, may_replace=lambda earlier: overwrite and is_account_file(earlier)
+    )
+    with sigterm_as_interrupt(), session.store() as store, copy_progress() as on_progress:
+        export_account(store, name, output, with_keys=with_keys, on_progress=on_progress)
+    say(f'Exported account "{name}" to {safe_text(str(file))}.')
 
 
 @accounts.command("import")
@@ -217,10 +221,11 @@ def import_(session: Session, file: Path, name: str | None, plan: str | None) ->
     FILE is the output of `accounts export`. The file is checked first. The account is imported completely
     or not at all. If the import is interrupted, run the same command again.
     """
-    with _opened(file) as source, session.store() as store, counting("rows") as count:
-        account, counts = import_account(store, source, name=name, plan=plan, on_progress=count)
+    check_account_file(file)
+    with session.store() as store, copy_progress() as on_progress:
+        account, counts = import_account(store, file, name=name, plan=plan, on_progress=on_progress)
     if session.as_json:
-        rows = {kind.value: count for kind, count in counts.items()}
+        rows = {kind: counts[table] for kind, table in ROWS.items()}
         put_json(as_json(account) | {"rows": rows})
         return
     held = counted(account.resume_count, "resume")
@@ -229,42 +234,8 @@ def import_(session: Session, file: Path, name: str | None, plan: str | None) ->
         say(
             f"Its plan allows {maximum_text(account.max_resumes)}: it keeps them all but cannot add more."
         )
-    if not counts[RowKind.KEY]:
+    if not counts[ROWS["key"]]:
         say(f"Create an API key: {session.command_line('keys', 'create', account.name)}")
-
-
-def _output(file: Path, *, overwrite: bool) -> Callable[[], AbstractContextManager[BinaryIO]]:
-    """Return what opens the output. Raises Conflict for a file that stays as it is."""
-    if str(file) == "-" or _is_standard_output(file):
-        return lambda: contextlib.nullcontext(sys.stdout.buffer)
-    remedy = (
-        "--overwrite only replaces account exports. Choose another file"
-        if overwrite
-        else "choose another file, or replace an earlier export with --overwrite"
-    )
-    may_replace = is_account_file if overwrite else None
-    return OutputFile(file, remedy=remedy, may_replace=may_replace).open
-
-
-def _is_standard_output(file: Path) -> bool:
-    """Return whether the file is another name of standard output, such as /dev/stdout."""
-    try:
-        return os.path.samestat(file.stat(), os.fstat(1))
-    except OSError:
-        return False
-
-
-def _opened(file: Path) -> BinaryIO:
-    try:
-        source = file.open("rb")
-    except OSError as error:
-        raise InvalidArgument(f"Cannot read {file}: {error.strerror}") from error
-    if not source.seekable():
-        source.close()
-        raise InvalidArgument(
-            f"Cannot read {file}: it must be a regular file, since it is read twice"
-        )
-    return source
 
 
 def as_json(account: AccountInfo) -> dict[str, Any]:

@@ -159,7 +159,7 @@ def restore(session: Session, file: Path) -> None:
     added after the backup is lost. New IDs never repeat old IDs.
     """
     settings = session.settings()
-    backups.check_backup(file)  # before a home is made for it
+    backups.check_file(file, "Backup")  # before a home is made for it
     if settings.database is None:
         make_home(settings.home)
     with sigterm_as_interrupt(), copy_progress() as show:

@@ -13,10 +13,6 @@ AFTER_ALL = "~"
 POSITION_DIGITS = 16
 """How many first digits of a resume's or a claim's id are its time."""
 
-LATEST_US = 2**62
-"""The latest time of an account's last ID. It leaves room in the columns of such times for any number
-of later ones."""
-
 ACCOUNT_ID = re.compile(r"[0-9a-f]{16}")
 """The form of an account's id."""
 

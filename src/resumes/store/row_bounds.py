@@ -26,6 +26,7 @@ from resumes.store.import_ledger import (
     FileOutcome,
     parse_items,
 )
+from resumes.text import escaped
 
 Check = Callable[[Any], str | None]
 """Returns what is wrong with a value that is not None; None if nothing is."""
@@ -36,6 +37,10 @@ YEAR_US: Final = 366 * 24 * 3_600 * 1_000_000
 
 MAX_CLOCK_ERROR_US: Final = 100 * YEAR_US
 """How far above the clock the last ID of a store may be: its machine's clock may have been wrong."""
+
+
+MAX_SHOWN_CHARS: Final = 60
+"""Of a value that an error message names."""
 
 
 def _text(max_chars: int) -> Check:
@@ -88,7 +93,7 @@ def _accepted_by(parse: Callable[[Any], object], max_chars: int) -> Check:
             parse(value)
         except (InvalidInput, ValueError) as error:
             return f"cannot be stored: {error}"
-        return None
+        return "contains the character U+0000" if "\\u0000" in value else None
 
     return check
 
@@ -197,9 +202,16 @@ def iter_checked(table: Table, rows: Iterable[Sequence[Any]], label: str) -> Ite
     for row in rows:
         for value, check, name in zip(row, checks, names, strict=True):
             if value is not None and (why := check(value)):
-                key = ", ".join(str(row[at])[:40] for at in keys)
+                key = ", ".join(escaped(str(row[at])[:40]) for at in keys)
                 raise StoreIncompatible(
                     f'{label} has a row that this service did not write: "{name}" in {table.name} '
-                    f"({key}) {why}. Nothing was stored"
+                    f"({key}) {why}: {_shown(value)}. Nothing was stored; use another file, or look for "
+                    "the cause with `resumes db check`"
                 )
         yield row
+
+
+def _shown(value: Any) -> str:
+    """Return the value as an error message names it, cut to what a line has room for."""
+    said = repr(value[:MAX_SHOWN_CHARS] if isinstance(value, str | bytes) else value)
+    return said if len(said) <= MAX_SHOWN_CHARS else f"{said[:MAX_SHOWN_CHARS]}…"

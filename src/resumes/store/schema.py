@@ -289,7 +289,7 @@ class StoreFact(SQLModel, table=True):
     `oldest_program`: the revision that a program has to know; `moving_to`: where it is being
     copied, empty where it is not; `copy_id`: random, the copy that closed it; `probe`: written to
     see whether writing works; `store_id`: random, by which watched folders know their store, and the
-    same in its backups and in its copy.
+    same in its backups and in its copy; `contents`: in an account file alone, the SHA-256 of its tables.
     """
 
     __tablename__: ClassVar[str] = "store_facts"

@@ -1,15 +1,17 @@
 """The plans that come of statements before the planner has statistics of an account."""
 
+import tempfile
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from sqlalchemy import text
 
 from resumes.store import Store, accounts, creation, integrity, open_store, search
-from resumes.store.account_archive.archive import iter_lines
 from resumes.store.accounts import AccountInfo
+from resumes.store.sqlite.store import sqlite_engine
 from tests.support.postgres import Server
-from tests.support.store.builders import a_person, count_rows, index_all
+from tests.support.store.builders import a_person, count_rows, exported, index_all
 
 GROWN = 600
 """Resumes of an account that the statistics do not know."""
@@ -54,7 +56,11 @@ def _search(store: Store, account: AccountInfo) -> None:
 
 
 def _export(store: Store, account: AccountInfo) -> None:
-    assert sum(1 for _ in iter_lines(store, account)) > GROWN
+    with tempfile.TemporaryDirectory() as folder:
+        file = exported(store, Path(folder) / "ana.db", account.name)
+        with sqlite_engine(file, transactions=False).connect() as connection:
+            counted = connection.exec_driver_sql("SELECT count(*) FROM documents")
+            assert counted.scalar_one() == GROWN
 
 
 def _check(store: Store, account: AccountInfo) -> None:

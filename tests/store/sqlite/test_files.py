@@ -236,7 +236,7 @@ def test_what_is_damaged_is_told_from_what_is_no_store(source: Store, tmp_path: 
             (write_prose, "not a database"),
             (empty, "not a store"),
             (zero_pages, "damaged"),
-            (swap_indexes, r"/shown\.db is damaged: .*Use another backup"),
+            (swap_indexes, r"/shown\.db is damaged: .*Use another file"),
             (lose_an_account, r"/shown\.db is damaged: rows refer to rows"),
         )
     ):

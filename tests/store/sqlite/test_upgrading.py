@@ -1,5 +1,4 @@
 import contextlib
-import io
 import shutil
 import textwrap
 from collections.abc import Callable
@@ -12,13 +11,13 @@ from sqlalchemy.schema import CreateTable
 from resumes.clock import system_clock
 from resumes.errors import StoreIncompatible, StoreUnavailable
 from resumes.store import accounts, creation, migrations, open_store
-from resumes.store.account_archive.archive import import_account
 from resumes.store.locks import FileLock
 from resumes.store.sqlite.driver import dbapi
 from resumes.store.sqlite.files import open_file
 from resumes.store.sqlite.place import APPLICATION_ID
 from resumes.store.sqlite.store import sqlite_engine
 from resumes.store.transfer import backups
+from resumes.store.transfer.account_files import import_account
 from tests.support.resumes import a_resume
 from tests.support.store.builders import (
     count_all,
@@ -192,17 +191,19 @@ def first_url(tmp_path: Path) -> str:
     return f"sqlite:///{path}"
 
 
-def test_a_store_of_the_first_version_is_used_as_one_of_this(first_url: str) -> None:
+def test_a_store_of_the_first_version_is_used_as_one_of_this(
+    first_url: str, tmp_path: Path
+) -> None:
     with open_store(first_url) as store:
         assert find_flaws(store) == []
         assert 0 not in count_all(store).values()
         ana = accounts.get_account(store, "ana")
         first = listed_ids(store, ana)
         assert len(first) == 2
-        archive = exported(store)
+        file = exported(store, tmp_path / "ana.db")
 
         new = import_resumes(store, ana, 1)
-        import_account(store, io.BytesIO(archive), name="copy")
+        import_account(store, file, name="copy")
         index_all(store)
 
         assert listed_ids(store, ana) == first + new

@@ -20,6 +20,7 @@ from sqlalchemy import Connection, Engine, event, text
 
 from resumes import analyzer
 from resumes.errors import StoreUnavailable
+from resumes.output_files import OutputFile
 from resumes.store import (
     Store,
     accounts,
@@ -32,15 +33,6 @@ from resumes.store import (
     integrity,
     plans,
     stored_resumes,
-)
-from resumes.store.account_archive.archive import iter_lines
-from resumes.store.account_archive.file_format import (
-    FORMAT,
-    VERSION,
-    ArchiveRow,
-    Header,
-    RowKind,
-    encode_archive,
 )
 from resumes.store.accounts import AccountInfo
 from resumes.store.addresses import SqliteAddress, parse_address
@@ -58,8 +50,9 @@ from resumes.store.postgresql.writer import THREADS
 from resumes.store.schema import metadata
 from resumes.store.search_index import Indexer, list_behind
 from resumes.store.sqlite.store import SqliteStore, sqlite_engine
-from resumes.store.store import WRITE_DEADLINE_S
+from resumes.store.store import WRITE_DEADLINE_S, set_facts
 from resumes.store.stored_resumes import Page
+from resumes.store.transfer.account_files import contents_of, export_account
 from resumes.store.transfer.copies import TABLES, TableDigest, digest_tables
 from resumes.store.write_queue import Proof, Write
 from tests.support.resumes import a_claim, a_document, a_resume
@@ -187,43 +180,25 @@ def an_importer(
 
 # Accounts as files
 
-HEADER = Header(
-    format=FORMAT,
-    version=VERSION,
-    account="ana",
-    plan="pro",
-    created_at=NOW,
-    exported_at="2027-01-15T09:00:00.000Z",
-    last_id_us=16,
-    resumes=1,
-)
-TITLE = 'a","document":{"b'
-DOCUMENT = (
-    b'{ "z": 1e2,"header":{},"sections":{},"document":{"a":"\xc3\xa9"},'
-    b'"title":"a\\",\\"document\\":{\\"b","isImported":true }'
-)
+
+def exported(store: Store, path: Path, name: str = "ana", *, with_keys: bool = False) -> Path:
+    """The account is in the file, which is replaced."""
+    output = OutputFile(path, remedy="", may_replace=lambda _: True)
+    export_account(store, name, output, with_keys=with_keys)
+    return path
 
 
-def exported(store: Store, name: str = "ana", *, with_keys: bool = False) -> bytes:
-    """The file that an account is exported to."""
-    account = accounts.get_account(store, name)
-    return b"".join(iter_lines(store, account, with_keys=with_keys))
-
-
-def a_row(
-    resume_id: str = "0" * 23 + "1", *, document: bytes = DOCUMENT, **values: Any
-) -> ArchiveRow:
-    """A resume whose title looks like the place where documents begin."""
-    row = {
-        "id": resume_id, "title": TITLE, "name": None, "filename": "a.pdf",
-        "created_at": NOW, "updated_at": NOW,
-    }  # fmt: skip
-    return ArchiveRow(RowKind.RESUME, row | values, document)
-
-
-def an_export(*rows: ArchiveRow, header: Header = HEADER) -> bytes:
-    """A file with these rows."""
-    return b"".join(encode_archive(header, rows))
+def tamper(file: Path, *statements: str, seals: bool = True, **values: Any) -> Path:
+    """The statements are run in an account file, which shows nothing of it if it `seals`."""
+    with sqlite_engine(file, transactions=False).connect() as connection:
+        connection.exec_driver_sql("PRAGMA foreign_keys=OFF")
+        for statement in statements:
+            connection.execute(text(statement), values)
+        if seals:
+            digests = digest_tables(connection, lambda table, rows: None)
+            set_facts(connection, contents=contents_of(digests))
+        connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)").all()
+    return file
 
 
 # Whole stores

@@ -2,8 +2,8 @@
 
 import asyncio
 import functools
-import io
 import json
+import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -13,12 +13,12 @@ from importer.notices import Notices
 from importer.options import Options
 from resumes.analyzer import parse
 from resumes.store import accounts, creation, import_history, import_ledger
-from resumes.store.account_archive.archive import import_account, iter_lines
 from resumes.store.accounts import AccountInfo
 from resumes.store.creation import Created, NewResume
 from resumes.store.import_history import FileRow
 from resumes.store.import_ledger import ClaimedFile, FileOutcome, Items, Verdict
 from resumes.store.store import Store
+from resumes.store.transfer.account_files import import_account
 from tests.support.store import builders as store_builders
 
 HOSTILE = "a[/b]c [@click=app.quit]x[/] \x1b]52;c;AAAA\x07\x9b2J\x1b[?1049l\u202ened\u2066\ufeff"
@@ -31,8 +31,9 @@ def an_account(store: Store, name: str = "ana", *, plan: str = "business") -> Ac
 
 def a_copy(store: Store, name: str, *, of: str = "ana") -> AccountInfo:
     """An account that was imported from the other's file, and has its IDs."""
-    file = io.BytesIO(b"".join(iter_lines(store, accounts.get_account(store, of))))
-    return import_account(store, file, name=name)[0]
+    with tempfile.TemporaryDirectory() as folder:
+        file = store_builders.exported(store, Path(folder) / "account.db", of)
+        return import_account(store, file, name=name)[0]
 
 
 def a_document(*, name: str = "Ada Lovelace", **members: Any) -> dict[str, Any]:

@@ -373,14 +373,16 @@ def examine(path: Path, shown: Path) -> None:
                 raise StoreIncompatible(f"{shown} is an empty store")
             for what, removal in find_foreign_code(connection):
                 raise StoreIncompatible(
-                    f"{shown} has {what}. Remove it with `{removal}`, or use another backup"
+                    f"{shown} has {what}. Remove it with `{removal}`, or use another file"
                 )
             result = connection.exec_driver_sql("PRAGMA integrity_check(1)").scalar_one()
             if result != "ok":
                 found = result.splitlines()[-1]  # the first may say which database
-                raise StoreIncompatible(f"{shown} is damaged: {found}. Use another backup")
+                raise StoreIncompatible(f"{shown} is damaged: {found}. Use another file")
             if connection.exec_driver_sql("PRAGMA foreign_key_check").first() is not None:
-                raise StoreIncompatible(f"{shown} is damaged: rows refer to rows that do not exist")
+                raise StoreIncompatible(
+                    f"{shown} is damaged: rows refer to rows that do not exist. Use another file"
+                )
             connection.exec_driver_sql("PRAGMA journal_mode=WAL").all()
     except DRIVER_ERRORS as error:
         cause = getattr(error, "orig", error)

@@ -387,24 +387,28 @@ def _connect(path: Path, pragmas: Iterable[str]) -> Any:
 UNREADABLE: Final = "Could not decode to UTF-8"
 """How the driver's message begins for a text that has lost a bit."""
 
+NOT_UTF8: Final = "text that is not UTF-8"
+
 NO_TEXT: Final = "JSON cannot hold BLOB values"
 """The driver's message for a page of the list with bytes in place of a text."""
 
 
+def describe(error: Exception) -> str:
+    """Return what the driver says, without what is in the store."""
+    text = str(getattr(error, "orig", error))
+    # The rest of the driver's message is the text: somebody's resume.
+    return NOT_UTF8 if text.startswith(UNREADABLE) else text
+
+
 def explain(error: Exception, path: Path) -> ResumesError:
     """Return the store's error for one of the driver."""
-    text = str(getattr(error, "orig", error))
-    if text.startswith(UNREADABLE):
-        # The rest of the driver's message is the text: somebody's resume.
-        damage = "text that is not UTF-8"
-    elif "not a database" in text or "malformed" in text or text == NO_TEXT:
-        damage = text
-    else:
+    text = describe(error)
+    if not ("not a database" in text or "malformed" in text or text in (NOT_UTF8, NO_TEXT)):
         if "I/O" in text:
             with contextlib.suppress(OSError):
                 text = "its disk is full" if free_bytes(path.parent) < MIN_FREE_BYTES else text
         return StoreUnavailable(f"The store {path} is unavailable: {text}")
     return StoreIncompatible(
-        f"The store {path} is damaged or not a SQLite database ({damage}). Restore a backup, or "
+        f"The store {path} is damaged or not a SQLite database ({text}). Restore a backup, or "
         "choose another file with --database"
     )

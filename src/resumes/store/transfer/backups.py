@@ -197,37 +197,43 @@ def restore(
     Conflict for a database that is not empty.
     """
     address = parse_address(url)
-    check_backup(backup)
+    check_file(backup, "Backup")
     if isinstance(address, PostgresAddress):
         return _restore_rows(backup, address, on_progress, clock)
     return _restore_file(backup, address, clock)
 
 
-def check_backup(backup: Path) -> None:
+def check_file(file: Path, kind: str) -> None:
     """Raise InvalidArgument unless it is a file that can be read, StoreIncompatible for a store in use."""
     try:
-        if backup.is_dir():
-            raise InvalidArgument(f"{backup} is a folder: choose one file")
-        if not backup.is_file():
-            raise InvalidArgument(f"Backup not found: {backup}")
-        backup.open("rb").close()
+        if file.is_dir():
+            raise InvalidArgument(f"{file} is a folder: choose one file")
+        if not file.is_file():
+            raise InvalidArgument(f"{kind} not found: {file}")
+        file.open("rb").close()
     except OSError as error:
-        raise InvalidArgument(f"Cannot read {backup}: {error.strerror}") from error
-    if not is_closed(backup):
+        raise InvalidArgument(f"Cannot read {file}: {error.strerror}") from error
+    if not is_closed(file):
         raise StoreIncompatible(
-            f"{backup} is a store in use, or was not closed cleanly: {backup.name}-wal belongs to it. Back it "
+            f"{file} is a store in use, or was not closed cleanly: {file.name}-wal belongs to it. Back it "
             "up with `resumes db backup`"
         )
+
+
+def copy_privately(file: Path, folder: Path) -> Path:
+    """Return a copy of the file in the folder, for its owner alone, to be looked at in its place."""
+    copy = folder / "resumes.db"
+    check_room(folder.parent, file.stat().st_size)  # which people know, on the same disk
+    create_private(copy)
+    shutil.copyfile(file, copy)
+    return copy
 
 
 @contextlib.contextmanager
 def _opened_copy(backup: Path, folder: Path) -> Iterator[Connection]:
     """Yield a connection to a copy of the backup, verified and brought up to date, in a transaction
     that is committed after the block. The backup itself is not touched."""
-    copy = folder / "resumes.db"
-    check_room(folder.parent, backup.stat().st_size)  # which people know, on the same disk
-    create_private(copy)
-    shutil.copyfile(backup, copy)
+    copy = copy_privately(backup, folder)
     examine(copy, backup)
     open_store(f"sqlite:///{copy}").close()
     with transaction_in(copy) as connection:

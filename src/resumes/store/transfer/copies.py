@@ -12,7 +12,7 @@ what one store alone can say: its facts, and the importers that are running on i
 import contextlib
 import hashlib
 import secrets
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass
 from enum import StrEnum
@@ -20,7 +20,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
-from sqlalchemy import Connection, Table, delete, func, select, text
+from sqlalchemy import Connection, Select, Table, delete, func, select, text
 
 from resumes.errors import Conflict, InvalidArgument, ResumesError
 from resumes.output_files import place
@@ -66,6 +66,11 @@ LEFT_OUT: Final = (store_facts, importers, search_progress, search_entries)
 TABLES: Final = tuple(table for table in metadata.sorted_tables if table not in LEFT_OUT)
 """What is moved, in an order in which no row refers to one that is not there yet."""
 
+Selection = Mapping[Table, Select[Any]]
+"""The rows of some tables, by table, with all columns in their order: of all accounts, or of one."""
+
+WHOLE: Final[Selection] = {table: select(table) for table in TABLES}
+
 OCCUPYING: Final = (accounts, key_directory, importers)
 """A store that has rows here is somebody's."""
 
@@ -93,6 +98,7 @@ class Stage(StrEnum):
     COPYING = "copying"
     PROVING = "proving"
     BACKING_UP = "backing up"
+    CHECKING = "checking"
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +121,8 @@ def ignore(progress: CopyProgress) -> None:
     """Report progress to nobody."""
 
 
-def _count(on_progress: OnProgress, stage: Stage, total: int) -> OnRows:
+def count_progress(on_progress: OnProgress, stage: Stage, total: int) -> OnRows:
+    """Return what reports the progress of a stage with this many rows in total."""
     done = 0
 
     def count(table: str, rows: int) -> None:
@@ -126,17 +133,20 @@ def _count(on_progress: OnProgress, stage: Stage, total: int) -> OnRows:
     return count
 
 
-def count_rows(connection: Connection, table: Table) -> int:
-    """Return how many rows the table has."""
-    return int(connection.execute(select(func.count()).select_from(table)).scalar_one())
+def count_rows(connection: Connection, table: Table, selection: Selection = WHOLE) -> int:
+    """Return how many rows of the table are selected."""
+    count = selection[table].with_only_columns(func.count(), maintain_column_froms=True)
+    return int(connection.execute(count).scalar_one())
 
 
-def iter_rows(connection: Connection, table: Table) -> Iterator[Row]:
-    """Yield all rows of the table in the order of their keys. The connection may be of any engine."""
-    keys = list(table.primary_key)
+def iter_rows(connection: Connection, table: Table, selection: Selection = WHOLE) -> Iterator[Row]:
+    """Yield the selected rows of the table in the order of their keys. The connection may be of any
+    engine."""
+    is_whole = selection is WHOLE  # all rows of one account have the same first part of their keys
+    keys = [key for key in table.primary_key if is_whole or key.name != "account_id"]
     key_at = {f"after_{key.name}": list(table.columns).index(key) for key in keys}
     chunk_rows = WIDE_CHUNK_ROWS if table in WIDE else CHUNK_ROWS
-    page = first_page(select(table), *keys)
+    page = first_page(selection[table], *keys)
     values: dict[str, Any] = {"rows": PAGE_ROWS}
     while True:
         bound = Prepared(page).bound(connection.dialect, values)
@@ -151,7 +161,7 @@ def iter_rows(connection: Connection, table: Table) -> Iterator[Row]:
             yield last
         if read < PAGE_ROWS:
             return
-        page = next_page(select(table), *keys)
+        page = next_page(selection[table], *keys)
         values |= {name: last[at] for name, at in key_at.items()}
 
 
@@ -164,13 +174,23 @@ class TableDigest:
     sha256: str
 
 
-def digest_tables(connection: Connection, on_rows: OnRows) -> list[TableDigest]:
-    """Return what each table holds, documents included: the same for two stores that hold the same."""
+def digest_tables(
+    connection: Connection,
+    on_rows: OnRows,
+    selection: Selection = WHOLE,
+    *,
+    foreign: str | None = None,
+) -> list[TableDigest]:
+    """Return what each table holds, documents included: the same for two stores that hold the same.
+
+    `foreign` is as in `load`.
+    """
     digests = []
-    for table in TABLES:
+    for table in selection:
         digest = hashlib.sha256()
         count = 0
-        for row in iter_rows(connection, table):
+        rows = iter_rows(connection, table, selection)
+        for row in iter_checked(table, rows, foreign) if foreign else rows:
             digest.update(encode(row))
             count += 1
             if count % PROGRESS_ROWS == 0:
@@ -223,8 +243,10 @@ def load(
     on_progress: OnProgress,
     *,
     foreign: str | None = None,
+    selection: Selection = WHOLE,
 ) -> list[TableDigest]:
-    """Fill an empty store with all rows of another, read both again, and return their digests.
+    """Fill an empty store with all rows of another, or those that are selected, read both again, and
+    return their digests.
 
     `foreign` is the other one's address for people, unless it is this program's own store. Raises
     StoreIncompatible for a row of it that this service could not have written.
@@ -233,23 +255,23 @@ def load(
     people. Nobody may write to the other store during this. Raises Conflict if both differ.
     """
     with read() as source:
-        total = sum(count_rows(source, table) for table in TABLES)
+        total = sum(count_rows(source, table, selection) for table in TABLES)
         set_facts(target, store_id=read_facts(source).store_id)
     for table in (plans, deleted_accounts):
         target.execute(delete(table))
-    on_rows = _count(on_progress, Stage.COPYING, total)
+    on_rows = count_progress(on_progress, Stage.COPYING, total)
     for table in TABLES:
         # Closed immediately, also after an error: a suspended one would keep its connection locked.
-        with closing(_iter_source(read, table)) as source_rows:
+        with closing(_iter_source(read, table, selection)) as source_rows:
             rows = iter_checked(table, source_rows, foreign) if foreign else source_rows
             while count := _insert(target, table, islice(rows, BATCH_ROWS)):
                 on_rows(table.name, count)
         if target.dialect.name == "postgresql":
             # Without statistics it reads far too much, for foreign keys too.
             target.execute(text(f"ANALYZE {table.name}"))
-    on_rows = _count(on_progress, Stage.PROVING, 2 * total)
+    on_rows = count_progress(on_progress, Stage.PROVING, 2 * total)
     with read() as source:
-        ours = digest_tables(source, on_rows)
+        ours = digest_tables(source, on_rows, selection)
     theirs = digest_tables(target, on_rows)
     for one, other in zip(ours, theirs, strict=True):
         if one != other:
@@ -261,9 +283,9 @@ def load(
     return theirs
 
 
-def _iter_source(read: Read, table: Table) -> Generator[Row, None, None]:
+def _iter_source(read: Read, table: Table, selection: Selection) -> Generator[Row, None, None]:
     with read() as source:
-        yield from iter_rows(source, table)
+        yield from iter_rows(source, table, selection)
 
 
 def _insert(target: Connection, table: Table, rows: Iterable[Row]) -> int:

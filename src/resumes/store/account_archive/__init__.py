@@ -1,1 +1,0 @@
-"""An account as a file: its format, and writing and reading it."""

@@ -1,0 +1,599 @@
+"""Account files: one account as a file, to be imported into any store.
+
+An account file is a SQLite store that holds one account, and has a mark of its own: nothing opens it as
+a store, and it is never taken for a backup (docs/decisions/0019). It is filled and compared as a backup
+is, from one moment of the store.
+
+An import looks at a private copy of the file, since anybody may have made it, and checks all of it before
+anything is stored. Then its rows go, slice by slice, into an account that is closed and has a name that
+nobody can choose; they are read again and compared, and the last transaction opens the account under its
+own name. An import that was cut off is removed by the next one.
+"""
+
+import contextlib
+import hashlib
+import tempfile
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import chain
+from pathlib import Path
+from typing import Any, BinaryIO, Final, NoReturn
+from zlib import crc32
+
+from sqlalchemy import (
+    Column,
+    ColumnElement,
+    Connection,
+    Table,
+    and_,
+    false,
+    func,
+    insert,
+    literal,
+    select,
+    update,
+)
+
+from resumes.analyzer import check_stored
+from resumes.clock import timestamp
+from resumes.errors import (
+    Conflict,
+    InvalidArgument,
+    InvalidInput,
+    NotFound,
+    OutcomeUnknown,
+    ResumesError,
+    StoreIncompatible,
+    StoreUnavailable,
+)
+from resumes.output_files import OutputFile
+from resumes.store import identifiers, integrity, open_store
+from resumes.store.accounts import (
+    ARRIVING,
+    IS_OPEN,
+    AccountInfo,
+    add_account,
+    check_name,
+    check_plan,
+    delete_account,
+    find_account,
+    get_account,
+    unknown_account,
+)
+from resumes.store.api_keys import IS_SAME_KEY
+from resumes.store.row_bounds import YEAR_US
+from resumes.store.schema import (
+    account_usage,
+    accounts,
+    api_keys,
+    documents,
+    imported_digests,
+    imported_files,
+    imported_items,
+    key_directory,
+    metadata,
+    plans,
+    resumes,
+    store_facts,
+)
+from resumes.store.sqlite.files import check_room, examine, scratch_in, transaction_in
+from resumes.store.sqlite.place import APPLICATION_ID
+from resumes.store.sqlite.store import describe, sqlite_engine
+from resumes.store.sqlite.writer import DRIVER_ERRORS
+from resumes.store.statements import Prepared, driver, looked_up
+from resumes.store.store import Row, Store, change_count, lock_account, set_facts
+from resumes.store.transfer.backups import MAGIC, check_file, copy_privately
+from resumes.store.transfer.copies import (
+    TABLES,
+    OnProgress,
+    Selection,
+    Stage,
+    TableDigest,
+    count_progress,
+    count_rows,
+    digest_tables,
+    ignore,
+    iter_rows,
+    load,
+)
+
+ACCOUNT_FILE_ID: Final = 0x52534D41
+"""The mark of an account file ("RSMA"), where a store has its own."""
+
+MARK_AT: Final = 68
+"""The byte at which a SQLite file has its mark."""
+
+NDJSON: Final = b'{"format":"resumes-account"'
+"""How the account files of version 1.0 begin."""
+
+TOGETHER: Final = (
+    (api_keys,),
+    (key_directory,),
+    # A resume without its document is damage, also in an account that is not there yet.
+    (resumes, documents),
+    (imported_files,),
+    (imported_items,),
+    (imported_digests,),
+)
+"""The tables whose rows are imported, in this order; rows of one group go together."""
+
+MOVED: Final = tuple(table for table in TABLES if table in chain(*TOGETHER))
+FILLED: Final = (plans, accounts, account_usage, store_facts, *MOVED)
+"""The tables that have rows in an account file."""
+
+MAX_VALUE_BYTES: Final = 64 * 1024 * 1024
+"""A document is a small part of it."""
+
+MAX_LOG_BYTES: Final = 64 * 1024 * 1024
+"""What the log next to a store may grow to while much is written."""
+
+SLICE_ROWS: Final = 500
+"""Rows of one transaction, so that other writers get their turn."""
+
+SLICE_BYTES: Final = 4 * 1024 * 1024
+"""A slice with this many bytes ends before it has all its rows."""
+
+
+def is_account_file(file: BinaryIO) -> bool:
+    """Return whether the file begins as an account file does, complete or not."""
+    head = file.read(MARK_AT + 4)
+    return head.startswith(MAGIC) and head[MARK_AT:] == ACCOUNT_FILE_ID.to_bytes(4)
+
+
+def _mark(path: Path, application_id: int) -> None:
+    """Give a database that nobody has open another mark."""
+    with path.open("r+b") as file:
+        file.seek(MARK_AT)
+        file.write(application_id.to_bytes(4))
+
+
+# Export
+
+
+def export_account(
+    store: Store,
+    name: str,
+    output: OutputFile,
+    *,
+    with_keys: bool = False,
+    on_progress: OnProgress = ignore,
+) -> None:
+    """Write the account, as it is at one moment, to the file.
+
+    With `with_keys` its active keys are in it, as their SHA-256: they are valid wherever the account is
+    imported. Raises NotFound, InvalidArgument and Conflict for the file, StoreUnavailable, and
+    StoreIncompatible for a damaged row.
+    """
+    path = output.path
+    with scratch_in(path.parent, refused=InvalidArgument) as folder:
+        new = folder / "account.db"
+        open_store(f"sqlite:///{new}").close()
+        with (
+            _snapshot(store) as source,
+            transaction_in(new, shown=path, is_draft=True) as target,
+        ):
+            this = select(accounts.c.id, accounts.c.plan).where(accounts.c.name == name, IS_OPEN)
+            account = source.execute(this).first()
+            if account is None:
+                raise unknown_account(name)
+            digests = load(
+                lambda: contextlib.nullcontext(source),
+                target,
+                str(path),
+                on_progress,
+                foreign=store.label,
+                selection=_rows_of(*account, with_keys=with_keys),
+            )
+            set_facts(target, contents=contents_of(digests))
+        examine(new, path)
+        _mark(new, ACCOUNT_FILE_ID)
+        output.put(new)
+
+
+@contextlib.contextmanager
+def _snapshot(store: Store) -> Iterator[Connection]:
+    """Yield a connection whose statements all see the same moment, while others write."""
+    if store.path is None:
+        from resumes.store.postgresql.store import snapshot_of
+
+        with snapshot_of(store.url) as connection:
+            yield connection
+        return
+    with store.read() as connection:
+        driver(connection).execute("BEGIN")
+        try:
+            yield connection
+        finally:
+            driver(connection).execute("ROLLBACK")
+
+
+def _rows_of(account_id: str, plan: str, *, with_keys: bool) -> Selection:
+    """Return the rows of an account's file, of a store's tables. What a damaged store has lost a part of
+    (`db check` says so) is left out, and the resumes are counted again."""
+
+    def whole(resume_id: Column[str]) -> ColumnElement[bool]:
+        table = resume_id.table
+        others = (other for other in (resumes, documents) if other is not table)
+        found = (looked_up(one.c.id, one, table.c.account_id, resume_id) for one in others)
+        return and_(table.c.account_id == account_id, *(each.is_not(None) for each in found))
+
+    is_key = IS_SAME_KEY & api_keys.c.revoked_at.is_(None) & (api_keys.c.account_id == account_id)
+    conditions = {
+        plans: plans.c.name == plan,
+        accounts: accounts.c.id == account_id,
+        account_usage: account_usage.c.account_id == account_id,
+        resumes: whole(resumes.c.id),
+        documents: whole(documents.c.id),
+        imported_files: imported_files.c.account_id == account_id,
+        imported_items: imported_items.c.account_id == account_id,
+        imported_digests: whole(imported_digests.c.resume_id),
+    }
+    if with_keys:
+        conditions[api_keys] = select(key_directory.c.key_id).where(is_key).exists()
+        conditions[key_directory] = select(api_keys.c.id).where(is_key).exists()
+    count = select(func.count()).select_from(resumes).where(conditions[resumes]).scalar_subquery()
+    columns = {account_usage.c.resume_count: count.label("resume_count")}
+    return {
+        table: select(*(columns.get(column, column) for column in table.columns)).where(
+            conditions.get(table, false())
+        )
+        for table in TABLES
+    }
+
+
+def contents_of(digests: Sequence[TableDigest]) -> str:
+    """Return the SHA-256 of all tables, by which a file shows that it has changed."""
+    lines = (f"{one.name} {one.rows} {one.sha256}\n" for one in digests)
+    return hashlib.sha256("".join(lines).encode()).hexdigest()
+
+
+# Import
+
+
+def check_account_file(file: Path) -> None:
+    """Raise InvalidArgument unless the file can be read, and StoreIncompatible unless it is an account file.
+
+    Call it before a store is opened: the file might be the store's own, and closing it would drop the
+    store's locks (pitfalls S1).
+    """
+    check_file(file, "Account file")
+    with file.open("rb") as opened:
+        if is_account_file(opened):
+            return
+        opened.seek(0)
+        if opened.read(len(NDJSON)) == NDJSON:
+            raise StoreIncompatible(
+                f"{file} was written by version 1.0, as NDJSON. Export the account again with this "
+                "version, or import the file with version 1.0 and then upgrade that store"
+            )
+    raise StoreIncompatible(
+        f"{file} is not an account file. Create one with `resumes accounts export`; a backup of a store "
+        "is restored with `resumes db restore`"
+    )
+
+
+def import_account(
+    store: Store,
+    file: Path,
+    *,
+    name: str | None = None,
+    plan: str | None = None,
+    on_progress: OnProgress = ignore,
+    slice_rows: int = SLICE_ROWS,
+) -> tuple[AccountInfo, dict[str, int]]:
+    """Import the account of the file, with its ids and times, under its name or `name`.
+
+    Return the account, and how many rows of each table were imported. `slice_rows` go in one
+    transaction. All its resumes are imported even where its plan allows fewer. Raises
+    InvalidArgument for a file that cannot be read, StoreIncompatible for one that this service cannot
+    have written or that is damaged, Conflict for a name or a key that is taken, NotFound for a
+    plan that is not there, and what `Store.write` raises; nothing is there then but what the next call
+    removes, or after OutcomeUnknown perhaps the account.
+    """
+    check_account_file(file)
+    size_bytes = file.stat().st_size
+    parent = Path(tempfile.gettempdir()) if store.path is None else store.path.parent
+    if store.path is not None:
+        check_room(parent, 2 * size_bytes + min(size_bytes, MAX_LOG_BYTES))
+    with scratch_in(parent) as folder:
+        copy = copy_privately(file, folder)
+        account, digests = _judge(copy, file, store.clock(), on_progress)
+        chosen = check_name(account.name if name is None else name)
+        now = timestamp(store.clock())
+        new = _NewAccount(identifiers.account_id(), chosen, plan or account.plan, account, now)
+        if find_account(store, new.name, closed_too=True) is not None:
+            raise _taken(new.name)
+        arriving = new.name + ARRIVING
+        if find_account(store, arriving, closed_too=True) is not None:
+            delete_account(store, arriving, with_resumes=True)
+        store.write(partial(_begin, new))
+        try:
+            with _reading(copy, file) as source:
+                _fill(store, new, source, slice_rows, digests, on_progress)
+            store.write(partial(_open, new), account_id=new.account_id)
+        except OutcomeUnknown:
+            raise  # it may have been opened
+        except Exception as error:
+            _remove(store, new, error)
+            raise
+    rows = {one.name: one.rows for one in digests}
+    return get_account(store, new.name), rows
+
+
+# Checking the file
+
+
+def _refuse(file: Path, why: str) -> NoReturn:
+    raise StoreIncompatible(
+        f"{file} is not a complete account export: {why}. Nothing was stored. Export the account "
+        "again with `resumes accounts export`"
+    )
+
+
+@contextlib.contextmanager
+def _reading(copy: Path, file: Path) -> Iterator[Connection]:
+    """Yield a connection that reads the copy of the file. Raises StoreIncompatible for what is damaged."""
+    try:
+        with sqlite_engine(copy, transactions=False, query_only=True).connect() as connection:
+            yield connection
+    except DRIVER_ERRORS as error:
+        _refuse(file, f"it is damaged ({describe(error)})")
+
+
+def _judge(
+    copy: Path, file: Path, now_us: int, on_progress: OnProgress
+) -> tuple[Any, list[TableDigest]]:
+    """Return the account of the file, with its last ID, and the digests of the tables that are moved.
+
+    Raises StoreIncompatible for a file that this service cannot have written, or that is damaged.
+    """
+    model = copy.with_name("model.db")
+    open_store(f"sqlite:///{model}").close()
+    _mark(copy, APPLICATION_ID)
+    # First of all: what a foreign table or index computes is run wherever it is looked at.
+    with _reading(model, model) as ours, _reading(copy, file) as connection:
+        if _list_schema(ours) != _list_schema(connection):
+            _refuse(file, "its tables are not those of this version")
+    examine(copy, file)
+    with _reading(copy, file) as connection:
+        _check_sizes(connection, file)
+        on_rows = count_progress(
+            on_progress, Stage.CHECKING, sum(count_rows(connection, table) for table in TABLES)
+        )
+        digests = digest_tables(connection, on_rows, foreign=str(file))
+        contents = select(store_facts.c.value).where(store_facts.c.name == "contents")
+        if connection.scalar(contents) != contents_of(digests):
+            _refuse(file, "its contents have changed since it was written")
+        account = _check_account(connection, file, now_us)
+        _check_documents(connection, file)
+    with open_store(f"sqlite:///{copy}") as opened:
+        for flaw in integrity.iter_damage(opened):
+            _refuse(file, f"{flaw.what[0].lower()}{flaw.what[1:]}")
+    moved = [table.name for table in MOVED]
+    return account, [one for one in digests if one.name in moved]
+
+
+def _list_schema(connection: Connection) -> Sequence[Any]:
+    return connection.exec_driver_sql(
+        "SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY type, name, sql"
+    ).all()
+
+
+def _check_sizes(connection: Connection, file: Path) -> None:
+    """Refuse values that do not fit into memory, and rows of tables that have none in an account file."""
+    for table in metadata.sorted_tables:
+        sizes = select(*(func.max(func.octet_length(column)) for column in table.columns))
+        for size, column in zip(connection.execute(sizes).one(), table.columns, strict=True):
+            if size is not None and table not in FILLED:
+                _refuse(file, f"it has rows in {table.name}")
+            if size is not None and size > MAX_VALUE_BYTES:
+                value = f'"{column.name}" in {table.name}'
+                _refuse(file, f"{value} has {size:,} bytes; the maximum is {MAX_VALUE_BYTES:,}")
+
+
+def _check_account(connection: Connection, file: Path, now_us: int) -> Any:
+    """Return the account's row with its last ID. Refuse what a store may hold, but no account file."""
+    joined = accounts.outerjoin(account_usage, account_usage.c.account_id == accounts.c.id)
+    columns = (*accounts.columns, account_usage.c.last_id_us)
+    found = connection.execute(select(*columns).select_from(joined).limit(2)).all()
+    if len(found) != 1:
+        _refuse(file, f"it contains {'several accounts' if found else 'no account'}")
+    (account,) = found
+    if account.closed_at is not None or account.last_id_us is None:
+        _refuse(file, "its account is closed, or has no counter")
+    if account.last_id_us > now_us + YEAR_US:
+        why = "more than a year after this machine's clock (check the clock)"
+        _refuse(file, f'"last_id_us" is {account.last_id_us:,}, {why}')
+    last = identifiers.resume_id(account.last_id_us, "f" * 8)
+    key_id = key_directory.c.key_id
+    for what, found_too in (
+        *(
+            (f"a resume later than the last ID in {ids.table.name}", select(ids).where(ids > last))
+            for ids in (imported_files.c.resume_id, imported_items.c.resume_id)
+        ),
+        ("a revoked key", select(api_keys.c.id).where(api_keys.c.revoked_at.is_not(None))),
+        ("several hashes of a key", select(key_id).group_by(key_id).having(func.count() > 1)),
+    ):
+        if (value := connection.scalar(found_too.limit(1))) is not None:
+            _refuse(file, f"it has {what}, {value}")
+    return account
+
+
+def _check_documents(connection: Connection, file: Path) -> None:
+    """Refuse a document that this service cannot have stored, or that its row says something else of."""
+    is_same = (documents.c.account_id == resumes.c.account_id) & (documents.c.id == resumes.c.id)
+    statement = select(
+        resumes.c.id, resumes.c.title, resumes.c.name, documents.c.crc32, documents.c.document
+    ).join(documents, is_same)
+    for resume_id, title, name, checksum, document in connection.execute(statement):
+        content = document.encode()
+        try:
+            known = check_stored(content)
+        except InvalidInput as error:
+            _refuse(file, f"the document of the resume {resume_id} cannot be stored: {error}")
+        if (title, name, checksum) != (known.title, known.name, crc32(content)):
+            _refuse(
+                file, f"the document of the resume {resume_id} has another title, name or CRC-32"
+            )
+
+
+# Filling the new account
+
+
+@dataclass(frozen=True, slots=True)
+class _NewAccount:
+    """The account while it is imported; `source` is its row in the file, and `now` is when it was begun,
+    which tells it from another."""
+
+    account_id: str
+    name: str
+    plan: str
+    source: Any
+    now: str
+
+
+def _taken(name: str) -> Conflict:
+    return Conflict(f'Account "{name}" already exists: choose another name with --name')
+
+
+def _begin(new: _NewAccount, connection: Connection) -> None:
+    check_plan(connection, new.plan, hint="Choose one with --plan")
+    taken = select(accounts.c.id).where(accounts.c.name == new.name + ARRIVING)
+    if connection.execute(taken).first() is not None:
+        raise Conflict(f'Another process is already importing the account "{new.name}"')
+    add_account(
+        connection,
+        new.account_id,
+        name=new.name + ARRIVING,
+        plan=new.plan,
+        created_at=new.source.created_at,
+        closed_at=new.now,
+        last_id_us=new.source.last_id_us,
+    )
+
+
+def _fill(
+    store: Store,
+    new: _NewAccount,
+    source: Connection,
+    slice_rows: int,
+    digests: Sequence[TableDigest],
+    on_progress: OnProgress,
+) -> None:
+    """Store the rows of the file, read them again, and raise Conflict if they differ."""
+    on_rows = count_progress(on_progress, Stage.COPYING, sum(one.rows for one in digests))
+    for rows in _iter_slices(source, _renamed(new.source.id, new.account_id), slice_rows):
+        store.write(partial(_add, new, rows), account_id=new.account_id)
+        on_rows(rows[0][0].name, len(rows))
+    with store.read() as connection:
+        selection = _renamed(new.account_id, new.source.id)
+        stored = digest_tables(connection, lambda table, rows: None, selection)
+    if stored != digests:
+        raise Conflict("The account was changed during the import. Import it again")
+
+
+def _renamed(account_id: str, other_id: str) -> Selection:
+    """Return the account's rows as those of an account with the other id."""
+    other = literal(other_id).label("account_id")
+    return {
+        table: select(
+            *(other if column is table.c.account_id else column for column in table.columns)
+        ).where(table.c.account_id == account_id)
+        for table in MOVED
+    }
+
+
+_TableRow = tuple[Table, Row]
+
+
+def _iter_slices(
+    source: Connection, selection: Selection, slice_rows: int
+) -> Iterator[list[_TableRow]]:
+    for tables in TOGETHER:
+        some: list[_TableRow] = []
+        size_bytes = 0
+        rows = (iter_rows(source, table, selection) for table in tables)
+        for together in zip(*rows, strict=True):
+            some += zip(tables, together, strict=True)
+            values = chain(*together)
+            size_bytes += sum(len(value) for value in values if isinstance(value, str | bytes))
+            if len(some) >= slice_rows or size_bytes >= SLICE_BYTES:
+                yield some
+                some, size_bytes = [], 0
+        if some:
+            yield some
+
+
+_ADD: Final = {table: Prepared(insert(table)) for table in MOVED}
+
+
+def _add(new: _NewAccount, some: Sequence[_TableRow], connection: Connection) -> None:
+    _lock(connection, new)
+    by_table = defaultdict(list)
+    for table, row in some:
+        by_table[table].append(row)
+    if keys := by_table.get(key_directory):
+        _refuse_known_keys(connection, keys)
+    for table, rows in by_table.items():
+        _ADD[table].run_rows(connection, rows)
+    change_count(connection, new.account_id, len(by_table.get(resumes, ())))
+
+
+def _refuse_known_keys(connection: Connection, keys: Sequence[Row]) -> None:
+    """Raise Conflict for a key that is valid in this store, or whose id another key here has."""
+    hashes, _, ids = zip(*keys, strict=True)
+    # By its id a key is revoked, whoever's it is.
+    known = key_directory.c.key_id.in_(ids) | key_directory.c.key_hash.in_(hashes)
+    owner = accounts.c.id == key_directory.c.account_id
+    found = select(key_directory.c.key_id, accounts.c.name).outerjoin(accounts, owner).where(known)
+    for key_id, name in connection.execute(found):
+        if name is not None and name.endswith(ARRIVING):
+            raise Conflict(
+                f"The key {key_id} is already in use by an account that is being imported. If that was "
+                f"interrupted, delete it: `resumes accounts delete {name} --with-resumes --yes`"
+            )
+        raise Conflict(
+            f"The key {key_id} is already in use in this store. Revoke it here, or export the account "
+            "without --with-keys"
+        )
+
+
+def _lock(connection: Connection, new: _NewAccount) -> None:
+    """Lock the row of the account for this transaction.
+
+    Raises Conflict for one that is being deleted, or is gone: whoever deletes it, to begin again, has
+    closed it again, and nothing may be added after what they have removed.
+    """
+    lock_account(connection, new.account_id)
+    is_arriving = (accounts.c.id == new.account_id, accounts.c.closed_at == new.now)
+    if connection.execute(select(accounts.c.id).where(*is_arriving)).first() is None:
+        raise Conflict("The account was deleted during the import, or its import was restarted")
+
+
+def _open(new: _NewAccount, connection: Connection) -> None:
+    _lock(connection, new)
+    taken = connection.execute(select(accounts.c.id).where(accounts.c.name == new.name)).first()
+    if taken is not None:
+        raise _taken(new.name)
+    connection.execute(
+        update(accounts)
+        .where(accounts.c.id == new.account_id)
+        .values(name=new.name, closed_at=None)
+    )
+
+
+def _remove(store: Store, new: _NewAccount, why: Exception) -> None:
+    """Delete what there is of the account. Raises StoreUnavailable where something stays."""
+    arriving = new.name + ARRIVING
+    try:
+        delete_account(store, arriving, account_id=new.account_id, with_resumes=True)
+    except NotFound:
+        pass  # somebody else did, and may have begun to import it again
+    except ResumesError as error:
+        raise StoreUnavailable(
+            f"{str(why).rstrip('.')}. Part of the account remains in the store, but is not visible. Once "
+            "the cause is fixed, import the account again, or delete that part with "
+            f"`resumes accounts delete {arriving} --with-resumes --yes`"
+        ) from error
