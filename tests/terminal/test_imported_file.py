@@ -1,6 +1,5 @@
-"""An imported file on a page of its own: why, what to do, where it lies, and what it became."""
+"""An imported file on a page of its own: why, where in its source, what to do, what it became."""
 
-import asyncio
 import json
 import re
 from pathlib import Path
@@ -10,19 +9,21 @@ import pytest
 from textual.app import App
 
 from resumes.analyzer import parse
-from resumes.store import (
-    accounts,
-    creation,
-    import_requests,
-    importers,
-    plans,
-    stored_resumes,
-)
+from resumes.store import accounts, creation, import_requests, importers, plans, stored_resumes
 from resumes.store.creation import Created, NewResume
-from resumes.store.import_ledger import SO_FAR, ClaimedFile, FileOutcome, Items, Problem
+from resumes.store.import_ledger import (
+    SO_FAR,
+    SOURCE_BYTES,
+    ClaimedFile,
+    FileOutcome,
+    Items,
+    Problem,
+)
 from resumes.store.plans import PlanChange
 from resumes.store.store import Store
+from resumes.text import is_harmless
 from tests.support.terminal.builders import (
+    HOSTILE,
     AnImporter,
     a_document,
     a_file,
@@ -46,6 +47,7 @@ from tests.support.terminal.driving import (
 )
 from tests.support.terminal.outages import UnsteadyStore
 from tests.support.terminal.snapshot import cells_of, style_at
+from tui.screens.file_source import Fault, Mark, decoded, find_fault, iter_pieces, lay_out
 
 pytestmark = pytest.mark.anyio
 
@@ -62,22 +64,19 @@ def a_refused_file(store: Store) -> None:
     )
 
 
-@pytest.mark.parametrize("size", [(80, 24), (120, 40), LARGE], ids=str)
-async def test_the_source_stands_beside_the_reason_at_the_fault(
-    store: Store, size: tuple[int, int]
-) -> None:
+async def test_the_source_stands_beside_the_reason_at_the_fault(store: Store) -> None:
+    texts = (
+        "ana/cv-1.json · ✗ failed",
+        "must be a string",
+        "Fix the listed fields",
+        '3 ▶   "title": 5',
+        "line 3, column 3",
+    )
     a_refused_file(store)
-    async with running(store, screen="imports", refresh_s=SOON_S, size=size) as pilot:
-        await shows(pilot.app, "not a valid resume")
-        await presses(pilot, "enter")
-        await shows(
-            pilot.app,
-            "ana/cv-1.json · ✗ failed",
-            "must be a string",
-            "Fix the listed fields",
-            '3 ▶   "title": 5',
-            "line 3, column 3",
-        )
+    async with running(store, "not a valid resume", screen="imports") as pilot:
+        await leads(pilot, "enter", *texts)
+        await pilot.resize_terminal(*LARGE)
+        await shows(pilot.app, *texts)
 
 
 async def test_a_retried_file_says_so_and_then_what_became_of_it(store: Store) -> None:
@@ -86,6 +85,8 @@ async def test_a_retried_file_says_so_and_then_what_became_of_it(store: Store) -
         await leads(pilot, "enter t", "↻ failed", "retry requested", "waiting: no importer")
         (request,) = import_requests.list_requests(store)
         assert request.action == "retry"
+        importers.announce(store, an_importer())
+        await shows(pilot.app, "↻ retry requested at", "; the importer will")
 
         import_requests.drop_requests(store, [request])
         a_file(store, outcome=FileOutcome.DONE)
@@ -127,22 +128,19 @@ async def test_n_and_p_go_through_the_list(store: Store) -> None:
         await shows(pilot.app, "2 of 3")
 
 
-@pytest.mark.parametrize("size", [(80, 24), LARGE], ids=str)
-async def test_the_title_of_the_part_with_the_keys_lights_up(
-    store: Store, size: tuple[int, int]
-) -> None:
+async def test_the_title_of_the_part_with_the_keys_lights_up(store: Store) -> None:
     def lit(app: App[int]) -> list[bool]:
         cells = cells_of(app)
         return [bool(style_at(cells, title).bold) for title in ("ana/cv-", "Source ·")]
 
     a_refused_file(store)
-    async with running(store, "1 of 1", screen="imports", refresh_s=SOON_S, size=size) as pilot:
+    async with running(store, "1 of 1", screen="imports", refresh_s=SOON_S) as pilot:
         await leads(pilot, "enter", "Source ·", "ana/cv-")
-        await until(lambda: lit(pilot.app) == [True, False])
-        await presses(pilot, "tab")
-        await until(lambda: lit(pilot.app) == [False, True])
-        await presses(pilot, "tab")
-        await until(lambda: lit(pilot.app) == [True, False])
+        for _ in range(2):
+            await until(lambda: lit(pilot.app) == [True, False])
+            await presses(pilot, "tab")
+            await until(lambda: lit(pilot.app) == [False, True])
+            await presses(pilot, "tab")
 
 
 async def test_what_cannot_be_done_says_why(store: Store) -> None:
@@ -160,8 +158,6 @@ async def test_what_cannot_be_done_says_why(store: Store) -> None:
 
 
 async def test_a_file_that_is_gone_says_so_and_stays_readable(store: Store) -> None:
-    from resumes.store import accounts
-
     a_refused_file(store)
     async with running(store, "not a valid resume", screen="imports", refresh_s=SOON_S) as pilot:
         await leads(pilot, "enter", "Fix the listed fields")
@@ -205,42 +201,17 @@ async def test_a_file_that_cannot_be_read_is_not_acted_upon(store: Store) -> Non
         assert import_requests.list_requests(store) == []
 
 
-async def test_a_file_that_takes_long_to_read_appears_all_the_same(store: Store) -> None:
-    a_refused_file(store)
-    unsteady = UnsteadyStore(store)
-    async with running(unsteady, "1 of 1", screen="imports", refresh_s=SOON_S) as pilot:
-        with unsteady.held_reads() as reading:
-            await presses(pilot, "enter")
-            await until(reading.begun.is_set)
-            await asyncio.sleep(3 * SOON_S)  # it is time to read it again, again and again
-
-        await shows(pilot.app, "Fix the listed fields")
-
-
 # What it became.
 
 
-async def test_the_one_resume_of_a_file_is_opened_at_once(store: Store) -> None:
-    imported(store, "Ada Example")
-    async with running(store, "✓ done", screen="imports", refresh_s=SOON_S) as pilot:
-        await leads(pilot, "enter", "Resume     ")
-
-        await leads(pilot, "o", "› Title of Ada")
-
-
-async def test_of_several_one_is_chosen(store: Store) -> None:
-    imported(store, "Ada Example", "Bea Example")
-    async with running(store, "✓ done", screen="imports", refresh_s=SOON_S) as pilot:
-        await leads(pilot, "enter", "Resume     ")
-
-        await leads(pilot, "enter", "Choose resume", "1  done")
-        await leads(pilot, "j enter", "› Title of Bea")
-
-
-async def test_a_resume_that_was_deleted_is_not_opened(store: Store) -> None:
+async def test_the_one_resume_of_a_file_is_opened_at_once_unless_it_was_deleted(
+    store: Store,
+) -> None:
     (made,) = imported(store, "Ada Example")
     async with running(store, "✓ done", screen="imports", refresh_s=SOON_S) as pilot:
         await leads(pilot, "enter", f"Resume     {made}", "o Resume")
+        await leads(pilot, "o", "› Title of Ada")
+        await leads(pilot, "escape", f"Resume     {made}")
         stored_resumes.delete_resume(store, accounts.get_account(store, "ana").id, made)
 
         await shows(pilot.app, f"Resume     {made} (deleted)")
@@ -248,15 +219,16 @@ async def test_a_resume_that_was_deleted_is_not_opened(store: Store) -> None:
         await leads(pilot, "o", "This resume was deleted.")
 
 
-async def test_of_several_the_deleted_ones_are_named(store: Store) -> None:
-    first, _ = imported(store, "Ada Example", "Bea Example")
-    stored_resumes.delete_resume(store, accounts.get_account(store, "ana").id, first)
+async def test_of_several_one_is_chosen_and_the_deleted_ones_are_named(store: Store) -> None:
+    first, second = imported(store, "Ada Example", "Bea Example")
     async with running(store, "✓ done", screen="imports", refresh_s=SOON_S) as pilot:
-        await leads(pilot, "enter", f"Resume     {first} (deleted)", "o Resume")
+        await leads(pilot, "enter", f"Resume     {first}", f"           {second}")
+        stored_resumes.delete_resume(store, accounts.get_account(store, "ana").id, first)
+        await shows(pilot.app, f"Resume     {first} (deleted)", "o Resume")
 
         await leads(pilot, "o", "Choose resume", "0  deleted", "1  done")
         await leads(pilot, "enter", "This resume was deleted.")
-        await leads(pilot, "o", "1  done")
+        await leads(pilot, "enter", "Choose resume", "1  done")
         await leads(pilot, "j enter", "› Title of Bea")
 
 
@@ -272,12 +244,6 @@ def imported(store: Store, *names: str) -> list[str]:
     ]
     outcomes = creation.create(store, account.id, new, claim=claim)
     return [one.id for one in outcomes if isinstance(one, Created)]
-
-
-async def test_a_done_file_says_what_it_became(store: Store) -> None:
-    first, second = imported(store, "Ada", "Bea")
-    async with running(store, "✓ done", screen="imports") as pilot:
-        await leads(pilot, "enter", f"Resume     {first}", f"           {second}")
 
 
 # What is said of it.
@@ -327,18 +293,34 @@ async def test_all_that_is_wrong_is_told_not_only_the_first(store: Store) -> Non
     assert "nothings" in page.partition("header.email")[2], page
 
 
-async def test_a_file_of_several_says_what_became_of_each_that_is_not_done(store: Store) -> None:
-    problem = Problem(3, "line 3", "failed", "invalid_json", "cut short", None, 1)
-    page = await page_of(store, items=Items(1_000, 997, 2, 0, 1, (problem,)))
-    assert "Resumes    1,000: 1 failed, 2 duplicate, 997 done" in page
-    assert "! line 3: cut short" in page
-
-
-async def test_only_so_many_problems_are_known(store: Store) -> None:
-    problems = tuple(Problem(at, f"line {at}", "failed", "too_large") for at in range(50))
-    page = await page_of(store, items=Items(60, 0, 0, 0, 60, problems))
-    assert "! line 7: too large" in page
-    assert "Only the first 50 are kept;" in page
+@pytest.mark.parametrize(
+    ("fields", "texts"),
+    [
+        (
+            {
+                "items": Items(
+                    1_000, 997, 2, 0, 1, (Problem(3, "line 3", "failed", "invalid_json", "cut short", None, 1),)
+                )
+            },
+            ("Resumes    1,000: 1 failed, 2 duplicate, 997 done", "! line 3: cut short"),
+        ),
+        (
+            {
+                "items": Items(
+                    60, 0, 0, 0, 60, tuple(Problem(at, f"line {at}", "failed", "too_large") for at in range(50))
+                )
+            },
+            ("! line 7: too large", "Only the first 50 are kept;"),
+        ),
+        ({"reason": "eaten_by_a_dog", "message": None}, ("✗ failed: eaten_by_a_dog",)),
+    ],
+    ids=["of several", "of too many to tell", "of an unknown reason"],
+)  # fmt: skip
+async def test_a_file_says_what_became_of_each_that_is_not_done_and_why(
+    store: Store, fields: dict[str, Any], texts: tuple[str, ...]
+) -> None:
+    page = await page_of(store, **fields)
+    assert [text for text in texts if text not in page] == []
 
 
 async def test_a_file_on_its_way_has_no_verdict_yet_and_cannot_be_asked_for(store: Store) -> None:
@@ -347,17 +329,6 @@ async def test_a_file_on_its_way_has_no_verdict_yet_and_cannot_be_asked_for(stor
         await leads(pilot, "t", "is being imported")
         await leads(pilot, "enter", "… importing", "Location   the inbox")
     assert import_requests.list_requests(store) == []
-
-
-async def test_a_reason_that_is_not_known_here_is_shown_as_it_is(store: Store) -> None:
-    assert "✗ failed: eaten_by_a_dog" in await page_of(store, reason="eaten_by_a_dog", message=None)
-
-
-async def test_what_is_asked_is_taken_up_where_an_importer_watches(store: Store) -> None:
-    importers.announce(store, an_importer())
-    a_refused_file(store)
-    async with running(store, "not a valid resume", screen="imports", refresh_s=SOON_S) as pilot:
-        await leads(pilot, "enter t", "↻ failed", "↻ retry requested at", "; the importer will")
 
 
 async def test_every_file_lies_where_it_is_said_to(store: Store, tmp_path: Path) -> None:
@@ -386,3 +357,130 @@ async def test_every_file_lies_where_it_is_said_to(store: Store, tmp_path: Path)
             await presses(pilot, "n")
     for outcome in ("failed", "held", "duplicate", "done"):
         assert len([name for name in found if outcome in name]) == 1, found
+
+
+# Where in its source the error is, and the source as lines that are harmless.
+
+
+DOCUMENT = b"""{
+  "header": {"name": "Ada"},
+  "sections": {
+    "skills": {"column": 0, "items": [{"title": "a"}, {"title": 5, "tags": ["x", 1]}]}
+  }
+}
+"""
+LINES = b'{"header": 1}\n{"header": 2}\n'
+LATER = b'{"a": 1}\n\n  {"b": x}\n'
+ARRAY = b'[{"header": 1}, {"header": 2}]'
+
+
+@pytest.mark.parametrize(
+    ("source", "fault", "found"),
+    [
+        (DOCUMENT, Fault("header"), '"header": '),
+        (DOCUMENT, Fault("header.name"), '"name": "A'),
+        (DOCUMENT, Fault("sections.skills"), '"skills": '),
+        (DOCUMENT, Fault("sections.skills.items[1]"), '{"title": '),
+        (DOCUMENT, Fault("sections.skills.items[1].title"), '"title": 5'),
+        (DOCUMENT, Fault("sections.skills.items[1].tags[1]"), "1]}]}\n  }\n"),
+        # Of a missing field what should hold it; of a source that is cut off what is there.
+        (DOCUMENT, Fault("sections.skills.order"), '"skills": '),
+        (DOCUMENT, Fault("style.layout"), None),
+        (DOCUMENT[:60], Fault("sections.skills.items[1].title"), '"skills":'),
+        (b"", Fault("header"), None),
+        (b'{"a"', Fault("a.b"), '"a"'),
+        # As paths write a name that is not harmless.
+        (json.dumps({"a\x1bb": {"c": 1}}).encode(), Fault("a\\x1bb.c"), '"c": 1}}'),
+        # Offsets count bytes, also those that are no text.
+        ('{"é": "ü" x}'.encode(), Fault(byte_offset=12), "x}"),
+        (b"\xff\xfe{x", Fault(byte_offset=3), "x"),
+        (b"{", Fault(byte_offset=1), ""),
+        (b"{", Fault(byte_offset=2), None),
+        # An offset or a path is one within its line or item.
+        (LATER, Fault(place="line 3", byte_offset=6), "x}\n"),
+        (LATER, Fault(place="line 3"), '  {"b": x}'),
+        (LATER, Fault(place="line 9", byte_offset=0), None),
+        (LINES, Fault("header", place="line 2"), '"header": '),
+        (ARRAY, Fault("header", place="item 2"), '"header": '),
+        (ARRAY, Fault(place="item 2"), '{"header":'),
+        (b"PK", Fault("header", 1, "member a.json"), None),
+        (DOCUMENT, Fault(), None),
+    ],
+)
+def test_a_fault_is_found_in_the_source(source: bytes, fault: Fault, found: str | None) -> None:
+    at = find_fault(source, fault)
+    assert (None if at is None else decoded(source)[at : at + 10]) == found
+
+
+def test_of_the_same_member_in_two_places_that_of_the_place_is_found() -> None:
+    assert find_fault(LINES, Fault("header", place="line 2")) == 15
+    assert find_fault(ARRAY, Fault("header", place="item 2")) == 17
+
+
+@pytest.mark.parametrize("source", [b"[" * 5_000, b'{"a":' * 5_000, b"\x00\xff", b"]", b"{5: 1}"])
+def test_whatever_the_source_is_nothing_is_raised(source: bytes) -> None:
+    find_fault(source, Fault(path="a.a[0].b"))
+
+
+@pytest.mark.parametrize(
+    ("source", "shown"),
+    [
+        (b"a\xffb\x1b[2J\xc2\x9b", ("a\\xffb\\x1b[2J\\x9b",)),
+        (b"{\r\n\t1\r\n}", ("{", "  1", "}")),
+        (b"", ("",)),
+    ],
+)
+def test_the_source_is_laid_out_in_lines(source: bytes, shown: tuple[str, ...]) -> None:
+    assert lay_out(source, Fault()).lines == shown
+
+
+@pytest.mark.parametrize("text", [HOSTILE, "\x00\x08\x7f\x9d", "\u2028\u202e\u2066\u200b"])
+def test_no_line_holds_what_a_terminal_acts_upon(text: str) -> None:
+    assert all(map(is_harmless, lay_out(text.encode(), Fault()).lines))
+
+
+@pytest.mark.parametrize(
+    ("source", "offset", "mark"),
+    [
+        (b"{\n  x", 4, Mark(2, 3, 2)),
+        (b"x", 0, Mark(1, 1, 0)),
+        (b"{\n", 2, Mark(2, 1, 0)),
+        (b"{", 1, Mark(1, 2, 1)),
+        (b"{", 9, None),
+        # Before it stand an escape and a tab, which are longer on the screen.
+        (b"\x1b\tx", 2, Mark(1, 3, 6)),
+        (b"ab\r\nc", 2, Mark(1, 3, 2)),
+    ],
+)
+def test_the_fault_is_marked_by_line_and_column(
+    source: bytes, offset: int, mark: Mark | None
+) -> None:
+    assert lay_out(source, Fault(byte_offset=offset)).mark == mark
+
+
+def test_a_source_as_long_as_what_is_kept_may_go_on() -> None:
+    assert lay_out(b"x" * (SOURCE_BYTES - 1), Fault()).is_whole
+    assert not lay_out(b"x" * SOURCE_BYTES, Fault()).is_whole
+
+
+@pytest.mark.parametrize(
+    ("text", "cells", "pieces"),
+    [
+        ("abcdefgh\nx", 3, [(1, "abc"), (0, "def"), (0, "gh"), (2, "x")]),
+        ("山田太郎", 5, [(1, "山田"), (0, "太郎")]),
+        ("a\n\nb", 5, [(1, "a"), (2, ""), (3, "b")]),
+    ],
+)
+def test_long_lines_are_cut_by_cells_and_numbered_once(
+    text: str, cells: int, pieces: list[tuple[int, str]]
+) -> None:
+    found = iter_pieces(lay_out(text.encode(), Fault()), cells)
+    assert [(number, piece) for number, piece, _ in found] == pieces
+
+
+@pytest.mark.parametrize(
+    ("offset", "marked"), [(0, [0, None]), (3, [None, 0]), (5, [None, 2]), (6, [None, 3])]
+)
+def test_the_fault_is_in_one_piece_alone(offset: int, marked: list[int | None]) -> None:
+    source = lay_out(b"abcdef", Fault(byte_offset=offset))
+    assert [at for _, _, at in iter_pieces(source, 3)] == marked
