@@ -1,6 +1,7 @@
 """Text from data draws itself and does nothing, whichever way it takes to people; numbers, instants and spans as they read them."""
 
 import ast
+import base64
 import json
 import sys
 import time
@@ -13,15 +14,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
-from textual.content import Content
 
 import tui
 from resumes.clock import later, minute, system_clock, timestamp
 from resumes.durations import parse_expiry, parse_span, until
 from resumes.import_reasons import Reason, find_hint, plain_words
-from resumes.text import counted, escaped, escaped_json, is_harmless, replaced
-from tests.support.terminal.builders import HOSTILE
+from resumes.store.store import Store
+from resumes.text import counted, escaped, escaped_json, is_harmless
+from tests.support.terminal.builders import a_document, stored
 from tests.support.terminal.console import Picture
+from tests.support.terminal.driving import copied, leads, running
+from tui.clipboard import request
 from tui.text import aligned, joined, quota_bar, safe, safe_lines, safe_text
 from tui.widgets.text_pane import Paragraph, wrapped
 
@@ -54,7 +57,7 @@ HARMFUL = (
 )  # fmt: skip
 def test_every_script_is_harmless_and_stays(text: str) -> None:
     assert is_harmless(text)
-    assert escaped(text) == escaped_json(text) == text
+    assert escaped(text) == escaped_json(text) == safe_text(text) == text
 
 
 def test_what_drives_or_deceives_is_not_harmless() -> None:
@@ -107,10 +110,6 @@ def test_escaped_json_is_the_same_json(text: str) -> None:
     assert is_harmless(shown.replace("\n", ""))
 
 
-def test_a_surface_chooses_what_stands_in_its_place() -> None:
-    assert replaced("a\x00b\u202e", lambda char: f"<{ord(char):x}>") == "a<0>b<202e>"
-
-
 def test_nouns_are_counted() -> None:
     assert [counted(number, "file") for number in (0, 1, 1_000)] == [
         "0 files", "1 file", "1,000 files",
@@ -129,13 +128,7 @@ def test_a_timestamp_is_cut_to_milliseconds_and_compares_as_text() -> None:
     assert later(60_000_000, timedelta(minutes=-1)) == "1970-01-01T00:00:00.000Z"
     before_us = time.time_ns() // 1_000
     assert before_us <= system_clock() <= time.time_ns() // 1_000
-
-
-def test_people_read_an_instant_to_the_minute() -> None:
     assert minute("2026-01-31T09:05:59.999Z") == "2026-01-31 09:05"
-
-
-NOW_US = 1_800_000_000_000_000  # 2027-01-15 08:00 UTC
 
 
 @pytest.mark.parametrize(
@@ -145,30 +138,26 @@ NOW_US = 1_800_000_000_000_000  # 2027-01-15 08:00 UTC
         ("12h", timedelta(hours=12)),
         ("90m", timedelta(minutes=90)),
         ("0", timedelta(0)),
+        *((text, None) for text in ("", "3", "d", "3 d", "3w", "-3d", "1234567d", "٣d")),
     ],
 )
-def test_a_span_is_a_number_and_a_unit(text: str, span: timedelta) -> None:
+def test_a_span_is_a_number_and_a_unit(text: str, span: timedelta | None) -> None:
     assert parse_span(text) == span
-    assert parse_expiry(text) == span
-
-
-@pytest.mark.parametrize("text", ["", "3", "d", "3 d", "3w", "-3d", "1234567d", "٣d"])
-def test_nothing_else_is_one(text: str) -> None:
-    assert parse_span(text) is None
-    with pytest.raises(ValueError, match="is not a valid expiry: use 30d, 12h or 2027-01-31"):
-        parse_expiry(text)
+    if span is not None:
+        assert parse_expiry(text) == span
+    else:
+        with pytest.raises(ValueError, match="is not a valid expiry: use 30d, 12h or 2027-01-31"):
+            parse_expiry(text)
 
 
 def test_an_expiry_may_be_a_date() -> None:
     assert parse_expiry("2027-01-31") == datetime(2027, 1, 31, tzinfo=UTC)
     with pytest.raises(ValueError, match='"2027-02-29" is not a valid expiry'):
         parse_expiry("2027-02-29")
-
-
-def test_the_time_until_an_expiry_is_known() -> None:
-    assert until(timedelta(days=1), now_us=NOW_US) == timedelta(days=1)
-    assert until(datetime(2027, 1, 16, tzinfo=UTC), now_us=NOW_US) == timedelta(hours=16)
-    assert until(datetime(2027, 1, 15, tzinfo=UTC), now_us=NOW_US) == timedelta(hours=-8)
+    now_us = 1_800_000_000_000_000  # 2027-01-15 08:00 UTC
+    assert until(timedelta(days=1), now_us=now_us) == timedelta(days=1)
+    assert until(datetime(2027, 1, 16, tzinfo=UTC), now_us=now_us) == timedelta(hours=16)
+    assert until(datetime(2027, 1, 15, tzinfo=UTC), now_us=now_us) == timedelta(hours=-8)
 
 
 # Reasons why a file is not simply done
@@ -209,20 +198,11 @@ def test_what_terminals_act_upon_is_dropped_or_made_visible(text: str, expected:
     assert safe_text(text) == expected
 
 
-@pytest.mark.parametrize("name", ["می\u200cروم", "क्\u200dष", "👩\u200d🚀", "山田", "Zoë"])
-def test_joiners_that_names_need_stay(name: str) -> None:
-    assert safe_text(name) == name
-
-
-@given(st.text(st.characters(exclude_categories=[])))
+@given(ANYTHING)
 def test_whatever_the_text_what_is_shown_is_harmless(text: str) -> None:
-    assert is_harmless(safe_text(text))
-
-
-def test_what_is_safe_stays_as_it_is() -> None:
-    once = safe_text(HOSTILE)
-
-    assert safe_text(once) == once
+    shown = safe_text(text)
+    assert is_harmless(shown)
+    assert safe_text(shown) == shown
 
 
 def test_lines_end_where_any_system_ends_them() -> None:
@@ -230,19 +210,14 @@ def test_lines_end_where_any_system_ends_them() -> None:
     assert safe_lines("") == [""]
 
 
-def test_content_knows_no_markup() -> None:
+def test_content_knows_no_markup_and_parts_keep_their_styles() -> None:
     content = safe("[bold]x[/bold] [@click=app.quit]y[/]")
-
     assert content.plain == "[bold]x[/bold] [@click=app.quit]y[/]"
     assert content.spans == []
 
-
-def test_parts_keep_their_styles() -> None:
     both = joined([safe("a", "bold"), safe("b")], by=" · ")
-
     assert both.plain == "a · b"
     assert [(span.start, span.end) for span in both.spans] == [(0, 1)]
-    assert isinstance(both, Content)
 
 
 # No string reaches a widget by another way.
@@ -251,7 +226,6 @@ def test_parts_keep_their_styles() -> None:
 ROOT = Path(tui.__file__).parent
 SOURCES = sorted(ROOT.rglob("*.py"))
 
-
 SINKS = frozenset(
     {
         "Static", "Label", "Button", "Option", "OptionList", "Markdown", "Tree", "DataTable", "Log",
@@ -259,7 +233,6 @@ SINKS = frozenset(
     }
 )  # fmt: skip
 """Textual's widgets that take a string as markup, or draw it raw."""
-
 
 CONTENT_MAKERS = frozenset({"Content", "from_markup", "from_text", "from_rich_text", "assemble"})
 CONTENT_TAKERS = frozenset({"Note", "TextButton", "Paragraph", "show", "update"})
@@ -289,35 +262,8 @@ def makes_a_string(node: ast.expr) -> bool:
     return isinstance(node, ast.Call) and called(node) in {"str", "format", "repr", "join_text"}
 
 
-def test_toasts_take_no_markup() -> None:
-    calls = [
-        node
-        for node in nodes(ROOT / "text.py")
-        if isinstance(node, ast.Call) and called(node) == "notify"
-    ]
-
-    assert calls
-    for call in calls:
-        markup = {word.arg: word.value for word in call.keywords}["markup"]
-        assert isinstance(markup, ast.Constant)
-        assert markup.value is False
-
-
 def test_no_string_reaches_a_widget_but_as_content() -> None:
     assert [breach for path in SOURCES for breach in breaches(path)] == []
-
-
-def test_the_rule_sees_a_breach(tmp_path: Path) -> None:
-    source = tmp_path / "bad.py"
-    source.write_text(
-        "Static(name)\n"
-        "Content.from_markup(name)\n"
-        "self.notify(name)\n"
-        "line.show(f'{name}')\n"
-        "self.tooltip = name\n"
-        "pane.border_title = name\n"
-    )
-    assert len(breaches(source, root=tmp_path)) == 6
 
 
 def breaches(path: Path, *, root: Path = ROOT) -> list[str]:
@@ -376,20 +322,18 @@ def test_the_bar_says_it_in_text_too(used: int, maximum: int | None, expected: s
 # Texts that wrap and scroll.
 
 
-def plain(paragraph: Paragraph, width: int) -> list[str]:
-    return [line.plain for line in wrapped(paragraph, width)]
-
-
-def test_further_lines_are_indented_like_the_first() -> None:
-    assert plain(Paragraph(safe("one two three"), "  • "), 11) == ["  • one two", "    three"]
-
-
-def test_a_paragraph_without_text_is_a_line() -> None:
-    assert plain(Paragraph(safe("")), 20) == [""]
-
-
-def test_wide_letters_count_as_two() -> None:
-    assert plain(Paragraph(safe("山田山田")), 4) == ["山田", "山田"]
+@pytest.mark.parametrize(
+    ("text", "mark", "width", "expected"),
+    [
+        ("one two three", "  • ", 11, ["  • one two", "    three"]),
+        ("", "", 20, [""]),
+        ("山田山田", "", 4, ["山田", "山田"]),
+    ],
+)
+def test_a_paragraph_is_wrapped_by_cells_and_indented_like_its_first_line(
+    text: str, mark: str, width: int, expected: list[str]
+) -> None:
+    assert [line.plain for line in wrapped(Paragraph(safe(text), mark), width)] == expected
 
 
 # How far a text goes.
@@ -427,3 +371,51 @@ def test_the_end_of_a_line_is_seen_where_a_terminal_counts_joined_emoji_one_by_o
 
     assert " Press u to undo" in picture.lines[0]
     assert picture.column_of("P") == cell_len(family) + 1
+
+
+# The terminal's clipboard.
+
+
+PLAIN = f"\x1b]52;c;{base64.b64encode(b'secret').decode()}\x07"
+TMUX = {"TMUX": "/tmp/tmux-0/default,1,0"}
+SCREEN = {"STY": "1.tty"}
+
+
+@pytest.mark.parametrize(
+    ("environment", "sequence", "where"),
+    [
+        ({}, PLAIN, "the clipboard (OSC 52)"),
+        ({"TMUX": ""}, PLAIN, "the clipboard (OSC 52)"),
+        # In both forms that it may let through.
+        (TMUX, f"\x1bPtmux;\x1b{PLAIN}\x1b\\{PLAIN}", "the clipboard through tmux"),
+        (SCREEN, f"\x1bP{PLAIN}\x1b\\", "the clipboard through screen"),
+    ],
+)
+def test_the_environment_says_what_stands_between(
+    environment: dict[str, str], sequence: str, where: str
+) -> None:
+    sent, told = request("secret", environment)
+
+    assert sent == sequence
+    assert told.startswith(where)
+    assert "\x07;\x1b" not in request("\x07;\x1b", environment)[0]  # which would end it early
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        *((text, "Not copied: the name contains") for text in ("ls\n", "a\x1b[201~b", "a\u202eb")),
+        ("Ada", "Sent the name to the clipboard (OSC 52)."),
+    ],
+)
+async def test_what_acts_when_it_is_pasted_is_not_sent_and_the_program_itself_keeps_nothing(
+    store: Store, monkeypatch: pytest.MonkeyPatch, text: str, told: str
+) -> None:
+    stored(store, a_document(name=text))
+    async with running(store, "1 of 1") as pilot:
+        texts = copied(pilot.app, monkeypatch)
+        await leads(pilot, "y", "─ Copy ─", "name")
+        await leads(pilot, "j enter", told)
+        assert texts == ([text] if told.startswith("Sent") else [])
+        assert pilot.app.clipboard == ""
