@@ -50,23 +50,24 @@ DOCUMENT = a_document(
 )
 
 
-async def test_enter_opens_the_resume_and_escape_returns(store: Store) -> None:
-    stored(store, DOCUMENT)
+async def test_enter_opens_the_resume_tab_its_views_n_the_next_and_escape_returns(
+    store: Store,
+) -> None:
+    stored(store, a_document(title="First"), DOCUMENT)
     async with running(store, "Mine") as pilot:
-        await leads(pilot, "enter", "ana › Mine · ", "Ada Lovelace", "WHAT I CAN", "Labels")
-
-        await leads(pilot, "escape", "ana · 1 of 1")
-
-
-async def test_the_json_is_the_stored_resume_whole(store: Store) -> None:
-    stored(store, DOCUMENT)
-    async with running(store, "Mine") as pilot:
-        await leads(pilot, "enter", "WHAT I CAN")
+        await leads(pilot, "enter", "ana › First · ")
+        await leads(pilot, "n", "ana › Mine · ", "Ada Lovelace", "WHAT I CAN", "Labels")
+        await leads(pilot, "n", "Last resume in the list.")
 
         await leads(pilot, "tab", '"name": "What I can",', '"showTags": true')
         await leads(pilot, "G", '"title": "Mine",', '"unknown": "kept"', '"isImported": true')
-
         await leads(pilot, "shift+tab", "WHAT I CAN")
+        await leads(pilot, "tab tab", "No source file is known: it came through")
+        await leads(pilot, "tab", "Created in ana", "1 warning", "! unknown is")
+        await leads(pilot, "tab", "WHAT I CAN")
+
+        await leads(pilot, "p", "ana › First")
+        await leads(pilot, "escape", "ana · 1 of 2")
 
 
 async def test_a_long_text_is_read_line_by_line_and_page_by_page(store: Store) -> None:
@@ -125,16 +126,6 @@ async def test_no_letter_is_under_the_scrollbar(store: Store) -> None:
         assert sum(line.count("x") for line in lines(pilot.app) if "xx" in line) == 500
 
 
-def test_keys_of_json_have_a_color_of_their_own() -> None:
-    document = {'a": b': 'c": d', "e": ["f"]}
-    keys = [
-        [line.content.plain[span.start : span.end] for span in line.content.spans if span.style]
-        for line in json_paragraphs(orjson.dumps(document))
-    ]
-
-    assert keys == [[], [r'"a\": b"'], ['"e"'], [], [], []]
-
-
 async def test_it_can_be_opened_at_once(store: Store) -> None:
     _, second = stored(store, a_document(title="First"), DOCUMENT)
     async with running(store, account="ana", open_id=second) as pilot:
@@ -151,41 +142,12 @@ async def test_a_resume_deleted_meanwhile_says_so(store: Store) -> None:
         await leads(pilot, "enter", "! Resume not found. It may have been deleted.")
 
 
-async def test_the_views_come_round_again(store: Store) -> None:
-    stored(store, DOCUMENT)
-    async with running(store, "Mine") as pilot:
-        await leads(pilot, "enter tab tab", "No source file is known: it came through")
-        await leads(pilot, "tab", "Created in ana", "1 warning", "! unknown is")
-        await leads(pilot, "tab", "WHAT I CAN")
-
-
-async def test_the_next_and_the_one_before_are_a_key_away(store: Store) -> None:
-    stored(store, a_document(title="First"), a_document(title="Second"))
-    async with running(store, "Second") as pilot:
-        await leads(pilot, "enter", "ana › First")
-        await leads(pilot, "n", "ana › Second")
-        await leads(pilot, "n", "Last resume in the list.")
-        await leads(pilot, "p", "ana › First")
-
-        await leads(pilot, "escape", "ana · 1 of 2")
-
-
 # As text.
 
 
 def an_entry() -> Entry:
     at = "2026-01-31T09:00:00.000Z"
     return Entry("0" * 24, None, "Ada Lovelace", "AdaLovelaceResume.pdf", at, at)
-
-
-@pytest.mark.parametrize(
-    ("style", "shown"),
-    [({}, "Double Column"), ({"layout": "ivyleague"}, "Ivy League"), (None, "Double Column")],
-)
-def test_the_layout_has_the_name_that_people_know(style: Any, shown: str) -> None:
-    document = a_document() | ({} if style is None else {"style": style})
-
-    assert any(line.endswith(f" · layout {shown}") for line in text(document))
 
 
 PICTURES = frozenset({"icon", "companyLogo", "image"})
@@ -204,30 +166,15 @@ def section_text(section_type: str, *items: dict[str, Any]) -> list[str]:
     return lines[lines.index("") + 2 :]
 
 
-def test_a_job_reads_like_one() -> None:
-    job = {
-        "position": "Curator",
-        "workplace": "Museum",
-        "location": "Leeds",
-        "dateRange": {"fromYear": 2018, "fromMonth": 1, "isOngoing": True},
-        "description": "First line.\nSecond line.",
-        "bullets": ["One", "Two\nlines"],
-    }
-
-    assert section_text("experiences", job) == [
-        "Curator · Museum",
-        f"Feb 2018{TO}present · Leeds",
-        "First line.",
-        "Second line.",
-        "  • One",
-        "  • Two",
-        "    lines",
-    ]
-
-
 @pytest.mark.parametrize(
     ("section_type", "item", "expected"),
     [
+        ("experiences",
+         {"position": "Curator", "workplace": "Museum", "location": "Leeds",
+          "dateRange": {"fromYear": 2018, "fromMonth": 1, "isOngoing": True},
+          "description": "First line.\nSecond line.", "bullets": ["One", "Two\nlines"]},
+         ["Curator · Museum", f"Feb 2018{TO}present · Leeds", "First line.", "Second line.",
+          "  • One", "  • Two", "    lines"]),
         ("languages", {"name": "Twi", "level": 4, "levelText": "Fluent"}, ["Twi · ●●●●○ 4/5 · Fluent"]),
         ("languages", {"name": "English", "level": 4.5}, ["English · ●●●●○ 4.5/5"]),
         ("industryExperiences", {"name": "Ferries", "level": 0}, ["Ferries · ○○○○○○○○○○ 0/10"]),
@@ -241,9 +188,13 @@ def test_a_job_reads_like_one() -> None:
          ["  • Writing · 12.5", "  • 0"]),
         ("mytime", {"pieces": 2}, ["2 pieces"]),
         ("certificates", {"title": "Height", "issuer": "School"}, ["Height · School"]),
+        # A type that the table does not know, field by field.
+        ("hobbies", {"what": "Chess", "years": 3}, ["what: Chess", "years: 3"]),
     ],
 )  # fmt: skip
-def test_items_of_other_types(section_type: str, item: dict[str, Any], expected: list[str]) -> None:
+def test_items_read_as_people_write_them(
+    section_type: str, item: dict[str, Any], expected: list[str]
+) -> None:
     assert section_text(section_type, item) == expected
 
 
@@ -253,14 +204,14 @@ def test_sections_come_in_reading_order_under_their_headings() -> None:
         **a_section("awards", {"title": "First"}, order=1),
         **a_section("courses", order=0),
     }
-
-    assert text(a_document(sections=sections))[3:] == [
-        "", "AWARDS", "First", "", "WHAT I CAN", "Later",
-    ]  # fmt: skip
-
-
-def test_a_section_type_that_the_table_does_not_know_is_read_field_by_field() -> None:
-    assert section_text("hobbies", {"what": "Chess", "years": 3}) == ["what: Chess", "years: 3"]
+    for style, layout in (
+        ({}, "Double Column"),
+        ({"style": {}}, "Double Column"),
+        ({"style": {"layout": "ivyleague"}}, "Ivy League"),
+    ):
+        lines = text(a_document(sections=sections, **style))
+        assert any(line.endswith(f" · layout {layout}") for line in lines)
+        assert lines[3:] == ["", "AWARDS", "First", "", "WHAT I CAN", "Later"]
 
 
 def a_value(kind: Kind) -> Any:
