@@ -57,12 +57,12 @@ class Outcome:
             "lost": lost,
             "duplicated": doubled,
             "other_errors": len(self.findings) - lost - doubled,
-            "responses_with_5xx": sum(
+            "responses_with_status_5xx": sum(
                 one.status is not None and one.status >= 500 for one in answers
             ),
             "unanswered": sum(one.status is None for one in answers),
             "longest_outage_s": self.outage_s,
-            "served_again_after_s": self.back_s,
+            "recovery_time_s": self.back_s,
             "slowest_response_s": max(one.answered_s - one.asked_s for one in answers),
         }
 

@@ -52,8 +52,8 @@ def test_a_clock_that_jumps_skips_and_repeats_nothing(
     url: str, figures: Figures, seed: random.Random
 ) -> None:
     """The store's clock jumps forward or back 400 times, by up to an hour or by up to a day.
-    Meanwhile, one client creates resumes, and another client fetches all resumes after the last ID
-    that it has seen. The test runs on SQLite and on PostgreSQL 16 and 18."""
+    Meanwhile, one client creates resumes, and another client keeps fetching the resumes after the
+    last ID that it has seen. The test runs on SQLite and on PostgreSQL 16 and 18."""
     clock = JumpingClock()
     told: dict[str, str] = {}
     seen: list[str] = []
@@ -86,12 +86,12 @@ def test_a_clock_that_jumps_skips_and_repeats_nothing(
 @pytest.mark.chaos(
     12,
     fault="the clock is set to a time before or after a key's expiry",
-    promise="a key is accepted if the clock shows a time before the key's expiry, and rejected otherwise",
+    promise="a key is accepted if the clock shows a time before its expiry, and rejected otherwise",
 )
 def test_a_key_expires_by_the_current_clock(
     tmp_path: Path, figures: Figures, seed: random.Random
 ) -> None:
-    """The store's clock jumps 400 times, to random moments between a minute and two hours before or
+    """The store's clock jumps 400 times, to random times between one minute and two hours before or
     after a key's expiry."""
     clock = JumpingClock()
     wrong = 0
@@ -188,7 +188,7 @@ def programs_of(
 
 @pytest.mark.chaos(
     12,
-    fault="processes that share a store have different clocks, which are set forward and back",
+    fault="processes with different clocks share a store, and their clocks are set forward and back",
     promise="a client that pages through the list skips no resume, and each resume is stored exactly once",
 )
 def test_processes_whose_clocks_differ_lose_and_repeat_nothing(

@@ -43,13 +43,13 @@ LATENCY_S: Final = 0.1
 @pytest.mark.chaos(
     24,
     fault="connections are closed, reset or stalled at any byte",
-    promise="each resume is stored once and completely, or not at all; no connection is leaked",
+    promise="each resume is stored once and completely, or not at all; no connections are leaked",
 )
 def test_a_connection_may_break_at_any_byte(
     tmp_path: Path, figures: Figures, seed: random.Random
 ) -> None:
-    """A TCP proxy breaks each connection at a different byte, in steps of a few bytes through a
-    request and its response."""
+    """A TCP proxy breaks each connection at a different byte: from one connection to the next, the
+    break moves a few bytes further through the request and its response."""
     scene = Scene(tmp_path / "home", tmp_path / "logs")
     with scene.served() as server, Proxy(server.url) as proxy:
         request = a_create(scene, FIRST)
@@ -77,7 +77,7 @@ def test_a_connection_may_break_at_any_byte(
     figures["connections_broken"] = proxy.cut_count
     figures["lost"], figures["duplicated"] = found.lost, found.doubled + told_otherwise
     figures["partial"] = partial
-    figures["open_at_the_peak"] = most - before
+    figures["open_at_peak"] = most - before
     figures["left_open"] = max(0, left)
     figures["last_closed_after_s"] = gone_s
     assert proxy.cut_count > len(told) // 2

@@ -132,7 +132,7 @@ def test_a_file_system_that_becomes_read_only_loses_nothing(
     full_disks.check(scene, load.attempts_of(writers), listed)
     checker.note_recovery(figures, scene.home / "resumes.db", writers, recovery_s)
     # What each was at, and once more: strace comes to the server's threads one by one.
-    assert figures["with_unknown_outcome"] <= 2 * full_disks.WRITERS
+    assert figures["with_an_unknown_outcome"] <= 2 * full_disks.WRITERS
 
 
 @pytest.mark.chaos(
@@ -195,13 +195,13 @@ def test_a_file_system_that_hits_an_error_loses_nothing(tmp_path: Path, figures:
         listed = list(checker.iter_stored(store))
     files = [name for _, name in listed if name.endswith("json")]
     figures["acknowledged"] = load.acknowledged(writers)
-    figures["responses_with_503"] = len(full_disks.refusals(writers))
-    figures["with_unknown_outcome"] = sum(map(checker.is_unknown, attempts))
+    figures["responses_with_status_503"] = len(full_disks.refusals(writers))
+    figures["with_an_unknown_outcome"] = sum(map(checker.is_unknown, attempts))
     figures["files"], figures["imported"] = 3, len(files)
     told = checker.told_of(attempts)
     figures["lost"] = len(told.items() - {*listed})
     assert sorted(files) == ["after.json", "before.json", "meanwhile.ndjson"]
-    assert figures["with_unknown_outcome"] <= full_disks.WRITERS
+    assert figures["with_an_unknown_outcome"] <= full_disks.WRITERS
     assert figures["lost"] == 0
 
 
@@ -213,7 +213,7 @@ def test_a_file_system_that_hits_an_error_loses_nothing(tmp_path: Path, figures:
 def test_files_of_another_user_are_refused_in_one_line(
     tmp_path: Path, figures: Figures, bounded: list[str]
 ) -> None:
-    """The store's files have mode 0600, and chown gives these files to a different user. Then
+    """The store's files have mode 0600, and chown changes their owner to a different user. Then
     `resumes serve` starts without root privileges."""
     if os.geteuid() != 0:
         pytest.skip("only root can give a file to another user")
@@ -244,7 +244,7 @@ def shared_with(share: Path, tmp_path: Path, kind: str) -> Iterator[list[str]]:
     promise="startup fails within 10 s with exit code 3 and a one-line message that gives the reason and a remedy",
 )
 def test_a_network_share_is_refused_in_one_line(tmp_path: Path, figures: Figures) -> None:
-    """A fake list of mounts, bound over /proc/self/mountinfo, says that the home is on NFS, SMB,
+    """A fake mount list, bind-mounted over /proc/self/mountinfo, says that the home is on NFS, SMB,
     Ceph, Lustre or SSHFS. Then `resumes serve` is started. For NFS, four other commands are started
     as well."""
     scene = Scene(tmp_path / "home", tmp_path / "logs")
@@ -322,7 +322,7 @@ def fail_each(
                 acknowledged=len(told.stored),
                 refused=len(told.refused),
                 unknown=len(told.unknown),
-                stores_not_opened=told.unopened,
+                stores_that_failed_to_open=told.unopened,
                 lost=found.lost,
                 refused_but_stored=found.uninvited,
             )
@@ -342,10 +342,10 @@ def fail_each(
 def test_every_response_is_true_when_any_call_fails(
     tmp_path: Path, figures: Figures, stride: int, times: int, error: str
 ) -> None:
-    """strace makes a process's k-th write and k-th sync of the store's files fail with EIO or
-    ENOSPC. For each k from 1 to 200, a new process twice opens the store, creates resumes and
-    closes the store. In a second variant, 20 calls in a row fail; this variant runs only for every
-    eighth k."""
+    """strace makes a process's k-th write to the store's files, and its k-th sync of these files,
+    fail with EIO or ENOSPC. For each k from 1 to 200, a new process opens the store, creates
+    resumes and closes the store, twice in a row. In a second variant, 20 calls in a row fail; this
+    variant runs only for every eighth k."""
     template = tmp_path / "resumes.db"
     stores.make_account(f"sqlite:///{template}")
     shares = [range(1 + share * stride, MOST + 1, AT_ONCE * stride) for share in range(AT_ONCE)]
@@ -363,11 +363,11 @@ def test_every_response_is_true_when_any_call_fails(
         "acknowledged",
         "refused",
         "unknown",
-        "stores_not_opened",
+        "stores_that_failed_to_open",
     ):
         figures[name] = counts[name]
     figures["lost"], figures["refused_but_stored"] = counts["lost"], counts["refused_but_stored"]
     # A call that fails is the matter of one create, and of none that comes later.
     assert counts["refused"] + counts["unknown"] <= counts["failed_calls"]
-    assert counts["stores_not_opened"] == 0
+    assert counts["stores_that_failed_to_open"] == 0
     assert counts["lost"] == counts["refused_but_stored"] == 0

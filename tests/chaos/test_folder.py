@@ -87,9 +87,9 @@ def drop_what_is_imported(scene: Scene, chance: random.Random) -> list[str]:
 def test_every_dropped_file_gets_an_outcome(
     tmp_path: Path, figures: Figures, seed: random.Random, bounded: list[str]
 ) -> None:
-    """While `resumes watch` runs, all kinds of files arrive in its folder: slowly written files,
-    renamed files, links, FIFOs, sockets, a 1 GiB file, decompression bombs, unreadable, incomplete
-    and repeated files, files whose names are not text, and a large backlog."""
+    """While `resumes watch` runs, all kinds of files arrive in its folder: files that are written
+    slowly, renamed, unreadable, incomplete or repeated; files whose names are not text; links,
+    FIFOs and sockets; a 1 GiB file; decompression bombs; and a large backlog."""
     scene = Scene(tmp_path / "home")
     scene.account("ana")
     left = strangers.drop_strangers(scene.root / "ana", tmp_path)
@@ -117,8 +117,8 @@ def test_every_dropped_file_gets_an_outcome(
     promise="the next scan finds all unreported files",
 )
 def test_files_without_events_are_found(tmp_path: Path, figures: Figures) -> None:
-    """While SIGSTOP pauses the importer, 20,000 files are dropped into its watched folder, and the
-    importer's event queue overflows. Then the importer continues."""
+    """While SIGSTOP pauses the importer, 20,000 files are dropped into its watched folder, so that
+    its event queue overflows. Then the importer continues."""
     most = int(QUEUE.read_text())
     if most >= UNANNOUNCED:
         pytest.skip(f"{QUEUE} is so large that {UNANNOUNCED} files do not overflow it")
@@ -140,7 +140,7 @@ def test_files_without_events_are_found(tmp_path: Path, figures: Figures) -> Non
     names = ["first", *(f"number {number}" for number in range(UNANNOUNCED))]
     found = scene.check(files=UNANNOUNCED + 1, resumes={"ana": names})
     figures["files"] = found.files
-    figures["event_queue_bytes"] = queued
+    figures["event_queue_of_bytes"] = queued
     figures["lost"], more = checker.count_differences(names, scene.names("ana"))
     assert queued >= most * EVENT_BYTES
     assert figures["lost"] == more == 0

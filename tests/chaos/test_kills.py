@@ -51,7 +51,7 @@ def check(history: History, figures: Figures) -> None:
     found = checker.check(history.scene.home / "resumes.db", told)
     again = [is_replay for attempt, _, is_replay in history.repeats if attempt.answer is None]
     figures["acknowledged"] = len(acknowledged)
-    figures["unanswered_and_sent_again"] = len(again)
+    figures["unanswered_and_retried"] = len(again)
     figures["replayed"] = sum(again)
     figures["lost"], figures["duplicated"] = found.lost, found.doubled
     figures["out_of_order"] = checker.count_out_of_order(acknowledged.values())
@@ -67,8 +67,8 @@ def check(history: History, figures: Figures) -> None:
 def test_servers_killed_under_load_lose_nothing(
     tmp_path: Path, figures: Figures, seed: random.Random
 ) -> None:
-    """While four clients create resumes and a fifth client polls for new ones, SIGKILL is sent at
-    random moments to the whole server, its supervisor or one of its two workers."""
+    """While four clients create resumes and a fifth client polls for new resumes, SIGKILL is sent
+    at random moments to the whole server, its supervisor or one of its two workers."""
     kills = [KINDS[n % len(KINDS)] for n in range(UNDER_LOAD)]
     history = live_through(tmp_path, kills, seed)
     figures["kills"] = UNDER_LOAD
@@ -89,9 +89,9 @@ def test_servers_killed_before_they_answer_do_nothing_twice(
     tmp_path: Path, figures: Figures, seed: random.Random, calls: str
 ) -> None:
     """While four clients create resumes, strace sends SIGKILL to one of the server's two workers.
-    The signal arrives at a thread's k-th sync, when the commit is already in the log, or at its
-    k-th write to a file or socket, which may be the response. The number k is random and at most
-    40."""
+    The signal arrives either at a thread's k-th sync, when the commit is already in the log, or at
+    its k-th write to a file or socket, which may be the response. The number k is chosen at random
+    and is at most 40."""
 
     def kill(server: Server, clients: list[Client]) -> None:
         fault = Injection(calls, "signal=KILL", seed.randint(1, 40))
@@ -116,8 +116,8 @@ def test_servers_killed_before_they_answer_do_nothing_twice(
 def test_importers_killed_at_every_step_import_each_file_once(
     drain: Drain, fresh: Fresh, figures: Figures
 ) -> None:
-    """While an importer processes files of every kind and with every outcome, SIGKILL is sent to
-    the importer at each of its steps in turn. After each kill, another importer finishes the
+    """While an importer processes files of every kind, with every possible outcome, SIGKILL is sent
+    to the importer at each of its steps in turn. After each kill, another importer finishes the
     work."""
     counts: Counter[str] = Counter()
 
@@ -174,11 +174,11 @@ STOPS: Final = 5
 @pytest.mark.chaos(
     29,
     fault="a key is revoked or rotated, or its account is closed, while the key is in use",
-    promise="no process accepts the key after a command has revoked or rotated it or closed its account",
+    promise="after a key is revoked or rotated, or its account is closed, no process accepts the key",
 )
 def test_a_revoked_key_is_accepted_nowhere(tmp_path: Path, figures: Figures) -> None:
-    """Clients use keys on several connections to each of two workers. Meanwhile, commands revoke or
-    rotate these keys, or close their accounts, one at a time."""
+    """Clients use keys on several connections to each of two workers. Meanwhile, one command at a
+    time revokes a key, rotates a key or closes an account."""
     scene = Scene(tmp_path / "home", tmp_path / "logs")
     ends = [ended_keys.revoke] * REVOKED + [ended_keys.rotate, ended_keys.close_account]
     before = after = accepted = 0
@@ -196,16 +196,16 @@ def test_a_revoked_key_is_accepted_nowhere(tmp_path: Path, figures: Figures) -> 
             accepted += sum(one.answer is not None and one.answer.status != 401 for one in late)
 
     figures["keys"] = len(ends)
-    figures["requests_before"] = before
-    figures["requests_after"] = after
-    figures["accepted_afterwards"] = accepted
+    figures["requests_before_the_command"] = before
+    figures["requests_after_it"] = after
+    figures["of_them_accepted"] = accepted
     assert accepted == 0
 
 
 @pytest.mark.chaos(
     33,
     fault="the server gets SIGTERM under load",
-    promise="no accepted request is left unanswered or gets a 5xx, and the server stops in time",
+    promise="every accepted request gets a response other than 5xx, and the server stops in time",
 )
 def test_a_server_answers_accepted_requests_before_it_stops(
     tmp_path: Path, figures: Figures
@@ -215,15 +215,17 @@ def test_a_server_answers_accepted_requests_before_it_stops(
     scene = Scene(tmp_path / "home", tmp_path / "logs")
     stops = [stop_under_load(scene, workers) for workers in ("1", "2") * STOPS]
     attempts = [one for stop in stops for one in stop.attempts]
-    figures["stops"] = len(stops)
+    figures["shutdowns"] = len(stops)
     figures["requests"] = len(attempts)
-    figures["responses_with_5xx"] = sum(one.answer.status >= 500 for one in attempts if one.answer)
+    figures["responses_with_status_5xx"] = sum(
+        one.answer.status >= 500 for one in attempts if one.answer
+    )
     figures["accepted_but_unanswered"] = sum(len(stop.lost) for stop in stops)
     with scene.store() as store:
         held = {resume_id for resume_id, _ in checker.iter_stored(store)}
     figures["lost"] = len(checker.told_of(attempts).keys() - held)
-    figures["longest_stop_s"] = max(stop.took_s for stop in stops)
-    assert figures["longest_stop_s"] < GRACE_S
+    figures["slowest_shutdown_s"] = max(stop.took_s for stop in stops)
+    assert figures["slowest_shutdown_s"] < GRACE_S
     assert figures["accepted_but_unanswered"] == figures["lost"] == 0
     assert checker.count_out_of_order(attempts) == 0
     check_stops(scene, stops)

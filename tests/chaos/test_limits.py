@@ -104,7 +104,7 @@ def test_a_process_that_cannot_open_files_serves_its_connections(
     figures["acknowledged_during_the_fault"] = served
     figures["errors"] = sum(one.answer is None or one.answer.status != 201 for one in attempts)
     figures["new_clients_refused"] = turned_away
-    figures["recovery_s"] = recovery_s
+    figures["recovery_time_s"] = recovery_s
     figures["lost"] = checker.check_attempts(scene.home / "resumes.db", attempts).lost
     assert figures["errors"] == 0
     assert turned_away > KNOCKING // 2
@@ -146,9 +146,9 @@ def memory_bytes(pid: int) -> int:
     promise="requests that need more memory get 503 or no response, no acknowledged resume is lost, and the service recovers automatically",
 )
 def test_without_memory_nothing_acknowledged_is_lost(tmp_path: Path, figures: Figures) -> None:
-    """Twelve clients create resumes with bodies of 800 KB, and two clients create resumes with
-    small bodies. For 5 s, prlimit limits the memory of each of two workers (RLIMIT_AS) to 4 MiB
-    more than the worker already has. Then the limit is lifted."""
+    """Twelve clients send create requests with 800 KB bodies, and two clients send create requests
+    with small bodies. For 5 s, prlimit (RLIMIT_AS) prevents each of the two workers from getting
+    more than 4 MiB of additional memory. Then the limit is lifted."""
     scene = Scene(tmp_path / "home", tmp_path / "logs")
     with scene.served("--workers", "2") as server:
         writers = [a_writer(scene.key, server.url, name) for name in range(LARGE + SMALL)]
@@ -165,7 +165,7 @@ def test_without_memory_nothing_acknowledged_is_lost(tmp_path: Path, figures: Fi
     figures["refused_with_503"] = len(full_disks.refusals(writers))
     figures["lost_connections"] = sum(one.answer is None for one in attempts)
     figures["workers_replaced"] = replaced
-    figures["recovery_s"] = recovery_s
+    figures["recovery_time_s"] = recovery_s
     figures["lost"], figures["refused_but_stored"] = found.lost, found.uninvited
     assert statuses_of(attempts) <= {201, 503}
     assert figures["refused_with_503"] + figures["lost_connections"] > 0

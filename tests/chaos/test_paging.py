@@ -213,7 +213,7 @@ def test_pages_are_complete_while_resumes_are_created_and_deleted(
     figures["created"] = len(shelf.created_s)
     figures["deleted"] = len(shelf.deleted_s)
     figures["violations"] = len(wrong)
-    figures["skipped_by_the_follower"] = len(missed)
+    figures["skipped_by_the_polling_client"] = len(missed)
     assert not wrong
     assert not missed
     with open_store(url) as store:
@@ -231,13 +231,13 @@ ENTRIES: Final = 30
 @pytest.mark.chaos(
     28,
     fault="cursors that are forged, broken or from another account",
-    promise="the client gets either 400 or entries of its own account after the cursor, never an entry of another account",
+    promise="the client gets either a 400 response or entries from its own account that come after the cursor, and never an entry from another account",
 )
 def test_a_forged_cursor_shows_no_other_account(
     tmp_path: Path, figures: Figures, seed: random.Random
 ) -> None:
-    """A client sends 100,000 random queries that contain noise or IDs of its own and another
-    account. Some of the IDs in the queries are truncated, changed or repeated."""
+    """A client sends 100,000 random queries. Their cursors are noise, IDs from the client's own
+    account, or IDs from another account. Some of the IDs are truncated, changed or repeated."""
     scene = Scene(tmp_path / "home", tmp_path / "logs")
     _, eve = scene.add_account("eve")
     with scene.served() as server, Wire(server.url) as wire:
@@ -259,8 +259,8 @@ def test_a_forged_cursor_shows_no_other_account(
 
     figures["queries"] = statuses.total()
     figures["refused"] = statuses[400]
-    figures["entries_of_the_account"] = shown_entries
-    figures["entries_of_other_accounts"] = leaks
+    figures["entries_from_the_client's_account"] = shown_entries
+    figures["entries_from_other_accounts"] = leaks
     assert leaks == 0
     assert shown_entries > FORGED // 10
     assert statuses.keys() == {200, 400}

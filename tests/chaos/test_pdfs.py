@@ -61,8 +61,7 @@ def drawing_child(server: Server) -> int | None:
 )
 def test_the_renderer_opens_only_its_template_and_fonts(tmp_path: Path, figures: Figures) -> None:
     """A client requests PDFs in all layouts, for each sample and for resumes with Typst functions
-    and paths in every field. The file and network calls of the renderer are recorded with
-    strace."""
+    and paths in every field. strace records the renderer's file and network calls."""
     scene, calls = Scene(tmp_path / "home", tmp_path / "logs"), tmp_path / "calls"
     documents: list[Any] = [path.read_bytes() for path in SAMPLES.values()]
     for text in HOSTILE:
@@ -85,7 +84,7 @@ def test_the_renderer_opens_only_its_template_and_fonts(tmp_path: Path, figures:
     sockets = re.findall(r" (?:socket|connect|bind|send\w*|recv\w*)\(", written)
     figures["PDFs"] = sum(answer.status == 200 for answer in drawn)
     figures["files_opened"] = len(opened)
-    figures["other_files"] = len(others)
+    figures["other_files_opened"] = len(others)
     figures["sockets"] = len(sockets)
     assert {answer.status for answer in drawn} == {200}
     assert others == []
@@ -95,7 +94,7 @@ def test_the_renderer_opens_only_its_template_and_fonts(tmp_path: Path, figures:
 @pytest.mark.chaos(
     39,
     fault="the renderer is killed",
-    promise="the service retries the PDF, and if the retry also fails, the client gets 504; all other requests are answered",
+    promise="the service renders the PDF again, and if the second attempt also fails, the client gets 504; all other requests are answered",
 )
 def test_a_killed_renderer_fails_only_its_pdf(
     tmp_path: Path, figures: Figures, seed: random.Random
@@ -133,7 +132,7 @@ def test_a_killed_renderer_fails_only_its_pdf(
         after = draw(scene, server, ids[0])
     figures["kills"] = killed
     figures["PDFs"] = statuses[200]
-    figures["responses_with_504"] = statuses[504]
+    figures["responses_with_status_504"] = statuses[504]
     figures["other_responses"] = statuses.total() - statuses[200] - statuses[504]
     figures["create_requests_refused"] = sum(answer.status != 201 for answer in beside)
     assert killed > KILLS / 2

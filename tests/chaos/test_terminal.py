@@ -24,13 +24,13 @@ PIECE: Final = 120
 @pytest.mark.chaos(
     32,
     fault="escape sequences, markup and odd characters in resumes, names and errors",
-    promise="the terminal receives only escape sequences that it also receives for harmless data",
+    promise="every escape sequence that the terminal receives is also used to display harmless data",
 )
 def test_no_untrusted_text_controls_a_terminal(
     tmp_path: Path, figures: Figures, seed: random.Random
 ) -> None:
-    """Every field that can hold untrusted text is filled with random combinations of hostile texts,
-    which a real terminal then displays."""
+    """Every field that can hold untrusted text is filled with random combinations of hostile
+    strings, and a real terminal displays the result."""
     expected, _ = seen(tmp_path / "honest.db", HONEST)
     kinds: set[str] = set()
     text = ""

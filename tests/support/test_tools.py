@@ -100,11 +100,11 @@ def test_the_end_says_whether_mutants_were_tried_and_survived(
 # The page of the fault campaign
 
 NONE: Final = re.compile(
-    r"lost|duplicated|partial|inconsistent|repeated|skipped( by the follower)?|violations"
+    r"lost|duplicated|partial|inconsistent|repeated|skipped( by the polling client)?|violations"
     r"|out of order|other errors|refused but stored|not imported|partly imported|over the limit"
-    r"|failed|errors|wrong|unanswered|still open|left open|entries of other accounts"
-    r"|unexpected sequences|control characters|accepted( afterwards| but unanswered)?"
-    r"|unnoticed changes|files changed|stores not opened"
+    r"|failed|errors|wrong|unanswered|still open|left open|entries from other accounts"
+    r"|unexpected sequences|control characters|(of them )?accepted|accepted but unanswered"
+    r"|read errors|undetected changes|files changed|stores that failed to open"
 )
 """What a row counts of which there may be none."""
 
