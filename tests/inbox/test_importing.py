@@ -15,29 +15,17 @@ from importer.loop import Importer
 from importer.notices import Summary
 from resumes.analyzer import Format
 from resumes.export import Exporter, ExportFormat
-from resumes.store import Store, accounts, import_history, import_ledger, stored_resumes
-from resumes.store.accounts import AccountInfo
+from resumes.store import accounts, import_history, import_ledger, stored_resumes
 from resumes.store.import_ledger import SOURCE_BYTES, FileOutcome
 from resumes.store.importers import ImporterState
 from resumes.watched_names import SYSTEM_FOLDERS
-from tests.inbox.conftest import Drain
 from tests.support.inbox.builders import (
-    FakeMonotonic,
-    MakeAccount,
-    MakeImporter,
+    Inbox,
     Moment,
-    Told,
-    an_account_with_room_for,
     bound_by_permissions,
     drop,
-    drop_aged,
     during,
-    filed,
-    is_tidy,
-    names_below,
-    resume_names,
     rounds_until,
-    the_report,
 )
 from tests.support.resumes import a_document
 
@@ -50,42 +38,36 @@ def mark(importer: Importer, *names: str) -> None:
 # One file
 
 
-def test_a_whole_resume_is_imported_at_once(
-    store: Store, root: Path, told: Told, ana: AccountInfo, an_importer: MakeImporter
-) -> None:
-    drop(root, "ana/sub/cv.json", a_document("Ada"))
-    assert an_importer().round() == 1
-    (file,) = told.files
+def test_a_whole_resume_is_imported_at_once(inbox: Inbox) -> None:
+    inbox.drop("ana/sub/cv.json", a_document("Ada"))
+    assert inbox.importer().round() == 1
+    (file,) = inbox.files
     assert (file.account, file.name, file.outcome) == ("ana", "ana/sub/cv.json", FileOutcome.DONE)
-    (entry,) = stored_resumes.list_page(store, ana.id).entries
+    (entry,) = stored_resumes.list_page(inbox.store, inbox.ana.id).entries
     assert (entry.name, file.resume_id) == ("Ada", entry.id)
     assert Path(file.filed_as).read_bytes() == a_document("Ada")
-    assert names_below(root / "ana") == []
-    (row,) = import_history.list_files(store)
+    assert inbox.names_below("ana") == []
+    (row,) = inbox.rows()
     assert (row.name, row.outcome) == ("ana/sub/cv.json", FileOutcome.DONE)
-    assert (row.claim_id, row.root) == (file.claim_id, str(root))
+    assert (row.claim_id, row.root) == (file.claim_id, str(inbox.root))
 
 
-def test_a_json_resume_is_one_too(
-    store: Store, root: Path, ana: AccountInfo, an_importer: MakeImporter
-) -> None:
-    drop(root, "ana/cv.json", b'{"basics": {"name": "Ada"}, "work": []}')
-    an_importer().round()
-    assert resume_names(store, ana.id) == ["Ada"]
+def test_a_json_resume_is_one_too(inbox: Inbox) -> None:
+    inbox.drop("ana/cv.json", b'{"basics": {"name": "Ada"}, "work": []}')
+    inbox.importer().round()
+    assert inbox.names() == ["Ada"]
 
 
-def test_a_refused_file_gets_a_report_and_a_row(
-    store: Store, root: Path, told: Told, ana: AccountInfo, an_importer: MakeImporter
-) -> None:
-    drop(root, "ana/cv.json", b'{"header": {}, "sections": 5}')
-    an_importer(settle_s=0).round()
-    report = the_report(root, "_failed/invalid_resume")
-    (row,) = import_history.list_files(store)
+def test_a_refused_file_gets_a_report_and_a_row(inbox: Inbox) -> None:
+    inbox.drop("ana/cv.json", b'{"header": {}, "sections": 5}')
+    inbox.importer(settle_s=0).round()
+    report = inbox.report("_failed/invalid_resume")
+    (row,) = inbox.rows()
     told_in_report = (report["reason"], report["message"], report["path"])
     assert (row.reason, row.message, row.path) == told_in_report
     assert report["file"] == "ana/cv.json"
-    assert told.files[0].reason == "invalid_resume"
-    assert import_history.find_source(store, row) == b'{"header": {}, "sections": 5}'
+    assert inbox.files[0].reason == "invalid_resume"
+    assert import_history.find_source(inbox.store, row) == b'{"header": {}, "sections": 5}'
 
 
 def read_bytes() -> int:
@@ -93,39 +75,32 @@ def read_bytes() -> int:
     return int(Path("/proc/self/io").read_text().split()[1])
 
 
-def test_a_file_over_the_limit_is_refused_after_settling(
-    root: Path, told: Told, monotonic: FakeMonotonic, ana: AccountInfo, an_importer: MakeImporter
-) -> None:
-    os.truncate(drop(root, "ana/large.json", a_document()), 50_000_000)
-    importer = an_importer(settle_s=5, format=Format(max_bytes=1_000_000), max_file_bytes=2_000_000)
+def test_a_file_over_the_limit_is_refused_after_settling(inbox: Inbox) -> None:
+    os.truncate(inbox.drop("ana/large.json", a_document()), 50_000_000)
+    importer = inbox.importer(
+        settle_s=5, format=Format(max_bytes=1_000_000), max_file_bytes=2_000_000
+    )
     importer.round()
-    assert told.files == []
-    monotonic.advance(5)
+    assert inbox.files == []
+    inbox.advance(5)
     before_bytes = read_bytes()
     importer.round()
     assert read_bytes() - before_bytes < 10_000_000  # the file may be made of nothing
-    report = the_report(root, "_failed/too_large")
+    report = inbox.report("_failed/too_large")
     assert report["sha256"] is None
     assert "2000000 bytes" in report["message"]
     assert report["sizeBytes"] == 50_000_000
 
 
-def test_one_resume_that_is_too_large_is_refused_in_the_words_of_the_api(
-    root: Path, ana: AccountInfo, an_importer: MakeImporter
-) -> None:
-    drop(root, "ana/large.json", a_document(filler="x" * 500))
-    an_importer(settle_s=0, format=Format(max_bytes=300)).round()
-    report = the_report(root, "_failed/too_large")
+def test_one_resume_that_is_too_large_is_refused_in_the_words_of_the_api(inbox: Inbox) -> None:
+    inbox.drop("ana/large.json", a_document(filler="x" * 500))
+    inbox.importer(settle_s=0, format=Format(max_bytes=300)).round()
+    report = inbox.report("_failed/too_large")
     assert report["message"] == "Resume too large: the limit is 300 bytes"
 
 
 def test_a_fault_of_ours_is_an_internal_error_of_that_file_alone(
-    store: Store,
-    root: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
-    an_account: MakeAccount,
-    an_importer: MakeImporter,
+    inbox: Inbox, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def broken(body: bytes, *_: object) -> object:
         if b"broken" in body:
@@ -135,26 +110,23 @@ def test_a_fault_of_ours_is_an_internal_error_of_that_file_alone(
     from resumes import analyzer
 
     parse = analyzer.parse_imported
-    account = an_account()
+    pass
     for name in ("1", "broken", "2"):
-        drop(root, f"ana/{name}.json", a_document(name))
+        inbox.drop(f"ana/{name}.json", a_document(name))
     with monkeypatch.context() as patch:
         patch.setattr("resumes.analyzer.parse_imported", broken)
-        an_importer(settle_s=0).round()
-    assert sorted(resume_names(store, account.id)) == ["1", "2"]
-    report = the_report(root, "_failed/internal_error")
+        inbox.importer(settle_s=0).round()
+    assert sorted(inbox.names()) == ["1", "2"]
+    report = inbox.report("_failed/internal_error")
     assert report["message"].split()[2].rstrip(";") in caplog.text
     assert "RuntimeError: a fault" in caplog.text
 
 
 @pytest.mark.parametrize("others", [["1"], ["1", "2"]], ids=len)
 def test_one_file_that_the_store_cannot_take_does_not_fail_its_batch(
-    store: Store,
-    root: Path,
+    inbox: Inbox,
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
-    an_account: MakeAccount,
-    an_importer: MakeImporter,
     others: list[str],
 ) -> None:
     from resumes import analyzer
@@ -164,39 +136,34 @@ def test_one_file_that_the_store_cannot_take_does_not_fail_its_batch(
         return resume._replace(title="\ud800") if resume.name == "strange" else resume
 
     parse = analyzer.parse_imported
-    account = an_account()
-    drop_aged(root, "strange", *others)
+    pass
+    inbox.drop_aged("strange", *others)
     with monkeypatch.context() as patch:
         patch.setattr("resumes.analyzer.parse_imported", strange)
-        an_importer().round()
-    assert resume_names(store, account.id) == others
+        inbox.importer().round()
+    assert inbox.names() == others
     batch = f"A batch of {len(others) + 1} files failed; importing them one by one"
     assert batch in [record.getMessage() for record in caplog.records]
-    rows = {row.name: row.reason for row in import_history.list_files(store)}
-    assert rows["ana/strange.json"] == the_report(root, "_failed")["reason"] == "internal_error"
+    rows = {row.name: row.reason for row in inbox.rows()}
+    assert rows["ana/strange.json"] == inbox.report("_failed")["reason"] == "internal_error"
 
 
 def test_a_file_that_the_ledger_cannot_take_is_put_away_and_stops_no_other(
-    store: Store,
-    root: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
-    ana: AccountInfo,
-    an_importer: MakeImporter,
+    inbox: Inbox, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def record(*_: object, **options: object) -> None:
         raise RuntimeError("a fault")
 
-    drop(root, "ana/1.zip", b"nonsense")
-    drop(root, "ana/2.ndjson", a_document("2") + b"\n")
+    inbox.drop("ana/1.zip", b"nonsense")
+    inbox.drop("ana/2.ndjson", a_document("2") + b"\n")
     with monkeypatch.context() as patch:
         patch.setattr(import_ledger, "record", record)
-        an_importer(settle_s=0).round()
-    assert resume_names(store, ana.id) == ["2"]
+        inbox.importer(settle_s=0).round()
+    assert inbox.names() == ["2"]
     claim_ids = [
         json.loads(path.read_bytes())["claimId"]
         for outcome in ("_failed", "_done")
-        for path in (root / outcome).rglob("*.report.json")
+        for path in (inbox.root / outcome).rglob("*.report.json")
     ]
     messages = [one.getMessage() for one in caplog.records]
     assert messages == [f"No ledger row for claim {claim_id}" for claim_id in claim_ids]
@@ -214,33 +181,25 @@ def test_a_file_that_the_ledger_cannot_take_is_put_away_and_stops_no_other(
     ids=["rejected", "held", "long", "bundle", "held bundle"],
 )
 def test_the_ledger_keeps_the_beginning_of_what_was_read_whatever_has_its_name_since(
-    store: Store,
-    root: Path,
-    an_importer: MakeImporter,
-    name: str,
-    content: bytes,
-    room: int,
-    moment: Moment,
+    inbox: Inbox, name: str, content: bytes, room: int, moment: Moment
 ) -> None:
-    an_account_with_room_for(store, room)
-    path = drop(root, f"ana/{name}", content)
-    others = [drop(root, f"ana/.{name}", b"another version")]
+    inbox.limit(room)
+    path = inbox.drop(f"ana/{name}", content)
+    others = [inbox.drop(f"ana/.{name}", b"another version")]
 
     def replace() -> None:
         while others:
             others.pop().replace(path)
 
-    an_importer(settle_s=0, observe=during(moment, replace)).round()
-    first = import_history.list_files(store)[-1]
-    assert import_history.find_source(store, first) == content[:SOURCE_BYTES]
+    inbox.importer(settle_s=0, observe=during(moment, replace)).round()
+    first = inbox.rows()[-1]
+    assert import_history.find_source(inbox.store, first) == content[:SOURCE_BYTES]
 
 
-def test_files_are_read_by_no_thread_that_others_wait_for(
-    store: Store, root: Path, ana: AccountInfo, an_importer: MakeImporter
-) -> None:
+def test_files_are_read_by_no_thread_that_others_wait_for(inbox: Inbox) -> None:
     names = ["bad.json", "good.json", "several.ndjson", "broken.zip", "deep/bad.json"]
     for name in names:
-        drop(root, f"ana/{name}", b"" if name == "good.json" else b"nonsense")
+        inbox.drop(f"ana/{name}", b"" if name == "good.json" else b"nonsense")
     threads: dict[str, set[int]] = {name: set() for name in names}
     watching = [True]
 
@@ -251,7 +210,7 @@ def test_files_are_read_by_no_thread_that_others_wait_for(
                     threads[name].add(threading.get_ident())
 
     sys.addaudithook(hook)
-    an_importer(settle_s=0).round()
+    inbox.importer(settle_s=0).round()
     watching.clear()  # a hook is never removed
     assert threads == {name: {threading.get_ident()} for name in names}
 
@@ -267,16 +226,14 @@ IGNORED = [
 NOT_LOOKED_INTO = [".hidden/a.json", "@eaDir/a.json", "x/__MACOSX/a.json", "poses.json/a.json"]
 
 
-def test_names_decide_what_is_imported(
-    root: Path, told: Told, ana: AccountInfo, an_importer: MakeImporter
-) -> None:
+def test_names_decide_what_is_imported(inbox: Inbox) -> None:
     for name in (*IMPORTED, *IGNORED, *NOT_LOOKED_INTO):
-        drop(root, f"ana/{name}")
-    importer = an_importer(settle_s=0)
+        inbox.drop(f"ana/{name}")
+    importer = inbox.importer(settle_s=0)
     importer.round()
-    assert sorted(told.outcomes()) == sorted(f"ana/{name}" for name in IMPORTED)
+    assert sorted(inbox.outcomes()) == sorted(f"ana/{name}" for name in IMPORTED)
     assert importer.summary().ignored == len(IGNORED) + len(NOT_LOOKED_INTO)
-    assert names_below(root / "ana") == sorted([*IGNORED, *NOT_LOOKED_INTO])
+    assert inbox.names_below("ana") == sorted([*IGNORED, *NOT_LOOKED_INTO])
 
 
 SYSTEM = [
@@ -287,104 +244,95 @@ SYSTEM = [
 
 @pytest.mark.parametrize("name", SYSTEM)
 def test_i19_recycle_bins_and_snapshots_are_left_alone_and_told_once(
-    root: Path, told: Told, ana: AccountInfo, an_importer: MakeImporter, name: str
+    inbox: Inbox, name: str
 ) -> None:
-    drop(root, f"ana/deep/{name}/hourly.0/a.json")
-    drop(root, f"ana/{name}/b.ZIP")
-    drop(root, f"ana/{name}/c.json")
-    drop(root, f"ana/{name}/notes.txt")
-    drop(root, f"ana/{name}.json")  # a file of this name is a file
-    importer = an_importer(settle_s=0)
-    for _ in range(3):
-        importer.round()
-    assert told.outcomes() == ({} if name[0] == "." else {f"ana/{name}.json": "done"})
+    inbox.drop(f"ana/deep/{name}/hourly.0/a.json")
+    inbox.drop(f"ana/{name}/b.ZIP")
+    inbox.drop(f"ana/{name}/c.json")
+    inbox.drop(f"ana/{name}/notes.txt")
+    inbox.drop(f"ana/{name}.json")  # a file of this name is a file
+    importer = inbox.importer(settle_s=0)
+    inbox.rounds(importer, 3)
+    assert inbox.outcomes() == ({} if name[0] == "." else {f"ana/{name}.json": "done"})
     found = {f"2 files in ana/{name}", f"1 file in ana/deep/{name}"}
     why = " will not be imported: recycle bins, snapshots and other system folders"
-    (notice,) = told.notices
+    (notice,) = inbox.notices
     assert {*notice.removesuffix(why).split(" and ")} == found
 
 
 def test_recycle_bins_that_cannot_be_written_to_are_no_problem_and_the_first_are_named(
-    root: Path, told: Told, ana: AccountInfo, an_importer: MakeImporter
+    inbox: Inbox,
 ) -> None:
-    drop(root, "ana/a.json")
-    drop(root, "@Recycle/a.json")
+    inbox.drop("ana/a.json")
+    inbox.drop("@Recycle/a.json")
     for number in range(5):
-        drop(root, f"ana/{number}/#recycle/a.json").parent.chmod(0o500)
-    (root / "ana/@eaDir").mkdir()  # nothing is lost in an empty one
-    (root / "ana/@tmp").symlink_to(root / "ana/1/#recycle")
-    importer = an_importer(settle_s=0)
+        inbox.drop(f"ana/{number}/#recycle/a.json").parent.chmod(0o500)
+    (inbox.root / "ana/@eaDir").mkdir()  # nothing is lost in an empty one
+    (inbox.root / "ana/@tmp").symlink_to(inbox.root / "ana/1/#recycle")
+    importer = inbox.importer(settle_s=0)
     try:
         with bound_by_permissions():
             importer.round()
     finally:
         for number in range(5):
-            (root / f"ana/{number}/#recycle").chmod(0o700)
-    assert told.outcomes() == {"ana/a.json": "done"}
-    of_root, of_ana = sorted(told.notices, key=len)
+            (inbox.root / f"ana/{number}/#recycle").chmod(0o700)
+    assert inbox.outcomes() == {"ana/a.json": "done"}
+    of_root, of_ana = sorted(inbox.notices, key=len)
     assert of_root.startswith("1 file in @Recycle will not be imported")
     assert len(re.findall(r"1 file in ana/./#recycle", of_ana)) == 3
     assert " and those in 2 more folders will not be imported" in of_ana
     assert importer.notices.state is ImporterState.OK
 
 
-def test_of_a_large_snapshot_only_a_part_is_counted(
-    root: Path, told: Told, ana: AccountInfo, an_importer: MakeImporter
-) -> None:
-    (root / "ana/.snapshot").mkdir(parents=True)
+def test_of_a_large_snapshot_only_a_part_is_counted(inbox: Inbox) -> None:
+    (inbox.root / "ana/.snapshot").mkdir(parents=True)
     for number in range(1_500):
-        (root / f"ana/.snapshot/{number}.json").touch()
-    an_importer(settle_s=0).round()
-    assert told.notices[0].startswith("1,000 files or more in ana/.snapshot will not")
+        (inbox.root / f"ana/.snapshot/{number}.json").touch()
+    inbox.importer(settle_s=0).round()
+    assert inbox.notices[0].startswith("1,000 files or more in ana/.snapshot will not")
 
 
-def test_an_account_may_have_the_name_of_a_recycle_bin_of_old(
-    root: Path, told: Told, an_account: MakeAccount, an_importer: MakeImporter
-) -> None:
-    an_account("recycler")
-    drop(root, "recycler/a.json")
-    drop(root, "recycler/RECYCLER/b.json")
-    an_importer(settle_s=0).round()
-    assert told.outcomes() == {"recycler/a.json": "done"}
-    assert len(told.notices) == 1
+def test_an_account_may_have_the_name_of_a_recycle_bin_of_old(inbox: Inbox) -> None:
+    inbox.account("recycler")
+    inbox.drop("recycler/a.json")
+    inbox.drop("recycler/RECYCLER/b.json")
+    inbox.importer(settle_s=0).round()
+    assert inbox.outcomes() == {"recycler/a.json": "done"}
+    assert len(inbox.notices) == 1
 
 
-def test_a_folder_named_in_shift_jis_is_not_temporary(
-    root: Path, told: Told, ana: AccountInfo, an_importer: MakeImporter
-) -> None:
+def test_a_folder_named_in_shift_jis_is_not_temporary(inbox: Inbox) -> None:
     names = [os.fsdecode("ミ".encode("cp932")), "old~", "ミ~"]
     for name in names:
-        drop(root, f"ana/{name}/a.json")
-    an_importer(settle_s=0).round()
-    assert list(told.outcomes()) == ["ana/\\x83~/a.json"]
+        inbox.drop(f"ana/{name}/a.json")
+    inbox.importer(settle_s=0).round()
+    assert list(inbox.outcomes()) == ["ana/\\x83~/a.json"]
 
 
-def test_what_is_no_file_is_left_untouched_and_links_are_not_followed(
-    root: Path, told: Told, ana: AccountInfo, an_importer: MakeImporter
-) -> None:
-    target = drop(root.parent, "outside/secret.json")
-    (root / "ana").mkdir()
-    (root / "ana/link.json").symlink_to(target)
-    (root / "ana/folder").symlink_to(target.parent)
-    (root / "ana/dangling.json").symlink_to("nowhere")
-    (root / "bo").symlink_to(target.parent)
-    os.mkfifo(root / "ana/pipe.json")
+def test_what_is_no_file_is_left_untouched_and_links_are_not_followed(inbox: Inbox) -> None:
+    target = drop(inbox.root.parent, "outside/secret.json")
+    (inbox.root / "ana").mkdir()
+    (inbox.root / "ana/link.json").symlink_to(target)
+    (inbox.root / "ana/folder").symlink_to(target.parent)
+    (inbox.root / "ana/dangling.json").symlink_to("nowhere")
+    (inbox.root / "bo").symlink_to(target.parent)
+    os.mkfifo(inbox.root / "ana/pipe.json")
     with socket.socket(socket.AF_UNIX) as unix:
-        unix.bind(str(root / "ana/s.json"))
-        importer = an_importer(settle_s=0)
+        unix.bind(str(inbox.root / "ana/s.json"))
+        importer = inbox.importer(settle_s=0)
         importer.round()
-    assert told.files == []
+    assert inbox.files == []
     assert importer.summary().ignored == 6
     assert target.exists()
 
 
 @pytest.mark.parametrize("kind", ["a link", "below a link", "a file"])
 def test_what_took_a_folders_place_after_the_look_is_not_followed(
-    store: Store, root: Path, tmp_path: Path, ana: AccountInfo, an_importer: MakeImporter, kind: str
+    inbox: Inbox, tmp_path: Path, kind: str
 ) -> None:
-    drop(root, "ana/sub/cv.json", a_document("inside"))
+    inbox.drop("ana/sub/cv.json", a_document("inside"))
     theirs = drop(tmp_path / "elsewhere", "sub/cv.json", a_document("outside"))
-    top = root / "ana" if kind == "below a link" else root / "ana/sub"
+    top = inbox.root / "ana" if kind == "below a link" else inbox.root / "ana/sub"
 
     def replace() -> None:
         if top.is_symlink() or not top.is_dir():
@@ -395,94 +343,81 @@ def test_what_took_a_folders_place_after_the_look_is_not_followed(
         else:
             top.symlink_to(tmp_path / "elsewhere" / ("" if kind == "below a link" else "sub"))
 
-    importer = an_importer(settle_s=0, observe=during(Moment.NOTED, replace))
-    for _ in range(2):
-        importer.round()
-    assert resume_names(store, ana.id) == []
+    importer = inbox.importer(settle_s=0, observe=during(Moment.NOTED, replace))
+    inbox.rounds(importer, 2)
+    assert inbox.names() == []
     assert theirs.read_bytes() == a_document("outside")
 
 
-def test_files_that_lie_under_names_of_ours_are_nobody_s(
-    root: Path, told: Told, ana: AccountInfo, an_importer: MakeImporter
-) -> None:
+def test_files_that_lie_under_names_of_ours_are_nobody_s(inbox: Inbox) -> None:
     for name in ("_done/2027-01-15/3.json", "_later.json", "_failed/x/4.json", "_other/5.json"):
-        drop(root, name)
-    importer = an_importer(account="ana", settle_s=0)
+        inbox.drop(name)
+    importer = inbox.importer(account="ana", settle_s=0)
     importer.round()
-    assert told.files == []
+    assert inbox.files == []
 
 
 # Whose files they are
 
 
 def test_files_that_nobody_owns_are_told_of_once_and_imported_as_soon_as_somebody_does(
-    root: Path, told: Told, an_account: MakeAccount, an_importer: MakeImporter
+    inbox: Inbox,
 ) -> None:
-    drop(root, "bo/1.json")
-    drop(root, "2.json")
-    (root / "empty").mkdir()
-    importer = an_importer(settle_s=0)
-    for _ in range(2):
-        importer.round()
-    assert told.files == []
-    assert len(told.notices) == 2
-    assert "--account" in told.notices[0]
-    assert '"bo" does not match any account' in told.notices[1]
+    inbox.drop("bo/1.json")
+    inbox.drop("2.json")
+    (inbox.root / "empty").mkdir()
+    importer = inbox.importer(settle_s=0)
+    inbox.rounds(importer, 2)
+    assert inbox.files == []
+    assert len(inbox.notices) == 2
+    assert "--account" in inbox.notices[0]
+    assert '"bo" does not match any account' in inbox.notices[1]
     assert importer.summary().waiting == 2
-    an_account("bo")
+    inbox.account("bo")
     importer.round()
-    assert told.outcomes() == {"bo/1.json": "done"}
-    assert (root / "2.json").exists()
+    assert inbox.outcomes() == {"bo/1.json": "done"}
+    assert (inbox.root / "2.json").exists()
 
 
-def test_files_in_root_wait_for_the_chosen_account(
-    root: Path, told: Told, an_account: MakeAccount, an_importer: MakeImporter
-) -> None:
-    drop(root, "1.json")
-    importer = an_importer(account="bo")
+def test_files_in_root_wait_for_the_chosen_account(inbox: Inbox) -> None:
+    inbox.drop("1.json")
+    importer = inbox.importer(account="bo")
     importer.round()
-    assert 'The account "bo" does not exist' in told.notices[0]
-    an_account("bo")
+    assert 'The account "bo" does not exist' in inbox.notices[0]
+    inbox.account("bo")
     importer.round()
-    assert [(file.account, file.name) for file in told.files] == [("bo", "1.json")]
+    assert [(file.account, file.name) for file in inbox.files] == [("bo", "1.json")]
 
 
-def test_an_account_that_goes_leaves_its_folder_untouched(
-    store: Store, root: Path, told: Told, ana: AccountInfo, an_importer: MakeImporter
-) -> None:
-    importer = an_importer()
-    drop(root, "ana/1.json")
+def test_an_account_that_goes_leaves_its_folder_untouched(inbox: Inbox) -> None:
+    importer = inbox.importer()
+    inbox.drop("ana/1.json")
     importer.round()
-    accounts.delete_account(store, "ana", with_resumes=True)
-    drop(root, "ana/2.json")
+    accounts.delete_account(inbox.store, "ana", with_resumes=True)
+    inbox.drop("ana/2.json")
     importer.round()
-    assert (root / "ana/2.json").exists()
-    assert '"ana" does not match any account' in told.notices[0]
+    assert (inbox.root / "ana/2.json").exists()
+    assert '"ana" does not match any account' in inbox.notices[0]
 
 
 # Order, batches and what it comes to
 
 
-def test_the_oldest_file_comes_first(
-    store: Store, root: Path, ana: AccountInfo, an_importer: MakeImporter
-) -> None:
-    drop_aged(root, *"30214")
-    importer = an_importer(batch_files=2)
-    rounds_until(importer, lambda: len(resume_names(store, ana.id)) == 5)
-    assert resume_names(store, ana.id) == list("30214")
+def test_the_oldest_file_comes_first(inbox: Inbox) -> None:
+    inbox.drop_aged(*"30214")
+    importer = inbox.importer(batch_files=2)
+    rounds_until(importer, lambda: len(inbox.names()) == 5)
+    assert inbox.names() == list("30214")
 
 
-def test_accounts_take_turns_within_a_batch(
-    root: Path, told: Told, an_account: MakeAccount, an_importer: MakeImporter
-) -> None:
-    for name in ("ana", "bo"):
-        an_account(name)
+def test_accounts_take_turns_within_a_batch(inbox: Inbox) -> None:
+    inbox.account("bo")
     for number in range(5):
-        drop(root, f"ana/{number}.json")
-    drop(root, "bo/0.json")
-    an_importer(batch_files=4).turn()
-    assert "bo/0.json" in told.outcomes()
-    assert len(told.files) == 4
+        inbox.drop(f"ana/{number}.json")
+    inbox.drop("bo/0.json")
+    inbox.importer(batch_files=4).turn()
+    assert "bo/0.json" in inbox.outcomes()
+    assert len(inbox.files) == 4
 
 
 @pytest.mark.parametrize(
@@ -495,38 +430,36 @@ def test_accounts_take_turns_within_a_batch(
     ],
 )
 def test_a_batch_is_full_with_files_or_with_bytes(
-    root: Path, ana: AccountInfo, an_importer: MakeImporter, full: dict[str, int], batches: int
+    inbox: Inbox, full: dict[str, Any], batches: int
 ) -> None:
     commits: list[int] = []
     for number in range(7):
-        drop(root, f"ana/{number}.json", a_document(f"{number}"))
-    an_importer(observe=during(Moment.COMMITTED, lambda: commits.append(1)), **full).round()
+        inbox.drop(f"ana/{number}.json", a_document(f"{number}"))
+    inbox.importer(observe=during(Moment.COMMITTED, lambda: commits.append(1)), **full).round()
     assert len(commits) == batches
-    assert len(filed(root, "_done")) == 7
+    assert len(inbox.filed("_done")) == 7
 
 
-def test_the_summary_accounts_for_every_file(store: Store, root: Path, drain: Drain) -> None:
-    an_account_with_room_for(store, 5)
+def test_the_summary_accounts_for_every_file(inbox: Inbox) -> None:
+    inbox.limit(5)
     for number in range(7):
-        drop(root, f"ana/{number}.json")
-    drop(root, "ana/again.json", (root / "ana/6.json").read_bytes())
-    drop(root, "ana/bad.json", b"{}")
-    drop(root, "ana/notes.txt")
-    drop(root, "nobody/1.json")
-    summary = drain()
+        inbox.drop(f"ana/{number}.json")
+    inbox.drop("ana/again.json", (inbox.root / "ana/6.json").read_bytes())
+    inbox.drop("ana/bad.json", b"{}")
+    inbox.drop("ana/notes.txt")
+    inbox.drop("nobody/1.json")
+    summary = inbox.drain()
     assert (summary.done, summary.failed) == (5, 1)
     assert summary.duplicate + summary.held == 3
     assert (summary.ignored, summary.waiting) == (1, 1)
 
 
-def test_the_progress_counts_what_is_left(
-    root: Path, ana: AccountInfo, an_importer: MakeImporter
-) -> None:
+def test_the_progress_counts_what_is_left(inbox: Inbox) -> None:
     for number in range(5):
-        drop(root, f"ana/{number}.json")
-    drop(root, "ana/cut.json", b"{")
-    os.utime(root / "ana/cut.json", ns=(0, 0))
-    importer = an_importer(batch_files=3)
+        inbox.drop(f"ana/{number}.json")
+    inbox.drop("ana/cut.json", b"{")
+    os.utime(inbox.root / "ana/cut.json", ns=(0, 0))
+    importer = inbox.importer(batch_files=3)
     assert importer.progress().waiting == 0
     importer.turn()
     progress = importer.progress()
@@ -536,18 +469,16 @@ def test_the_progress_counts_what_is_left(
     assert (progress.done, progress.waiting) == (5, 1)
 
 
-def test_other_bytes_of_the_same_resume_are_other_content(
-    store: Store, root: Path, tmp_path: Path, ana: AccountInfo, drain: Drain
-) -> None:
+def test_other_bytes_of_the_same_resume_are_other_content(inbox: Inbox, tmp_path: Path) -> None:
     turned = dict(reversed(json.loads(a_document("Ada")).items()))
-    drop(root, "ana/1.json", a_document("Ada"))
-    drop(root, "ana/2.json", json.dumps(turned).encode())
-    assert drain() == Summary(done=2)
-    (first, _) = stored_resumes.list_page(store, ana.id).entries
+    inbox.drop("ana/1.json", a_document("Ada"))
+    inbox.drop("ana/2.json", json.dumps(turned).encode())
+    assert inbox.drain() == Summary(done=2)
+    (first, _) = stored_resumes.list_page(inbox.store, inbox.ana.id).entries
     with Exporter(ExportFormat.ANALYZER, Format(), home=tmp_path) as exporter:
-        exported = exporter.export(stored_resumes.get_resume(store, ana.id, first.id))
-    drop(root, "ana/3.json", exported.body)
-    assert drain() == Summary(done=1)
+        exported = exporter.export(stored_resumes.get_resume(inbox.store, inbox.ana.id, first.id))
+    inbox.drop("ana/3.json", exported.body)
+    assert inbox.drain() == Summary(done=1)
 
 
 # When folders are looked through
@@ -555,63 +486,52 @@ def test_other_bytes_of_the_same_resume_are_other_content(
 
 @pytest.mark.parametrize(("took_s", "again_s"), [(0, 2), (1, 10)])
 def test_a_folder_is_looked_through_again_after_the_interval_or_ten_times_what_a_look_took(
-    root: Path,
-    told: Told,
-    monotonic: FakeMonotonic,
-    ana: AccountInfo,
-    an_importer: MakeImporter,
-    monkeypatch: pytest.MonkeyPatch,
-    took_s: float,
-    again_s: float,
+    inbox: Inbox, monkeypatch: pytest.MonkeyPatch, took_s: float, again_s: float
 ) -> None:
     really_scan = os.scandir
 
     def scan(path: str | int) -> Any:
-        monotonic.advance(took_s if str(path).endswith("/ana") else 0)
+        inbox.advance(took_s if str(path).endswith("/ana") else 0)
         return really_scan(path)
 
-    (root / "ana").mkdir()
+    (inbox.root / "ana").mkdir()
     monkeypatch.setattr(os, "scandir", scan)
-    importer = an_importer(scan_s=2)
+    importer = inbox.importer(scan_s=2)
     importer.turn()
-    drop(root, "ana/1.json")
-    monotonic.advance(again_s - 1)
+    inbox.drop("ana/1.json")
+    inbox.advance(again_s - 1)
     importer.turn()
-    assert told.files == []
+    assert inbox.files == []
     assert 0 < importer.wait_s() <= 2
-    monotonic.advance(1)
+    inbox.advance(1)
     importer.turn()
-    assert told.outcomes() == {"ana/1.json": "done"}
+    assert inbox.outcomes() == {"ana/1.json": "done"}
 
 
-def test_a_folder_that_is_heard_of_is_looked_for_at_once(
-    root: Path, told: Told, ana: AccountInfo, an_importer: MakeImporter
-) -> None:
-    importer = an_importer(scan_s=600)
+def test_a_folder_that_is_heard_of_is_looked_for_at_once(inbox: Inbox) -> None:
+    importer = inbox.importer(scan_s=600)
     importer.turn()
     assert importer.intake.folders == []
-    drop(root, "ana/1.json")
+    inbox.drop("ana/1.json")
     mark(importer, "ana")
     assert importer.changes.wait(0)
     importer.turn()
     importer.turn()
     assert importer.intake.folders == ["ana"]
-    assert told.outcomes() == {"ana/1.json": "done"}
+    assert inbox.outcomes() == {"ana/1.json": "done"}
     assert importer.wait_s() > 0
 
 
-def test_an_importer_whose_folder_was_emptied_goes_on(
-    root: Path, told: Told, ana: AccountInfo, an_importer: MakeImporter
-) -> None:
-    importer = an_importer()
+def test_an_importer_whose_folder_was_emptied_goes_on(inbox: Inbox) -> None:
+    importer = inbox.importer()
     importer.round()
-    with drop(root, "ana/0.json").open("r+b"):
+    with inbox.drop("ana/0.json").open("r+b"):
         importer.round()
-        for path in sorted(root.rglob("*"), reverse=True):
+        for path in sorted(inbox.root.rglob("*"), reverse=True):
             path.rmdir() if path.is_dir() else path.unlink()
-    drop(root, "ana/1.json")
+    inbox.drop("ana/1.json")
     importer.round()
-    assert told.outcomes() == {"ana/1.json": "done"}
+    assert inbox.outcomes() == {"ana/1.json": "done"}
     assert importer.summary().waiting == 0
     importer.close()
-    assert is_tidy(root)
+    assert inbox.is_tidy()

@@ -19,46 +19,35 @@ from importer.failpoints import Step
 from importer.filing import Work
 from importer.outcomes import REASONS
 from resumes.errors import ErrorCode
-from resumes.store import Store, accounts, import_history, stored_resumes
-from resumes.store.accounts import AccountInfo
-from tests.inbox.conftest import Drain
+from resumes.store import accounts, stored_resumes
 from tests.support.inbox.builders import (
-    FakeMonotonic,
+    Inbox,
     Killed,
-    MakeAccount,
-    MakeImporter,
     Moment,
-    Told,
-    an_account_with_room_for,
     bound_by_permissions,
-    counts,
     die,
     drop,
     during,
-    filed,
     is_tidy,
     killing_at,
     names_below,
     report_beside,
-    resume_names,
-    set_limit,
-    the_report,
 )
 from tests.support.inbox.mounts import Mounts, with_mounts
 from tests.support.resumes import a_document
 from tests.support.store.builders import damage
 
 
-def put_away(root: Path, importer_of: MakeImporter, content: bytes, name: str = "cv.json") -> Path:
+def put_away(inbox: Inbox, content: bytes, name: str = "cv.json") -> Path:
     """The file after it came to its end."""
-    before = set(root.glob("_*/**/*"))
-    drop(root, f"ana/{name}", content)
-    importer = importer_of(settle_s=0)
+    before = set(inbox.root.glob("_*/**/*"))
+    inbox.drop(f"ana/{name}", content)
+    importer = inbox.importer(settle_s=0)
     importer.round()
     importer.close()
     (path,) = [
         path
-        for path in set(root.glob("_*/**/*")) - before
+        for path in set(inbox.root.glob("_*/**/*")) - before
         if path.is_file() and not path.name.endswith(".report.json")
     ]
     return path
@@ -75,51 +64,45 @@ ENDS = {"done": a_document("Ada"), "failed": b"nonsense", "duplicate": a_documen
         ("duplicate", "_duplicate"),
     ],
 )
-def test_each_outcome_has_its_folder(
-    store: Store, root: Path, ana: AccountInfo, an_importer: MakeImporter, end: str, folder: str
-) -> None:
-    put_away(root, an_importer, a_document("twice"), "before.json")
-    path = put_away(root, an_importer, ENDS[end])
-    (row,) = [row for row in import_history.list_files(store) if row.name == "ana/cv.json"]
-    assert path == root / folder / f"cv-{row.claim_id[16:]}.json"
+def test_each_outcome_has_its_folder(inbox: Inbox, end: str, folder: str) -> None:
+    put_away(inbox, a_document("twice"), "before.json")
+    path = put_away(inbox, ENDS[end])
+    (row,) = [row for row in inbox.rows() if row.name == "ana/cv.json"]
+    assert path == inbox.root / folder / f"cv-{row.claim_id[16:]}.json"
     assert path.read_bytes() == ENDS[end]
     assert report_beside(path).exists() == (end != "done")
-    assert is_tidy(root)
+    assert inbox.is_tidy()
 
 
-def test_held_files_bear_their_number_and_their_account(
-    store: Store, root: Path, an_importer: MakeImporter
-) -> None:
-    account = an_account_with_room_for(store, 0)
-    path = put_away(root, an_importer, a_document())
-    (row,) = import_history.list_files(store)
-    assert path == root / "_held/ana" / f"{row.claim_id}-{account.id}-cv.json"
+def test_held_files_bear_their_number_and_their_account(inbox: Inbox) -> None:
+    inbox.limit(0)
+    path = put_away(inbox, a_document())
+    (row,) = inbox.rows()
+    assert path == inbox.root / "_held/ana" / f"{row.claim_id}-{inbox.ana.id}-cv.json"
     assert report_beside(path).exists()
 
 
 @pytest.mark.parametrize("extension", [".json.gz", ".ndjson", ".zip", ".gz"])
 def test_a_file_keeps_its_extension_and_has_its_report_under_the_same_name(
-    root: Path, ana: AccountInfo, an_importer: MakeImporter, extension: str
+    inbox: Inbox, extension: str
 ) -> None:
-    path = put_away(root, an_importer, b"nonsense", f"cv{extension.upper()}")
+    path = put_away(inbox, b"nonsense", f"cv{extension.upper()}")
     stem = path.name.removesuffix(extension)
     assert path.name == f"{stem}{extension}"
     assert path.with_name(f"{stem}.report.json").exists()
-    assert the_report(root, "_failed")["file"] == f"ana/cv{extension.upper()}"
+    assert inbox.report("_failed")["file"] == f"ana/cv{extension.upper()}"
 
 
 # Reports
 
 
-def test_a_report_says_what_it_was_and_what_to_do(
-    store: Store, root: Path, ana: AccountInfo, an_importer: MakeImporter
-) -> None:
-    os.utime(drop(root, "ana/Zoë.json", b"[7"), (0, 1_700_000_000))
-    an_importer(settle_s=0).round()
-    report = the_report(root, "_failed")
-    (path,) = (root / "_failed").rglob("*.report.json")
+def test_a_report_says_what_it_was_and_what_to_do(inbox: Inbox) -> None:
+    os.utime(inbox.drop("ana/Zoë.json", b"[7"), (0, 1_700_000_000))
+    inbox.importer(settle_s=0).round()
+    report = inbox.report("_failed")
+    (path,) = (inbox.root / "_failed").rglob("*.report.json")
     assert path.read_text("utf-8") == json.dumps(report, indent=2, ensure_ascii=False) + "\n"
-    (row,) = import_history.list_files(store)
+    (row,) = inbox.rows()
     assert report.pop("hint").startswith("Have the analyzer write the file again")
     assert report.pop("message").startswith("Invalid JSON at byte ")
     for field in ("claimedAt", "finishedAt"):
@@ -128,7 +111,7 @@ def test_a_report_says_what_it_was_and_what_to_do(
         "resumes_import_report": 1,
         "file": "ana/Zoë.json",
         "account": "ana",
-        "accountId": ana.id,
+        "accountId": inbox.ana.id,
         "claimId": row.claim_id,
         "outcome": "failed",
         "reason": "invalid_json",
@@ -148,32 +131,28 @@ def test_a_report_says_what_it_was_and_what_to_do(
     }
 
 
-def test_all_issues_and_warnings_are_listed_with_the_resume(
-    store: Store, root: Path, ana: AccountInfo, an_importer: MakeImporter
-) -> None:
-    put_away(root, an_importer, a_document(title=7, style=5))
-    refused = the_report(root, "_failed")
+def test_all_issues_and_warnings_are_listed_with_the_resume(inbox: Inbox) -> None:
+    put_away(inbox, a_document(title=7, style=5))
+    refused = inbox.report("_failed")
     assert refused["path"] == "title"
     assert sorted(issue["path"] for issue in refused["issues"]) == ["style", "title"]
-    put_away(root, an_importer, a_document(nickname="a", motto="b"))
-    warned = the_report(root, "_done")
+    put_away(inbox, a_document(nickname="a", motto="b"))
+    warned = inbox.report("_done")
     assert warned["message"] == "Imported, with 2 warnings"
     assert warned["hint"].startswith("Each resume in the file is stored")
     assert (warned["path"], warned["byteOffset"]) == (None, None)
     assert sorted(one["path"] for one in warned["warnings"]) == ["motto", "nickname"]
-    (entry,) = stored_resumes.list_page(store, ana.id).entries
+    (entry,) = stored_resumes.list_page(inbox.store, inbox.ana.id).entries
     assert (warned["resumeId"], warned["duplicateOf"]) == (entry.id, None)
-    put_away(root, an_importer, a_document(nickname="a", motto="b"))
-    doubled = the_report(root, "_duplicate")
+    put_away(inbox, a_document(nickname="a", motto="b"))
+    doubled = inbox.report("_duplicate")
     assert (doubled["resumeId"], doubled["duplicateOf"]) == (None, entry.id)
 
 
-def test_no_control_character_and_no_surrogate_gets_into_a_report(
-    root: Path, ana: AccountInfo, an_importer: MakeImporter
-) -> None:
+def test_no_control_character_and_no_surrogate_gets_into_a_report(inbox: Inbox) -> None:
     body = b'{"header": {"name": "a"}, "x\\ud800\\u001b\\n": 1, "sections": {"\\u202e": 5}}'
-    put_away(root, an_importer, body)
-    (path,) = root.rglob("*.report.json")
+    put_away(inbox, body)
+    (path,) = inbox.root.rglob("*.report.json")
     text = path.read_bytes().decode()
     assert not {"\x1b", "\u202e"} & set(text)
     assert not {"\x1b", "\n", "\u202e", "\ud800"} & set(str(json.loads(text)["message"]))
@@ -197,62 +176,56 @@ def test_what_only_looks_like_a_report_is_none(body: bytes) -> None:
 # What lies in the way
 
 
-def test_a_file_that_lies_under_the_name_of_a_report_stays(
-    store: Store, root: Path, ana: AccountInfo, an_importer: MakeImporter
-) -> None:
+def test_a_file_that_lies_under_the_name_of_a_report_stays(inbox: Inbox) -> None:
     mine: list[Path] = []
 
     def be_quicker() -> None:
-        for row in import_history.list_files(store):
+        for row in inbox.rows():
             name = f"cv-{row.claim_id[16:]}"
             for ending in (".report.json", ".json"):
-                mine.append(drop(root, f"_failed/invalid_json/{name}{ending}", b"mine"))
+                mine.append(inbox.drop(f"_failed/invalid_json/{name}{ending}", b"mine"))
 
-    drop(root, "ana/cv.json", b"nonsense")
-    an_importer(settle_s=0, observe=during(Moment.COMMITTED, be_quicker)).round()
+    inbox.drop("ana/cv.json", b"nonsense")
+    inbox.importer(settle_s=0, observe=during(Moment.COMMITTED, be_quicker)).round()
     assert [path.read_bytes() for path in mine] == [b"mine"] * len(mine)
-    (row,) = import_history.list_files(store)
-    (path,) = [path for path in filed(root, "_failed") if path.read_bytes() == b"nonsense"]
+    (row,) = inbox.rows()
+    (path,) = [path for path in inbox.filed("_failed") if path.read_bytes() == b"nonsense"]
     assert row.claim_id in path.name
     assert json.loads(report_beside(path).read_bytes())["claimId"] == row.claim_id
 
 
-def test_a_file_whose_every_name_is_taken_stays_until_one_is_free(
-    store: Store, root: Path, told: Told, ana: AccountInfo, an_importer: MakeImporter
-) -> None:
-    folder = root / "_failed/invalid_json"
+def test_a_file_whose_every_name_is_taken_stays_until_one_is_free(inbox: Inbox) -> None:
+    folder = inbox.root / "_failed/invalid_json"
 
     def take_names() -> None:
-        for row in import_history.list_files(store):
+        for row in inbox.rows():
             for end in (row.claim_id[16:], row.claim_id):
                 drop(folder, f"cv-{end}.json", b"mine")
 
-    drop(root, "ana/cv.json", b"nonsense")
-    importer = an_importer(settle_s=0, observe=during(Moment.COMMITTED, take_names))
+    inbox.drop("ana/cv.json", b"nonsense")
+    importer = inbox.importer(settle_s=0, observe=during(Moment.COMMITTED, take_names))
     importer.round()
-    (row,) = import_history.list_files(store)
-    assert told.notices == [
+    (row,) = inbox.rows()
+    assert inbox.notices == [
         f"Cannot move ana/cv.json: Every name for {row.claim_id} is taken in {folder}. It was "
         "rejected and stays where it is; the move will be retried, and no new files will be imported "
         "until then"
     ]
     (folder / f"cv-{row.claim_id}.json").unlink()
     importer.round()
-    assert sorted(path.read_bytes() for path in filed(root, "_failed")) == [b"mine", b"nonsense"]
+    assert sorted(path.read_bytes() for path in inbox.filed("_failed")) == [b"mine", b"nonsense"]
 
 
 @pytest.mark.parametrize("end", ["done", "failed"])
-def test_a_folder_of_outcomes_that_somebody_removed_is_made_again(
-    root: Path, ana: AccountInfo, an_importer: MakeImporter, end: str
-) -> None:
-    importer = an_importer(settle_s=0)
+def test_a_folder_of_outcomes_that_somebody_removed_is_made_again(inbox: Inbox, end: str) -> None:
+    importer = inbox.importer(settle_s=0)
     for number in range(2):
         content = a_document(str(number)) if end == "done" else b"nonsense"
-        drop(root, f"ana/{number}.json", content)
+        inbox.drop(f"ana/{number}.json", content)
         importer.round()
         importer.round()
-        assert counts(root, end) == [1]
-        shutil.rmtree(root / f"_{end}")
+        assert inbox.counts(end) == [1]
+        shutil.rmtree(inbox.root / f"_{end}")
 
 
 @pytest.fixture
@@ -277,14 +250,9 @@ FAR = pytest.mark.parametrize("content", [a_document("Ada"), b"nonsense"], ids=[
 
 @FAR
 def test_outcomes_may_lie_on_another_disk_and_are_synced_there_before_the_source_is_removed(
-    root: Path,
-    other_disk: Path,
-    ana: AccountInfo,
-    an_importer: MakeImporter,
-    monkeypatch: pytest.MonkeyPatch,
-    content: bytes,
+    inbox: Inbox, other_disk: Path, monkeypatch: pytest.MonkeyPatch, content: bytes
 ) -> None:
-    source = drop(root, "ana/cv.json", content)
+    source = inbox.drop("ana/cv.json", content)
     os.utime(source, ns=(0, 5_000_000_000))
     inode, really_sync = source.stat().st_ino, os.fsync
     synced, before = set[int](), set[int]()
@@ -294,14 +262,14 @@ def test_outcomes_may_lie_on_another_disk_and_are_synced_there_before_the_source
         really_sync(descriptor)
 
     def note() -> None:
-        assert inode in {path.lstat().st_ino for path in root.rglob("*")}
+        assert inode in {path.lstat().st_ino for path in inbox.root.rglob("*")}
         before.update(synced)
 
     monkeypatch.setattr(os, "fsync", sync)
-    importer = an_importer(settle_s=0, observe=during(Moment.COPIED, note))
+    importer = inbox.importer(settle_s=0, observe=during(Moment.COPIED, note))
     importer.round()
     importer.close()
-    copy = check_far(root, other_disk, content)
+    copy = check_far(inbox.root, other_disk, content)
     assert copy.stat().st_mtime_ns == 5_000_000_000
     assert {copy.stat().st_ino, copy.parent.stat().st_ino} <= before
 
@@ -309,20 +277,15 @@ def test_outcomes_may_lie_on_another_disk_and_are_synced_there_before_the_source
 @FAR
 @pytest.mark.parametrize("moment", [Moment.SET_ASIDE, Moment.COPIED])
 def test_a_file_is_copied_to_another_disk_once_however_often_that_is_cut_off(
-    root: Path,
-    other_disk: Path,
-    ana: AccountInfo,
-    an_importer: MakeImporter,
-    content: bytes,
-    moment: Moment,
+    inbox: Inbox, other_disk: Path, content: bytes, moment: Moment
 ) -> None:
-    drop(root, "ana/cv.json", content)
+    inbox.drop("ana/cv.json", content)
     for _ in range(2 if moment is Moment.COPIED else 1):
-        die(an_importer(settle_s=0, observe=killing_at(moment)))
-    importer = an_importer(settle_s=0)
+        die(inbox.importer(settle_s=0, observe=killing_at(moment)))
+    importer = inbox.importer(settle_s=0)
     importer.round()
     importer.close()
-    check_far(root, other_disk, content)
+    check_far(inbox.root, other_disk, content)
 
 
 def check_far(root: Path, folder: Path, content: bytes) -> Path:
@@ -338,37 +301,26 @@ def check_far(root: Path, folder: Path, content: bytes) -> Path:
 
 @pytest.mark.parametrize("moment", [Moment.SET_ASIDE, Moment.COPIED])
 def test_what_is_put_in_a_file_s_place_while_it_is_copied_is_a_file_of_its_own(
-    store: Store,
-    root: Path,
-    other_disk: Path,
-    ana: AccountInfo,
-    an_importer: MakeImporter,
-    moment: Moment,
+    inbox: Inbox, other_disk: Path, moment: Moment
 ) -> None:
     versions = iter([a_document("Second"), a_document("Third")])
 
     def replace() -> None:
         if (content := next(versions, None)) is not None:
-            drop(root, "ana/cv.json", content)
+            inbox.drop("ana/cv.json", content)
 
-    drop(root, "ana/cv.json", a_document("First"))
-    importer = an_importer(settle_s=0, observe=during(moment, replace))
-    for _ in range(3):
-        importer.round()
-    assert resume_names(store, ana.id) == ["First", "Second", "Third"]
-    assert counts(root, "done") == [3]
+    inbox.drop("ana/cv.json", a_document("First"))
+    importer = inbox.importer(settle_s=0, observe=during(moment, replace))
+    inbox.rounds(importer, 3)
+    assert inbox.names() == ["First", "Second", "Third"]
+    assert inbox.counts("done") == [3]
 
 
 @pytest.mark.parametrize("is_replaced", [False, True])
 def test_a_file_that_is_written_to_when_it_is_to_be_copied_is_a_new_version(
-    store: Store,
-    root: Path,
-    other_disk: Path,
-    ana: AccountInfo,
-    an_importer: MakeImporter,
-    is_replaced: bool,
+    inbox: Inbox, other_disk: Path, is_replaced: bool
 ) -> None:
-    path = drop(root, "ana/cv.json", a_document("First"))
+    path = inbox.drop("ana/cv.json", a_document("First"))
     contents = iter([a_document("Second")])
 
     def write() -> None:
@@ -377,21 +329,15 @@ def test_a_file_that_is_written_to_when_it_is_to_be_copied_is_a_new_version(
                 path.unlink()
             path.write_bytes(content)
 
-    importer = an_importer(settle_s=0, observe=during(Moment.COMMITTED, write))
-    for _ in range(3):
-        importer.round()
-    assert resume_names(store, ana.id) == ["First", "Second"]
-    assert counts(root, "done") == [1]
+    importer = inbox.importer(settle_s=0, observe=during(Moment.COMMITTED, write))
+    inbox.rounds(importer, 3)
+    assert inbox.names() == ["First", "Second"]
+    assert inbox.counts("done") == [1]
 
 
 @pytest.mark.parametrize("moment", [Moment.SET_ASIDE, Moment.COPIED])
 def test_of_files_that_are_copied_away_each_is_known_after_a_kill_and_so_is_a_new_version(
-    store: Store,
-    root: Path,
-    other_disk: Path,
-    ana: AccountInfo,
-    an_importer: MakeImporter,
-    moment: Moment,
+    inbox: Inbox, other_disk: Path, moment: Moment
 ) -> None:
     steps = itertools.count()
 
@@ -399,29 +345,22 @@ def test_of_files_that_are_copied_away_each_is_known_after_a_kill_and_so_is_a_ne
         if next(steps) == 1:
             raise Killed
 
-    drop(root, "ana/a.json", a_document("a"))
-    drop(root, "ana/b.json", a_document("b"))
-    die(an_importer(settle_s=0, observe=during(moment, die_at_the_second)))
+    inbox.drop("ana/a.json", a_document("a"))
+    inbox.drop("ana/b.json", a_document("b"))
+    die(inbox.importer(settle_s=0, observe=during(moment, die_at_the_second)))
     for name in ("a", "b"):
-        drop(root, f"ana/{name}.json", a_document(f"new {name}"))
-    importer = an_importer(settle_s=0)
-    for _ in range(3):
-        importer.round()
+        inbox.drop(f"ana/{name}.json", a_document(f"new {name}"))
+    importer = inbox.importer(settle_s=0)
+    inbox.rounds(importer, 3)
     importer.close()
-    assert sorted(resume_names(store, ana.id)) == ["a", "b", "new a", "new b"]
-    assert counts(root, "done", "duplicate") == [4, 0]
-    assert names_below(root / "ana") == []
-    assert is_tidy(root)
+    assert sorted(inbox.names()) == ["a", "b", "new a", "new b"]
+    assert inbox.counts("done", "duplicate") == [4, 0]
+    assert inbox.names_below("ana") == []
+    assert inbox.is_tidy()
 
 
 def test_what_cannot_be_copied_yet_is_copied_later_and_is_never_removed(
-    store: Store,
-    root: Path,
-    other_disk: Path,
-    ana: AccountInfo,
-    monotonic: FakeMonotonic,
-    an_importer: MakeImporter,
-    monkeypatch: pytest.MonkeyPatch,
+    inbox: Inbox, other_disk: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(descriptor: int) -> None:
         if ".part" in os.readlink(f"/proc/self/fd/{descriptor}"):  # noqa: PTH115
@@ -430,36 +369,31 @@ def test_what_cannot_be_copied_yet_is_copied_later_and_is_never_removed(
 
     fsync = os.fsync
 
-    set_limit(store, "business", 1)
+    inbox.limit(1)
     for name in ("first", "held"):
-        drop(root, f"ana/{name}.json", a_document(name))
-    importer = an_importer(settle_s=0)
+        inbox.drop(f"ana/{name}.json", a_document(name))
+    importer = inbox.importer(settle_s=0)
     importer.round()
-    set_limit(store, "business", None)
-    drop(root, "ana/third.json", a_document("third"))
+    inbox.limit(None)
+    inbox.drop("ana/third.json", a_document("third"))
     with monkeypatch.context() as faults:
         faults.setattr(os, "fsync", full)
         importer.round()
         assert not importer.is_stuck  # others may be smaller
     for _ in range(4):
-        monotonic.advance(60)
+        inbox.advance(60)
         importer.round()
     importer.close()
-    assert sorted(resume_names(store, ana.id)) == ["first", "held", "third"]
-    assert counts(root, "done", "held", "duplicate") == [3, 0, 0]
-    assert is_tidy(root)
+    assert sorted(inbox.names()) == ["first", "held", "third"]
+    assert inbox.counts("done", "held", "duplicate") == [3, 0, 0]
+    assert inbox.is_tidy()
 
 
 def test_what_is_written_while_it_is_copied_is_a_new_version(
-    store: Store,
-    root: Path,
-    other_disk: Path,
-    ana: AccountInfo,
-    an_importer: MakeImporter,
-    monkeypatch: pytest.MonkeyPatch,
+    inbox: Inbox, other_disk: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By somebody who has had the file open all along, where no lease tells."""
-    path = drop(root, "ana/cv.json", a_document("First"))
+    path = inbox.drop("ana/cv.json", a_document("First"))
     contents = iter([a_document("Second")])
     copy_as_read = filing._copy_as_read
     monkeypatch.setattr(files, "find_writer", lambda descriptor: None)
@@ -474,11 +408,10 @@ def test_what_is_written_while_it_is_copied_is_a_new_version(
                 writer.flush()
 
         monkeypatch.setattr(filing, "_copy_as_read", copy)
-        importer = an_importer(settle_s=0)
-        for _ in range(4):
-            importer.round()
-    assert resume_names(store, ana.id) == ["First", "Second"]
-    assert counts(root, "done") == [1]
+        importer = inbox.importer(settle_s=0)
+        inbox.rounds(importer, 4)
+    assert inbox.names() == ["First", "Second"]
+    assert inbox.counts("done") == [1]
 
 
 HOLES_BYTES = 3 * 1024 * 1024
@@ -487,120 +420,101 @@ HOLES_BYTES = 3 * 1024 * 1024
 @pytest.mark.parametrize("name", ["cv.json", "cv.ndjson", "cv.zip"])
 @pytest.mark.parametrize("start", [b"", b"nonsense" * 1_000], ids=["empty", "begun"])
 def test_a_copy_takes_no_more_room_than_what_was_dropped(
-    root: Path,
-    other_disk: Path,
-    ana: AccountInfo,
-    an_importer: MakeImporter,
-    name: str,
-    start: bytes,
+    inbox: Inbox, other_disk: Path, name: str, start: bytes
 ) -> None:
-    path = drop(root, f"ana/{name}", start or b"x")
+    path = inbox.drop(f"ana/{name}", start or b"x")
     os.truncate(path, len(start))
     os.truncate(path, HOLES_BYTES)
     path.chmod(0o6755)  # the copy is the importer's own, and must not lend its rights
     sha256 = hashlib.sha256(path.read_bytes()).hexdigest()
-    an_importer(settle_s=0).round()
-    (copy,) = filed(root, "_failed")
+    inbox.importer(settle_s=0).round()
+    (copy,) = inbox.filed("_failed")
     assert hashlib.sha256(copy.read_bytes()).hexdigest() == sha256
     assert copy.stat().st_blocks * 512 <= len(start) + 4_096
     assert copy.stat().st_mode & 0o7777 == 0o755
-    assert names_below(root / "ana") == []
+    assert inbox.names_below("ana") == []
 
 
 @pytest.mark.parametrize("name", ["cv.json", "cv.ndjson", "cv.zip", "cv.json.gz"])
 def test_what_is_too_large_to_be_taken_is_not_copied_and_keeps_no_other_waiting(
-    store: Store,
-    root: Path,
-    other_disk: Path,
-    told: Told,
-    ana: AccountInfo,
-    monotonic: FakeMonotonic,
-    an_importer: MakeImporter,
-    name: str,
+    inbox: Inbox, other_disk: Path, name: str
 ) -> None:
-    path = drop(root, f"ana/{name}", b"x")
+    path = inbox.drop(f"ana/{name}", b"x")
     os.truncate(path, HOLES_BYTES)
-    importer = an_importer(settle_s=0, max_file_bytes=HOLES_BYTES - 1)
-    for _ in range(3):
-        importer.round()
-        monotonic.advance(60)
-    drop(root, "ana/other.json")
+    importer = inbox.importer(settle_s=0, max_file_bytes=HOLES_BYTES - 1)
+    inbox.rounds(importer, 3, 60)
+    inbox.drop("ana/other.json")
     importer.round()
-    assert told.outcomes() == {f"ana/{name}": "failed", "ana/other.json": "done"}
-    assert len(told.files) == 2
-    assert told.notices == [
+    assert inbox.outcomes() == {f"ana/{name}": "failed", "ana/other.json": "done"}
+    assert len(inbox.files) == 2
+    assert inbox.notices == [
         f"ana/{name} was rejected and stays where it is: it is too large to be moved to another disk. "
         "Delete it"
     ]
     summary = importer.summary()
     assert (summary.failed, summary.done, summary.waiting, summary.stuck) == (1, 1, 0, 0)
-    (report,) = names_below(root / "_failed/too_large")
-    assert filing.load_report(root / "_failed/too_large" / report)["file"] == f"ana/{name}"
-    assert [row.reason for row in import_history.list_files(store)] == [None, "too_large"]
-    assert names_below(root / "ana") == [name]
+    (report,) = inbox.names_below("_failed/too_large")
+    assert filing.load_report(inbox.root / "_failed/too_large" / report)["file"] == f"ana/{name}"
+    assert [row.reason for row in inbox.rows()] == [None, "too_large"]
+    assert inbox.names_below("ana") == [name]
     path.unlink()
     for _ in range(2):
-        monotonic.advance(60)
+        inbox.advance(60)
         importer.round()
     assert importer.notices.findings() == ()
-    assert names_below(root / "_failed") == []
-    assert (importer.summary().failed, len(told.files)) == (1, 2)
+    assert inbox.names_below("_failed") == []
+    assert (importer.summary().failed, len(inbox.files)) == (1, 2)
     importer.close()
-    assert is_tidy(root)
+    assert inbox.is_tidy()
 
 
 @pytest.mark.parametrize("content", ["valid", "rejected", "held", "duplicate"])
 def test_where_a_copy_has_no_room_that_file_waits_alone_and_its_message_says_its_outcome(
-    store: Store,
-    root: Path,
-    told: Told,
-    an_account: MakeAccount,
-    monotonic: FakeMonotonic,
-    an_importer: MakeImporter,
-    content: str,
+    inbox: Inbox, content: str
 ) -> None:
-    eve = an_account_with_room_for(store, 0 if content == "held" else None, "eve")
-    an_account("bob")
+    inbox.account("eve", 0 if content == "held" else None)
+    inbox.account("bob")
     large = a_document("eve", nickname="x" * 19_000).ljust(1_000_000)
     if content == "duplicate":
-        drop(root, "eve/0.json", large.strip())
-        an_importer(settle_s=0).round()
-        told.files.clear()
+        inbox.drop("eve/0.json", large.strip())
+        inbox.importer(settle_s=0).round()
+        inbox.files.clear()
     elif content == "rejected":
         large = os.urandom(1_000_000)
     was = {"valid": "was imported", "rejected": "was rejected", "held": "is held"}
-    shutil.rmtree(root)
+    shutil.rmtree(inbox.root)
 
     def act(mounts: Mounts) -> None:
-        mounts.mount(root, 1_200_000)
-        mounts.mount(root / "eve", 2_000_000)
-        importer = an_importer(settle_s=0)
-        filler = root / "_filler"
+        mounts.mount(inbox.root, 1_200_000)
+        mounts.mount(inbox.root / "eve", 2_000_000)
+        importer = inbox.importer(settle_s=0)
+        filler = inbox.root / "_filler"
         filler.write_bytes(b"x" * 300_000)
-        drop(root, "eve/large.json", large)
+        inbox.drop("eve/large.json", large)
         for number in range(3):
             importer.round()
-            drop(root, f"bob/{number}.json", a_document(str(number)))
-            drop(root, f"bob/bad{number}.json", b"nonsense")
+            inbox.drop(f"bob/{number}.json", a_document(str(number)))
+            inbox.drop(f"bob/bad{number}.json", b"nonsense")
             importer.round()
             assert not importer.is_stuck
-            monotonic.advance(60)
-        assert Counter(told.outcomes().values()) == {"done": 3, "failed": 3}
-        assert names_below(root / "eve") == ["large.json"]
-        assert told.notices == [
+            inbox.advance(60)
+        assert Counter(inbox.outcomes().values()) == {"done": 3, "failed": 3}
+        assert inbox.names_below("eve") == ["large.json"]
+        assert inbox.notices == [
             f"eve/large.json {was.get(content, 'is a duplicate')}, but cannot be moved: there is not "
             "enough room to copy it to another disk. It stays where it is; the move will be retried"
         ]
         filler.unlink()
-        monotonic.advance(60)
+        inbox.advance(60)
         importer.round()
-        assert names_below(root / "eve") == []
-        assert len(told.files) == 7
+        assert inbox.names_below("eve") == []
+        assert len(inbox.files) == 7
         importer.close()
 
     with_mounts(act)
-    assert accounts.get_account(store, "eve").resume_count == (content in ("valid", "duplicate"))
-    assert eve.name == "eve"
+    assert accounts.get_account(inbox.store, "eve").resume_count == (
+        content in ("valid", "duplicate")
+    )
 
 
 class Patience(threading.Event):
@@ -619,19 +533,19 @@ class Patience(threading.Event):
     [("cv.json", "too_large"), ("cv.ndjson", "invalid_json"), ("cv.zip", "invalid_archive")],
 )
 def test_a_drain_waits_for_no_room_and_orderly_ends_without_it_are_no_crashes(
-    root: Path, ana: AccountInfo, drain: Drain, name: str, reason: str
+    inbox: Inbox, name: str, reason: str
 ) -> None:
     def act(mounts: Mounts) -> None:
-        filler = mounts.mount(root / "_failed", 4_000_000) / "filler"
+        filler = mounts.mount(inbox.root / "_failed", 4_000_000) / "filler"
         filler.write_bytes(b"x" * 2_000_000)
-        drop(root, f"ana/{name}", b"nonsense\n".ljust(2_200_000))
+        inbox.drop(f"ana/{name}", b"nonsense\n".ljust(2_200_000))
         for _ in range(3):
-            summary = drain(settle_s=0.02, stop=Patience())
+            summary = inbox.drain(settle_s=0.02, stop=Patience())
             assert (summary.failed, summary.waiting, summary.stuck) == (0, 1, 1)
         filler.unlink()
-        assert drain(settle_s=0.02).failed == 1
-        assert the_report(root, "_failed")["reason"] == reason
-        assert names_below(root / "ana") == []
+        assert inbox.drain(settle_s=0.02).failed == 1
+        assert inbox.report("_failed")["reason"] == reason
+        assert inbox.names_below("ana") == []
 
     with_mounts(act)
 
@@ -671,154 +585,128 @@ def _to_another(aside: Path) -> None:
 )
 @FAR
 def test_what_becomes_of_a_file_before_it_is_copied_concerns_that_file_alone(
-    root: Path,
-    other_disk: Path,
-    told: Told,
-    ana: AccountInfo,
-    an_importer: MakeImporter,
-    monotonic: FakeMonotonic,
-    change: Callable[[Path], None],
-    content: bytes,
+    inbox: Inbox, other_disk: Path, change: Callable[[Path], None], content: bytes
 ) -> None:
     waiting = [change]
 
     def act() -> None:
-        (aside,) = (root / "ana").glob(".*.aside")
+        (aside,) = (inbox.root / "ana").glob(".*.aside")
         while waiting:
             waiting.pop()(aside)
 
-    drop(root, "ana/cv.json", content)
-    importer = an_importer(settle_s=0, observe=during(Moment.SET_ASIDE, act))
+    inbox.drop("ana/cv.json", content)
+    importer = inbox.importer(settle_s=0, observe=during(Moment.SET_ASIDE, act))
     importer.round()
     assert not importer.is_stuck
-    drop(root, "ana/other.json", a_document("other"))
+    inbox.drop("ana/other.json", a_document("other"))
     for _ in range(3):
-        monotonic.advance(60)
+        inbox.advance(60)
         importer.round()
-    assert told.outcomes()["ana/other.json"] == "done"
+    assert inbox.outcomes()["ana/other.json"] == "done"
     assert [name for name in names_below(other_disk) if name.endswith((".part", ".aside"))] == []
-    assert all(path.stat().st_size < 100_000 for path in filed(root, "_done"))
+    assert all(path.stat().st_size < 100_000 for path in inbox.filed("_done"))
 
 
 @FAR
 def test_half_a_copy_that_a_kill_left_behind_does_not_count(
-    root: Path, other_disk: Path, ana: AccountInfo, an_importer: MakeImporter, content: bytes
+    inbox: Inbox, other_disk: Path, content: bytes
 ) -> None:
-    drop(root, "ana/cv.json", content)
-    die(an_importer(settle_s=0, observe=killing_at(Moment.SET_ASIDE)))
-    (aside,) = (root / "ana").glob(".*.aside")
+    inbox.drop("ana/cv.json", content)
+    die(inbox.importer(settle_s=0, observe=killing_at(Moment.SET_ASIDE)))
+    (aside,) = (inbox.root / "ana").glob(".*.aside")
     *_, folder = sorted((len(path.parts), path) for path in other_disk.rglob("*") if path.is_dir())
     (folder[1] / f"{aside.stem}.part").write_bytes(content[:3])
-    importer = an_importer(settle_s=0)
+    importer = inbox.importer(settle_s=0)
     importer.round()
     importer.close()
-    check_far(root, other_disk, content)
+    check_far(inbox.root, other_disk, content)
 
 
 def test_a_file_that_is_open_when_it_is_to_be_copied_and_not_written_to_is_done(
-    store: Store,
-    root: Path,
-    told: Told,
-    other_disk: Path,
-    ana: AccountInfo,
-    an_importer: MakeImporter,
-    monotonic: FakeMonotonic,
+    inbox: Inbox, other_disk: Path
 ) -> None:
-    path = drop(root, "ana/cv.json", a_document("Ada"))
+    path = inbox.drop("ana/cv.json", a_document("Ada"))
     writers: list[BinaryIO] = []
 
-    importer = an_importer(
+    importer = inbox.importer(
         settle_s=0, observe=during(Moment.COMMITTED, lambda: writers.append(path.open("r+b")))
     )
     importer.round()
-    assert counts(root, "done") == [0]
-    assert told.notices == [
+    assert inbox.counts("done") == [0]
+    assert inbox.notices == [
         "ana/cv.json was imported, but cannot be moved: it is open for writing. It stays where it "
         "is; the move will be retried"
     ]
     writers[0].close()
-    monotonic.advance(10)
+    inbox.advance(10)
     importer.round()
-    assert counts(root, "done", "duplicate") == [1, 0]
-    assert resume_names(store, ana.id) == ["Ada"]
+    assert inbox.counts("done", "duplicate") == [1, 0]
+    assert inbox.names() == ["Ada"]
 
 
 def test_a_file_that_may_not_be_read_is_not_copied_and_keeps_no_other_waiting(
-    root: Path,
-    other_disk: Path,
-    told: Told,
-    monotonic: FakeMonotonic,
-    ana: AccountInfo,
-    an_importer: MakeImporter,
+    inbox: Inbox, other_disk: Path
 ) -> None:
-    path = drop(root, "ana/0.json")
+    path = inbox.drop("ana/0.json")
     path.chmod(0)
-    importer = an_importer(settle_s=1)
+    importer = inbox.importer(settle_s=1)
     with bound_by_permissions():
-        for _ in range(15):
-            importer.round()
-            monotonic.advance(1)
-        drop(root, "ana/1.json")
+        inbox.rounds(importer, 15, 1)
+        inbox.drop("ana/1.json")
         importer.round()
-    assert told.notices == [
+    assert inbox.notices == [
         "ana/0.json was rejected, but cannot be moved: Permission denied. It stays where it is; the "
         "move will be retried"
     ]
-    assert told.outcomes() == {"ana/1.json": "done"}
+    assert inbox.outcomes() == {"ana/1.json": "done"}
     path.chmod(0o600)
-    monotonic.advance(5)
+    inbox.advance(5)
     importer.round()
-    assert told.outcomes()["ana/0.json"] == "failed"
+    assert inbox.outcomes()["ana/0.json"] == "failed"
 
 
 def test_a_file_that_was_set_aside_is_put_away_though_the_other_disk_is_gone(
-    root: Path, other_disk: Path, ana: AccountInfo, an_importer: MakeImporter
+    inbox: Inbox, other_disk: Path
 ) -> None:
-    drop(root, "ana/cv.json", a_document("Ada"))
-    die(an_importer(observe=killing_at(Moment.SET_ASIDE)))
-    (root / "_done").unlink()
-    importer = an_importer()
+    inbox.drop("ana/cv.json", a_document("Ada"))
+    die(inbox.importer(observe=killing_at(Moment.SET_ASIDE)))
+    (inbox.root / "_done").unlink()
+    importer = inbox.importer()
     importer.round()
     importer.close()
-    assert [path.read_bytes() for path in filed(root, "_done")] == [a_document("Ada")]
-    assert names_below(root / "ana") == []
-    assert is_tidy(root)
+    assert [path.read_bytes() for path in inbox.filed("_done")] == [a_document("Ada")]
+    assert inbox.names_below("ana") == []
+    assert inbox.is_tidy()
 
 
 def test_a_file_that_was_set_aside_and_the_ledger_does_not_know_is_put_back(
-    store: Store, root: Path, other_disk: Path, ana: AccountInfo, an_importer: MakeImporter
+    inbox: Inbox, other_disk: Path
 ) -> None:
-    drop(root, "ana/cv.json", b"nonsense")
-    die(an_importer(settle_s=0, observe=killing_at(Moment.SET_ASIDE)))
-    damage(store, "DELETE FROM imported_files")  # as when it is restored
-    importer = an_importer(settle_s=0)
+    inbox.drop("ana/cv.json", b"nonsense")
+    die(inbox.importer(settle_s=0, observe=killing_at(Moment.SET_ASIDE)))
+    damage(inbox.store, "DELETE FROM imported_files")  # as when it is restored
+    importer = inbox.importer(settle_s=0)
     importer.round()
-    assert [row.name for row in import_history.list_files(store)] == ["ana/cv.json"]
+    assert [row.name for row in inbox.rows()] == ["ana/cv.json"]
     importer.close()
-    check_far(root, other_disk, b"nonsense")
+    check_far(inbox.root, other_disk, b"nonsense")
 
 
-def test_a_copy_on_another_disk_is_known_after_a_kill(
-    root: Path, told: Told, other_disk: Path, ana: AccountInfo, an_importer: MakeImporter
-) -> None:
+def test_a_copy_on_another_disk_is_known_after_a_kill(inbox: Inbox, other_disk: Path) -> None:
     def kill(step: Step) -> None:
         if step is Step.REPORTS_TIDIED:
             raise Killed
 
-    drop(root, "ana/cv.zip", b"nonsense")  # whose content is not compared
-    die(an_importer(settle_s=0, observe=kill))
-    an_importer(settle_s=0).round()
-    assert told.outcomes() == {"ana/cv.zip": "failed"}
-    assert told.notices == []
-    assert counts(root, "failed") == [1]
+    inbox.drop("ana/cv.zip", b"nonsense")  # whose content is not compared
+    die(inbox.importer(settle_s=0, observe=kill))
+    inbox.importer(settle_s=0).round()
+    assert inbox.outcomes() == {"ana/cv.zip": "failed"}
+    assert inbox.notices == []
+    assert inbox.counts("failed") == [1]
 
 
 def test_a_copy_to_where_one_disk_is_seen_as_two_is_not_taken_for_another_version(
-    root: Path,
-    told: Told,
-    ana: AccountInfo,
-    an_importer: MakeImporter,
-    monkeypatch: pytest.MonkeyPatch,
+    inbox: Inbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def move(source: str | Path, target: str | Path, *, source_fd: int | None = None) -> None:
         if source_fd is not None and "/_failed/" in str(target):
@@ -827,24 +715,21 @@ def test_a_copy_to_where_one_disk_is_seen_as_two_is_not_taken_for_another_versio
 
     really_move = files.move
     monkeypatch.setattr(files, "move", move)
-    drop(root, "ana/cv.zip", b"nonsense")
-    an_importer(settle_s=0).round()
-    assert told.outcomes() == {"ana/cv.zip": "failed"}
-    assert told.notices == []
-    assert names_below(root / "ana") == []
+    inbox.drop("ana/cv.zip", b"nonsense")
+    inbox.importer(settle_s=0).round()
+    assert inbox.outcomes() == {"ana/cv.zip": "failed"}
+    assert inbox.notices == []
+    assert inbox.names_below("ana") == []
 
 
-def test_a_report_goes_when_its_file_comes_to_another_end(
-    root: Path, ana: AccountInfo, an_importer: MakeImporter
-) -> None:
-    failed = put_away(root, an_importer, b"nonsense")
-    other = drop(root, "_failed/invalid_json/other.report.json", b"somebody's own")
-    report_beside(failed).rename(root / "ana" / report_beside(failed).name)
-    failed.rename(root / "ana" / failed.name).write_bytes(a_document("corrected"))
-    importer = an_importer(settle_s=0)
-    for _ in range(2):
-        importer.round()
-    assert counts(root, "done", "failed") == [1, 0]
+def test_a_report_goes_when_its_file_comes_to_another_end(inbox: Inbox) -> None:
+    failed = put_away(inbox, b"nonsense")
+    other = inbox.drop("_failed/invalid_json/other.report.json", b"somebody's own")
+    report_beside(failed).rename(inbox.root / "ana" / report_beside(failed).name)
+    failed.rename(inbox.root / "ana" / failed.name).write_bytes(a_document("corrected"))
+    importer = inbox.importer(settle_s=0)
+    inbox.rounds(importer, 2)
+    assert inbox.counts("done", "failed") == [1, 0]
     assert other.exists()
 
 
@@ -863,14 +748,12 @@ BEYOND_S = 2**57
 """A time whose year is more than the C library can say."""
 
 
-def test_a_file_from_beyond_the_calendar_is_put_away_like_any_other(
-    root: Path, ana: AccountInfo, an_importer: MakeImporter
-) -> None:
+def test_a_file_from_beyond_the_calendar_is_put_away_like_any_other(inbox: Inbox) -> None:
     for name in ("good", "bad"):
-        path = drop(root, f"ana/{name}.json", b"" if name == "good" else b"{")
+        path = inbox.drop(f"ana/{name}.json", b"" if name == "good" else b"{")
         os.utime(path, (0, BEYOND_S))
     if path.stat().st_mtime < BEYOND_S:
         pytest.skip("this file system keeps no such times")
-    an_importer(settle_s=0).round()
-    assert counts(root, "done", "failed") == [1, 1]
-    assert the_report(root, "_failed")["modifiedAt"] is None
+    inbox.importer(settle_s=0).round()
+    assert inbox.counts("done", "failed") == [1, 1]
+    assert inbox.report("_failed")["modifiedAt"] is None

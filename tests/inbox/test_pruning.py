@@ -1,21 +1,17 @@
 """Done files go after a while, and nothing else does."""
 
 import os
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from importer import prune as pruning
 from importer.notices import Notices
-from resumes.store.accounts import AccountInfo
 from resumes.watched_folder import DONE
-from tests.store.conftest import SteppingClock
 from tests.support.inbox.builders import (
-    MakeImporter,
+    Inbox,
     bound_by_permissions,
     drop,
-    filed,
     names_below,
 )
 
@@ -59,26 +55,20 @@ def test_days_before_those_to_keep_are_gone(root: Path, keep_days: int, kept: li
     assert notices == []
 
 
-def test_what_the_importer_puts_away_is_ours(
-    an_importer: MakeImporter,
-    an_account: Callable[..., AccountInfo],
-    root: Path,
-    clock: SteppingClock,
-) -> None:
-    an_account("ana")
-    drop(root, "ana/cv.json")
-    drop(root, "ana/Ünicode 1.JSON")
-    drop(root, "ana/warned.json", b'{"header":{"name":"W"},"sections":{},"unheardOf":1}')
-    an_importer(settle_s=0).round()
-    assert len(filed(root, DONE)) == 3
+def test_what_the_importer_puts_away_is_ours(inbox: Inbox) -> None:
+    inbox.drop("ana/cv.json")
+    inbox.drop("ana/Ünicode 1.JSON")
+    inbox.drop("ana/warned.json", b'{"header":{"name":"W"},"sections":{},"unheardOf":1}')
+    inbox.importer(settle_s=0).round()
+    assert len(inbox.filed(DONE)) == 3
 
     def remark(key: str, sentence: str) -> None:
         raise AssertionError(sentence)
 
-    assert pruning.prune(root, 0, clock(), remark=remark) == 0
-    put_away = len(names_below(root / DONE))
-    assert pruning.prune(root, 0, clock() + DAY_US, remark=remark) == put_away
-    assert names_below(root / DONE) == []
+    assert pruning.prune(inbox.root, 0, inbox.clock(), remark=remark) == 0
+    put_away = len(names_below(inbox.root / DONE))
+    assert pruning.prune(inbox.root, 0, inbox.clock() + DAY_US, remark=remark) == put_away
+    assert names_below(inbox.root / DONE) == []
 
 
 OURS = [

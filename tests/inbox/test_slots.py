@@ -15,9 +15,8 @@ from importer.claims import Claim
 from importer.files import Signature
 from importer.slots import Slot
 from resumes.errors import InvalidArgument
-from resumes.store import Store
 from tests.support.inbox.builders import (
-    MakeImporter,
+    Inbox,
     a_full_disk,
     names_below,
 )
@@ -187,7 +186,7 @@ def test_a_long_note_is_written_anew_with_what_is_still_under_way(
 
 
 def test_where_nothing_can_be_locked_the_folder_is_refused(
-    store: Store, root: Path, an_importer: MakeImporter, monkeypatch: pytest.MonkeyPatch
+    inbox: Inbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: object) -> None:
         raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
@@ -195,9 +194,9 @@ def test_where_nothing_can_be_locked_the_folder_is_refused(
     with monkeypatch.context() as patched:
         patched.setattr(fcntl, "flock", fail)
         with pytest.raises(InvalidArgument, match=r"Cannot write to .*: No locks"):
-            an_importer()
-    shutil.rmtree(root / ".importer")
-    (root / ".importer").mkdir()
-    (root / ".importer" / "0.lock").symlink_to("/dev/null")
+            inbox.importer()
+    shutil.rmtree(inbox.root / ".importer")
+    (inbox.root / ".importer").mkdir()
+    (inbox.root / ".importer" / "0.lock").symlink_to("/dev/null")
     with pytest.raises(InvalidArgument, match="Cannot write to"):
-        an_importer()
+        inbox.importer()

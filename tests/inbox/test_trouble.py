@@ -25,30 +25,18 @@ from importer.service import Runner, find_pause_s
 from resumes import watched_folder
 from resumes.errors import OutcomeUnknown, StoreUnavailable
 from resumes.store import Store
-from resumes.store.accounts import AccountInfo
 from resumes.store.importers import ImporterState
 from resumes.store.store import close_store, reopen_store
 from resumes.watched_names import OWN
-from tests.inbox.conftest import Drain, Watched
 from tests.support.inbox.builders import (
     FakeMonotonic,
-    MakeAccount,
-    MakeImporter,
+    Inbox,
     Moment,
-    Told,
     a_full_disk,
-    an_account_with_room_for,
     bound_by_permissions,
     closing_folder,
-    counts,
-    drop,
     during,
-    filed,
-    is_tidy,
     lines,
-    names_below,
-    resume_names,
-    the_report,
     wait_until,
 )
 from tests.support.resumes import a_document
@@ -61,132 +49,114 @@ NOTHING_NEW = "No new files will be imported until this is resolved"
 # The store
 
 
-def test_while_the_store_is_out_of_reach_nothing_new_is_taken(
-    store: Store, root: Path, told: Told, busy: Busy, ana: AccountInfo, an_importer: MakeImporter
-) -> None:
-    importer = an_importer(write_timeout_s=0.5)
-    drop(root, "ana/1.json", a_document("1"))
-    drop(root, "ana/2.ndjson", lines("2a", "2b"))
+def test_while_the_store_is_out_of_reach_nothing_new_is_taken(inbox: Inbox, busy: Busy) -> None:
+    importer = inbox.importer(write_timeout_s=0.5)
+    inbox.drop("ana/1.json", a_document("1"))
+    inbox.drop("ana/2.ndjson", lines("2a", "2b"))
     with busy.held():
         for _ in range(2):
             with pytest.raises(StoreUnavailable):
                 importer.round()
-            drop(root, "ana/3.json", a_document("3"))
-        assert (root / "ana/3.json").exists()
-        assert told.files == []
+            inbox.drop("ana/3.json", a_document("3"))
+        assert (inbox.root / "ana/3.json").exists()
+        assert inbox.files == []
     importer.round()
-    assert resume_names(store, ana.id) == ["1", "3"]
+    assert inbox.names() == ["1", "3"]
     assert importer.summary().waiting == 1
 
 
-def test_s13_while_the_store_is_being_moved_files_wait(
-    store: Store, root: Path, ana: AccountInfo, an_importer: MakeImporter
-) -> None:
-    importer = an_importer()
-    drop(root, "ana/1.json", a_document("1"))
-    close_store(store, "sqlite:////there.db", "0123")
+def test_s13_while_the_store_is_being_moved_files_wait(inbox: Inbox) -> None:
+    importer = inbox.importer()
+    inbox.drop("ana/1.json", a_document("1"))
+    close_store(inbox.store, "sqlite:////there.db", "0123")
     with pytest.raises(StoreUnavailable, match="being moved"):
         importer.round()
-    assert (root / "ana/1.json").exists()
+    assert (inbox.root / "ana/1.json").exists()
 
-    reopen_store(store)
+    reopen_store(inbox.store)
     importer.round()
 
-    assert resume_names(store, ana.id) == ["1"]
-    assert counts(root, "done", "failed") == [1, 0]
+    assert inbox.names() == ["1"]
+    assert inbox.counts("done", "failed") == [1, 0]
 
 
 def test_a_store_that_fails_right_after_a_commit_loses_sight_of_no_file(
-    store: Store,
-    root: Path,
-    told: Told,
-    monkeypatch: pytest.MonkeyPatch,
-    an_account: MakeAccount,
-    an_importer: MakeImporter,
+    inbox: Inbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("ana", "bo"):
-        account = an_account(name)
+    account = inbox.account("bo")
 
     def lose_account() -> None:  # as when a server's database is restored
         usage = "DELETE FROM account_usage WHERE account_id = :id"
-        damage(store, usage, "DELETE FROM accounts WHERE id = :id", id=account.id)
+        damage(inbox.store, usage, "DELETE FROM accounts WHERE id = :id", id=account.id)
 
     def unavailable(*_: object) -> None:
         raise StoreUnavailable("gone")
 
-    paths = [drop(root, f"{name}/1.json") for name in ("ana", "bo")]
-    importer = an_importer(observe=during(Moment.READ, lose_account))
+    paths = [inbox.drop(f"{name}/1.json") for name in ("ana", "bo")]
+    importer = inbox.importer(observe=during(Moment.READ, lose_account))
     with monkeypatch.context() as patch:
         patch.setattr("importer.batch.accounts.find_deleted", unavailable)
         with pytest.raises(StoreUnavailable):
             importer.round()
     importer.round()
-    assert told.outcomes() == {"ana/1.json": "done"}
+    assert inbox.outcomes() == {"ana/1.json": "done"}
     assert [path.exists() for path in paths] == [False, True]
     importer.close()
-    assert is_tidy(root)
+    assert inbox.is_tidy()
 
 
 def test_after_an_unknown_outcome_the_ledger_decides(
-    store: Store,
-    root: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    an_account: MakeAccount,
-    an_importer: MakeImporter,
+    inbox: Inbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from resumes.store import creation
 
-    account = an_account()
+    pass
     create_files = creation.create_files
 
     def unknown(store: Store, creations: Sequence[Any], **rest: Any) -> None:
-        create_files(store, creations, **rest)
+        create_files(inbox.store, creations, **rest)
         raise OutcomeUnknown
 
-    importer = an_importer()
-    drop(root, "ana/1.json", a_document("1"))
+    importer = inbox.importer()
+    inbox.drop("ana/1.json", a_document("1"))
     with monkeypatch.context() as patch:
         patch.setattr("importer.batch.create_files", unknown)
         with pytest.raises(OutcomeUnknown):
             importer.round()
     importer.round()
-    assert resume_names(store, account.id) == ["1"]
-    assert counts(root, "done", "duplicate") == [1, 0]
+    assert inbox.names() == ["1"]
+    assert inbox.counts("done", "duplicate") == [1, 0]
 
 
-def test_a_drain_gives_up_when_the_store_stays_out_of_reach(
-    root: Path, told: Told, busy: Busy, ana: AccountInfo, drain: Drain
-) -> None:
-    drop(root, "ana/1.json")
+def test_a_drain_gives_up_when_the_store_stays_out_of_reach(inbox: Inbox, busy: Busy) -> None:
+    inbox.drop("ana/1.json")
     with busy.held(), pytest.raises(StoreUnavailable):
-        drain(write_timeout_s=0.05)
-    (notice,) = told.notices
+        inbox.drain(write_timeout_s=0.05)
+    (notice,) = inbox.notices
     assert notice.startswith("The store is busy")
     assert notice.endswith(NOTHING_NEW)
 
 
 def test_a_store_out_of_reach_is_told_once_and_again_when_it_is_over(
-    root: Path, told: Told, busy: Busy, ana: AccountInfo, an_importer: MakeImporter
+    inbox: Inbox, busy: Busy
 ) -> None:
-    drop(root, "ana/1.json")
+    inbox.drop("ana/1.json")
     beats: list[int] = []
     busy.acquire()  # before the first turn, which would import the file
-    with run(an_importer(write_timeout_s=0.5), lambda: beats.append(len(told.notices))):
+    with run(inbox.importer(write_timeout_s=0.5), lambda: beats.append(len(inbox.notices))):
         wait_until(lambda: beats.count(1) > 1)
         busy.release()
-        wait_until(lambda: len(told.notices) == 2)
-    assert told.notices == [
+        wait_until(lambda: len(inbox.notices) == 2)
+    assert inbox.notices == [
         f"The store is busy, so nothing was done; try again. {NOTHING_NEW}",
         "Importing resumed",
     ]
-    assert told.outcomes() == {"ana/1.json": "done"}
+    assert inbox.outcomes() == {"ana/1.json": "done"}
 
 
-def test_what_prevents_an_import_is_a_finding_until_it_is_over(
-    root: Path, busy: Busy, ana: AccountInfo, an_importer: MakeImporter
-) -> None:
-    drop(root, "ana/1.json")
-    importer = an_importer(write_timeout_s=0.5)
+def test_what_prevents_an_import_is_a_finding_until_it_is_over(inbox: Inbox, busy: Busy) -> None:
+    inbox.drop("ana/1.json")
+    importer = inbox.importer(write_timeout_s=0.5)
     busy.acquire()
     with run(importer):
         wait_until(lambda: importer.notices.state is ImporterState.DEGRADED)
@@ -223,38 +193,29 @@ def test_failures_back_off_longer_each_time_up_to_a_limit() -> None:
 # Disks
 
 
-def test_a_full_disk_stops_the_round_and_changes_nothing(
-    root: Path, told: Told, ana: AccountInfo, an_importer: MakeImporter
-) -> None:
-    drop(root, "ana/1.json")
-    importer = an_importer()
+def test_a_full_disk_stops_the_round_and_changes_nothing(inbox: Inbox) -> None:
+    inbox.drop("ana/1.json")
+    importer = inbox.importer()
     with a_full_disk(), pytest.raises((OSError, StoreUnavailable)):
         importer.round()
-    assert told.files == []
+    assert inbox.files == []
     importer.round()
-    assert counts(root, "done", "duplicate") == [1, 0]
+    assert inbox.counts("done", "duplicate") == [1, 0]
 
 
-def test_a_full_disk_is_named(
-    root: Path, told: Told, ana: AccountInfo, an_importer: MakeImporter
-) -> None:
-    drop(root, "ana/1.json")
-    importer = an_importer()
+def test_a_full_disk_is_named(inbox: Inbox) -> None:
+    inbox.drop("ana/1.json")
+    importer = inbox.importer()
     with a_full_disk():
         assert not Runner(importer).drain(threading.Event())
-    assert told.notices == [f"{root}/.importer/0.files: File too large. {NOTHING_NEW}"]
+    assert inbox.notices == [f"{inbox.root}/.importer/0.files: File too large. {NOTHING_NEW}"]
 
 
 def test_what_changed_after_its_commit_while_the_disk_is_full_is_imported_later(
-    store: Store,
-    root: Path,
-    told: Told,
-    monotonic: FakeMonotonic,
-    ana: AccountInfo,
-    an_importer: MakeImporter,
+    inbox: Inbox,
 ) -> None:
-    alias = root.parent / "alias"
-    os.link(drop(root, "ana/cv.json", a_document("First")), alias)
+    alias = inbox.root.parent / "alias"
+    os.link(inbox.drop("ana/cv.json", a_document("First")), alias)
     full: list[Any] = []
 
     def write_on() -> None:
@@ -263,80 +224,63 @@ def test_what_changed_after_its_commit_while_the_disk_is_full_is_imported_later(
             full.append(a_full_disk())
             full[0].__enter__()
 
-    importer = an_importer(observe=during(Moment.COMMITTED, write_on))
+    importer = inbox.importer(observe=during(Moment.COMMITTED, write_on))
     with contextlib.suppress(OSError):  # nothing can be noted
         importer.round()
     full[0].__exit__(None, None, None)
-    for _ in range(4):
-        importer.round()
-        monotonic.advance(5)
-    assert resume_names(store, ana.id) == ["First", "Second"]
+    inbox.rounds(importer, 4, 5)
+    assert inbox.names() == ["First", "Second"]
     assert not importer.is_stuck
     importer.close()
-    assert is_tidy(root)
+    assert inbox.is_tidy()
 
 
 # What may not be read, taken, looked into or put away
 
 
-def test_a_file_that_may_not_be_read_fails_after_twelve_settling_times(
-    store: Store, root: Path, told: Told, monotonic: FakeMonotonic, an_importer: MakeImporter
-) -> None:
-    an_account_with_room_for(store, 0)
-    drop(root, "ana/0.json")  # is held, which what cannot be read is not
-    drop(root, "ana/1.json").chmod(0)
-    importer = an_importer(settle_s=5)
+def test_a_file_that_may_not_be_read_fails_after_twelve_settling_times(inbox: Inbox) -> None:
+    inbox.limit(0)
+    inbox.drop("ana/0.json")  # is held, which what cannot be read is not
+    inbox.drop("ana/1.json").chmod(0)
+    importer = inbox.importer(settle_s=5)
     with bound_by_permissions():
-        for _ in range(11):
-            importer.round()
-            monotonic.advance(5)
-        assert told.outcomes() == {"ana/0.json": "held"}
-        monotonic.advance(5)
+        inbox.rounds(importer, 11, 5)
+        assert inbox.outcomes() == {"ana/0.json": "held"}
+        inbox.advance(5)
         importer.round()
-    (_, failed) = told.files
+    (_, failed) = inbox.files
     assert (failed.reason, failed.message) == ("unreadable", "Cannot read it: Permission denied")
-    assert f"resumes imports retry {failed.claim_id}" in the_report(root, "_failed")["hint"]
+    assert f"resumes imports retry {failed.claim_id}" in inbox.report("_failed")["hint"]
 
 
-def test_a_file_that_cannot_be_taken_stays_and_is_told_of_once(
-    root: Path,
-    told: Told,
-    monotonic: FakeMonotonic,
-    an_account: MakeAccount,
-    an_importer: MakeImporter,
-) -> None:
-    for name in ("ana", "bo"):
-        an_account(name)
-    path = drop(root, "ana/1.json")
+def test_a_file_that_cannot_be_taken_stays_and_is_told_of_once(inbox: Inbox) -> None:
+    inbox.account("bo")
+    path = inbox.drop("ana/1.json")
     path.parent.chmod(0o555)
-    importer = an_importer()
+    importer = inbox.importer()
     with bound_by_permissions():
-        for _ in range(2):
-            importer.round()
-            monotonic.advance(10)
-        drop(root, "bo/1.json")
+        inbox.rounds(importer, 2, 10)
+        inbox.drop("bo/1.json")
         importer.round()
     assert path.exists()
-    assert [one.sentence for one in importer.notices.findings()] == told.notices
-    assert [notice.split(".")[0] for notice in told.notices] == ["Cannot pick up ana/1"]
-    assert "Permission denied" in told.notices[0]
-    assert told.outcomes() == {"bo/1.json": "done"}
+    assert [one.sentence for one in importer.notices.findings()] == inbox.notices
+    assert [notice.split(".")[0] for notice in inbox.notices] == ["Cannot pick up ana/1"]
+    assert "Permission denied" in inbox.notices[0]
+    assert inbox.outcomes() == {"bo/1.json": "done"}
     assert importer.summary().stuck == 1
     path.parent.chmod(0o755)
-    monotonic.advance(10)
+    inbox.advance(10)
     importer.round()
-    assert told.outcomes()["ana/1.json"] == "done"
+    assert inbox.outcomes()["ana/1.json"] == "done"
     importer.round()
     assert importer.notices.findings() == ()
 
 
 @pytest.mark.parametrize("goes", ["the file", "its folder"])
-def test_a_file_that_could_not_be_taken_and_is_gone_is_no_finding(
-    root: Path, monotonic: FakeMonotonic, ana: AccountInfo, an_importer: MakeImporter, goes: str
-) -> None:
-    path = drop(root, "ana/1.json")
+def test_a_file_that_could_not_be_taken_and_is_gone_is_no_finding(inbox: Inbox, goes: str) -> None:
+    path = inbox.drop("ana/1.json")
     path.parent.chmod(0o555)
-    importer = an_importer()
+    importer = inbox.importer()
     with bound_by_permissions():
         importer.round()
     assert importer.notices.state is ImporterState.DEGRADED
@@ -345,60 +289,44 @@ def test_a_file_that_could_not_be_taken_and_is_gone_is_no_finding(
     if goes == "its folder":
         path.parent.rmdir()
     for _ in range(2):
-        monotonic.advance(10)
+        inbox.advance(10)
         importer.round()
     assert importer.notices.findings() == ()
 
 
 def test_i17_a_folder_that_is_closed_before_its_file_is_opened_keeps_no_file_for_good(
-    root: Path, told: Told, an_account: MakeAccount, an_importer: MakeImporter
+    inbox: Inbox,
 ) -> None:
-    for name in ("ana", "bo"):
-        an_account(name)
-    path, _ = drop(root, "ana/1.json"), drop(root, "bo/1.json")
-    importer = an_importer(settle_s=0, observe=closing_folder(path.parent, Moment.NOTED))
+    inbox.account("bo")
+    path, _ = inbox.drop("ana/1.json"), inbox.drop("bo/1.json")
+    importer = inbox.importer(settle_s=0, observe=closing_folder(path.parent, Moment.NOTED))
     with bound_by_permissions():
-        for _ in range(2):
-            importer.round()
-        assert told.outcomes() == {"bo/1.json": "done"}
+        inbox.rounds(importer, 2)
+        assert inbox.outcomes() == {"bo/1.json": "done"}
         assert importer.summary().stuck == 1
     path.parent.chmod(0o755)
     importer.round()
-    assert told.outcomes() == {"bo/1.json": "done", "ana/1.json": "done"}
+    assert inbox.outcomes() == {"bo/1.json": "done", "ana/1.json": "done"}
     assert importer.summary().stuck == 0
 
 
 @pytest.mark.parametrize("name", ["1.json", "1.ndjson"])
 def test_i17_a_folder_that_is_closed_while_its_file_is_read_is_waited_for(
-    root: Path,
-    told: Told,
-    ana: AccountInfo,
-    monotonic: FakeMonotonic,
-    an_importer: MakeImporter,
-    name: str,
+    inbox: Inbox, name: str
 ) -> None:
-    path = drop(root, f"ana/{name}", lines("1", "2"))
-    importer = an_importer(settle_s=0, observe=closing_folder(path.parent, Moment.READ))
+    path = inbox.drop(f"ana/{name}", lines("1", "2"))
+    importer = inbox.importer(settle_s=0, observe=closing_folder(path.parent, Moment.READ))
     with bound_by_permissions():
-        for _ in range(2):
-            importer.round()
-            monotonic.advance(5)
-    assert told.files == []
+        inbox.rounds(importer, 2, 5)
+    assert inbox.files == []
     path.parent.chmod(0o755)
-    for _ in range(2):
-        importer.round()
-        monotonic.advance(5)
-    assert told.outcomes() == {f"ana/{name}": "done"}
+    inbox.rounds(importer, 2, 5)
+    assert inbox.outcomes() == {f"ana/{name}": "done"}
     assert [inbox.under_way for inbox in importer.intake.inboxes.values()] == [0, 0]
 
 
 def test_i17_a_folder_on_a_disk_of_its_own_keeps_no_other_waiting(
-    root: Path,
-    told: Told,
-    monotonic: FakeMonotonic,
-    an_account: MakeAccount,
-    an_importer: MakeImporter,
-    monkeypatch: pytest.MonkeyPatch,
+    inbox: Inbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     move = files.move
 
@@ -409,23 +337,21 @@ def test_i17_a_folder_on_a_disk_of_its_own_keeps_no_other_waiting(
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         move(source, target, **rest)
 
+    inbox.account("bo")
     for name in ("ana", "bo"):
-        an_account(name)
-        drop(root, f"{name}/1.json")
-    importer = an_importer()
+        inbox.drop(f"{name}/1.json")
+    importer = inbox.importer()
     with monkeypatch.context() as patch:
         patch.setattr(files, "move", move_on_two_disks)
         importer.round()
-        assert told.outcomes() == {"bo/1.json": "done"}
+        assert inbox.outcomes() == {"bo/1.json": "done"}
         assert not importer.is_stuck
-    monotonic.advance(5)
+    inbox.advance(5)
     importer.round()
-    assert told.outcomes() == {"bo/1.json": "done", "ana/1.json": "done"}
+    assert inbox.outcomes() == {"bo/1.json": "done", "ana/1.json": "done"}
 
 
-def test_an_error_while_a_file_is_told_of_loses_sight_of_no_other(
-    store: Store, root: Path, ana: AccountInfo
-) -> None:
+def test_an_error_while_a_file_is_told_of_loses_sight_of_no_other(inbox: Inbox) -> None:
     told: list[str] = []
 
     def tell(report: FileReport) -> None:
@@ -434,43 +360,41 @@ def test_an_error_while_a_file_is_told_of_loses_sight_of_no_other(
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     for number in range(3):
-        drop(root, f"ana/{number}.json", a_document(str(number)))
+        inbox.drop(f"ana/{number}.json", a_document(str(number)))
     importer = Importer(
-        store, root, Options(settle_s=0), on_file=tell, notices=Notices(lambda _: None)
+        inbox.store, inbox.root, Options(settle_s=0), on_file=tell, notices=Notices(lambda _: None)
     )
     with pytest.raises(OSError, match="No space left"):
         importer.round()
     importer.round()
     assert told == [f"ana/{number}.json" for number in range(3)]
-    assert names_below(root / "ana") == []
+    assert inbox.names_below("ana") == []
     assert not importer.has_work
     importer.close()
-    assert is_tidy(root)
+    assert inbox.is_tidy()
 
 
 def test_a_folder_that_cannot_be_listed_is_a_finding_until_it_can_and_told_each_time(
-    root: Path, told: Told, an_account: MakeAccount, an_importer: MakeImporter
+    inbox: Inbox,
 ) -> None:
-    an_account("ana")
-    inner, unowned = root / "ana/inner", root / "nobody"
-    drop(root, "ana/inner/1.json")
+    inner, unowned = inbox.root / "ana/inner", inbox.root / "nobody"
+    inbox.drop("ana/inner/1.json")
     unowned.mkdir()
-    importer = an_importer()
+    importer = inbox.importer()
     for again in (1, 2):
         with bound_by_permissions():
             for folder in (inner, unowned):
                 folder.chmod(0)
-            for _ in range(2):
-                importer.round()
+            inbox.rounds(importer, 2)
             assert [one.sentence for one in importer.notices.findings()] == [
                 "Cannot read ana/inner: Permission denied. Its files are waiting"
             ]
             assert importer.notices.state is ImporterState.DEGRADED
-            assert len(told.notices) == again
+            assert len(inbox.notices) == again
         inner.chmod(0o755)
         importer.round()
         assert importer.notices.findings() == ()
-    shutil.rmtree(root / "ana")
+    shutil.rmtree(inbox.root / "ana")
     inner.mkdir(parents=True, mode=0)
     with bound_by_permissions():
         importer.round()
@@ -482,15 +406,10 @@ def test_a_folder_that_cannot_be_listed_is_a_finding_until_it_can_and_told_each_
 
 
 def test_i17_a_folder_that_a_link_leads_to_after_the_commit_keeps_no_other_waiting(
-    root: Path,
-    told: Told,
-    monotonic: FakeMonotonic,
-    an_account: MakeAccount,
-    an_importer: MakeImporter,
+    inbox: Inbox,
 ) -> None:
-    for name in ("ana", "bo"):
-        an_account(name)
-    folder, elsewhere = root / "ana", root.with_name("elsewhere")
+    inbox.account("bo")
+    folder, elsewhere = inbox.root / "ana", inbox.root.with_name("elsewhere")
 
     def move_away() -> None:
         if not folder.is_symlink():
@@ -498,84 +417,69 @@ def test_i17_a_folder_that_a_link_leads_to_after_the_commit_keeps_no_other_waiti
             folder.symlink_to(elsewhere)
             folder.chmod(0o555)  # nor can it be moved by who has the folder open
 
-    drop(root, "ana/1.json")
+    inbox.drop("ana/1.json")
     with bound_by_permissions():
         for moment in (Moment.COMMITTED, Moment.READ):  # the second time it is moved already
-            importer = an_importer(observe=during(moment, move_away))
-            drop(root, "bo/1.json", a_document(importer.id))
-            for _ in range(2):
-                importer.round()
-                monotonic.advance(5)
+            importer = inbox.importer(observe=during(moment, move_away))
+            inbox.drop("bo/1.json", a_document(importer.id))
+            inbox.rounds(importer, 2, 5)
             assert importer.next_due is None  # nobody waits for it
-    assert [(one.name, one.outcome) for one in told.files] == [("bo/1.json", "done")] * 2
-    assert any("Its path contains a symbolic link" in notice for notice in told.notices)
+    assert [(one.name, one.outcome) for one in inbox.files] == [("bo/1.json", "done")] * 2
+    assert any("Its path contains a symbolic link" in notice for notice in inbox.notices)
 
 
-def test_a_file_that_cannot_be_moved_stays_is_told_and_keeps_no_other_waiting(
-    root: Path,
-    told: Told,
-    monotonic: FakeMonotonic,
-    an_account: MakeAccount,
-    an_importer: MakeImporter,
-) -> None:
-    for name in ("ana", "bo", "cy"):
-        an_account(name)
-    paths = [drop(root, f"{name}/1.json") for name in ("ana", "cy")]
+def test_a_file_that_cannot_be_moved_stays_is_told_and_keeps_no_other_waiting(inbox: Inbox) -> None:
+    for name in ("bo", "cy"):
+        inbox.account(name)
+    paths = [inbox.drop(f"{name}/1.json") for name in ("ana", "cy")]
 
     def close_folders() -> None:
         for path in paths:
             path.parent.chmod(0o555)
 
-    importer = an_importer(observe=during(Moment.COMMITTED, close_folders))
+    importer = inbox.importer(observe=during(Moment.COMMITTED, close_folders))
     with bound_by_permissions():
         for number in range(3):
-            drop(root, f"bo/{number}.json")
+            inbox.drop(f"bo/{number}.json")
             importer.round()
-            monotonic.advance(5)
-    assert told.outcomes() == {f"bo/{number}.json": "done" for number in range(3)}
-    assert sorted(told.notices) == [
+            inbox.advance(5)
+    assert inbox.outcomes() == {f"bo/{number}.json": "done" for number in range(3)}
+    assert sorted(inbox.notices) == [
         f"{name}/1.json was imported, but cannot be moved: Permission denied. It stays where it is; "
         "the move will be retried"
         for name in ("ana", "cy")
     ]
     assert importer.awaited == []
-    assert {one.sentence for one in importer.notices.findings()} == {*told.notices}
+    assert {one.sentence for one in importer.notices.findings()} == {*inbox.notices}
     for path in paths:
         path.parent.chmod(0o755)
     importer.round()
-    assert told.outcomes()["ana/1.json"] == told.outcomes()["cy/1.json"] == "done"
+    assert inbox.outcomes()["ana/1.json"] == inbox.outcomes()["cy/1.json"] == "done"
     importer.round()
     assert importer.notices.findings() == ()
 
 
-def test_what_cannot_be_moved_since_no_file_can_stops_new_ones(
-    root: Path, ana: AccountInfo, an_importer: MakeImporter
-) -> None:
-    importer = an_importer()
-    drop(root, "ana/0.json")
+def test_what_cannot_be_moved_since_no_file_can_stops_new_ones(inbox: Inbox) -> None:
+    importer = inbox.importer()
+    inbox.drop("ana/0.json")
     importer.round()
-    folder = filed(root, "_done")[0].parent
+    folder = inbox.filed("_done")[0].parent
     folder.chmod(0o555)
     for number in (1, 2):
-        drop(root, f"ana/{number}.json")
+        inbox.drop(f"ana/{number}.json")
         with bound_by_permissions():
             importer.round()
         assert importer.is_stuck
-    assert names_below(root / "ana") == ["1.json", "2.json"]
+    assert inbox.names_below("ana") == ["1.json", "2.json"]
     folder.chmod(0o755)
     importer.round()
-    assert counts(root, "done") == [3]
+    assert inbox.counts("done") == [3]
 
 
 def test_a_file_on_a_bad_sector_stays_is_told_and_keeps_no_other_waiting(
-    root: Path,
-    told: Told,
-    monotonic: FakeMonotonic,
-    ana: AccountInfo,
-    an_importer: MakeImporter,
-    monkeypatch: pytest.MonkeyPatch,
+    inbox: Inbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    bad = drop(root, "ana/1.json")
+    bad = inbox.drop("ana/1.json")
     inode, really_read = bad.stat().st_ino, os.read
 
     def read(descriptor: int, size_bytes: int) -> bytes:
@@ -583,211 +487,182 @@ def test_a_file_on_a_bad_sector_stays_is_told_and_keeps_no_other_waiting(
             raise OSError(errno.EIO, os.strerror(errno.EIO))
         return really_read(descriptor, size_bytes)
 
-    drop(root, "ana/2.json")
-    importer = an_importer(settle_s=1)
+    inbox.drop("ana/2.json")
+    importer = inbox.importer(settle_s=1)
     with monkeypatch.context() as patched:
         patched.setattr(os, "read", read)
-        for _ in range(2):
-            importer.round()
+        inbox.rounds(importer, 2)
         assert bad.exists()
-        assert told.outcomes() == {"ana/2.json": "done"}
-        assert [one.split(".")[0] for one in told.notices] == ["Cannot pick up ana/1"]
-        assert "Input/output error" in told.notices[0]
+        assert inbox.outcomes() == {"ana/2.json": "done"}
+        assert [one.split(".")[0] for one in inbox.notices] == ["Cannot pick up ana/1"]
+        assert "Input/output error" in inbox.notices[0]
         assert (importer.summary().stuck, importer.awaited) == (1, [])
     for _ in range(5):
         importer.round()
-        assert "ana/1.json" not in told.outcomes()
-        monotonic.advance(1)
+        assert "ana/1.json" not in inbox.outcomes()
+        inbox.advance(1)
     importer.round()
-    assert told.outcomes()["ana/1.json"] == "done"
+    assert inbox.outcomes()["ana/1.json"] == "done"
 
 
 @pytest.mark.parametrize("moment", [Moment.NOTED, Moment.READ, Moment.COMMITTED])
 def test_a_file_that_goes_meanwhile_is_in_nobody_s_way(
-    store: Store,
-    root: Path,
-    told: Told,
-    caplog: pytest.LogCaptureFixture,
-    ana: AccountInfo,
-    an_importer: MakeImporter,
-    moment: Moment,
+    inbox: Inbox, caplog: pytest.LogCaptureFixture, moment: Moment
 ) -> None:
-    gone = drop(root, "ana/1.json", a_document("1"))
-    importer = an_importer(observe=during(moment, lambda: gone.unlink(missing_ok=True)))
+    gone = inbox.drop("ana/1.json", a_document("1"))
+    importer = inbox.importer(observe=during(moment, lambda: gone.unlink(missing_ok=True)))
     importer.round()
-    drop(root, "ana/2.json", a_document("2"))
+    inbox.drop("ana/2.json", a_document("2"))
     importer.round()
     read = [] if moment is Moment.NOTED else ["1"]
-    assert resume_names(store, ana.id) == [*read, "2"]
-    assert told.outcomes() == {"ana/2.json": "done"}
-    assert told.notices == []
+    assert inbox.names() == [*read, "2"]
+    assert inbox.outcomes() == {"ana/2.json": "done"}
+    assert inbox.notices == []
     assert caplog.records == []
     importer.close()
-    assert is_tidy(root)
+    assert inbox.is_tidy()
 
 
-def test_a_folder_of_its_own_that_somebody_tidies_away_is_made_anew(
-    store: Store, root: Path, told: Told, ana: AccountInfo, an_importer: MakeImporter
-) -> None:
-    importer = an_importer()
+def test_a_folder_of_its_own_that_somebody_tidies_away_is_made_anew(inbox: Inbox) -> None:
+    importer = inbox.importer()
     for number in range(2):
-        drop(root, f"ana/{number}.json", a_document(str(number)))
+        inbox.drop(f"ana/{number}.json", a_document(str(number)))
         importer.round()
-        shutil.rmtree(root / ".importer")
-    drop(root, "ana/2.json", a_document("2"))
+        shutil.rmtree(inbox.root / ".importer")
+    inbox.drop("ana/2.json", a_document("2"))
     importer.round()
-    assert resume_names(store, ana.id) == ["0", "1", "2"]
-    assert watched_folder.find_owner(root) == watched_folder.owner_of(store)
+    assert inbox.names() == ["0", "1", "2"]
+    assert watched_folder.find_owner(inbox.root) == watched_folder.owner_of(inbox.store)
 
 
-def test_a_folder_of_done_files_that_somebody_moves_away_is_made_anew(
-    root: Path, told: Told, ana: AccountInfo, an_importer: MakeImporter
-) -> None:
-    importer = an_importer()
+def test_a_folder_of_done_files_that_somebody_moves_away_is_made_anew(inbox: Inbox) -> None:
+    importer = inbox.importer()
     for number in range(2):
-        drop(root, f"ana/{number}.json")
+        inbox.drop(f"ana/{number}.json")
         importer.round()
-        (root / "_done").rename(root.with_name(f"archive{number}"))
-    assert told.outcomes() == {"ana/0.json": "done", "ana/1.json": "done"}
-    assert told.notices == []
+        (inbox.root / "_done").rename(inbox.root.with_name(f"archive{number}"))
+    assert inbox.outcomes() == {"ana/0.json": "done", "ana/1.json": "done"}
+    assert inbox.notices == []
 
 
 @pytest.mark.parametrize("moved", ["inbox", "srv"])
 def test_a_root_that_was_moved_and_has_a_link_in_its_place_is_imported_from(
-    store: Store,
-    tmp_path: Path,
-    told: Told,
-    ana: AccountInfo,
-    an_importer: MakeImporter,
-    moved: str,
+    inbox: Inbox, tmp_path: Path, moved: str
 ) -> None:
     root = tmp_path / "srv" / "inbox"
     root.mkdir(parents=True)
-    importer = an_importer(at=root, account="ana", settle_s=0)
-    drop(root, "ana/1.json")
+    inbox.root = root
+    importer = inbox.importer(account="ana", settle_s=0)
+    inbox.drop("ana/1.json")
     importer.round()
     place = root if moved == "inbox" else root.parent
     place.symlink_to(place.rename(tmp_path / "big"))
     for name in ("ana/2.json", "ana/sub/3.json", "4.json"):
-        drop(root, name)
-    drop(root, "ana/bad.json", b"{")
-    drop(root, "ana/5.ndjson", lines("5a", "5b"))
+        inbox.drop(name)
+    inbox.drop("ana/bad.json", b"{")
+    inbox.drop("ana/5.ndjson", lines("5a", "5b"))
     importer.round()
-    assert told.notices == []
-    assert counts(root, "done", "failed") == [5, 1]
+    assert inbox.notices == []
+    assert inbox.counts("done", "failed") == [5, 1]
     importer.close()
-    assert is_tidy(root)
+    assert inbox.is_tidy()
 
 
 def test_what_was_being_unpacked_when_the_folder_was_tidied_does_not_enter_the_next_file(
-    store: Store, root: Path, told: Told, ana: AccountInfo, an_importer: MakeImporter
+    inbox: Inbox,
 ) -> None:
     def tidy_and_take_away() -> None:
-        if first.exists() and resume_names(store, ana.id):
-            shutil.rmtree(root / ".importer")
+        if first.exists() and inbox.names():
+            shutil.rmtree(inbox.root / ".importer")
             first.unlink()
-            drop(root, "ana/b.ndjson", lines("3", "4"))
+            inbox.drop("ana/b.ndjson", lines("3", "4"))
 
-    first = drop(root, "ana/a.ndjson", lines("0", "1", "2"))
-    importer = an_importer(
+    first = inbox.drop("ana/a.ndjson", lines("0", "1", "2"))
+    importer = inbox.importer(
         settle_s=0, slice_items=1, observe=during(Moment.COMMITTED, tidy_and_take_away)
     )
-    for _ in range(3):
-        importer.round()
-    assert resume_names(store, ana.id) == ["0", "3", "4"]
-    assert told.outcomes() == {"ana/b.ndjson": "done"}
+    inbox.rounds(importer, 3)
+    assert inbox.names() == ["0", "3", "4"]
+    assert inbox.outcomes() == {"ana/b.ndjson": "done"}
 
 
-def test_what_cannot_be_taken_is_tried_again_when_it_is_time_and_not_before(
-    root: Path, told: Told, monotonic: FakeMonotonic, ana: AccountInfo, an_importer: MakeImporter
-) -> None:
-    path = drop(root, "ana/1.json")
+def test_what_cannot_be_taken_is_tried_again_when_it_is_time_and_not_before(inbox: Inbox) -> None:
+    path = inbox.drop("ana/1.json")
     path.parent.chmod(0o555)
-    importer = an_importer(settle_s=1)
+    importer = inbox.importer(settle_s=1)
     with bound_by_permissions():
         importer.round()
         assert importer.summary().stuck == 1
         assert importer.awaited == []
         path.parent.chmod(0o755)
         for _ in range(4):
-            monotonic.advance(1)
+            inbox.advance(1)
             importer.round()
-            assert told.outcomes() == {}
-        monotonic.advance(1)
+            assert inbox.outcomes() == {}
+        inbox.advance(1)
         importer.round()
-    assert told.outcomes() == {"ana/1.json": "done"}
+    assert inbox.outcomes() == {"ana/1.json": "done"}
 
 
-def test_a_drain_does_not_wait_for_what_cannot_be_taken_or_looked_into(
-    root: Path, told: Told, an_account: MakeAccount, drain: Drain
-) -> None:
-    for name in ("ana", "bo"):
-        an_account(name)
-    paths = [drop(root, f"{name}/1.json") for name in ("ana", "bo", "nobody")]
+def test_a_drain_does_not_wait_for_what_cannot_be_taken_or_looked_into(inbox: Inbox) -> None:
+    inbox.account("bo")
+    paths = [inbox.drop(f"{name}/1.json") for name in ("ana", "bo", "nobody")]
     for path, mode in zip(paths, (0o555, 0, 0), strict=True):
         path.parent.chmod(mode)
     with bound_by_permissions():
-        summary = drain()
+        summary = inbox.drain()
     for path in paths:
         path.parent.chmod(0o755)
     assert all(path.exists() for path in paths)
     assert (summary.done, summary.stuck) == (0, 2)
-    assert any("Cannot read bo: Permission denied" in notice for notice in told.notices)
+    assert any("Cannot read bo: Permission denied" in notice for notice in inbox.notices)
 
 
-def test_a_drain_gives_up_on_what_cannot_be_filed(
-    root: Path, ana: AccountInfo, drain: Drain
-) -> None:
-    (root / "_done").touch()
-    drop(root, "ana/1.json")
-    summary = drain()
+def test_a_drain_gives_up_on_what_cannot_be_filed(inbox: Inbox) -> None:
+    (inbox.root / "_done").touch()
+    inbox.drop("ana/1.json")
+    summary = inbox.drain()
     assert (summary.waiting, summary.stuck) == (1, 1)
 
 
-def test_what_cannot_be_filed_is_told_again_when_it_comes_again(
-    root: Path, told: Told, ana: AccountInfo, an_importer: MakeImporter
-) -> None:
-    importer = an_importer()
+def test_what_cannot_be_filed_is_told_again_when_it_comes_again(inbox: Inbox) -> None:
+    importer = inbox.importer()
     for number in range(2):
-        drop(root, f"ana/{number}.json")
-        (root / "_done").touch()
+        inbox.drop(f"ana/{number}.json")
+        (inbox.root / "_done").touch()
         assert not Runner(importer).drain(threading.Event())
-        (root / "_done").unlink()
+        (inbox.root / "_done").unlink()
         assert Runner(importer).drain(threading.Event())
-        shutil.rmtree(root / "_done")
-    assert [notice.partition(":")[0] for notice in told.notices] == [
+        shutil.rmtree(inbox.root / "_done")
+    assert [notice.partition(":")[0] for notice in inbox.notices] == [
         "Cannot move ana/0.json",
         "Cannot move ana/1.json",
     ]
 
 
-def test_a_drain_waits_for_what_settles_and_not_when_it_is_stopped(
-    root: Path, told: Told, ana: AccountInfo, drain: Drain
-) -> None:
-    drop(root, "ana/cut.json", b"{")
+def test_a_drain_waits_for_what_settles_and_not_when_it_is_stopped(inbox: Inbox) -> None:
+    inbox.drop("ana/cut.json", b"{")
     stopped = threading.Event()
     stopped.set()
-    drain(stop=stopped)
-    assert told.files == []
-    drain(settle_s=0.05)
-    assert told.outcomes() == {"ana/cut.json": "failed"}
-    assert told.notices == []
+    inbox.drain(stop=stopped)
+    assert inbox.files == []
+    inbox.drain(settle_s=0.05)
+    assert inbox.outcomes() == {"ana/cut.json": "failed"}
+    assert inbox.notices == []
 
 
-def test_a_drain_that_waits_for_long_says_for_what(
-    store: Store, root: Path, told: Told, ana: AccountInfo, an_importer: MakeImporter
-) -> None:
-    drop(root, "ana/\x1b.json", b"{")
+def test_a_drain_that_waits_for_long_says_for_what(inbox: Inbox) -> None:
+    inbox.drop("ana/\x1b.json", b"{")
     stop = threading.Event()
 
     def tell(notice: str) -> None:
-        told.notices.append(notice)
+        inbox.notices.append(notice)
         stop.set()
 
-    importer = an_importer(settle_s=3_600)
+    importer = inbox.importer(settle_s=3_600)
     importer.notices.tell = tell
     Runner(importer, monotonic=FakeMonotonic()).drain(stop)
-    assert told.notices == [
+    assert inbox.notices == [
         "Waiting for ana/\\x1b.json: incomplete, not readable, or still open for writing"
     ]
 
@@ -796,71 +671,61 @@ def test_a_drain_that_waits_for_long_says_for_what(
 
 
 def test_a_folder_that_is_closed_ends_no_importer_and_lets_it_end(
-    root: Path,
-    told: Told,
-    an_account: MakeAccount,
-    watched: Watched,
-    monkeypatch: pytest.MonkeyPatch,
+    inbox: Inbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("importer.service.PRUNE_INTERVAL_S", 0.0)
-    an_account("ana")
     with bound_by_permissions():
-        with watched(done_keep_days=1) as summaries:
-            wait_until(lambda: (root / OWN / "0.lock").exists())
-            root.chmod(0)
-            wait_until(lambda: any(NOTHING_NEW in notice for notice in told.notices))
-            root.chmod(0o755)
-            drop(root, "ana/1.json")
-            wait_until(lambda: told.outcomes() == {"ana/1.json": "done"})
-            wait_until(lambda: "Importing resumed" in told.notices)
-            root.chmod(0)
-        root.chmod(0o755)
+        with inbox.watched(done_keep_days=1) as summaries:
+            wait_until(lambda: (inbox.root / OWN / "0.lock").exists())
+            inbox.root.chmod(0)
+            wait_until(lambda: any(NOTHING_NEW in notice for notice in inbox.notices))
+            inbox.root.chmod(0o755)
+            inbox.drop("ana/1.json")
+            wait_until(lambda: inbox.outcomes() == {"ana/1.json": "done"})
+            wait_until(lambda: "Importing resumed" in inbox.notices)
+            inbox.root.chmod(0)
+        inbox.root.chmod(0o755)
     assert [one.done for one in summaries] == [1]
 
 
 @pytest.mark.slow
-def test_an_inbox_that_vanishes_and_is_back_needs_no_restart(
-    store: Store, root: Path, told: Told, an_account: MakeAccount, watched: Watched
-) -> None:
+def test_an_inbox_that_vanishes_and_is_back_needs_no_restart(inbox: Inbox) -> None:
     from resumes.store import importers
 
-    account = an_account()
-    with watched():
-        wait_until(lambda: len(importers.list_importers(store)) == 1)
-        root.rename(root.with_name("away"))
+    pass
+    with inbox.watched():
+        wait_until(lambda: len(importers.list_importers(inbox.store)) == 1)
+        inbox.root.rename(inbox.root.with_name("away"))
         wait_until(
-            lambda: any("No new files will be imported" in notice for notice in told.notices)
+            lambda: any("No new files will be imported" in notice for notice in inbox.notices)
         )
-        wait_until(lambda: any(one.importer.findings for one in importers.list_importers(store)))
-        root.mkdir()
-        drop(root, "ana/1.json", a_document("1"))
-        wait_until(lambda: resume_names(store, account.id) == ["1"])
-        wait_until(lambda: "Importing resumed" in told.notices)
         wait_until(
-            lambda: not any(one.importer.findings for one in importers.list_importers(store))
+            lambda: any(one.importer.findings for one in importers.list_importers(inbox.store))
+        )
+        inbox.root.mkdir()
+        inbox.drop("ana/1.json", a_document("1"))
+        wait_until(lambda: inbox.names() == ["1"])
+        wait_until(lambda: "Importing resumed" in inbox.notices)
+        wait_until(
+            lambda: not any(one.importer.findings for one in importers.list_importers(inbox.store))
         )
 
 
 @pytest.mark.slow
 def test_a_helper_that_is_stopped_while_it_is_stuck_stops_no_import(
-    store: Store,
-    root: Path,
-    told: Told,
-    monotonic: FakeMonotonic,
-    an_importer: MakeImporter,
-    monkeypatch: pytest.MonkeyPatch,
+    inbox: Inbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    an_account_with_room_for(store, None)
-    obstacle = drop(root, "_done", b"in the way")
+    inbox.limit(None)
+    obstacle = inbox.drop("_done", b"in the way")
     for number in range(100):
-        drop(root, f"ana/{number}.json", a_document(str(number)))
-    importer = an_importer(settle_s=0, batch_files=2, helper_from=10)
+        inbox.drop(f"ana/{number}.json", a_document(str(number)))
+    importer = inbox.importer(settle_s=0, batch_files=2, helper_from=10)
 
     before = {*children_of(os.getpid())}
 
     def turn_until(is_so: Callable[[], bool]) -> None:
         def is_so_after_a_turn() -> bool:
-            monotonic.advance(1)
+            inbox.advance(1)
             importer.turn()
             return is_so()
 
@@ -872,23 +737,21 @@ def test_a_helper_that_is_stopped_while_it_is_stuck_stops_no_import(
     (pid,) = {*children_of(os.getpid())} - before
     os.kill(pid, signal.SIGSTOP)
     obstacle.unlink()
-    turn_until(lambda: len(told.files) == 100)
+    turn_until(lambda: len(inbox.files) == 100)
 
 
 @pytest.mark.slow
-def test_a_helper_ends_when_another_importer_has_the_folder(
-    root: Path, monotonic: FakeMonotonic, store: Store, an_importer: MakeImporter
-) -> None:
-    an_account_with_room_for(store, None)
+def test_a_helper_ends_when_another_importer_has_the_folder(inbox: Inbox) -> None:
+    inbox.limit(None)
     for number in range(100):
-        drop(root, f"ana/{number}.json", a_document(str(number)))
+        inbox.drop(f"ana/{number}.json", a_document(str(number)))
     before = children_of(os.getpid())
-    importer = an_importer(settle_s=0, batch_files=2, helper_from=10)
+    importer = inbox.importer(settle_s=0, batch_files=2, helper_from=10)
     importer.turn()
     assert len(children_of(os.getpid())) == len(before) + 1
-    shutil.rmtree(root / OWN)
-    other = an_importer(beside=True, settle_s=0)
-    monotonic.advance(1)
+    shutil.rmtree(inbox.root / OWN)
+    other = inbox.importer(beside=True, settle_s=0)
+    inbox.advance(1)
     importer.turn()
     assert importer.stands_by
     assert children_of(os.getpid()) == before
@@ -897,12 +760,12 @@ def test_a_helper_ends_when_another_importer_has_the_folder(
 
 @pytest.mark.slow
 def test_a_helper_that_hangs_before_it_takes_a_batch_keeps_nobody_waiting_and_is_killed(
-    store: Store, root: Path, monotonic: FakeMonotonic
+    inbox: Inbox,
 ) -> None:
     before = {*children_of(os.getpid())}
     answered = threading.Event()
-    setup = Setup(store.url, root, Options(), unobserved)
-    helper = Helper(setup, on_answer=answered.set, monotonic=monotonic)
+    setup = Setup(inbox.store.url, inbox.root, Options(), unobserved)
+    helper = Helper(setup, on_answer=answered.set, monotonic=inbox.monotonic)
     helper.supervise(backlog=Tuning().helper_from, is_working=False)
     assert answered.wait(60)
     assert len(list(helper.iter_answers())) == 1
@@ -913,7 +776,7 @@ def test_a_helper_that_hangs_before_it_takes_a_batch_keeps_nobody_waiting_and_is
     giving.start()
     giving.join(30)
     hangs = giving.is_alive()
-    monotonic.advance(61)
+    inbox.advance(61)
     helper.watch_over()
     giving.join()
     assert not hangs

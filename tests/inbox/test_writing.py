@@ -7,182 +7,133 @@ from typing import BinaryIO
 
 import pytest
 
-from resumes.store import Store
-from resumes.store.accounts import AccountInfo
 from tests.support.inbox.builders import (
-    FakeMonotonic,
-    MakeAccount,
-    MakeImporter,
+    Inbox,
     Moment,
-    Told,
-    counts,
     drop,
     during,
-    is_tidy,
-    names_below,
-    resume_names,
     rounds_until,
 )
 from tests.support.resumes import a_document
 
 
 @pytest.mark.parametrize("body", [b"{}", b"\0" * 50, a_document()[:-1], b"[]", b"7"])
-def test_what_is_no_whole_resume_is_judged_after_it_was_quiet(
-    root: Path,
-    told: Told,
-    monotonic: FakeMonotonic,
-    ana: AccountInfo,
-    an_importer: MakeImporter,
-    body: bytes,
-) -> None:
-    drop(root, "ana/cv.json", body)
-    importer = an_importer(settle_s=5, scan_s=600)
+def test_what_is_no_whole_resume_is_judged_after_it_was_quiet(inbox: Inbox, body: bytes) -> None:
+    inbox.drop("ana/cv.json", body)
+    importer = inbox.importer(settle_s=5, scan_s=600)
     importer.round()
-    assert importer.next_due == monotonic() + 5
-    monotonic.advance(4.9)
+    assert importer.next_due == inbox.monotonic() + 5
+    inbox.advance(4.9)
     importer.round()
-    assert told.files == []
-    monotonic.advance(0.1)
+    assert inbox.files == []
+    inbox.advance(0.1)
     assert importer.wait_s() == 0
     importer.round()
-    assert told.outcomes() == {"ana/cv.json": "failed"}
+    assert inbox.outcomes() == {"ana/cv.json": "failed"}
     assert importer.next_due is None
 
 
-def test_without_a_settling_time_everything_is_judged_at_once(
-    root: Path, told: Told, ana: AccountInfo, an_importer: MakeImporter
-) -> None:
-    drop(root, "ana/cv.json", b"{")
-    an_importer(settle_s=0).round()
-    assert told.outcomes() == {"ana/cv.json": "failed"}
+def test_without_a_settling_time_everything_is_judged_at_once(inbox: Inbox) -> None:
+    inbox.drop("ana/cv.json", b"{")
+    inbox.importer(settle_s=0).round()
+    assert inbox.outcomes() == {"ana/cv.json": "failed"}
 
 
 @pytest.mark.parametrize("change", ["another size", "another time", "another file"])
-def test_a_change_starts_the_time_again(
-    root: Path,
-    told: Told,
-    monotonic: FakeMonotonic,
-    ana: AccountInfo,
-    an_importer: MakeImporter,
-    change: str,
-) -> None:
-    path = drop(root, "ana/cv.json", b"{}")
+def test_a_change_starts_the_time_again(inbox: Inbox, change: str) -> None:
+    path = inbox.drop("ana/cv.json", b"{}")
     before = path.stat()
-    importer = an_importer(settle_s=5)
+    importer = inbox.importer(settle_s=5)
     importer.round()
-    monotonic.advance(4)
+    inbox.advance(4)
     if change == "another file":
-        drop(root, ".new/cv.json", b"[]").rename(path)
+        inbox.drop(".new/cv.json", b"[]").rename(path)
         os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
     elif change == "another size":
         path.write_bytes(b"{ }")
         os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
     else:
         os.utime(path, ns=(0, 0))
-    for _ in range(4):
-        importer.round()
-        monotonic.advance(1.2)
-    assert told.files == []
-    monotonic.advance(1)
+    inbox.rounds(importer, 4, 1.2)
+    assert inbox.files == []
+    inbox.advance(1)
     importer.round()
-    assert told.outcomes() == {"ana/cv.json": "failed"}
+    assert inbox.outcomes() == {"ana/cv.json": "failed"}
 
 
-def test_each_file_has_a_settling_time_of_its_own(
-    root: Path, told: Told, monotonic: FakeMonotonic, ana: AccountInfo, an_importer: MakeImporter
-) -> None:
-    importer = an_importer(settle_s=5)
+def test_each_file_has_a_settling_time_of_its_own(inbox: Inbox) -> None:
+    importer = inbox.importer(settle_s=5)
     for name in ("first", "second", "gone"):
-        path = drop(root, f"ana/{name}.json", b"{")
+        path = inbox.drop(f"ana/{name}.json", b"{")
         importer.round()
-        monotonic.advance(2)
+        inbox.advance(2)
     path.unlink()
-    monotonic.advance(-1)
+    inbox.advance(-1)
     importer.round()
-    assert told.outcomes() == {"ana/first.json": "failed"}
-    monotonic.advance(2)
+    assert inbox.outcomes() == {"ana/first.json": "failed"}
+    inbox.advance(2)
     importer.round()
-    assert told.outcomes() == {"ana/first.json": "failed", "ana/second.json": "failed"}
+    assert inbox.outcomes() == {"ana/first.json": "failed", "ana/second.json": "failed"}
     assert importer.next_due is None
     assert importer.summary().waiting == 0
 
 
-def test_a_file_that_was_taken_back_and_comes_again_settles_anew(
-    root: Path, told: Told, monotonic: FakeMonotonic, ana: AccountInfo, an_importer: MakeImporter
-) -> None:
-    path = drop(root, "ana/cv.json", b"{")
-    importer = an_importer(settle_s=5)
+def test_a_file_that_was_taken_back_and_comes_again_settles_anew(inbox: Inbox) -> None:
+    path = inbox.drop("ana/cv.json", b"{")
+    importer = inbox.importer(settle_s=5)
     importer.round()
-    away = path.rename(root.parent / "away")
+    away = path.rename(inbox.root.parent / "away")
     for _ in range(2):
-        monotonic.advance(3)
+        inbox.advance(3)
         importer.round()
     away.rename(path)
     importer.round()
-    monotonic.advance(4)
+    inbox.advance(4)
     importer.round()
-    assert told.files == []
-    monotonic.advance(1)
+    assert inbox.files == []
+    inbox.advance(1)
     importer.round()
-    assert told.outcomes() == {"ana/cv.json": "failed"}
+    assert inbox.outcomes() == {"ana/cv.json": "failed"}
 
 
 @pytest.mark.parametrize(
     ("settle_s", "quiet_s"), [(0, 60), (1, 60), (5, 60), (10, 120), (3_600, 43_200)]
 )
 def test_i4_a_file_that_is_never_closed_is_imported_after_a_minute_and_twelve_settling_times(
-    store: Store,
-    root: Path,
-    monotonic: FakeMonotonic,
-    ana: AccountInfo,
-    an_importer: MakeImporter,
-    settle_s: float,
-    quiet_s: float,
+    inbox: Inbox, settle_s: float, quiet_s: float
 ) -> None:
-    importer = an_importer(settle_s=settle_s)
-    with drop(root, "ana/cv.json", a_document("1")).open("r+b"):
+    importer = inbox.importer(settle_s=settle_s)
+    with inbox.drop("ana/cv.json", a_document("1")).open("r+b"):
         importer.round()
         importer.round()
-        monotonic.advance(quiet_s - 0.1)
+        inbox.advance(quiet_s - 0.1)
         importer.round()
-        assert resume_names(store, ana.id) == []
-        monotonic.advance(1.2)
+        assert inbox.names() == []
+        inbox.advance(1.2)
         importer.round()
-        assert resume_names(store, ana.id) == ["1"]
+        assert inbox.names() == ["1"]
         assert importer.summary().done == 1
 
 
-def test_i4_quiet_before_a_write_does_not_count_for_a_file_that_is_still_open(
-    store: Store,
-    root: Path,
-    monotonic: FakeMonotonic,
-    ana: AccountInfo,
-    an_importer: MakeImporter,
-) -> None:
-    importer = an_importer(settle_s=1)
-    with drop(root, "ana/cv.json", a_document("1")).open("r+b", buffering=0) as writer:
+def test_i4_quiet_before_a_write_does_not_count_for_a_file_that_is_still_open(inbox: Inbox) -> None:
+    importer = inbox.importer(settle_s=1)
+    with inbox.drop("ana/cv.json", a_document("1")).open("r+b", buffering=0) as writer:
         importer.round()
-        monotonic.advance(61)
+        inbox.advance(61)
         writer.write(a_document("First"))
         os.utime(writer.fileno(), (0, 0))
         importer.round()
-        monotonic.advance(2)
+        inbox.advance(2)
         importer.round()
-        assert resume_names(store, ana.id) == []
+        assert inbox.names() == []
 
 
 @pytest.mark.parametrize("change", ["append", "replace", "remove"])
 def test_a_file_that_changes_while_it_is_taken_is_imported_as_it_is_in_the_end(
-    store: Store,
-    root: Path,
-    told: Told,
-    monotonic: FakeMonotonic,
-    ana: AccountInfo,
-    an_importer: MakeImporter,
-    change: str,
+    inbox: Inbox, change: str
 ) -> None:
-    path = drop(root, "ana/cv.json", a_document("First"))
-    alias = root.parent / "alias"
+    path = inbox.drop("ana/cv.json", a_document("First"))
+    alias = inbox.root.parent / "alias"
     os.link(path, alias)
     done: list[bool] = []
 
@@ -195,27 +146,20 @@ def test_a_file_that_changes_while_it_is_taken_is_imported_as_it_is_in_the_end(
         elif change == "remove":
             path.unlink()
         else:
-            drop(root, ".new/cv.json", a_document("Second")).rename(path)
+            inbox.drop(".new/cv.json", a_document("Second")).rename(path)
 
-    importer = an_importer(observe=during(Moment.NOTED, act))
-    for _ in range(3):
-        importer.round()
-        monotonic.advance(5)
+    importer = inbox.importer(observe=during(Moment.NOTED, act))
+    inbox.rounds(importer, 3, 5)
     expected = [] if change == "remove" else ["Second"]
-    assert resume_names(store, ana.id) == expected
-    assert counts(root, "done", "failed") == [len(expected), 0]
+    assert inbox.names() == expected
+    assert inbox.counts("done", "failed") == [len(expected), 0]
     assert importer.summary().waiting == 0
 
 
 def test_a_file_that_is_opened_for_writing_before_its_move_is_looked_at_until_it_is_closed(
-    store: Store,
-    root: Path,
-    told: Told,
-    monotonic: FakeMonotonic,
-    ana: AccountInfo,
-    an_importer: MakeImporter,
+    inbox: Inbox,
 ) -> None:
-    path = drop(root, "ana/cv.json", a_document("First"))
+    path = inbox.drop("ana/cv.json", a_document("First"))
     opened: list[BinaryIO] = []
     with contextlib.ExitStack() as writing:
 
@@ -223,83 +167,63 @@ def test_a_file_that_is_opened_for_writing_before_its_move_is_looked_at_until_it
             if not opened:
                 opened.append(writing.enter_context(path.open("r+b")))
 
-        importer = an_importer(settle_s=0, observe=during(Moment.COMMITTED, open_it))
-        for _ in range(3):
-            importer.round()
-            monotonic.advance(5)
-        assert counts(root, "done") == [1]
-        assert told.files == []
+        importer = inbox.importer(settle_s=0, observe=during(Moment.COMMITTED, open_it))
+        inbox.rounds(importer, 3, 5)
+        assert inbox.counts("done") == [1]
+        assert inbox.files == []
         assert importer.awaited == ["ana/cv.json"]
         opened[0].write(a_document("Second"))
-    rounds_until(importer, lambda: resume_names(store, ana.id) == ["First", "Second"])
-    assert counts(root, "done") == [1]
+    rounds_until(importer, lambda: inbox.names() == ["First", "Second"])
+    assert inbox.counts("done") == [1]
 
 
-def test_each_file_that_changes_during_its_import_is_told_of(
-    root: Path, told: Told, ana: AccountInfo, an_importer: MakeImporter
-) -> None:
-    aliases = [root.parent / f"{number}.json" for number in range(2)]
+def test_each_file_that_changes_during_its_import_is_told_of(inbox: Inbox) -> None:
+    aliases = [inbox.root.parent / f"{number}.json" for number in range(2)]
     for alias in aliases:
-        os.link(drop(root, f"ana/{alias.name}"), alias)
+        os.link(inbox.drop(f"ana/{alias.name}"), alias)
 
     def write_on() -> None:
         for alias in aliases:
             alias.write_bytes(b"{")
 
-    an_importer(observe=during(Moment.COMMITTED, write_on)).round()
-    assert len(told.notices) == 2
+    inbox.importer(observe=during(Moment.COMMITTED, write_on)).round()
+    assert len(inbox.notices) == 2
 
 
-def test_a_report_of_ours_is_waited_for_by_nobody_until_it_changes(
-    store: Store,
-    root: Path,
-    told: Told,
-    monotonic: FakeMonotonic,
-    ana: AccountInfo,
-    an_importer: MakeImporter,
-) -> None:
-    importer = an_importer(settle_s=5)
-    drop(root, "ana/bad.json", b"{")
+def test_a_report_of_ours_is_waited_for_by_nobody_until_it_changes(inbox: Inbox) -> None:
+    importer = inbox.importer(settle_s=5)
+    inbox.drop("ana/bad.json", b"{")
     importer.round()
-    monotonic.advance(5)
+    inbox.advance(5)
     importer.round()
-    (report,) = (root / "_failed").rglob("*.report.json")
-    path = report.rename(root / "ana" / "cv.json")
+    (report,) = (inbox.root / "_failed").rglob("*.report.json")
+    path = report.rename(inbox.root / "ana" / "cv.json")
     importer.round()
     assert importer.next_due is None
-    monotonic.advance(3_600)
+    inbox.advance(3_600)
     importer.round()
-    assert len(told.files) == 1
+    assert len(inbox.files) == 1
     path.write_bytes(a_document("Ada"))
     importer.round()
-    assert resume_names(store, ana.id) == ["Ada"]
+    assert inbox.names() == ["Ada"]
 
 
-def test_a_link_that_was_put_where_a_file_was_is_not_followed(
-    root: Path,
-    told: Told,
-    tmp_path: Path,
-    monotonic: FakeMonotonic,
-    ana: AccountInfo,
-    an_importer: MakeImporter,
-) -> None:
+def test_a_link_that_was_put_where_a_file_was_is_not_followed(inbox: Inbox, tmp_path: Path) -> None:
     theirs = drop(tmp_path, "secret.json")
-    path = drop(root, "ana/cv.json")
+    path = inbox.drop("ana/cv.json")
 
     def replace() -> None:
         if not path.is_symlink() and path.exists():
             path.unlink()
             path.symlink_to(theirs)
 
-    importer = an_importer(observe=during(Moment.NOTED, replace))
-    for _ in range(15):
-        importer.round()
-        monotonic.advance(5)
-    assert told.outcomes() in ({}, {"ana/cv.json": "failed"})
+    importer = inbox.importer(observe=during(Moment.NOTED, replace))
+    inbox.rounds(importer, 15, 5)
+    assert inbox.outcomes() in ({}, {"ana/cv.json": "failed"})
     assert theirs.exists()
-    assert names_below(root / "_done") == []
+    assert inbox.names_below("_done") == []
     importer.close()
-    assert is_tidy(root)
+    assert inbox.is_tidy()
 
 
 def open_below(folder: Path) -> list[str]:
@@ -312,18 +236,15 @@ def open_below(folder: Path) -> list[str]:
 
 
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="asks the kernel")
-def test_no_file_or_folder_stays_open(
-    root: Path, tmp_path: Path, an_account: MakeAccount, an_importer: MakeImporter
-) -> None:
-    for name in ("ana", "bo"):
-        an_account(name)
-    importer = an_importer(settle_s=0)
+def test_no_file_or_folder_stays_open(inbox: Inbox, tmp_path: Path) -> None:
+    inbox.account("bo")
+    importer = inbox.importer(settle_s=0)
     importer.round()
     before = open_below(tmp_path)
     drop(tmp_path / "elsewhere", "sub/cv.json")
-    (root / "bo").symlink_to(tmp_path / "elsewhere")
+    (inbox.root / "bo").symlink_to(tmp_path / "elsewhere")
     for number in range(3):
-        drop(root, f"ana/sub/{number}.json", b"{" if number else b"")
-    drop(root, "ana/many.ndjson", b"{}\n")
+        inbox.drop(f"ana/sub/{number}.json", b"{" if number else b"")
+    inbox.drop("ana/many.ndjson", b"{}\n")
     importer.round()
     assert open_below(tmp_path) == before

@@ -2,22 +2,29 @@
 
 import contextlib
 import ctypes
+import dataclasses
 import json
 import os
 import resource
-from collections.abc import Callable, Iterator
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from importer.failpoints import Observer, Step
+from importer.failpoints import Observer, Step, unobserved
 from importer.loop import Importer
-from importer.notices import FileReport
-from resumes.store import Store, accounts, plans, stored_resumes
+from importer.notices import FileReport, Notices
+from importer.options import Options, Tuning
+from importer.service import Summary, watch
+from resumes.store import Store, accounts, import_history, import_requests, plans, stored_resumes
 from resumes.store.accounts import AccountInfo
+from resumes.store.import_history import FileRow
+from resumes.store.import_requests import RequestKind
 from resumes.store.plans import PlanChange
+from tests.support.clocks import SteppingClock
 from tests.support.resumes import a_document
 from tests.support.waiting import wait_until as wait_until
 
@@ -37,22 +44,6 @@ class FakeMonotonic:
         self.now_s += seconds
 
 
-class Told:
-    """Collects what an importer tells."""
-
-    def __init__(self) -> None:
-        self.files: list[FileReport] = []
-        self.notices: list[str] = []
-
-    def outcomes(self) -> dict[str, str]:
-        """The outcome of each file, by its name below ROOT; of a file told twice, the last."""
-        return {file.name: file.outcome.value for file in self.files}
-
-
-MakeAccount = Callable[..., AccountInfo]
-MakeImporter = Callable[..., Importer]
-
-
 # Files
 
 
@@ -62,12 +53,6 @@ def drop(root: Path, name: str, content: bytes = b"") -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(content or a_document(name=f"Owner of {os.fsencode(name)!r}"))
     return path
-
-
-def drop_aged(root: Path, *names: str) -> None:
-    """Files in ana's inbox whose resumes have these names, the oldest first."""
-    for age, name in enumerate(names):
-        os.utime(drop(root, f"ana/{name}.json", a_document(name)), ns=(age, age))
 
 
 def lines(*names: str) -> bytes:
@@ -89,20 +74,6 @@ def filed(root: Path, outcome: str) -> list[Path]:
     ]
 
 
-def counts(root: Path, *outcomes: str) -> list[int]:
-    """How many files are put away under each outcome."""
-    return [len(filed(root, f"_{outcome}")) for outcome in outcomes]
-
-
-def the_report(root: Path, outcome: str) -> dict[str, Any]:
-    """The one report under an outcome."""
-    (path,) = [
-        root / outcome / name for name in names_below(root / outcome) if name.endswith(REPORT)
-    ]
-    report: dict[str, Any] = json.loads(path.read_bytes())
-    return report
-
-
 def report_beside(file: Path) -> Path:
     """Where the report on a file of one resume lies."""
     return file.with_name(file.name.removesuffix(".json") + REPORT)
@@ -122,15 +93,167 @@ def resume_names(store: Store, account_id: str) -> list[str]:
     return [entry.name or "" for entry in page.entries]
 
 
-def set_limit(store: Store, plan: str, most: int | None) -> None:
-    """The plan allows so many resumes from now on."""
-    plans.set_plan_limits(store, PlanChange(plan, max_resumes=most))
+class Inbox:
+    """A watched folder, the store of its importers, and the account `ana` without a limit.
+
+    A test calls the rounds of the importers that `importer` makes; those of `drain` and `watched`
+    work in real time. All of them tell what they do to `files` and `notices`.
+    """
+
+    def __init__(
+        self, store: Store, root: Path, clock: SteppingClock, monotonic: FakeMonotonic
+    ) -> None:
+        self.store = store
+        self.clock = clock
+        self.root = root
+        self.monotonic = monotonic
+        self.advance = monotonic.advance
+        self.files: list[FileReport] = []
+        self.notices: list[str] = []
+        self._importers: list[Importer] = []
+        self.ana = self.account("ana")
+
+    def outcomes(self) -> dict[str, str]:
+        """The outcome of each file, by its name below ROOT; of a file told twice, the last."""
+        return {file.name: file.outcome.value for file in self.files}
+
+    # Accounts and the ledger
+
+    def account(self, name: str, most: int | None = None) -> AccountInfo:
+        """An account on a plan of its own name."""
+        self.limit(most, name)
+        return accounts.create_account(self.store, name, plan=name)
+
+    def limit(self, most: int | None, plan: str = "ana") -> None:
+        """The plan allows so many resumes from now on."""
+        plans.set_plan_limits(self.store, PlanChange(plan, max_resumes=most))
+
+    def names(self, account: str = "ana") -> list[str]:
+        """The names on an account's resumes, oldest first."""
+        return resume_names(self.store, accounts.get_account(self.store, account).id)
+
+    def rows(self, **chosen: Any) -> Sequence[FileRow]:
+        """What the ledger has of files, the newest first."""
+        return import_history.list_files(self.store, **chosen)
+
+    def ask(self, action: RequestKind) -> Sequence[FileRow]:
+        """Somebody asks for all files."""
+        rows = self.rows()
+        import_requests.request_files(self.store, rows, action)
+        return rows
+
+    # Files
+
+    def drop(self, name: str, content: bytes = b"") -> Path:
+        """A file below ROOT, as `drop` makes it."""
+        return drop(self.root, name, content)
+
+    def drop_aged(self, *names: str) -> None:
+        """Files of ana's whose resumes have these names, the oldest first."""
+        for age, name in enumerate(names):
+            os.utime(self.drop(f"ana/{name}.json", a_document(name)), ns=(age, age))
+
+    def names_below(self, folder: str = "") -> list[str]:
+        """Paths of all files below a folder, relative to it, sorted."""
+        return names_below(self.root / folder)
+
+    def filed(self, outcome: str) -> list[Path]:
+        """The files put away under an outcome, without their reports."""
+        return filed(self.root, outcome)
+
+    def counts(self, *outcomes: str) -> list[int]:
+        """How many files are put away under each outcome."""
+        return [len(self.filed(f"_{outcome}")) for outcome in outcomes]
+
+    def report(self, outcome: str) -> dict[str, Any]:
+        """The one report under an outcome."""
+        (path,) = (self.root / outcome).rglob(f"*{REPORT}")
+        report: dict[str, Any] = json.loads(path.read_bytes())
+        return report
+
+    def is_tidy(self) -> bool:
+        """Whether no importer left anything of its own behind but what lies in outcome folders."""
+        return is_tidy(self.root)
+
+    # Importers
+
+    def importer(
+        self,
+        *,
+        at: Path | None = None,
+        beside: bool = False,
+        observe: Observer = unobserved,
+        **options: Any,
+    ) -> Importer:
+        """An importer that comes after the one before it, or `beside` it: `importer(settle_s=5)`."""
+        for one in () if beside else self._importers:
+            one.close()
+        importer = Importer(
+            self.store,
+            at or self.root,
+            _options({"settle_s": 5.0} | options),
+            on_file=self.files.append,
+            notices=Notices(self.notices.append),
+            observe=observe,
+            monotonic=self.monotonic,
+        )
+        self._importers.append(importer)
+        return importer
+
+    def rounds(self, importer: Importer, times: int, pause_s: float = 0) -> None:
+        """So many rounds, with a pause after each."""
+        for _ in range(times):
+            importer.round()
+            self.advance(pause_s)
+
+    def close(self) -> None:
+        """Every importer has ended."""
+        for one in self._importers:
+            one.close()
+
+    def drain(
+        self, at: Path | None = None, *, stop: threading.Event | None = None, **options: Any
+    ) -> Summary:
+        """Import what is there: `drain(settle_s=0)`. What it came to."""
+        callbacks = {name: options.pop(name) for name in CALLBACKS & options.keys()}
+        return watch(
+            self.store,
+            at or self.root,
+            _options({"once": True, "settle_s": 0.0} | options),
+            stop=stop or threading.Event(),
+            on_file=self.files.append,
+            on_notice=self.notices.append,
+            **callbacks,
+        )
+
+    @contextlib.contextmanager
+    def watched(self, at: Path | None = None, **options: Any) -> Iterator[list[Summary]]:
+        """The folder is watched during the block; afterwards the list holds what it came to."""
+        stop = threading.Event()
+        summaries: list[Summary] = []
+        options = {"once": False, "settle_s": 0.05, "scan_s": 0.2} | options
+        thread = threading.Thread(
+            target=lambda: summaries.append(self.drain(at, stop=stop, **options))
+        )
+        thread.start()
+        try:
+            yield summaries
+        finally:
+            stop.set()
+            thread.join(60)
+        assert not thread.is_alive()
 
 
-def an_account_with_room_for(store: Store, most: int | None, name: str = "ana") -> AccountInfo:
-    """An account on a plan of its own name."""
-    set_limit(store, name, most)
-    return accounts.create_account(store, name, plan=name)
+CALLBACKS = {"on_progress", "on_ignored"}
+QUICK = Tuning(helper_from=1_000_000, first_back_off_s=0.001, longest_back_off_s=0.05)
+TUNING = {field.name for field in dataclasses.fields(Tuning)}
+
+
+def _options(chosen: dict[str, Any]) -> Options:
+    """Options, and fields of their tuning, by name."""
+    tuning = {name: value for name, value in chosen.items() if name in TUNING}
+    rest = {name: value for name, value in chosen.items() if name not in TUNING}
+    return Options(**rest, tuning=dataclasses.replace(QUICK, **tuning))
 
 
 # Faults
