@@ -5,7 +5,7 @@ import os
 import shutil
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -27,7 +27,7 @@ from resumes.store.row_bounds import iter_checked
 from resumes.store.sqlite import files
 from resumes.store.sqlite.driver import dbapi
 from resumes.store.sqlite.store import sqlite_engine
-from resumes.store.store import close_store
+from resumes.store.store import close_store, reopen_store
 from resumes.store.transfer import backups, copies
 from resumes.store.transfer.copies import CopyProgress, Stage
 from tests.store.conftest import SteppingClock
@@ -104,74 +104,45 @@ def test_s11_a_backup_ends_while_others_write_and_has_all_from_before(
         assert set(before[:20]) <= ids
 
 
-def test_backups_in_a_folder_are_named_by_the_time_and_the_oldest_go(
-    store: Store, folder: Path, clock: SteppingClock
-) -> None:
-    (folder / "resumes-mine.db").touch()
-    for _ in range(3):
-        made = backups.back_up(store, folder, keep=2, clock=clock)
-        clock.advance(1.5)
-
-    assert names_in(folder) == [
-        "resumes-2027-01-15T08-00-01.500Z.db",
-        "resumes-2027-01-15T08-00-03.000Z.db",
-        "resumes-mine.db",
-    ]
-    assert [path.name for path in made.removed] == ["resumes-2027-01-15T08-00-00.000Z.db"]
-
-
-def test_a_backup_has_its_name_and_older_ones_go_when_it_is_on_the_disk(
+def test_backups_in_a_folder_are_named_by_the_time_and_the_oldest_go_when_a_new_one_is_on_the_disk(
     store: Store, folder: Path, clock: SteppingClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # What is no backup but is called so, and one of a time to come, which may be of any age, are
+    # neither counted nor removed.
+    (folder / "resumes-mine.db").touch()
+    (folder / "resumes-2020-01-01T00-00-00.000Z.db").touch()
+    (folder / "resumes-2020-01-02T00-00-00.000Z.db").mkdir()
+    (folder / "resumes-2020-01-03T00-00-00.000Z.db").symlink_to("/etc/hostname")
+    backups.back_up(store, folder, clock=lambda: clock() + 10**15)
+    others = names_in(folder)
     first = backups.back_up(store, folder, clock=clock)
-    clock.advance(1)
+    clock.advance(1.5)
+    second = backups.back_up(store, folder, keep=2, clock=clock)
+    clock.advance(1.5)
+    assert second.removed == []
     synced: list[tuple[str, int]] = []
     fsync = os.fsync
 
     def record(descriptor: int) -> None:
         fsync(descriptor)
-        synced.append(
-            (Path(f"/proc/self/fd/{descriptor}").readlink().name, len([*folder.glob("resumes-*")]))
-        )
+        name = Path(f"/proc/self/fd/{descriptor}").readlink().name
+        synced.append((name, len(names_in(folder)) - len(others)))
 
     monkeypatch.setattr(os, "fsync", record)
-    made = backups.back_up(store, folder, keep=1, clock=clock)
-    assert (made.removed, synced) == ([first.path], [("resumes.db", 1), (folder.name, 2)])
+    third = backups.back_up(store, folder, keep=2, clock=clock)
+
+    assert third.removed == [first.path]
+    # With its scratch folder; when its name is on the disk too, the oldest is still there.
+    assert synced == [("resumes.db", 3), (folder.name, 3 + 1)]
+    assert [second.path.name, third.path.name] == [
+        "resumes-2027-01-15T08-00-01.500Z.db",
+        "resumes-2027-01-15T08-00-03.000Z.db",
+    ]
+    assert names_in(folder) == sorted([*others, second.path.name, third.path.name])
 
 
-def test_a_backup_named_by_a_time_to_come_pushes_none_out(
-    store: Store, folder: Path, clock: SteppingClock
-) -> None:
-    first = backups.back_up(store, folder, clock=clock)
-    ahead = backups.back_up(store, folder, clock=lambda: clock() + 10**15)
-    clock.advance(60)
-
-    made = backups.back_up(store, folder, keep=2, clock=clock)
-
-    assert made.removed == []
-    assert sorted(folder.iterdir()) == [first.path, made.path, ahead.path]
-
-
-def test_what_is_no_backup_but_is_called_so_is_neither_counted_nor_removed(
-    store: Store, folder: Path, clock: SteppingClock
-) -> None:
-    (folder / "resumes-2020-01-01T00-00-00.000Z.db").touch()
-    (folder / "resumes-2020-01-02T00-00-00.000Z.db").mkdir()
-    (folder / "resumes-2020-01-03T00-00-00.000Z.db").symlink_to("/etc/hostname")
-    before = names_in(folder)
-    first = backups.back_up(store, folder, keep=2, clock=clock)
-    clock.advance(1)
-
-    second = backups.back_up(store, folder, keep=2, clock=clock)
-    clock.advance(1)
-    third = backups.back_up(store, folder, keep=1, clock=clock)
-
-    assert (second.removed, third.removed) == ([], [first.path, second.path])
-    assert names_in(folder) == [*before, third.path.name]
-
-
-def test_what_reading_a_backup_in_its_place_has_left_goes_with_it(
-    store: Store, folder: Path, clock: SteppingClock
+def test_an_older_backup_goes_with_what_reading_it_has_left_or_is_named_if_it_cannot(
+    store: Store, folder: Path, clock: SteppingClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = backups.back_up(store, folder, clock=clock)
     with open_store(f"sqlite:///{first.path}", upgrade=False) as opened:
@@ -180,37 +151,28 @@ def test_what_reading_a_backup_in_its_place_has_left_goes_with_it(
     left = [path.stat() for path in folder.iterdir() if path != first.path]
     assert {(one.st_size, one.st_mode & 0o777) for one in left} == {(0, 0o600)}
     clock.advance(1)
+    second = backups.back_up(store, folder, keep=1, clock=clock)
+    assert names_in(folder) == [second.path.name]
 
-    made = backups.back_up(store, folder, keep=1, clock=clock)
-
-    assert names_in(folder) == [made.path.name]
-
-
-def test_what_another_backup_removes_meanwhile_is_gone(
-    store: Store, folder: Path, clock: SteppingClock, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    old = backups.back_up(store, folder, clock=clock)
+    lock = second.path.with_name(f"{second.path.name}.lock")
+    lock.mkdir()
     clock.advance(1)
+    with pytest.raises(Conflict, match=r"02\.000Z\.db was made and verified, but .*01\.000Z\.db"):
+        backups.back_up(store, folder, keep=1, clock=clock)
+    lock.rmdir()
+
+    # What another backup removes meanwhile is gone.
     list_folder = Path.iterdir
 
     def iterdir(path: Path) -> Iterator[Path]:
         found = list(list_folder(path))
-        old.path.unlink(missing_ok=True)
+        (folder / "resumes-2027-01-15T08-00-02.000Z.db").unlink(missing_ok=True)
         return iter(found)
 
+    clock.advance(1)
     monkeypatch.setattr(Path, "iterdir", iterdir)
     made = backups.back_up(store, folder, keep=1, clock=clock)
     assert (names_in(folder), made.removed) == ([made.path.name], [])
-
-
-def test_an_older_backup_that_cannot_be_removed_is_named_with_the_new_one(
-    store: Store, folder: Path, clock: SteppingClock
-) -> None:
-    first = backups.back_up(store, folder, clock=clock)
-    first.path.with_name(f"{first.path.name}.lock").mkdir()
-    clock.advance(1)
-    with pytest.raises(Conflict, match=r"01\.000Z\.db was made and verified, but .*00\.000Z\.db"):
-        backups.back_up(store, folder, keep=1, clock=clock)
 
 
 @pytest.mark.slow
@@ -271,46 +233,18 @@ KILLED = """
 """
 
 
-def test_what_a_killed_backup_left_is_removed_by_the_next(
+def test_what_a_killed_backup_left_is_removed_by_the_next_and_what_others_have_there_stays(
     store: Store, url: str, folder: Path
 ) -> None:
-    assert run_python(KILLED, url, str(folder)).returncode == -signal.SIGKILL
-    assert len(names_in(folder)) == 1
-
-    made = backups.back_up(store, folder)
-
-    assert names_in(folder) == [made.path.name]
-
-
-def test_what_a_killed_backup_left_is_removed_by_the_next_restore(
-    source: Store, backup: Path, folder: Path
-) -> None:
-    assert run_python(KILLED, source.url, str(folder)).returncode == -signal.SIGKILL
-    assert len(names_in(folder)) == 1
-
-    backups.restore(backup, f"sqlite:///{folder / 'new.db'}")
-
-    assert names_in(folder) == ["new.db", "new.db.lock"]
-
-
-def test_a_backup_begins_only_where_there_is_room(
-    source: Store, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=100_000))
-    with pytest.raises(
-        StoreUnavailable, match=r"has 0\.1 MB of free space, but 0\.[2-9] MB is needed"
-    ):
-        backups.back_up(source, folder)
-    assert names_in(folder) == []
-
-
-def test_what_others_have_beside_a_backup_stays(store: Store, folder: Path) -> None:
     (folder / ".resumes-a.scratch").symlink_to(folder.parent)
     (folder / ".resumes-b.scratch").touch()
     (folder / "resumes-c.scratch").mkdir()
     before = names_in(folder)
+    assert run_python(KILLED, url, str(folder)).returncode == -signal.SIGKILL
+    assert len(names_in(folder)) == 4
 
     with files.scratch_in(folder) as other:  # of a backup that is under way
+        assert other.stat().st_mode & 0o777 == 0o700
         (other / "half").touch()
         made = backups.back_up(store, folder)
         assert (other / "half").exists()
@@ -318,11 +252,13 @@ def test_what_others_have_beside_a_backup_stays(store: Store, folder: Path) -> N
     assert names_in(folder) == sorted([*before, made.path.name])
 
 
-def test_where_a_backup_cannot_go_is_said(store: Store, tmp_path: Path) -> None:
+def test_where_a_backup_cannot_go_is_said(
+    source: Store, tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     taken = tmp_path / "taken.db"
     taken.write_text("mine")
     with pytest.raises(Conflict, match="already exists"):
-        backups.back_up(store, taken)
+        backups.back_up(source, taken)
     assert taken.read_text() == "mine"
     for path, keep, why in (
         (tmp_path / "nowhere" / "backup.db", None, "Folder not found"),
@@ -330,7 +266,13 @@ def test_where_a_backup_cannot_go_is_said(store: Store, tmp_path: Path) -> None:
         (tmp_path / "backup.db", 3, "not a folder"),
     ):
         with pytest.raises(InvalidArgument, match=why):
-            backups.back_up(store, path, keep=keep)
+            backups.back_up(source, path, keep=keep)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=100_000))
+    with pytest.raises(
+        StoreUnavailable, match=r"has 0\.1 MB of free space, but 0\.[2-9] MB is needed"
+    ):
+        backups.back_up(source, folder)
+    assert names_in(folder) == []
 
 
 @pytest.fixture
@@ -340,89 +282,60 @@ def backup(source: Store, tmp_path: Path) -> Path:
 
 
 def test_a_backup_restored_to_an_empty_place_holds_the_same(
-    backup: Path, source: Store, place: str
+    source: Store, place: str, tmp_path: Path
 ) -> None:
     assert importers.list_importers(source)
     assert import_requests.list_requests(source)
+    revoked_later = api_keys.create_key(source, "ana")
+    held = held_by(source)
+    close_store(source, "sqlite:////there.db", "0123")  # it is being moved
+    backup = backups.back_up(source, tmp_path / "backup.db").path
+    reopen_store(source)
+    api_keys.revoke_key(source, revoked_later.id)
+    created_later = api_keys.create_key(source, "ana")
 
     restored = backups.restore(backup, place)
 
-    assert restored.kept is None
-    assert restored.resumes == 18
+    assert (restored.kept, restored.resumes) == (None, 18)
     with open_store(place, upgrade=False) as store:
         changed = {
-            ours.name
-            for ours, theirs in zip(held_by(source), held_by(store), strict=True)
-            if ours != theirs
+            ours.name for ours, theirs in zip(held, held_by(store), strict=True) if ours != theirs
         }
         # Whose last ids were lifted; and nobody is asked for files of another store's folders.
         assert changed == {"account_usage", "import_requests"}
         assert [count_rows(store, name) for name in ("importers", "import_requests")] == [0, 0]
         assert ids_of(store, "ana") == ids_of(source, "ana")
-        accounts.create_account(store, "new")
-
-
-def test_keys_are_again_what_they_were_at_the_backup(
-    source: Store, place: str, tmp_path: Path
-) -> None:
-    revoked_later = api_keys.create_key(source, "ana")
-    made = backups.back_up(source, tmp_path / "keys.db")
-    api_keys.revoke_key(source, revoked_later.id)
-    created_later = api_keys.create_key(source, "ana")
-
-    backups.restore(made.path, place)
-
-    with open_store(place) as store:
+        # Keys are again what they were, and it takes writes.
         assert api_keys.authenticate(store, revoked_later.secret)[0].key_id == revoked_later.id
         with pytest.raises(InvalidKey):
             api_keys.authenticate(store, created_later.secret)
+        accounts.create_account(store, "new")
 
 
-def test_s4_ids_go_on_above_all_that_were_ever_given(
-    backup: Path, source: Store, tmp_path: Path, clock: SteppingClock
+def test_s4_ids_go_on_above_all_that_were_ever_given_and_above_the_clock(
+    backup: Path, source: Store, clock: SteppingClock
 ) -> None:
     clock.advance(-86_400)  # the machine's clock was set back
-    with open_store(f"sqlite:///{tmp_path / 'source.db'}") as replaced:
-        (given,) = create(replaced, accounts.get_account(replaced, "ana").id, [a_resume("Gone")])
+    account = accounts.get_account(source, "ana")
+    (given,) = create(source, account.id, [a_resume("Gone")])
     assert isinstance(given, Created)
     source.close()
 
-    url = f"sqlite:///{tmp_path / 'source.db'}"
-    backups.restore(backup, url, clock=clock)
+    backups.restore(backup, source.url, clock=clock)
 
-    with open_store(url, clock=clock) as store:
+    with open_store(source.url, clock=clock) as store:
         assert given.id not in ids_of(store, "ana")
-        (next_one,) = create(store, accounts.get_account(store, "ana").id, [a_resume("Next")])
+        (next_one,) = create(store, account.id, [a_resume("Next")])
         assert isinstance(next_one, Created)
         assert next_one.id > given.id
 
-
-def test_s4_ids_go_on_above_the_clock(backup: Path, tmp_path: Path) -> None:
     later_us = 4_000_000_000_000_000
-    backups.restore(backup, f"sqlite:///{tmp_path / 'new.db'}", clock=lambda: later_us)
-    with open_store(f"sqlite:///{tmp_path / 'new.db'}") as store:
+    backups.restore(backup, source.url, clock=lambda: later_us)
+    with open_store(source.url) as store:
         ana = accounts.get_account(store, "ana")
         assert ana.last_id_us == later_us
         assert ana.last_resume_at is not None
         assert ana.last_resume_at < timestamp(later_us)
-
-
-def test_the_store_that_was_there_is_kept_whole(
-    backup: Path, source: Store, tmp_path: Path, clock: SteppingClock
-) -> None:
-    accounts.create_account(source, "late")
-    held = held_by(source)
-    source.close()
-
-    restored = backups.restore(backup, source.url, clock=clock)
-
-    assert restored.kept == tmp_path / "source.db.before-restore-2027-01-15T08-00-00.000Z"
-    assert restored.kept.stat().st_mode & 0o777 == 0o600
-    with open_store(f"sqlite:///{restored.kept}", upgrade=False) as kept:
-        assert held_by(kept) == held
-    with open_store(source.url) as store:
-        assert [one.name for one in accounts.list_accounts(store)] == ["ana", "bob"]
-    assert not [name for name in names_in(tmp_path) if name.startswith(".")]
 
 
 def test_s22_a_journal_that_was_left_there_is_not_taken_for_that_of_the_new_store(
@@ -443,34 +356,38 @@ def test_s22_a_journal_that_was_left_there_is_not_taken_for_that_of_the_new_stor
         assert [one.name for one in accounts.list_accounts(store)] == ["ana", "bob"]
 
 
-def test_s4_a_store_in_use_is_not_replaced_and_its_process_is_named(
-    backup: Path, source: Store
-) -> None:
-    before = held_by(source)
-    with pytest.raises(StoreUnavailable, match=r"in use \(process (\d+|unknown)"):
-        backups.restore(backup, source.url)
-    assert held_by(source) == before
-
-
-def test_a_store_is_one_whatever_links_lead_to_it(
+def test_s4_a_store_in_use_is_not_replaced_and_its_process_is_named_whatever_links_lead_to_it(
     backup: Path, source: Store, tmp_path: Path
 ) -> None:
+    before = held_by(source)
     linked = tmp_path / "linked" / "resumes.db"
     linked.parent.mkdir()
     linked.symlink_to(path_of(source))
-    with pytest.raises(StoreUnavailable, match=r"source\.db is in use \(process"):
-        backups.restore(backup, f"sqlite:///{linked}")
+    for url in (source.url, f"sqlite:///{linked}"):
+        with pytest.raises(StoreUnavailable, match=r"source\.db is in use \(process (\d+|unknown)"):
+            backups.restore(backup, url)
+    assert held_by(source) == before
+
+
+def test_the_store_that_was_there_is_kept_whole_also_when_a_link_leads_to_it(
+    backup: Path, source: Store, tmp_path: Path, clock: SteppingClock
+) -> None:
     accounts.create_account(source, "late")
+    held = held_by(source)
     source.close()
+    linked = tmp_path / "linked.db"
+    linked.symlink_to(path_of(source))
 
-    restored = backups.restore(backup, f"sqlite:///{linked}")
+    restored = backups.restore(backup, f"sqlite:///{linked}", clock=clock)
 
+    assert restored.kept == tmp_path / "source.db.before-restore-2027-01-15T08-00-00.000Z"
+    assert restored.kept.stat().st_mode & 0o777 == 0o600
+    with open_store(f"sqlite:///{restored.kept}", upgrade=False) as kept:
+        assert held_by(kept) == held
+    with open_store(source.url) as store:
+        assert [one.name for one in accounts.list_accounts(store)] == ["ana", "bob"]
     assert linked.is_symlink()
-    assert restored.kept is not None
-    assert restored.kept.parent == tmp_path
-    for path, names in ((restored.kept, ["ana", "bob", "late"]), (linked, ["ana", "bob"])):
-        with open_store(f"sqlite:///{path}", upgrade=False) as store:
-            assert [one.name for one in accounts.list_accounts(store)] == names
+    assert not [name for name in names_in(tmp_path) if name.startswith(".")]
 
 
 def test_a_store_that_is_damaged_is_replaced_all_the_same(backup: Path, tmp_path: Path) -> None:
@@ -487,69 +404,71 @@ def test_a_store_that_is_damaged_is_replaced_all_the_same(backup: Path, tmp_path
         assert len(ids_of(store, "ana")) == 9
 
 
-def test_what_is_no_backup_is_refused_and_the_store_stays(store: Store, tmp_path: Path) -> None:
-    accounts.create_account(store, "mine")
-    url = store.url
-    store.close()
-    wrong = tmp_path / "wrong.db"
-    wrong.write_bytes(b"something else" * 1_000)
-    with pytest.raises(StoreIncompatible, match=r"wrong\.db"):
-        backups.restore(wrong, url)
-    with pytest.raises(InvalidArgument, match="Backup not found"):
-        backups.restore(tmp_path / "absent.db", url)
-    with open_store(url, upgrade=False) as same:
-        assert [one.name for one in accounts.list_accounts(same)] == ["mine"]
-
-
-def test_a_backup_of_a_newer_version_is_refused(backup: Path, tmp_path: Path) -> None:
+def newer(backup: Path) -> None:
     engine = sqlite_engine(backup, transactions=False)
     with engine.connect() as connection:
         connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
     engine.dispose()
-    with pytest.raises(StoreIncompatible, match="newer version"):
-        backups.restore(backup, f"sqlite:///{tmp_path / 'new.db'}")
-    assert not (tmp_path / "new.db").exists()
 
 
-def test_what_is_refused_leaves_nothing_in_an_empty_place(backup: Path, tmp_path: Path) -> None:
-    home = tmp_path / "home"
-    home.mkdir()
+def damaged(backup: Path) -> None:
     content = bytearray(backup.read_bytes())
     content[8192:12288] = bytes(4096)
     backup.write_bytes(content)
-    with pytest.raises(StoreIncompatible, match="damaged"):
-        backups.restore(backup, f"sqlite:///{home / 'new.db'}")
+
+
+def another_file(backup: Path) -> None:
+    backup.write_bytes(b"something else" * 1_000)
+
+
+def a_folder(backup: Path) -> None:
+    backup.unlink()
+    backup.mkdir()
+
+
+@pytest.mark.parametrize(
+    ("harm", "error", "why"),
+    [
+        (newer, StoreIncompatible, "newer version"),
+        (damaged, StoreIncompatible, "damaged"),
+        (another_file, StoreIncompatible, r"backup\.db"),
+        (Path.unlink, InvalidArgument, "Backup not found"),
+        (a_folder, InvalidArgument, r"backup\.db is a folder: choose one file$"),
+    ],
+)
+def test_what_is_no_backup_is_refused_leaves_nothing_and_the_store_stays(
+    backup: Path,
+    store: Store,
+    tmp_path: Path,
+    harm: Callable[[Path], None],
+    error: type[ResumesError],
+    why: str,
+) -> None:
+    accounts.create_account(store, "mine")
+    url = store.url
+    store.close()
+    home = tmp_path / "home"
+    home.mkdir()
+    harm(backup)
+    for target in (url, f"sqlite:///{home / 'new.db'}"):
+        with pytest.raises(error, match=why):
+            backups.restore(backup, target)
     assert names_in(home) == []
-
-
-def test_a_backup_that_cannot_be_used_is_named_with_the_reason(tmp_path: Path) -> None:
-    place = f"sqlite:///{tmp_path / 'new.db'}"
-    folder = tmp_path / "folder"
-    folder.mkdir()
-    with pytest.raises(InvalidArgument, match=r"folder is a folder: choose one file$"):
-        backups.restore(folder, place)
-    with pytest.raises(InvalidArgument, match=r"Cannot read|Backup not found"):
-        backups.restore(tmp_path / ("x" * 300), place)
+    with open_store(url, upgrade=False) as same:
+        assert [one.name for one in accounts.list_accounts(same)] == ["mine"]
 
 
 def test_a_store_is_no_backup_while_it_is_in_use_nor_of_itself(
     source: Store, tmp_path: Path
 ) -> None:
-    path = path_of(source)
+    path, place = path_of(source), f"sqlite:///{tmp_path / 'new.db'}"
     with pytest.raises(StoreIncompatible, match="store in use"):
-        backups.restore(path, f"sqlite:///{tmp_path / 'new.db'}")
+        backups.restore(path, place)
     source.close()
     with pytest.raises(InvalidArgument, match="the store itself"):
         backups.restore(path, source.url)
-
-
-def test_a_database_that_is_not_empty_is_refused(backup: Path, store: Store, url: str) -> None:
-    if store.path is not None:
-        pytest.skip("a file is replaced, and kept")
-    accounts.create_account(store, "mine")
-    with pytest.raises(Conflict, match='already has account "mine"'):
-        backups.restore(backup, url)
-    accounts.create_account(store, "still")
+    with pytest.raises(InvalidArgument, match=r"Cannot read|Backup not found"):
+        backups.restore(tmp_path / ("x" * 300), place)
 
 
 KILLED_RESTORE = """
@@ -581,14 +500,9 @@ def test_a_database_is_restored_whole_or_not_at_all(backup: Path, store: Store, 
     assert run_python(KILLED_RESTORE, str(backup), url).returncode == -signal.SIGKILL
     assert held_by(store) == before
     assert backups.restore(backup, url).resumes == count_rows(store, "resumes") > 0
-
-
-def test_what_was_being_moved_is_not_once_it_is_restored(source: Store, tmp_path: Path) -> None:
-    close_store(source, "sqlite:////there.db", "0123")
-    made = backups.back_up(source, tmp_path / "backup.db")
-    backups.restore(made.path, f"sqlite:///{tmp_path / 'new.db'}")
-    with open_store(f"sqlite:///{tmp_path / 'new.db'}") as store:
-        accounts.create_account(store, "new")
+    with pytest.raises(Conflict, match='already has account "ana"'):
+        backups.restore(backup, url)
+    accounts.create_account(store, "still")
 
 
 # Rows of strangers
@@ -640,9 +554,7 @@ def test_what_this_service_cannot_have_written_is_neither_restored_nor_copied(
 
 
 @pytest.mark.sqlite("backups are files of it")
-@pytest.mark.parametrize(
-    "document", ["", "{", "{}", "[1]", '{"header":5}', '{"header":{"email":5}}']
-)
+@pytest.mark.parametrize("document", ["", "{}", '{"header":{"email":5}}'])
 def test_a_damaged_document_goes_along_and_the_check_names_it(
     source: Store, tmp_path: Path, document: str
 ) -> None:
