@@ -1,32 +1,48 @@
-"""A store: its address, how it is opened, probed and closed, its tables, and how statements are prepared."""
+"""A store: its address, how it is opened, probed and closed, its tables, and its statements."""
 
 import asyncio
-import subprocess
-import sys
-import textwrap
+from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from sqlalchemy import (
     Connection,
-    bindparam,
     insert,
     select,
     text,
 )
 
 from resumes.errors import InvalidArgument, StoreError, StoreUnavailable
-from resumes.store import Store, accounts, api_keys, open_store, plans, schema
+from resumes.store import (
+    Store,
+    accounts,
+    api_keys,
+    creation,
+    import_history,
+    open_store,
+    plans,
+    schema,
+    stored_resumes,
+)
+from resumes.store.accounts import AccountInfo
 from resumes.store.addresses import (
     PostgresAddress,
     SqliteAddress,
     find_without_secrets,
     parse_address,
 )
-from resumes.store.statements import Prepared, at_most
+from resumes.store.idempotency import prune_async
+from resumes.store.import_history import count_files
+from resumes.store.import_ledger import FileOutcome
+from resumes.store.statements import driver
 from resumes.store.write_queue import not_text
+from tests.store.conftest import SteppingClock
 from tests.support.inbox.builders import a_full_disk
-from tests.support.store.builders import hold_writer, path_of
+from tests.support.resumes import a_resume
+from tests.support.store.builders import a_file, hold_writer, path_of
+from tests.support.tenants import TENANT_TABLES
 
 pytestmark = pytest.mark.engines
 
@@ -56,11 +72,6 @@ def test_a_file_is_where_links_lead(tmp_path: Path) -> None:
     in_a_circle = parse_address(f"sqlite:///{tmp_path}/a.db")
     assert isinstance(in_a_circle, SqliteAddress)
     assert not in_a_circle.path.exists()
-
-
-@pytest.mark.parametrize("scheme", ["postgres", "postgresql", "postgresql+asyncpg"])
-def test_the_way_to_a_server_is_not_the_addresss_to_say(scheme: str) -> None:
-    assert parse_address(f"{scheme}://ana@host/db") == PostgresAddress("postgresql://ana@host/db")
 
 
 @pytest.mark.parametrize(
@@ -134,33 +145,6 @@ def test_a_new_store_has_the_three_plans_and_keeps_what_is_written(url: str) -> 
         assert [account.name for account in accounts.list_accounts(store)] == ["ana"]
 
 
-OPEN_TOGETHER = """
-    import sys
-    from resumes.store import open_store, accounts
-    sys.stdin.readline()
-    with open_store(sys.argv[1]) as store:
-        accounts.create_account(store, sys.argv[2])
-"""
-
-
-@pytest.mark.slow
-def test_processes_that_open_a_new_store_at_once_all_come_up(place: str) -> None:
-    children = [
-        subprocess.Popen(
-            [sys.executable, "-c", textwrap.dedent(OPEN_TOGETHER), place, f"account-{n}"],
-            stdin=subprocess.PIPE,
-        )
-        for n in range(4)
-    ]
-    for child in children:
-        assert child.stdin is not None
-        child.stdin.write(b"go\n")
-        child.stdin.close()
-    assert [child.wait(60) for child in children] == [0] * 4
-    with open_store(place) as store:
-        assert len(accounts.list_accounts(store)) == 4
-
-
 def test_a_word_that_is_not_utf_8_is_refused_wherever_it_is_looked_up(store: Store) -> None:
     for call in (
         lambda: accounts.get_account(store, "a\udcff"),
@@ -188,20 +172,14 @@ def written_bytes(store: Store) -> int:
         return int(end.scalar_one())
 
 
-def test_a_store_that_works_passes_and_holds_what_it_held(store: Store, url: str) -> None:
+def test_a_store_that_works_passes_and_one_that_is_busy_or_closed_fails(store: Store) -> None:
     accounts.create_account(store, "ana")
     before_bytes = written_bytes(store)
-
     store.ping()
     ping_write(store)
-
     assert written_bytes(store) > before_bytes  # the disk took part
-    with open_store(url, upgrade=False) as another:
-        for one in (store, another):
-            assert [account.name for account in accounts.list_accounts(one)] == ["ana"]
+    assert [account.name for account in accounts.list_accounts(store)] == ["ana"]
 
-
-def test_a_store_that_is_busy_or_closed_fails(store: Store) -> None:
     go_on, holder = hold_writer(store)
     with pytest.raises(StoreUnavailable):
         ping_write(store, deadline_s=0.05)
@@ -223,20 +201,6 @@ def test_a_disk_that_takes_no_more_fails_writing_and_not_reading(store: Store) -
     ping_write(store)
 
 
-@pytest.mark.sqlite("its file")
-def test_a_file_that_was_removed_or_replaced_fails_both_for_good(store: Store) -> None:
-    path = path_of(store)
-    content = path.read_bytes()
-    path.unlink()
-    with pytest.raises(StoreUnavailable):
-        ping_write(store)
-    path.write_bytes(content)
-    with pytest.raises(StoreUnavailable):
-        store.ping()
-    with pytest.raises(StoreUnavailable):
-        ping_write(store)
-
-
 # Tables
 
 DIRECTORIES = {
@@ -254,6 +218,7 @@ def test_s5_tables_are_keyed_by_account_first_and_nothing_cascades_from_accounts
         if name not in DIRECTORIES:
             assert next(iter(table.primary_key.columns)).name == "account_id", name
         assert {key.ondelete for key in table.foreign_keys} <= {None}
+    assert set(schema.metadata.tables) - TENANT_TABLES == DIRECTORIES
 
 
 LANGUAGES = """
@@ -284,23 +249,83 @@ def test_text_is_compared_by_its_bytes_whatever_the_language_of_the_server(store
             assert "COLLATE" not in str(between.compile(connection))
 
 
-# Statements
+# Query plans of what is asked often: by an index, and through no more than it needs
+
+NOT_DONE = "COVERING INDEX ix_imported_files_not_done"
+FAILED = FileOutcome.FAILED
+
+CALLS: dict[str, tuple[Callable[[Store, str, str], Any], str]] = {
+    "a page of resumes": (
+        lambda store, ana, _: stored_resumes.list_page(store, ana, cursor="0" * 24),
+        "resumes USING PRIMARY KEY (account_id=? AND id>?)",
+    ),
+    "the newest resumes": (
+        lambda store, ana, _: stored_resumes.list_sorted(
+            store, ana, stored_resumes.Sort.NEWEST, cursor="f" * 24
+        ),
+        "resumes USING PRIMARY KEY (account_id=? AND id<?)",
+    ),
+    "the newest files": (
+        lambda store, ana, _: import_history.list_files(store, account_id=ana),
+        "PRIMARY KEY (account_id=? AND claim_id>? AND claim_id<?)",
+    ),
+    "files that failed": (
+        lambda store, *_: import_history.list_files(store, outcome=FAILED),
+        NOT_DONE,
+    ),
+    "files of a reason": (
+        lambda store, *_: import_history.list_files(store, reason="too_large"),
+        NOT_DONE,
+    ),
+    "a file": (
+        lambda store, ana, _: import_history.get_file(store, "1" * 24, account_id=ana),
+        "PRIMARY KEY (account_id=? AND claim_id=?)",
+    ),
+    "what an account holds": (
+        lambda store, ana, _: accounts.get_summary(store, ana),
+        "COVERING INDEX ix_imported_files_not_done (account_id=?)",
+    ),
+    "how many are not done": (
+        lambda store, *_: count_files(store, not_done_only=True),
+        NOT_DONE,
+    ),
+    "a key": (
+        lambda store, _, secret: api_keys.authenticate(store, secret),
+        "key_directory USING PRIMARY KEY (key_hash=?)",
+    ),
+    "keys that are too old": (
+        lambda store, *_: asyncio.run(prune_async(store)),
+        "ix_idempotency_created_at (created_at<?)",
+    ),
+}
 
 
-def test_a_prepared_statement_takes_its_values_by_name_and_at_most_so_many_rows(
-    store: Store,
-) -> None:
-    statement = (
-        select(schema.plans.c.name)
-        .where(schema.plans.c.api_listing == bindparam("listing"))
-        .order_by(schema.plans.c.name)
-        .limit(at_most("most"))
-    )
+@pytest.mark.sqlite("how it goes about a statement")
+@pytest.mark.parametrize("what", CALLS)
+def test_no_more_is_read_than_is_asked_for(store: Store, clock: SteppingClock, what: str) -> None:
+    ana: AccountInfo = accounts.create_account(store, "ana", plan="business")
+    secret = api_keys.create_key(store, "ana").secret
+    creation.create(store, ana.id, [a_resume(idempotency="k")])
+    a_file(store, ana, "1" * 24)
+    clock.advance(timedelta(days=2).total_seconds())
+    call, way = CALLS[what]
+    statements: list[str] = []
     with store.read() as connection:
-        run = Prepared(statement).run
-        assert run(connection, listing=True, most=2).fetchall() == [("business",)]
-        assert run(connection, listing=False, most=1).fetchall() == [("free",)]
-        # No bare parameter, of which PostgreSQL expects a tenth of all rows.
-        assert "+" in str(statement.compile(dialect=connection.dialect)).partition("LIMIT")[2]
-        with pytest.raises(KeyError):
-            run(connection, most=2)
+        raw = driver(connection)
+        raw.set_trace_callback(statements.append)
+        call(store, ana.id, secret)
+        raw.set_trace_callback(None)
+        steps = [
+            row[-1]
+            for sql in statements
+            if sql.startswith("SELECT")
+            for row in raw.execute(f"EXPLAIN QUERY PLAN {sql}").fetchall()
+        ]
+    assert any(way in step for step in steps), steps
+    large = ("resumes", "documents", "imported_files", "idempotency", "key_directory")
+    assert not [
+        step
+        for step in steps
+        if step.startswith("SCAN") and "COVERING" not in step and step.split()[1] in large
+    ]
+    assert what == "how many are not done" or not any("TEMP B-TREE" in step for step in steps)
