@@ -44,28 +44,24 @@ from tests.support.store.builders import (
 pytestmark = pytest.mark.engines
 
 
-def test_a_new_account_is_free_and_empty(store: Store) -> None:
-    account = accounts.create_account(store, "ana")
-    assert (account.plan, account.resume_count, account.max_resumes) == ("free", 0, 5)
-    assert (account.free_places, account.last_resume_at) == (5, None)
-    assert accounts.get_summary(store, account.id) == AccountSummary(0, 0, None, 0, 0)
+def test_a_new_account_is_free_and_empty_listed_by_name_and_a_name_is_taken_once(
+    store: Store,
+) -> None:
+    for name in ("cy", "ana", "bo"):
+        account = accounts.create_account(store, name)
+        assert (account.plan, account.resume_count, account.max_resumes) == ("free", 0, 5)
+        assert (account.free_places, account.last_resume_at) == (5, None)
+        assert accounts.get_summary(store, account.id) == AccountSummary(0, 0, None, 0, 0)
     assert accounts.count_active_keys(store) == {}
+    assert [account.name for account in accounts.list_accounts(store)] == ["ana", "bo", "cy"]
+    with pytest.raises(Conflict, match='"ana" already exists'):
+        accounts.create_account(store, "ana")
 
 
 @pytest.mark.parametrize("name", ["", "-a", "A", "a b", "a" * 64, "ä", "a/b", "..", "a\n"])
 def test_an_account_name_that_is_no_safe_folder_name_is_refused(store: Store, name: str) -> None:
     with pytest.raises(InvalidArgument, match="Invalid account name"):
         accounts.create_account(store, name)
-
-
-def test_accounts_are_listed_by_name_and_a_name_is_taken_once(
-    store: Store, an_account: MakeAccount
-) -> None:
-    for name in ("cy", "ana", "bo"):
-        an_account(name)
-    assert [account.name for account in accounts.list_accounts(store)] == ["ana", "bo", "cy"]
-    with pytest.raises(Conflict, match='"ana" already exists'):
-        an_account("ana")
 
 
 def test_unknown_accounts_and_plans_are_not_found_and_the_known_plans_are_named(
@@ -96,23 +92,19 @@ def test_a_change_of_plan_counts_at_once(store: Store, an_account: MakeAccount) 
         assert accounts.get_account(store, "ana").is_over is is_over
 
 
-def test_an_account_tells_when_its_newest_resume_came_in(store: Store, ana: AccountInfo) -> None:
+def test_an_account_tells_when_its_newest_resume_came_in_and_goes_with_it_only_when_that_is_said(
+    store: Store, ana: AccountInfo
+) -> None:
     (made,) = add_resumes(store, ana, 1)
     assert accounts.get_account(store, "ana").last_resume_at == timestamp(store.clock())
+    with pytest.raises(Conflict, match="--with-resumes"):
+        accounts.delete_account(store, "ana")
+    assert accounts.get_account(store, "ana").resume_count == 1
     stored_resumes.delete_resume(store, ana.id, made)
     assert accounts.get_account(store, "ana").last_resume_at is None
 
 
 # Deleting
-
-
-def test_an_account_with_resumes_goes_only_when_that_is_said(
-    store: Store, ana: AccountInfo
-) -> None:
-    add_resumes(store, ana, 1)
-    with pytest.raises(Conflict, match="--with-resumes"):
-        accounts.delete_account(store, "ana")
-    assert accounts.get_account(store, "ana").resume_count == 1
 
 
 def test_a_deleted_account_leaves_nothing_and_its_keys_do_not_count(
@@ -136,7 +128,9 @@ def test_s12_a_large_account_goes_in_slices_between_which_others_write(
 ) -> None:
     large, other = an_account("ana"), an_account("bo")
     key = api_keys.create_key(store, "ana").secret
-    add_resumes(store, large, 1_000)
+    plans.set_plan_limits(store, PlanChange("business", None))
+    add_resumes(store, large, 1_100)
+    index_all(store)
     slices: list[int] = []
 
     def between(gone: int) -> bool:
@@ -146,11 +140,25 @@ def test_s12_a_large_account_goes_in_slices_between_which_others_write(
             creation.create(store, large.id, [a_resume()])
         with pytest.raises(InvalidKey):
             api_keys.authenticate(store, key)
-        return True
+        return len(slices) < 2
 
     assert accounts.delete_account(store, "ana", with_resumes=True, goes_on=between) == 1_000
     assert slices == [500, 1_000]
     assert accounts.get_account(store, "bo").resume_count == 2
+    # What was cut off is seen and finished, and is no damage.
+    assert [account.name for account in accounts.list_accounts(store)] == ["bo"]
+    assert accounts.find_account(store, "ana") is None
+    closed, _ = accounts.list_accounts(store, closed_too=True)
+    assert (closed.is_closed, closed.resume_count) == (True, 100)
+    assert accounts.get_account(store, "ana", closed_too=True) == closed
+    assert find_flaws(store) == []
+    assert plans.get_plan(store, "business").accounts == 1
+    assert plans.preview_change(store, PlanChange("business", 0)).over.count == 1
+    with pytest.raises(Conflict, match='"ana" is still being deleted'):
+        accounts.create_account(store, "ana")
+
+    assert accounts.delete_account(store, "ana", with_resumes=True) == 100
+    assert accounts.list_accounts(store, closed_too=True) == accounts.list_accounts(store)
 
 
 def test_s14_an_account_made_anew_under_an_old_name_is_another_account(
@@ -165,35 +173,6 @@ def test_s14_an_account_made_anew_under_an_old_name_is_another_account(
     assert stored_resumes.list_page(store, new.id).entries == []
 
 
-def test_a_deletion_that_was_cut_off_is_seen_and_finished_and_is_no_damage(
-    store: Store, ana: AccountInfo
-) -> None:
-    accounts.set_plan(store, "ana", "business")
-    add_resumes(store, ana, 600)
-    index_all(store)
-    told: list[int] = []
-
-    def stop(gone: int) -> bool:
-        told.append(gone)
-        return False
-
-    assert accounts.delete_account(store, "ana", with_resumes=True, goes_on=stop) == 500
-    assert told == [500]
-    assert accounts.list_accounts(store) == []
-    assert accounts.find_account(store, "ana") is None
-    (closed,) = accounts.list_accounts(store, closed_too=True)
-    assert (closed.is_closed, closed.resume_count) == (True, 100)
-    assert accounts.get_account(store, "ana", closed_too=True) == closed
-    assert find_flaws(store) == []
-    assert plans.get_plan(store, "business").accounts == 0
-    assert plans.preview_change(store, PlanChange("business", 0)).over == NO_ACCOUNTS
-    with pytest.raises(Conflict, match='"ana" is still being deleted'):
-        accounts.create_account(store, "ana")
-
-    assert accounts.delete_account(store, "ana", with_resumes=True) == 100
-    assert accounts.list_accounts(store, closed_too=True) == []
-
-
 # What accounts hold
 
 
@@ -205,7 +184,7 @@ def test_a_counter_that_is_wrong_is_found(store: Store, an_account: MakeAccount)
     assert accounts.list_wrong(store) == [ResumeCounter("cy", 9, 0), ResumeCounter("dan", 9, 0)]
 
 
-def test_keys_that_no_longer_count_are_keys_but_not_active(
+def test_keys_are_counted_and_those_that_count_and_files_that_are_not_done_by_outcome(
     store: Store, an_account: MakeAccount, clock: SteppingClock
 ) -> None:
     ana, bo = an_account("ana"), an_account("bo")
@@ -214,6 +193,9 @@ def test_keys_that_no_longer_count_are_keys_but_not_active(
     api_keys.revoke_key(store, api_keys.create_key(store, "ana").id)
     api_keys.create_key(store, "bo")
     assert accounts.count_active_keys(store) == {ana.id: 2, bo.id: 1}
+    outcomes = [FileOutcome.FAILED, FileOutcome.FAILED, FileOutcome.HELD, FileOutcome.DONE]
+    for number, outcome in enumerate(outcomes):
+        a_file(store, ana, f"{number:024x}", outcome)
 
     clock.advance(3_600)
     asyncio.run(api_keys.mark_used_async(store, api_keys.authenticate(store, secret)[0]))
@@ -221,17 +203,7 @@ def test_keys_that_no_longer_count_are_keys_but_not_active(
     assert accounts.count_active_keys(store) == {ana.id: 1, bo.id: 1}
     held = accounts.get_summary(store, ana.id)
     assert (held.keys, held.active_keys, held.last_used_at) == (3, 1, timestamp(clock()))
-
-
-def test_files_that_are_not_done_are_counted_by_outcome(
-    store: Store, an_account: MakeAccount
-) -> None:
-    ana, bo = an_account("ana"), an_account("bo")
-    outcomes = [FileOutcome.FAILED, FileOutcome.FAILED, FileOutcome.HELD, FileOutcome.DONE]
-    for number, outcome in enumerate(outcomes):
-        a_file(store, ana, f"{number:024x}", outcome)
-    found = accounts.get_summary(store, ana.id)
-    assert (found.files_failed, found.files_held) == (2, 1)
+    assert (held.files_failed, held.files_held) == (2, 1)
     assert accounts.get_summary(store, bo.id).files_failed == 0
 
 
@@ -347,12 +319,9 @@ def test_whom_a_lower_limit_would_hit_is_foreseen_the_fullest_first(store: Store
 
 def test_who_would_lose_listing_is_foreseen(store: Store) -> None:
     hold(store, "ana", 1, plan="business")
-    off = PlanChange("business", 1_000, api_listing=False)
-    assert plans.preview_change(store, off) == PlanImpact(
-        NO_ACCOUNTS, AffectedAccounts(1, [("ana", 1)])
-    )
-    assert plans.preview_change(store, PlanChange("business", 1_000)).unlisted == NO_ACCOUNTS
-    assert (
-        plans.preview_change(store, PlanChange("pro", 50, api_listing=False)).unlisted
-        == NO_ACCOUNTS
-    )
+    for change, unlisted in (
+        (PlanChange("business", 1_000, api_listing=False), AffectedAccounts(1, [("ana", 1)])),
+        (PlanChange("business", 1_000), NO_ACCOUNTS),
+        (PlanChange("pro", 50, api_listing=False), NO_ACCOUNTS),
+    ):
+        assert plans.preview_change(store, change) == PlanImpact(NO_ACCOUNTS, unlisted)

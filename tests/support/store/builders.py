@@ -42,7 +42,7 @@ from resumes.store.import_history import FileRow
 from resumes.store.import_ledger import FileOutcome, Verdict
 from resumes.store.import_requests import RequestKind
 from resumes.store.importers import ImporterFinding, ImporterReport, ImporterState
-from resumes.store.integrity import Defect, Flaw
+from resumes.store.integrity import Flaw
 from resumes.store.locks import FileLock
 from resumes.store.plans import PlanChange
 from resumes.store.postgresql.connection import postgres_engine
@@ -309,12 +309,6 @@ def find_flaws(store: Store) -> list[Flaw]:
         *integrity.iter_damage(store),
         *(one for checked in integrity.iter_accounts(store) for one in checked.flaws),
     ]
-
-
-def the_one(store: Store) -> tuple[Defect, str | None, int]:
-    """What the one flaw is, whose, and how often; there is no other."""
-    (flaw,) = find_flaws(store)
-    return flaw.defect, flaw.account, flaw.count
 
 
 # Writes
