@@ -1,6 +1,10 @@
-"""Finding resumes by the words of their title, name and address: the same wherever the index ends."""
+"""Finding resumes by the words of their title, name and address: the same wherever the index ends,
+which is written behind the creates and never wrong."""
 
-from collections.abc import Iterator
+import logging
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import partial
 from itertools import count
 from typing import Any
@@ -8,8 +12,9 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sqlalchemy import text as sql
 
-from resumes.errors import InvalidArgument
+from resumes.errors import InvalidArgument, StoreUnavailable
 from resumes.store import (
     Store,
     accounts,
@@ -22,22 +27,36 @@ from resumes.store.accounts import AccountInfo
 from resumes.store.entry import Entry
 from resumes.store.search import SearchResult, holds, parse_terms
 from resumes.store.search_index import (
+    BUSY_SHARE,
+    CANDIDATE_ROWS,
+    IDLE_SHARE,
     MAX_FIELD_CHARS,
+    SLICE_ACCOUNTS,
+    SLICE_RESUMES,
+    YIELD_S,
+    Indexer,
+    list_behind,
     searched_words,
     trigrams_of_terms,
     trigrams_of_words,
 )
 from resumes.store.stored_resumes import Page
-from resumes.text import folded
 from tests.support.engines import Engine
 from tests.support.store.builders import (
     MakeAccount,
     a_person,
     add_people,
+    add_resumes,
+    count_rows,
+    damage,
     entries_of,
+    execute,
     index_all,
+    indexed_trigrams,
+    lose_table,
     made_ids,
 )
+from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.engines
 
@@ -69,14 +88,16 @@ def walk(
 
 
 @pytest.mark.parametrize("is_indexed", [False, True])
-def test_title_name_and_address_are_searched(
-    store: Store, ana: AccountInfo, is_indexed: bool
+def test_title_name_and_address_are_searched_in_the_account(
+    store: Store, an_account: MakeAccount, is_indexed: bool
 ) -> None:
+    ana, other = an_account("ana"), an_account("bo")
     people = [
         a_person(title="Séñior nurse"),
         a_person("Émile Zola"),
         a_person(title="CV", email="grace.hopper@example.org"),
     ]
+    creation.create(store, other.id, people)
     nurse, zola, grace = made_ids(creation.create(store, ana.id, people))
     if is_indexed:
         index_all(store)
@@ -92,34 +113,34 @@ def test_title_name_and_address_are_searched(
         "op": [],
     }.items():
         assert ids(find_page(store, ana.id, words)) == found, words
+    assert find_page(store, "0" * 16, "emile") == SearchResult(stored_resumes.Page([], None), 0)
 
 
-@pytest.mark.parametrize("indexed", [0, 3, 7, 10])
-@pytest.mark.parametrize("limit", [1, 3, 100])
-def test_pages_of_any_size_give_the_same_wherever_the_index_ends(
+@pytest.mark.parametrize("indexed", [0, 13, 25])
+@pytest.mark.parametrize("limit", [1, 4, 100])
+def test_pages_of_any_size_give_the_same_wherever_the_index_ends_and_the_other_way_round(
     store: Store, ana: AccountInfo, indexed: int, limit: int
 ) -> None:
-    names = ["Ada" if number % 3 else "Bo" for number in range(10)]
-    first = add_people(store, ana, *names[:indexed])
+    names = ["Ada", "Bo", "Adam", "Zoe", "Nevada"] * 5
+    made = add_people(store, ana, *names[:indexed]) if indexed else []
     index_all(store)
-    made = first + add_people(store, ana, *names[indexed:])
-    found = walk(store, ana, "ada", limit=limit)
-    assert [one.id for one in found] == [
-        one for one, name in zip(made, names, strict=True) if name == "Ada"
-    ]
-    # As a list shows them.
-    assert [
-        one for one in stored_resumes.list_page(store, ana.id).entries if one.name == "Ada"
-    ] == found
-
-
-def test_the_cursor_is_null_on_the_last_page_also_when_it_is_exactly_full(
-    store: Store, ana: AccountInfo
-) -> None:
-    first, *_ = add_people(store, ana, "Ada", "Bo", "Ada")
-    index_all(store)
-    assert find_page(store, ana.id, "ada", limit=2).page.cursor is None
-    assert find_page(store, ana.id, "ada", limit=1).page.cursor == first
+    made += add_people(store, ana, *names[indexed:]) if names[indexed:] else []
+    stored_resumes.delete_resume(store, ana.id, made[2])
+    listed = stored_resumes.list_page(store, ana.id, limit=100).entries
+    for words, hits in (
+        ("ada", ["Ada", "Adam", "Nevada"]),
+        ("a", ["Ada", "Adam"]),
+        ("nobody", []),
+    ):
+        found = walk(store, ana, words, limit=limit)
+        assert found == [entry for entry in listed if entry.name in hits]  # as a list shows them
+        newest_first = walk(store, ana, words, limit=limit, is_newest_first=True)
+        assert newest_first == found[::-1]
+        # It is null on the last page also when that is exactly full.
+        if len(found) > 1:
+            full = partial(find_page, store, ana.id, words, timeout_s=60)
+            assert full(limit=len(found)).page.cursor is None
+            assert full(limit=len(found) - 1).page.cursor == found[-2].id
 
 
 def test_a_deleted_resume_is_not_found_and_its_id_is_a_position(
@@ -133,19 +154,6 @@ def test_a_deleted_resume_is_not_found_and_its_id_is_a_position(
     assert ids(find_page(store, ana.id, "ada")) == made[::2]
     assert ids(find_page(store, ana.id, "ada", cursor=made[1])) == [made[2], made[4]]
     assert ids(find_page(store, ana.id, "ada", cursor=made[3])) == [made[4]]
-
-
-@pytest.mark.parametrize("is_indexed", [False, True])
-def test_nothing_of_another_account_is_found(
-    store: Store, an_account: MakeAccount, is_indexed: bool
-) -> None:
-    mine, theirs = an_account("mine"), an_account("theirs")
-    add_people(store, theirs, *["Ada"] * 5)
-    (my_id,) = add_people(store, mine, "Ada")
-    if is_indexed:
-        index_all(store)
-    assert ids(find_page(store, mine.id, "ada")) == [my_id]
-    assert find_page(store, "0" * 16, "ada") == SearchResult(stored_resumes.Page([], None), 0)
 
 
 def test_blank_words_and_a_malformed_cursor_are_refused(store: Store, ana: AccountInfo) -> None:
@@ -180,30 +188,16 @@ def test_no_words_raise_or_mean_more_than_themselves(store: Store, ana: AccountI
 # The newest first
 
 
-@pytest.mark.parametrize("indexed", [0, 13, 25])
-@pytest.mark.parametrize("limit", [1, 4, 100])
-def test_the_newest_first_is_the_same_the_other_way_round(
-    store: Store, ana: AccountInfo, indexed: int, limit: int
-) -> None:
-    names = ["Ada", "Bo", "Adam", "Zoe", "Nevada"] * 5
-    made = add_people(store, ana, *names[:indexed]) if indexed else []
-    index_all(store)
-    made += add_people(store, ana, *names[indexed:]) if names[indexed:] else []
-    stored_resumes.delete_resume(store, ana.id, made[2])
-    for words in ("ada", "a", "nobody"):
-        forwards = [entry.id for entry in walk(store, ana, words, limit=limit)]
-        newest_first = walk(store, ana, words, limit=limit, is_newest_first=True)
-        found = [entry.id for entry in newest_first]
-        assert found == forwards[::-1]
-
-
 def test_without_time_the_newest_first_goes_on_with_what_is_indexed(
     store: Store, ana: AccountInfo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(search, "CANDIDATES", 10)
     (first,) = add_people(store, ana, "abcdef")
+    # What has all trigrams of a term, and not the term, is not compared for ever.
     add_people(store, ana, *["abcd bcdef"] * 30)
     index_all(store)
+    assert find_page(store, ana.id, "abcdef", timeout_s=0).unindexed == 21
+    assert find_page(store, ana.id, "abcdef", timeout_s=60).unindexed == 0
     add_people(store, ana, *["Bo"] * 250)
     never = partial(find_page, store, ana.id, "abcdef", is_newest_first=True, timeout_s=0)
     page, unindexed = never()
@@ -250,16 +244,6 @@ def test_what_there_is_no_time_to_look_through_is_counted(store: Store, ana: Acc
     assert (len(page.entries), page.cursor, unindexed) == (1, page.entries[0].id, 0)
 
 
-def test_what_has_all_trigrams_of_a_term_and_not_the_term_is_not_compared_for_ever(
-    store: Store, ana: AccountInfo, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(search, "CANDIDATES", 10)
-    add_people(store, ana, *["abcd bcdef"] * 30)
-    index_all(store)
-    assert find_page(store, ana.id, "abcdef", timeout_s=0).unindexed == 20
-    assert find_page(store, ana.id, "abcdef", timeout_s=60).unindexed == 0
-
-
 @pytest.mark.sqlite("its log")
 def test_a_search_leaves_no_statement_behind_that_holds_back_the_log(
     store: Store, ana: AccountInfo
@@ -273,58 +257,56 @@ def test_a_search_leaves_no_statement_behind_that_holds_back_the_log(
     assert row[0] == 0  # not busy: no reader stood in the way
 
 
-def test_what_a_thousand_resumes_have_in_common_is_found_with_and_without_what_one_has(
-    store: Store, ana: AccountInfo
-) -> None:
-    names = [f"Common {'rare' if number == 900 else 'often'} {number}" for number in range(1_000)]
-    made = add_people(store, ana, *names)
-    index_all(store)
-    assert ids(find_page(store, ana.id, "com rare")) == [made[900]]
-    assert ids(find_page(store, ana.id, "common", cursor=made[499])) == made[500:600]
-
-
 # Words
 
 ADA = searched_words("Señor Engineer (C++)", "Ada Lovelace", "ada.lovelace@mail.example.com")
 
 
+JAPANESE = searched_words("東京エンジニア15年", "山田太郎Taro", None)
+UNSEEN = searched_words("Da\u00adten\u200bbank", "\ufeffMehr\u200cdad", None)
+FOLDED = searched_words(
+    "ÀÉÎÕÜ Straße ŁÓDŹ Ørsted", "Æsir œuvre İstanbul \u0131s\u0131", "ﬁne Ελένη"
+)
+
+
 @pytest.mark.parametrize(
-    ("text", "plain"),
+    ("words", "held", "others"),
     [
-        ("ADA", "ada"),
-        ("ÀÉÎÕÜ Ñ", "aeiou n"),
-        ("Straße", "strasse"),
-        ("ŁÓDŹ Ørsted Æsir œuvre", "lodz orsted aesir oeuvre"),
-        ("İstanbul \u0131s\u0131", "istanbul isi"),
-        ("ﬁne \uff21\uff22", "fine ab"),
-        ("山田 Ελένη", "山田 ελενη"),
+        (
+            ADA,
+            [
+                "ngin",
+                "senor",
+                "LOVELACE",
+                "ada lov",
+                "lov ada",
+                "e@mail.ex",
+                "c++",
+                "a",
+                "lo",
+                "co",
+            ],
+            ["da", "g", "om", "ada love lady", "adalovelace", "lovelace ng"],
+        ),
+        # Each character begins a word where there are no blanks.
+        (JAPANESE, ["太郎", "郎", "山田", "東京", "ta", "エンジ", "ジニ", "15"], ["ar"]),
+        # What nobody sees in a word makes no difference, nor do case and accents.
+        (UNSEEN, ["datenbank mehrdad", "Daten\u00adbank"], []),
+        (
+            FOLDED,
+            ["aeiou STRASSE", "lodz orsted", "aesir oeuvre", "istanbul isi", "fine ΕΛΈΝΗ"],
+            [],
+        ),
     ],
 )
-def test_case_and_accents_make_no_difference(text: str, plain: str) -> None:
-    assert folded(text) == plain
-
-
-def test_parts_of_words_of_three_characters_and_beginnings_are_found() -> None:
-    for text in (
-        "ngin", "senor", "LOVELACE", "ada lov", "lov ada", "e@mail.ex", "c++", "a", "ad", "lo", "co"
-    ):  # fmt: skip
-        assert holds(ADA, parse_terms(text)), text
-    for text in ("da", "g", "om", "ada love lady", "adalovelace", "lovelace ng"):
-        assert not holds(ADA, parse_terms(text)), text
-
-
-@pytest.mark.parametrize("text", ["太郎", "郎", "山田", "東京", "ta", "エンジ", "ジニ", "15"])
-def test_each_character_begins_a_word_where_there_are_no_blanks(text: str) -> None:
-    words, terms = searched_words("東京エンジニア15年", "山田太郎Taro", None), parse_terms(text)
-    assert holds(words, terms)
-    assert trigrams_of_terms(terms) <= trigrams_of_words(words)
-    assert not holds(words, parse_terms("ar"))
-
-
-def test_what_nobody_sees_in_a_word_makes_no_difference() -> None:
-    words = searched_words("Da\u00adten\u200bbank", "\ufeffMehr\u200cdad", None)
-    assert holds(words, parse_terms("datenbank mehrdad"))
-    assert holds(words, parse_terms("Daten\u00adbank"))
+def test_parts_of_words_of_three_characters_and_beginnings_are_found(
+    words: str, held: list[str], others: list[str]
+) -> None:
+    for text in held:
+        assert holds(words, parse_terms(text)), text
+        assert trigrams_of_terms(parse_terms(text)) <= trigrams_of_words(words)
+    for text in others:
+        assert not holds(words, parse_terms(text)), text
 
 
 def test_what_is_searched_is_what_is_shown_up_to_its_limits() -> None:
@@ -410,3 +392,271 @@ def shared(engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> Iterator
     """One store for all examples; each has an account of its own."""
     with engine.a_store(tmp_path_factory.mktemp("shared")) as url, open_store(url) as store:
         yield store
+
+
+# The index: written behind the creates by any number of processes, and never wrong
+
+INTERVAL_S = 0.01
+
+
+def indexed(store: Store) -> int:
+    return count_rows(store, "search_entries")
+
+
+def found(store: Store, account: AccountInfo, words: str, *, after: str = "") -> list[str]:
+    """The resumes that the index finds, without a moment to look through what it lacks."""
+
+    def read(cursor: str) -> Page:
+        return search.find_page(store, account.id, words, cursor=cursor, timeout_s=0)[0]
+
+    return [entry.id for entry in entries_of(read, after=after)]
+
+
+def test_behind_more_candidates_than_are_read_at_once_are_others(
+    store: Store, ana: AccountInfo
+) -> None:
+    add_people(store, ana, *["abcd bcdef"] * (CANDIDATE_ROWS + 50))
+    ids = add_people(store, ana, "abcdef", "abcdef")
+    index_all(store)
+    assert found(store, ana, "abcdef") == ids
+
+
+def test_an_account_is_a_range_of_rows_of_its_own(store: Store, an_account: MakeAccount) -> None:
+    mine, theirs = an_account("mine"), an_account("theirs")
+    for account in (mine, theirs, mine):
+        add_people(store, account, "Ada")
+        index_all(store)
+    assert len(found(store, mine, "ada")) == 2
+    assert len(found(store, theirs, "ada")) == 1
+    with store.read() as connection:
+        numbers = connection.execute(sql("SELECT number FROM search_progress ORDER BY number"))
+        assert numbers.scalars().all() == [1, 2]
+        if store.path is None:
+            rows = connection.execute(sql("SELECT trigrams FROM search_trigrams")).scalars().all()
+            assert len({frozenset(row) for row in rows}) == 2  # in common they have none
+
+
+def test_a_slice_is_added_without_what_went_since_it_was_read(
+    store: Store, ana: AccountInfo
+) -> None:
+    gone, *_ = add_people(store, ana, "Ada", "Adam", "Bo")
+    assert step(store, lambda: stored_resumes.delete_resume(store, ana.id, gone)) == INTERVAL_S
+    assert indexed(store) == 2
+    assert len(found(store, ana, "ada")) == 1
+    assert list_behind(store) == []
+
+
+@pytest.mark.parametrize("is_gone", [False, True])
+def test_a_slice_of_an_account_that_is_gone_or_going_is_not_added(
+    store: Store, ana: AccountInfo, is_gone: bool
+) -> None:
+    add_resumes(store, ana, 501)
+
+    def delete() -> None:
+        accounts.delete_account(store, "ana", with_resumes=True, goes_on=lambda gone: is_gone)
+
+    assert step(store, delete) == YIELD_S
+    assert (indexed(store), count_rows(store, "search_progress")) == (0, 0)
+    assert list_behind(store) == []
+
+
+def test_what_is_deleted_takes_its_trigrams_along_and_no_number_is_used_again(
+    store: Store, ana: AccountInfo
+) -> None:
+    for _ in range(2):
+        (made,) = add_people(store, ana, "Ada Łukasz-Wójcik 山田")
+        index_all(store)
+        assert indexed_trigrams(store) != []
+        stored_resumes.delete_resume(store, ana.id, made)
+        assert indexed_trigrams(store) == []
+        assert found(store, ana, "ada") == []
+        assert list_behind(store) == []  # although its newest resume went
+    with store.read() as connection:
+        assert connection.execute(sql("SELECT last_seq FROM search_progress")).scalars().one() == 2
+
+
+def test_a_large_account_goes_with_its_entries_also_when_some_were_removed_by_hand(
+    store: Store, an_account: MakeAccount
+) -> None:
+    account, other = an_account("ana"), an_account("bo")
+    for some in (account, other):
+        add_resumes(store, some, 600)
+    index_all(store)
+    few = f"id IN (SELECT id FROM search_entries WHERE account_id = '{account.id}' LIMIT 2)"
+    damage(store, f"DELETE FROM search_entries WHERE account_id = '{account.id}' AND {few}")
+    assert accounts.delete_account(store, "ana", with_resumes=True) == 600
+    assert len(found(store, other, "ada")) == 600
+    with store.read() as connection:
+        rows = connection.execute(sql("SELECT DISTINCT account_id FROM search_entries"))
+        assert rows.scalars().all() == [other.id]
+
+
+# The indexer
+
+
+def test_a_step_is_for_several_accounts(store: Store, an_account: MakeAccount) -> None:
+    one, two = an_account("one"), an_account("two")
+    add_resumes(store, one, SLICE_RESUMES // 2)
+    add_resumes(store, two, SLICE_RESUMES)
+    Indexer(store).step()
+    assert indexed(store) == SLICE_RESUMES
+    for number in range(SLICE_ACCOUNTS + 3):
+        add_resumes(store, an_account(f"account-{number}"), 1)
+    while list_behind(store):
+        with suppress(StoreUnavailable):  # on a server, new accounts race for their numbers
+            Indexer(store).step()
+    assert indexed(store) == SLICE_RESUMES + SLICE_RESUMES // 2 + SLICE_ACCOUNTS + 3
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "documents SET document = 'Ada is no JSON'",
+        "documents SET document = CAST(x'7b22f67d' AS TEXT)",
+        "resumes SET title = CAST('Ada' AS BLOB)",
+        "resumes SET name = CAST('Ada' AS BLOB)",
+        "resumes SET name = CAST(x'416461f6' AS TEXT)",
+    ],
+)
+def test_a_damaged_resume_keeps_no_other_out_of_the_index(
+    store: Store, an_account: MakeAccount, caplog: pytest.LogCaptureFixture, change: str
+) -> None:
+    if store.path is None and "CAST" in change:
+        pytest.skip("PostgreSQL looks at what it takes")
+    damaged, other = an_account("damaged"), an_account("other")
+    before, broken, after = add_people(store, damaged, "Ada", "Ada", "Ada")
+    add_people(store, other, "Ada")
+    damage(store, f"UPDATE {change} WHERE id = :id", id=broken)
+
+    with caplog.at_level(logging.WARNING, "resumes.store"):
+        index_all(store)
+
+    assert found(store, damaged, "ada") == [before, after]
+    assert len(found(store, other, "ada")) == 1
+    assert [record.getMessage() for record in caplog.records] == [
+        f"The account {damaged.id} has 1 damaged resume, which searches do not find. "
+        "`resumes db check` says what to do"
+    ]
+    stored_resumes.delete_resume(store, damaged.id, broken)
+    assert indexed(store) == 3
+
+
+def test_two_indexers_of_one_store_index_each_resume_once_as_it_comes_in(
+    url: str, store: Store, ana: AccountInfo
+) -> None:
+    with open_store(url) as other, Indexer(store, interval_s=0), Indexer(other, interval_s=0):
+        for _ in range(20):
+            add_resumes(store, ana, 20)
+        wait_until(lambda: list_behind(store) == [])
+        add_resumes(store, ana, 1)
+        wait_until(lambda: indexed(store) == 401)
+    with store.read() as connection:
+        rows = connection.execute(sql("SELECT count(*), max(seq) FROM search_entries"))
+        assert rows.one() == (401, 401)
+    assert not any(thread.name == "search-indexer" for thread in threading.enumerate())
+
+
+class Looks:
+    """An indexer's clock: it is looked at before and after resumes are read, which take a second."""
+
+    def __init__(self) -> None:
+        self.seconds: list[float] = []
+
+    def __call__(self) -> float:
+        self.seconds.append(float(len(self.seconds)))
+        return self.seconds[-1]
+
+
+def step(store: Store, meanwhile: Callable[[], object]) -> float:
+    """An indexer's step, with something that is done after its resumes were read, and before they are
+    added."""
+    looks = Looks()
+
+    def clock() -> float:
+        if looks() == 1:
+            meanwhile()
+        return looks.seconds[-1]
+
+    return Indexer(store, interval_s=INTERVAL_S, clock=clock).step()
+
+
+@pytest.mark.timing
+def test_a_step_adds_a_slice_and_rests_longer_while_more_comes_in_or_there_is_other_work(
+    store: Store, ana: AccountInfo
+) -> None:
+    # Adding took little of the real clock.
+    busy = pytest.approx(1 / BUSY_SHARE - 1, rel=0.5)
+    idle = pytest.approx(1 / IDLE_SHARE - 1, rel=0.5)
+    is_busy = iter([False, False, True, False, False]).__next__
+    indexer = Indexer(store, interval_s=INTERVAL_S, clock=Looks(), is_busy=is_busy)
+    add_resumes(store, ana, 5 * SLICE_RESUMES)
+    assert [indexer.step() for _ in range(4)] == [busy, idle, busy, idle]
+    assert indexed(store) == 4 * SLICE_RESUMES
+    assert [indexer.step(), indexer.step()][1] == INTERVAL_S
+    assert indexed(store) == 5 * SLICE_RESUMES
+
+
+@pytest.mark.sqlite("its version")
+def test_a_store_that_nobody_wrote_to_is_asked_for_its_version_alone(
+    store: Store, an_account: MakeAccount
+) -> None:
+    looks = Looks()
+    indexer = Indexer(store, clock=looks)
+    add_resumes(store, an_account(), 1)
+    while list_behind(store):
+        indexer.step()
+    indexer.step()
+    seen = len(looks.seconds)
+    indexer.step()
+    assert len(looks.seconds) == seen
+    an_account("another")
+    indexer.step()
+    assert len(looks.seconds) > seen
+
+
+def test_an_indexer_leaves_the_store_to_another_that_was_sooner(
+    store: Store, ana: AccountInfo
+) -> None:
+    add_resumes(store, ana, 1)
+    assert step(store, lambda: index_all(store)) == YIELD_S
+    assert indexed(store) == 1
+
+
+@pytest.mark.parametrize("is_unknown", [False, True])
+def test_failures_are_logged_once_and_what_failed_is_tried_again(
+    store: Store, ana: AccountInfo, caplog: pytest.LogCaptureFixture, is_unknown: bool
+) -> None:
+    looks = Looks()
+
+    def clock() -> float:
+        if looks() < 3 and is_unknown:
+            raise ZeroDivisionError
+        return looks.seconds[-1]
+
+    add_resumes(store, ana, 1)
+    if not is_unknown:
+        lose_table(store, "search_progress")
+    with (
+        caplog.at_level(logging.WARNING, "resumes.store"),
+        Indexer(store, interval_s=INTERVAL_S, retry_s=INTERVAL_S, clock=clock),
+    ):
+        wait_until(lambda: len(looks.seconds) > 4)
+        if not is_unknown:
+            execute(store, "ALTER TABLE elsewhere RENAME TO search_progress")
+        wait_until(lambda: indexed(store) == 1)
+    (told,) = [record for record in caplog.records if "search index" in record.getMessage()]
+    assert "will retry" in told.getMessage()
+    assert (told.exc_info is not None) is is_unknown
+
+
+def test_an_indexer_outlives_its_store(
+    url: str, store: Store, ana: AccountInfo, caplog: pytest.LogCaptureFixture
+) -> None:
+    add_resumes(store, ana, 1)
+    closed = open_store(url)
+    closed.close()
+    with Indexer(closed, interval_s=INTERVAL_S, retry_s=INTERVAL_S):
+        wait_until(lambda: any("store is closed" in one.getMessage() for one in caplog.records))
+        assert "search-indexer" in [thread.name for thread in threading.enumerate()]
+    assert indexed(store) == 0
+    assert len(search.find_page(store, ana.id, "ada", timeout_s=60).page.entries) == 1
