@@ -19,6 +19,7 @@ from resumes.log_writer import LogWriter
 from server.deadlines import Deadlines, Reading
 from server.openapi import ASSETS, SWAGGER_UI
 from tests.support.api.builders import RESUMES, Client, a_body, error_of
+from tests.support.api.hostile_bytes import statuses
 from tests.support.api.refused import JSON, MAX_BYTES, a_create, a_request
 from tests.support.api.serving import Place, a_connection, exchange, read_all, serve_here
 from tests.support.waiting import wait_until
@@ -36,15 +37,19 @@ def kept(sent: bytes) -> bytes:
     return sent.replace(b"Connection: close\r\n", b"")
 
 
-def statuses(answers: bytes) -> list[int]:
-    """Those of answers in a row."""
-    return [int(part[:3]) for part in answers.split(b"HTTP/1.1 ")[1:]]
-
-
 def as_in_1990(sent: bytes) -> bytes:
     """The request in HTTP/1.0, of a client that asks to keep its connection."""
     kept_then = kept(sent).replace(b"Host: resumes.test\r\n", b"Connection: keep-alive\r\n")
     return kept_then.replace(b"HTTP/1.1", b"HTTP/1.0")
+
+
+CREATE, GET, HEAD = kept(a_create(a_body())), kept(a_request("GET")), kept(a_request("HEAD"))
+GARBAGE = b"GARBAGE\r\n\r\n"
+
+
+def metrics_of(client: Client) -> str:
+    """What the server tells of itself."""
+    return client.request("GET", "/metrics", headers={}).text
 
 
 def read_answer(connection: socket.socket) -> bytes:
@@ -98,18 +103,15 @@ def test_answers_are_json_that_no_cache_keeps_with_a_date_and_no_server(client: 
 def test_a_request_may_bring_its_id(client: Client, given: str) -> None:
     for headers in ({"X-Request-Id": given}, {"X-Request-Id": given, "Authorization": "x"}):
         answer = client.request("GET", "/api/v1/resumes/x", headers=headers)
-        assert answer.headers["X-Request-Id"] == given
-        assert answer.json()["requestId"] == given
+        assert answer.headers["X-Request-Id"] == answer.json()["requestId"] == given
 
 
-@pytest.mark.parametrize("given", ["", "x" * 65, "a b", "a,b", "\u00e4", "a/b"])
-def test_another_id_is_replaced_by_one_of_its_own(client: Client, given: str) -> None:
-    headers = {"X-Request-Id": given.encode("latin-1")}
-    ids = [client.request("GET", headers=headers).headers["X-Request-Id"] for _ in range(2)]
+def test_another_id_is_replaced_by_one_of_its_own(client: Client) -> None:
+    odd = [given.encode("latin-1") for given in ("", "x" * 65, "a b", "a,b", "\u00e4", "a/b")]
+    answers = [client.request("GET", headers={"X-Request-Id": given}) for given in odd]
 
-    assert [len(one) for one in ids] == [16, 16]
-    assert ids[0] != ids[1]
-    assert given not in ids
+    made = {answer.headers["X-Request-Id"] for answer in answers}
+    assert [len(one) for one in made] == [16] * len(odd)
 
 
 def test_every_answer_of_health_and_description_bears_the_id_too(client: Client) -> None:
@@ -124,23 +126,32 @@ def test_every_answer_of_health_and_description_bears_the_id_too(client: Client)
 # Several requests on one connection
 
 
-def test_requests_sent_together_are_answered_in_order(client: Client) -> None:
-    create, get = kept(a_create(a_body())), kept(a_request("GET"))
-    bad, last = kept(a_create(b"{")), a_request("GET", f"{RESUMES}/x")
+@pytest.mark.parametrize(
+    ("sent", "expected"),
+    [
+        (
+            (CREATE + GET + kept(a_create(b"{"))) * 20 + a_request("GET", f"{RESUMES}/x"),
+            [201, 200, 400] * 20 + [404],
+        ),
+        (HEAD + a_request("GET"), [200, 200]),
+        (HEAD + GARBAGE, [200, 400]),
+        (CREATE + GARBAGE, [201]),  # what is said of the rest would be taken for its answer
+        (as_in_1990(GET) + GARBAGE, [200]),
+        (GARBAGE + CREATE, [400]),
+        (CREATE.replace(b"Host:", b"X:") + CREATE, [400]),
+        (CREATE[:4] + b" \r\n\r\n" + CREATE, [400]),
+    ],
+    ids=range(8),
+)
+def test_requests_sent_together_are_answered_in_order_and_nothing_behind_the_last(
+    client: Client, sent: bytes, expected: list[int]
+) -> None:
+    answers = exchange(client.url, keyed(client, sent))
 
-    answers = exchange(client.url, keyed(client, (create + get + bad) * 20 + last))
-
-    assert statuses(answers) == [201, 200, 400] * 20 + [404]
-    assert len(client.ids()) == 20
-
-
-def test_head_has_no_body_and_the_next_request_its_answer(client: Client) -> None:
-    head = kept(a_request("HEAD"))
-
-    answers = exchange(client.url, keyed(client, head + a_request("GET")))
-
-    assert statuses(answers) == [200, 200]
-    assert answers.partition(b"\r\n\r\n")[2].startswith(b"HTTP/1.1 200 ")
+    assert statuses(answers) == expected
+    assert len(client.ids()) == expected.count(201)
+    if sent.startswith(HEAD):  # which has no body
+        assert answers.partition(b"\r\n\r\n")[2].startswith(b"HTTP/1.1 ")
 
 
 @pytest.mark.parametrize(
@@ -158,40 +169,17 @@ def test_a_head_that_is_refused_has_no_body_either(client: Client, sent: bytes) 
     assert exchange(client.url, sent.replace(b"HEAD", b"GET", 1)).endswith(b"}")
 
 
-def test_what_is_no_request_is_told_why_also_behind_a_head(client: Client) -> None:
-    answers = exchange(client.url, keyed(client, kept(a_request("HEAD"))) + b"GARBAGE\r\n\r\n")
-    assert statuses(answers) == [200, 400]
-    assert answers.endswith(b"}")
-
-
-def test_garbage_behind_a_request_is_not_taken_for_its_answer(client: Client) -> None:
-    answers = exchange(client.url, keyed(client, kept(a_create(a_body()))) + b"GARBAGE\r\n\r\n")
-
-    assert statuses(answers) == [201]
-    assert list(json.loads(answers.partition(b"\r\n\r\n")[2])) == ["id"]
-
-
-def test_nor_is_garbage_answered_behind_an_answer_that_ends_its_connection(client: Client) -> None:
-    answers = exchange(client.url, as_in_1990(keyed(client, a_request("GET"))) + b"GARBAGE\r\n\r\n")
-
-    assert statuses(answers) == [200]
-
-
-def test_a_broken_body_behind_its_answer_has_no_second_answer(client: Client) -> None:
+@pytest.mark.parametrize("behind", [b"zz\r\n", b"0\r\nConnection: close\r\n\r\n"])
+def test_a_body_that_breaks_or_ends_its_connection_behind_its_answer_has_no_other(
+    client: Client, behind: bytes
+) -> None:
     head = kept(a_request("POST", RESUMES, JSON, b"Transfer-Encoding: chunked", key=None))
     with a_connection(client.url) as connection:
         connection.sendall(head + b"5\r\n")
         assert statuses(read_answer(connection)) == [401]
-        connection.sendall(b"12345\r\nzz\r\n")
+        connection.sendall(b"12345\r\n" + behind)
 
-        assert read_all(connection) == b""
-
-
-def test_nothing_behind_a_request_that_is_refused_is_done(client: Client) -> None:
-    create = keyed(client, kept(a_create(a_body())))
-    for refused in (b"GARBAGE\r\n\r\n", create.replace(b"Host:", b"X:"), create[:4] + b" \r\n\r\n"):
-        assert statuses(exchange(client.url, refused + create)) == [400]
-    assert client.ids() == []
+        assert read_all(connection) == b""  # to the end, which is the server's to bring
 
 
 def test_a_connection_is_kept_unless_one_side_says_otherwise(client: Client) -> None:
@@ -229,21 +217,13 @@ def test_a_client_that_sends_no_more_still_has_its_answers(client: Client) -> No
 def test_a_client_that_leaves_before_its_body_is_whole_creates_nothing(
     client: Client, caplog: pytest.LogCaptureFixture
 ) -> None:
-    request = keyed(client, a_create(a_body()))
-    for cut in (1, 10, len(a_body())):
-        with a_connection(client.url) as connection:
-            connection.sendall(request[:-cut])
+    request = a_create(a_body())
     chunked = a_request("POST", RESUMES, JSON, b"Transfer-Encoding: chunked")
-    body = b"%x\r\n%b\r\n" % (len(a_body()), a_body())
-    with a_connection(client.url) as connection:
-        connection.sendall(keyed(client, chunked) + body)
-    metrics = client.request("GET", "/metrics", headers={})
-    wait_until(lambda: "resumes_requests_in_flight 1.0" in metrics.text or refresh())
-
-    def refresh() -> bool:
-        nonlocal metrics
-        metrics = client.request("GET", "/metrics", headers={})
-        return False
+    chunk = b"%x\r\n%b\r\n" % (len(a_body()), a_body())
+    for sent in (request[:-1], request[:-10], request[: -len(a_body())], chunked + chunk):
+        with a_connection(client.url) as connection:
+            connection.sendall(keyed(client, sent))
+    wait_until(lambda: "resumes_requests_in_flight 1.0" in metrics_of(client))
 
     assert client.ids() == []
     assert caplog.records == []
@@ -263,13 +243,18 @@ def test_an_offer_of_another_protocol_is_declined_and_the_body_kept(client: Clie
 
 
 def test_a_client_that_waits_to_be_asked_for_its_body_is_asked(client: Client) -> None:
-    request = keyed(client, a_create(a_body(), b"Expect: 100-continue"))
+    request = keyed(client, kept(a_create(a_body(), b"Expect: \t100-continue \t")))
+    # Blanks around a value are no part of it.
+    request = request.replace(b"Host: resumes.test", b"Host: resumes.test ")
+    request = request.replace(b"Id: mine", b"Id: mine \t")
     with a_connection(client.url) as connection:
         connection.sendall(request[: -len(a_body())])
         assert connection.recv(65536) == b"HTTP/1.1 100 Continue\r\n\r\n"
         connection.sendall(a_body())
+        answer = read_answer(connection)
 
-        assert read_all(connection).startswith(b"HTTP/1.1 201 ")
+    assert statuses(answer) == [201]
+    assert b"x-request-id: mine\r\n" in answer
 
 
 HUNDRED = b"Content-Length: 100"
@@ -538,29 +523,17 @@ def test_a_chunked_body_is_created_or_413_by_its_size(client: Client) -> None:
         assert statuses(read_all(connection)) == [413]
 
 
-def test_a_trailer_that_ends_the_connection_ends_it(client: Client) -> None:
+def test_a_trailer_may_end_the_connection_and_says_nothing_else(client: Client) -> None:
     chunked = b"Transfer-Encoding: chunked"
-    head = kept(a_request("POST", RESUMES, JSON, chunked))
-    body = b"%x\r\n%b\r\n0\r\n" % (len(a_body()), a_body())
-    late = b"Connection: close\r\n\r\n"
+    whole = b"%x\r\n%b\r\n0\r\n" % (len(a_body()), a_body())
+    create, last = (a_request("POST", RESUMES, JSON, chunked, key=key) for key in (b"ADA", None))
 
-    answer = exchange(client.url, keyed(client, head) + body + late + kept(a_request("GET")))
+    late = b"Connection: close\r\n\r\n"
+    answer = exchange(client.url, keyed(client, kept(create) + whole + late + GET))
     assert statuses(answer) == [201]
     assert b"connection: close" in answer
-    with a_connection(client.url) as connection:  # to the end, which is the server's to bring
-        connection.sendall(kept(a_request("POST", RESUMES, JSON, chunked, key=None)))
-        assert statuses(read_answer(connection)) == [401]
-        connection.sendall(body + late)
-        assert read_all(connection) == b""
-
-
-def test_a_header_behind_a_body_says_nothing(client: Client) -> None:
-    head = a_request("POST", RESUMES, JSON, b"Transfer-Encoding: chunked", key=None)
-    body = b"%x\r\n%b\r\n0\r\n" % (len(a_body()), a_body())
     late = keyed(client, b"Authorization: Bearer ADA\r\n\r\n")
-
-    answers = exchange(client.url, kept(head) + body + late + head + body + late)
-
+    answers = exchange(client.url, kept(last) + whole + late + last + whole + late)
     assert statuses(answers) == [401, 401]
 
 
@@ -596,20 +569,6 @@ def test_a_head_is_served_up_to_its_limits_whole_and_in_parts(
 
     parts = [sent[at : at + part_bytes] for at in range(0, len(sent), part_bytes)]
     assert statuses(exchange(client.url, *parts)) == [status]
-
-
-def test_blanks_around_a_value_are_no_part_of_it(client: Client) -> None:
-    request = keyed(client, kept(a_create(a_body(), b"Expect: \t100-continue \t")))
-    request = request.replace(b"Host: resumes.test", b"Host: resumes.test ")
-    request = request.replace(b"\r\n\r\n", b"\r\nX-Request-Id: mine \t\r\n\r\n", 1)
-    with a_connection(client.url) as connection:
-        connection.sendall(request[: -len(a_body())])
-        assert connection.recv(65536) == b"HTTP/1.1 100 Continue\r\n\r\n"
-        connection.sendall(a_body())
-        answer = read_answer(connection)
-
-    assert statuses(answer) == [201]
-    assert b"x-request-id: mine\r\n" in answer
 
 
 def test_an_idle_connection_has_75_s_and_a_body_10_s_and_one_more_for_each_40_kib() -> None:
@@ -708,6 +667,27 @@ def test_headers_behind_a_body_in_chunks_take_no_memory(client: Client) -> None:
         assert find_peak_bytes() < 16 * MIB  # 60 MiB, were they kept
 
 
+@pytest.mark.parametrize(
+    ("begun", "endless"),
+    [
+        (b"", CREATE * 200),  # which wait at the client, who reads no answer
+        (CREATE.partition(b"Content-Length")[0] + b"X-A: ", b"x" * 65_536),
+        (kept(a_request("POST", RESUMES, JSON, b"Transfer-Encoding: chunked")) + b"1b;a=",
+         b"x" * 65_536),
+    ],
+    ids=["requests", "a header", "an extension of a chunk"],
+)  # fmt: skip
+def test_what_has_no_end_takes_no_memory(client: Client, begun: bytes, endless: bytes) -> None:
+    with a_connection(client.url) as connection, traced() as find_peak_bytes:
+        connection.sendall(keyed(client, begun))
+        connection.settimeout(0.5)
+        with contextlib.suppress(OSError):  # no more is taken, or the connection has ended
+            for _ in range(400):
+                connection.sendall(keyed(client, endless))
+
+        assert find_peak_bytes() < 8 * MIB
+
+
 def test_who_reads_no_answers_has_few_of_them_made(client: Client) -> None:
     for _ in range(100):
         client.create(a_body("Ada " + "x" * 100))
@@ -790,7 +770,9 @@ def test_who_keeps_a_connection_waiting_is_let_go(
     get = keyed(client, kept(a_request("GET")))
     large = keyed(client, a_request("POST", RESUMES, JSON, b"Content-Length: 32000000"))
 
-    cases: list[tuple[bytes, list[int]]] = [
+    slow_head = keyed(client, a_create(a_body(), b"X-A: " + b"x" * 2_000))
+    slow_body = keyed(client, a_create(b" " * 2_000))
+    cases: list[tuple[bytes, list[int]] | tuple[bytes, list[int], bytes]] = [
         (b"", []),
         (b"\r\n\r\n", []),
         (b"G", [408]),
@@ -801,6 +783,9 @@ def test_who_keeps_a_connection_waiting_is_let_go(
         (get + b"G", [200, 408]),
         (get + create[:-1], [200, 408]),
         (keyed(client, kept(a_create(b"[" * 100))) + create[:-1], [400, 408]),
+        (create[:-1].replace(client.key.encode(), b"unknown"), [401]),
+        (slow_head[:-1_900], [408], slow_head[-1_900:-1]),
+        (slow_body[:-1_900], [408], slow_body[-1_900:-1]),
     ]
     # A client that is itself held up may be let go before it has sent anything.
     with ThreadPoolExecutor(len(cases)) as threads:
@@ -811,13 +796,30 @@ def test_who_keeps_a_connection_waiting_is_let_go(
     client.close()
 
 
-def is_told(client: Client, sent: bytes, expected: list[int]) -> bool:
+def is_told(client: Client, sent: bytes, expected: list[int], slowly: bytes = b"") -> bool:
     """Whether a client that sends this and then nothing is told that until it is let go.
 
-    If not, it was let go before anything of it had come.
+    What it sends slowly comes byte by byte. If it is told nothing, it was let go before anything of
+    it had come.
     """
-    with a_connection(client.url) as connection:
+    with a_connection(client.url) as connection, contextlib.suppress(ConnectionError):
         connection.sendall(sent)
+        for byte in slowly:
+            if select.select([connection], [], [], 0.02)[0]:
+                break
+            connection.send(bytes([byte]))
         told = statuses(read_all(connection))
-    assert told in (expected, [])
-    return told == expected
+        assert told in (expected, [])
+        return told == expected
+    return False
+
+
+def test_who_does_not_read_its_answers_is_cut_off(a_place: Callable[..., Place]) -> None:
+    client = a_place(client_timeout_s=0.5).client()
+    created = client.create(a_body(title="x" * 15_000)).json()["id"]
+    with a_connection(client.url) as connection:
+        connection.sendall(keyed(client, kept(a_request("GET", f"{RESUMES}/{created}")) * 600))
+        wait_until(lambda: "\nresumes_connections 1.0\n" in metrics_of(client))
+
+        assert select.select([connection], [], [], 60)[0]  # what it had of them
+    client.close()

@@ -128,24 +128,6 @@ REFUSED: dict[str, tuple[int, dict[str, bytes]]] = {
         400,
         {"fields": CHUNKED, "body": CHUNKS, "line": b"POST " + PATH + b" HTTP/1.0"},
     ),
-    **{
-        f"the coding {coding}": (
-            501,
-            {"fields": f"Transfer-Encoding: {coding}\r\n".encode(), "body": CHUNKS},
-        )
-        for coding in ("gzip, chunked", "gzip", "xchunked")
-    },
-    "66 KB in a field": (431, {"fields": LENGTH + b"X-A: " + b"x" * 66_000 + b"\r\n"}),
-    "10 MB in a field": (431, {"fields": LENGTH + b"X-A: " + b"x" * 10_000_000 + b"\r\n"}),
-    "101 fields": (431, {"fields": LENGTH + b"X-A: b\r\n" * 101}),
-    "100,000 fields": (431, {"fields": LENGTH + b"X-A: b\r\n" * 100_000}),
-    **{
-        f"{size} bytes in the line": (
-            414,
-            {"line": b"POST " + PATH + b"?" + b"x" * size + b" HTTP/1.1"},
-        )
-        for size in (8_200, 1_000_000)
-    },
 }
 """By what is wrong with it: a post's status, and those of its parts that are odd (`a_post`)."""
 

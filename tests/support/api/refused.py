@@ -286,7 +286,10 @@ def iter_resumes() -> Requests:
 
 
 def iter_all() -> Requests:
-    """Every request with its name."""
-    for part in (iter_heads, iter_keys, iter_paths, iter_queries, iter_types, iter_idempotency_keys,
-                 iter_texts, iter_resumes):  # fmt: skip
+    """Every request with its name. Behind a head that is refused stands a create that is not run."""
+    for name, sent in iter_heads():
+        is_in_a_chunk = name.startswith("chunk: ")  # of which a create would be a part
+        yield name, sent if is_in_a_chunk else sent + a_create(a_body())
+    for part in (iter_keys, iter_paths, iter_queries, iter_types, iter_idempotency_keys, iter_texts,
+                 iter_resumes):  # fmt: skip
         yield from part()

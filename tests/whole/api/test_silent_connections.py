@@ -7,6 +7,7 @@ import signal
 import socket
 import ssl
 import subprocess
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +17,8 @@ import pytest
 
 from server.connections import REFUSED_AT_ONCE, RESERVED_FILES
 from tests.support.api.builders import RESUMES
+from tests.support.api.hostile_bytes import statuses
+from tests.support.api.load import a_request
 from tests.support.api.serving import (
     Served,
     a_connection,
@@ -34,200 +37,9 @@ BODY = json.dumps({"header": {}, "sections": {}}).encode()
 TIMEOUT_S = 1.0
 
 
-def a_get(served: Served, path: str = RESUMES) -> bytes:
+def a_get(served: Served) -> bytes:
     """A list."""
-    return f"GET {path} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {served.key}\r\n\r\n".encode()
-
-
-def statuses(answers: bytes) -> list[int]:
-    """Those of answers in a row."""
-    return [int(part[:3]) for part in answers.split(b"HTTP/1.1 ")[1:]]
-
-
-@pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """A server with short timeouts, for most tests of this module."""
-    with serve(tmp_path_factory.mktemp("served"), client_timeout_s=TIMEOUT_S) as served:
-        yield served
-
-
-# One client
-
-
-@pytest.mark.timing
-@pytest.mark.parametrize(
-    ("sent", "statuses_told"),
-    [
-        (b"", []),
-        (b"\r\n\r\n", []),
-        (b"G", [408]),
-        (b"POST /api/v1/resumes HTTP/1.1\r\nHost: a\r\n", [408]),
-    ],
-)
-def test_who_sends_no_whole_head_is_let_go(
-    served: Served, sent: bytes, statuses_told: list[int]
-) -> None:
-    with a_connection(served.url) as connection:
-        began_s = time.monotonic()
-        connection.sendall(sent)
-        answer = read_all(connection)
-        lasted_s = time.monotonic() - began_s
-
-    assert statuses(answer) == statuses_told
-    assert TIMEOUT_S * 0.9 < lasted_s < TIMEOUT_S * 5
-
-
-@pytest.mark.timing
-def test_a_head_that_comes_byte_by_byte_has_no_more_time(served: Served) -> None:
-    with a_connection(served.url) as connection:
-        answer = trickle(connection, a_head(served, len(BODY), "X-A: " + "x" * 1_000))
-
-    assert statuses(answer) == [408]
-
-
-@pytest.mark.timing
-def test_a_second_head_has_its_time_from_its_beginning(served: Served) -> None:
-    with a_connection(served.url) as connection:
-        connection.sendall(a_get(served))
-        wait_until(lambda: statuses(connection.recv(65536)) == [200])
-        assert not select.select([connection], [], [], TIMEOUT_S * 2)[0]  # idle is no fault
-        connection.sendall(b"GET /")
-        answer = read_all(connection)
-
-    assert statuses(answer) == [408]
-
-
-@pytest.mark.timing
-def test_half_a_body_is_408_and_nothing_is_stored(served: Served) -> None:
-    before = listed(served)
-    with a_connection(served.url) as connection:
-        connection.sendall(a_head(served, len(BODY)) + BODY[:-1])
-        head, _, body = read_all(connection).partition(b"\r\n\r\n")
-
-    assert statuses(head) == [408]
-    assert b"connection: close" in head
-    error = json.loads(body)
-    assert error["status"] == 408
-    assert f"x-request-id: {error['requestId']}".encode() in head
-    assert listed(served) == before
-
-
-@pytest.mark.timing
-def test_a_body_that_comes_byte_by_byte_is_408(served: Served) -> None:
-    with a_connection(served.url) as connection:
-        connection.sendall(a_head(served, 100_000))
-        answer = trickle(connection, b" " * 100_000)
-
-    assert statuses(answer) == [408]
-
-
-@pytest.mark.timing
-def test_a_body_that_nobody_wants_has_no_more_time(served: Served) -> None:
-    head = a_head(served, 1_000).replace(served.key.encode(), b"unknown")
-    with a_connection(served.url) as connection:
-        connection.sendall(head + b"{")
-        answer = read_all(connection)
-
-    assert statuses(answer) == [401]
-
-
-@pytest.mark.timing
-def test_a_slow_body_that_comes_on_is_created(served: Served) -> None:
-    body = BODY + b" " * 400_000
-    with a_connection(served.url) as connection:
-        connection.sendall(a_head(served, len(body), "Connection: close"))
-        for start in range(0, len(body), 20_000):  # 200 KB a second, for 2 s
-            assert not select.select([connection], [], [], 0.1)[0]
-            connection.sendall(body[start : start + 20_000])
-        answer = read_all(connection)
-
-    assert statuses(answer) == [201]
-
-
-def trickle(connection: socket.socket, data: bytes) -> bytes:
-    """What the server says while the data is sent byte by byte."""
-    for byte in data:
-        if select.select([connection], [], [], 0.02)[0]:
-            break
-        with contextlib.suppress(OSError):
-            connection.send(bytes([byte]))
-    return read_all(connection)
-
-
-@pytest.mark.timing
-def test_a_client_that_does_not_read_its_answers_is_cut_off(served: Served) -> None:
-    title = json.dumps({"title": "x" * 20_000, "header": {}, "sections": {}}).encode()
-    before = listed(served)
-    with socket.socket() as connection:
-        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
-        parts = httpx.URL(served.url)
-        connection.connect((parts.host, parts.port))
-        connection.sendall(a_head(served, len(title)) + title + a_get(served) * 600)
-        assert is_kept(served, connection)
-        began_s = time.monotonic()
-        wait_until(lambda: not is_kept(served, connection), within_s=20)
-
-    assert time.monotonic() - began_s > TIMEOUT_S * 0.9
-    assert listed(served) == before + 1
-
-
-def is_kept(served: Served, connection: socket.socket) -> bool:
-    """Whether the server's side of a connection is open."""
-    table = Path("/proc/net/tcp")
-    if not table.exists():
-        pytest.skip("the system does not tell its connections in /proc")
-    port = httpx.URL(served.url).port
-    ends = f":{port:04X} 0100007F:{connection.getsockname()[1]:04X} 01 "  # 01: established
-    return ends in table.read_text()
-
-
-def listed(served: Served) -> int:
-    """How many resumes there are."""
-    answer = httpx.get(served.url + RESUMES, headers={"Authorization": f"Bearer {served.key}"})
-    return len(answer.json()["resumes"])
-
-
-# Many
-
-
-@pytest.mark.timing
-def test_silent_clients_are_let_go_and_others_notice_nothing(served: Served) -> None:
-    open_silent(served, 200, within_s=TIMEOUT_S * 1.5 + 5, slack_ms=25)
-
-
-def open_silent(served: Served, count: int, *, within_s: float, slack_ms: float) -> None:
-    """So many silent, half-head and half-body connections end in time, and cost others little."""
-    half_a_head = a_head(served, 10)[:-2]
-    half_a_body = a_head(served, 10) + b"{"
-    with contextlib.ExitStack() as stack:
-        client = stack.enter_context(
-            httpx.Client(headers={"Authorization": f"Bearer {served.key}"})
-        )
-        p99_ms(client, served, requests=300)  # warm
-        before_ms = p99_ms(client, served, requests=300)
-        began_s = time.monotonic()
-        silent = [stack.enter_context(a_connection(served.url)) for _ in range(count)]
-        for number, connection in enumerate(silent):
-            connection.sendall([b"", half_a_head, half_a_body][number % 3])
-        during_ms = p99_ms(client, served, requests=300)
-        for connection in silent:
-            connection.settimeout(max(0.01, began_s + within_s + 30 - time.monotonic()))
-            read_all(connection)
-        lasted_s = time.monotonic() - began_s
-
-    figures = f"p99 {before_ms:.1f} -> {during_ms:.1f} ms, all gone in {lasted_s:.1f} s"
-    assert lasted_s < within_s, figures
-    assert during_ms < 2 * before_ms + slack_ms, figures
-
-
-def p99_ms(client: httpx.Client, served: Served, *, requests: int) -> float:
-    """The 99th percentile of lists, one after the other."""
-    times = []
-    for _ in range(requests):
-        began_s = time.perf_counter()
-        assert client.get(served.url + RESUMES).status_code == 200
-        times.append((time.perf_counter() - began_s) * 1_000)
-    return sorted(times)[requests * 99 // 100]
+    return a_request(served.key)
 
 
 def test_a_storm_of_connections_leaves_the_others_alone(tmp_path: Path) -> None:
@@ -262,45 +74,43 @@ def test_a_body_that_is_thrown_away_takes_no_memory_from_others(tmp_path: Path) 
         assert other.status_code == 201
 
 
-def test_a_process_that_may_open_few_files_accepts_fewer_connections(tmp_path: Path) -> None:
-    files = RESERVED_FILES + REFUSED_AT_ONCE + 3
-    limited = ["sh", "-c", f'ulimit -n {files} && exec "$@"', "sh"]
-    words = [*limited, *command(tmp_path, "serve", "--json", "--port", "0")]
-    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as program:
+@contextlib.contextmanager
+def serve_with_few_files(home: Path, count: int) -> Iterator[str]:
+    """The address of a server that may open so many files, and logs nothing."""
+    words = ["sh", "-c", f'ulimit -n {count} && exec "$@"', "sh"]
+    words += command(home, "serve", "--json", "--port", "0")
+    with (
+        tempfile.TemporaryFile("w+") as log,
+        subprocess.Popen(words, stdout=subprocess.PIPE, stderr=log, text=True) as program,
+    ):
         try:
             assert program.stdout is not None
-            url = str(json.loads(program.stdout.readline())["url"])
-            with contextlib.ExitStack() as stack:
-                for status in (200, 200, 200, 503):
-                    connection = stack.enter_context(a_connection(url))
-                    connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n")
-
-                    assert connection.recv(65_536).startswith(b"HTTP/1.1 %d " % status)
+            yield str(json.loads(program.stdout.readline())["url"])
         finally:
             end(program)
+        log.seek(0)
+        assert log.read() == ""
+
+
+def test_a_process_that_may_open_few_files_accepts_fewer_connections(tmp_path: Path) -> None:
+    files = RESERVED_FILES + REFUSED_AT_ONCE + 3
+    with serve_with_few_files(tmp_path, files) as url, contextlib.ExitStack() as stack:
+        for status in (200, 200, 200, 503):
+            connection = stack.enter_context(a_connection(url))
+            connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n")
+
+            assert connection.recv(65_536).startswith(b"HTTP/1.1 %d " % status)
 
 
 def test_r6_a_connection_for_which_there_is_no_file_is_closed_and_nothing_is_logged(
     tmp_path: Path,
 ) -> None:
-    words = ["sh", "-c", 'ulimit -n 64 && exec "$@"', "sh"]
-    words += command(tmp_path, "serve", "--json", "--port", "0")
-    log = tmp_path / "log"
-    with (
-        log.open("wb") as errors,
-        subprocess.Popen(words, stdout=subprocess.PIPE, stderr=errors, text=True) as program,
-    ):
-        try:
-            assert program.stdout is not None
-            url = str(json.loads(program.stdout.readline())["url"])
-            with contextlib.ExitStack() as stack:
-                held = [stack.enter_context(a_connection(url)) for _ in range(100)]
-                assert ends(held[-1])
+    with serve_with_few_files(tmp_path, 64) as url:
+        with contextlib.ExitStack() as stack:
+            held = [stack.enter_context(a_connection(url)) for _ in range(100)]
+            assert ends(held[-1])
 
-            wait_until(lambda: is_served(url))
-        finally:
-            end(program)
-    assert log.read_text() == ""
+        wait_until(lambda: is_served(url))
 
 
 def is_served(url: str) -> bool:
@@ -361,6 +171,13 @@ def test_tls_handshakes_that_are_not_complete_count_as_connections(tmp_path: Pat
         assert refused.status_code == 503
         assert refused.headers["Retry-After"] == "1"
         wait_until(lambda: status_over_tls(served, context) == 401)
+        # Those that fail take no place.
+        for sent in [b"GET / HTTP/1.1\r\n\r\n", client_hello(context)] * 5:
+            with a_connection(served.url) as gone:
+                gone.sendall(sent)
+                with contextlib.suppress(ConnectionResetError):
+                    gone.recv(1)  # what the server has to say to that, if anything
+        wait_until(lambda: status_over_tls(served, context) == 401)
 
 
 @pytest.mark.parametrize("said", [0.0, 0.5, 1.0])
@@ -397,17 +214,6 @@ def test_a_head_has_its_time_from_the_opening_and_not_from_its_tls_handshake(
     assert TIMEOUT_S * 0.9 < lasted_s < TIMEOUT_S * 1.5
 
 
-def test_tls_handshakes_that_fail_take_no_place(tmp_path: Path) -> None:
-    with serve_tls(tmp_path, max_connections=2, client_timeout_s=3_600) as (served, context):
-        for sent in [b"GET / HTTP/1.1\r\n\r\n", client_hello(context)] * 5:
-            with a_connection(served.url) as gone:
-                gone.sendall(sent)
-                with contextlib.suppress(ConnectionResetError):
-                    gone.recv(1)  # what the server has to say to that, if anything
-
-        wait_until(lambda: status_over_tls(served, context) == 401)
-
-
 def test_a_storm_of_tls_handshakes_leaves_the_others_alone(tmp_path: Path) -> None:
     with (
         serve_tls(tmp_path, max_connections=20, client_timeout_s=3_600) as (served, context),
@@ -440,31 +246,6 @@ def test_a_tls_handshake_does_not_delay_a_stop(tmp_path: Path) -> None:
 
 
 # The end
-
-
-@pytest.mark.timing
-def test_half_a_request_delays_a_stop_by_2_s_at_most(tmp_path: Path) -> None:
-    with serve(tmp_path) as served, contextlib.ExitStack() as stack:
-        late_body, late_head, in_time, idle = (
-            stack.enter_context(a_connection(served.url)) for _ in range(4)
-        )
-        late_body.sendall(a_head(served, len(BODY)) + BODY[:-1])
-        late_head.sendall(a_head(served, len(BODY))[:-2])
-        in_time.sendall(a_head(served, len(BODY)) + BODY[:-1])
-        idle.sendall(a_get(served))
-        assert statuses(idle.recv(65536)) == [200]
-        began_s = time.monotonic()
-
-        served.process.send_signal(signal.SIGTERM)
-        assert read_all(idle) == b""
-        in_time.sendall(BODY[-1:])
-
-        assert statuses(read_all(in_time)) == [201]
-        assert statuses(read_all(late_body)) == [503]
-        assert statuses(read_all(late_head)) == [503]
-        assert 1.9 < time.monotonic() - began_s < 3
-        assert served.process.wait(10) == 0
-        assert time.monotonic() - began_s < 6
 
 
 def test_what_was_sent_before_a_stop_is_answered(tmp_path: Path) -> None:
