@@ -19,7 +19,8 @@ from resumes.store.transfer import backups
 from server import routes
 from server.routes import prune_forever
 from tests.support.api.builders import Client, a_body, a_resume, error_of, with_section
-from tests.support.api.serving import Place, serve_here
+from tests.support.api.refused import a_create
+from tests.support.api.serving import Place, a_connection, serve_here
 from tests.support.clocks import SteppingClock
 from tests.support.resumes import a_resume as a_new_resume
 from tests.support.store.builders import hold_writer
@@ -75,11 +76,15 @@ def test_a_key_belongs_to_the_account_whatever_api_key_it_comes_with(place: Plac
         each.close()
 
 
-def test_refusals_are_not_remembered(free_client: Client, place: Place) -> None:
+def test_s6_a_full_account_repeats_its_201_and_remembers_no_refusal(
+    free_client: Client, place: Place
+) -> None:
     assert free_client.post(b"[]", Idempotency_Key="fixed").status_code == 400
-    assert free_client.post(a_body("0"), Idempotency_Key="fixed").status_code == 201
+    first = free_client.post(a_body("0"), Idempotency_Key="fixed")
     for number in range(4):
         free_client.post(a_body(str(number)))
+    assert is_replay(free_client.post(a_body("0"), Idempotency_Key="fixed"), first)
+    assert free_client.post(a_body("Bo"), Idempotency_Key="fixed").status_code == 422
     assert free_client.post(a_body("late"), Idempotency_Key="late").status_code == 403
 
     accounts.set_plan(place.store, free_client.account, "pro")
@@ -99,16 +104,6 @@ def test_a_body_that_is_refused_by_now_is_400_though_its_key_made_a_resume(tmp_p
         client = Client(place.url, key)
         assert client.post(body, Idempotency_Key="once").status_code == 400
         client.close()
-
-
-def test_s6_a_repeat_at_a_full_account_is_still_its_201(free_client: Client) -> None:
-    first = free_client.post(a_body(), Idempotency_Key="once")
-    for _ in range(4):
-        free_client.post(a_body())
-
-    assert is_replay(free_client.post(a_body(), Idempotency_Key="once"), first)
-    assert free_client.post(a_body("Bo"), Idempotency_Key="once").status_code == 422
-    assert free_client.post(a_body(), Idempotency_Key="new").status_code == 403
 
 
 def test_a_repeat_whose_resume_was_deleted_is_the_same_201_and_makes_none(client: Client) -> None:
@@ -151,21 +146,18 @@ def test_what_a_restore_has_lost_is_created_again_with_its_key(tmp_path: Path) -
         client.close()
 
 
-def test_repeats_at_once_make_one_resume(client: Client) -> None:
-    answers = post_all(client, [a_body()] * 32, Idempotency_Key="once")
-
-    assert {answer.status_code for answer in answers} == {201}
-    assert len({answer.content for answer in answers}) == 1
-    assert sum("Idempotent-Replayed" in answer.headers for answer in answers) == 31
-    assert len(client.ids()) == 1
-
-
-def test_of_several_bodies_with_a_key_at_once_one_is_created(client: Client) -> None:
-    bodies = [a_body(f"Person {number % 4}") for number in range(32)]
+@pytest.mark.parametrize(("people", "statuses"), [(1, {201: 32}), (4, {201: 8, 422: 24})])
+def test_repeats_at_once_make_one_resume(
+    client: Client, people: int, statuses: dict[int, int]
+) -> None:
+    bodies = [a_body(f"Person {number % people}") for number in range(32)]
 
     answers = post_all(client, bodies, Idempotency_Key="once")
 
-    assert Counter(answer.status_code for answer in answers) == {201: 8, 422: 24}
+    assert Counter(answer.status_code for answer in answers) == statuses
+    created = [answer for answer in answers if answer.is_success]
+    assert len({answer.content for answer in created}) == 1
+    assert sum("Idempotent-Replayed" in answer.headers for answer in answers) == len(created) - 1
     assert len(client.ids()) == 1
 
 
@@ -231,15 +223,12 @@ def test_a_repeat_waits_for_the_first_however_many_give_up(
 ) -> None:
     client, commits, _ = broken
     commits.hold_up()
+    create = a_create(a_body(), b"Idempotency-Key: once", key=client.key.encode())
     with ThreadPoolExecutor() as threads:
         first = threads.submit(client.post, a_body(), Idempotency_Key="once")
         assert commits.has_come.wait(60)
-        with httpx.Client(timeout=0.05) as impatient, pytest.raises(httpx.ReadTimeout):
-            impatient.post(
-                f"{client.url}/api/v1/resumes",
-                content=a_body(),
-                headers=first_headers(client),
-            )
+        with a_connection(client.url) as impatient:
+            impatient.sendall(create)
         repeat = threads.submit(client.post, a_body(), Idempotency_Key="once")
         commits.go_on.set()
 
@@ -247,52 +236,33 @@ def test_a_repeat_waits_for_the_first_however_many_give_up(
     assert len(client.ids()) == 1
 
 
-def first_headers(client: Client) -> dict[str, str]:
-    """Those of a create with the key `once`."""
-    return {
-        "Authorization": f"Bearer {client.key}",
-        "Content-Type": "application/json",
-        "Idempotency-Key": "once",
-    }
-
-
-def test_a_repeat_is_409_when_the_first_takes_too_long_and_other_keys_do_not_wait_for_it(
-    broken: tuple[Client, Commits, Place], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    client, commits, _ = broken
-    monkeypatch.setattr(routes, "KEY_DEADLINE_S", 0.3)
-    commits.hold_up()
-    with ThreadPoolExecutor() as threads:
-        first = threads.submit(client.post, a_body(), Idempotency_Key="once")
-        assert commits.has_come.wait(60)
-        early = client.post(a_body(), Idempotency_Key="once")
-        other = client.post(a_body(), Idempotency_Key="other")
-        commits.go_on.set()
-
-    assert (early.status_code, early.headers["Retry-After"]) == (409, "1")
-    assert "still being processed" in error_of(early)["error"]
-    assert (other.status_code, "nothing was done" in error_of(other)["error"]) == (503, True)
-    assert is_replay(client.post(a_body(), Idempotency_Key="once"), first.result())
-    assert len(client.ids()) == 1
-
-
-def test_a_repeat_to_another_process_waits_for_the_store_and_is_503_if_that_takes_too_long(
+def test_a_repeat_is_409_or_503_elsewhere_when_the_first_takes_too_long(
     broken: tuple[Client, Commits, Place], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     client, commits, place = broken
     monkeypatch.setattr(routes, "KEY_DEADLINE_S", 0.3)
+    commits.hold_up()
     with serve_here(tmp_path, place.settings.database) as other, ThreadPoolExecutor() as threads:
         there = Client(other.url, client.key)
-        commits.hold_up()
         first = threads.submit(client.post, a_body(), Idempotency_Key="once")
         assert commits.has_come.wait(60)
-        early = there.post(a_body(), Idempotency_Key="once")
+        early = client.post(a_body(), Idempotency_Key="once")
+        # What waits for the store is told that, here with another key and there with any.
+        waited = [client.post(a_body(), Idempotency_Key="other")]
+        waited.append(there.post(a_body(), Idempotency_Key="once"))
         commits.go_on.set()
 
-        assert (early.status_code, "nothing was done" in error_of(early)["error"]) == (503, True)
-        first.result()
+        assert (early.status_code, early.headers["Retry-After"]) == (409, "1")
+        assert "still being processed" in error_of(early)["error"]
+        for answer in waited:
+            assert (answer.status_code, "nothing was done" in error_of(answer)["error"]) == (
+                503,
+                True,
+            )
         monkeypatch.undo()
-        assert is_replay(there.post(a_body(), Idempotency_Key="once"), first.result())
+        for each in (client, there):
+            assert is_replay(each.post(a_body(), Idempotency_Key="once"), first.result())
+        assert len(client.ids()) == 1
         there.close()
 
 
@@ -326,33 +296,22 @@ def test_an_unknown_outcome_is_503_and_the_same_key_then_makes_exactly_one_resum
     broken: tuple[Client, Commits, Place], after: bool
 ) -> None:
     client, commits, _ = broken
-    commits.fail(2, after=after)  # the writer thread itself tries once more
+    unknown = "Outcome unknown: it may have succeeded. "
+    for key, remedy in (
+        ("once", "Send it again with the same Idempotency-Key"),
+        ("", "Check before you try again"),
+    ):
+        # The writer thread itself tries once more.
+        commits.fail(2, after=after and bool(key))
+        answer = client.post(a_body(), Idempotency_Key=key)
+        assert (answer.status_code, answer.headers["Retry-After"]) == (503, "1")
+        assert error_of(answer)["error"] == unknown + remedy
 
-    unknown = client.post(a_body(), Idempotency_Key="once")
-    answer = client.post(a_body(), Idempotency_Key="once")
+    again = client.post(a_body(), Idempotency_Key="once")
 
-    assert (unknown.status_code, unknown.headers["Retry-After"]) == (503, "1")
-    assert error_of(unknown)["error"] == (
-        "Outcome unknown: it may have succeeded. Send it again with the same Idempotency-Key"
-    )
-    assert answer.status_code == 201
-    assert ("Idempotent-Replayed" in answer.headers) is after
-    assert client.ids() == [answer.json()["id"]]
-
-
-def test_an_unknown_outcome_without_a_key_says_to_look(
-    broken: tuple[Client, Commits, Place],
-) -> None:
-    client, commits, _ = broken
-    commits.fail(2, after=False)
-
-    answer = client.create(a_resume())
-
-    assert (answer.status_code, answer.headers["Retry-After"]) == (503, "1")
-    assert error_of(answer)["error"] == (
-        "Outcome unknown: it may have succeeded. Check before you try again"
-    )
-    assert client.ids() == []
+    assert again.status_code == 201
+    assert ("Idempotent-Replayed" in again.headers) is after
+    assert client.ids() == [again.json()["id"]]
 
 
 def test_want_of_memory_is_an_unknown_outcome_and_the_server_goes_on(

@@ -11,7 +11,6 @@ import socket
 import ssl
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -226,24 +225,25 @@ def test_half_a_request_and_an_idle_connection_do_not_keep_it_from_stopping(
 ) -> None:
     for module in ("deadlines", "connection"):
         monkeypatch.setattr(f"server.{module}.STOP_S", 0.3)
-    with serve_here(tmp_path) as place:
-        idle, half = (a_connection(place.url) for _ in range(2))
-        with idle as one, half as other:
-            one.sendall(b"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n")
-            assert one.recv(65536).startswith(b"HTTP/1.1 200 ")
-            head = a_request("POST", RESUMES, JSON, b"Expect: 100-continue", b"Content-Length: 100")
-            other.sendall(head.replace(b"ADA", place.key("ada").encode()))
-            assert other.recv(65536) == b"HTTP/1.1 100 Continue\r\n\r\n"
-            with ThreadPoolExecutor() as threads:
-                answers = [threads.submit(read_all, each) for each in (one, other)]
-                place.stop()
-                assert answers[0].result() == b""
-                told = answers[1].result()
+    with serve_here(tmp_path) as place, contextlib.ExitStack() as stack:
+        idle, head, body = (stack.enter_context(a_connection(place.url)) for _ in range(3))
+        get = b"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n"
+        for connection in (idle, head):
+            connection.sendall(get)
+            assert connection.recv(65536).startswith(b"HTTP/1.1 200 ")
+        head.sendall(get[:-2])
+        create = a_request("POST", RESUMES, JSON, b"Expect: 100-continue", b"Content-Length: 100")
+        body.sendall(create.replace(b"ADA", place.key("ada").encode()))
+        assert body.recv(65536) == b"HTTP/1.1 100 Continue\r\n\r\n"
+        with ThreadPoolExecutor() as threads:
+            place.stop()
+            answers = [*threads.map(read_all, (idle, head, body))]
 
-    assert told.startswith(b"HTTP/1.1 503 ")
-    assert (
-        "shutting down, so nothing was done" in json.loads(told.partition(b"\r\n\r\n")[2])["error"]
-    )
+    assert answers[0] == b""
+    for told in answers[1:]:
+        assert told.startswith(b"HTTP/1.1 503 ")
+        error = json.loads(told.partition(b"\r\n\r\n")[2])["error"]
+        assert "shutting down, so nothing was done" in error
 
 
 def test_a_connection_whose_tls_handshake_ends_after_the_stop_began_ends_with_an_answer(
@@ -383,46 +383,24 @@ def test_what_is_created_is_soon_in_the_search_index(
     assert said == ""
 
 
-@pytest.mark.timing
-@pytest.mark.engines
-def test_what_is_created_is_in_the_search_index_within_a_second(tmp_path: Path, url: str) -> None:
-    with serve_here(tmp_path, url) as place:
-        client = place.client()
-        for _ in range(5):
-            assert client.create(a_resume()).status_code == 201
-            began_s = time.monotonic()
-            wait_until(lambda: not search_index.list_behind(place.store))
-            assert time.monotonic() - began_s < 1
-        client.close()
-
-
 @pytest.mark.slow
 def test_a_worker_that_dies_is_replaced_and_that_is_said(tmp_path: Path) -> None:
-    with serve(tmp_path, workers=2) as served:
-        workers = workers_of(served.process.pid)
-        os.kill(workers[0], signal.SIGKILL)
-
-        wait_until(lambda: len(set(workers_of(served.process.pid)) - {workers[0]}) == 2)
-        served.process.terminate()
-        _, said = served.process.communicate(timeout=60)
-
-    assert f"Worker {workers[0]} ended (killed by signal 9) and was replaced" in said
-
-
-@pytest.mark.slow
-def test_the_end_of_a_terminal_that_is_ignored_ends_nothing(tmp_path: Path) -> None:
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as below nohup
     try:
         with serve(tmp_path, workers=2) as served:
             workers = workers_of(served.process.pid)
             for process in (served.process.pid, *workers):
-                os.kill(process, signal.SIGHUP)
+                os.kill(process, signal.SIGHUP)  # which is ignored
             os.kill(workers[0], signal.SIGKILL)
 
             wait_until(lambda: len(set(workers_of(served.process.pid)) - {workers[0]}) == 2)
             assert workers[1] in workers_of(served.process.pid)
+            served.process.terminate()
+            _, said = served.process.communicate(timeout=60)
     finally:
         signal.signal(signal.SIGHUP, before)
+
+    assert f"Worker {workers[0]} ended (killed by signal 9) and was replaced" in said
 
 
 @pytest.mark.slow
@@ -560,8 +538,8 @@ def test_workers_that_cannot_open_the_store_say_so_in_a_line_each(
 
 
 @contextlib.contextmanager
-def workers_started(home: Path) -> Iterator[tuple[subprocess.Popen[str], int]]:
-    """A service whose workers have started, and the first of them, which is killed in the end."""
+def workers_started(home: Path) -> Iterator[tuple["subprocess.Popen[str]", int]]:
+    """A service whose workers have started, and the first of them."""
     command = [sys.executable, "-c", IMPATIENT, str(home), "600"]
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -578,25 +556,16 @@ def workers_started(home: Path) -> Iterator[tuple[subprocess.Popen[str], int]]:
 
 
 @pytest.mark.slow
-def test_a_worker_that_falls_silent_is_replaced(tmp_path: Path) -> None:
-    with workers_started(tmp_path) as (process, first):
-        os.kill(first, signal.SIGSTOP)
-        wait_until(lambda: first not in workers_of(process.pid))
-        process.terminate()
-        _, said = process.communicate(timeout=60)
-
-    assert f"Worker {first} ended (no response for 2 s) and was replaced" in said
-
-
-@pytest.mark.slow
-def test_a_worker_whose_event_loop_hangs_is_replaced(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("how", [signal.SIGSTOP, signal.SIGUSR1], ids=["silent", "hangs"])
+def test_a_worker_that_falls_silent_or_whose_event_loop_hangs_is_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: signal.Signals
 ) -> None:
+    # Its other threads go on.
     hang = "import signal, time; signal.signal(signal.SIGUSR1, lambda *_: time.sleep(600))"
     (tmp_path / "start").mkdir()
     start_workers_with(monkeypatch, tmp_path / "start", hang)
     with workers_started(tmp_path) as (process, first):
-        os.kill(first, signal.SIGUSR1)  # its other threads go on
+        os.kill(first, how)
         wait_until(lambda: first not in workers_of(process.pid))
         process.terminate()
         _, said = process.communicate(timeout=60)
