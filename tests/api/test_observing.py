@@ -5,7 +5,6 @@ import contextlib
 import json
 import os
 import re
-import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -79,44 +78,24 @@ def test_a_store_that_takes_no_writes_is_not_ready_and_the_process_alive(
     assert ask(client, "/healthz")[0] == 200
 
 
-def test_a_writer_that_is_held_up_is_not_waited_for(
+def test_a_store_that_is_slow_to_write_or_read_is_not_waited_for(
     own: tuple[Place, Client], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("server.health.PROBE_S", 1.0)
+    monkeypatch.setattr("server.health.KEEP_S", 0.0)
     place, client = own
     go_on, holder = hold_writer(place.store)
-
     expected = {"status": "not ready", "checks": WELL | {"write": "failed"}}
     assert ask(client, "/readyz") == (503, expected)
     assert client.page().status_code == 200
-
     go_on.set()
     holder.join()
 
-
-def test_nor_is_a_store_that_is_slow_to_read(
-    own: tuple[Place, Client], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("server.health.PROBE_S", 1.0)
-    place, client = own
-    go_on = threading.Event()
+    go_on.clear()
     monkeypatch.setattr(type(place.store), "ping", lambda _: go_on.wait(60))
-
     expected = {"status": "not ready", "checks": WELL | {"read": "failed"}}
     assert ask(client, "/readyz") == (503, expected)
-
     go_on.set()
-
-
-@pytest.mark.timing
-def test_a_look_takes_two_seconds_at_most(own: tuple[Place, Client]) -> None:
-    place, client = own
-    go_on, holder = hold_writer(place.store)
-    began_s = time.monotonic()
-    assert ask(client, "/readyz")[0] == 503
-    assert 2 <= time.monotonic() - began_s < 2.5
-    go_on.set()
-    holder.join()
 
 
 def test_on_a_disk_that_takes_no_more_it_is_not_ready(own: tuple[Place, Client]) -> None:
@@ -198,20 +177,15 @@ def test_requests_are_told_by_operation_status_and_time(own: tuple[Place, Client
 
     told = scrape(client)
 
-    counted = {
-        tuple(dict(labels).values()): count
+    counted = [
+        (dict(labels)["operation"], dict(labels)["status"], count)
         for (name, labels), count in told.items()
         if name == "resumes_requests_total" and count
-    }
-    by = {(dict(labels)["operation"], dict(labels)["status"]): count
-          for (name, labels), count in told.items()
-          if name == "resumes_requests_total" and count}  # fmt: skip
-    assert len(counted) == len(by)
-    assert by == {
-        ("create", "201"): 1, ("list", "200"): 1, ("list", "400"): 1, ("get", "404"): 1,
-        ("delete", "404"): 1, ("other", "404"): 1, ("other", "405"): 1,
-        ("other", "401"): 1,
-    }  # fmt: skip
+    ]
+    assert sorted(counted) == [
+        ("create", "201", 1), ("delete", "404", 1), ("get", "404", 1), ("list", "200", 1),
+        ("list", "400", 1), ("other", "401", 1), ("other", "404", 1), ("other", "405", 1),
+    ]  # fmt: skip
     durations = "resumes_request_duration_seconds"
     assert value(told, f"{durations}_count", operation="list") == 2
     assert 0 < value(told, f"{durations}_sum", operation="list") < 10
@@ -296,39 +270,23 @@ def test_metrics_name_nobody(own: tuple[Place, Client]) -> None:
         assert planted not in text
 
 
-def test_without_a_store_what_it_knows_is_missing_and_the_rest_is_told(
+def files_in(exposition: Exposition) -> int:
+    """How many rows of files are told."""
+    return {one.name: len(one.samples) for one in exposition.collect()}["resumes_import_files"]
+
+
+def test_what_the_store_cannot_tell_is_missing_and_asked_for_again_at_once(
     own: tuple[Place, Client],
 ) -> None:
     place, client = own
-    lose_table(place.store, "imported_files")
-
+    lose_table(place.store, "importers")
     told = scrape(client)
-
     assert not [name for name, _ in told if name.startswith("resumes_import")]
     assert value(told, "resumes_requests_in_flight") == 1
 
+    execute(place.store, "ALTER TABLE elsewhere RENAME TO importers")
 
-def files_in(exposition: Exposition) -> int | None:
-    """How many rows of files are told; None if nothing of imports is."""
-    families = {one.name: len(one.samples) for one in exposition.collect()}
-    known = [name for name in families if name.startswith("resumes_import")]
-    return families["resumes_import_files"] if known else None
-
-
-def test_what_the_store_could_not_tell_is_asked_for_again_at_once(tmp_path: Path) -> None:
-    async def look() -> None:
-        with open_store(f"sqlite:///{tmp_path / 'resumes.db'}") as store:
-            kept = Exposition(Metrics(), store, sample=lambda: None, clock=lambda: 0.0)
-            assert files_in(kept) is None
-            lose_table(store, "importers")
-            await kept.refresh()
-            assert files_in(kept) is None
-            execute(store, "ALTER TABLE elsewhere RENAME TO importers")
-            await kept.refresh()
-            assert files_in(kept) == 1
-            await kept.close()
-
-    asyncio.run(look())
+    assert [name for name, _ in scrape(client) if name.startswith("resumes_import")]
 
 
 @pytest.mark.parametrize(("step_s", "kept_s"), [(0.0, KEEP_S), (1.0, 100.0)])
@@ -480,14 +438,11 @@ def test_nothing_that_a_stranger_wrote_is_in_it(tmp_path: Path, log_format: LogF
         assert lines[4].endswith(" ms, account none, key none")
 
 
-@pytest.mark.parametrize(
-    ("chosen", "log_format", "count"),
-    [(None, "json", 1), (None, "text", 0), (True, "text", 1), (False, "json", 0)],
-)
-def test_requests_are_logged_as_set_or_else_in_json(
-    tmp_path: Path, chosen: bool | None, log_format: str, count: int
-) -> None:
-    changes = {"access_log": chosen, "log_format": LogFormat(log_format)}
-    lines = lines_of(tmp_path, lambda place, client: client.request("GET", RESUMES), **changes)
-
-    assert len(lines) == count
+def test_requests_are_logged_as_set_or_else_in_json(tmp_path: Path) -> None:
+    for chosen, log_format, count in (
+        (None, "json", 1), (None, "text", 0), (True, "text", 1), (False, "json", 0),
+    ):  # fmt: skip
+        changes = {"access_log": chosen, "log_format": LogFormat(log_format)}
+        (folder := tmp_path / f"{chosen}-{log_format}").mkdir()
+        lines = lines_of(folder, lambda place, client: client.request("GET", RESUMES), **changes)
+        assert len(lines) == count

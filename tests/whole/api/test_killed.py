@@ -1,13 +1,15 @@
-"""Servers that are killed, or asked to end, while clients write and read, and what is left afterwards."""
+"""Servers that are killed, asked to end or without a disk while clients write, and what is left."""
 
 import itertools
 import random
+import shutil
 import signal
-from collections.abc import Iterator
+import subprocess
 from pathlib import Path
 
 import pytest
 
+from tests.support import programs
 from tests.support.api import load
 from tests.support.api.ended_servers import (
     GRACE_S,
@@ -18,10 +20,14 @@ from tests.support.api.ended_servers import (
     live_through,
     stop_under_load,
 )
-from tests.support.api.load import Answer, Wire
-from tests.support.api.scenes import Scene
+from tests.support.api.full_disks import check as check_disk
+from tests.support.api.full_disks import filled, live_through_a_full_disk
+from tests.support.api.load import Wire
+from tests.support.api.scenes import Scene, is_unavailable
+from tests.support.inbox.mounts import a_disk
 
 LONG = 200
+DISK_BYTES = 256 * 1024 * 1024
 
 
 @pytest.mark.slow
@@ -35,14 +41,7 @@ def test_what_was_acknowledged_is_there_once_and_whole(tmp_path: Path, kills: in
     check(live_through(tmp_path, itertools.islice(itertools.cycle(KINDS), kills), random.Random(1)))
 
 
-# A server that is asked to end while clients send: what it had accepted is answered
-
-
 STOPS = 50
-
-ONE_AND_TWO_WORKERS = pytest.mark.parametrize(
-    "workers", ["1", pytest.param("2", marks=pytest.mark.campaign)]
-)
 
 
 @pytest.fixture
@@ -58,7 +57,7 @@ def test_what_was_accepted_is_answered_and_stored(scene: Scene, workers: str, ti
 
 
 @pytest.mark.slow
-@ONE_AND_TWO_WORKERS
+@pytest.mark.parametrize("workers", ["1", pytest.param("2", marks=pytest.mark.campaign)])
 def test_pipelined_requests_are_answered_up_to_the_one_that_says_close(
     scene: Scene, workers: str
 ) -> None:
@@ -69,7 +68,8 @@ def test_pipelined_requests_are_answered_up_to_the_one_that_says_close(
         wire.send(b"".join(requests))
         answers = [wire.read_answer()]
         server.process.send_signal(signal.SIGTERM)
-        answers += _rest(wire)
+        while not wire.has_ended():  # in order; a reset would lose some
+            answers.append(wire.read_answer())
 
         assert server.process.wait(GRACE_S) == 0
 
@@ -78,19 +78,31 @@ def test_pipelined_requests_are_answered_up_to_the_one_that_says_close(
     assert scene.rows() == len(answers)
 
 
-def _rest(wire: Wire) -> Iterator[Answer]:
-    """Answers until the server closes the connection in order; a reset would lose some."""
-    while not wire.has_ended():
-        yield wire.read_answer()
+@pytest.mark.slow
+def test_a_full_disk_is_lived_through(scene: Scene, tmp_path: Path) -> None:
+    writers, listed, _ = live_through_a_full_disk(scene, tmp_path, DISK_BYTES, 0)
+    check_disk(scene, load.attempts_of(writers), listed)
 
 
 @pytest.mark.slow
-@ONE_AND_TWO_WORKERS
-def test_half_a_body_on_another_connection_delays_nobody(scene: Scene, workers: str) -> None:
-    whole = load.a_request(scene.key, "POST", body=load.a_body("half"))
-    with scene.served("--workers", workers) as server, Wire(server.url) as wire:
-        wire.send(whole[:-10])
-        assert load.call(server.url, load.a_request(scene.key)).status == 200
+def test_on_a_disk_without_a_byte_left_nothing_is_deleted_and_no_server_starts(
+    scene: Scene, tmp_path: Path
+) -> None:
+    with a_disk(tmp_path / "disk", DISK_BYTES) as disk:
+        home, seen = tmp_path / "disk" / "home", disk.seen(tmp_path / "disk")
+        shutil.copytree(scene.home, disk.seen(home))
+        scene.home = home
+        with scene.served(within=tuple(disk.enter), RESUMES_DISK_FLOOR_BYTES="0") as server:
 
-        assert server.stop(within_s=GRACE_S) == 0
-    assert scene.rows() == 0
+            def ask(method: str, path: str = load.RESUMES, body: bytes = b"") -> load.Answer:
+                return load.call(server.url, load.a_request(scene.key, method, path, body))
+
+            stored = [ask("POST", body=load.a_body("resume")).json["id"] for _ in range(20)]
+            with filled(seen, leave_bytes=0):
+                deleted = [ask("DELETE", f"{load.RESUMES}/{one}") for one in stored]
+        with filled(seen, leave_bytes=0):
+            start = [*disk.enter, *programs.command(home, "serve", "--port", "0")]
+            started = subprocess.run(start, capture_output=True, text=True, timeout=60, check=False)
+    assert all(map(is_unavailable, deleted))
+    assert started.returncode == 3
+    assert "full" in started.stderr
