@@ -10,6 +10,7 @@ import pytest
 
 from resumes.store import accounts, stored_resumes
 from resumes.store.creation import create
+from tests.support.api.bombs import valid
 from tests.support.api.builders import Client, a_resume, error_of, with_section
 from tests.support.api.serving import Place, serve_here
 from tests.support.documents import whole_view
@@ -25,19 +26,13 @@ def stored(place: Place, client: Client, answer: httpx.Response) -> dict[str, An
     return whole_view(found.document)
 
 
-def test_success_is_201_with_the_id_alone(client: Client) -> None:
-    answer = client.create(a_resume())
-
-    assert (answer.status_code, list(answer.json())) == (201, ["id"])
-    assert client.ids() == [answer.json()["id"]]
-
-
 def test_a_byte_order_mark_before_the_resume_is_dropped(client: Client, place: Place) -> None:
     body = b'\xef\xbb\xbf{"header": {"name": "Zo\xc3\xab"}, "sections": {}}'
 
     answer = client.post(body, idempotency_key="a")
 
     assert (answer.status_code, list(answer.json())) == (201, ["id"])
+    assert client.ids() == [answer.json()["id"]]
     account_id = accounts.get_account(place.store, client.account).id
     found = stored_resumes.get_resume(place.store, account_id, answer.json()["id"])
     assert found.document.encode() == body[3:]
@@ -62,28 +57,24 @@ def test_plan_maximum_reached_is_403_stating_the_number_and_a_delete_frees_a_pla
     assert accounts.list_wrong(place.store) == []
 
 
-def test_visibility_and_automatic_fields_are_set(client: Client, place: Place) -> None:
-    item = {"workplace": "Engine Works", "position": "", "description": None, "bullets": ["Built"]}
-
-    document = stored(place, client, client.create(with_section("experiences", items=[item])))
-
-    kept = document["sections"]["experiences"]["items"][0]
-    assert (document["isImported"], kept["record"]) == (True, "experiences")
-    assert (kept["showWorkplace"], kept["showBullets"]) == (True, True)
-    assert (kept["showPosition"], kept["showDescription"]) == (False, False)
-
-
 def test_automatic_fields_sent_by_a_client_are_set_by_the_service(
     client: Client, place: Place
 ) -> None:
-    item = {"text": "", "record": "skills", "showText": True}
+    item = {"workplace": "Engine Works", "position": "", "description": None, "bullets": ["Built"]}
+    sent = {"record": "skills", "showText": True, "text": ""}
+    resume = with_section("experiences", items=[item])
+    resume["sections"]["summaries"] = {"column": 0, "items": [sent]}
 
-    answer = client.create(with_section(items=[item]) | {"isImported": False})
+    answer = client.create(resume | {"isImported": False})
 
     document = stored(place, client, answer)
-    kept = document["sections"]["summaries"]["items"][0]
-    assert document["isImported"] is True
-    assert (kept["record"], kept["showText"]) == ("summaries", False)
+    kept, changed = (
+        document["sections"][name]["items"][0] for name in ("experiences", "summaries")
+    )
+    assert (document["isImported"], kept["record"]) == (True, "experiences")
+    assert (kept["showWorkplace"], kept["showBullets"]) == (True, True)
+    assert (kept["showPosition"], kept["showDescription"]) == (False, False)
+    assert (changed["record"], changed["showText"]) == ("summaries", False)
     assert len(answer.json()["warnings"]) == 3
 
 
@@ -96,11 +87,12 @@ def test_automatic_fields_sent_by_a_client_are_set_by_the_service(
         with_section(name=""),
         a_resume(sections={"skills": {"column": 0}}),
         with_section(items=[{"text": "x" * 15_000}] * 30),
+        valid(2 * 1024 * 1024),
     ],
-    ids=["1.0", "third column", "nulls", "empty name", "no items", "large"],
+    ids=["1.0", "third column", "nulls", "empty name", "no items", "large", "largest"],
 )
 def test_what_is_unusual_and_allowed_is_created_without_a_warning(
-    client: Client, resume: dict[str, Any]
+    client: Client, resume: dict[str, Any] | bytes
 ) -> None:
     assert list(client.create(resume).json()) == ["id"]
 
@@ -116,17 +108,6 @@ def test_unknown_and_odd_values_are_kept_and_warned_of(client: Client, place: Pl
         "sections.experiences.items[0].dateRange.fromMonth",
     }
     assert stored(place, client, answer)["mood"] == "calm"
-
-
-def test_order_of_sections_survives(client: Client) -> None:
-    sections: dict[str, Any] = {
-        name: {"column": 0, "order": order, "items": []}
-        for name, order in (("skills", 2), ("awards", 1), ("books", 1.5))
-    }
-
-    resume_id = client.create(a_resume(sections=sections)).json()["id"]
-
-    assert list(client.get(resume_id).json()["sections"]) == ["skills", "awards", "books"]
 
 
 def test_settings_admit_further_sections_and_limit_the_size(a_place: Callable[..., Place]) -> None:

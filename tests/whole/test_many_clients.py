@@ -2,6 +2,7 @@
 
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -32,38 +33,46 @@ POSTS = 125
 FILES = 125
 
 
-def test_250_parallel_creates_from_http_and_importer_on_a_quota_of_100_make_100(
-    tmp_path: Path,
+@pytest.mark.engines
+def test_two_servers_and_importers_on_one_store_make_exactly_as_many_as_there_is_room_for(
+    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    key = make_account(tmp_path, "ana", max_resumes=QUOTA)
-    inbox = tmp_path / "inbox" / "ana"
-    inbox.mkdir(parents=True, exist_ok=True)
-    with programs.serving(tmp_path) as url, programs.running(tmp_path, "watch"):
+    monkeypatch.setenv("RESUMES_DATABASE", url)
+    key = make_account(url, "ana", max_resumes=QUOTA)
+    homes = [tmp_path / name for name in ("one", "two")]
+    inboxes = [home / "inbox" / "ana" for home in homes]
+    for inbox in inboxes:
+        inbox.mkdir(parents=True)
+
+    def drop(n: int) -> None:
+        (inboxes[n % 2] / f"{n}.json").write_bytes(a_document(f"Dropped {n}"))
+
+    def files_in(folder: str) -> int:
+        return sum(len(programs.files_in(home / "inbox" / folder)) for home in homes)
+
+    with ExitStack() as stack:
+        apis = [stack.enter_context(programs.serving(home)) for home in homes]
+        for home in homes:
+            stack.enter_context(programs.running(home, "watch"))
+        pool = stack.enter_context(ThreadPoolExecutor(32))
 
         def post(n: int) -> int:
             body = a_document(f"Posted {n}")
-            return programs.call(f"{url}/api/v1/resumes", key, method="POST", body=body)[0]
+            return programs.call(f"{apis[n % 2]}/api/v1/resumes", key, method="POST", body=body)[0]
 
-        def drop(n: int) -> None:
-            (inbox / f"{n}.json").write_bytes(a_document(f"Dropped {n}"))
+        dropped = [pool.submit(drop, n) for n in range(FILES)]
+        statuses = Counter(pool.map(post, range(POSTS)))
+        for each in dropped:
+            each.result()
+        programs.wait_until(lambda: files_in("_done") + files_in("_held") == FILES)
 
-        with ThreadPoolExecutor(32) as pool:
-            dropped = [pool.submit(drop, n) for n in range(FILES)]
-            statuses = Counter(pool.map(post, range(POSTS)))
-            for each in dropped:
-                each.result()
-        programs.wait_until(lambda: not programs.files_in(inbox))
-        held = tmp_path / "inbox" / "_held" / "ana"
-        done = tmp_path / "inbox" / "_done"
-
-        def is_settled() -> bool:
-            files = len(programs.files_in(held)) + len(programs.files_in(done))
-            return files == FILES
-
-        programs.wait_until(is_settled)
         assert set(statuses) <= {201, 403}
-        assert statuses[201] + len(programs.files_in(done)) == QUOTA
-        assert len(programs.walk(url, key, limit=100)) == QUOTA
-    with open_store(f"sqlite:///{tmp_path}/resumes.db") as store:
+        assert statuses[201] + files_in("_done") == QUOTA
+        walks = [
+            programs.walk(api, key, limit=limit) for api, limit in zip(apis, (7, 100), strict=True)
+        ]
+        assert len(walks[0]) == QUOTA
+        assert walks[0] == walks[1]
+    with open_store(url) as store:
         assert accounts.get_account(store, "ana").resume_count == QUOTA
         assert accounts.list_wrong(store) == []

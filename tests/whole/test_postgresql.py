@@ -1,9 +1,7 @@
 """The whole service on PostgreSQL, as a user runs it."""
 
-import contextlib
 import json
 import urllib.request
-from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -11,7 +9,6 @@ import psycopg
 import pytest
 
 from resumes.health.store_checks import CONNECTIONS_OF_A_WORKER
-from resumes.store import accounts, open_store
 from resumes.store.postgresql.writer import THREADS
 from tests.support import postgres, programs
 from tests.support.postgres import server, url
@@ -21,11 +18,6 @@ from tests.support.stores import make_account
 pytestmark = pytest.mark.slow
 
 __all__ = ["server", "url"]  # fixtures
-
-QUOTA = 100
-POSTS = 130
-FILES = 60
-"""In each of two inboxes."""
 
 
 @pytest.fixture
@@ -55,46 +47,6 @@ def test_one_variable_is_all_that_up_needs(url: str, tmp_path: Path) -> None:
         assert len(listed) == 2
         assert programs.call(f"{api}/readyz", None)[0] == 200
     assert not list(tmp_path.glob("*.db"))
-
-
-def test_two_of_each_on_one_database_make_exactly_as_many_as_there_is_room_for(
-    url: str, key: str, tmp_path: Path
-) -> None:
-    programs.succeed(tmp_path, "plans", "set", "business", "--max-resumes", str(QUOTA))
-    machines = [tmp_path / name for name in ("one", "two")]
-    inboxes = [machine / "inbox" / "ana" for machine in machines]
-    for inbox in inboxes:
-        inbox.mkdir(parents=True)
-
-    def drop(n: int) -> None:
-        name = f"{n}.json"
-        (inboxes[n % 2] / name).write_bytes(a_document(f"Dropped {n}"))
-
-    def places(folder: str) -> list[Path]:
-        return [
-            file
-            for machine in machines
-            for file in programs.files_in(machine / "inbox" / folder)
-        ]  # fmt: skip
-
-    with contextlib.ExitStack() as stack:
-        apis = [stack.enter_context(programs.serving(machine)) for machine in machines]
-        for machine in machines:
-            stack.enter_context(programs.running(machine, "watch"))
-        pool = stack.enter_context(ThreadPoolExecutor(32))
-        dropped = [pool.submit(drop, n) for n in range(2 * FILES)]
-        statuses = Counter(pool.map(lambda n: post(apis[n % 2], key, f"Posted {n}"), range(POSTS)))
-        for each in dropped:
-            each.result()
-        programs.wait_until(lambda: len(places("_done") + places("_held")) == 2 * FILES)
-
-        assert set(statuses) <= {201, 403}
-        assert statuses[201] + len(places("_done")) == QUOTA
-        assert len(programs.walk(apis[0], key, limit=7)) == QUOTA
-        assert programs.walk(apis[0], key, limit=7) == programs.walk(apis[1], key, limit=100)
-    with open_store(url) as store:
-        assert accounts.get_account(store, "ana").resume_count == QUOTA
-        assert accounts.list_wrong(store) == []
 
 
 @pytest.mark.parametrize(
