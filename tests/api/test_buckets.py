@@ -122,21 +122,6 @@ def is_locked(path: Path) -> bool:
     return False
 
 
-def test_r2_a_killed_worker_leaves_no_lock(
-    path: Path, a_holder: "subprocess.Popen[str]", a_table: Callable[..., Buckets]
-) -> None:
-    assert is_locked(path)
-
-    a_holder.kill()
-    a_holder.wait(60)
-
-    assert not is_locked(path)
-    table = a_table()
-    table.lock()
-    assert is_locked(path)
-    table.unlock()
-
-
 def test_a_stopped_worker_is_waited_for_once(path: Path, a_holder: "subprocess.Popen[str]") -> None:
     a_holder.send_signal(signal.SIGSTOP)
     patience_s = 1.0  # long enough for a machine that stands still for a moment

@@ -183,14 +183,12 @@ def test_a_body_that_breaks_or_ends_its_connection_behind_its_answer_has_no_othe
 
 
 def test_a_connection_is_kept_unless_one_side_says_otherwise(client: Client) -> None:
-    get = keyed(client, kept(a_request("GET")))
     with a_connection(client.url) as connection:
         for _ in range(3):
-            connection.sendall(get)
+            connection.sendall(keyed(client, GET))
             assert b"connection: close" not in read_answer(connection).lower()
         connection.sendall(keyed(client, a_request("GET")))
         assert b"connection: close" in read_all(connection).lower()
-    assert statuses(exchange(client.url, as_in_1990(get))) == [200]
 
 
 def test_a_client_that_sends_no_more_still_has_its_answers(client: Client) -> None:
@@ -232,16 +230,6 @@ def test_a_client_that_leaves_before_its_body_is_whole_creates_nothing(
 # Bodies
 
 
-def test_an_offer_of_another_protocol_is_declined_and_the_body_kept(client: Client) -> None:
-    offer = [b"Connection: Upgrade, HTTP2-Settings", b"Upgrade: h2c", b"HTTP2-Settings: AAMAAA"]
-    request = keyed(client, kept(a_create(a_body(), *offer)))
-    with a_connection(client.url) as connection:
-        for parts in ([request[:-20], request[-20:]], [request]):
-            for part in parts:
-                connection.sendall(part)
-            assert read_answer(connection).startswith(b"HTTP/1.1 201 ")
-
-
 def test_a_client_that_waits_to_be_asked_for_its_body_is_asked(client: Client) -> None:
     request = keyed(client, kept(a_create(a_body(), b"Expect: \t100-continue \t")))
     # Blanks around a value are no part of it.
@@ -265,16 +253,9 @@ HUNDRED = b"Content-Length: 100"
     [
         (f"POST {RESUMES}", [b"Content-Length: 3000000", JSON], 413),
         (f"POST {RESUMES}", [HUNDRED, b"Content-Type: text/plain"], 415),
-        (f"POST {RESUMES}", [HUNDRED, JSON, b"Content-Encoding: gzip"], 415),
         (f"POST {RESUMES}", [HUNDRED, JSON, b"Authorization: Bearer x"], 401),
-        (f"POST {RESUMES}", [b"Transfer-Encoding: chunked", b"Content-Type: a/b"], 415),
-        (f"POST {RESUMES}/a/b", [HUNDRED, JSON], 404),
         (f"PUT {RESUMES}", [HUNDRED, JSON], 405),
-        (f"DELETE {RESUMES}/x", [HUNDRED], 404),
-        (f"GET {RESUMES}?limit=x", [HUNDRED], 400),
         (f"GET {RESUMES}", [HUNDRED], 200),
-        ("GET /nothing", [HUNDRED], 404),
-        ("POST /healthz", [HUNDRED], 405),
         ("GET /healthz", [HUNDRED], 200),
         ("GET /docs/docs.js", [HUNDRED], 200),
     ],
@@ -372,10 +353,12 @@ def test_only_what_rfc_9112_lets_a_server_skip_is_skipped(
 
 def test_a_resume_is_created_over_a_target_as_for_a_proxy(client: Client) -> None:
     target = f"http://elsewhere.test:1{RESUMES}"
+    # An offer of another protocol is declined, and the body kept.
     offer = [b"Connection: Upgrade, HTTP2-Settings", b"Upgrade: h2c", b"HTTP2-Settings: AAMAAA"]
     for fields in ([], [b"Expect: 100-continue"], offer):
-        create = kept(a_request("POST", target, JSON, *fields, body=a_body()))
-        answers = exchange(client.url, keyed(client, create + a_request("GET", target)))
+        create = keyed(client, kept(a_create(a_body(), *fields)))
+        create = create.replace(RESUMES.encode(), target.encode(), 1)
+        answers = exchange(client.url, create[:-20], create[-20:] + keyed(client, a_request("GET")))
         assert statuses(answers)[-2:] == [201, 200]
     assert len(client.ids()) == 3
 
@@ -744,7 +727,7 @@ def test_what_stands_behind_the_last_answer_does_not_keep_its_connection_open(
     place = a_place(max_body_bytes=1_024, client_timeout_s=0.2)
     client = place.client()
     half = keyed(client, a_create(a_body()))[:-1]
-    get = keyed(client, kept(a_request("GET")))
+    get = keyed(client, GET)
     too_large = keyed(client, kept(a_create(b" " * 2_000)))
     with contextlib.ExitStack() as open_connections:
         for last, status in ((as_in_1990(get), 200), (too_large, 413)):
@@ -766,8 +749,7 @@ def test_who_keeps_a_connection_waiting_is_let_go(
     monkeypatch.setattr("server.deadlines.KEEP_ALIVE_S", 0.5)
     place = a_place(client_timeout_s=0.5, max_body_bytes=32 * MIB)
     client = place.client()
-    create = keyed(client, kept(a_create(a_body())))
-    get = keyed(client, kept(a_request("GET")))
+    create, get = keyed(client, CREATE), keyed(client, GET)
     large = keyed(client, a_request("POST", RESUMES, JSON, b"Content-Length: 32000000"))
 
     slow_head = keyed(client, a_create(a_body(), b"X-A: " + b"x" * 2_000))

@@ -40,23 +40,6 @@ def test_a_byte_order_mark_before_the_resume_is_dropped(client: Client, place: P
     assert client.post(body[3:], idempotency_key="a").status_code == 422
 
 
-def test_plan_maximum_reached_is_403_stating_the_number_and_a_delete_frees_a_place(
-    free_client: Client, place: Place
-) -> None:
-    created = [free_client.create(a_resume()).json()["id"] for _ in range(5)]
-
-    answer = free_client.create(a_resume())
-
-    assert answer.status_code == 403
-    assert error_of(answer) == {
-        "error": "Maximum resume limit reached. Your plan allows 5 resumes",
-        "status": 403,
-    }
-    assert free_client.delete(created[0]).json() == {"success": True}
-    assert free_client.create(a_resume()).status_code == 201
-    assert accounts.list_wrong(place.store) == []
-
-
 def test_automatic_fields_sent_by_a_client_are_set_by_the_service(
     client: Client, place: Place
 ) -> None:
@@ -95,34 +78,6 @@ def test_what_is_unusual_and_allowed_is_created_without_a_warning(
     client: Client, resume: dict[str, Any] | bytes
 ) -> None:
     assert list(client.create(resume).json()) == ["id"]
-
-
-def test_unknown_and_odd_values_are_kept_and_warned_of(client: Client, place: Place) -> None:
-    item = {"dateRange": {"fromYear": 1842, "fromMonth": 12}}
-
-    answer = client.create(with_section("experiences", items=[item]) | {"mood": "calm"})
-
-    assert answer.status_code == 201
-    assert {warning["path"] for warning in answer.json()["warnings"]} == {
-        "mood",
-        "sections.experiences.items[0].dateRange.fromMonth",
-    }
-    assert stored(place, client, answer)["mood"] == "calm"
-
-
-def test_settings_admit_further_sections_and_limit_the_size(a_place: Callable[..., Place]) -> None:
-    place = a_place(extra_section_types=frozenset({"patents"}), max_body_bytes=1_024)
-    client = place.client()
-
-    resume_id = client.create(with_section("patents", items=[{"any": 1}])).json()["id"]
-
-    shown = client.get(resume_id).json()["sections"]["patents"]
-    assert shown["items"] == [{"any": 1}]
-    assert client.create(a_resume(title="x" * 1_024)).status_code == 413
-    document = client.request("GET", "/openapi.json").text
-    assert '"patents"' in document
-    assert "1,024 bytes" in document
-    client.close()
 
 
 def test_an_account_deleted_meanwhile_is_401(a_place: Callable[..., Place]) -> None:

@@ -15,7 +15,6 @@ from sqlalchemy import select
 
 from resumes.store import Store, accounts, api_keys, open_store, schema
 from resumes.store.creation import create
-from resumes.store.transfer import backups
 from server import routes
 from server.routes import prune_forever
 from tests.support.api.builders import Client, a_body, a_resume, error_of, with_section
@@ -93,19 +92,6 @@ def test_s6_a_full_account_repeats_its_201_and_remembers_no_refusal(
     assert (answer.status_code, "Idempotent-Replayed" in answer.headers) == (201, False)
 
 
-def test_a_body_that_is_refused_by_now_is_400_though_its_key_made_a_resume(tmp_path: Path) -> None:
-    body = a_body(sections={"hobbies": {"column": 0, "items": [{"what": "Chess"}]}})
-    with serve_here(tmp_path, extra_section_types=frozenset({"hobbies"})) as place:
-        key, url = place.key("ada"), place.settings.database
-        client = Client(place.url, key)
-        assert client.post(body, Idempotency_Key="once").status_code == 201
-        client.close()
-    with serve_here(tmp_path, url) as place:
-        client = Client(place.url, key)
-        assert client.post(body, Idempotency_Key="once").status_code == 400
-        client.close()
-
-
 def test_a_repeat_whose_resume_was_deleted_is_the_same_201_and_makes_none(client: Client) -> None:
     first = client.post(a_body(), Idempotency_Key="once")
     client.delete(first.json()["id"])
@@ -128,22 +114,6 @@ def test_a_key_counts_for_24_hours(a_place: Callable[..., Place]) -> None:
     assert answer.status_code == 201
     assert answer.json()["id"] != first.json()["id"]
     client.close()
-
-
-def test_what_a_restore_has_lost_is_created_again_with_its_key(tmp_path: Path) -> None:
-    with serve_here(tmp_path) as place:
-        client = place.client()
-        made = backups.back_up(place.store, tmp_path / "backup.db")
-        first = client.post(a_body(), Idempotency_Key="once")
-        client.close()
-    backups.restore(made.path, place.settings.database_url)
-
-    with serve_here(tmp_path, place.settings.database_url) as place:
-        client = Client(place.url, client.key)
-        again = client.post(a_body(), Idempotency_Key="once")
-        assert (again.status_code, "Idempotent-Replayed" in again.headers) == (201, False)
-        assert client.ids() == [again.json()["id"]] != [first.json()["id"]]
-        client.close()
 
 
 @pytest.mark.parametrize(("people", "statuses"), [(1, {201: 32}), (4, {201: 8, 422: 24})])

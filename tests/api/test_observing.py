@@ -30,14 +30,12 @@ from tests.support.api.serving import (
     read_all,
     serve_here,
 )
-from tests.support.inbox.builders import a_full_disk
 from tests.support.store.builders import (
     a_file,
     an_importer,
     execute,
     hold_writer,
     lose_table,
-    sqlite_of,
 )
 from tests.support.waiting import wait_until
 
@@ -96,16 +94,6 @@ def test_a_store_that_is_slow_to_write_or_read_is_not_waited_for(
     expected = {"status": "not ready", "checks": WELL | {"read": "failed"}}
     assert ask(client, "/readyz") == (503, expected)
     go_on.set()
-
-
-def test_on_a_disk_that_takes_no_more_it_is_not_ready(own: tuple[Place, Client]) -> None:
-    place, client = own
-    log = sqlite_of(place.store).path.with_name(sqlite_of(place.store).path.name + "-wal")
-
-    with a_full_disk(log.stat().st_size if log.exists() else 0):
-        told = ask(client, "/readyz")
-
-    assert told == (503, {"status": "not ready", "checks": WELL | {"write": "failed"}})
 
 
 def test_whoever_asks_how_often_it_looks_once_a_second(
@@ -383,18 +371,6 @@ def test_a_client_that_left_before_the_answer_is_told_by_a_status_of_its_own(
     lines = [json.loads(line) for line in lines_of(tmp_path, act, log_format=LogFormat.JSON)]
 
     assert [one["status"] for one in lines if one["operation"] == "create"] == [0]
-
-
-def test_lines_that_cannot_be_written_are_counted(tmp_path: Path) -> None:
-    with (
-        Path("/dev/full").open("wb", buffering=0) as full,
-        contextlib.closing(LogWriter(full.fileno())) as log,
-        serve_here(tmp_path, options={"log": log}, access_log=True) as place,
-    ):
-        client = place.client()
-        client.page()
-        wait_until(lambda: value(scrape(client), "resumes_log_lines_dropped_total") >= 1)
-        client.close()
 
 
 def test_of_a_body_that_is_refused_log_and_metrics_say_what_its_client_is_told(

@@ -299,7 +299,7 @@ def test_a_request_that_takes_longer_than_a_stop_waits_is_503_and_may_have_been_
 # What fails within
 
 
-def test_a_damaged_resume_is_an_internal_error_whose_cause_is_in_the_log_alone(
+def test_the_cause_of_a_500_or_503_is_in_the_log_alone(
     a_place: Callable[..., Place], caplog: pytest.LogCaptureFixture
 ) -> None:
     place = a_place()
@@ -309,24 +309,15 @@ def test_a_damaged_resume_is_an_internal_error_whose_cause_is_in_the_log_alone(
 
     answer = client.get(resume_id)
 
-    body = error_of(answer)
-    words, _, error_id = body["error"].rpartition(" ")
-    assert (answer.status_code, body["status"], words) == (500, 500, "Internal error")
-    assert len(error_id) == 16
+    words, _, error_id = error_of(answer)["error"].rpartition(" ")
+    assert (answer.status_code, words, len(error_id)) == (500, "Internal error", 16)
     assert f"Internal error {error_id} of request" in caplog.text
     assert "Traceback" in caplog.text
     assert client.page().status_code == 200
     metrics = client.request("GET", "/metrics").text
     assert 'resumes_requests_total{operation="get",status="500"} 1.0' in metrics
     assert "resumes_requests_in_flight 1.0" in metrics
-    client.close()
 
-
-def test_a_store_that_cannot_be_used_is_503_and_names_no_path(
-    a_place: Callable[..., Place], caplog: pytest.LogCaptureFixture
-) -> None:
-    place = a_place()
-    client = place.client()
     alter(place, "ALTER TABLE resumes RENAME TO elsewhere")
 
     answer = client.page()
@@ -493,20 +484,6 @@ def start_workers_with(monkeypatch: pytest.MonkeyPatch, folder: Path, statement:
 def run_impatiently(home: Path, starting_looks: int) -> "subprocess.CompletedProcess[str]":
     command = [sys.executable, "-c", IMPATIENT, str(home), str(starting_looks)]
     return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-
-
-@pytest.mark.slow
-def test_workers_that_start_slowly_are_waited_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    start_workers_with(monkeypatch, tmp_path, "import time; time.sleep(7)")
-
-    with serve(tmp_path, workers=2) as served:
-        served.process.terminate()
-        _, said = served.process.communicate(timeout=60)
-
-    assert served.url.startswith("http://127.0.0.1:")
-    assert said == ""
 
 
 @pytest.mark.slow

@@ -7,7 +7,6 @@ import shlex
 import shutil
 import subprocess
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,8 +16,7 @@ from cli.main import resumes
 from importer.loop import Importer
 from importer.notices import Notices
 from importer.options import Options
-from resumes.clock import timestamp
-from resumes.store import importers, open_store
+from resumes.store import open_store
 from tests.support.engines import Engine
 from tests.support.inbox.builders import Moment, die, killing_at
 from tests.support.programs import command, files_in, run, wait_until
@@ -133,7 +131,7 @@ def stores(engine: Engine, tmp_path: Path) -> Iterator[list[Service]]:
         yield services
 
 
-def test_s23_the_importer_of_another_store_refuses_the_folder_and_leaves_all_that_lies_there(
+def test_s23_the_importer_of_another_store_refuses_the_folder_unless_it_is_to_take_it_over(
     stores: list[Service],
 ) -> None:
     mine, other, _ = stores
@@ -145,28 +143,26 @@ def test_s23_the_importer_of_another_store_refuses_the_folder_and_leaves_all_tha
 
     refused = other.fails(2, "watch", str(mine.inbox), "--once")
     assert refused.startswith(f"Error: {mine.inbox} belongs to another store, known as ")
-    assert f"watch {mine.inbox} --adopt --once`" in refused
     assert other.fails(2, "watch", str(mine.inbox), "--dry-run") == refused
 
     assert waiting_in(mine.inbox) == waiting
     assert mine.imports_all_three()
 
-
-def test_a_folder_is_taken_over_by_the_command_that_the_refusal_names(
-    stores: list[Service],
-) -> None:
-    mine, other, _ = stores
-    mine.has_account()
-    other.has_account()
-    mine.succeeds("watch", "--once")
     mine.drop("Ada")
-
-    named = re.search("`([^`]+)`", other.fails(2, "watch", str(mine.inbox), "--once"))
+    other.has_account()
+    named = re.search("`([^`]+)`", refused)
     assert named is not None
     words = shlex.split(named[1])[1:]
-    assert words[:2] == ["--home", str(other.home)]
-    other.succeeds(*words[words.index("watch") :])
-
+    assert words == [
+        "--home",
+        str(other.home),
+        *words[2:-4],
+        "watch",
+        str(mine.inbox),
+        "--adopt",
+        "--once",
+    ]
+    other.succeeds(*words[-4:])
     assert other.titles() == ["Ada Resume"]
     assert f"{mine.inbox} belongs to another store" in mine.fails(2, "watch", "--once")
 
@@ -253,52 +249,6 @@ def test_s23_doctor_names_what_waits_in_every_folder_that_the_home_has_watched(
     assert len(waiting_in(root)) == 2
 
 
-def test_s23_doctor_names_what_waits_in_a_folder_that_was_taken_over_for_the_other_store(
-    stores: list[Service], tmp_path: Path
-) -> None:
-    mine, other, _ = stores
-    mine.has_account()
-    mine.leaves_a_held_file_and_one_under_way()
-    other.has_account("bo")
-    other.succeeds("watch", str(mine.inbox), "--adopt", "--once")
-
-    assert f"1 file in {mine.inbox}/_held/" in other.run("doctor").stdout
-    assert "this store does not have" not in mine.run("doctor").stdout
-    assert waiting_in(mine.inbox)
-
-
-def test_s23_a_live_importer_that_has_not_said_what_waits_keeps_doctor_from_nothing(
-    stores: list[Service], tmp_path: Path
-) -> None:
-    mine, place, _ = stores
-    mine.has_account("bo")
-    old = mine.backs_up(tmp_path / "old.db")
-    mine.has_account("ana")
-    mine.leaves_a_held_file_and_one_under_way()
-    restored = mine.restores(old, place)
-    with open_store(restored.database) as store:
-        says_nothing = importers.ImporterReport(
-            id=24 * "a",
-            host="here",
-            pid=1,
-            root=str(mine.inbox),
-            state=importers.ImporterState.OK,
-            findings=(),
-            waiting=0,
-            started_at=timestamp(store.clock()),
-        )
-        importers.announce(store, says_nothing)
-        assert f"1 file in {mine.inbox}/" in restored.run("doctor").stdout
-        text = "1 file in _held/ana is waiting for an account that this store does not have"
-        finding = importers.ImporterFinding(
-            "unknown accounts", importers.ImporterState.DEGRADED, text
-        )
-        says_it = replace(says_nothing, state=importers.ImporterState.DEGRADED, findings=(finding,))
-        importers.announce(store, says_it)
-
-        assert restored.run("doctor").stdout.count("this store does not have") == 1
-
-
 def test_s14_files_of_an_account_that_was_deleted_still_fail_in_a_store_that_was_restored(
     stores: list[Service], tmp_path: Path
 ) -> None:
@@ -317,80 +267,35 @@ def test_s14_files_of_an_account_that_was_deleted_still_fail_in_a_store_that_was
     assert restored.titles() == ["Claimed Resume"]  # in the inbox, of whoever has its name now
 
 
-def test_the_folder_goes_along_with_a_store_that_is_copied(
-    stores: list[Service], tmp_path: Path
-) -> None:
-    mine, there, _ = stores
-    back = Service(mine.home, f"sqlite:///{tmp_path / 'back.db'}")
-    mine.has_account()
-    mine.leaves_a_held_file_and_one_under_way()
-    for source, target in ((mine, there), (there, back)):
-        mine.succeeds("db", "copy", source.database, target.database)
-        moved = Service(mine.home, target.database)
-        moved.succeeds("watch", "--once")
-        assert len(waiting_in(mine.inbox)) == 2  # the claim is held by now
-
-    assert back.imports_all_three()
-
-
 @pytest.mark.parametrize("moment", [Moment.READ, Moment.COMMITTED, Moment.MOVED])
-def test_what_was_under_way_is_imported_once_by_an_older_store_that_was_restored(
-    stores: list[Service], tmp_path: Path, moment: Moment
+@pytest.mark.parametrize("is_older", [True, False], ids=["restored", "copied into a moved home"])
+def test_what_was_under_way_is_imported_once_by_the_next_store(
+    stores: list[Service], tmp_path: Path, moment: Moment, is_older: bool
 ) -> None:
-    mine, place, _ = stores
+    mine, other, _ = stores
     mine.has_account(resumes=9)
     mine.succeeds("watch", "--once")
     backup = mine.backs_up(tmp_path / "backup.db")
     mine.drop("Ada")
     mine.dies_at(moment)
-    for file in mine.home.glob("resumes.db*"):
-        file.unlink()
-    restored = mine.restores(backup, place)
+    if is_older:
+        for file in mine.home.glob("resumes.db*"):
+            file.unlink()
+        later = mine.restores(backup, other)
+    else:
+        moved = mine.home.rename(tmp_path / "moved")
+        mine = Service(moved, mine.database.replace("/first/", "/moved/"))
+        mine.succeeds("db", "copy", mine.database, other.database)
+        later = Service(moved, other.database)
 
-    restored.succeeds("watch", "--once")
+    later.succeeds("watch", "--once")
 
-    # What the older store cannot know is in the folder: a file that was moved is there, once.
-    done = [path for path in files_in(mine.inbox / "_done") if path.is_file()]
+    # What an older store cannot know is in the folder: a file that was moved is there, once.
+    done = [path for path in files_in(later.inbox / "_done") if path.is_file()]
     assert [path.read_bytes() for path in done] == [a_document("Ada")]
-    assert restored.titles() == ([] if moment is Moment.MOVED else ["Ada Resume"])
-    assert waiting_in(mine.inbox) == []
-
-
-def test_a_folder_that_is_older_than_its_store_gives_duplicates(stores: list[Service]) -> None:
-    mine, *_ = stores
-    mine.has_account(resumes=9)
-    mine.drop("Ada")
-    mine.succeeds("watch", "--once")
-    mine.drop("Ada")  # as it lay there when the folder was backed up
-
-    mine.succeeds("watch", "--once")
-
-    assert mine.titles() == ["Ada Resume"]
-    assert (
-        len([path for path in files_in(mine.inbox / "_duplicate") if "report" not in path.name])
-        == 1
-    )
-
-
-@pytest.mark.parametrize("moment", [Moment.READ, Moment.COMMITTED, Moment.MOVED])
-def test_what_was_under_way_is_imported_once_in_a_home_that_was_moved_and_by_a_copied_store(
-    stores: list[Service], tmp_path: Path, moment: Moment
-) -> None:
-    mine, other, _ = stores
-    mine.has_account(resumes=9)
-    mine.drop("Ada")
-    mine.dies_at(moment)
-    moved = tmp_path / "moved"
-    mine.home.rename(moved)
-    mine = Service(moved, mine.database.replace("/first/", "/moved/"))
-    mine.succeeds("db", "copy", mine.database, other.database)
-    copied = Service(moved, other.database)
-
-    copied.succeeds("watch", "--once")
-
-    assert copied.titles() == ["Ada Resume"]
-    assert len([path for path in files_in(moved / "inbox" / "_done") if path.is_file()]) == 1
-    assert waiting_in(moved / "inbox") == []
+    is_forgotten = is_older and moment is Moment.MOVED
+    assert later.titles() == ([] if is_forgotten else ["Ada Resume"])
+    assert waiting_in(later.inbox) == []
 
 
 @pytest.mark.slow
@@ -433,21 +338,7 @@ def test_a_new_machine_keeps_its_inbox_when_a_backup_takes_the_place_of_its_stor
     assert "belongs to another store" in new.fails(2, "watch", str(other.inbox), "--once")
 
 
-def test_a_folder_from_before_becomes_that_of_the_first_store_whose_importer_runs(
-    stores: list[Service],
-) -> None:
-    mine, other, _ = stores
-    mine.has_account()
-    other.has_account()
-    mine.leaves_a_held_file_and_one_under_way()
-    shutil.rmtree(mine.inbox / ".importer", ignore_errors=True)
-
-    mine.succeeds("watch", "--once")
-
-    assert "belongs to another store" in other.fails(2, "watch", str(mine.inbox), "--once")
-
-
-def test_s23_what_lies_in_a_folder_from_before_is_safe_from_a_wrong_store_that_comes_first(
+def test_s23_a_folder_from_before_becomes_that_of_the_first_store_and_is_safe_from_a_wrong_one(
     stores: list[Service],
 ) -> None:
     mine, other, _ = stores
@@ -460,7 +351,10 @@ def test_s23_what_lies_in_a_folder_from_before_is_safe_from_a_wrong_store_that_c
     said = other.succeeds("watch", str(mine.inbox), "--once")
 
     assert "is waiting for an account that this store does not have" in said
+    assert f"1 file in {mine.inbox}/_held/" in other.run("doctor").stdout
+    assert "this store does not have" not in mine.run("doctor").stdout
     assert waiting_in(mine.inbox) == waiting
+    assert "belongs to another store" in mine.fails(2, "watch", "--once")
     assert mine.imports_all_three("--adopt")
 
 

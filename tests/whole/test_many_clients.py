@@ -15,19 +15,6 @@ from tests.support.stores import make_account
 pytestmark = pytest.mark.slow
 
 
-@pytest.mark.parametrize("rounds", [5, pytest.param(100, marks=pytest.mark.campaign)])
-def test_100_clients_at_the_limit_but_one_and_one_succeeds(
-    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rounds: int
-) -> None:
-    monkeypatch.setenv("RESUMES_DATABASE", url)
-
-    programs.last_place_goes_to_one(tmp_path, rounds=rounds)
-
-    with open_store(url) as store:
-        assert accounts.get_account(store, "ana").resume_count == programs.LAST_PLACE
-        assert accounts.list_wrong(store) == []
-
-
 QUOTA = 100
 POSTS = 125
 FILES = 125

@@ -1,4 +1,4 @@
-"""The drill: a backup under load, a store that is lost or of another version, and what comes back."""
+"""The drill: a backup under load, a store that is lost, and what comes back."""
 
 import json
 import os
@@ -10,11 +10,9 @@ import pytest
 
 from resumes.store import accounts, open_store
 from resumes.store.transfer import backups
-from tests.support import programs
 from tests.support.programs import call, run, serving, succeed, wait_until, walk
 from tests.support.resumes import a_document
-from tests.support.stores import a_newer_store, an_empty_store, make_account
-from tests.support.terminal.console import console
+from tests.support.stores import make_account
 
 pytestmark = pytest.mark.slow
 
@@ -139,23 +137,3 @@ def test_a_log_that_may_be_older_than_a_file_with_two_names_is_not_applied_by_re
         kept.unlink()
     with open_store(f"sqlite:///{home / 'resumes.db'}") as store:
         assert len(accounts.list_accounts(store)) == 41
-
-
-# A store that is not of the program's own version
-
-
-def test_the_terminal_ui_makes_an_empty_store_current(tmp_path: Path) -> None:
-    path = an_empty_store(tmp_path)
-    with console(programs.command(tmp_path, "tui")) as screen:
-        screen.shows("No accounts yet")
-        screen.types(b"q")
-        assert screen.ends() == 0
-    with open_store(f"sqlite:///{path}", upgrade=False) as store:
-        assert accounts.list_accounts(store) == []
-
-
-def test_the_terminal_ui_refuses_a_newer_store(tmp_path: Path) -> None:
-    a_newer_store(tmp_path)
-    with console(programs.command(tmp_path, "tui")) as screen:
-        assert screen.ends() == 3
-        assert b"newer version" in screen.wire

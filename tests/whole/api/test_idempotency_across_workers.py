@@ -69,30 +69,6 @@ def test_32_creates_with_one_key_make_one_resume_and_have_one_answer(
     assert count(tmp_path) == 1
 
 
-def test_an_account_made_anew_has_no_answer_of_the_one_before(tmp_path: Path, key: str) -> None:
-    """Clients repeat one create of an account until that is deleted under them."""
-    told: set[str] = set()
-
-    def repeat(url: str, key: str) -> set[str]:
-        ids = set()
-        while (answer := post(url, key, a_document(), "once")).status == 201:
-            ids.add(answer.json["id"])
-        assert answer.status == 401
-        return ids
-
-    with programs.serving(tmp_path, "--workers=2") as url, ThreadPoolExecutor(8) as pool:
-        for _ in range(5):
-            repeating = [pool.submit(repeat, url, key) for _ in range(8)]
-            programs.wait_until(lambda: count(tmp_path) == 1)
-            with open_home(tmp_path) as store:
-                accounts.delete_account(store, "ada", with_resumes=True)
-            key = make_account(tmp_path, "ada")
-            (made,) = set().union(*(one.result() for one in repeating))
-            assert made not in told
-            told.add(made)
-    assert count(tmp_path) == 0
-
-
 KILLED_BEFORE_THE_ANSWER = """
 import os, signal, sys
 from pathlib import Path

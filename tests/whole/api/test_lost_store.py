@@ -1,7 +1,6 @@
 """A store whose file is removed, replaced or linked to under a server: nothing is answered as stored
 there."""
 
-import os
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -55,28 +54,6 @@ def test_a_server_whose_store_went_stores_nothing_more_and_says_so(
     assert "Traceback" not in log.read_text()
 
 
-def test_a_server_whose_store_has_another_name_stores_nothing_until_it_is_gone(
-    tmp_path: Path,
-) -> None:
-    scene = Scene(tmp_path / "home", tmp_path / "logs")
-    database, other = scene.home / "resumes.db", scene.home / "snapshot.db"
-    create = load.a_request(scene.key, "POST", body=load.a_body("resume"))
-    with scene.served() as server:
-        assert load.call(server.url, create).status == 201
-        os.link(database, other)
-        assert all(is_unavailable(load.call(server.url, create)) for _ in range(5))
-        page = load.call(server.url, load.a_request(scene.key, path=page_of("")))
-        assert (page.status, len(page.json["resumes"])) == (200, 1)
-        other.unlink()
-        assert load.call(server.url, create).status == 201
-        log = server.log
-    said = log.read_text()
-    assert (
-        said.count(f"ERROR resumes.store: The database {database} has another name, {other}") == 1
-    )
-    assert said.count(f"The files of the store {database} no longer have a second name") == 1
-
-
 @pytest.mark.slow
 def test_a_snapshot_whose_log_is_still_the_stores_is_not_opened_and_nothing_is_created(
     tmp_path: Path,
@@ -103,57 +80,27 @@ def test_a_snapshot_whose_log_is_still_the_stores_is_not_opened_and_nothing_is_c
     assert scene.rows() == 2
 
 
-LINKS = {
-    "a hard link": ["ln", "{home}/resumes.db", "{other}/resumes.db"],
-    "a snapshot": ["cp", "-al", "{home}/.", "{other}"],
-}
-COMMANDS = [("serve", "--port", "0"), ("watch", "--once"), ("list",), ("db", "check")]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("link", LINKS)
-def test_a_store_that_has_another_name_is_opened_under_neither(tmp_path: Path, link: str) -> None:
-    scene = Scene(tmp_path / "home", tmp_path / "logs")
-    other = tmp_path / "other"
-    other.mkdir(mode=0o700)
-    line = [word.format(home=scene.home, other=other) for word in LINKS[link]]
-    subprocess.run(line, check=True, timeout=30)
-    for home in (scene.home, other):
-        for command in COMMANDS:
-            done = programs.run(home, *command)
-            assert done.returncode == 3
-            assert done.stderr.startswith(f"Error: The database {home}/resumes.db has another name")
-            assert "Stop those that use the other name and remove it" in done.stderr
-            assert len(done.stderr.splitlines()) == 1
-        (finding,) = [
-            line
-            for line in programs.run(home, "doctor").stdout.splitlines()
-            if "another name" in line
-        ]
-        assert finding.startswith("fail  store")
-    (other / "resumes.db").unlink()
-    assert programs.run(scene.home, "db", "check").returncode == 0
-
-
 @pytest.mark.slow
 def test_a_store_that_is_mounted_as_a_single_file_is_refused(tmp_path: Path) -> None:
     scene = Scene(tmp_path / "home", tmp_path / "logs")
     with a_disk(tmp_path / "disk", 1 << 20) as disk:  # for its mount namespace
         inside = tmp_path / "disk" / "resumes.db"
+
+        def run(*words: str) -> "subprocess.CompletedProcess[str]":
+            command = [*disk.enter, *words]
+            return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
         disk.seen(inside).touch()
-        bind = ["mount", "--bind", str(scene.home / "resumes.db"), str(inside)]
-        subprocess.run([*disk.enter, *bind], check=True, timeout=30)
+        assert run("mount", "--bind", str(scene.home / "resumes.db"), str(inside)).returncode == 0
         backup = tmp_path / "backup.db"
         programs.succeed(scene.home, "db", "backup", str(backup))
         there = sorted(one.name for one in disk.seen(inside.parent).iterdir())
         for line in (("serve", "--port", "0"), ("list",), ("db", "restore", str(backup))):
-            command = [*disk.enter, *programs.command(inside.parent, *line)]
-            done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+            done = run(*programs.command(inside.parent, *line))
             assert done.returncode == 3
             assert f"The database {inside} is a mount point" in done.stderr
             assert "Mount the folder that contains the file" in done.stderr
             assert len(done.stderr.splitlines()) == 1
         assert sorted(one.name for one in disk.seen(inside.parent).iterdir()) == there
-        command = [*disk.enter, *programs.command(inside.parent, "doctor")]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        done = run(*programs.command(inside.parent, "doctor"))
         assert f"fail  store     The database {inside} is a mount point" in done.stdout

@@ -243,23 +243,3 @@ def test_a_tls_handshake_does_not_delay_a_stop(tmp_path: Path) -> None:
         served.process.send_signal(signal.SIGTERM)
 
         assert served.process.communicate(timeout=30) == ("ended\n", "")
-
-
-# The end
-
-
-def test_what_was_sent_before_a_stop_is_answered(tmp_path: Path) -> None:
-    with serve(tmp_path) as served, contextlib.ExitStack() as stack:
-        clients = [stack.enter_context(a_connection(served.url)) for _ in range(50)]
-        for client in clients:
-            client.sendall(a_get(served))
-            assert statuses(client.recv(65536)) == [200]
-
-        served.process.send_signal(signal.SIGSTOP)
-        for client in clients:
-            client.sendall(a_get(served) * 2)
-        served.process.send_signal(signal.SIGTERM)
-        served.process.send_signal(signal.SIGCONT)
-
-        assert [statuses(read_all(client)) for client in clients] == [[200, 200]] * 50
-        assert served.process.wait(10) == 0
