@@ -1,27 +1,23 @@
 """What the docs promise is there, and what is there the docs name."""
 
-import html
 import importlib.util
-import inspect
 import json
 import re
 import sys
-from collections.abc import Iterator
+import tomllib
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import ModuleType
-from typing import NamedTuple
 from xml.etree import ElementTree
 
 import click
 import pytest
-from rich.cells import cell_len
 
 from cli.errors import EXIT_CODES
 from cli.main import resumes as command_line
 from importer.outcomes import REASONS
-from resumes import analyzer, errors
+from resumes import analyzer
 from resumes.analyzer.schema import LAYOUTS
-from resumes.errors import ErrorCode, Issue, ResumesError
+from resumes.errors import ErrorCode, ResumesError
 from resumes.import_reasons import Reason, find_hint
 from resumes.settings import Settings
 from resumes.store.import_ledger import FileOutcome
@@ -59,34 +55,23 @@ def commands(command: click.Command, name: str = "resumes") -> Iterator[str]:
         yield from commands(found, f"{name} {child}")
 
 
-@pytest.fixture(scope="module")
-def readme(repository: Path) -> str:
-    return (repository / "README.md").read_text(encoding="utf-8")
+def read(repository: Path, name: str) -> str:
+    return (repository / name).read_text(encoding="utf-8")
 
 
-@pytest.fixture(scope="module")
-def commands_page(repository: Path) -> str:
-    return (repository / "docs" / "commands.md").read_text(encoding="utf-8")
-
-
-@pytest.fixture(scope="module")
-def settings_page(repository: Path) -> str:
-    return (repository / "docs" / "settings.md").read_text(encoding="utf-8")
-
-
-def test_the_pages_name_every_command_and_setting_and_no_other(
-    commands_page: str, settings_page: str
-) -> None:
-    named = re.findall(r"`(resumes(?: [a-z-]+)+)`", commands_page)
+def test_the_pages_name_every_command_and_setting_and_no_other(repository: Path) -> None:
+    named = re.findall(r"`(resumes(?: [a-z-]+)+)`", read(repository, "docs/commands.md"))
     assert set(named) == set(commands(command_line))
-    settings = set(re.findall(r"^\| `([a-z_]+)` \|", settings_page, re.MULTILINE))
+    page = read(repository, "docs/settings.md")
+    settings = set(re.findall(r"^\| `([a-z_]+)` \|", page, re.MULTILINE))
     assert settings == set(Settings.model_fields) - {"home"}
-    variables = set(re.findall(r"\| `RESUMES_([A-Z_]+)` \|", settings_page))
+    variables = set(re.findall(r"\| `RESUMES_([A-Z_]+)` \|", page))
     assert variables == {name.upper() for name in Settings.model_fields}
 
 
-def test_the_settings_page_gives_the_defaults_that_are_in_force(settings_page: str) -> None:
-    rows = re.findall(r"^\| `([a-z_]+)` \| \S+ \| ([^|]+) \|", settings_page, re.MULTILINE)
+def test_the_settings_page_gives_the_defaults_that_are_in_force(repository: Path) -> None:
+    page = read(repository, "docs/settings.md")
+    rows = re.findall(r"^\| `([a-z_]+)` \| \S+ \| ([^|]+) \|", page, re.MULTILINE)
     assert len(rows) == len(Settings.model_fields) - 1  # without the home
     for name, told in rows:
         default = getattr(Settings(), name)
@@ -120,14 +105,34 @@ def test_every_page_is_reached_from_the_readme(repository: Path) -> None:
     assert set(pages.all_pages(repository)) <= reached
 
 
+def test_the_map_of_the_source_names_what_is_there_and_every_package(repository: Path) -> None:
+    text = read(repository, "ARCHITECTURE.md")
+    named = set()
+    for before, names, after in re.findall(r"`src/([^`{]*)(?:{([^}]*)}([^`]*))?`", text):
+        named |= {f"{before}{name}{after}" for name in names.split(",")}
+    source = repository / "src"
+    packages = {str(path.parent.relative_to(source)) for path in source.rglob("__init__.py")}
+    assert packages <= named | {"resumes"}
+    assert [path for path in named if not (source / path).exists()] == []
+
+
+def test_every_part_of_the_ground_has_its_layer(repository: Path) -> None:
+    settings = tomllib.loads(read(repository, "pyproject.toml"))
+    contracts = settings["tool"]["importlinter"]["contracts"]
+    layers = [layer for one in contracts for layer in one.get("layers", ())]
+    named = {name.strip() for layer in layers for name in layer.split("|")}
+    parts = [path for path in (repository / "src/resumes").iterdir() if path.name[0] != "_"]
+    assert {f"resumes.{path.stem}" for path in parts if path.suffix in ("", ".py")} <= named
+
+
 def test_every_sample_is_described(repository: Path) -> None:
-    page = (repository / "sample_data" / "README.md").read_text(encoding="utf-8")
+    page = read(repository, "sample_data/README.md")
     for sample in (repository / "sample_data").rglob("*.json"):
         assert sample.name in page
 
 
 def test_every_bad_sample_is_refused_with_the_message_that_its_page_gives(repository: Path) -> None:
-    page = (repository / "sample_data" / "README.md").read_text(encoding="utf-8")
+    page = read(repository, "sample_data/README.md")
     rows = re.findall(r"^\| `(\S+\.json)` \| [^|]* \| `([^|`]*)`[^|]*\|$", page, re.MULTILINE)
     samples = {path.name: path for path in (repository / "sample_data" / "bad").iterdir()}
     assert {name for name, _ in rows} == set(samples)
@@ -157,7 +162,7 @@ def sources(repository: Path) -> Iterator[tuple[Path, str]]:
 
 
 def test_every_pitfall_that_is_cited_has_its_row(repository: Path) -> None:
-    page = (repository / "docs" / "pitfalls.md").read_text(encoding="utf-8")
+    page = read(repository, "docs/pitfalls.md")
     rows = set(re.findall(r"^\| ([A-Z][0-9]+) \|", page, re.MULTILINE))
     cited = set()
     for _, text in sources(repository):
@@ -168,7 +173,7 @@ def test_every_pitfall_that_is_cited_has_its_row(repository: Path) -> None:
 
 
 def test_what_holds_a_pitfall_is_there(repository: Path) -> None:
-    page = (repository / "docs" / "pitfalls.md").read_text(encoding="utf-8")
+    page = read(repository, "docs/pitfalls.md")
     for name in re.findall(r"`([a-z_/]+\.py)`", page):
         assert any(
             list((repository / folder).glob(f"**/{name.removeprefix('tests/')}"))
@@ -176,29 +181,25 @@ def test_what_holds_a_pitfall_is_there(repository: Path) -> None:
         ), name
 
 
-def test_no_source_cites_a_page_that_is_not_in_the_repository(repository: Path) -> None:
+def test_every_page_that_a_source_cites_is_there_with_its_chapter(repository: Path) -> None:
     for path, text in sources(repository):
-        absent = re.findall(r"\b(?:interface|decisions|design|style)\.md|\bresearch/", text)
-        assert not absent, path
-        for page in re.findall(r"\bdocs/[a-z/0-9-]+\.md", text):
-            assert (repository / page).exists(), f"{path.name}: {page}"
-
-
-def test_every_chapter_that_a_source_cites_is_on_its_page(repository: Path) -> None:
-    cited = 0
-    for path, text in sources(repository):
+        for name in re.findall(r"\bdocs/[a-z/0-9-]+\.md", text):
+            assert (repository / name).exists(), f"{path.name}: {name}"
         for name, chapter in re.findall(r"\((docs/[a-z]+\.md),\s+([^;)(]+)", text):
-            page = (repository / name).read_text(encoding="utf-8")
-            chapter = " ".join(chapter.split())
-            assert re.search(rf"^#+ {re.escape(chapter)}\b", page, re.MULTILINE), (
-                f"{path.name}: {name}, {chapter}"
-            )
-            cited += 1
-    assert cited
+            title = rf"^#+ {re.escape(' '.join(chapter.split()))}\b"
+            found = re.search(title, read(repository, name), re.MULTILINE)
+            assert found, f"{path.name}: {name}, {chapter}"
+
+
+def test_resumes_are_created_in_one_place(repository: Path) -> None:
+    creates = re.compile(r"insert\(resumes\b|INTO resumes\b")
+    found = [path.name for path, text in sources(repository) if "/src/" in str(path)
+             and "/migrations/" not in str(path) and creates.search(text)]  # fmt: skip
+    assert found == ["creation.py"]
 
 
 def test_the_format_page_has_every_field_of_the_format_and_no_other(repository: Path) -> None:
-    page = (repository / "docs" / "format.md").read_text(encoding="utf-8")
+    page = read(repository, "docs/format.md")
     schemas = json.loads(document_bytes())["components"]["schemas"]
     for name, reference in schemas["Resume"]["properties"]["sections"]["properties"].items():
         section = schemas[reference["$ref"].rpartition("/")[2]]
@@ -215,7 +216,7 @@ def test_the_format_page_has_every_field_of_the_format_and_no_other(repository: 
 
 
 def test_the_importing_page_names_every_name_that_is_passed_over(repository: Path) -> None:
-    page = (repository / "docs" / "importing.md").read_text(encoding="utf-8")
+    page = read(repository, "docs/importing.md")
     hidden = re.split(r"hidden and\s+temporary names", page)[1].split("\n\n")[0]
     assert set(re.findall(r"`([^`]+)`", hidden)) == {".x", *TEMPORARY}
     table = page.split("### Recycle bins and snapshots")[1].split("\n\n")[2]
@@ -225,45 +226,14 @@ def test_the_importing_page_names_every_name_that_is_passed_over(repository: Pat
 # The codes of errors, on every surface
 
 
-@pytest.fixture(scope="module")
-def errors_page(repository: Path) -> dict[str, list[str]]:
-    """The rows of docs/errors.md by code."""
-    text = (repository / "docs" / "errors.md").read_text(encoding="utf-8")
-    rows = re.findall(r"^\| `(\w+)` \|(.*)\|$", text, re.MULTILINE)
-    return {code: [cell.strip() for cell in cells.split("|")] for code, cells in rows}
-
-
-def test_every_table_and_the_page_know_every_code_and_no_other(
-    errors_page: dict[str, list[str]],
-) -> None:
-    for table in (STATUSES, EXIT_CODES, REASONS, REMEDIES):
+def test_every_table_and_the_page_say_the_same_of_every_code(repository: Path) -> None:
+    lines = re.findall(r"^\| `(\w+)` \|(.*)\|$", read(repository, "docs/errors.md"), re.MULTILINE)
+    rows = {code: [cell.strip() for cell in cells.split("|")] for code, cells in lines}
+    for table in (STATUSES, EXIT_CODES, REASONS, REMEDIES, rows):
         assert set(table) == set(ErrorCode)
-    assert set(errors_page) == {code.value for code in ErrorCode}
     assert all(find_hint(reason) for reason in Reason)
-
-
-def test_every_code_has_one_class_in_the_tree_at_the_top_of_the_module() -> None:
-    raised = [
-        each
-        for _, each in inspect.getmembers(errors, inspect.isclass)
-        if issubclass(each, ResumesError) and "code" in vars(each)
-    ]
-    assert sorted(each.code for each in raised) == sorted(ErrorCode)
-    assert all(each.__name__ in (errors.__doc__ or "") for each in raised)
-
-
-def test_the_first_issue_is_the_message_and_a_quota_has_its_number() -> None:
-    error = errors.InvalidResume([Issue("a", "first"), Issue("b", "second")])
-    assert (error.message, len(error.issues)) == ("first", 2)
-    for limit, words in ((5, "5 resumes"), (1, "1 resume")):
-        assert errors.QuotaReached(max_resumes=limit).message == (
-            f"Maximum resume limit reached. Your plan allows {words}"
-        )
-
-
-def test_the_page_says_what_the_tables_say(errors_page: dict[str, list[str]]) -> None:
     for code in ErrorCode:
-        _, status, exit_code, file = errors_page[code.value]
+        _, status, exit_code, file = rows[code.value]
         assert int(status) == STATUSES[code]
         assert int(exit_code) == EXIT_CODES[code]
         match REASONS[code]:
@@ -280,82 +250,53 @@ def test_the_page_says_what_the_tables_say(errors_page: dict[str, list[str]]) ->
 # The words of the product
 
 
-class Word(NamedTuple):
-    """A row of the glossary: what a word means, in a line, and where it is used."""
-
-    word: str
-    means: str
-    target: str
-
-
-@pytest.fixture(scope="module")
-def words(repository: Path) -> list[Word]:
-    text = (repository / "docs" / "glossary.md").read_text(encoding="utf-8")
+def test_every_word_is_said_in_one_line_and_used_where_it_leads(repository: Path) -> None:
+    text = read(repository, "docs/glossary.md")
     row = r"^\| ([^|]+) \| ([^|]+) \| \[[^\]]+\]\(([^)]+)\) \|$"
-    found = [Word(*each) for each in re.findall(row, text, re.MULTILINE)]
-    assert len(found) == text.count("\n| ") - 2
-    return found
-
-
-def test_every_word_is_said_in_one_line_and_used_where_it_leads(
-    words: list[Word], repository: Path
-) -> None:
-    names = [word.word for word in words]
-    assert names == sorted(set(names), key=str.lower)
-    for word in words:
-        path, _, chapter = word.target.partition("#")
-        assert len(word.means) <= LONGEST_MEANING, word
+    rows = re.findall(row, text, re.MULTILINE)
+    assert len(rows) == text.count("\n| ") - 2
+    words = [word for word, *_ in rows]
+    assert words == sorted(set(words), key=str.lower)
+    for word, means, target in rows:
+        path, _, chapter = target.partition("#")
+        assert len(means) <= LONGEST_MEANING, word
         # As it stands there: `rotating`, `requestId`.
-        stem = re.escape(word.word.removesuffix("e")).replace(r"\ ", r"\s*")
-        text = pages.chapter(repository / "docs" / path, chapter)
-        assert re.search(rf"\b{stem}", text, re.IGNORECASE), word
+        stem = re.escape(word.removesuffix("e")).replace(r"\ ", r"\s*")
+        found = pages.chapter(repository / "docs" / path, chapter)
+        assert re.search(rf"\b{stem}", found, re.IGNORECASE), word
+    states = {state.value for state in ImporterState if state is not ImporterState.OK}
+    assert {*(outcome.value for outcome in FileOutcome), *states} <= {*words}
+    assert {"warning", "retry", "release", "rotate", "revoke"} <= {*words}
 
 
-def test_the_words_of_closed_sets_and_of_commands_are_there(
-    words: list[Word], commands_page: str
-) -> None:
-    closed = {
-        *(outcome.value for outcome in FileOutcome),
-        *(state.value for state in ImporterState if state is not ImporterState.OK),
-        *("warning", "retry", "release", "rotate", "revoke"),
-    }
-    assert closed <= {word.word for word in words}
-    for command in ("retry", "release", "rotate", "revoke"):
-        assert re.search(rf"`resumes \w+ {command}`", commands_page)
+# The pictures of the terminal UI, of the command line, and of PDFs
 
 
-# The pictures of the terminal UI, and of the command line
-
-
-def load_drawing(name: str, repository: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    """A program that draws pictures."""
-    spec = importlib.util.spec_from_file_location(name, repository / f"docs/pictures/{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    monkeypatch.setitem(sys.modules, name, module)
-    monkeypatch.syspath_prepend(repository / "docs/pictures")
-    spec.loader.exec_module(module)
-    return module
+Draw = Callable[..., None]
 
 
 @pytest.fixture
-def drawing(repository: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    """The program that draws the screens and the command line, on a home of the test."""
-    return load_drawing("draw", repository, monkeypatch)
+def draw(repository: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Draw:
+    """Runs a program that draws pictures, on a home of the test: `draw("draw_layouts")`."""
+    folder = repository / "docs/pictures"
+    monkeypatch.syspath_prepend(folder)
+
+    def run(name: str, **changed: object) -> None:
+        spec = importlib.util.spec_from_file_location(name, folder / f"{name}.py")
+        assert spec is not None
+        assert spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        monkeypatch.setitem(sys.modules, name, module)
+        spec.loader.exec_module(module)
+        vars(module).update(changed)
+        module.draw(tmp_path)
+
+    return run
 
 
-@pytest.fixture
-def drawing_layouts(repository: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    """The program that draws the PDFs."""
-    return load_drawing("draw_layouts", repository, monkeypatch)
-
-
-def test_every_screen_and_surface_has_its_picture_which_loads_nothing(
-    readme: str, repository: Path
-) -> None:
+def test_every_screen_and_surface_has_its_picture_which_loads_nothing(repository: Path) -> None:
     folder = repository / "docs" / "pictures"
-    terminal = (repository / "docs" / "terminal.md").read_text(encoding="utf-8")
+    readme, terminal = read(repository, "README.md"), read(repository, "docs/terminal.md")
     for name in SCREENS:
         assert f"pictures/{name}.svg" in terminal
         assert f"| `{name}` |" in terminal
@@ -372,40 +313,24 @@ def test_every_screen_and_surface_has_its_picture_which_loads_nothing(
     assert int.from_bytes(header[16:20]) >= SHARP_PX
 
 
-@pytest.mark.parametrize("name", [*SCREENS, COMMAND_LINE])
-def test_texts_of_a_picture_are_as_wide_as_in_a_terminal(name: str, repository: Path) -> None:
-    picture = (repository / f"docs/pictures/{name}.svg").read_text(encoding="utf-8")
-    found = re.findall(r'textLength="([\d.]+)"[^>]*>([^<\n]+)<', picture)
-    widths = {round(float(width) / cell_len(html.unescape(text)), 1) for width, text in found}
-    assert len(found) > 10
-    assert widths == {12.2}
-    if name == "resumes":
-        assert {"●&#160;importer&#160;running", "✓&#160;healthy"} <= {text for _, text in found}
-
-
 @pytest.mark.slow
-def test_they_are_drawn_from_the_samples(
-    drawing: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(drawing, "HOME", tmp_path / "home")
-
-    drawing.draw(tmp_path)
+def test_the_screens_are_drawn_from_the_samples(draw: Draw, tmp_path: Path) -> None:
+    draw("draw", HOME=tmp_path / "home")
 
     drawn = {path.stem: path.read_text(encoding="utf-8") for path in tmp_path.glob("*.svg")}
     assert set(drawn) == {*SCREENS, COMMAND_LINE}
     assert "demo" in drawn["accounts"]
     assert "2026-01-31" in drawn["resumes"]
-    assert "2026-01-31" in drawn[COMMAND_LINE]
     assert "2&#160;done" in drawn[COMMAND_LINE]
 
 
 def test_all_layouts_are_on_one_picture_and_on_the_page_beside_it(
-    drawing_layouts: ModuleType, tmp_path: Path, repository: Path
+    draw: Draw, tmp_path: Path, repository: Path
 ) -> None:
-    drawing_layouts.draw(tmp_path)
+    draw("draw_layouts")
 
     assert {path.name for path in tmp_path.iterdir()} == {"layouts.png", "pdf.png"}
-    page = (repository / "docs" / "pdf.md").read_text(encoding="utf-8")
+    page = read(repository, "docs/pdf.md")
     assert "](pictures/layouts.png)" in page
     table = page.partition("## Layouts")[2].partition("\n## ")[0]
     assert re.findall(r"^\| `(\w+)` \| ([\w ]+) \|", table, re.MULTILINE) == [*LAYOUTS.items()]
@@ -413,10 +338,10 @@ def test_all_layouts_are_on_one_picture_and_on_the_page_beside_it(
 
 @pytest.mark.campaign
 def test_the_pictures_are_those_of_this_checkout(
-    drawing: ModuleType, drawing_layouts: ModuleType, tmp_path: Path, repository: Path
+    draw: Draw, tmp_path: Path, repository: Path
 ) -> None:
-    drawing.draw(tmp_path)
-    drawing_layouts.draw(tmp_path)
+    draw("draw")
+    draw("draw_layouts")
 
     for path in tmp_path.glob("*.*g"):
         committed = repository / "docs/pictures" / path.name

@@ -159,18 +159,6 @@ def test_what_a_page_has_typed_works(
     play(given, [*before, *RUN[name]])
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("command", "printed"),
-    [("resumes validate sample_data/bad", ""), ("resumes plans list", "plan  resumes")],
-)
-def test_a_page_that_is_wrong_would_be_noticed(
-    command: str, printed: str, world: Callable[..., World]
-) -> None:
-    with pytest.raises(AssertionError, match="exit code"):
-        play(world(), [Step("a page", 1, "$ ", command, printed)])
-
-
 # What stands within a line
 
 
@@ -186,23 +174,6 @@ def test_every_command_within_a_line_is_one_and_has_these_options() -> None:
     found = [(name, span) for name, span in spans() if span.startswith("resumes ")]
     assert len(found) > 100
     assert [f"{name}: {span}" for name, span in found if find_unknown(span)] == []
-
-
-@pytest.mark.parametrize(
-    ("span", "unknown"),
-    [
-        ("resumes list ana --json", None),
-        ("resumes --home DIR accounts list", None),
-        ("resumes accounts …", None),
-        ("resumes [--home DIR] [--json] COMMAND", None),
-        ("resumes frobnicate", "frobnicate"),
-        ("resumes accounts explode ana --json", "explode"),
-        ("resumes --home DIR frobnicate", "frobnicate"),
-        ("resumes list ana --frobnicate", "--frobnicate"),
-    ],
-)
-def test_a_command_that_is_none_would_be_noticed(span: str, unknown: str | None) -> None:
-    assert find_unknown(span) == unknown
 
 
 def find_unknown(span: str) -> str | None:

@@ -5,8 +5,8 @@ import json
 import os
 import re
 import stat
+import tomllib
 from collections.abc import Iterator
-from importlib import metadata
 from pathlib import Path
 from typing import Final
 
@@ -118,54 +118,6 @@ def imported(source: str) -> Iterator[str]:
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
-def test_the_lock_has_every_package_that_the_service_needs_with_hashes(repository: Path) -> None:
-    lock = (repository / "requirements" / "runtime.txt").read_text(encoding="utf-8")
-    parts = re.split(r"\n(?=\S)", lock.strip())
-    locked = {canonicalize_name(re.split(r"[=\[ ]", part)[0]) for part in parts}
-
-    assert all(re.match(r"[\w.-]+(\[[\w,]+\])?==\S+", part) for part in parts)
-    assert all("--hash=sha256:" in part for part in parts)
-    assert needed_by("resume-service") <= locked
-
-
-def needed_by(distribution: str) -> set[str]:
-    """The packages that a distribution needs here, and those that they need, without extras."""
-    needed: set[str] = set()
-    waiting = [distribution]
-    while waiting:
-        for text in metadata.requires(waiting.pop()) or ():
-            requirement = Requirement(text)
-            name = canonicalize_name(requirement.name)
-            applies = requirement.marker is None or requirement.marker.evaluate({"extra": ""})
-            if applies and name not in needed:
-                needed.add(name)
-                waiting.append(name)
-    return needed
-
-
-def test_the_page_says_where_everything_of_a_home_lies(page: str) -> None:
-    table = page.split("| in the home |")[1].split("\n\n")[0]
-    for name in (
-        "resumes.db",
-        "resumes.db.writer",
-        "first-key",
-        "demo-key",
-        "config.toml",
-        "logs/",
-        "run/",
-        "inbox/",
-    ):
-        assert f"`{name}`" in table
-
-
-def test_no_unit_leaves_what_was_in_memory_or_opens_its_files_to_others(repository: Path) -> None:
-    units = sorted((repository / "deploy").glob("*.service"))
-    assert len(units) > 1
-    for unit in units:
-        settings = unit.read_text(encoding="utf-8").splitlines()
-        assert {"LimitCORE=0", "UMask=0077"} <= set(settings), unit.name
-
-
 def test_what_the_page_says_of_caches_is_so(page: str, tmp_path: Path) -> None:
     told = page.split("### API8")[1].split("### API9")[0]
     with serve_here(tmp_path) as place:
@@ -175,9 +127,55 @@ def test_what_the_page_says_of_caches_is_so(page: str, tmp_path: Path) -> None:
     assert all(f"`{word}`" in told for word in (*kept, "no-store"))
 
 
-def test_where_to_report_is_said_in_one_place(page: str, repository: Path) -> None:
-    policy = (repository / "SECURITY.md").read_text(encoding="utf-8")
+# The locked packages
 
-    assert "(../SECURITY.md)" in page
-    assert "Report a vulnerability" in policy
-    assert "@" not in policy
+
+LISTS: Final = {
+    "runtime": ("build",),
+    "dev": ("build",),
+    "cluster": ("cluster",),
+    "fuzz": ("fuzz",),
+    "mutants": ("mutants",),
+    "audit": ("audit",),
+}
+"""Each lock, and the lists beside it that it is made from."""
+
+
+def locked(text: str) -> list[Requirement]:
+    """What a lock has, each package with its version and where it applies."""
+    return [Requirement(line) for line in re.findall(r"^[\w.-].*?(?= \\?$)", text, re.MULTILINE)]
+
+
+def is_met(requirement: Requirement, lock: list[Requirement]) -> bool:
+    """Whether the lock has the package, in a version that is asked for."""
+    name = canonicalize_name(requirement.name)
+    found = [one for one in lock if canonicalize_name(one.name) == name]
+    fits = [requirement.specifier.contains(next(iter(one.specifier)).version) for one in found]
+    # Of several lines with a marker each is for some Pythons.
+    return any(fits) if requirement.marker else bool(fits) and all(fits)
+
+
+def test_the_locks_have_what_is_asked_for_with_hashes_and_name_no_index(repository: Path) -> None:
+    folder = repository / "requirements"
+    project = tomllib.loads((repository / "pyproject.toml").read_text(encoding="utf-8"))
+    needed = project["project"]["dependencies"]
+    more = {"runtime": needed, "dev": [*needed, *project["dependency-groups"]["dev"]]}
+    assert {path.stem for path in folder.glob("*.txt")} == set(LISTS)
+    for name, lists in LISTS.items():
+        text = (folder / f"{name}.txt").read_text(encoding="utf-8")
+        assert not re.search(r"://|--index", text)
+        assert all("--hash=sha256:" in part for part in re.split(r"\n(?=\S)", text.strip()))
+        wanted = [*more.get(name, ())]
+        for one in lists:
+            lines = (folder / f"{one}.in").read_text(encoding="utf-8").splitlines()
+            wanted += [line for line in lines if line and not line.startswith("#")]
+        assert wanted
+        assert [one for one in wanted if not is_met(Requirement(one), locked(text))] == []
+
+
+def test_both_locks_of_one_environment_have_the_same_versions(repository: Path) -> None:
+    runtime, dev = (
+        {*map(str, locked((repository / "requirements" / name).read_text(encoding="utf-8")))}
+        for name in ("runtime.txt", "dev.txt")
+    )
+    assert runtime <= dev
