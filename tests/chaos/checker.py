@@ -10,11 +10,43 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from resumes.store import Store, accounts, integrity, open_store, stored_resumes
+from resumes.store import (
+    Store,
+    accounts,
+    api_keys,
+    creation,
+    integrity,
+    open_store,
+    plans,
+    stored_resumes,
+)
+from resumes.store.plans import PlanChange
 from tests.chaos.campaign import Figures
 from tests.support.api import full_disks, load
 from tests.support.api.load import Attempt, Client
+from tests.support.resumes import a_resume
 from tests.support.store.builders import entries_of
+
+
+def make_account(url: str) -> str:
+    """A key of the account "ada", which may have any number of resumes, in the store at this address."""
+    with open_store(url) as store:
+        plans.set_plan_limits(store, PlanChange("business", None))
+        accounts.create_account(store, "ada", plan="business")
+        return api_keys.create_key(store, "ada").secret
+
+
+def a_full_store(path: Path, count: int) -> dict[str, str]:
+    """In the file is a store, closed, whose account "ada" has so many resumes; their names by ids."""
+    make_account(f"sqlite:///{path}")
+    told = {}
+    with open_store(f"sqlite:///{path}") as store:
+        account_id = accounts.get_account(store, "ada").id
+        for number in range(count):
+            (outcome,) = creation.create(store, account_id, [a_resume(f"number {number}")])
+            assert isinstance(outcome, creation.Created)
+            told[outcome.id] = f"number {number}"
+    return told
 
 
 @dataclass(frozen=True, slots=True)

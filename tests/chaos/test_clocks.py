@@ -19,7 +19,7 @@ import pytest
 from resumes.clock import system_clock
 from resumes.errors import InvalidKey
 from resumes.store import Store, accounts, api_keys, creation, open_store, stored_resumes
-from tests.chaos import checker, stores
+from tests.chaos import checker
 from tests.chaos.campaign import Figures
 from tests.chaos.spans import let_pass
 from tests.support import programs
@@ -58,7 +58,7 @@ def test_a_clock_that_jumps_skips_and_repeats_nothing(
     told: dict[str, str] = {}
     seen: list[str] = []
     over = threading.Event()
-    stores.make_account(url)
+    checker.make_account(url)
     with open_store(url, clock=clock) as store:
         account_id = accounts.get_account(store, "ada").id
         follower = threading.Thread(target=follow, args=[store, account_id, seen, over])
@@ -199,7 +199,7 @@ def test_processes_whose_clocks_differ_lose_and_repeat_nothing(
     shared folder. The test changes the clock of a random process 60 times: forward or back by a
     minute, an hour or a year, to 1970, to 2040, or to the correct time."""
     home, inbox = tmp_path, tmp_path / "inbox"
-    key = stores.make_account(url)
+    key = checker.make_account(url)
     with open_store(url) as store:
         accounts.create_account(store, "bo", plan="business")
     (inbox / "bo").mkdir(parents=True)

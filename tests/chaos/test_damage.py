@@ -14,14 +14,13 @@ import pytest
 from resumes.errors import ResumesError
 from resumes.store import accounts, integrity, open_store, stored_resumes
 from resumes.store.integrity import Defect
-from tests.chaos import checker, stores
+from tests.chaos import checker
 from tests.chaos.campaign import Figures
 from tests.support import programs
 from tests.support.api import full_disks, load
 from tests.support.api.load import Client
 from tests.support.api.scenes import Scene
 from tests.support.api.serving import wait_until
-from tests.support.stores import a_newer_store
 
 PAGE_BYTES: Final = 4096
 STORED: Final = 300
@@ -180,7 +179,7 @@ def test_damage_is_found_and_a_backup_restores_all(
     a character is made invalid, two rows of a page are swapped, a page is zeroed or filled with
     garbage, or the file is truncated. The first three copies in which damage is found are restored
     from a backup with `db restore`."""
-    stored = stores.a_full_store(tmp_path / "resumes.db", STORED)
+    stored = checker.a_full_store(tmp_path / "resumes.db", STORED)
     before = documents(tmp_path / "resumes.db")
     programs.succeed(tmp_path, "db", "backup", str(tmp_path / "backup.db"))
     tries = Tries()
@@ -236,7 +235,7 @@ def test_a_log_of_garbage_is_not_read(
 ) -> None:
     """Each of 40 copies of a store with 300 resumes gets a `resumes.db-wal` file that contains
     random bytes."""
-    told = stores.a_full_store(tmp_path / "resumes.db", STORED)
+    told = checker.a_full_store(tmp_path / "resumes.db", STORED)
     lost = 0
     for number in range(EACH):
         home = tmp_path / f"{number}"
@@ -294,48 +293,3 @@ def test_backups_under_load_are_consistent(tmp_path: Path, figures: Figures) -> 
     figures["restored_resumes"] = rows
     figures["lost"], figures["inconsistent"] = lost, torn
     assert lost == torn == 0
-
-
-COMMANDS: Final = [
-    ["serve", "--port", "0"],
-    ["watch", "--once"],
-    ["list"],
-    ["db", "upgrade"],
-    ["db", "check"],
-    ["db", "backup", "elsewhere.db"],
-    ["accounts", "create", "ana"],
-    ["keys", "list"],
-    ["imports", "list"],
-    ["export", "ana"],
-]
-
-
-@pytest.mark.chaos(
-    20,
-    fault="the store was created by a newer version",
-    promise="the server, the importer and the commands exit with code 3 and a one-line message that names the store's version; no file in the home is changed",
-)
-def test_a_newer_store_is_refused_by_every_program(tmp_path: Path, figures: Figures) -> None:
-    """The store's file has a schema version that does not exist yet. Ten commands try to use this
-    store."""
-    home = tmp_path / "home"
-    home.mkdir()
-    a_newer_store(home)
-    before = contents(home)
-    refused = 0
-    for arguments in COMMANDS:
-        done = programs.run(home, *arguments)
-        assert done.returncode == 3, (arguments, done.stderr)
-        assert "was created by a newer version (schema 0917" in done.stderr
-        assert len(done.stderr.splitlines()) == 1
-        refused += 1
-    changed = {*before.items()} ^ {*contents(home).items()}
-    shutil.rmtree(home)
-    figures["commands"], figures["refused"] = len(COMMANDS), refused
-    figures["files_changed"] = len(changed)
-    assert not changed
-
-
-def contents(folder: Path) -> dict[Path, bytes]:
-    """All files below the folder."""
-    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}

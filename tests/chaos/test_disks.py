@@ -14,7 +14,7 @@ from typing import Final
 
 import pytest
 
-from tests.chaos import checker, stores, strace
+from tests.chaos import checker, strace
 from tests.chaos.campaign import Figures
 from tests.chaos.creators import creators
 from tests.chaos.strace import Injection
@@ -347,7 +347,7 @@ def test_every_response_is_true_when_any_call_fails(
     resumes and closes the store, twice in a row. In a second variant, 20 calls in a row fail; this
     variant runs only for every eighth k."""
     template = tmp_path / "resumes.db"
-    stores.make_account(f"sqlite:///{template}")
+    checker.make_account(f"sqlite:///{template}")
     shares = [range(1 + share * stride, MOST + 1, AT_ONCE * stride) for share in range(AT_ONCE)]
     with ThreadPoolExecutor(AT_ONCE) as pool:
         runs = [

@@ -1,29 +1,23 @@
 """Limits of the system that a program runs into: sizes of files, open files, memory, a log that takes no more."""
 
 import contextlib
-import json
 import os
 import resource
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-import httpx
 import pytest
 
 from tests.chaos import checker
 from tests.chaos.campaign import Figures
 from tests.chaos.spans import let_pass
-from tests.support import programs
 from tests.support.api import full_disks, load
-from tests.support.api.builders import RESUMES, a_resume
 from tests.support.api.load import Attempt, Client, Wire
 from tests.support.api.scenes import Scene, Server
 from tests.support.api.serving import wait_until
-from tests.support.inbox.scenes import Scene as Folder
 from tests.support.resumes import a_document
-from tests.support.stores import make_account
 from tests.support.waiting import open_files
 
 MIB: Final = 1024 * 1024
@@ -186,86 +180,3 @@ def a_writer(key: str, url: str, name: int) -> Client:
 def statuses_of(attempts: list[Attempt]) -> set[int]:
     """All that was answered."""
     return {one.answer.status for one in attempts if one.answer is not None}
-
-
-CREATES: Final = 200
-FILES: Final = 50
-
-
-LOGS: Final[dict[str, Callable[[], int]]] = {
-    "closed": programs.closed_pipe,
-    "stuck": programs.full_pipe,
-    "full": lambda: os.open("/dev/full", os.O_WRONLY),
-}
-
-
-@pytest.mark.chaos(
-    34,
-    fault="the server's log goes to a full disk, or to a pipe that no process reads",
-    promise="requests are answered as usual",
-)
-@pytest.mark.parametrize("log", LOGS)
-def test_a_log_that_cannot_be_written_stops_no_create(
-    log: str, tmp_path: Path, figures: Figures
-) -> None:
-    """The server's standard error is connected to /dev/full, to a pipe without a reader, or to a
-    full pipe. The server logs a line for each request."""
-    key = an_account(tmp_path)
-    errors = LOGS[log]()
-    flags = ["--json", "--port", "0", "--log-format", "json", "--access-log"]
-    with programs.running(tmp_path, "serve", *flags, stderr=errors) as program:
-        assert program.stdout is not None
-        url = json.loads(program.stdout.readline())["url"]
-        with httpx.Client(headers={"Authorization": f"Bearer {key}"}, timeout=5) as client:
-            names = [f"resume {number}" for number in range(CREATES)]
-            created = [client.post(url + RESUMES, json=a_resume(name)) for name in names]
-        program.terminate()
-        code = program.wait(20)
-    os.close(errors)
-
-    failed = sum(answer.status_code != 201 for answer in created)
-    figures["create_requests"] = len(created)
-    figures["failed"] = failed
-    assert failed == 0
-    told = {answer.json()["id"]: name for answer, name in zip(created, names, strict=True)}
-    figures["lost"] = checker.check(tmp_path / "resumes.db", told).lost
-    assert len(told) == CREATES
-    assert code == 0
-
-
-def an_account(home: Path) -> str:
-    """A key of the account "ada", on a plan for 1,000 resumes."""
-    return make_account(home, "ada")
-
-
-@pytest.mark.chaos(
-    34,
-    fault="the importer's log goes to a full disk, or to a pipe that no process reads",
-    promise="files are imported as usual",
-)
-@pytest.mark.parametrize("log", LOGS)
-def test_a_log_that_cannot_be_written_stops_no_import(
-    log: str, tmp_path: Path, figures: Figures
-) -> None:
-    """The importer's standard error is connected to /dev/full, to a pipe without a reader, or to a
-    full pipe. The importer logs a line for each file."""
-    scene = Folder(tmp_path / "home")
-    scene.account("ada")
-    errors = LOGS[log]()
-    words = ("watch", str(scene.root), "--settle", "0.2", "--log-format", "json")
-    with programs.running(scene.home, *words, stderr=errors) as program:
-        names = [f"{number}.json" for number in range(FILES)]
-        for name in names:
-            scene.drop(f"ada/{name}")
-        done = scene.root / "_done"
-        wait_until(lambda: len(programs.files_in(done)) == FILES, within_s=60)
-        program.terminate()
-        code = program.wait(20)
-    os.close(errors)
-
-    assert scene.check(files=FILES, resumes={"ada": names}).done == FILES
-    missing, doubled = checker.count_differences(names, scene.names("ada"))
-    figures["files"] = len(names)
-    figures["not_imported"], figures["duplicated"] = missing, doubled
-    assert missing == doubled == 0
-    assert code == 0

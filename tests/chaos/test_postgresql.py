@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from tests.chaos import checker, stores
+from tests.chaos import checker
 from tests.chaos.campaign import Figures
 from tests.chaos.spans import p99_ms
 from tests.support import postgres, programs
@@ -153,7 +153,7 @@ def test_no_client_notices_lost_races(
 ) -> None:
     """While 8 clients create resumes, triggers raise the errors 40001 and 40P01 at random, before
     and during COMMIT."""
-    key = stores.make_account(url)
+    key = checker.make_account(url)
     database = url.rpartition("/")[2]
     server.execute(LOSE_RACES.format(first=seed.randrange(1, 10**9)), database)
 
@@ -186,7 +186,7 @@ def test_broken_connections_to_postgresql_lose_nothing(
     """While 8 clients create resumes, a TCP proxy closes or resets each connection to PostgreSQL
     after at most 200 KB. Halfway through the test, the proxy breaks every connection immediately
     until a client gets an error. At the end of the test, the refused requests are retried."""
-    key = stores.make_account(url)
+    key = checker.make_account(url)
     with Proxy(url) as proxy:
         monkeypatch.setenv("RESUMES_DATABASE", url.replace(str(server.port), str(proxy.port)))
         with programs.serving(tmp_path) as api:
@@ -233,7 +233,7 @@ def test_nothing_depends_on_a_session(
 ) -> None:
     """PgBouncer runs in transaction mode and shares 2 sessions among all of the API's
     connections."""
-    key = stores.make_account(pooled)
+    key = checker.make_account(pooled)
     monkeypatch.setenv("RESUMES_DATABASE", pooled)
 
     with programs.serving(tmp_path) as api:
@@ -263,10 +263,10 @@ def test_a_cell_that_fails_does_not_affect_another(
     """Two stores run on separate PostgreSQL servers, and each store has its own API. SIGKILL is
     sent to the PostgreSQL server of one store."""
     with postgres.running("18") as other, programs.serving(tmp_path / "calm") as calm:
-        key = stores.make_account(url)
+        key = checker.make_account(url)
         far = other.url(other.make_database())
         monkeypatch.setenv("RESUMES_DATABASE", far)
-        lost_key = stores.make_account(far)
+        lost_key = checker.make_account(far)
         with programs.serving(tmp_path / "lost") as lost, ThreadPoolExecutor(1) as pool:
             assert statuses(write(lost, lost_key, "before", 20)).keys() == {201}
             before = write(calm, key, "before", CREATES)

@@ -4,19 +4,12 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from resumes.analyzer import Format, parse, parse_imported, to_jsonresume
+from resumes.analyzer import Format, parse_imported
 from resumes.errors import CoverLetter, InvalidJson, InvalidResume, TooLarge
-from tests.support.documents import public_view
 from tests.support.json_resumes import (
-    BASICS,
     COMPLETE,
-    ENTRIES,
-    LOCATION,
     imported,
-    iter_faults,
     iter_leaves,
     path_of,
     replaced_at,
@@ -187,63 +180,3 @@ def test_a_limit_is_reported_at_its_path_in_the_json_resume(
     assert issue.path == path
     assert issue.message.startswith(f"{path}: Invalid ")
     assert expectation in issue.message
-
-
-ANYTHING = st.recursive(
-    st.none()
-    | st.booleans()
-    | st.integers()
-    | st.floats(allow_nan=False, allow_infinity=False)
-    | st.text(max_size=6)
-    | st.sampled_from(["2020-13", "2020-02", "Present", "a, b", " ", "x" * 20_001]),
-    lambda inner: (
-        st.lists(inner, max_size=4)
-        | st.dictionaries(
-            st.text(max_size=4) | st.sampled_from(["name", "title", "city", "url"]),
-            inner,
-            max_size=4,
-        )
-    ),
-    max_leaves=6,
-)
-
-
-def objects_with(names: Any) -> st.SearchStrategy[Any]:
-    return ANYTHING | st.fixed_dictionaries({}, optional=dict.fromkeys(names, ANYTHING))
-
-
-def lists_of(key: str) -> st.SearchStrategy[Any]:
-    return ANYTHING | st.lists(objects_with(ENTRIES[key]), max_size=3)
-
-
-JSON_RESUMES = st.fixed_dictionaries(
-    {
-        "basics": st.fixed_dictionaries(
-            {},
-            optional={
-                **dict.fromkeys(BASICS, ANYTHING),
-                "location": objects_with(LOCATION),
-                "profiles": lists_of("profiles"),
-            },
-        )
-    },
-    optional={
-        "$schema": ANYTHING,
-        "meta": ANYTHING,
-        "unknown": ANYTHING,
-        **{key: lists_of(key) for key in ENTRIES if key != "profiles"},
-    },
-)
-
-
-@settings(max_examples=30, derandomize=True, deadline=None)
-@given(document=JSON_RESUMES)
-def test_whatever_the_fields_hold_it_is_a_resume_or_refused(document: Any) -> None:
-    try:
-        resume = parse_imported(json.dumps(document).encode())
-    except (InvalidJson, InvalidResume):
-        return
-    view = public_view(resume.document)
-    assert parse(json.dumps(view).encode()).warnings == ()
-    assert list(iter_faults(to_jsonresume(view))) == []
-    assert len(resume.warnings) <= 51
