@@ -2,7 +2,6 @@
 
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -13,13 +12,12 @@ from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any, Final
 
-import orjson
 import pytest
 
 from resumes.rendering import Renderer, RenderingFailed, compose
-from resumes.rendering.child import FOLDER
+from resumes.rendering.fonts import font_folders, version
 from tests.support.documents import a_document, with_section
-from tests.support.pdfs import SAMPLES
+from tests.support.pdfs import find_cjk_fonts
 from tests.support.waiting import drawing_children, is_running, wait_until
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are found in /proc")
@@ -99,23 +97,6 @@ def test_a_page_that_takes_too_long_fails_alone(
     assert not child.is_there()
     renderer.timeout_s = 60
     assert renderer.render(PAGE).pdf == child.pdf
-
-
-@pytest.mark.timing
-def test_within_a_second_of_a_page_that_took_too_long_the_next_is_drawn(
-    a_renderer: Callable[..., Renderer],
-) -> None:
-    renderer = a_renderer(timeout_s=60)
-    Child(renderer).signal(signal.SIGSTOP)
-    renderer.timeout_s = 0.5
-    began = time.monotonic()
-    with pytest.raises(RenderingFailed):
-        renderer.render(LARGE)
-    failed = time.monotonic()
-    renderer.timeout_s = 60
-    assert 0.4 < failed - began < 1
-    renderer.render(PAGE)
-    assert time.monotonic() - failed < 1
 
 
 def test_a_child_that_was_killed_is_replaced(
@@ -261,7 +242,7 @@ def test_a_page_that_needs_more_memory_ends_the_child_alone(
     assert capfd.readouterr() == ("", "")  # nor does it say anything where a terminal may be
 
 
-def test_the_child_gives_way_to_the_service_and_needs_about_100_mb(
+def test_the_child_has_limits_gives_way_to_the_service_and_needs_about_100_mb(
     a_renderer: Callable[..., Renderer],
 ) -> None:
     child = Child(a_renderer())
@@ -269,10 +250,7 @@ def test_the_child_gives_way_to_the_service_and_needs_about_100_mb(
     assert os.getpriority(os.PRIO_PROCESS, child.id) == min(19, niceness + 5)
     status = Path(f"/proc/{child.id}/status").read_text()
     assert int(status.partition("VmRSS:")[2].split()[0]) < 150_000
-
-
-def test_the_limits_of_the_child_are_set(a_renderer: Callable[..., Renderer]) -> None:
-    limits = Path(f"/proc/{Child(a_renderer()).id}/limits").read_text()
+    limits = Path(f"/proc/{child.id}/limits").read_text()
     said = dict(re.findall(r"^(Max [a-z ]+?) {2,}(\S+)", limits, re.MULTILINE))
     assert said["Max address space"] == str(768 * 1024 * 1024)
     assert said["Max core file size"] == "0"
@@ -319,47 +297,6 @@ def test_nobody_but_the_child_imports_typst() -> None:
     assert done.stdout == b"[]\n"
 
 
-@pytest.mark.slow
-def test_the_child_opens_nothing_but_its_own_and_no_socket(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    strace = shutil.which("strace")
-    if strace is None:
-        pytest.skip("strace is not installed")
-    log, program = tmp_path / "calls", tmp_path / "python"
-    program.write_text(
-        f'#!/bin/sh\nexec {strace} -f -qq -s 4096 -e trace=%file,%network -o {log} {sys.executable} "$@"\n'
-    )
-    program.chmod(0o700)
-    monkeypatch.setattr(sys, "executable", str(program))
-    hostile = ['#read("/etc/passwd")', '#import "@preview/cetz:0.3.0": *', "https://ada.example"]
-    items = [{"position": text, "link": text, "companyLogo": text} for text in hostile]
-    documents = [with_section("experiences", *items)]
-    documents += [orjson.loads(path.read_bytes()) for path in list(SAMPLES.values())[:3]]
-    with closing(Renderer([], timeout_s=60)) as renderer:
-        try:
-            renderer.render(PAGE)
-        except RenderingFailed:
-            pytest.skip("nothing can be traced here")
-        begun = len(log.read_text(errors="replace").splitlines())
-        for document in documents:
-            renderer.render(compose(document, "0" * 24))
-        calls = log.read_text(errors="replace").splitlines()
-    assert begun > 100
-    assert not [call for call in calls if re.search(r" (socket|connect|bind|sendto)\(", call)]
-    opened = re.findall(r' open(?:at)?\((?:AT_FDCWD, )?"([^"]*)"[^=]*= \d', "\n".join(calls))
-    own = (sys.prefix, sys.base_prefix, str(FOLDER), str(FOLDER.parents[1]))
-    system = re.compile(
-        r"/(usr/)?(local/)?lib(64|/|$)|/etc/ld\.so|/etc/localtime|/usr/share/zoneinfo|/proc/(self|\d+)/|/sys/|/dev/"
-        r"|/usr/(lib|share)/locale|/bin/|/usr/bin/"
-    )
-    odd = [path for path in opened if not path.startswith(own) and not system.match(path)]
-    assert odd == []
-    # Once it draws, it reads its template, and fonts.
-    late = re.findall(r' open(?:at)?\((?:AT_FDCWD, )?"([^"]*)"[^=]*= \d', "\n".join(calls[begun:]))
-    assert [path for path in late if not path.startswith(str(FOLDER))] == []
-
-
 def test_a_page_whose_turn_comes_too_late_is_not_drawn_and_the_next_is(
     a_renderer: Callable[..., Renderer],
 ) -> None:
@@ -367,3 +304,43 @@ def test_a_page_whose_turn_comes_too_late_is_not_drawn_and_the_next_is(
     with pytest.raises(RenderingFailed, match="did not start"):
         renderer.render(PAGE, ends_at=time.monotonic())
     assert renderer.render(PAGE).pdf
+
+
+# Fonts
+
+
+def test_a_text_that_no_font_has_is_named(tmp_path: Path) -> None:
+    page = compose(
+        with_section("summaries", {"text": "Builds \N{EGYPTIAN HIEROGLYPH A001} bridges"}), "0" * 24
+    )
+    with closing(Renderer([tmp_path])) as renderer:
+        assert renderer.render(page).missing == "\N{EGYPTIAN HIEROGLYPH A001}"
+        assert renderer.render(compose(a_document(), "0" * 24)).missing is None
+
+
+def test_a_font_that_is_added_changes_the_version_and_a_broken_link_does_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("resumes.rendering.fonts.VERSION_INTERVAL_S", 0)
+    before = version([tmp_path])
+    (tmp_path / "gone.ttf").symlink_to("nothing")
+    assert version([tmp_path]) == before
+    (tmp_path / "new.ttf").write_bytes(b"x")
+    assert version([tmp_path]) != before
+
+
+@pytest.mark.skipif(not find_cjk_fonts(), reason="no CJK font is installed")
+def test_a_font_that_is_added_is_used_without_a_restart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("resumes.rendering.fonts.VERSION_INTERVAL_S", 0)
+    page = compose(with_section("summaries", {"text": "数据"}), "0" * 24)
+    (font, *_) = sorted(Path("/usr/share/fonts").rglob("NotoSansCJK-Regular*"))
+    with closing(Renderer([tmp_path])) as renderer:
+        assert renderer.render(page).missing is not None
+        (tmp_path / font.name).symlink_to(font)
+        assert renderer.render(page).missing is None
+
+
+def test_fonts_of_the_user_come_before_those_of_the_system(tmp_path: Path) -> None:
+    assert font_folders(tmp_path)[0] == tmp_path / "fonts"

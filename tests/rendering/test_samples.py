@@ -36,11 +36,7 @@ def test_every_section_type_has_a_row_and_every_field_of_it_a_part() -> None:
     for name, section_type in SECTION_TYPES.items():
         drawn = ROWS[name].parts.values()
         assert set(drawn) == section_type.fields.keys() - NOT_DRAWN, name
-
-
-def test_nothing_is_listed_as_not_drawn_that_is_no_field() -> None:
-    fields = {field for section_type in SECTION_TYPES.values() for field in section_type.fields}
-    assert fields >= NOT_DRAWN
+    assert {field for one in SECTION_TYPES.values() for field in one.fields} >= NOT_DRAWN
 
 
 def test_the_template_has_the_layouts_of_the_format_and_no_package() -> None:
@@ -115,8 +111,6 @@ PAIRS = [
     for layout in LAYOUTS
 ]
 
-in_layouts = pytest.mark.parametrize(("sample", "layout"), PAIRS)
-
 
 def draw(renderer: Renderer, document: dict[str, Any], layout: str) -> bytes:
     """The PDF, which conforms to PDF/UA-1 as no text of it is without a font."""
@@ -125,27 +119,35 @@ def draw(renderer: Renderer, document: dict[str, Any], layout: str) -> bytes:
     return pdf
 
 
-@in_layouts
-def test_pdftotext_finds_every_text(renderer: Renderer, sample: str, layout: str) -> None:
-    require_fonts(sample)
-    document = load(SAMPLES[sample])
-    pdf = draw(renderer, document, layout)
-    whole, raw = read_with_pdftotext(pdf), read_with_pdftotext(pdf, "-raw")
-    if sample == ARABIC:
-        assert_most_words(document, whole)
-        return
-    # By position, a title of two lines has the dates beside it between them; in the order of the
-    # file it has not.
-    assert [text for text in absent(texts_of(document), whole) if absent([text], raw)] == []
-
-
-@in_layouts
-def test_every_section_stands_whole_and_in_order_in_the_tag_tree(
+@pytest.mark.parametrize(("sample", "layout"), PAIRS)
+def test_every_text_of_a_sample_is_found_and_read_aloud_in_order(
     renderer: Renderer, sample: str, layout: str
 ) -> None:
     require_fonts(sample)
     document = load(SAMPLES[sample])
     pdf = Pdf(draw(renderer, document, layout))
+    whole, raw = read_with_pdftotext(pdf.body), read_with_pdftotext(pdf.body, "-raw")
+    if sample == ARABIC:
+        assert_most_words(document, whole)
+    else:
+        # By position, a title of two lines has the dates beside it between them; in the order of
+        # the file it has not.
+        lost = [text for text in absent(texts_of(document), whole) if absent([text], raw)]
+        assert lost == []
+    assert_sections_are_whole_and_in_order(pdf, document, is_mirrored=sample == ARABIC)
+    assert_known(pdf, document, sample)
+    header = document["header"]
+    assert {link.partition(":")[0] for link in pdf.links} <= {"http", "https", "mailto", "tel"}
+    if header.get("email"):
+        assert f"mailto:{header['email']}" in pdf.links
+    if header.get("website"):
+        assert any(link.endswith(header["website"]) for link in pdf.links)
+
+
+def assert_sections_are_whole_and_in_order(
+    pdf: Pdf, document: dict[str, Any], *, is_mirrored: bool
+) -> None:
+    """The tag tree has a heading for each section, and behind it all of its texts."""
     elements, sections = pdf.elements(), sections_of(document)
     first, *starts = [at for at, each in enumerate(elements) if each.tag in ("H1", "H2")]
     assert [each.tag for each in elements if each.tag in ("H1", "H2")] == [
@@ -157,14 +159,12 @@ def test_every_section_stands_whole_and_in_order_in_the_tag_tree(
         "".join(each.text for each in elements[at:end])
         for at, end in zip(starts, ends, strict=True)
     ]
-    if sample == ARABIC:  # Typst writes letters as they stand, from left to right.
-        words = [word for each in sections for word in words_of([each.heading, *each.texts])]
-        where = [
-            fold(text)[::-1]
+    if is_mirrored:  # Typst writes Arabic letters as they stand, from left to right.
+        there = [
+            word in fold(text)[::-1]
             for text, each in zip(spoken, sections, strict=True)
-            for _ in words_of([each.heading, *each.texts])
+            for word in words_of([each.heading, *each.texts])
         ]
-        there = [word in text for word, text in zip(words, where, strict=True)]
         assert sum(there) >= 0.85 * len(there)
         return
     assert fold(elements[first].text) == fold(document["header"]["name"])
@@ -173,6 +173,20 @@ def test_every_section_stands_whole_and_in_order_in_the_tag_tree(
         assert absent(section.texts, text) == [], section.heading
     head = "".join(each.text for each in elements[first : starts[0]])
     assert absent(header_of(document), head) == []
+
+
+def assert_known(pdf: Pdf, document: dict[str, Any], sample: str) -> None:
+    """Its title, author, language and standard are said, and no date."""
+    name = document["header"]["name"].strip()
+    known = pdf.reader.metadata
+    assert known is not None
+    assert known.author == name
+    assert known.title == ((document.get("title") or "").strip() or f"{name} Resume")
+    language = sample.removesuffix("-BR").rpartition("-")[2]
+    assert str(pdf.root["/Lang"]) == (language if len(language) == 2 else "en")
+    assert b"<pdfuaid:part>1</pdfuaid:part>" in pdf.streams
+    assert b"/DisplayDocTitle true" in pdf.body
+    assert not re.search(rb"(Creat\w+|Mod\w*)Date", pdf.body + pdf.streams)
 
 
 def assert_most_words(document: dict[str, Any], found: str) -> None:
@@ -240,24 +254,6 @@ def test_a_short_section_and_the_last_bullets_of_an_entry_stand_on_one_page(
         assert any(all(fold(text) in page for text in texts) for page in pages), texts
 
 
-@in_layouts
-def test_language_title_author_and_standard_are_said(
-    renderer: Renderer, sample: str, layout: str
-) -> None:
-    require_fonts(sample)
-    document = load(SAMPLES[sample])
-    pdf = Pdf(draw(renderer, document, layout))
-    name = document["header"]["name"].strip()
-    known = pdf.reader.metadata
-    assert known is not None
-    assert known.author == name
-    assert known.title == ((document.get("title") or "").strip() or f"{name} Resume")
-    assert str(pdf.root["/Lang"]) == language_of(sample)
-    assert b"<pdfuaid:part>1</pdfuaid:part>" in pdf.streams
-    assert b"/DisplayDocTitle true" in pdf.body
-    assert not re.search(rb"(Creat\w+|Mod\w*)Date", pdf.body + pdf.streams)
-
-
 @pytest.mark.parametrize(
     ("layout", "size_pt"),
     [
@@ -317,26 +313,6 @@ def test_in_languages_from_right_to_left_columns_are_mirrored(
     english, arabic, hebrew = orders
     assert sorted(english) == ["111", "222"]
     assert arabic == hebrew == english[::-1]
-
-
-def language_of(sample: str) -> str:
-    said = sample.removesuffix("-BR").rpartition("-")[2]
-    return said if len(said) == 2 else "en"
-
-
-@in_layouts
-def test_links_lead_where_the_resume_says_and_nowhere_else(
-    renderer: Renderer, sample: str, layout: str
-) -> None:
-    require_fonts(sample)
-    document = load(SAMPLES[sample])
-    header = document["header"]
-    links = Pdf(draw(renderer, document, layout)).links
-    assert {link.partition(":")[0] for link in links} <= {"http", "https", "mailto", "tel"}
-    if header.get("email"):
-        assert f"mailto:{header['email']}" in links
-    if header.get("website"):
-        assert any(link.endswith(header["website"]) for link in links)
 
 
 STRIDE = 5
