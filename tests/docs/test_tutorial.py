@@ -1,12 +1,9 @@
 """The five minutes of the tutorial, and the program at their end when things go wrong."""
 
-import contextlib
 import re
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Final
 from urllib.request import urlopen
@@ -65,19 +62,21 @@ def url(home: Path) -> Iterator[str]:
         yield url
 
 
-def integrate(url: str, key: str, *files: Path) -> "subprocess.Popen[str]":
-    """The program, running."""
-    return begin({"API": f"{url}/api/v1/resumes", "KEY": key}, *files)
+Ended = tuple[int, list[str], str]
 
 
-def begin(variables: dict[str, str], *files: Path) -> "subprocess.Popen[str]":
-    """The program, running with this environment."""
-    words = [sys.executable, str(PROGRAM), *map(str, files)]
-    pipe = subprocess.PIPE
+def begin(*files: Path, **variables: str) -> "subprocess.Popen[str]":
+    """The program, running with this environment alone."""
+    words, pipe = [sys.executable, str(PROGRAM), *map(str, files)], subprocess.PIPE
     return subprocess.Popen(words, env=variables, stdout=pipe, stderr=pipe, text=True)
 
 
-def finish(program: "subprocess.Popen[str]") -> tuple[int, list[str], str]:
+def integrate(url: str, key: str, *files: Path) -> "subprocess.Popen[str]":
+    """The program, running with this service."""
+    return begin(*files, API=f"{url}/api/v1/resumes", KEY=key)
+
+
+def finish(program: "subprocess.Popen[str]") -> Ended:
     """Its exit code, and what it printed on either stream."""
     out, err = program.communicate(timeout=60)
     return program.returncode, out.splitlines(), err
@@ -175,74 +174,17 @@ def test_what_is_refused_is_told_and_not_sent_again(url: str, key: str) -> None:
     assert count(url, "create", 400) == 1
 
 
-@contextlib.contextmanager
-def answering(*answers: tuple[int, bytes]) -> Iterator[str]:
-    """The address of a proxy that gives these answers, one after another, the last for good."""
-    left = list(answers)
-
-    class Proxy(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            status, body = left.pop(0) if left[1:] else left[0]
-            self.send_response(status)
-            self.send_header(
-                "Retry-After", "0" if status == 502 else "Wed, 21 Oct 2015 07:28:00 GMT"
-            )
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, *_: object) -> None:
-            """Nothing."""
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Proxy) as proxy:
-        thread = threading.Thread(target=proxy.serve_forever)
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{proxy.server_address[1]}"
-        finally:
-            proxy.shutdown()
-            thread.join()
-
-
-PAGE_OF_ONE: Final = b'{"resumes": [{"id": "1", "title": "One"}], "pagination": {"cursor": null}}'
-
-
 @pytest.mark.slow
-def test_a_proxy_whose_service_is_away_is_asked_again() -> None:
-    sorry = b"<html>Bad Gateway</html>"
-    with answering((502, sorry), (504, sorry), (409, b"{}"), (200, PAGE_OF_ONE)) as url:
-        code, printed, told = finish(integrate(url, "any"))
-
-    assert (code, printed, told) == (0, ["1  One"], "")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("status", "body", "told"),
-    [
-        (404, b"<html>Not here</html>", "404: Not Found\n"),
-        (200, b"<html>Welcome</html>", "is not a resume service: its response is not JSON\n"),
-        *(
-            (status, b'{"error": "No"}', f"{status}: No\n")
-            for status in (401, 403, 413, 415, 422, 500)
-        ),
-    ],
-)
-def test_an_answer_that_is_no_page_is_told_in_a_line(status: int, body: bytes, told: str) -> None:
-    with answering((status, body), (200, PAGE_OF_ONE)) as url:
-        code, _, said = finish(integrate(url, "any"))
-
-    assert code == 1
-    assert said.endswith(told)
-    assert said.count("\n") == 1
-
-
-def test_what_is_missing_is_told_in_a_line_and_exit_2() -> None:
+def test_what_is_missing_or_no_resume_service_is_told_in_a_line(tmp_path: Path) -> None:
     told = "Set API to the address of the service, and KEY to an API key.\n"
     for variables in ({}, {"API": "http://127.0.0.1:9"}, {"KEY": "any"}):
-        assert finish(begin(variables)) == (2, [], told)
-    program = integrate("http://127.0.0.1:9", "any", Path("nowhere.json"))
-    assert finish(program) == (2, [], "Cannot read nowhere.json: No such file or directory\n")
+        assert finish(begin(**variables)) == (2, [], told)
+    absent = integrate("http://127.0.0.1:9", "any", Path("nowhere.json"))
+    assert finish(absent) == (2, [], "Cannot read nowhere.json: No such file or directory\n")
+    with serving(tmp_path) as url:
+        code, _, told = finish(begin(API=f"{url}/docs", KEY="any"))
+    assert (code, told.count("\n")) == (1, 1)
+    assert told.endswith("is not a resume service: its response is not JSON\n")
 
 
 @pytest.mark.slow

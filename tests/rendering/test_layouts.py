@@ -6,8 +6,6 @@ pictures by pdftoppm.
 
 import itertools
 import re
-import shutil
-import subprocess
 from collections.abc import Sequence
 from html import unescape
 from typing import Any, NamedTuple
@@ -21,7 +19,6 @@ from tests.support.pdfs import SAMPLES, Pdf, load, read_with_pdftotext
 
 COO = "long-senior-career-high-performer-en"
 PROFESSOR = "academic-publications-classic-it"
-STUDENT = "student-double-column-uk"
 ENGINEER = "ingenieurin-timeline-de"
 
 
@@ -246,62 +243,3 @@ def test_a_sparse_last_page_is_saved(renderer: Renderer, sample: str, layout: st
     lowest = max(word.bottom for word in words if word.page == last and word.bottom < 790)
     assert lowest > 842 * 0.4
     assert min(word.bottom - word.top for word in words) > 7
-
-
-def colors_of(pdf: bytes, page: int, places: Sequence[tuple[float, float]]) -> list[bytes]:
-    """The colors at places given as shares of the width and height of a page."""
-    if shutil.which("pdftoppm") is None:
-        pytest.skip("pdftoppm is not installed: apt install poppler-utils")
-    drawn = subprocess.run(
-        ["pdftoppm", "-r", "36", "-f", str(page), "-l", str(page), "-"],
-        input=pdf,
-        capture_output=True,
-        check=True,
-    ).stdout
-    kind, size, most, pixels = drawn.split(b"\n", 3)
-    assert (kind, most) == (b"P6", b"255")
-    wide, high = map(int, size.split())
-    starts = [3 * (int(y * high) * wide + int(x * wide)) for x, y in places]
-    return [pixels[start : start + 3] for start in starts]
-
-
-WHITE = b"\xff\xff\xff"
-
-
-@pytest.mark.parametrize(
-    ("layout", "x"),
-    [("elegant", 0.99), ("polished", 0.01), ("double_colored", 0.99), ("flipped_modern", 0.01)],
-)
-def test_a_painted_column_ends_with_its_text_if_that_is_far_from_the_foot(
-    renderer: Renderer, layout: str, x: float
-) -> None:
-    short = draw(renderer, load(SAMPLES[STUDENT]), layout)
-    assert [color == WHITE for color in colors_of(short, 1, [(x, 0.3), (x, 0.9)])] == [False, True]
-    full = draw(renderer, load(SAMPLES[COO]), layout)
-    assert WHITE not in colors_of(full, 1, [(x, 0.3), (x, 0.99)])
-
-
-@pytest.mark.parametrize(
-    ("layout", "painted"),
-    [
-        ("elegant", {"top", "corner"}),
-        ("double_colored", {"top", "corner"}),
-        ("polished", {"corner", "edge"}),
-        ("stockholm", set()),
-        ("double", set()),
-    ],
-)
-def test_layouts_for_two_columns_are_known_without_a_second_one(
-    renderer: Renderer, layout: str, painted: set[str]
-) -> None:
-    pdf = draw(renderer, load(SAMPLES[ENGINEER]), layout)
-    places = {"top": (0.5, 0.01), "corner": (0.01, 0.01), "edge": (0.01, 0.9)}
-    colors = zip(places, colors_of(pdf, 1, [*places.values()]), strict=True)
-    assert {place for place, color in colors if color != WHITE} == painted
-    words = words_at(pdf)
-    [heading], [first, *_] = (
-        phrase([w._replace(text=w.text.title()) for w in words], "Profil"),
-        phrase(words, "Bauingenieurin mit 14"),
-    )
-    is_beside = heading.right < first.left and is_on_one_line([heading, first])
-    assert is_beside == (layout == "stockholm")

@@ -340,11 +340,37 @@ def test_without_a_title_an_entry_is_called_by_where_or_by_whom() -> None:
         ({"gpa": "3.9", "gpaText": "GPA"}, "GPA 3.9"),
         ({"gpa": "3.9", "gpaText": "First class"}, "GPA 3.9\nFirst class"),
         ({"maxGpa": "4.0", "gpaText": "First class"}, "First class"),
+        # In the words of another language, and said once.
+        *(
+            ({"degree": "Leitung der Abteilung und Planung von Brücken für die Bahn",
+              "gpa": "1.4", "maxGpa": "1", "gpaText": called}, text)
+            for called, text in (
+                ("Note", "Note 1.4 / 1"), ("sehr gut", "Note 1.4 / 1\nsehr gut"), (None, "Note 1.4 / 1"),
+            )
+        ),
     ],
-)
-def test_a_grade_stands_before_what_it_is_called(education: dict[str, str], text: str) -> None:
+)  # fmt: skip
+def test_a_grade_stands_before_what_it_is_called(education: dict[str, Any], text: str) -> None:
     (entry,) = items("educations", {"degree": "BSc", **education})
     assert entry["text"] == text
+
+
+@pytest.mark.parametrize(
+    ("dates", "shown"),
+    [
+        ({"fromYear": 2018, "fromMonth": 1, "isOngoing": True}, "02/2018 – Present"),
+        ({"fromYear": 2018, "fromMonth": 0, "toYear": 2019, "toMonth": 11}, "01/2018 – 12/2019"),
+        ({"fromYear": 2018, "toYear": 2018}, "2018"),
+        ({"fromYear": 2018.0, "fromMonth": 13}, "2018"),
+        ({"toYear": 2018}, "– 2018"),
+        ({"isOngoing": True}, "Present"),
+        ({"fromMonth": 3}, None),
+        ({}, None),
+    ],
+)
+def test_dates_are_shown_as_far_as_they_are_known(dates: dict[str, Any], shown: str | None) -> None:
+    (entry,) = items("projects", {"title": "x", "dateRange": dates})
+    assert entry["dates"] == shown
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,6 @@ from tests.support.pdfs import (
     absent,
     fold,
     header_of,
-    iter_corpus,
     load,
     read_with_pdftotext,
     require_fonts,
@@ -313,25 +312,3 @@ def test_in_languages_from_right_to_left_columns_are_mirrored(
     english, arabic, hebrew = orders
     assert sorted(english) == ["111", "222"]
     assert arabic == hebrew == english[::-1]
-
-
-STRIDE = 5
-"""A layout has every fifth of them, so that each is drawn in three."""
-
-
-@pytest.mark.campaign
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_resumes_that_nobody_here_wrote_are_drawn_and_found_whole(
-    renderer: Renderer, layout: str
-) -> None:
-    first = list(LAYOUTS).index(layout)
-    without_a_font = 0
-    for number, (name, document) in enumerate(iter_corpus()):
-        if (number - first) % STRIDE:
-            continue
-        pdf, missing = renderer.render(compose(document, "0" * 24, PdfOptions(layout=layout)))
-        without_a_font += missing is not None
-        whole, raw = read_with_pdftotext(pdf), read_with_pdftotext(pdf, "-raw")
-        lost = [text for text in absent(texts_of(document), whole) if absent([text], raw)]
-        assert missing is not None or lost == [], name
-    assert without_a_font <= 2  # those with an emoji

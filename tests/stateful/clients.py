@@ -8,7 +8,7 @@ from hypothesis.stateful import rule
 from resumes.store.identifiers import RESUME_ID
 from tests.stateful import model, requests
 from tests.stateful.model import ONCE_FOR, ONCE_FOR_US, Chain, Key, Once, Stored, list_entries
-from tests.stateful.requests import REFUSED, Answer, Body, Look
+from tests.stateful.requests import Answer, Body, Look
 from tests.stateful.world import BODIES, CHAINS, NAMES, NO_KEY, PLACES, World
 
 ONCE = st.sampled_from([None, "once-1", "once-2"])
@@ -89,17 +89,6 @@ class Clients(World):
             # A database server has a clock of its own, which no rule sets.
             for_us = ONCE_FOR_US if self.reach.store.path is not None else math.inf
             key.account.once[once] = Once(body.raw, resume_id, since_us, for_us)
-
-    @rule(name=NAMES, how=st.sampled_from(list(REFUSED)))
-    def ask_wrongly(self, name: str, how: str) -> None:
-        """What is wrong is refused, and why is said."""
-        key, refused = self.key_of(name), REFUSED[how]
-        answer = self.reach.ask(refused.request, key.secret)
-        listing = self.model.lists(key, self.reach.now_us())
-        if listing.status == 401 or (refused.needs_listing and listing.status == 403):
-            model.check(answer, listing)
-        else:
-            model.check_refused(answer, refused)
 
     @rule(name=NAMES, place=PLACES)
     def show(self, name: str, place: int) -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 from resumes.clock import timestamp
 from resumes.store import Store, stored_resumes
 from resumes.store.entry import Entry
-from tests.stateful.requests import Answer, Body, Refused
+from tests.stateful.requests import Answer, Body
 from tests.support.store.builders import entries_of
 
 ONCE_FOR = timedelta(hours=24)
@@ -342,14 +342,6 @@ def check(answer: Answer, expected: Expected) -> None:
     assert told == (expected.status, expected.error), f"{told}, not {expected}"
     if expected.error is not None:
         check_shape(answer)
-
-
-def check_refused(answer: Answer, refused: Refused) -> None:
-    """The answer is the refusal that the request asks for."""
-    assert answer.status == refused.status, answer
-    assert answer.json["error"].startswith(refused.error), answer
-    assert answer.status != 405 or answer.headers["allow"] == "GET, POST"
-    check_shape(answer)
 
 
 def check_shape(answer: Answer) -> None:

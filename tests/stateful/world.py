@@ -22,6 +22,7 @@ from resumes.store.plans import PlanChange
 from tests.stateful import requests
 from tests.stateful.files import File, Item
 from tests.stateful.imports import Imports
+from tests.stateful.in_process import InProcess
 from tests.stateful.model import (
     Account,
     Backup,
@@ -34,7 +35,7 @@ from tests.stateful.model import (
     check_view,
     list_entries,
 )
-from tests.stateful.requests import Body, Look, Reach, a_body
+from tests.stateful.requests import Body, Look, a_body
 from tests.support.documents import public_view, whole_view
 
 KEYS: Final[Bundle[Key]] = Bundle("keys")
@@ -70,7 +71,7 @@ NO_KEY: Final = Key(
 class World(RuleBasedStateMachine):
     """An installation with the accounts `ana`, on the business plan, and `bo`, on a smaller one."""
 
-    def __init__(self, make: Callable[[], AbstractContextManager[Reach]]) -> None:
+    def __init__(self, make: Callable[[], AbstractContextManager[InProcess]]) -> None:
         super().__init__()
         self._last = contextlib.ExitStack()
         self.reach = self._last.enter_context(make())

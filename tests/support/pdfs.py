@@ -17,11 +17,9 @@ from pypdf.generic import ContentStream, DictionaryObject
 
 from resumes.analyzer import parse, shown_view
 from resumes.analyzer.schema import SECTION_TYPES
-from tests.support.documents import iter_files
 
 ROOT: Final = Path(__file__).parents[2]
 SAMPLES: Final = {path.stem: path for path in sorted((ROOT / "sample_data").glob("*.json"))}
-CORPUS: Final = ROOT.parent / "shared" / "corpus" / "analyzer-fake.tar.gz"
 
 CJK: Final = frozenset(
     name
@@ -57,14 +55,6 @@ def load(path: Path) -> dict[str, Any]:
 def as_stored(body: bytes) -> dict[str, Any]:
     document: dict[str, Any] = orjson.loads(parse(body).document)
     return document
-
-
-def iter_corpus() -> Iterator[tuple[str, dict[str, Any]]]:
-    """The resumes of `shared/corpus`. Skips the test where they are not."""
-    if not CORPUS.exists():
-        pytest.skip("the corpus is not part of the project")
-    for name, content in iter_files(CORPUS):
-        yield Path(name).stem, as_stored(content)
 
 
 # What is looked for
