@@ -93,26 +93,7 @@ class Area:
     its own, as the others are in forks of one that has imported everything."""
 
 
-_ANALYZER: Final = ("format",)
-_CORE: Final = tuple(
-    f"resumes/analyzer/{name}.py"
-    for name in (
-        "findings",
-        "kinds",
-        "plain",
-        "resume",
-        "strict_json",
-        "view",
-    )
-)
-_BUILT_AT_IMPORT: Final = (
-    "resumes.analyzer.strict_json.x__up_to_*",
-    "resumes.analyzer.kinds.*plain_type*",
-)
-_CONVERTER_AT_IMPORT: Final = (
-    "resumes.analyzer.jsonresume.mapping.*__init__*",
-    "resumes.analyzer.jsonresume.properties.*__init__*",
-)
+_CORE: Final = ("findings", "kinds", "plain", "resume", "strict_json", "view")
 
 AREAS: Final[Mapping[str, Area]] = {
     "cursor": Area(
@@ -132,22 +113,26 @@ AREAS: Final[Mapping[str, Area]] = {
             "store/postgresql/test_writing.py",
         ),
     ),
-    "quota": Area(
-        ("resumes/store/creation.py",),
-        ("store/test_creating.py",),
-    ),
+    "quota": Area(("resumes/store/creation.py",), ("store/test_creating.py",)),
     "importing": Area(
-        (
-            "importer/batch.py",
-            "importer/filing.py",
-            "importer/recovery.py",
-            "importer/slots.py",
-        ),
+        tuple(f"importer/{name}.py" for name in ("batch", "filing", "recovery", "slots")),
         ("inbox",),
     ),
-    "analyzer": Area(_CORE, _ANALYZER, at_import=_BUILT_AT_IMPORT),
+    "analyzer": Area(
+        tuple(f"resumes/analyzer/{name}.py" for name in _CORE),
+        ("format",),
+        at_import=(
+            "resumes.analyzer.strict_json.x__up_to_*",
+            "resumes.analyzer.kinds.*plain_type*",
+        ),
+    ),
     "converter": Area(
-        ("resumes/analyzer/jsonresume/*.py",), _ANALYZER, at_import=_CONVERTER_AT_IMPORT
+        ("resumes/analyzer/jsonresume/*.py",),
+        ("format",),
+        at_import=(
+            "resumes.analyzer.jsonresume.mapping.*__init__*",
+            "resumes.analyzer.jsonresume.properties.*__init__*",
+        ),
     ),
     "rendering": Area(
         ("resumes/rendering/anonymity.py", "resumes/rendering/page.py"), ("rendering",)
@@ -234,30 +219,18 @@ def _copy(source: Path, target: Path) -> None:
 
 def _settings(area: Area) -> str:
     """What mutmut reads from setup.cfg."""
-    lines = {
+    lists = {
         "source_paths": ["src"],
         "only_mutate": [f"src/{module}" for module in area.modules],
-        "pytest_add_cli_args": (f"--engine={SQLITE}", *PYTEST),
+        "pytest_add_cli_args": [f"--engine={SQLITE}", *PYTEST],
         "pytest_add_cli_args_test_selection": [f"tests/{test}" for test in area.tests],
         "also_copy": [name for name in COPIED if name not in ("src", "tests")],
-        # mutmut adds the seconds first.
-        "timeout_multiplier": [f"{TIMEOUT_MULTIPLIER}"],
-        "timeout_constant": [f"{TIMEOUT_CONSTANT_S}"],
     }
-    return "[mutmut]\n" + "".join(
-        f"{name} = {values[0]}\n" if len(values) == 1 and name not in _LISTS
-        else f"{name} =\n" + "".join(f"    {value}\n" for value in values)
-        for name, values in lines.items()
-    )  # fmt: skip
-
-
-_LISTS: Final = {
-    "source_paths",
-    "only_mutate",
-    "pytest_add_cli_args",
-    "pytest_add_cli_args_test_selection",
-    "also_copy",
-}
+    # mutmut adds the seconds first.
+    text = f"timeout_multiplier = {TIMEOUT_MULTIPLIER}\ntimeout_constant = {TIMEOUT_CONSTANT_S}\n"
+    return f"[mutmut]\n{text}" + "".join(
+        "\n    ".join([f"{name} =", *values]) + "\n" for name, values in lists.items()
+    )
 
 
 def _pytest_settings() -> str:

@@ -13,7 +13,7 @@ from resumes.store import open_store
 from tests.chaos import checker, strace
 from tests.chaos.campaign import Figures
 from tests.chaos.strace import Injection
-from tests.support.api import ended_servers
+from tests.support.api import ended_keys, ended_servers, load
 from tests.support.api.ended_servers import (
     GRACE_S,
     KINDS,
@@ -166,8 +166,40 @@ def test_importers_killed_at_random_moments_import_each_file_once(
     assert figures["duplicated"] == figures["lost"] == 0
 
 
+REVOKED: Final = 4
 STOPS: Final = 5
 """For one worker, and as often for two."""
+
+
+@pytest.mark.chaos(
+    29,
+    fault="a key is revoked or rotated, or its account is closed, while the key is in use",
+    promise="no process accepts the key after a command has revoked or rotated it or closed its account",
+)
+def test_a_revoked_key_is_accepted_nowhere(tmp_path: Path, figures: Figures) -> None:
+    """Clients use keys on several connections to each of two workers. Meanwhile, commands revoke or
+    rotate these keys, or close their accounts, one at a time."""
+    scene = Scene(tmp_path / "home", tmp_path / "logs")
+    ends = [ended_keys.revoke] * REVOKED + [ended_keys.rotate, ended_keys.close_account]
+    before = after = accepted = 0
+    with scene.served("--workers", "2") as server:
+        for number, end in enumerate(ends):
+            account = f"account-{number}"
+            _, key = scene.add_account(account)
+            with ended_keys.sending(server, key) as clients:
+                ended = end(scene, account)
+                ended_keys.wait_for_requests_after(clients, ended.at_s)
+            answered = [one for one in load.attempts_of(clients) if one.answer]
+            late = [one for one in answered if one.began_s > ended.at_s]
+            before += len(answered) - len(late)
+            after += len(late)
+            accepted += sum(one.answer is not None and one.answer.status != 401 for one in late)
+
+    figures["keys"] = len(ends)
+    figures["requests_before"] = before
+    figures["requests_after"] = after
+    figures["accepted_afterwards"] = accepted
+    assert accepted == 0
 
 
 @pytest.mark.chaos(

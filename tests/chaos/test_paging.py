@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Final
@@ -109,70 +110,60 @@ class Clients:
 
     def run(self, chance: random.Random) -> None:
         """They did enough. Raises what any of them met."""
-        works: list[Callable[[Wire], None]] = [
-            *[self._create] * CREATORS,
-            *[self._delete] * DELETERS,
-            *(self._walker(random.Random(chance.random())) for _ in range(WALKERS)),
-            self._follow,
-        ]
-        with ThreadPoolExecutor(len(works)) as pool:
-            working = [pool.submit(self._work, work) for work in works]
+        walkers = [partial(self._walk, random.Random(chance.random())) for _ in range(WALKERS)]
+        works = [*[self._create] * CREATORS, *[self._delete] * DELETERS, *walkers]
+        with ThreadPoolExecutor(len(works) + 1) as pool:
+            working = [pool.submit(self._repeat, work) for work in works]
+            working.append(pool.submit(self._follow))
+
+            def is_enough() -> bool:
+                return len(self.walks) >= WALKS and len(self._shelf.deleted_s) >= DELETED
+
             try:
                 wait_until(
-                    lambda: self._is_enough or any(one.done() for one in working),
-                    within_s=WITHIN_S,
+                    lambda: is_enough() or any(one.done() for one in working), within_s=WITHIN_S
                 )
             finally:
                 self._stops.set()
             for one in working:
                 one.result()
-        self._work(self._follow)  # what came after the last look
+        self._follow()  # what came after the last look
 
-    @property
-    def _is_enough(self) -> bool:
-        return len(self.walks) >= WALKS and len(self._shelf.deleted_s) >= DELETED
-
-    def _work(self, work: Callable[[Wire], None]) -> None:
+    def _repeat(self, work: Callable[[Wire], None]) -> None:
         with Wire(self._url) as wire:
-            work(wire)
+            while not self._stops.is_set():
+                work(wire)
 
     def _create(self, wire: Wire) -> None:
-        while not self._stops.is_set():
-            answer = wire.call(load.a_request(self._key, "POST", body=load.a_body("paged")))
-            assert answer.status == 201, answer
-            self._shelf.put(answer.json["id"])
+        answer = wire.call(load.a_request(self._key, "POST", body=load.a_body("paged")))
+        assert answer.status == 201, answer
+        self._shelf.put(answer.json["id"])
 
     def _delete(self, wire: Wire) -> None:
-        while not self._stops.is_set():
-            taken = self._shelf.take()
-            if taken is None:
-                self._stops.wait(0.01)
-                continue
-            answer = wire.call(load.a_request(self._key, "DELETE", f"{RESUMES}/{taken}"))
-            assert answer.status == 200, answer
-            self._shelf.deleted_s[taken] = time.monotonic()
+        taken = self._shelf.take()
+        if taken is None:
+            self._stops.wait(0.01)
+            return
+        answer = wire.call(load.a_request(self._key, "DELETE", f"{RESUMES}/{taken}"))
+        assert answer.status == 200, answer
+        self._shelf.deleted_s[taken] = time.monotonic()
 
-    def _walker(self, chance: random.Random) -> Callable[[Wire], None]:
-        def walk(wire: Wire) -> None:
-            while not self._stops.is_set():
-                walk, limit = Walk(time.monotonic()), chance.choice((7, 20, 100))
-                cursor: str | None = ""
-                while cursor is not None:
-                    ids, cursor = self._page(wire, cursor, limit)
-                    walk.ids += ids
-                walk.ended_s = time.monotonic()
-                self.walks.append(walk)
+    def _walk(self, chance: random.Random, wire: Wire) -> None:
+        walk, limit = Walk(time.monotonic()), chance.choice((7, 20, 100))
+        cursor: str | None = ""
+        while cursor is not None:
+            ids, cursor = self._page(wire, cursor, limit)
+            walk.ids += ids
+        walk.ended_s = time.monotonic()
+        self.walks.append(walk)
 
-        return walk
-
-    def _follow(self, wire: Wire) -> None:
-        last = self.followed[-1] if self.followed else ""
-        while True:
-            ids, _ = self._page(wire, last, 100)
-            if not ids and self._stops.is_set():
-                return
-            self.followed += ids
-            last = [last, *ids][-1]
+    def _follow(self) -> None:
+        with Wire(self._url) as wire:
+            while True:
+                ids, _ = self._page(wire, self.followed[-1] if self.followed else "", 100)
+                if not ids and self._stops.is_set():
+                    return
+                self.followed += ids
 
     def _page(self, wire: Wire, cursor: str, limit: int) -> tuple[list[str], str | None]:
         answer = wire.call(load.a_request(self._key, path=page_of(cursor, limit)))

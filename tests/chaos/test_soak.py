@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -52,43 +52,21 @@ class Look:
     log_bytes: int
 
 
-@dataclass(slots=True)
-class Watch:
-    """Looks at processes, again and again."""
-
-    home: Path
-    pids: Sequence[int]
-    looks: list[Look] = field(default_factory=list)
-
-    def look(self) -> None:
-        """There is one look more."""
-        log = self.home / "resumes.db-wal"
-        self.looks.append(
-            Look(
-                time.monotonic(),
-                sum(map(memory_kb, self.pids)),
-                sum(map(descriptors, self.pids)),
-                log.stat().st_size if log.exists() else 0,
-            )
-        )
-
-    def look_for(self, duration_s: float) -> None:
-        """Looks were taken for so long."""
-        ends_at_s = time.monotonic() + duration_s
-        while time.monotonic() < ends_at_s:
-            self.look()
-            let_pass(LOOK_S)
-
-
 def memory_kb(pid: int) -> float:
     """What the process has in memory."""
     pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE") / 1_000
 
 
-def descriptors(pid: int) -> int:
-    """How many files and connections the process has open."""
-    return len([*Path(f"/proc/{pid}/fd").iterdir()])
+def look(home: Path, pids: Sequence[int]) -> Look:
+    """What the processes hold now."""
+    log = home / "resumes.db-wal"
+    return Look(
+        time.monotonic(),
+        sum(map(memory_kb, pids)),
+        sum(len([*Path(f"/proc/{pid}/fd").iterdir()]) for pid in pids),
+        log.stat().st_size if log.exists() else 0,
+    )
 
 
 def per_minute(moments: Sequence[tuple[float, float]]) -> float:
@@ -103,12 +81,8 @@ class Users:
     def __init__(self, scene: Scene, url: str) -> None:
         self._scene = scene
         self._created: list[str] = []
-        self._creator = Client(url, self._create, pause_s=PAUSE_S)
-        self.clients = [
-            self._creator,
-            Client(url, self._delete, pause_s=PAUSE_S),
-            Client(url, self._list, pause_s=PAUSE_S),
-        ]
+        works = (self._create, self._delete, self._list)
+        self.clients = [Client(url, work, pause_s=PAUSE_S) for work in works]
         self._stops = threading.Event()
         self.dropped = 0
 
@@ -118,8 +92,8 @@ class Users:
         return load.attempts_of(self.clients)
 
     def _create(self, number: int) -> tuple[str, bytes]:
-        if self._creator.attempts:
-            self._created.append(self._creator.attempts[-1].id)
+        if self.clients[0].attempts:
+            self._created.append(self.clients[0].attempts[-1].id)
         body = load.a_body(f"resume {number}")
         return "", load.a_request(self._scene.key, "POST", body=body)
 
@@ -166,47 +140,35 @@ def test_nothing_grows_while_the_service_works(tmp_path: Path, figures: Figures)
         scene.served() as server,
         programs.running(scene.home, "watch") as importer,
     ):
-        users = Users(scene, server.url)
-        watch = Watch(scene.home, [*server.serving_pids, importer.pid])
+        users, looks = Users(scene, server.url), list[Look]()
         with users.at_work():
-            watch.look_for(SOAK_S)
+            ends_at_s = time.monotonic() + SOAK_S
+            while time.monotonic() < ends_at_s:
+                looks.append(look(scene.home, [*server.serving_pids, importer.pid]))
+                let_pass(LOOK_S)
         done = scene.home / "inbox" / "_done"
         wait_until(lambda: len(programs.files_in(done)) == users.dropped, within_s=30)
-    note_work(figures, users)
-    warm_s = watch.looks[0].at_s + WARM_S
-    note_holdings(figures, watch, [look for look in watch.looks if look.at_s >= warm_s])
-    note_latencies(figures, [one for one in users.attempts if one.began_s >= warm_s])
-
-
-def note_work(figures: Figures, users: Users) -> None:
-    """What was done, all of it well."""
-    figures["requests"] = len(users.attempts)
-    figures["files"] = users.dropped
-    figures["failed"] = sum(
-        one.answer is None or one.answer.status not in (200, 201) for one in users.attempts
-    )
-    assert figures["failed"] == 0
-
-
-def note_holdings(figures: Figures, watch: Watch, looks: Sequence[Look]) -> None:
-    """What the processes held hardly grew from the first of these looks to the last."""
-    figures["memory_growth_per_minute_kb"] = per_minute(
-        [(one.at_s, one.memory_kb) for one in looks]
-    )
-    figures["memory_mb"] = looks[-1].memory_kb / 1_000
-    figures["file_descriptors_gained_per_minute"] = per_minute(
-        [(one.at_s, one.descriptors) for one in looks]
-    )
-    figures["largest_log_mb"] = max(one.log_bytes for one in watch.looks) / 1_000_000
-    assert figures["memory_growth_per_minute_kb"] < MOST_MEMORY_KB
-    assert abs(figures["file_descriptors_gained_per_minute"]) < 1
-    assert max(one.log_bytes for one in watch.looks) < MOST_LOG_BYTES
-
-
-def note_latencies(figures: Figures, attempts: Sequence[Attempt]) -> None:
-    """Answers came as soon in the end as in the beginning; the first and last window are not whole."""
+    warm_s = looks[0].at_s + WARM_S
+    warm = [one for one in looks if one.at_s >= warm_s]
+    attempts = [one for one in users.attempts if one.began_s >= warm_s]
+    # The first window and the last are not whole.
     windows = [*iter_windows(attempts, WINDOW_S)][1:-1]
     p99s = [(window[0].began_s, p99_ms(window)) for window in windows]
+    statuses = [one.answer and one.answer.status for one in users.attempts]
+    figures["requests"] = len(statuses)
+    figures["files"] = users.dropped
+    figures["failed"] = sum(status not in (200, 201) for status in statuses)
+    figures["memory_growth_per_minute_kb"] = per_minute([(one.at_s, one.memory_kb) for one in warm])
+    figures["memory_mb"] = looks[-1].memory_kb / 1_000
+    figures["file_descriptors_gained_per_minute"] = per_minute(
+        [(one.at_s, one.descriptors) for one in warm]
+    )
+    most_log_bytes = max(one.log_bytes for one in looks)
+    figures["largest_log_mb"] = most_log_bytes / 1_000_000
     figures["p99_ms"] = statistics.median(p99 for _, p99 in p99s)
     figures["p99_growth_per_minute_ms"] = per_minute(p99s)
+    assert figures["failed"] == 0
+    assert figures["memory_growth_per_minute_kb"] < MOST_MEMORY_KB
+    assert abs(figures["file_descriptors_gained_per_minute"]) < 1
+    assert most_log_bytes < MOST_LOG_BYTES
     assert figures["p99_growth_per_minute_ms"] < MOST_P99_MS

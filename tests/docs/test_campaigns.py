@@ -1,12 +1,11 @@
 """The pages of the campaigns, and their tools: what they look for would be noticed."""
 
-import importlib
 import json
 import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import pytest
 
@@ -89,47 +88,6 @@ def test_rows_of_a_run_take_the_place_of_theirs_and_those_without_a_test_go() ->
     assert campaign.written(figures) == "1,200 kills, 0 lost, recovery 1.23 s, log at most 250 MB"
 
 
-FAKE = """
-import json, sys
-from pathlib import Path
-
-print("The clean tests fail")
-ends = json.loads({ends!r})
-if ends is None:
-    sys.exit(1)
-folder = Path("mutants")
-folder.mkdir(exist_ok=True)
-(folder / "listing.py.meta").write_text(json.dumps({{"exit_code_by_key": ends}}))
-"""
-
-
-@pytest.mark.parametrize(
-    ("ends", "code", "told"),
-    [
-        (None, 2, "quota: mutmut ended with 1"),
-        ({"a": 1, "b": None}, 2, "| quota | 2 | 1 | 0 | 0 | 1 | 100.0% |"),
-        ({"a": 1, "b": 0, "c": 33, "d": 1}, 1, "| quota | 4 | 2 | 1 | 1 | 0 | 50.0% |\n  b\n  c\n"),
-        ({"a": 1, "b": 36}, 0, "| quota | 2 | 2 | 0 | 0 | 0 | 100.0% |"),
-    ],
-)
-def test_the_end_says_whether_mutants_were_tried_and_survived(
-    tmp_path: Path, repository: Path, ends: dict[str, int | None] | None, code: int, told: str
-) -> None:
-    # given a mutmut that comes to this
-    site = tmp_path / "site" / "mutmut"
-    site.mkdir(parents=True)
-    (site / "__main__.py").write_text(FAKE.format(ends=json.dumps(ends)))
-    # when it is run
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.mutants", "--areas", "quota", "--folder", tmp_path / "copies",
-         "--site", site.parent],
-        cwd=repository, capture_output=True, text=True,
-    )  # fmt: skip
-    # then that is said
-    assert told in done.stdout + done.stderr
-    assert done.returncode == code
-
-
 # What is held against a store
 
 
@@ -163,43 +121,3 @@ def test_a_lower_id_for_what_was_sent_later_is_out_of_order() -> None:
     assert checker.count_out_of_order(at_once) == 0
     with pytest.raises(AssertionError, match="twice"):
         checker.told_of([attempt("1", 0, 1), attempt("1", 2, 3)])
-
-
-ALL: Final = {"id-1": "ana-1", "id-2": "ana-2", "id-3": "ana-3", "id-4": "ana-file-1"}
-WHOLE: Final = "1 2 3 4"
-
-
-@pytest.mark.parametrize(
-    ("counter", "stored", "shown", "told"),
-    [
-        (4, ALL, WHOLE, []),
-        (3, {one: ALL[one] for one in ALL if one != "id-2"}, WHOLE, ["lost", "vanished"]),
-        (5, ALL | {"id-5": "ana-2"}, WHOLE, ["doubled"]),
-        (5, ALL | {"id-5": "ana-file-1"}, WHOLE, ["doubled"]),
-        (5, ALL | {"id-5": "bob-1"}, WHOLE, ["unasked"]),
-        (5, ALL, WHOLE, ["miscounted"]),
-        (4, ALL, "1 3 2 4", ["disordered"]),
-        (4, ALL, "1 2 3", []),  # what it lacks may have come later
-        (4, ALL, "1 3", ["skipped"]),
-    ],
-)
-def test_a_cluster_whose_store_or_pages_differ_from_its_history_is_noticed(
-    repository: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    counter: int,
-    stored: dict[str, str],
-    shown: str,
-    told: list[str],
-) -> None:
-    # Benchmarks are no part of the installed packages.
-    monkeypatch.syspath_prepend(repository)
-    cluster: Any = importlib.import_module("benchmarks.cluster.checker")
-    history = importlib.import_module("benchmarks.cluster.history").History("ana")
-    for number in (1, 2, 3):
-        history.acknowledge(history.begin(f"ana-{number}"), f"id-{number}")
-    history.dropped.append("ana-file-1")
-    walk = history.begin_walk(process=0)
-    walk.ids += [f"id-{number}" for number in shown.split()]
-    walk.is_finished = True
-    contents = cluster.StoreContents([cluster.Stored(*one) for one in stored.items()], counter)
-    assert [finding.kind for finding in cluster.check(history, contents)] == told

@@ -53,12 +53,32 @@ class Scene:
         return self.home / "resumes.db"
 
     def says(self, line: str) -> str:
-        """What the command prints, on both streams, however it ends; `drop FILE` has the importer
-        take a sample."""
+        """What the command prints, on both streams, however it ends.
+
+        `drop FILE` has the importer take a sample, `put FILE` leaves one in the watched folder since
+        long ago, `write FILE TEXT` writes a file of the home, and `alter STATEMENT` changes the store
+        behind the program's back.
+        """
         words = shlex.split(line.format(home=self.home))
-        if words[0] == "drop":
-            shutil.copy(SAMPLES / words[1], self.home / "inbox" / "ana")
-            words = ["watch", "--once", "--settle", "0"]
+        match words:
+            case ["drop", name]:
+                shutil.copy(SAMPLES / name, self.home / "inbox" / "ana")
+                words = ["watch", "--once", "--settle", "0"]
+            case ["put", name]:
+                path = self.home / "inbox" / name
+                path.parent.mkdir(exist_ok=True)
+                shutil.copyfile(SAMPLES / GOOD, path)
+                os.utime(path, (0, 0))
+                return ""
+            case ["write", name, text]:
+                self.home.mkdir(exist_ok=True)
+                (self.home / name).write_text(text, encoding="ascii")
+                return ""
+            case ["alter", statement]:
+                with contextlib.closing(dbapi.connect(self.database)) as connection:
+                    connection.execute(statement)
+                    connection.commit()
+                return ""
         typed = ["--home", str(self.home), *words]
         return CliRunner().invoke(resumes, typed, prog_name="resumes").output
 
@@ -77,12 +97,10 @@ class Scene:
         self.clients.callback(client.close)
         return client
 
-    def alters(self, statement: str) -> None:
-        """The store was altered behind the program's back."""
-        connection = dbapi.connect(self.database)
-        connection.execute(statement)
-        connection.commit()
-        connection.close()
+    def pdf(self, resume: Any, **settings: Any) -> Any:
+        """The answer to somebody who wants a PDF of the resume."""
+        client = self.client(**settings)
+        return client.get(f"{client.create(resume).json()['id']}/pdf")
 
 
 @pytest.fixture
@@ -112,6 +130,16 @@ TYPED: Final[Mapping[str, tuple[str, ...]]] = {
     "The store is being moved to …, or has been moved; nothing was done. …":
         (ANA, "db copy sqlite:///{home}/resumes.db sqlite:///{home}/new.db", "accounts create ben"),
     "The terminal UI needs a terminal. …": (ANA, "tui"),
+    'Invalid … "…" in …: …': ("write config.toml 'port = 80000'", "list"),
+    "Invalid configuration …: …": ("write config.toml 'port 8000'", "list"),
+    'the folder "…" does not match any account; its files are waiting':
+        (ANA, "put anna/cv.json", "doctor"),
+    "… waiting, but no importer is running there": (ANA, "put ana/cv.json", "doctor"),
+    "The store … was created by a newer version (…). Update resume-service":
+        (ANA, "alter \"UPDATE alembic_version SET version_num = '9999'\"", "list"),
+    "The store … is damaged or not a SQLite database (…). …":
+        (f"write resumes.db '{'no. ' * 300}'", "list"),
+    "The database … is unavailable: …": ("--database postgresql://ana@127.0.0.1:1/none list",),
 }
 """What somebody has typed when the last command says so."""
 
@@ -126,6 +154,12 @@ ANSWERED: Final[Mapping[str, Callable[[Scene], Any]]] = {
     "Resume not found": lambda scene: scene.client().get("0" * 24),
     "The server is low on disk space, so nothing was stored; try again later": lambda scene:
         scene.client(disk_floor_bytes=2**62).create(a_resume()),
+    "PDF generation timeout. Please try again later.": lambda scene:
+        scene.pdf(a_resume(), pdf_timeout_s=1e-9),
+    "Too long for a PDF: the resume has … characters; the limit is …": lambda scene:
+        scene.pdf(a_resume(sections={
+            "summaries": {"column": 0, "items": [{"text": "word " * 4_000}] * 11}
+        })),
 }
 """The request that is answered so."""
 # fmt: on
@@ -201,36 +235,6 @@ def _(scene: Scene) -> str:
     return scene.says("list")
 
 
-@shows('Invalid … "…" in …: …')
-def _(scene: Scene) -> str:
-    scene.home.mkdir()
-    (scene.home / "config.toml").write_text("port = 80000\n", encoding="ascii")
-    return scene.says("list")
-
-
-@shows("Invalid configuration …: …")
-def _(scene: Scene) -> str:
-    scene.home.mkdir()
-    (scene.home / "config.toml").write_text("port 8000\n", encoding="ascii")
-    return scene.says("list")
-
-
-@shows('the folder "…" does not match any account; its files are waiting')
-def _(scene: Scene) -> str:
-    scene.has_account()
-    (scene.home / "inbox" / "anna").mkdir()
-    (scene.home / "inbox" / "anna" / "cv.json").touch()
-    return scene.says("doctor")
-
-
-@shows("… waiting, but no importer is running there")
-def _(scene: Scene) -> str:
-    scene.has_account()
-    shutil.copy(SAMPLES / GOOD, scene.home / "inbox" / "ana" / GOOD)
-    os.utime(scene.home / "inbox" / "ana" / GOOD, (0, 0))
-    return scene.says("doctor")
-
-
 @shows("Cannot retry …: it is …")
 def _(scene: Scene) -> str:
     scene.has_account()
@@ -271,21 +275,6 @@ def _(scene: Scene) -> str:
         return next(answer.text for answer in answers if answer.status_code == 503)
 
 
-@shows("PDF generation timeout. Please try again later.")
-def _(scene: Scene) -> str:
-    client = scene.client(pdf_timeout_s=1e-9)
-    resume_id = client.create(a_resume()).json()["id"]
-    return client.get(f"{resume_id}/pdf").text
-
-
-@shows("Too long for a PDF: the resume has … characters; the limit is …")
-def _(scene: Scene) -> str:
-    client = scene.client()
-    summaries = {"column": 0, "items": [{"text": "word " * 4_000}] * 11}
-    resume_id = client.create(a_resume(sections={"summaries": summaries})).json()["id"]
-    return client.get(f"{resume_id}/pdf").text
-
-
 @shows('No installed font has the character "…" in resume …: it is drawn as a box. …')
 def _(scene: Scene) -> str:
     client = scene.client()
@@ -293,33 +282,19 @@ def _(scene: Scene) -> str:
     return scene.says(f"export {resume_id} --format pdf --to {scene.home}/pdfs")
 
 
+@shows("A stored resume is damaged. …")
+def _(scene: Scene) -> str:
+    resume_id = scene.client().create(a_resume()).json()["id"]
+    scene.says("alter \"UPDATE documents SET document = 'not JSON'\"")
+    return scene.says(f"show {resume_id}")
+
+
 @shows("Internal error …")
 def _(scene: Scene) -> str:
     client = scene.client()
     resume_id = client.create(a_resume()).json()["id"]
-    scene.alters("UPDATE documents SET document = 'what nobody foresaw'")
+    scene.says("alter \"UPDATE documents SET document = 'what nobody foresaw'\"")
     return client.get(resume_id).text
-
-
-@shows("The store … is damaged or not a SQLite database (…). …")
-def _(scene: Scene) -> str:
-    scene.home.mkdir()
-    scene.database.write_bytes(b"SQLite? no. " * 100)
-    return scene.says("list")
-
-
-@shows("A stored resume is damaged. …")
-def _(scene: Scene) -> str:
-    resume_id = scene.client().create(a_resume()).json()["id"]
-    scene.alters("UPDATE documents SET document = 'not JSON'")
-    return scene.says(f"show {resume_id}")
-
-
-@shows("The store … was created by a newer version (…). Update resume-service")
-def _(scene: Scene) -> str:
-    scene.has_account()
-    scene.alters("UPDATE alembic_version SET version_num = '9999'")
-    return scene.says("list")
 
 
 @shows("The store … is older than this program. Run `resumes db upgrade`")
@@ -358,10 +333,3 @@ def _(scene: Scene) -> str:
     mounts.write_text(mountinfo(a_mount(str(scene.database), "ext4")))
     scene.monkeypatch.setattr("resumes.filesystems.MOUNTINFO", mounts)
     return scene.says("list")
-
-
-@shows("The database … is unavailable: …")
-def _(scene: Scene) -> str:
-    with socket.create_server(("127.0.0.1", 0)) as closed_soon:
-        port = closed_soon.getsockname()[1]
-    return scene.says(f"--database postgresql://ana@127.0.0.1:{port}/none list")

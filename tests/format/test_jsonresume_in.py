@@ -301,22 +301,6 @@ def test_everything_of_a_whole_json_resume_has_its_place() -> None:
         ("quotes", 1, 12, "References"),
         ("references", 1, 13, "References"),
     ]
-    assert sections["experiences"]["items"] == [
-        {
-            "workplace": "Engine Works",
-            "position": "Analyst",
-            "location": "London, England",
-            "link": "https://engines.example",
-            "dateRange": {"fromYear": 2019, "fromMonth": 2, "toYear": 2021, "toMonth": 11},
-            "description": "Wrote the notes.",
-            "bullets": ["Found a fault", "Fixed it"],
-        },
-        {
-            "workplace": "Own account",
-            "dateRange": {"fromYear": 2022, "isOngoing": True},
-            "description": "Lessons",
-        },
-    ]
     assert parse(json.dumps(view).encode()).warnings == ()
     assert set(warnings_of(COMPLETE)) == {
         "basics.image",
