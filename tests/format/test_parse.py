@@ -1,22 +1,17 @@
 """What becomes of a document: what is stored, its warnings, and what is known of it later."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import orjson
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from resumes.analyzer import Resume, check_stored, parse, stored_warnings
 from resumes.analyzer.plain import MAX_BYTES, parse_plain
 from resumes.errors import CoverLetter, InvalidJson, InvalidResume, Issue
 from tests.support.documents import (
-    DOCUMENTS,
     SECTIONS,
-    TEXTS,
     a_document,
     admitting,
     parsed,
@@ -277,72 +272,6 @@ def with_members(**members: object) -> bytes:
 def test_what_the_service_cannot_have_stored_is_refused(document: bytes) -> None:
     with pytest.raises((InvalidJson, InvalidResume, CoverLetter)):
         check_stored(document)
-
-
-# However it is spelled
-
-
-def quoted(text: str) -> str:
-    """A JSON string in which every character is escaped."""
-    units = text.encode("utf-16-be").hex()
-    return '"' + "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4)) + '"'
-
-
-def spelled(value: Any, quote: Callable[[str], str], gap: str) -> str:
-    """The JSON text of a value, with its own strings and blanks."""
-    if isinstance(value, str):
-        return quote(value)
-    if isinstance(value, list):
-        return f"[{gap}" + f"{gap},".join(spelled(each, quote, gap) for each in value) + f"{gap}]"
-    if isinstance(value, dict):
-        members = (
-            f"{gap}{quote(name)}{gap}:{gap}{spelled(each, quote, gap)}"
-            for name, each in value.items()
-        )
-        return "{" + f"{gap},".join(members) + gap + "}"
-    return json.dumps(value)
-
-
-def outcome(body: str) -> Any:
-    """All that is known of what becomes of the bytes, however the document is stored."""
-    try:
-        resume = parse(body.encode())
-    except (InvalidResume, CoverLetter) as error:
-        return type(error), vars(error)
-    stored = json.loads(resume.document)
-    view = json.dumps(public_view(resume.document))
-    return resume.title, resume.name, resume.filename, resume.warnings, json.dumps(stored), view
-
-
-WRONG = st.none() | st.booleans() | st.integers(-3, 3) | st.lists(TEXTS, max_size=2) | TEXTS
-
-
-@st.composite
-def documents(draw: st.DrawFn) -> Any:
-    """A document, good or odd, or with something else in a place or two."""
-    document = draw(DOCUMENTS)
-    for _ in range(draw(st.integers(0, 2))):
-        at: Any = document
-        while isinstance(at, dict | list) and at and draw(st.integers(0, 4)):
-            inside = draw(st.sampled_from(list(at if isinstance(at, dict) else range(len(at)))))
-            if not isinstance(at[inside], dict | list):
-                at[inside] = draw(WRONG)
-            at = at[inside]
-        if isinstance(at, dict):
-            at[draw(st.sampled_from(["title", "items", "name", "type", "tags", "x:y"]))] = draw(
-                WRONG
-            )
-    return document
-
-
-@settings(max_examples=80, derandomize=True, deadline=None)
-@given(document=documents())
-def test_a_document_is_the_same_however_it_is_spelled(document: Any) -> None:
-    plain = outcome(json.dumps(document, ensure_ascii=False, separators=(",", ":")))
-    assert outcome(json.dumps(document)) == plain
-    assert outcome(spelled(document, json.dumps, " \n\t\r")) == plain
-    assert outcome(spelled(document, quoted, "")) == plain
-    assert outcome("\n " + spelled(document, quoted, " ") + "\n") == plain
 
 
 # The quick way, which takes only what the precise way has nothing to say about

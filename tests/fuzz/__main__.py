@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 import tests.fuzz
 from tests.fuzz.targets import TARGETS, Target
@@ -27,36 +27,19 @@ _PEAK: Final = re.compile(r"stat::peak_rss_mb:\s+([0-9]+)")
 _COVERED: Final = re.compile(r"\bcov: ([0-9]+) ")
 
 
-class Fuzzed(NamedTuple):
-    """What came of a target. `found` are the inputs that break a promise."""
-
-    target: Target
-    seed: int
-    runs: int
-    covered: int
-    peak_mib: int
-    found: list[Path]
-    is_finished: bool
-    log: Path
-
-
 def main() -> None:
     """Ends with 1 when an input was found that breaks a promise."""
     options = _options()
     options.kept.mkdir(parents=True, exist_ok=True)
     print("| target | seed | inputs tried | places reached | memory, MiB | found |")
     print("| --- | --- | --- | --- | --- | --- |", flush=True)
-    outcomes = []
-    for name in options.only:
-        outcome = _fuzz(TARGETS[name], options)
-        print(_row(outcome), flush=True)
-        outcomes.append(outcome)
-    for outcome in outcomes:
-        _explain(outcome)
-    sys.exit(any(one.found or not one.is_finished for one in outcomes))
+    wrong = [text for name in options.only if (text := _fuzz(TARGETS[name], options))]
+    print(*wrong, sep="\n", end="\n" * bool(wrong))
+    sys.exit(bool(wrong))
 
 
-def _fuzz(target: Target, options: argparse.Namespace) -> Fuzzed:
+def _fuzz(target: Target, options: argparse.Namespace) -> str:
+    """The target's row is printed; what is wrong, and how to have it as a test, is returned."""
     seed = options.seed or secrets.randbelow(2**31 - 1) + 1
     grown, log = options.kept / "grown" / target.name, options.kept / f"{target.name}.log"
     grown.mkdir(parents=True, exist_ok=True)
@@ -77,31 +60,14 @@ def _fuzz(target: Target, options: argparse.Namespace) -> Fuzzed:
             check=False,
         )
     said = log.read_text(errors="replace")
-    return Fuzzed(
-        target, seed, _last(_RUNS, said), _last(_COVERED, said), _last(_PEAK, said),
-        sorted(prefix.parent.glob(f"{prefix.name}*")), done.returncode == 0, log,
-    )  # fmt: skip
-
-
-def _last(number: re.Pattern[str], said: str) -> int:
-    found = number.findall(said)
-    return int(found[-1]) if found else 0
-
-
-def _row(one: Fuzzed) -> str:
-    found = len(one.found) if one.is_finished or one.found else "did not finish"
-    return (
-        f"| {one.target.name} | {one.seed} | {one.runs:,} | {one.covered:,} | {one.peak_mib:,} "
-        f"| {found} |"
-    )
-
-
-def _explain(one: Fuzzed) -> None:
-    if one.is_finished and not one.found:
-        return
-    print(f"\n{one.target.name}: {one.log} says what happened.")
-    for path in one.found:
-        print(f"  {path}\n  as a test: cp {path} {one.target.folder}/found-WHAT")
+    found = sorted(prefix.parent.glob(f"{prefix.name}*"))
+    result = len(found) if found or done.returncode == 0 else "did not finish"
+    numbers = (f"{int([0, *number.findall(said)][-1]):,}" for number in (_RUNS, _COVERED, _PEAK))
+    print("|", " | ".join([target.name, f"{seed}", *numbers, f"{result}"]), "|", flush=True)
+    if result == 0:
+        return ""
+    tests = [f"  {path}\n  as a test: cp {path} {target.folder}/found-WHAT" for path in found]
+    return "\n".join([f"\n{target.name}: {log} says what happened.", *tests])
 
 
 def _options() -> argparse.Namespace:

@@ -1,6 +1,7 @@
 """Any bytes, read as a resume, and as a file that may be a JSON Resume."""
 
 import json
+import re
 from typing import Any, Final
 
 import orjson
@@ -51,6 +52,7 @@ def check_parsing(body: bytes) -> None:
         assert len(resume.warnings) <= MOST_ISSUES + 1
         assert _dumped(orjson.loads(resume.document)) == _dumped(value[0])
         _check_plain(body, resume)
+        _check_spelling(resume, value[0])
         check_stored(resume)
         _check_warnings(resume)
 
@@ -85,6 +87,24 @@ def _check_plain(body: bytes, resume: Resume) -> None:
         assert not findings.warnings
         assert not findings.is_doubtful
         assert resume.warnings == ()
+
+
+_STRING: Final = re.compile(r'"(?:[^"\\]|\\.)*"')
+
+
+def _escaped(found: re.Match[str]) -> str:
+    """The JSON string with every character escaped."""
+    units = json.loads(found[0]).encode("utf-16-be", "surrogatepass").hex()
+    return '"' + "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4)) + '"'
+
+
+def _check_spelling(resume: Resume, value: Any) -> None:
+    """The same value spelled otherwise is the same resume."""
+    for spelled in (json.dumps(value, indent=1), _STRING.sub(_escaped, json.dumps(value))):
+        if len(spelled) <= FORMAT.max_bytes:
+            again = parse(spelled.encode(), FORMAT)
+            assert again == resume._replace(document=again.document)
+            assert _dumped(orjson.loads(again.document)) == _dumped(value)
 
 
 def _check_sent_back(resume: Resume) -> None:
