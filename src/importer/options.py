@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from resumes.analyzer import DEFAULT_FORMAT, Format
+from resumes.filesystems import DISK_FLOOR_BYTES
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +85,7 @@ class Options:
     max_file_bytes: int = 64 * 1024 * 1024
     """The largest file of several resumes, inflated."""
 
-    disk_floor_bytes: int = 64 * 1024 * 1024
+    disk_floor_bytes: int = DISK_FLOOR_BYTES
     """What stays free on a disk that files are copied to."""
 
     tuning: Tuning = DEFAULT_TUNING

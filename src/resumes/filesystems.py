@@ -33,6 +33,10 @@ SHARED: Final = {
 """By kind of file system that others write to, what it is, as people say it."""
 
 
+DISK_FLOOR_BYTES = 64 * 1024 * 1024
+"""What stays free: with less, the API refuses resumes, and the importer copies no file to the disk."""
+
+
 def free_bytes(path: Path) -> int:
     """Return how much this user may still write to the disk that the path is on. Raises OSError."""
     return shutil.disk_usage(path).free

@@ -12,7 +12,7 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from enum import EnumType, StrEnum
 from pathlib import Path
-from typing import Annotated, Any, get_args, get_origin
+from typing import Annotated, Any, Final, get_args, get_origin
 
 import platformdirs
 from pydantic import (
@@ -149,12 +149,6 @@ class Settings(BaseModel):
     """Timeout in seconds for TLS handshakes, for request headers, and for stalled uploads and
     downloads."""
 
-    body_memory_bytes: Annotated[int, Field(ge=1_048_576, le=2**62)] = 64 * 1024 * 1024
-    """Bytes of request bodies that an API process holds at a time; beyond that, requests are refused."""
-
-    disk_floor_bytes: Annotated[int, Field(ge=0, le=2**62)] = 64 * 1024 * 1024
-    """Free bytes on the store's disk below which creates are refused. 0 turns this off."""
-
     pdf: bool = True
     """Whether the API serves resumes as PDF."""
 
@@ -175,9 +169,6 @@ class Settings(BaseModel):
 
     settle_s: Annotated[float, Field(ge=0, le=3_600)] = 5.0
     """Seconds a file must be unchanged before it is checked; a complete, valid resume does not wait."""
-
-    scan_s: Annotated[float, Field(ge=0.1, le=3_600)] = 2.0
-    """Seconds between scans of the watched folder; automatically longer if scans are slow."""
 
     poll: bool = False
     """Whether new files are found only by scanning: network drives do not report changes."""
@@ -265,10 +256,7 @@ def load_settings(**flags: Any) -> Settings:
         values = _load_file(file)
         for name in values:
             if name not in Settings.model_fields:
-                raise InvalidArgument(
-                    f'Unknown setting "{_shown(name)}" in {file}. '
-                    "docs/settings.md lists all settings"
-                )
+                raise _unknown(name, f'"{_shown(name)}" in {file}')
         if "home" in values:
             raise InvalidArgument(
                 f'Invalid home "{_shown(values["home"])}" in {file}: the home is always '
@@ -286,6 +274,20 @@ def load_settings(**flags: Any) -> Settings:
         raise InvalidArgument(f'Invalid {name} "{value}"{where}: {remedy}') from None
 
 
+GONE: Final = {
+    "body_memory_bytes": "an API process holds up to 64 MiB of bodies",
+    "disk_floor_bytes": "64 MiB stay free on each disk",
+    "scan_s": "folders are scanned every 2 seconds",
+}
+"""Settings of earlier releases, and what is so without them."""
+
+
+def _unknown(name: str, where: str) -> InvalidArgument:
+    if name in GONE:
+        return InvalidArgument(f"The setting {where} is gone: {GONE[name]}. Remove it")
+    return InvalidArgument(f"Unknown setting {where}. docs/settings.md lists all settings")
+
+
 def _find_variables() -> dict[str, str]:
     """Return the variables of the environment that are settings and not empty, by their settings.
 
@@ -301,10 +303,7 @@ def _find_variables() -> dict[str, str]:
             if value:
                 variables.setdefault(name, variable)
         elif prefix == ENV_PREFIX and not name.startswith(NO_SETTINGS):
-            raise InvalidArgument(
-                f"Unknown setting {_shown(variable)} in the environment. "
-                "docs/settings.md lists all settings"
-            )
+            raise _unknown(name, f"{_shown(variable)} in the environment")
     return variables
 
 

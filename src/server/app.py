@@ -29,6 +29,7 @@ from resumes.errors import (
     StoreIncompatible,
     StoreUnavailable,
 )
+from resumes.filesystems import DISK_FLOOR_BYTES
 from resumes.log_writer import LogWriter
 from resumes.rendering import Renderer
 from resumes.rendering.fonts import font_folders
@@ -101,7 +102,7 @@ class App:
         is_json = settings.log_format is LogFormat.JSON
         if log is not None and (is_json if settings.access_log is None else settings.access_log):
             self._access_log = AccessLog(log, is_json=is_json)
-        self._health = HealthCheck(store, floor_bytes=settings.disk_floor_bytes)
+        self._health = HealthCheck(store, floor_bytes=DISK_FLOOR_BYTES)
         self._exposition = Exposition(self._metrics, store, sample=self._sample)
         self._pdf = PdfRoute(
             store,

@@ -19,6 +19,9 @@ does when 1,024 files have something, and the process has a few more."""
 
 MIB = 1024 * 1024
 
+BODY_MEMORY_BYTES = 64 * MIB
+"""Request bodies that a process holds at a time; beyond that, requests are refused."""
+
 
 Look = Callable[[float], None]
 """A connection, by what refuses or cuts off a client that has kept it waiting for too long."""
@@ -29,7 +32,7 @@ class Connections:
 
     def __init__(self, settings: Settings) -> None:
         self.max_open = find_room(settings.max_connections)
-        self.max_body_bytes = max(settings.body_memory_bytes, settings.max_body_bytes + MIB)
+        self.max_body_bytes = max(BODY_MEMORY_BYTES, settings.max_body_bytes + MIB)
         """How much the bodies in memory may be in all; one of the largest always fits."""
         self.client_timeout_s = settings.client_timeout_s
         self.body_bytes = 0

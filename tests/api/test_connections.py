@@ -21,7 +21,14 @@ from server.openapi import ASSETS, SWAGGER_UI
 from tests.support.api.builders import RESUMES, Client, a_body, error_of
 from tests.support.api.hostile_bytes import statuses
 from tests.support.api.refused import JSON, MAX_BYTES, a_create, a_request
-from tests.support.api.serving import Place, a_connection, exchange, read_all, serve_here
+from tests.support.api.serving import (
+    Place,
+    a_connection,
+    exchange,
+    fill_disk,
+    read_all,
+    serve_here,
+)
 from tests.support.waiting import wait_until
 
 MIB = 1024 * 1024
@@ -278,8 +285,11 @@ def test_an_answer_before_the_body_is_asked_for_is_the_last_of_its_connection(
     assert client.ids() == []
 
 
-def test_nor_is_another_read_behind_an_unanswered_429_or_503(a_place: Callable[..., Place]) -> None:
-    place = a_place(rate_limit=True, rate_per_minute=1, disk_floor_bytes=2**60)
+def test_nor_is_another_read_behind_an_unanswered_429_or_503(
+    a_place: Callable[..., Place], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill_disk(monkeypatch)
+    place = a_place(rate_limit=True, rate_per_minute=1)
     client = place.client()
     expecting = a_request("POST", RESUMES, JSON, HUNDRED, b"Expect: 100-continue")
     full = place.client()
@@ -592,9 +602,12 @@ def test_who_reads_less_than_4_kib_a_second_while_there_is_more_has_10_s() -> No
 
 
 def test_bodies_beyond_the_memory_for_them_are_503_and_the_memory_comes_back(
-    a_place: Callable[..., Place], caplog: pytest.LogCaptureFixture
+    a_place: Callable[..., Place],
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    place = a_place(body_memory_bytes=MIB, max_body_bytes=2 * MIB)  # so 3 MiB: a largest one fits
+    monkeypatch.setattr("server.connections.BODY_MEMORY_BYTES", MIB)
+    place = a_place(max_body_bytes=2 * MIB)  # so 3 MiB: a largest one fits
     client = place.client()
     half = keyed(client, a_request("POST", RESUMES, JSON, b"Content-Length: 2000000"))
     with a_connection(place.url) as first:
@@ -621,10 +634,27 @@ def test_bodies_beyond_the_memory_for_them_are_503_and_the_memory_comes_back(
     client.close()
 
 
-def test_a_body_is_in_memory_until_its_answer_also_if_others_wait_behind_it(
-    a_place: Callable[..., Place],
+def test_a_body_that_is_thrown_away_takes_no_memory_from_others(
+    a_place: Callable[..., Place], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    place = a_place(body_memory_bytes=MIB, max_body_bytes=100_000)  # so 1.1 MiB
+    monkeypatch.setattr("server.connections.BODY_MEMORY_BYTES", MIB)
+    place = a_place(max_body_bytes=MIB)  # so 2 MiB
+    client = place.client()
+    with a_connection(place.url) as greedy:
+        head = a_request("POST", RESUMES, JSON, b"Content-Length: %d" % (64 * MIB))
+        greedy.sendall(keyed(client, head))
+        assert statuses(read_answer(greedy)) == [413]
+        greedy.sendall(b" " * (MIB + MIB // 2))
+
+        assert client.create(a_body().ljust(MIB)).status_code == 201
+    client.close()
+
+
+def test_a_body_is_in_memory_until_its_answer_also_if_others_wait_behind_it(
+    a_place: Callable[..., Place], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("server.connections.BODY_MEMORY_BYTES", MIB)
+    place = a_place(max_body_bytes=100_000)  # so 1.1 MiB
     client = place.client()
     create = keyed(client, kept(a_create(b"[" * 20_000)))
     count = 400  # 8 MB

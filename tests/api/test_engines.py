@@ -10,7 +10,7 @@ import pytest
 
 from resumes.store import accounts, api_keys
 from tests.support.api.builders import RESUMES, Client, a_body, a_resume, error_of, with_section
-from tests.support.api.serving import Place, serve_here
+from tests.support.api.serving import Place, fill_disk, serve_here
 from tests.support.store.builders import lose_table, refusing
 from tests.support.waiting import wait_until
 
@@ -18,11 +18,11 @@ pytestmark = pytest.mark.engines
 
 
 @pytest.fixture
-def place(tmp_path: Path, url: str) -> Iterator[Place]:
+def place(tmp_path: Path, url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Place]:
     """A server of an empty store of the engine."""
-    floor_bytes = 0 if url.startswith("sqlite") else 2**62  # a server's disk is not looked at
-    settings: dict[str, Any] = {"disk_floor_bytes": floor_bytes}
-    with serve_here(tmp_path, url, extra_section_types=frozenset({"patents"}), **settings) as place:
+    if not url.startswith("sqlite"):
+        fill_disk(monkeypatch)  # a server's disk is not looked at
+    with serve_here(tmp_path, url, extra_section_types=frozenset({"patents"})) as place:
         yield place
 
 

@@ -43,19 +43,21 @@ PROGRAMS: Final = (("watch", "--once"), ("list",), ("accounts", "create", "bo"),
 __all__ = ["bounded"]  # a fixture
 
 
-@pytest.mark.parametrize("floor_bytes", [0, 8 * MIB], ids=["to the last byte", "to the floor"])
+@pytest.mark.parametrize(
+    "leave_bytes",
+    [0, full_disks.BELOW_FLOOR_BYTES],
+    ids=["to the last byte", "to the floor"],
+)
 @pytest.mark.chaos(
     4,
     fault="the disk is full",
     promise="create requests get 503, no data is damaged, and reads still work; create requests succeed again once space is free",
 )
-def test_a_full_disk_loses_nothing(tmp_path: Path, figures: Figures, floor_bytes: int) -> None:
-    """While four clients create resumes, another program fills the store's 64 MiB tmpfs, either
-    completely or until less than `RESUMES_DISK_FLOOR_BYTES` is free. Then the space is freed."""
+def test_a_full_disk_loses_nothing(tmp_path: Path, figures: Figures, leave_bytes: int) -> None:
+    """While four clients create resumes, another program fills the store's 256 MiB tmpfs, either
+    completely or until less than 64 MiB is free. Then the space is freed."""
     scene = Scene(tmp_path / "home", tmp_path / "logs")
-    writers, listed, recovery_s = full_disks.live_through_a_full_disk(
-        scene, tmp_path, DISK_BYTES, floor_bytes
-    )
+    writers, listed, recovery_s = full_disks.live_through_a_full_disk(scene, tmp_path, leave_bytes)
     full_disks.check(scene, load.attempts_of(writers), listed)
     checker.note_recovery(figures, scene.home / "resumes.db", writers, recovery_s)
 

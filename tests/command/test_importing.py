@@ -68,8 +68,7 @@ def test_what_came_over_http_is_not_known(
         inbox.mkdir(parents=True)
         shutil.copy(file, inbox)
 
-        monkeypatch.setenv("RESUMES_DISK_FLOOR_BYTES", str(2**62))  # limits of the API alone
-        monkeypatch.setenv("RESUMES_RATE_LIMIT", "true")
+        monkeypatch.setenv("RESUMES_RATE_LIMIT", "true")  # of the API alone
         monkeypatch.setenv("RESUMES_RATE_PER_DAY", "1")
         imported = run("import", str(file), "--account", clients[0].account)
         watched = run("watch", "--once", "--settle", "0")

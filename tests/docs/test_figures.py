@@ -10,6 +10,7 @@ from cli.commands.resumes import SEARCH_TIMEOUT_S
 from importer import batch, hook, watcher
 from importer.hook import Hook
 from importer.options import Options
+from resumes.filesystems import DISK_FLOOR_BYTES
 from resumes.health import store_checks
 from resumes.rendering import child, fonts, page, renderer
 from resumes.rendering.words import WORDS
@@ -83,7 +84,7 @@ SENTENCES: Final = {
         f"less than {size(deadlines.READ_BYTES_PER_S)} a second | {TIMEOUT} |",
         f"| idle connection | {deadlines.KEEP_ALIVE_S} s |",
         f"| open connections | {SETTINGS.max_connections:,} per worker (`max_connections`), or fewer if",
-        f"| {size(SETTINGS.body_memory_bytes)} per worker (`body_memory_bytes`) |",
+        f"| bodies in memory | {size(connections.BODY_MEMORY_BYTES)} per worker |",
         f"While {connections.REFUSED_AT_ONCE} connections beyond the limit are open, the service closes",
         f"waits {deadlines.STOP_S:g} s for incomplete requests",
     ],
@@ -128,7 +129,7 @@ SENTENCES: Final = {
         f"if its event loop is blocked for {service.SILENT_LOOKS / service.LOOKS_A_SECOND:g} s",
         f"cannot be read within {health.PROBE_S:g} seconds",
         f"does not reach the disk within {health.PROBE_S:g} seconds",
-        f"less than `disk_floor_bytes` ({size(SETTINGS.disk_floor_bytes)}) is free, create requests are",
+        f"less than {size(DISK_FLOOR_BYTES)} is free, create requests are",
         f"at most once a {duration(health.KEEP_S).removeprefix('one ')}",
         f"opens up to {WORKER} connections ({THREADS} for writes",
         f"a terminal UI each open up to {THREADS} connections for writes and a few for reads",

@@ -23,7 +23,7 @@ from resumes.settings import Settings
 from resumes.store import accounts, api_keys, migrations, open_store
 from resumes.store.sqlite.driver import dbapi
 from tests.support.api.builders import RESUMES, Client, a_resume
-from tests.support.api.serving import serving
+from tests.support.api.serving import fill_disk, serving
 from tests.support.pages import agrees
 from tests.support.programs import run
 from tests.support.resumes import a_mount, mountinfo
@@ -102,6 +102,11 @@ class Scene:
         client = self.client(**settings)
         return client.get(f"{client.create(resume).json()['id']}/pdf")
 
+    def on_a_full_disk(self) -> Client:
+        """The client of an API that finds no room on its disk."""
+        fill_disk(self.monkeypatch)
+        return self.client()
+
 
 @pytest.fixture
 def scene(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Scene]:
@@ -153,7 +158,7 @@ ANSWERED: Final[Mapping[str, Callable[[Scene], Any]]] = {
     "Invalid cursor": lambda scene: scene.client().page("cursor=2"),
     "Resume not found": lambda scene: scene.client().get("0" * 24),
     "The server is low on disk space, so nothing was stored; try again later": lambda scene:
-        scene.client(disk_floor_bytes=2**62).create(a_resume()),
+        scene.on_a_full_disk().create(a_resume()),
     "PDF generation timeout. Please try again later.": lambda scene:
         scene.pdf(a_resume(), pdf_timeout_s=1e-9),
     "Too long for a PDF: the resume has … characters; the limit is …": lambda scene:

@@ -175,7 +175,6 @@ def _import(demo: Demo, stop: threading.Event) -> None:
                 account=None,
                 once=True,
                 settle_s=SETTLE_S,
-                scan_s=settings.scan_s,
                 format=settings.format,
                 max_file_bytes=settings.max_file_bytes,
             ),

@@ -109,13 +109,11 @@ def watch(
             adopts=adopt,
             dry_run=dry_run,
             settle_s=settings.settle_s,
-            scan_s=settings.scan_s,
             poll=settings.poll,
             done_keep_days=settings.done_keep_days,
             on_import=settings.on_import or None,
             format=settings.format,
             max_file_bytes=settings.max_file_bytes,
-            disk_floor_bytes=settings.disk_floor_bytes,
         )
         if not once and not until_stdin_ends:
             say(f"Watching {safe_text(str(root))}. Press Ctrl-C to stop.")

@@ -9,11 +9,16 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
+from resumes.filesystems import DISK_FLOOR_BYTES
 from tests.support.api import load
 from tests.support.api.load import Attempt, Client
 from tests.support.api.scenes import Scene, Server, is_unavailable
 from tests.support.api.serving import wait_until
 from tests.support.inbox.mounts import a_disk
+
+DISK_BYTES = 4 * DISK_FLOOR_BYTES
+BELOW_FLOOR_BYTES = DISK_FLOOR_BYTES * 3 // 4
+"""Far enough below, and above nothing, for what is written until the server looks."""
 
 WRITERS = 4
 LARGEST_BYTES = 1024 * 1024
@@ -87,22 +92,19 @@ def live_through(server: Server, writers: list[Client], key: str, fill: Fill) ->
 
 
 def live_through_a_full_disk(
-    scene: Scene, folder: Path, size_bytes: int, floor_bytes: int, *flags: str
+    scene: Scene, folder: Path, leave_bytes: int, *flags: str
 ) -> tuple[list[Client], list[tuple[str, str]], float]:
-    """The scene's store lies on a disk of this size, of which another program takes the last byte, or
-    all but less than the floor. Return who wrote, what was listed afterwards, and as `live_through`.
+    """The scene's store lies on a small disk, of which another program takes all but so much. Return
+    who wrote, what was listed afterwards, and as `live_through`.
 
     The scene's home is a copy of what was on the disk then.
     """
-    with a_disk(folder / "disk", size_bytes) as disk:
+    with a_disk(folder / "disk", DISK_BYTES) as disk:
         home, seen = folder / "disk" / "home", disk.seen(folder / "disk")
         shutil.copytree(scene.home, disk.seen(home))
         scene.home = home
-        floor = {"RESUMES_DISK_FLOOR_BYTES": str(floor_bytes)}
-        with scene.served(*flags, within=tuple(disk.enter), **floor) as server:
+        with scene.served(*flags, within=tuple(disk.enter)) as server:
             writers = make_writers(scene, server.url)
-            # Far enough below, and above nothing, for what is written until the server looks.
-            leave_bytes = floor_bytes * 3 // 4
             recovery_s = live_through(
                 server, writers, scene.key, lambda _: filled(seen, leave_bytes=leave_bytes)
             )

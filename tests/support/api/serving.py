@@ -106,6 +106,11 @@ def serve_here(
         yield place
 
 
+def fill_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    """From now on, servers in this process see that no byte is free on the disk of their store."""
+    monkeypatch.setattr("server.health.free_bytes", lambda _: 0)
+
+
 @contextmanager
 def serving(
     settings: Settings, store: Store, signals: list[int] | None = None, **options: Any

@@ -56,24 +56,6 @@ def test_a_storm_of_connections_leaves_the_others_alone(tmp_path: Path) -> None:
         assert {status for answer in refused for status in statuses(answer)} == {503}
 
 
-def test_a_body_that_is_thrown_away_takes_no_memory_from_others(tmp_path: Path) -> None:
-    mib = 1024 * 1024
-    with (
-        serve(tmp_path, max_body_bytes=mib, body_memory_bytes=mib) as served,
-        a_connection(served.url) as greedy,
-    ):
-        greedy.sendall(a_head(served, 64 * mib))
-        assert statuses(greedy.recv(65536)) == [413]
-        greedy.sendall(b" " * (mib + mib // 2))
-        other = httpx.post(
-            served.url + RESUMES,
-            content=BODY + b" " * (mib - len(BODY)),
-            headers={"Authorization": f"Bearer {served.key}", "Content-Type": "application/json"},
-        )
-
-        assert other.status_code == 201
-
-
 @contextlib.contextmanager
 def serve_with_few_files(home: Path, count: int) -> Iterator[str]:
     """The address of a server that may open so many files, and logs nothing."""
