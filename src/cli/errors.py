@@ -59,6 +59,7 @@ EXIT_CODES: Mapping[ErrorCode, ExitCode] = {
 
 
 GONE: Mapping[str, str] = {
+    "resumes keys import": "create a key with `resumes keys create`, and give that one to the client.",
     "resumes tui --web": "use ssh, or a web terminal of your own (docs/terminal.md).",
 }
 """Options and commands of earlier releases, and what to use instead."""

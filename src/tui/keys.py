@@ -175,7 +175,6 @@ ACTIONS: tuple[Action, ...] = (
     Action(Place.KEYS, "rotate", "rotate_key", "R", "R", "Rotate", "Rotate key", command="resumes keys rotate"),
     Action(Place.KEYS, "revoke", "revoke_key", "D,delete", "D", "Revoke", "Revoke key", command="resumes keys revoke"),
     Action(Place.KEYS, "open_account", "open_account", "o", "o", "", "Show the key's account"),
-    Action(Place.KEYS, "import", "import_key", "i", "i", "", "Import an existing key", command="resumes keys import"),
     Action(Place.KEYS, "account", "choose_account", "a", "a", "Account", "Choose one account or all"),
     Action(Place.KEYS, *_ORDER),
     Action(Place.KEYS, *_RELOAD),

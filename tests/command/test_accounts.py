@@ -355,20 +355,6 @@ def test_a_rotation_whose_key_cannot_be_shown_leaves_the_old_key_as_it_was(
     assert acme("keys", "rotate", old["id"], "--grace", grace).exit_code == 0
 
 
-def test_import_takes_a_key_from_standard_input(acme: CommandLine) -> None:
-    secret = api_keys.new_secret()
-
-    imported = acme("keys", "import", "acme", "--name", "old", stdin=f"{secret}\n")
-
-    assert imported.exit_code == 0
-    assert secret not in imported.output
-    with open_home(acme.home) as store:
-        assert api_keys.authenticate(store, secret)
-    assert "This key already exists" in acme.fails(1, "keys", "import", "acme", stdin=secret)
-    assert "No key on standard input" in acme.fails(2, "keys", "import", "acme", stdin="")
-    assert "has the form" not in acme.fails(2, "keys", "import", "acme", stdin=b"\xff\xfe")
-
-
 def test_a_deletion_that_was_cut_off_is_told_and_finished(acme: CommandLine) -> None:
     acme.succeeds("accounts", "set-plan", "acme", "business")
     count = accounts.SLICE_RESUMES + 1

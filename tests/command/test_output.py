@@ -321,7 +321,6 @@ def test_all_streams_closed_harm_nothing(tmp_path: Path) -> None:
     ("words", "code", "said"),
     [
         (["validate", "-"], 1, "0 valid, 1 failed."),
-        (["keys", "import", "ana"], 2, "Error: No key on standard input."),
         (["accounts", "delete", "ana"], 2, "Error: Cannot ask for confirmation without a terminal"),
     ],
 )

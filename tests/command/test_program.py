@@ -253,6 +253,7 @@ def test_ctrl_c_before_the_program_is_loaded_is_exit_130_without_a_word(tmp_path
             ["db", "backup", "--keeep"],
             "No such option '--keeep'. (Did you mean one of: '--help', '--keep'?) See",
         ),
+        (["keys", "import", "ana"], "import is gone: create a key with `resumes keys create`, and"),
         (
             ["tui", "--web", "0"],
             "--web is gone: use ssh, or a web terminal of your own (docs/terminal.md). See",

@@ -17,9 +17,6 @@ from tests.support.store.builders import MakeAccount
 
 pytestmark = pytest.mark.engines
 
-FOREIGN = "enh_live_" + "aB3" * 21 + "z"
-"""A key that was made elsewhere."""
-
 
 def counts(store: Store, secret: str) -> bool:
     """Whether it does, to threads and to event loops alike."""
@@ -176,22 +173,6 @@ def test_a_key_that_is_revoked_while_it_is_rotated_has_no_successor(
         with pytest.raises(Conflict, match="was changed by someone else"):
             api_keys.rotate_key(store, key.id)
         assert [one.state for one in api_keys.list_keys(store)] == ["revoked"]
-
-
-def test_a_key_made_elsewhere_can_be_registered_once_with_one_write(
-    store: Store, ana: AccountInfo
-) -> None:
-    writes: list[int] = []
-    store.write_queue.observe = lambda count, _took_s: writes.append(count)
-    key_id = api_keys.import_key(store, "ana", FOREIGN)
-    assert counts(store, FOREIGN)
-    assert api_keys.get_key(store, key_id).shown_at is not None
-    with pytest.raises(InvalidArgument, match="64 letters or digits"):
-        api_keys.import_key(store, "ana", "enh_live_short")
-    with pytest.raises(Conflict):
-        api_keys.import_key(store, "ana", FOREIGN)
-    store.close()  # what is observed after the answer has been, too
-    assert writes == [1, 1]  # the second was refused there
 
 
 def test_s16_a_key_counts_as_not_shown_until_that_is_said_of_one_that_counts(

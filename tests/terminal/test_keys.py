@@ -1,4 +1,4 @@
-"""The keys: listed, made, shown once, replaced, revoked, taken over."""
+"""The keys: listed, made, shown once, replaced, revoked."""
 
 import logging
 from datetime import timedelta
@@ -25,7 +25,6 @@ from tests.support.terminal.driving import (
     presses,
     running,
     segments,
-    sends,
     shows,
     shows_no,
     toasts,
@@ -33,7 +32,7 @@ from tests.support.terminal.driving import (
     until,
 )
 from tests.support.terminal.outages import UnsteadyStore
-from tui.screens.keys import NOT_A_KEY, understand_expiry, understand_grace
+from tui.screens.keys import understand_expiry, understand_grace
 from tui.text import ago, minute
 
 pytestmark = pytest.mark.anyio
@@ -199,17 +198,6 @@ async def test_a_key_whose_account_went_meanwhile_is_said_to_be_gone(store: Stor
         await types(pilot, "website\n", f'No key has the ID "{new.id}"', "No keys yet.")
 
 
-async def test_a_key_from_elsewhere_is_registered(store: Store) -> None:
-    secret = api_keys.new_secret()
-    async with running(store, "No keys yet.", screen="keys") as pilot:
-        await leads(pilot, "i", "Cancel")
-        sends(pilot.app, secret)
-        await leads(pilot, "enter", "Imported key_")
-        assert api_keys.authenticate(store, secret)
-        await shows_no(pilot.app, secret)
-        assert secret not in "".join(toasts(pilot.app))
-
-
 @pytest.mark.parametrize(("key", "verb"), [("D", "revoke"), ("R", "rotate")])
 async def test_without_a_key_it_says_so(store: Store, key: str, verb: str) -> None:
     async with running(store, "No keys yet.", screen="keys") as pilot:
@@ -288,14 +276,11 @@ async def test_the_state_of_a_key_is_told_by_a_sign_and_words(empty_store: Store
             await shows(pilot.app, "✗ expired", "~ expires 01-17 08:04", "~ expires 2028-02-19")
 
 
-@pytest.mark.parametrize("key", ["n", "i"])
-async def test_no_form_opens_over_the_screen_that_the_reader_went_to(
-    store: Store, key: str
-) -> None:
+async def test_no_form_opens_over_the_screen_that_the_reader_went_to(store: Store) -> None:
     unsteady = UnsteadyStore(store)
     async with running(unsteady, "No keys yet.", screen="keys", refresh_s=NEVER_S) as pilot:
         with unsteady.held_reads() as asking:
-            await presses(pilot, key)
+            await presses(pilot, "n")
             await until(asking.begun.is_set)
             await leads(pilot, "3", "by name")
         await until(asking.ended.is_set)
@@ -343,27 +328,6 @@ async def test_a_grace_that_cannot_be_used_keeps_the_question_open(store: Store)
         await leads(pilot, "enter", f"The old key {old.id} no longer works.")
         with pytest.raises(InvalidKey):
             api_keys.authenticate(store, old.secret)
-
-
-async def test_what_is_no_key_is_refused_and_none_is_ever_drawn(store: Store) -> None:
-    secret = api_keys.new_secret()
-    async with running(store, "No keys yet.", screen="keys") as pilot:
-        await leads(pilot, "i", "Cancel")
-        await types(pilot, secret[:20] + "\n")
-        await until(lambda: toasts(pilot.app) == [NOT_A_KEY])
-        await presses(pilot, "ctrl+u")
-        sends(pilot.app, secret)
-        await presses(pilot, "end")
-        await shows_no(pilot.app, secret[:12])
-        await leads(pilot, "escape", "No keys yet.")
-
-
-async def test_a_key_that_counts_already_is_not_taken_over(store: Store) -> None:
-    new = a_key(store)
-    async with running(store, "website", screen="keys") as pilot:
-        await leads(pilot, "i", "Cancel")
-        sends(pilot.app, new.secret)
-        await leads(pilot, "enter", "✗ ", "1 key")
 
 
 async def test_the_key_has_a_line_of_its_own_and_is_copied_through_tmux(

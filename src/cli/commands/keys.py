@@ -1,4 +1,4 @@
-"""`resumes keys`: create, list, revoke, rotate and import API keys. A new key is shown once."""
+"""`resumes keys`: create, list, revoke and rotate API keys. A new key is shown once."""
 
 import os
 import stat
@@ -15,7 +15,7 @@ from cli.groups import YES, confirm, group
 from cli.output import Column, instant, put, put_json, put_table, say
 from cli.session import Session, pass_session
 from resumes import durations, output_files
-from resumes.errors import Conflict, InvalidArgument, ResumesError
+from resumes.errors import Conflict, ResumesError
 from resumes.store import Store, api_keys
 from resumes.store.accounts import get_account
 from resumes.store.api_keys import KeyInfo, KeyState, NewKey
@@ -72,8 +72,6 @@ COLUMNS = (
     Column("last used (UTC)", lambda key: instant(key.last_used_at)),
 )
 SAVE_IT = "Save the key now: it cannot be shown again."
-LONGEST_KEY = 1_000
-"""Bytes of standard input that are read for a key."""
 
 
 @group()
@@ -170,23 +168,6 @@ def rotate(session: Session, key_id: str, grace: timedelta) -> None:
     )
     say(f'Created key {new.id} for account "{old.account}"; {key_id} {still}.')
     say(SAVE_IT)
-
-
-@keys.command("import")
-@click.argument("account")
-@click.option("--name", metavar="TEXT", default="", help="What the key is for.")
-@pass_session
-def import_(session: Session, account: str, name: str) -> None:
-    """Import an existing key for ACCOUNT from standard input."""
-    if sys.stdin.isatty():
-        say("Paste the key, then press Enter:")
-    # As bytes: whatever comes in, the answer is about the key and not about its encoding.
-    secret = sys.stdin.buffer.readline(LONGEST_KEY).decode("ascii", "replace").strip()
-    if not secret:
-        raise InvalidArgument("No key on standard input. Use: resumes keys import ACCOUNT < FILE")
-    with session.store() as store:
-        key = api_keys.get_key(store, api_keys.import_key(store, account, secret, name=name))
-    session.answer(as_json(key), f'Imported key {key.id} ({key.masked}) for account "{account}".')
 
 
 def _show(session: Session, new: NewKey, secret: str) -> None:

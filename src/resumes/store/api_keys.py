@@ -2,7 +2,7 @@
 
 A key is `enh_live_` and 64 characters: 58 random base62 and a checksum of 6 (docs/accounts.md,
 Keys). With 345 random bits it needs no slow hash: the store has its SHA-256, and looks it up by
-that. The checksum only detects a typo early; imported keys need none.
+that. The checksum only detects a typo early.
 """
 
 import hashlib
@@ -225,20 +225,6 @@ def create_key(
     return new
 
 
-def import_key(store: Store, account: str, secret: str, *, name: str = "") -> str:
-    """Add a key made elsewhere, and return its id. It is known already, so it is never shown.
-
-    Raises InvalidArgument unless it has the form of a key, Conflict when it is registered already.
-    """
-    if not FORM.fullmatch(secret):
-        raise InvalidArgument("Invalid key: use enh_live_ followed by 64 letters or digits")
-    _check_key_name(name)
-    new = NewKey(identifiers.key_id(), secret)
-    now = timestamp(store.clock())
-    store.write(partial(_add_key, account, new, name, now, shown_at=now))
-    return new.id
-
-
 def rotate_key(store: Store, key_id: str, *, grace: timedelta = DEFAULT_GRACE) -> NewKey:
     """Create a key of the same name; the old one is valid for `grace` more, 0 to 7 days.
 
@@ -296,16 +282,11 @@ def _add_key(
     now: str,
     connection: Connection,
     *,
-    shown_at: str | None = None,
     expires_at: str | None = None,
 ) -> str:
     """Lock the account, add the key and return the account's id."""
     account_id = lock_open_account(connection, account)
     key_hash = hash_key(new.secret)
-    if connection.execute(
-        select(key_directory.c.key_id).where(key_directory.c.key_hash == key_hash)
-    ).first():
-        raise Conflict("This key already exists")
     connection.execute(
         insert(api_keys).values(
             account_id=account_id,
@@ -313,7 +294,6 @@ def _add_key(
             name=name,
             masked=mask(new.secret),
             created_at=now,
-            shown_at=shown_at,
             expires_at=expires_at,
         )
     )

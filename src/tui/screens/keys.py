@@ -1,23 +1,22 @@
-"""The API keys screen: the list, the dialogs that create, import and rotate a key, a new key shown once."""
+"""The API keys screen: the list, the dialogs that create and rotate a key, a new key shown once."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import timedelta
 from functools import partial
 from operator import attrgetter
-from typing import Final, TypeVar
+from typing import Final
 
 from textual import on
 from textual.app import ComposeResult
 from textual.containers import Vertical, VerticalGroup
 from textual.content import Content
 from textual.screen import ModalScreen
-from textual.widget import Widget
 
 from resumes import durations
 from resumes.clock import Clock, later
 from resumes.errors import Conflict
 from resumes.store import accounts, api_keys
-from resumes.store.api_keys import FORM, MAX_GRACE, KeyInfo, KeyState, NewKey
+from resumes.store.api_keys import MAX_GRACE, KeyInfo, KeyState, NewKey
 from resumes.store.store import Store
 from tui import clipboard
 from tui.keys import Place, Target, bindings, shown_key
@@ -28,8 +27,6 @@ from tui.text import NONE, ago, minute, safe, tell
 from tui.widgets.bars import KeyLine, Note
 from tui.widgets.forms import Choices, LabelledField, SafeInput, TextButton
 from tui.widgets.paged_list import ListColumn, age_column, text_cell
-
-R = TypeVar("R")
 
 MAX_CHARS = 40
 
@@ -89,30 +86,23 @@ class SpanField(VerticalGroup):
 MAX_NAME_CHARS = 100
 
 
-class KeyForm(Dialog[tuple[str, Callable[[Store], R]]]):
+class CreateKeyDialog(Dialog[tuple[str, Callable[[Store], NewKey]]]):
     """Gives an account and what makes the key for it, None if it was canceled."""
-
-    def __init__(self, title: str, accounts: Sequence[str], preset: str, field: Widget) -> None:
-        self.account = Choices(accounts, preset)
-        self.name_line = SafeInput(max_length=MAX_NAME_CHARS)
-        super().__init__(
-            title,
-            LabelledField("Account", self.account),
-            LabelledField("Name", self.name_line),
-            field,
-        )
-
-
-class CreateKeyDialog(KeyForm[NewKey]):
-    """A form for a key that is to be made."""
 
     VERB = "Create"
     enter_submits = False
 
     def __init__(self, accounts: Sequence[str], preset: str, clock: Clock) -> None:
+        self.account = Choices(accounts, preset)
+        self.name_line = SafeInput(max_length=MAX_NAME_CHARS)
         self._expiry = SpanField("Expires", lambda text: understand_expiry(text, clock()))
         self.main_line = self._expiry.line
-        super().__init__("New key", accounts, preset, self._expiry)
+        super().__init__(
+            "New key",
+            LabelledField("Account", self.account),
+            LabelledField("Name", self.name_line),
+            self._expiry,
+        )
 
     def find_problem(self) -> str:
         return self._expiry.find_problem()
@@ -122,34 +112,6 @@ class CreateKeyDialog(KeyForm[NewKey]):
         lifetime = self._expiry.span
         self.dismiss(
             (account, partial(api_keys.create_key, account=account, name=name, lifetime=lifetime))
-        )
-
-
-NOT_A_KEY: Final = "! Invalid key: use enh_live_ followed by 64 letters or digits."
-
-
-class RegisterKeyDialog(KeyForm[str]):
-    """A form for a key that was made elsewhere, of which dots are shown."""
-
-    VERB = "Import"
-    AUTO_FOCUS = "#secret"
-
-    def __init__(self, accounts: Sequence[str], preset: str) -> None:
-        self.main_line = self._secret = SafeInput()
-        self._secret.id, self._secret.password = "secret", True
-        super().__init__(
-            "Import a key", accounts, preset, LabelledField("Key (hidden)", self._secret)
-        )
-
-    def find_problem(self) -> str:
-        return "" if FORM.fullmatch(self._secret.value.strip()) else NOT_A_KEY
-
-    def submit(self) -> None:
-        account, name = self.account.chosen, self.name_line.value.strip()
-        secret = self._secret.value.strip()
-        # Not a partial, which would show the secret wherever it is shown.
-        self.dismiss(
-            (account, lambda store: api_keys.import_key(store, account, secret, name=name))
         )
 
 
@@ -345,7 +307,7 @@ class KeysScreen(ListScreen[KeyInfo]):
             ("Revoked", minute(key.revoked_at)),
         ]
 
-    # A key that is made, here or elsewhere.
+    # A key that is made.
 
     def arrive(self, link: Target) -> None:
         super().arrive(link)
@@ -354,32 +316,22 @@ class KeysScreen(ListScreen[KeyInfo]):
 
     @store_work()
     async def action_create_key(self) -> None:
-        form = partial(CreateKeyDialog, clock=self.session.store.clock)
-        if (wish := await self._ask_for(form)) is not None:
-            account, create = wish
-            await self._show_once(account, await call(self.session.store, create))
-
-    @store_work()
-    async def action_import_key(self) -> None:
-        if (wish := await self._ask_for(RegisterKeyDialog)) is not None:
-            key_id = await call(self.session.store, wish[1])
-            self._changed(f"Imported {key_id}.", key_id)
-
-    async def _ask_for(
-        self, form: Callable[[list[str], str], KeyForm[R]]
-    ) -> tuple[str, Callable[[Store], R]] | None:
-        """Return what the form gives; None if it was canceled, or no key can be made now."""
-        known = await call(self.session.store, accounts.list_accounts)
+        store = self.session.store
+        known = await call(store, accounts.list_accounts)
         # Reading takes time; the user may be elsewhere by now.
         if not self.is_active:
-            return None
+            return
         names = [account.name for account in known]
         if not names:
             line = self.session.program + " accounts create NAME"
             tell(self, f"No accounts yet. Create one with `{line}`.")
-            return None
-        preset = self.account or self.session.accounts.get("resumes")
-        return await self.app.push_screen_wait(form(names, preset if preset in names else names[0]))
+            return
+        chosen = self.account or self.session.accounts.get("resumes")
+        preset = chosen if chosen in names else names[0]
+        created = await self.app.push_screen_wait(CreateKeyDialog(names, preset, store.clock))
+        if created is not None:
+            account, create = created
+            await self._show_once(account, await call(store, create))
 
     async def _show_once(self, account: str, new: NewKey, remark: str = "") -> None:
         self.action_reload(row=new.id)
