@@ -60,6 +60,9 @@ EXIT_CODES: Mapping[ErrorCode, ExitCode] = {
 
 GONE: Mapping[str, str] = {
     "resumes keys import": "create a key with `resumes keys create`, and give that one to the client.",
+    "resumes plans set --per-minute": "use the setting rate_per_minute.",
+    "resumes plans set --per-hour": "use the setting rate_per_hour.",
+    "resumes plans set --per-day": "use the setting rate_per_day.",
     "resumes tui --web": "use ssh, or a web terminal of your own (docs/terminal.md).",
 }
 """Options and commands of earlier releases, and what to use instead."""

@@ -131,7 +131,7 @@ class Settings(BaseModel):
     """Whether requests are limited per key. By default only when listening beyond loopback."""
 
     rate_per_minute: _Rate = 60
-    """Requests per key and minute, unless its plan sets its own limit; 0 or `unlimited`: no limit."""
+    """Requests per key and minute; 0 or `unlimited`: no limit."""
 
     rate_per_hour: _Rate = 1_000
     """The same, per hour."""

@@ -19,14 +19,14 @@ import math
 import mmap
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
 from resumes.errors import StoreUnavailable
 from resumes.settings import Settings
-from resumes.store.api_keys import KeyHolder, PlanRates
+from resumes.store.api_keys import KeyHolder
 
 LAYOUT = 1
 """Part of the file's name, so that programs of two layouts never share one."""
@@ -209,7 +209,6 @@ KEYS = 10_000
 class _Taken:
     """Tokens of a key that were taken ahead. The window is the tightest for all of them."""
 
-    windows: tuple[Window, ...]
     tightest: Window
     debt_ns: int
     """The tightest bucket's, with the tokens that were needed."""
@@ -231,10 +230,10 @@ class RateLimits:
         clock_ns: Callable[[], int] = boot_clock_ns,
         wall_s: Callable[[], float] = time.time,
     ) -> None:
-        self._defaults = settings.rate_per_minute, settings.rate_per_hour, settings.rate_per_day
+        rates = settings.rate_per_minute, settings.rate_per_hour, settings.rate_per_day
+        self._windows = tuple(_iter_windows(rates))
         self._clock_ns = clock_ns
         self._wall_s = wall_s
-        self._windows = functools.cache(self._make_windows)
         self._takes_ahead = takes_ahead
         self._asked_ns: dict[str, int] = {}
         """When each key was last counted."""
@@ -254,11 +253,10 @@ class RateLimits:
 
         Either way the headers that tell how the key stands are added to `lines`.
         """
-        windows = self._windows(holder.rates)
-        if not windows:
+        if not self._windows:
             return 0
         taken = self._taken.get(holder.key_id)
-        if taken is not None and taken.left and taken.windows is windows:
+        if taken is not None and taken.left:
             taken.left -= 1
             taken.debt_ns += taken.tightest.interval_ns
             lines.append(self._line(taken.tightest, taken.debt_ns))
@@ -267,7 +265,7 @@ class RateLimits:
         try:
             now_ns = self._clock_ns()
             slot = self._buckets.take_slot(holder.key_id, now_ns)
-            debts = self._debts(windows, slot, now_ns)
+            debts = self._debts(slot, now_ns)
             waits_ns = [debt_ns + each.interval_ns - each.burst_ns for each, debt_ns in debts]
             wait_ns = max(waits_ns)
             if wait_ns > 0:
@@ -280,7 +278,7 @@ class RateLimits:
                 tokens = AHEAD
                 if not self._taken:
                     asyncio.get_running_loop().call_later(AHEAD_S, self._give_back)
-                self._taken[holder.key_id] = _Taken(windows, tightest, debt_ns, AHEAD - 1, now_ns)
+                self._taken[holder.key_id] = _Taken(tightest, debt_ns, AHEAD - 1, now_ns)
             for window, debt_ns in debts:
                 full_ns = now_ns + debt_ns + tokens * window.interval_ns
                 self._buckets.words[slot + window.word] = full_ns
@@ -290,18 +288,17 @@ class RateLimits:
 
     def tell(self, holder: KeyHolder, lines: list[bytes]) -> None:
         """Add to `lines` the headers that tell how the key stands; count nothing."""
-        windows = self._windows(holder.rates)
-        if not windows:
+        if not self._windows:
             return
         self._give_back()
         now_ns = self._clock_ns()
         slot = self._buckets.find_slot(holder.key_id, now_ns)
-        debts = self._debts(windows, slot, now_ns) if slot else [(each, 0) for each in windows]
+        debts = self._debts(slot, now_ns) if slot else [(each, 0) for each in self._windows]
         lines.append(self._line(*_find_tightest(debts, 0)))
 
-    def _debts(self, windows: tuple[Window, ...], slot: int, now_ns: int) -> Debts:
+    def _debts(self, slot: int, now_ns: int) -> Debts:
         words = self._buckets.words
-        debts = [(window, words[slot + window.word] - now_ns) for window in windows]
+        debts = [(window, words[slot + window.word] - now_ns) for window in self._windows]
         # A time further off than the window is of another clock.
         return [(each, debt_ns if 0 < debt_ns <= each.length_ns else 0) for each, debt_ns in debts]
 
@@ -332,7 +329,7 @@ class RateLimits:
             for key_id, one in taken.items():
                 slot = self._buckets.find_slot(key_id, now_ns)
                 if slot is not None and now_ns - one.at_ns < LATE_NS:
-                    for window in one.windows:
+                    for window in self._windows:
                         self._buckets.words[slot + window.word] -= one.left * window.interval_ns
         finally:
             self._buckets.unlock()
@@ -342,21 +339,19 @@ class RateLimits:
         full_s = math.ceil(self._wall_s() + debt_ns / SECOND_NS)
         return _LINES % (window.limit, left, full_s)
 
-    def _make_windows(self, rates: PlanRates) -> tuple[Window, ...]:
-        """Return the windows of a plan with these rates. None in them is the default; 0 no limit."""
-        windows = []
-        for at, (rate, default) in enumerate(zip(rates, self._defaults, strict=True)):
-            limit = default if rate is None else rate
-            if limit:
-                length_ns = LENGTHS_S[at] * SECOND_NS
-                interval_ns = length_ns // limit
-                windows.append(Window(at + 1, limit, length_ns, interval_ns, limit * interval_ns))
-        return tuple(windows)
-
     def close(self) -> None:
         """Count nothing more here; others continue."""
         self._give_back()
         self._buckets.close()
+
+
+def _iter_windows(rates: Iterable[int]) -> Iterator[Window]:
+    """Yield the windows of limits a minute, an hour and a day; 0 is no limit."""
+    for word, (limit, length_s) in enumerate(zip(rates, LENGTHS_S, strict=True), start=1):
+        if limit:
+            length_ns = length_s * SECOND_NS
+            interval_ns = length_ns // limit
+            yield Window(word, limit, length_ns, interval_ns, limit * interval_ns)
 
 
 def _find_tightest(debts: Debts, tokens: int) -> tuple[Window, int]:

@@ -17,13 +17,12 @@ from hypothesis import strategies as st
 
 from resumes.errors import StoreUnavailable
 from resumes.settings import Settings
-from resumes.store import api_keys, plans
+from resumes.store import api_keys
 from resumes.store.api_keys import KeyHolder
-from resumes.store.plans import PlanChange, Requests
 from server import service
 from server.rate_limits import AHEAD_S, RateLimits
 from tests.support.api.builders import RESUMES, Client, a_resume, error_of
-from tests.support.api.serving import Place, serve_here
+from tests.support.api.serving import Place, fill_disk, serve_here
 
 SECOND_NS = 1_000_000_000
 WALL_S = 1_800_000_000
@@ -45,10 +44,9 @@ class Clock:
 class Asking:
     """A key that asks again and again."""
 
-    def __init__(self, limits: RateLimits, key_id: str = "key_a", *rates: int | None) -> None:
+    def __init__(self, limits: RateLimits, key_id: str = "key_a") -> None:
         self._limits = limits
-        minute, hour, day = rates or (None, None, None)
-        self._holder = KeyHolder("account", key_id, True, (minute, hour, day))
+        self._holder = KeyHolder("account", key_id, True)
         self.headers: dict[str, int] = {}
 
     def admit(self) -> int:
@@ -114,8 +112,9 @@ def limits(tmp_path: Path, moments: Clock) -> Iterator[Callable[..., RateLimits]
 def test_tokens_that_are_taken_ahead_change_nothing_of_what_a_key_is_told(
     limits: Callable[..., RateLimits], moments: Clock, rates: tuple[int, int, int]
 ) -> None:
-    ahead = Asking(limits(takes_ahead=True, rate_per_day=1), "ahead", *rates)
-    alone = Asking(limits(rate_per_day=1), "alone", *rates)
+    named = dict(zip(("rate_per_minute", "rate_per_hour", "rate_per_day"), rates, strict=True))
+    ahead = Asking(limits(takes_ahead=True, **named), "ahead")
+    alone = Asking(limits(**named), "alone")
 
     async def ask() -> None:
         for times in (1, 2, 31, 33, 100, 1, 200, 2_000):
@@ -212,18 +211,14 @@ def test_r2_processes_that_ask_as_fast_as_they_can_get_exactly_the_limit(tmp_pat
     assert [sum(counts) for counts in zip(*admitted, strict=True)] == [2_000] * 20
 
 
-# the plan's rates
-
-
-def test_a_plan_says_otherwise_for_each_window_and_no_window_tells_nothing(
+def test_each_key_has_its_own_buckets_and_no_window_tells_nothing(
     limits: Callable[..., RateLimits],
 ) -> None:
-    same = limits(rate_per_minute=60, rate_per_hour=1_000, rate_per_day=10_000)
+    same = limits(rate_per_minute=5)
 
-    for key in ("key_a", "key_d"):  # each has its own
-        assert Asking(same, key, 5, None, 0).admitted(1_000) == 5
-    assert Asking(same, "key_b", 0, 7, None).admitted(1_000) == 7
-    free = Asking(same, "key_c", 0, 0, 0)
+    for key in ("key_a", "key_b"):
+        assert Asking(same, key).admitted(1_000) == 5
+    free = Asking(limits())
     assert free.admitted(1_000) == 1_000
     assert free.headers == free.tell() == {}
 
@@ -397,13 +392,11 @@ def test_every_authenticated_answer_tells_how_the_key_stands(limited: Client) ->
 
 
 def test_a_request_too_many_is_429_before_what_it_holds_is_looked_at(
-    a_place: Callable[..., Place],
+    a_place: Callable[..., Place], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    place = a_place(**DAILY, disk_floor_bytes=2**62)
+    fill_disk(monkeypatch)
+    place = a_place(**DAILY | {"rate_per_minute": 2})
     client = place.client()
-    business = plans.get_plan(place.store, "business")
-    change = PlanChange("business", business.max_resumes, requests={Requests.PER_MINUTE: 2})
-    plans.set_plan_limits(place.store, change)
     assert [client.page().status_code for _ in range(2)] == [200, 200]
 
     answer = client.create(a_resume())

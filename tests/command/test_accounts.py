@@ -104,23 +104,15 @@ def test_plans_are_listed_smallest_first(acme: CommandLine) -> None:
     rows = [line.split() for line in acme.succeeds("plans", "list").splitlines()[1:]]
 
     assert rows == [
-        ["free", "5", "no", "default", "default", "default", "1"],
-        ["pro", "50", "no", "default", "default", "default", "0"],
-        ["business", "1,000", "yes", "default", "default", "default", "0"],
+        ["free", "5", "no", "1"],
+        ["pro", "50", "no", "0"],
+        ["business", "1,000", "yes", "0"],
     ]
 
 
 def test_set_makes_and_changes_a_plan(acme: CommandLine) -> None:
     made = acme.answers("plans", "set", "gold", "--max-resumes", "unlimited", "--json")
-    assert made == {
-        "name": "gold",
-        "maxResumes": None,
-        "apiListing": False,
-        "requestsPerMinute": None,
-        "requestsPerHour": None,
-        "requestsPerDay": None,
-        "accounts": 0,
-    }
+    assert made == {"name": "gold", "maxResumes": None, "apiListing": False, "accounts": 0}
 
     changed = acme("plans", "set", "gold", "--max-resumes", "7", "--api-listing")
 
@@ -136,20 +128,6 @@ def test_a_maximum_is_a_number_or_unlimited(acme: CommandLine) -> None:
     assert "Missing option '--max-resumes'" in acme.fails(2, "plans", "set", "gold")
 
 
-def test_rates_are_set_one_by_one_and_the_rest_stays(acme: CommandLine) -> None:
-    acme.succeeds("plans", "set", "pro", "--per-minute", "600", "--per-day", "unlimited")
-    changed = acme("plans", "set", "pro", "--per-hour", "1200")
-
-    assert changed.stderr == (
-        'Plan "pro": 50 resumes, no API listing; '
-        "requests per key: 600 per minute, 1,200 per hour, unlimited per day.\n"
-    )
-    listed = acme.succeeds("plans", "list").splitlines()[2].split()
-    assert listed == ["pro", "50", "no", "600", "1,200", "unlimited", "0"]
-    kept = acme.answers("plans", "set", "pro", "--per-minute", "default", "--json")
-    assert [kept[f"requestsPer{window}"] for window in ("Minute", "Hour", "Day")] == [None, 1200, 0]
-
-
 def test_what_somebody_else_sets_meanwhile_is_not_set_back(
     acme: CommandLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -162,16 +140,10 @@ def test_what_somebody_else_sets_meanwhile_is_not_set_back(
 
     monkeypatch.setattr(plans, "preview_change", preview_late)
 
-    message = acme.fails(1, "plans", "set", "pro", "--per-hour", "1200")
+    message = acme.fails(1, "plans", "set", "pro", "--api-listing")
 
     assert message == 'Plan "pro" was changed by someone else in the meantime'
     assert acme.succeeds("plans", "list").splitlines()[2].split()[1] == "70"
-
-
-def test_what_is_no_rate_is_refused(acme: CommandLine) -> None:
-    for rate in ("0", "many", "-1", "1.5", "", "1000001"):
-        message = acme.fails(2, "plans", "set", "pro", f"--per-minute={rate}")
-        assert f'"{rate}" is neither a number from 1 to 1,000,000, unlimited' in message
 
 
 def test_set_says_who_is_over_and_what_becomes_of_them(acme: CommandLine) -> None:

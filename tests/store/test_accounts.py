@@ -7,7 +7,6 @@ import pytest
 
 from resumes.clock import timestamp
 from resumes.errors import Conflict, InvalidArgument, InvalidKey, NotFound
-from resumes.settings import Settings
 from resumes.store import (
     Store,
     accounts,
@@ -19,14 +18,7 @@ from resumes.store import (
 )
 from resumes.store.accounts import AccountInfo, AccountSummary, ResumeCounter
 from resumes.store.import_ledger import FileOutcome
-from resumes.store.plans import (
-    NO_ACCOUNTS,
-    AffectedAccounts,
-    PlanChange,
-    PlanImpact,
-    PlanInfo,
-    Requests,
-)
+from resumes.store.plans import NO_ACCOUNTS, AffectedAccounts, PlanChange, PlanImpact, PlanInfo
 from resumes.store.schema import metadata
 from tests.store.conftest import SteppingClock
 from tests.support.resumes import a_claim, a_resume
@@ -213,12 +205,12 @@ def test_keys_are_counted_and_those_that_count_and_files_that_are_not_done_by_ou
 def test_plans_are_listed_smallest_first_with_their_accounts(store: Store) -> None:
     accounts.create_account(store, "ana", plan="pro")
     plans.set_plan_limits(store, PlanChange("campus", None, api_listing=True))
-    fast = PlanChange("fast", 60, requests={Requests.PER_MINUTE: 6_000}, is_new=True)
+    fast = PlanChange("fast", 60, is_new=True)
     plans.set_plan_limits(store, fast)
     assert plans.list_plans(store) == [
         PlanInfo("free", 5, False, 0),
         PlanInfo("pro", 50, False, 1),
-        PlanInfo("fast", 60, False, 0, 6_000),
+        PlanInfo("fast", 60, False, 0),
         PlanInfo("business", 1_000, True, 0),
         PlanInfo("campus", None, True, 0),
     ]
@@ -232,30 +224,10 @@ def test_plans_are_listed_smallest_first_with_their_accounts(store: Store) -> No
 def test_a_change_leaves_what_it_does_not_name(store: Store) -> None:
     for change, expected in (
         (PlanChange("business", 7), PlanInfo("business", 7, True, 0)),
-        (
-            PlanChange("business", 7, requests={Requests.PER_MINUTE: 600, Requests.PER_DAY: 0}),
-            PlanInfo("business", 7, True, 0, 600, None, 0),
-        ),
-        (
-            PlanChange("business", 7, requests={Requests.PER_HOUR: 1}),
-            PlanInfo("business", 7, True, 0, 600, 1, 0),
-        ),
-        (
-            PlanChange("business", 8, api_listing=False, requests={Requests.PER_MINUTE: None}),
-            PlanInfo("business", 8, False, 0, None, 1, 0),
-        ),
+        (PlanChange("business", 8, api_listing=False), PlanInfo("business", 8, False, 0)),
     ):
         plans.set_plan_limits(store, change)
         assert plans.get_plan(store, "business") == expected
-
-
-def test_a_plan_may_allow_as_many_requests_as_the_settings(store: Store) -> None:
-    assert Settings(rate_per_day=plans.MAX_REQUESTS).rate_per_day == plans.MAX_REQUESTS
-    with pytest.raises(ValueError, match="rate_per_day"):
-        Settings(rate_per_day=plans.MAX_REQUESTS + 1)
-    change = PlanChange("free", 5, requests={Requests.PER_DAY: plans.MAX_REQUESTS})
-    plans.set_plan_limits(store, change)
-    assert plans.get_plan(store, "free").requests_per_day == plans.MAX_REQUESTS
 
 
 def test_a_plan_may_allow_as_many_resumes_as_any_engine_counts(
@@ -271,8 +243,6 @@ def test_a_plan_may_allow_as_many_resumes_as_any_engine_counts(
     [
         (PlanChange("free", -1), "Invalid maximum -1"),
         (PlanChange("free", 2**31), "Invalid maximum 2147483648: use 0 to 2,147,483,647"),
-        (PlanChange("free", 5, requests={Requests.PER_DAY: -1}), "number of requests -1"),
-        (PlanChange("free", 5, requests={Requests.PER_DAY: 1_000_001}), "requests 1000001"),
         (PlanChange("Gold Plan", 1), "Invalid plan name"),
     ],
 )

@@ -9,7 +9,7 @@ from sqlalchemy import select, text
 
 from resumes.clock import timestamp
 from resumes.errors import Conflict, InvalidArgument, InvalidKey, NotFound
-from resumes.store import Store, accounts, api_keys, identifiers, open_store, plans
+from resumes.store import Store, accounts, api_keys, identifiers, open_store
 from resumes.store.accounts import AccountInfo
 from resumes.store.schema import metadata
 from tests.store.conftest import SteppingClock
@@ -54,9 +54,6 @@ def test_a_key_says_whose_it_is_and_what_the_plan_allows(
         new = api_keys.create_key(store, name)
         holder, *_ = api_keys.authenticate(store, new.secret)
         assert holder == api_keys.KeyHolder(account.id, new.id, listing)
-    requests = {plans.Requests.PER_MINUTE: 600, plans.Requests.PER_DAY: 0}
-    plans.set_plan_limits(store, plans.PlanChange("free", 5, requests=requests))
-    assert api_keys.authenticate(store, new.secret)[0].rates == (600, None, 0)
 
 
 @pytest.mark.parametrize("secret", ["", "x", "enh_live_" + "a" * 64, "é", "\udc80", "a" * 10_000])

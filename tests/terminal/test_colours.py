@@ -259,7 +259,7 @@ def looked_at_all(screen: Terminal) -> bytes:
     seen = {
         b"2": b"failed first",
         b"3": b"business",
-        b"4": b"PER MINUTE",
+        b"4": b"LISTING",
         b"5": b"STATE",
         b"6": b"SQLite",
     }

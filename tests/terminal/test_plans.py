@@ -7,16 +7,8 @@ import pytest
 from textual.pilot import Pilot
 
 from resumes.errors import InvalidArgument
-from resumes.settings import Settings
 from resumes.store import plans
-from resumes.store.plans import (
-    PlanChange,
-    PlanInfo,
-    Requests,
-    maximum_text,
-    parse_maximum,
-    parse_rate,
-)
+from resumes.store.plans import PlanChange, PlanInfo, maximum_text, parse_maximum
 from resumes.store.store import Store
 from tests.support.terminal.builders import an_account, stored_many
 from tests.support.terminal.driving import (
@@ -41,14 +33,9 @@ pytestmark = pytest.mark.anyio
 async def test_plans_are_listed_with_their_limits_and_accounts(
     store: Store, size: tuple[int, int]
 ) -> None:
-    rates = {Requests.PER_MINUTE: 600, Requests.PER_DAY: 0}
-    plans.set_plan_limits(store, PlanChange("gold", None, True, rates))
-    async with running(store, screen="plans", size=size) as pilot:
-        await shows(pilot.app, "4 plans · default: 60 a minute, 1,000 an hour, 10,000 a day")
-        for row in (
-            ["business", "1,000", "yes", "default", "default", "default", "1"],
-            ["gold", "unlimited", "yes", "600", "default", "unlimited", "0"],
-        ):
+    plans.set_plan_limits(store, PlanChange("gold", None, True))
+    async with running(store, "4 plans", screen="plans", size=size) as pilot:
+        for row in (["business", "1,000", "yes", "1"], ["gold", "unlimited", "yes", "0"]):
             await until(
                 lambda row=row: row in [line.strip("│ ").split() for line in lines(pilot.app)]  # type: ignore[misc]
             )
@@ -58,7 +45,7 @@ async def test_plans_are_listed_with_their_limits_and_accounts(
 async def test_a_plan_is_edited_and_listed_as_it_is_now(store: Store, key: str) -> None:
     async with running(store, "3 plans", screen="plans") as pilot:
         await presses(pilot, "j", key)
-        await shows(pilot.app, "Per minute")
+        await shows(pilot.app, "API listing")
         await leads(pilot, "end ctrl+u 7 7 enter", "Change plan")
         await leads(pilot, "tab enter", "Saved plan pro: 77 resumes, no API listing.")
         await until(lambda: any(line.split()[:2] == ["pro", "77"] for line in lines(pilot.app)))
@@ -80,12 +67,6 @@ async def test_a_plan_made_elsewhere_is_there_after_a_reload(store: Store) -> No
         await leads(pilot, "r", "4 plans", "gold")
 
 
-async def test_default_rates_without_a_limit_are_told_so(store: Store) -> None:
-    settings = Settings(rate_per_minute=0)
-    async with running(store, screen="plans", size=LARGE, settings=settings) as pilot:
-        await shows(pilot.app, "default: unlimited a minute, 1,000 an hour, 10,000 a day")
-
-
 # The form.
 
 
@@ -97,7 +78,7 @@ async def editing(store: Store, name: str | None) -> AsyncIterator[Pilot[int]]:
             await presses(pilot, "n")
         else:
             await presses(pilot, *["j"] * ["free", "pro", "business"].index(name), "e")
-        await shows(pilot.app, "Per minute", "Save")
+        await shows(pilot.app, "API listing", "Save")
         yield pilot
 
 
@@ -117,7 +98,7 @@ async def test_the_form_shows_the_plan_as_it_is(store: Store) -> None:
     async with editing(store, "business") as pilot:
         await shows(pilot.app, "1,000")
         found = [line.strip(" │").split() for line in lines(pilot.app)]
-    for row in (["Resumes", "1,000"], ["Per", "minute", "default"], ["API", "listing", "yes", "▼"]):
+    for row in (["Resumes", "1,000"], ["API", "listing", "yes", "▼"]):
         assert row in found
 
 
@@ -148,7 +129,7 @@ async def test_where_nobody_is_over_that_is_said_and_cancel_is_first(store: Stor
         )
         await presses(pilot, "enter")
         await shows_no(pilot.app, "Change plan")
-        await shows(pilot.app, "Per minute")
+        await shows(pilot.app, "API listing")
     assert plans.get_plan(store, "pro").max_resumes == 50
 
 
@@ -160,30 +141,20 @@ async def test_many_long_names_leave_room_for_the_answer(store: Store) -> None:
     async with editing(store, "business") as pilot:
         await writes(pilot, "1")
         await presses(pilot, "tab", "enter", "up", "enter")
-        await presses(pilot, "tab", "tab", "tab", "enter")
+        await presses(pilot, "tab", "enter")
         await shows(pilot.app, "Over limit 12 accounts:", "No listing 13 accounts:", " more")
         await shows(pilot.app, "Cancel", "Save")
 
 
-@pytest.mark.parametrize(
-    ("tabs", "text", "problem"),
-    [
-        (0, "many", '! Resumes: "many" is neither a number of resumes nor unlimited'),
-        (2, "0", '! Per minute: "0" is neither a number from 1 to'),
-        (4, "1,000,001", '! Per day: "1,000,001" is neither'),
-    ],
-)
-async def test_a_bad_limit_is_said_as_it_is_typed_and_nothing_is_lost(
-    store: Store, tabs: int, text: str, problem: str
-) -> None:
+async def test_a_bad_limit_is_said_as_it_is_typed_and_nothing_is_lost(store: Store) -> None:
+    problem = '! "many" is neither a number of resumes nor unlimited'
     async with editing(store, "pro") as pilot:
-        await presses(pilot, *["tab"] * tabs)
-        await writes(pilot, text)
+        await writes(pilot, "many")
         await shows(pilot.app, problem)
-        await leads(pilot, "enter", problem, text)
+        await leads(pilot, "enter", problem)
         await writes(pilot, "7")
         await shows_no(pilot.app, "neither")
-    assert plans.get_plan(store, "pro").limits == (50, False, None, None, None)
+    assert plans.get_plan(store, "pro").limits == (50, False)
 
 
 async def test_what_changes_nothing_is_not_saved(store: Store) -> None:
@@ -194,19 +165,18 @@ async def test_what_changes_nothing_is_not_saved(store: Store) -> None:
 async def test_a_plan_changed_elsewhere_is_not_overwritten_unseen(store: Store) -> None:
     async with editing(store, "pro") as pilot:
         await writes(pilot, "30")
-        others = PlanChange("pro", 40, True, {Requests.PER_HOUR: 77})
-        plans.set_plan_limits(store, others)
+        plans.set_plan_limits(store, PlanChange("pro", 40, True))
         await presses(pilot, "enter")
         await saves(pilot)
 
-        await shows(pilot.app, '! Plan "pro" was changed by someone else', "50 → 40", "77")
+        await shows(pilot.app, '! Plan "pro" was changed by someone else', "50 → 40", "no → yes")
         assert plans.get_plan(store, "pro").max_resumes == 40
 
         await writes(pilot, "30\n")
         await shows(pilot.app, "40 → 30")
         await saves(pilot)
         await until(lambda: plans.get_plan(store, "pro").max_resumes == 30)
-    assert plans.get_plan(store, "pro").limits == (30, True, None, 77, None)
+    assert plans.get_plan(store, "pro").limits == (30, True)
 
 
 async def test_a_new_plan_is_made_with_all_that_was_typed(store: Store) -> None:
@@ -215,10 +185,9 @@ async def test_a_new_plan_is_made_with_all_that_was_typed(store: Store) -> None:
         await writes(pilot, "gold")
         await presses(pilot, "tab")
         await writes(pilot, "unlimited")
-        await presses(pilot, "tab", "enter", "down", "enter", "tab")
-        await writes(pilot, " 0600 \n\n")
+        await presses(pilot, "tab", "enter", "down", "enter", "tab", "enter")
         await shows(pilot.app, "Saved plan gold: unlimited resumes, with API listing.")
-    assert plans.get_plan(store, "gold") == PlanInfo("gold", None, True, 0, 600)
+    assert plans.get_plan(store, "gold") == PlanInfo("gold", None, True, 0)
 
 
 @pytest.mark.parametrize(
@@ -256,7 +225,7 @@ async def test_what_is_being_saved_cannot_be_cancelled_and_is_told(
         if name:
             await saves(pilot)
         await until(saving.begun.is_set)
-        await leads(pilot, "escape", "Saving…", "Per minute")
+        await leads(pilot, "escape", "Saving…", "API listing")
         saving.go.set()
         await shows(pilot.app, "Saved plan ")
 
@@ -269,7 +238,7 @@ async def test_the_form_can_be_cancelled_also_while_the_store_is_asked(store: St
             await presses(pilot, "enter")
             await until(asking.begun.is_set)
             await presses(pilot, "escape")
-            await shows_no(pilot.app, "Per minute  ")
+            await shows_no(pilot.app, "API listing  ")
         await shows(pilot.app, "3 plans")
     assert plans.get_plan(store, "pro").max_resumes == 50
 
@@ -289,9 +258,3 @@ def test_what_is_no_maximum_is_refused_with_what_was_typed(text: str) -> None:
     ) as raised:
         parse_maximum(text)
     assert f'"{text}"' in raised.value.message
-
-
-@pytest.mark.parametrize("text", ["", "0", "many", "1,000,001", "-1"])
-def test_what_is_no_rate_is_refused_with_what_was_typed(text: str) -> None:
-    with pytest.raises(InvalidArgument, match=f'"{text}" is neither'):
-        parse_rate(text)

@@ -146,7 +146,7 @@ PATHS: Final = {
     "imported-file": Path("imports", ("j", "enter"), "_failed/"),
     "imported-file-hostile": Path("imports", ("j", "enter"), "_failed/", scenes.fill_hostile),
     "new-key": Path("keys", ("n",), "Expires"),
-    "plan": Path("plans", ("e",), "Per minute"),
+    "plan": Path("plans", ("e",), "API listing"),
     "revoking": Path("keys", ("D",), "Revoke this key?"),
     "revoking-hostile": Path("keys", ("D",), "Revoke this key?", scenes.fill_hostile),
     "help": Path("resumes", ("question_mark",), "Keyboard shortcuts"),

@@ -1,59 +1,32 @@
 """`resumes plans`: list the plans, and set what they allow."""
 
-from collections.abc import Callable
 from typing import Any
 
 import click
 from click.core import ParameterSource
-from click.decorators import FC
 
 from cli.groups import group
 from cli.output import Column, put_json, put_table, say
 from cli.session import Session, pass_session
 from resumes.errors import InvalidArgument
 from resumes.store import plans as store_plans
-from resumes.store.plans import (
-    AffectedAccounts,
-    PlanImpact,
-    PlanInfo,
-    maximum_text,
-    parse_maximum,
-    parse_rate,
-    rate_text,
-)
+from resumes.store.plans import AffectedAccounts, PlanImpact, PlanInfo, maximum_text, parse_maximum
 from resumes.text import counted
 
 COLUMNS = (
     Column("plan", lambda plan: plan.name, is_flexible=True),
     Column("resumes", lambda plan: maximum_text(plan.max_resumes), is_number=True),
     Column("API listing", lambda plan: "yes" if plan.api_listing else "no"),
-    Column("per minute", lambda plan: rate_text(plan.requests_per_minute), is_number=True),
-    Column("per hour", lambda plan: rate_text(plan.requests_per_hour), is_number=True),
-    Column("per day", lambda plan: rate_text(plan.requests_per_day), is_number=True),
     Column("accounts", lambda plan: f"{plan.accounts:,}", is_number=True),
 )
 
 
-def limit(parse: Callable[[str], int | None]) -> Callable[[str], int | None]:
-    """Return `parse` as click wants the type of an option: with ValueError for what it refuses."""
-
-    def convert(text: str) -> int | None:
-        try:
-            return parse(text)
-        except InvalidArgument as error:
-            raise ValueError(error.message) from None
-
-    return convert
-
-
-def rate_option(window: str) -> Callable[[FC], FC]:
-    """Return the option that limits the requests of a key in a window: `minute`, `hour` or `day`."""
-    return click.option(
-        f"--per-{window}",
-        type=limit(parse_rate),
-        metavar="N|unlimited|default",
-        help=f"Requests per {window} for each key; `default` means the value in the settings.",
-    )
+def _parse_limit(text: str) -> int | None:
+    """Return a number of resumes; None for unlimited. Raises ValueError, as click expects it."""
+    try:
+        return parse_maximum(text)
+    except InvalidArgument as error:
+        raise ValueError(error.message) from None
 
 
 @group()
@@ -77,7 +50,7 @@ def list_(session: Session) -> None:
 @click.argument("name")
 @click.option(
     "--max-resumes",
-    type=limit(parse_maximum),
+    type=_parse_limit,
     metavar="N|unlimited",
     help="Maximum number of resumes per account. Required for a new plan.",
 )
@@ -86,9 +59,6 @@ def list_(session: Session) -> None:
     default=None,
     help="Allow clients to list resumes and to read resumes and PDFs over the API. [default: unchanged; off for new plans]",
 )
-@rate_option("minute")
-@rate_option("hour")
-@rate_option("day")
 @click.option(
     "--dry-run",
     is_flag=True,
@@ -97,23 +67,16 @@ def list_(session: Session) -> None:
 @pass_session
 def set_(
     session: Session,
-    /,
     name: str,
     max_resumes: int | None,
     api_listing: bool | None,
     dry_run: bool,
-    **per_window: int | None,
 ) -> None:
     """Create or change the plan NAME.
 
     The command deletes no resumes. Accounts that exceed a new limit keep their resumes, but cannot add
     more.
     """
-    requests = {
-        store_plans.Requests(f"requests_{window}"): rate
-        for window, rate in per_window.items()
-        if _is_given(window)
-    }
     with session.store(makes=not dry_run) as store:
         known = None
         if not _is_given("max_resumes"):
@@ -122,7 +85,7 @@ def set_(
                 reason = f'there is no plan "{name}" yet'
                 raise click.UsageError(f"Missing option '--max-resumes': {reason}")
             max_resumes = known.max_resumes
-        change = store_plans.PlanChange(name, max_resumes, api_listing, requests, expected=known)
+        change = store_plans.PlanChange(name, max_resumes, api_listing, expected=known)
         store_plans.check_change(change)
         effects = store_plans.preview_change(store, change)
         plan = None
@@ -136,7 +99,11 @@ def set_(
             else {"over": _as_json(effects.over), "unlisted": _as_json(effects.unlisted)}
         )
     else:
-        say("Dry run: nothing was changed." if plan is None else _sentence(plan))
+        say(
+            "Dry run: nothing was changed."
+            if plan is None
+            else f'Plan "{plan.name}": {plan.allowance}.'
+        )
         if plan is None and not effects.over.count and not effects.unlisted.count:
             say("No account would be affected.")
     _say_effects(effects, max_resumes)
@@ -145,16 +112,6 @@ def set_(
 def _is_given(option: str) -> bool:
     source = click.get_current_context().get_parameter_source(option)
     return source is not ParameterSource.DEFAULT
-
-
-def _sentence(plan: PlanInfo) -> str:
-    rates = [
-        f"{rate_text(rate)} per {window}"
-        for rate, window in zip(plan.rates, ("minute", "hour", "day"), strict=True)
-        if rate is not None
-    ]
-    requests = f"; requests per key: {', '.join(rates)}" if rates else ""
-    return f'Plan "{plan.name}": {plan.allowance}{requests}.'
 
 
 def _say_effects(effects: PlanImpact, max_resumes: int | None) -> None:
@@ -177,16 +134,10 @@ def _as_json(affected: AffectedAccounts) -> dict[str, Any]:
 
 
 def as_json(plan: PlanInfo) -> dict[str, Any]:
-    """Return the plan as `--json` prints it. `maxResumes` null: unlimited.
-
-    `requestsPer…` null: as the settings say; 0: unlimited.
-    """
+    """Return the plan as `--json` prints it. `maxResumes` null: unlimited."""
     return {
         "name": plan.name,
         "maxResumes": plan.max_resumes,
         "apiListing": bool(plan.api_listing),
-        "requestsPerMinute": plan.requests_per_minute,
-        "requestsPerHour": plan.requests_per_hour,
-        "requestsPerDay": plan.requests_per_day,
         "accounts": plan.accounts,
     }

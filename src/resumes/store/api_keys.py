@@ -45,20 +45,12 @@ AHEAD = timedelta(days=1)
 """A last use further in the future was written by a clock that was wrong, and is overwritten."""
 
 
-PlanRates = tuple[int | None, int | None, int | None]
-"""How many requests a plan allows a key: a minute, an hour, a day.
-
-None: as the settings say; 0: unlimited.
-"""
-
-
 class KeyHolder(NamedTuple):
     """The sender of a request: the account and its plan, by the key."""
 
     account_id: str
     key_id: str
     api_listing: bool
-    rates: PlanRates = (None, None, None)
 
 
 class KeyState(StrEnum):
@@ -132,9 +124,6 @@ HOLDER = Prepared(
         plans.c.api_listing,
         api_keys.c.expires_at,
         api_keys.c.last_used_at,
-        plans.c.requests_per_minute,
-        plans.c.requests_per_hour,
-        plans.c.requests_per_day,
     )
     .select_from(key_directory)
     .join(api_keys, IS_SAME_KEY)
@@ -176,14 +165,14 @@ async def authenticate_async(store: Store, secret: str) -> Authenticated:
 def _holder(store: Store, rows: Sequence[Row]) -> Authenticated:
     if not rows:
         raise InvalidKey
-    account_id, key_id, api_listing, expires_at, last_used_at, minute, hour, day = rows[0]
+    account_id, key_id, api_listing, expires_at, last_used_at = rows[0]
     now_us = store.clock()
     if expires_at is not None and expires_at <= timestamp(now_us):
         raise InvalidKey
     is_due = last_used_at is None or not (
         later(now_us, -USED_EVERY) <= last_used_at <= later(now_us, AHEAD)
     )
-    holder = KeyHolder(account_id, key_id, bool(api_listing), (minute, hour, day))
+    holder = KeyHolder(account_id, key_id, bool(api_listing))
     return Authenticated(holder, is_due, expires_at)
 
 

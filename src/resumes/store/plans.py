@@ -1,9 +1,8 @@
 """Plans: how many resumes an account may have, what its keys may do over the API, and which accounts a
 change affects."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from enum import StrEnum
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from sqlalchemy import ColumnElement, Connection, func, insert, select, update
 
@@ -13,25 +12,10 @@ from resumes.store.schema import account_usage, accounts, plans
 from resumes.store.store import Store
 from resumes.text import counted
 
-MAX_REQUESTS = 1_000_000
-"""The largest number of requests that can be a limit; the settings allow no more either."""
-
-
 MAX_RESUMES = 2**31 - 1
 """The largest number of resumes that can be a limit: more is none, and no server's column holds it."""
 
-
-class Requests(StrEnum):
-    """The windows in which the requests of a key are counted, by the columns of their limits."""
-
-    PER_MINUTE = "requests_per_minute"
-    PER_HOUR = "requests_per_hour"
-    PER_DAY = "requests_per_day"
-
-
 UNLIMITED = "unlimited"
-DEFAULT = "default"
-"""How a limit is called that the settings give."""
 
 MAX_DIGITS = 18
 
@@ -41,66 +25,32 @@ def maximum_text(maximum: int | None) -> str:
     return UNLIMITED if maximum is None else f"{maximum:,}"
 
 
-def rate_text(rate: int | None) -> str:
-    """Return how many requests a key may make, in words that `parse_rate` takes."""
-    return DEFAULT if rate is None else maximum_text(rate or None)
-
-
 def parse_maximum(text: str) -> int | None:
-    """Return a number of resumes; None for unlimited. Raises InvalidArgument."""
+    """Return a number of resumes, typed with or without commas; None for unlimited.
+
+    Raises InvalidArgument.
+    """
     if text.strip() == UNLIMITED:
         return None
-    number = _parse_number(text)
-    if number is None:
-        raise InvalidArgument(f'"{text}" is neither a number of resumes nor {UNLIMITED}')
-    return number
-
-
-def parse_rate(text: str) -> int | None:
-    """Return a number of requests; None for default, 0 for unlimited. Raises InvalidArgument."""
-    words = {DEFAULT: None, UNLIMITED: 0}
-    if text.strip() in words:
-        return words[text.strip()]
-    number = _parse_number(text)
-    if not number or number > MAX_REQUESTS:
-        raise InvalidArgument(
-            f'"{text}" is neither a number from 1 to {MAX_REQUESTS:,}, {UNLIMITED} nor {DEFAULT}'
-        )
-    return number
-
-
-def _parse_number(text: str) -> int | None:
-    """Return the number, typed with or without commas; None for anything else."""
     digits = text.strip().replace(",", "")
-    if digits.isascii() and digits.isdigit() and len(digits) <= MAX_DIGITS:
-        return int(digits)
-    return None
+    if not (digits.isascii() and digits.isdigit() and len(digits) <= MAX_DIGITS):
+        raise InvalidArgument(f'"{text}" is neither a number of resumes nor {UNLIMITED}')
+    return int(digits)
 
 
 @dataclass(frozen=True, slots=True)
 class PlanInfo:
-    """A plan. `max_resumes` None is unlimited; `accounts` counts those that are on it.
-
-    The requests are those of one key. None: as the settings say; 0: unlimited.
-    """
+    """A plan. `max_resumes` None is unlimited; `accounts` counts those that are on it."""
 
     name: str
     max_resumes: int | None
     api_listing: bool
     accounts: int
-    requests_per_minute: int | None = None
-    requests_per_hour: int | None = None
-    requests_per_day: int | None = None
-
-    @property
-    def rates(self) -> tuple[int | None, int | None, int | None]:
-        """Return the requests per minute, hour and day, in the order of `Requests`."""
-        return self.requests_per_minute, self.requests_per_hour, self.requests_per_day
 
     @property
     def limits(self) -> tuple[object, ...]:
         """Return all that can be set, to tell whether somebody has changed it."""
-        return self.max_resumes, bool(self.api_listing), *self.rates
+        return self.max_resumes, bool(self.api_listing)
 
     @property
     def allowance(self) -> str:
@@ -114,34 +64,23 @@ class PlanInfo:
 class PlanChange:
     """What `set_plan_limits` changes. `api_listing` None leaves it, and is False for a new plan.
 
-    `requests` sets the limits that it names (None: as the settings say; 0: unlimited) and
-    leaves the others, which for a new plan are as the settings say. `expected` is the plan that the
-    change was decided on, `is_new` says that there was none; without either, it is not compared.
+    `expected` is the plan that the change was decided on, `is_new` says that there was none; without
+    either, it is not compared.
     """
 
     name: str
     max_resumes: int | None
     api_listing: bool | None = None
-    requests: Mapping[Requests, int | None] = field(default_factory=dict)
     expected: PlanInfo | None = None
     is_new: bool = False
-
-
-REQUESTS = tuple(plans.c[window.value] for window in Requests)
 
 
 def list_plans(store: Store) -> list[PlanInfo]:
     """Return all plans, the smallest first, unlimited ones last."""
     statement = (
-        select(
-            plans.c.name,
-            plans.c.max_resumes,
-            plans.c.api_listing,
-            func.count(accounts.c.id),
-            *REQUESTS,
-        )
+        select(plans.c.name, plans.c.max_resumes, plans.c.api_listing, func.count(accounts.c.id))
         .select_from(plans.outerjoin(accounts, (accounts.c.plan == plans.c.name) & IS_OPEN))
-        .group_by(plans.c.name, plans.c.max_resumes, plans.c.api_listing, *REQUESTS)
+        .group_by(plans.c.name, plans.c.max_resumes, plans.c.api_listing)
         .order_by(*PLANS_BY_SIZE)
     )
     return [PlanInfo(*row) for row in store.fetch(statement)]
@@ -168,11 +107,10 @@ def set_plan_limits(store: Store, change: PlanChange) -> None:
     """
     check_change(change)
     this = plans.c.name == change.name
-    values: dict[str, object] = {window.value: most for window, most in change.requests.items()}
-    values["max_resumes"] = change.max_resumes
+    values: dict[str, object] = {"max_resumes": change.max_resumes}
 
     def write(connection: Connection) -> None:
-        known = select(plans.c.max_resumes, plans.c.api_listing, *REQUESTS).where(this)
+        known = select(plans.c.max_resumes, plans.c.api_listing).where(this)
         row = connection.execute(known.with_for_update()).first()
         if change.is_new and row is not None:
             raise Conflict(f'Plan "{change.name}" already exists')
@@ -195,11 +133,6 @@ def check_change(change: PlanChange) -> None:
         raise InvalidArgument(
             f"Invalid maximum {change.max_resumes}: use 0 to {MAX_RESUMES:,}, or unlimited"
         )
-    for number in change.requests.values():
-        if number is not None and not 0 <= number <= MAX_REQUESTS:
-            raise InvalidArgument(
-                f"Invalid number of requests {number}: use 1 to {MAX_REQUESTS}, or 0 for unlimited"
-            )
 
 
 MAX_NAMED = 10

@@ -45,7 +45,7 @@ CLUSTERED: dict[str, Any] = {"sqlite_with_rowid": False}
 class Plan(SQLModel, table=True):
     """What an account may hold and do. `max_resumes` None is unlimited.
 
-    The requests are those of one key. None: as the settings say; 0: unlimited.
+    The columns of requests are unused; the next revision drops them.
     """
 
     __tablename__: ClassVar[str] = "plans"

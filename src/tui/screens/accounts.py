@@ -10,16 +10,15 @@ from textual import on, work
 from textual.content import Content
 from textual.worker import get_current_worker
 
-from resumes.settings import Settings
 from resumes.store import accounts, import_history, plans
 from resumes.store.accounts import FIRST_PLAN, NAME, AccountInfo
-from resumes.store.plans import PlanInfo, maximum_text, rate_text
+from resumes.store.plans import PlanInfo, maximum_text
 from resumes.store.store import Store
 from resumes.text import counted
 from tui.keys import Place, Target, bindings, shown_key
 from tui.screens.base import Order, PageRead, RowPane, SplitScreen
 from tui.screens.dialogs import Chooser, ConfirmDialog, Dialog, Fact, no_accounts
-from tui.screens.plans import WINDOWS, listing_text
+from tui.screens.plans import listing_text
 from tui.session import UiSession
 from tui.store_calls import Failure, call, store_work
 from tui.text import NONE, minute, quota_bar, safe, tell
@@ -162,23 +161,20 @@ def losses(account: AccountInfo, plan: PlanInfo) -> list[Fact]:
 LABEL_CELLS = 14
 
 
-def read_details(store: Store, name: str, settings: Settings) -> list[Paragraph]:
-    """Return a heading and a line for each fact of the account as it is now. Raises NotFound.
-
-    The settings give rates that the plan does not.
-    """
+def read_details(store: Store, name: str) -> list[Paragraph]:
+    """Return a heading and a line for each fact of the account as it is now. Raises NotFound."""
     account = accounts.get_account(store, name, closed_too=True)
     return [
         Paragraph(safe(account.name, "bold")),
         Paragraph(quota_bar(account.resume_count, account.max_resumes)),
         *(
             Paragraph(safe(value), f"{label:<{LABEL_CELLS}}", "dim")
-            for label, value in _iter_facts(store, account, settings)
+            for label, value in _iter_facts(store, account)
         ),
     ]
 
 
-def _iter_facts(store: Store, account: AccountInfo, settings: Settings) -> Iterator[Fact]:
+def _iter_facts(store: Store, account: AccountInfo) -> Iterator[Fact]:
     plan, has = plans.get_plan(store, account.plan), accounts.get_summary(store, account.id)
     yield "", ""
     if account.is_arriving:
@@ -196,9 +192,6 @@ def _iter_facts(store: Store, account: AccountInfo, settings: Settings) -> Itera
     yield "", ""
     yield "Plan", plan.name
     yield "API listing", listing_text(plan.api_listing)
-    defaults = settings.rate_per_minute, settings.rate_per_hour, settings.rate_per_day
-    for label, rate, default in zip(WINDOWS.values(), plan.rates, defaults, strict=True):
-        yield label, f"{rate_text(default)} (default)" if rate is None else rate_text(rate)
     yield "", ""
     yield "Keys", f"{has.active_keys:,} active of {has.keys:,}" if has.keys else NONE
     yield "Last used", minute(has.last_used_at)
@@ -232,14 +225,13 @@ def usage_cell(account: AccountInfo) -> Content:
 class AccountPane(TextPane, RowPane[str]):
     """The details of an account, by its name."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self._settings = settings
         self.add_class("panel")
         self.border_title = safe("Details")
 
     def reading(self, wanted: str) -> Callable[[Store], list[Paragraph]]:
-        return partial(read_details, name=wanted, settings=self._settings)
+        return partial(read_details, name=wanted)
 
     def show_read(self, read: list[Paragraph]) -> None:
         self.show(read)
@@ -262,7 +254,7 @@ class AccountsScreen(SplitScreen[AccountInfo, str]):
     """
 
     def __init__(self, session: UiSession) -> None:
-        super().__init__(session, AccountPane(session.settings))
+        super().__init__(session, AccountPane())
         self._plans: Sequence[PlanInfo] = ()
         self._active_keys: Mapping[str, int] = {}
         self._going: dict[str, tuple[int, int]] = {}

@@ -5,7 +5,6 @@ from operator import attrgetter
 from typing import Final
 
 from textual import on, work
-from textual.content import Content
 
 from resumes.errors import Conflict, InvalidArgument
 from resumes.store import plans
@@ -14,11 +13,8 @@ from resumes.store.plans import (
     AffectedAccounts,
     PlanChange,
     PlanInfo,
-    Requests,
     maximum_text,
     parse_maximum,
-    parse_rate,
-    rate_text,
 )
 from resumes.store.store import Store
 from resumes.text import counted
@@ -32,12 +28,6 @@ from tui.widgets.bars import Note
 from tui.widgets.forms import Choices, LabelledField, SafeInput
 from tui.widgets.paged_list import ListColumn, text_cell
 
-WINDOWS: Final = {
-    Requests.PER_MINUTE: "Per minute",
-    Requests.PER_HOUR: "Per hour",
-    Requests.PER_DAY: "Per day",
-}
-
 
 def listing_text(is_allowed: bool) -> str:
     """Return `yes` if the API lists and returns resumes, otherwise `no`."""
@@ -48,8 +38,6 @@ def facts(plan: PlanInfo) -> Iterator[Fact]:
     """Yield each limit of the plan."""
     yield "Resumes", maximum_text(plan.max_resumes)
     yield "Listing", listing_text(plan.api_listing)
-    for label, rate in zip(WINDOWS.values(), plan.rates, strict=True):
-        yield label, rate_text(rate)
 
 
 def differences(old: PlanInfo, new: PlanInfo) -> list[Fact]:
@@ -74,10 +62,7 @@ MAX_CHARS = 80
 BLANK = PlanInfo("", 100, api_listing=False, accounts=0)
 """What the form for a new plan begins with."""
 
-RULE = (
-    "Resumes per account: a number or unlimited. Requests per key: a number, unlimited, or "
-    "default (from settings)."
-)
+RULE = "Resumes per account: a number or unlimited."
 
 
 class PlanForm(Dialog[PlanInfo]):
@@ -95,7 +80,6 @@ class PlanForm(Dialog[PlanInfo]):
         self._name_line = SafeInput(max_length=MAX_CHARS)
         self._maximum = SafeInput(max_length=MAX_CHARS)
         self._listing = Choices(["no", "yes"], listing_text((shown or BLANK).api_listing))
-        self._rates = {window: SafeInput(max_length=MAX_CHARS) for window in WINDOWS}
         self._problem = Note(safe(""))
         self._problem.add_class("problem")
         super().__init__(
@@ -103,7 +87,6 @@ class PlanForm(Dialog[PlanInfo]):
             *([LabelledField("Name", self._name_line)] if shown is None else []),
             LabelledField("Resumes", self._maximum),
             LabelledField("API listing", self._listing),
-            *(LabelledField(WINDOWS[window], line) for window, line in self._rates.items()),
             Note(safe(RULE, "dim")),
             self._problem,
         )
@@ -115,8 +98,6 @@ class PlanForm(Dialog[PlanInfo]):
     def _fill(self, plan: PlanInfo) -> None:
         self._maximum.value = maximum_text(plan.max_resumes)
         self._listing.value = listing_text(plan.api_listing)
-        for line, rate in zip(self._rates.values(), plan.rates, strict=True):
-            line.value = rate_text(rate)
 
     @on(SafeInput.Changed)
     def check(self) -> None:
@@ -136,30 +117,17 @@ class PlanForm(Dialog[PlanInfo]):
         shown = self._shown
         return PlanInfo(
             check_name(self._name_line.value.strip(), "plan") if shown is None else shown.name,
-            self._parsed("Resumes", self._maximum, parse_maximum),
+            parse_maximum(self._maximum.value),
             self._listing.chosen == "yes",
             0 if shown is None else shown.accounts,
-            *(self._parsed(WINDOWS[one], line, parse_rate) for one, line in self._rates.items()),
         )
-
-    @staticmethod
-    def _parsed(label: str, line: SafeInput, parse: Callable[[str], int | None]) -> int | None:
-        try:
-            return parse(line.value)
-        except InvalidArgument as error:
-            raise InvalidArgument(f"{label}: {error.message}") from error
 
     @store_work(exclusive=True)
     async def submit(self) -> None:
         """Ask whether to save the plan with its effects on accounts, and save it."""
         shown, new = self._shown, self._wished()
         change = PlanChange(
-            new.name,
-            new.max_resumes,
-            new.api_listing,
-            dict(zip(Requests, new.rates, strict=True)),
-            expected=shown,
-            is_new=shown is None,
+            new.name, new.max_resumes, new.api_listing, expected=shown, is_new=shown is None
         )
         if shown is not None:
             if not (changes := differences(shown, new)):
@@ -210,11 +178,6 @@ class PlanForm(Dialog[PlanInfo]):
         self._problem.update(safe(f"! {problem}" if problem else ""))
 
 
-def rate_column(heading: str, rate: Callable[[PlanInfo], int | None]) -> ListColumn[PlanInfo]:
-    """Return a column of requests, right-aligned."""
-    return ListColumn(heading, 10, lambda plan: safe(rate_text(rate(plan))), is_right=True)
-
-
 class PlansScreen(ListScreen[PlanInfo]):
     """What each plan allows, and how many accounts are on it."""
 
@@ -234,9 +197,6 @@ class PlansScreen(ListScreen[PlanInfo]):
                 "RESUMES", 9, lambda plan: safe(maximum_text(plan.max_resumes)), is_right=True
             ),
             ListColumn("LISTING", 7, lambda plan: safe(listing_text(plan.api_listing))),
-            rate_column("PER MINUTE", attrgetter("requests_per_minute")),
-            rate_column("PER HOUR", attrgetter("requests_per_hour")),
-            rate_column("PER DAY", attrgetter("requests_per_day")),
             ListColumn("ACCOUNTS", 8, lambda plan: safe(f"{plan.accounts:,}"), is_right=True),
         )
 
@@ -252,14 +212,6 @@ class PlansScreen(ListScreen[PlanInfo]):
 
     def reading(self, cursor: str) -> Callable[[Store], PageRead[PlanInfo]]:
         return lambda store: PageRead(plans.list_plans(store))
-
-    def heading(self) -> Iterable[Content]:
-        settings = self.session.settings
-        rates = settings.rate_per_minute, settings.rate_per_hour, settings.rate_per_day
-        windows = zip(rates, ("a minute", "an hour", "a day"), strict=True)
-        default = ", ".join(f"{rate_text(rate)} {window}" for rate, window in windows)
-        yield from super().heading()
-        yield safe(f"default: {default}", "dim")
 
     def open_row(self, row: PlanInfo) -> None:
         """Open the form for the plan, or show what it allows while nothing can change."""
