@@ -209,7 +209,7 @@ def test_what_takes_processes_to_be_seen_is_said_in_the_source() -> None:
     for path in (REPOSITORY / "src").rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Constant):
-                said += f"{node.value}\n"
+                said += f"{node.value!s}\n"
     parts = [part for title in OF_PROCESSES for part in title.split("…") if len(part) > 2]
     assert [part for part in parts if part not in said] == []
 

@@ -2,7 +2,7 @@
 
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
@@ -305,7 +305,8 @@ def test_the_metrics_count_everything_once(
 
 
 def test_an_answer_counts_for_fifty_times_as_long_as_it_took(store: Store) -> None:
-    now_s, answers = 0.0, iter([1, StoreUnavailable("busy"), 2, 3])
+    now_s = 0.0
+    answers: Iterator[int | StoreUnavailable] = iter([1, StoreUnavailable("busy"), 2, 3])
 
     def ask(_: Store) -> int:
         nonlocal now_s

@@ -20,14 +20,18 @@ from tests.support.api.ended_servers import (
     live_through,
     stop_under_load,
 )
+from tests.support.api.full_disks import (
+    BELOW_FLOOR_BYTES,
+    DISK_BYTES,
+    filled,
+    live_through_a_full_disk,
+)
 from tests.support.api.full_disks import check as check_disk
-from tests.support.api.full_disks import filled, live_through_a_full_disk
 from tests.support.api.load import Wire
 from tests.support.api.scenes import Scene, is_unavailable
 from tests.support.inbox.mounts import a_disk
 
 LONG = 200
-DISK_BYTES = 256 * 1024 * 1024
 
 
 @pytest.mark.slow
@@ -79,8 +83,9 @@ def test_pipelined_requests_are_answered_up_to_the_one_that_says_close(
 
 
 @pytest.mark.slow
-def test_a_full_disk_is_lived_through(scene: Scene, tmp_path: Path) -> None:
-    writers, listed, _ = live_through_a_full_disk(scene, tmp_path, DISK_BYTES, 0)
+@pytest.mark.parametrize("leave_bytes", [0, BELOW_FLOOR_BYTES], ids=["last byte", "floor"])
+def test_a_full_disk_is_lived_through(scene: Scene, tmp_path: Path, leave_bytes: int) -> None:
+    writers, listed, _ = live_through_a_full_disk(scene, tmp_path, leave_bytes)
     check_disk(scene, load.attempts_of(writers), listed)
 
 
@@ -92,7 +97,7 @@ def test_on_a_disk_without_a_byte_left_nothing_is_deleted_and_no_server_starts(
         home, seen = tmp_path / "disk" / "home", disk.seen(tmp_path / "disk")
         shutil.copytree(scene.home, disk.seen(home))
         scene.home = home
-        with scene.served(within=tuple(disk.enter), RESUMES_DISK_FLOOR_BYTES="0") as server:
+        with scene.served(within=tuple(disk.enter)) as server:
 
             def ask(method: str, path: str = load.RESUMES, body: bytes = b"") -> load.Answer:
                 return load.call(server.url, load.a_request(scene.key, method, path, body))
