@@ -1,4 +1,4 @@
-"""Reading a file as it is, finding who writes to it, and moving it without replacing."""
+"""Reading a file as it is, finding who writes to it, moving it without replacing, and its names."""
 
 import errno
 import fcntl
@@ -13,11 +13,21 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from importer import files
-from importer.files import find_writer
-from resumes.errors import InvalidArgument, TooLarge
+from importer.files import (
+    MAX_NAME_CHARS,
+    MAX_STEM_BYTES,
+    escaped,
+    escaped_before,
+    find_writer,
+    safe_stem,
+)
 from resumes.store.import_ledger import SOURCE_BYTES
+from resumes.text import is_harmless
+from resumes.watched_names import find_extension
 from tests.support.inbox.builders import a_full_disk, names_below
 
 # Reading
@@ -68,23 +78,6 @@ def test_a_file_that_is_written_to_while_it_is_read_is_not_steady(
     assert (content.body, content.is_steady) == (b"xx", False)
 
 
-def test_a_file_that_grows_over_the_limit_while_it_is_read_is_over_the_limit(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = tmp_path / "a.json"
-    path.write_bytes(b"x" * 10)
-    read = os.read
-
-    def read_late(descriptor: int, at_most: int) -> bytes:
-        path.write_bytes(b"x" * 20)
-        return read(descriptor, at_most)
-
-    monkeypatch.setattr(os, "read", read_late)
-    content = files.load(path, 10)
-    assert (content.is_over_limit, content.is_steady) == (True, False)
-    assert len(content.body) == 11
-
-
 def test_links_pipes_sockets_and_folders_are_never_opened(tmp_path: Path) -> None:
     (tmp_path / "target").write_bytes(b"{}")
     (tmp_path / "link").symlink_to(tmp_path / "target")
@@ -96,18 +89,6 @@ def test_links_pipes_sockets_and_folders_are_never_opened(tmp_path: Path) -> Non
         for name in ("link", "dangling", "pipe", "folder", "socket"):
             with pytest.raises(files.NotAFile):
                 files.load(tmp_path / name, 10)
-
-
-def test_commands_are_told_in_words_why_a_file_cannot_be_read(tmp_path: Path) -> None:
-    with pytest.raises(InvalidArgument, match="No such file"):
-        files.read(tmp_path / "missing.json", 10)
-    with pytest.raises(InvalidArgument, match="Not a regular file"):
-        files.read(tmp_path, 10)
-    (tmp_path / "large.json").write_bytes(b"x" * 11)
-    with pytest.raises(TooLarge):
-        files.read(tmp_path / "large.json", 10)
-    (tmp_path / "good.json").write_bytes(b"x")
-    assert files.read(tmp_path / "good.json", 10) == b"x"
 
 
 def test_outer_white_space_does_not_make_another_content() -> None:
@@ -136,28 +117,25 @@ def descriptor(path: Path) -> Iterator[int]:
     os.close(descriptor)
 
 
-def test_whoever_has_it_open_for_writing_is_a_writer_until_it_is_closed(
-    path: Path, descriptor: int
+def test_whoever_has_it_open_or_mapped_for_writing_is_a_writer_until_it_is_closed(
+    path: Path, descriptor: int, tmp_path: Path
 ) -> None:
-    with path.open("ab"):
-        assert find_writer(descriptor) is True
-    assert find_writer(descriptor) is False
-
-
-def test_a_writer_in_another_process_is_one_too(path: Path, descriptor: int) -> None:
     with path.open("ab") as file:
-        writer = subprocess.Popen(["/bin/cat"], stdin=subprocess.PIPE, stdout=file)
+        assert find_writer(descriptor) is True
+        other = subprocess.Popen(["/bin/cat"], stdin=subprocess.PIPE, stdout=file)
     assert find_writer(descriptor) is True
-    writer.communicate()
+    other.communicate()
     assert find_writer(descriptor) is False
-
-
-def test_whoever_has_it_mapped_for_writing_is_a_writer(path: Path, descriptor: int) -> None:
     with path.open("r+b") as file:
         mapped = mmap.mmap(file.fileno(), 0)
     assert find_writer(descriptor) is True
     mapped.close()
     assert find_writer(descriptor) is False
+    folder = os.open(tmp_path, os.O_RDONLY)
+    try:
+        assert find_writer(folder) is None  # the system cannot say it of what is no file
+    finally:
+        os.close(folder)
 
 
 def test_nobody_is_kept_waiting_for_the_lease(path: Path, descriptor: int) -> None:
@@ -165,30 +143,17 @@ def test_nobody_is_kept_waiting_for_the_lease(path: Path, descriptor: int) -> No
     os.close(os.open(path, os.O_WRONLY | os.O_NONBLOCK))
 
 
-def test_the_system_cannot_say_it_of_what_is_no_file(tmp_path: Path) -> None:
-    descriptor = os.open(tmp_path, os.O_RDONLY)
-    try:
-        assert find_writer(descriptor) is None
-    finally:
-        os.close(descriptor)
-
-
-@pytest.mark.parametrize("code", [errno.EINVAL, errno.EACCES, errno.ENOLCK])
-def test_where_leases_are_refused_nothing_is_known(
-    path: Path, monkeypatch: pytest.MonkeyPatch, code: int
+@pytest.mark.parametrize("code", [errno.EINVAL, errno.EACCES, errno.ENOLCK, None])
+def test_where_leases_are_refused_or_missing_nothing_is_known(
+    path: Path, monkeypatch: pytest.MonkeyPatch, code: int | None
 ) -> None:
     def refuse(descriptor: int, command: int, argument: int) -> int:
-        raise OSError(code, os.strerror(code))
+        raise OSError(code, os.strerror(code or 0))
 
-    monkeypatch.setattr(fcntl, "fcntl", refuse)
-    with path.open("rb") as file:
-        assert find_writer(file.fileno()) is None
-
-
-def test_where_there_are_no_leases_nothing_is_known(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delattr(fcntl, "F_SETLEASE")
+    if code is None:
+        monkeypatch.delattr(fcntl, "F_SETLEASE")
+    else:
+        monkeypatch.setattr(fcntl, "fcntl", refuse)
     with path.open("rb") as file:
         assert find_writer(file.fileno()) is None
 
@@ -248,33 +213,23 @@ def move(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Mov
     return files.move
 
 
-def test_a_file_is_moved(tmp_path: Path, move: Move) -> None:
-    (tmp_path / "a").write_bytes(b"a")
-    move(tmp_path / "a", tmp_path / "b")
-    assert [path.name for path in tmp_path.iterdir()] == ["b"]
-
-
-def test_nothing_is_replaced(tmp_path: Path, move: Move) -> None:
-    (tmp_path / "a").write_bytes(b"a")
-    (tmp_path / "b").write_bytes(b"b")
+def test_a_file_is_moved_as_it_is_and_nothing_is_replaced(tmp_path: Path, move: Move) -> None:
+    source, link, target = (tmp_path / name for name in ("a", "link", "b"))
+    source.write_bytes(b"a")
+    target.write_bytes(b"b")
     with pytest.raises(FileExistsError):
-        move(tmp_path / "a", tmp_path / "b")
-    assert (tmp_path / "b").read_bytes() == b"b"
-
-
-def test_two_links_of_one_file_are_not_taken_for_moved(tmp_path: Path, move: Move) -> None:
-    (tmp_path / "a").write_bytes(b"a")
-    os.link(tmp_path / "a", tmp_path / "b")
-    with pytest.raises(FileExistsError):
-        move(tmp_path / "a", tmp_path / "b")
-
-
-def test_a_link_is_moved_as_it_is(tmp_path: Path, move: Move) -> None:
-    (tmp_path / "a").symlink_to("nothing")
-    move(tmp_path / "a", tmp_path / "b")
-    assert str((tmp_path / "b").readlink()) == "nothing"
-    with pytest.raises(FileExistsError):
-        move(tmp_path / "b", tmp_path / "b")
+        move(source, target)
+    assert target.read_bytes() == b"b"
+    target.unlink()
+    os.link(source, target)
+    with pytest.raises(FileExistsError):  # two links of one file are not taken for moved
+        move(source, target)
+    target.unlink()
+    move(source, target)
+    link.symlink_to("nothing")
+    move(link, tmp_path / "moved")
+    assert str((tmp_path / "moved").readlink()) == "nothing"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["b", "moved"]
 
 
 # Writing
@@ -302,3 +257,96 @@ def test_what_the_disk_has_no_room_for_leaves_nothing_new_and_everything_old(
             files.write_over(path, b"x" * 100, temporary=tmp_path / "t")
     assert names_below(tmp_path) == ["a"]
     assert path.read_bytes() == b"1"
+
+
+# Names
+
+
+ANY_NAME = st.binary(min_size=1, max_size=300).map(os.fsdecode)
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        (b"ana/cv.json", "ana/cv.json"),
+        ("zoë-履歴書.json".encode(), "zoë-履歴書.json"),
+        (b"a\nb.json", "a\\x0ab.json"),
+        (b"bad\xff.json", "bad\\xff.json"),
+        (b"a\\b.json", "a\\\\b.json"),
+        (b"a\\b\n.json", "a\\\\b\\x0a.json"),
+        ("می\u200cروم\u00a01.json".encode(), "می\u200cروم\u00a01.json"),
+        ("\u202egpj.json".encode(), "\\u202egpj.json"),
+        (b"\x1b[31mred.json", "\\x1b[31mred.json"),
+    ],
+)
+def test_escaped_names_print_and_keep_every_byte(name: bytes, expected: str) -> None:
+    shown = escaped(os.fsdecode(name))
+    assert shown == expected
+    assert is_harmless(shown)
+    shown.encode()
+
+
+@given(name=ANY_NAME)
+def test_a_name_that_was_escaped_once_stays_as_it_is(name: str) -> None:
+    assert escaped_before(escaped(name)) == escaped(name)
+
+
+def test_a_name_that_somebody_wrote_is_harmless_and_no_longer_than_paths_are() -> None:
+    assert escaped_before("a\x1b\ud800\udcff\U000e0001") == "a\\x1b\\ud800\\xff\\U000e0001"
+    assert len(escaped_before("\n" * 10_000)) == 4 * MAX_NAME_CHARS
+    longest = escaped(os.fsdecode(b"\xff" * 4_080 + b"/cv.ndjson"))
+    assert escaped_before(longest) == longest
+    assert escaped_before("a" * 20_000 + "/cv.ndjson").endswith("a/cv.ndjson")
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("cv.json", ".json"),
+        ("cv.JSON", ".json"),
+        ("cv.json.gz", ".json.gz"),
+        ("cv.ndjson.GZ", ".ndjson.gz"),
+        ("cv.jsonl.gz", ".jsonl.gz"),
+        ("cv.tar.gz", ".gz"),
+        ("cv.Zip", ".zip"),
+        ("cv.jsonl", ".jsonl"),
+        (".ndjson", ".ndjson"),
+        ("cv.json.bak", None),
+        ("cvjson", None),
+        ("cv.json/", None),
+        ("", None),
+    ],
+)
+def test_the_longest_ending_counts_in_any_case(name: str, expected: str | None) -> None:
+    assert find_extension(name) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("ana/sub/cv.json", "cv"),
+        ("cv.JSON", "cv"),
+        ("cv.ndjson.gz", "cv"),
+        ("cv.v2.zip", "cv.v2"),
+        ("1" * 24, "1" * 24),
+        ("履歴書 1.json", "履歴書 1"),
+        ("-rf.json", "rf"),
+        ("..json", "file"),
+        (".json", "file"),
+        ("ana/", "file"),
+        ("a;$(x)`.json", "a__(x)_"),
+        ("bad\\xff.json", "bad_xff"),
+        ("é" * 200 + ".json", "é" * (MAX_STEM_BYTES // 2)),
+    ],
+)
+def test_a_safe_stem_is_kept_as_far_as_it_is_harmless(name: str, expected: str) -> None:
+    assert safe_stem(name) == expected
+
+
+@given(name=ANY_NAME)
+def test_a_safe_stem_is_the_name_of_a_file_whatever_the_name_was(name: str) -> None:
+    stem = safe_stem(escaped(name))
+    assert 0 < len(stem.encode()) <= MAX_STEM_BYTES
+    assert "/" not in stem
+    assert stem[0] not in "-._ "
+    assert is_harmless(stem)

@@ -107,13 +107,6 @@ def test_it_runs_once_for_a_batch_with_its_counts(
     assert told == []
 
 
-def test_it_runs_while_files_keep_coming(a_hook: MakeHook, tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    hook = a_hook(f"echo run >> {out}", quiet_s=3_600, longest_s=0.1)
-    hook.note(a_report())
-    wait_until(lambda: bool(lines(out)))
-
-
 def test_what_comes_during_a_run_is_in_the_next_and_no_two_run_at_once(
     a_hook: MakeHook, tmp_path: Path
 ) -> None:
@@ -132,16 +125,18 @@ def test_what_comes_during_a_run_is_in_the_next_and_no_two_run_at_once(
     assert lines(out) == ["begin 1", "end", "begin 3", "end"]
 
 
-def test_without_files_it_never_runs(a_hook: MakeHook, tmp_path: Path) -> None:
-    a_hook(f"touch {tmp_path}/ran").finish(threading.Event())
-    assert not (tmp_path / "ran").exists()
-
-
-def test_the_last_batch_is_run_before_the_end(a_hook: MakeHook, tmp_path: Path) -> None:
-    hook = a_hook(f"sleep 0.2; touch {tmp_path}/ran", quiet_s=3_600)
+def test_it_runs_while_files_keep_coming_and_for_the_last_before_the_end(
+    a_hook: MakeHook, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    hook = a_hook(f"sleep 0.1; echo run >> {out}", quiet_s=3_600, longest_s=0.1)
     hook.note(a_report())
-    hook.finish(threading.Event())
-    assert (tmp_path / "ran").exists()
+    wait_until(lambda: lines(out) == ["run"])
+    last = a_hook(f"sleep 0.2; echo last >> {out}", quiet_s=3_600)
+    last.note(a_report())
+    last.finish(threading.Event())
+    a_hook(f"echo none >> {out}").finish(threading.Event())
+    assert lines(out) == ["run", "last"]
 
 
 @pytest.mark.timing
@@ -151,8 +146,9 @@ def test_when_stopped_it_has_a_moment_and_is_then_ended(
     hook = a_hook(f"touch {tmp_path}/began; trap '' TERM; sleep 60; touch {tmp_path}/ended")
     hook.note(a_report())
     wait_until((tmp_path / "began").exists)
-    hook.note(a_report())
     began = time.monotonic()
+    for _ in range(1_000):
+        hook.note(a_report())
 
     hook.finish(is_set())
 
@@ -253,19 +249,6 @@ def test_what_it_prints_is_logged_within_bounds(
     assert logged[-1] == "on-import: … and more lines: 51"
 
 
-@pytest.mark.timing
-def test_noting_never_waits_for_the_command(a_hook: MakeHook, tmp_path: Path) -> None:
-    hook = a_hook(f"touch {tmp_path}/began; sleep 60")
-    hook.note(a_report())
-    wait_until((tmp_path / "began").exists)
-
-    began = time.monotonic()
-    for _ in range(1_000):
-        hook.note(a_report())
-
-    assert time.monotonic() - began < 5
-
-
 # What it is told
 
 
@@ -275,16 +258,6 @@ def a_batch(*reports: FileReport) -> HookBatch:
     for report in reports:
         batch.add(report, 100.0)
     return batch
-
-
-def test_it_is_due_when_it_was_quiet_or_has_lasted_long_enough() -> None:
-    batch = HookBatch()
-    batch.add(a_report(), 100.0)
-    assert batch.due_at(2, 30) == 102
-    batch.add(a_report(), 101.5)
-    assert batch.due_at(2, 30) == 103.5
-    batch.add(a_report(), 129.0)
-    assert batch.due_at(2, 30) == 130
 
 
 def test_counts_accounts_and_places_are_in_the_environment(
@@ -312,11 +285,12 @@ def test_counts_accounts_and_places_are_in_the_environment(
     assert environment["RESUMES_HOME"] == "/srv/resumes"
     assert environment["PATH"] == os.environ["PATH"]
 
-
-def test_an_account_that_no_account_can_be_is_not_named() -> None:
     # A note or a report may have been edited to name anything.
-    batch = a_batch(a_report(account="$(id)"), a_report(account=""), a_report(account="a,b"))
-    assert batch.environment(Path("/"), "")["RESUMES_IMPORT_ACCOUNTS"] == ""
+    edited = a_batch(*(a_report(account=name) for name in ("$(id)", "", "a,b")))
+    assert edited.environment(Path("/"), "")["RESUMES_IMPORT_ACCOUNTS"] == ""
+    many = a_batch(*(a_report(account=f"a{number}") for number in range(MAX_ACCOUNTS + 2)))
+    names = many.environment(Path("/"), "")["RESUMES_IMPORT_ACCOUNTS"].split(",")
+    assert len(names) == MAX_ACCOUNTS
 
 
 def test_the_list_has_a_line_for_each_file_and_its_owner_alone_may_read_it() -> None:
@@ -363,13 +337,6 @@ def test_a_list_that_would_be_too_long_ends_with_how_many_more_there_were() -> N
         assert environment["RESUMES_IMPORT_DONE"] == str(len(reports))
 
 
-def test_names_of_accounts_are_bounded() -> None:
-    many = MAX_ACCOUNTS + 2
-    batch = a_batch(*(a_report(account=f"a{number}") for number in range(many)))
-    names = batch.environment(Path("/"), "")["RESUMES_IMPORT_ACCOUNTS"].split(",")
-    assert len(names) == MAX_ACCOUNTS
-
-
 # As a process
 
 
@@ -409,41 +376,41 @@ def is_alive(pid_file: Path) -> bool:
         return False
 
 
-def test_it_gets_the_environment_it_is_given_and_nothing_to_read() -> None:
-    ending = run_command(
-        'cat; echo "$WHO"', {"WHO": "Ada"}, timeout_s=10, cut_off=threading.Event()
-    )
-    assert ending == Ending(0, b"Ada\n", b"")
-
-
-def test_it_has_a_session_of_its_own() -> None:
-    session = int(run('cut -d" " -f6 /proc/$$/stat').output)
-    assert session != os.getsid(0)
+def test_it_gets_its_environment_a_session_of_its_own_and_none_of_our_files(tmp_path: Path) -> None:
+    with (tmp_path / "lease").open("w") as lease:
+        os.set_inheritable(lease.fileno(), True)
+        ending = run_command(
+            'cat; echo "$WHO"; cut -d" " -f6 /proc/$$/stat; ls -l /proc/$$/fd',
+            {"WHO": "Ada", "PATH": os.environ["PATH"]},
+            timeout_s=10,
+            cut_off=threading.Event(),
+        )
+    who, session, *files = ending.output.splitlines()
+    assert (ending.exit_status, who) == (0, b"Ada")
+    assert int(session) != os.getsid(0)
+    assert not [line for line in files if b"lease" in line]
 
 
 def test_only_the_beginning_of_what_it_prints_is_kept_and_it_never_blocks() -> None:
     ending = run("head -c 1000000 /dev/zero; head -c 1000000 /dev/zero >&2; exit 7")
     assert ending.exit_status == 7
     assert (len(ending.output), len(ending.errors)) == (KEPT_BYTES, KEPT_BYTES)
+    assert run("exec >&- 2>&-; sleep 0.1; exit 4") == Ending(4, b"", b"")
 
 
-def test_one_that_does_not_end_is_killed_with_all_that_it_started(tmp_path: Path) -> None:
+@pytest.mark.parametrize("trap", ["", "trap 'echo no' TERM"])
+def test_one_that_does_not_end_is_killed_with_all_that_it_started(
+    tmp_path: Path, trap: str
+) -> None:
     pids = [tmp_path / "shell", tmp_path / "child"]
     ready = tmp_path / "ready"
-    command = f"echo $$ > {pids[0]}; sleep 600 & echo $! > {pids[1]}; touch {ready}; wait"
-
-    assert run_until(ready, command).exit_status is None
+    ending = run_until(
+        ready,
+        f"{trap}\n echo $$ > {pids[0]}; sleep 600 & echo $! > {pids[1]}; touch {ready}; "
+        "while :; do sleep 0.05; done",
+    )
+    assert (ending.exit_status, ending.output) == (None, b"no\n" if trap else b"")
     wait_until(lambda: not any(map(is_alive, pids)))
-
-
-def test_one_that_ignores_the_signal_is_killed(tmp_path: Path) -> None:
-    pid, ready = tmp_path / "pid", tmp_path / "ready"
-    command = f"trap 'echo no' TERM; echo $$ > {pid}; touch {ready}; while :; do sleep 0.05; done"
-
-    ending = run_until(ready, command)
-
-    assert (ending.exit_status, ending.output) == (None, b"no\n")
-    assert not is_alive(pid)
 
 
 def test_what_it_leaves_in_the_background_is_not_waited_for(tmp_path: Path) -> None:
@@ -454,14 +421,3 @@ def test_what_it_leaves_in_the_background_is_not_waited_for(tmp_path: Path) -> N
     assert (ending.exit_status, ending.output) == (0, b"done\n")
     assert is_alive(pid)
     os.kill(int(pid.read_text()), signal.SIGKILL)
-
-
-def test_a_command_may_close_its_streams() -> None:
-    assert run("exec >&- 2>&-; sleep 0.1; exit 4") == Ending(4, b"", b"")
-
-
-def test_none_of_our_files_is_open_in_it(tmp_path: Path) -> None:
-    with (tmp_path / "lease").open("w") as lease:
-        os.set_inheritable(lease.fileno(), True)
-        listing = run("ls -l /proc/$$/fd").output
-    assert b"lease" not in listing

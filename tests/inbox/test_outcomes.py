@@ -17,14 +17,11 @@ import pytest
 from importer import files, filing
 from importer.failpoints import Step
 from importer.filing import Work
-from importer.outcomes import REASONS
-from resumes.errors import ErrorCode
 from resumes.store import accounts, stored_resumes
 from tests.support.inbox.builders import (
     Inbox,
     Killed,
     Moment,
-    bound_by_permissions,
     die,
     drop,
     during,
@@ -53,7 +50,12 @@ def put_away(inbox: Inbox, content: bytes, name: str = "cv.json") -> Path:
     return path
 
 
-ENDS = {"done": a_document("Ada"), "failed": b"nonsense", "duplicate": a_document("twice")}
+ENDS = {
+    "done": a_document("Ada"),
+    "failed": b"nonsense",
+    "duplicate": a_document("twice"),
+    "held": a_document("Bo"),
+}
 
 
 @pytest.mark.parametrize(
@@ -62,24 +64,20 @@ ENDS = {"done": a_document("Ada"), "failed": b"nonsense", "duplicate": a_documen
         ("done", "_done/2027-01-15/ana"),
         ("failed", "_failed/invalid_json"),
         ("duplicate", "_duplicate"),
+        ("held", "_held/ana"),
     ],
 )
 def test_each_outcome_has_its_folder(inbox: Inbox, end: str, folder: str) -> None:
     put_away(inbox, a_document("twice"), "before.json")
+    if end == "held":
+        inbox.limit(1)
     path = put_away(inbox, ENDS[end])
     (row,) = [row for row in inbox.rows() if row.name == "ana/cv.json"]
-    assert path == inbox.root / folder / f"cv-{row.claim_id[16:]}.json"
+    number = f"{row.claim_id}-{inbox.ana.id}-cv" if end == "held" else f"cv-{row.claim_id[16:]}"
+    assert path == inbox.root / folder / f"{number}.json"
     assert path.read_bytes() == ENDS[end]
     assert report_beside(path).exists() == (end != "done")
     assert inbox.is_tidy()
-
-
-def test_held_files_bear_their_number_and_their_account(inbox: Inbox) -> None:
-    inbox.limit(0)
-    path = put_away(inbox, a_document())
-    (row,) = inbox.rows()
-    assert path == inbox.root / "_held/ana" / f"{row.claim_id}-{inbox.ana.id}-cv.json"
-    assert report_beside(path).exists()
 
 
 @pytest.mark.parametrize("extension", [".json.gz", ".ndjson", ".zip", ".gz"])
@@ -280,8 +278,14 @@ def test_a_file_is_copied_to_another_disk_once_however_often_that_is_cut_off(
     inbox: Inbox, other_disk: Path, content: bytes, moment: Moment
 ) -> None:
     inbox.drop("ana/cv.json", content)
-    for _ in range(2 if moment is Moment.COPIED else 1):
+    die(inbox.importer(settle_s=0, observe=killing_at(moment)))
+    if moment is Moment.COPIED:
         die(inbox.importer(settle_s=0, observe=killing_at(moment)))
+    else:  # or in the middle of the copy
+        (aside,) = (inbox.root / "ana").glob(".*.aside")
+        folders = [path for path in other_disk.rglob("*") if path.is_dir()]
+        deepest = max(folders, key=lambda path: len(path.parts))
+        (deepest / f"{aside.stem}.part").write_bytes(content[:3])
     importer = inbox.importer(settle_s=0)
     importer.round()
     importer.close()
@@ -299,26 +303,17 @@ def check_far(root: Path, folder: Path, content: bytes) -> Path:
     return path
 
 
-@pytest.mark.parametrize("moment", [Moment.SET_ASIDE, Moment.COPIED])
-def test_what_is_put_in_a_file_s_place_while_it_is_copied_is_a_file_of_its_own(
-    inbox: Inbox, other_disk: Path, moment: Moment
-) -> None:
-    versions = iter([a_document("Second"), a_document("Third")])
-
-    def replace() -> None:
-        if (content := next(versions, None)) is not None:
-            inbox.drop("ana/cv.json", content)
-
-    inbox.drop("ana/cv.json", a_document("First"))
-    importer = inbox.importer(settle_s=0, observe=during(moment, replace))
-    inbox.rounds(importer, 3)
-    assert inbox.names() == ["First", "Second", "Third"]
-    assert inbox.counts("done") == [3]
-
-
-@pytest.mark.parametrize("is_replaced", [False, True])
-def test_a_file_that_is_written_to_when_it_is_to_be_copied_is_a_new_version(
-    inbox: Inbox, other_disk: Path, is_replaced: bool
+@pytest.mark.parametrize(
+    ("moment", "is_replaced", "files"),
+    [
+        (Moment.COMMITTED, False, 1),
+        (Moment.COMMITTED, True, 1),
+        (Moment.SET_ASIDE, True, 2),
+        (Moment.COPIED, True, 2),
+    ],
+)
+def test_what_is_written_to_a_file_or_its_place_before_it_is_copied_is_a_file_of_its_own(
+    inbox: Inbox, other_disk: Path, moment: Moment, is_replaced: bool, files: int
 ) -> None:
     path = inbox.drop("ana/cv.json", a_document("First"))
     contents = iter([a_document("Second")])
@@ -326,13 +321,13 @@ def test_a_file_that_is_written_to_when_it_is_to_be_copied_is_a_new_version(
     def write() -> None:
         if (content := next(contents, None)) is not None:
             if is_replaced:
-                path.unlink()
+                path.unlink(missing_ok=True)
             path.write_bytes(content)
 
-    importer = inbox.importer(settle_s=0, observe=during(Moment.COMMITTED, write))
+    importer = inbox.importer(settle_s=0, observe=during(moment, write))
     inbox.rounds(importer, 3)
     assert inbox.names() == ["First", "Second"]
-    assert inbox.counts("done") == [1]
+    assert inbox.counts("done") == [files]
 
 
 @pytest.mark.parametrize("moment", [Moment.SET_ASIDE, Moment.COPIED])
@@ -352,7 +347,6 @@ def test_of_files_that_are_copied_away_each_is_known_after_a_kill_and_so_is_a_ne
         inbox.drop(f"ana/{name}.json", a_document(f"new {name}"))
     importer = inbox.importer(settle_s=0)
     inbox.rounds(importer, 3)
-    importer.close()
     assert sorted(inbox.names()) == ["a", "b", "new a", "new b"]
     assert inbox.counts("done", "duplicate") == [4, 0]
     assert inbox.names_below("ana") == []
@@ -383,7 +377,6 @@ def test_what_cannot_be_copied_yet_is_copied_later_and_is_never_removed(
     for _ in range(4):
         inbox.advance(60)
         importer.round()
-    importer.close()
     assert sorted(inbox.names()) == ["first", "held", "third"]
     assert inbox.counts("done", "held", "duplicate") == [3, 0, 0]
     assert inbox.is_tidy()
@@ -464,7 +457,6 @@ def test_what_is_too_large_to_be_taken_is_not_copied_and_keeps_no_other_waiting(
     assert importer.notices.findings() == ()
     assert inbox.names_below("_failed") == []
     assert (importer.summary().failed, len(inbox.files)) == (1, 2)
-    importer.close()
     assert inbox.is_tidy()
 
 
@@ -607,21 +599,6 @@ def test_what_becomes_of_a_file_before_it_is_copied_concerns_that_file_alone(
     assert all(path.stat().st_size < 100_000 for path in inbox.filed("_done"))
 
 
-@FAR
-def test_half_a_copy_that_a_kill_left_behind_does_not_count(
-    inbox: Inbox, other_disk: Path, content: bytes
-) -> None:
-    inbox.drop("ana/cv.json", content)
-    die(inbox.importer(settle_s=0, observe=killing_at(Moment.SET_ASIDE)))
-    (aside,) = (inbox.root / "ana").glob(".*.aside")
-    *_, folder = sorted((len(path.parts), path) for path in other_disk.rglob("*") if path.is_dir())
-    (folder[1] / f"{aside.stem}.part").write_bytes(content[:3])
-    importer = inbox.importer(settle_s=0)
-    importer.round()
-    importer.close()
-    check_far(inbox.root, other_disk, content)
-
-
 def test_a_file_that_is_open_when_it_is_to_be_copied_and_not_written_to_is_done(
     inbox: Inbox, other_disk: Path
 ) -> None:
@@ -644,36 +621,13 @@ def test_a_file_that_is_open_when_it_is_to_be_copied_and_not_written_to_is_done(
     assert inbox.names() == ["Ada"]
 
 
-def test_a_file_that_may_not_be_read_is_not_copied_and_keeps_no_other_waiting(
-    inbox: Inbox, other_disk: Path
-) -> None:
-    path = inbox.drop("ana/0.json")
-    path.chmod(0)
-    importer = inbox.importer(settle_s=1)
-    with bound_by_permissions():
-        inbox.rounds(importer, 15, 1)
-        inbox.drop("ana/1.json")
-        importer.round()
-    assert inbox.notices == [
-        "ana/0.json was rejected, but cannot be moved: Permission denied. It stays where it is; the "
-        "move will be retried"
-    ]
-    assert inbox.outcomes() == {"ana/1.json": "done"}
-    path.chmod(0o600)
-    inbox.advance(5)
-    importer.round()
-    assert inbox.outcomes()["ana/0.json"] == "failed"
-
-
 def test_a_file_that_was_set_aside_is_put_away_though_the_other_disk_is_gone(
     inbox: Inbox, other_disk: Path
 ) -> None:
     inbox.drop("ana/cv.json", a_document("Ada"))
     die(inbox.importer(observe=killing_at(Moment.SET_ASIDE)))
     (inbox.root / "_done").unlink()
-    importer = inbox.importer()
-    importer.round()
-    importer.close()
+    inbox.importer().round()
     assert [path.read_bytes() for path in inbox.filed("_done")] == [a_document("Ada")]
     assert inbox.names_below("ana") == []
     assert inbox.is_tidy()
@@ -720,28 +674,6 @@ def test_a_copy_to_where_one_disk_is_seen_as_two_is_not_taken_for_another_versio
     assert inbox.outcomes() == {"ana/cv.zip": "failed"}
     assert inbox.notices == []
     assert inbox.names_below("ana") == []
-
-
-def test_a_report_goes_when_its_file_comes_to_another_end(inbox: Inbox) -> None:
-    failed = put_away(inbox, b"nonsense")
-    other = inbox.drop("_failed/invalid_json/other.report.json", b"somebody's own")
-    report_beside(failed).rename(inbox.root / "ana" / report_beside(failed).name)
-    failed.rename(inbox.root / "ana" / failed.name).write_bytes(a_document("corrected"))
-    importer = inbox.importer(settle_s=0)
-    inbox.rounds(importer, 2)
-    assert inbox.counts("done", "failed") == [1, 0]
-    assert other.exists()
-
-
-# What becomes of each error
-
-
-def test_only_what_concerns_the_store_is_asked_again() -> None:
-    assert {code for code in ErrorCode if REASONS[code] is None} == {
-        ErrorCode.STORE_UNAVAILABLE,
-        ErrorCode.OUTCOME_UNKNOWN,
-        ErrorCode.STORE_INCOMPATIBLE,
-    }
 
 
 BEYOND_S = 2**57

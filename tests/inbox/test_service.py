@@ -3,7 +3,6 @@
 import os
 import socket
 import statistics
-import tarfile
 import threading
 import time
 from collections.abc import Callable
@@ -11,24 +10,20 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from sqlalchemy import func, select
 
 from importer.options import Options
 from importer.service import Maintenance, Progress, Summary, watch
+from importer.slots import Slot
 from importer.watcher import Watcher
 from resumes import watched_folder
 from resumes.errors import InvalidArgument, StoreUnavailable
 from resumes.health.findings import installation_of
 from resumes.settings import Settings, load_settings
 from resumes.store import import_requests, importers
+from resumes.store.import_ledger import FileOutcome
 from resumes.store.import_requests import RequestKind
 from resumes.store.importers import ImporterState
-from resumes.store.schema import resumes
-from tests.support.inbox.builders import (
-    Inbox,
-    drop,
-    wait_until,
-)
+from tests.support.inbox.builders import Inbox, drop, wait_until
 from tests.support.resumes import a_document
 from tests.support.store.builders import Busy, end_thread
 
@@ -59,20 +54,25 @@ def test_an_importer_ends_when_a_thread_ended_that_it_cannot_do_without(inbox: I
 
 
 def test_once_drains_also_what_has_to_settle(inbox: Inbox) -> None:
-    inbox.drop("ana/1.json")
-    inbox.drop("ana/2.json", b"{}")
-    assert inbox.drain(settle_s=0.05) == Summary(done=1, failed=1)
-    assert inbox.is_tidy()
-
-
-def test_an_empty_folder_is_drained_at_once(inbox: Inbox) -> None:
     assert inbox.drain(settle_s=60) == Summary()
+    inbox.drop("ana/1.json")
+    seen: list[Progress] = []
+    assert inbox.drain(on_progress=seen.append) == Summary(done=1)
+    assert (seen[-1].done, seen[-1].waiting) == (1, 0)
+    inbox.drop("ana/2.json", b"{}")
+    assert inbox.drain(settle_s=0.05) == Summary(failed=1)
+    assert inbox.is_tidy()
 
 
 @pytest.mark.parametrize(
     "make",
-    [lambda path: None, lambda path: path.touch(), lambda path: path.symlink_to(path)],
-    ids=["missing", "a file", "a loop of links"],
+    [
+        lambda path: None,
+        lambda path: path.touch(),
+        lambda path: path.symlink_to(path),
+        lambda path: (path / ".importer" / "0.lock").mkdir(parents=True),
+    ],
+    ids=["missing", "a file", "a loop of links", "no room for a lock"],
 )
 def test_a_root_that_cannot_be_used_is_refused(
     inbox: Inbox, tmp_path: Path, make: Callable[[Path], None]
@@ -83,51 +83,43 @@ def test_a_root_that_cannot_be_used_is_refused(
         inbox.drain(root)
 
 
-def test_a_root_without_room_for_work_is_refused(inbox: Inbox) -> None:
-    (inbox.root / ".importer" / "0.lock").mkdir(parents=True)
-    with pytest.raises(InvalidArgument, match="Cannot write to"):
-        inbox.drain(settle_s=0.05)
-
-
-def test_files_are_imported_as_they_come_until_it_is_stopped(inbox: Inbox) -> None:
-    with inbox.watched() as summaries:
+def test_files_are_imported_released_and_retried_as_is_asked_until_it_is_stopped(
+    inbox: Inbox,
+) -> None:
+    inbox.limit(1)
+    with inbox.watched(scan_s=600) as summaries:
         inbox.drop("ana/1.json", a_document("1"))
         wait_until(lambda: inbox.names() == ["1"])
         inbox.drop("ana/new/folder/2.json", a_document("2"))
         inbox.drop("ana/bad.json", b"{")
-        wait_until(lambda: len(inbox.files) == 3)
-    assert summaries == [Summary(done=2, failed=1)]
+        wait_until(lambda: inbox.counts("held", "failed") == [1, 1])
+        inbox.limit(3)
+        wait_until(lambda: inbox.names() == ["1", "2"])
+        (path,) = inbox.filed("_failed")
+        path.write_bytes(a_document("3"))
+        failed = inbox.rows(outcome=FileOutcome.FAILED)
+        import_requests.request_files(inbox.store, failed, RequestKind.RETRY)
+        wait_until(lambda: inbox.names() == ["1", "2", "3"])
+    assert summaries[0].done == 3
     assert inbox.is_tidy()
 
 
 @pytest.mark.parametrize("poll", [False, True], ids=["by events", "by scans"])
-def test_a_file_is_found_by_its_event_or_by_the_next_scan(inbox: Inbox, poll: bool) -> None:
+def test_an_importer_finds_files_by_event_or_by_scan_and_is_announced_while_it_runs(
+    inbox: Inbox, poll: bool
+) -> None:
     (inbox.root / "ana").mkdir()
     with inbox.watched(scan_s=0.2 if poll else 600, poll=poll):
         inbox.drop("ana/1.json", a_document("1"))
         wait_until(lambda: inbox.names() == ["1"])
         inbox.drop("ana/deep/2.json", a_document("2"))
         wait_until(lambda: inbox.names() == ["1", "2"])
+        row = importers.list_importers(inbox.store)[0].importer
+        assert (row.root, row.host, row.pid) == (str(inbox.root), socket.gethostname(), os.getpid())
+        assert row.state is (ImporterState.POLLING if poll else ImporterState.OK)
+        assert ["polling was requested" in one.sentence for one in row.findings] == [True] * poll
+    assert importers.list_importers(inbox.store) == []
     assert any("polling was requested" in notice for notice in inbox.notices) is poll
-
-
-def test_held_files_are_released_without_a_restart(inbox: Inbox) -> None:
-    inbox.limit(0)
-    inbox.drop("ana/1.json", a_document("1"))
-    with inbox.watched(scan_s=600):
-        wait_until(lambda: len(inbox.filed("_held")) == 1)
-        inbox.limit(1)
-        wait_until(lambda: inbox.names() == ["1"])
-
-
-def test_what_somebody_asks_for_is_done_without_a_restart(inbox: Inbox) -> None:
-    inbox.drop("ana/1.json", b"{}")
-    with inbox.watched(scan_s=600):
-        wait_until(lambda: len(inbox.files) == 1)
-        (path,) = inbox.filed("_failed")
-        path.write_bytes(a_document("1"))
-        import_requests.request_files(inbox.store, inbox.rows(), RequestKind.RETRY)
-        wait_until(lambda: inbox.names() == ["1"])
 
 
 @pytest.mark.timing
@@ -160,43 +152,6 @@ def test_a_file_that_somebody_asks_for_is_taken_up_within_a_second(inbox: Inbox)
     assert max(took_s) < 1
 
 
-@pytest.mark.timing
-def test_a_failed_file_that_is_gone_is_off_the_list_within_seconds(inbox: Inbox) -> None:
-    inbox.drop("ana/1.json", b"{}")
-    with inbox.watched(scan_s=600):
-        wait_until(lambda: inbox.files)  # not only its report, which comes first
-        os.utime(inbox.root / ".importer" / "store", (1, 1))  # it has been watched for long
-        inbox.clock.advance(11)
-        inbox.filed("_failed")[0].unlink()
-        began = time.monotonic()
-        wait_until(lambda: inbox.rows() == [])
-        took_s = time.monotonic() - began
-    assert took_s < 10
-
-
-@pytest.mark.timing
-def test_an_importer_notices_within_about_a_second_that_another_store_has_its_folder(
-    inbox: Inbox,
-) -> None:
-    with inbox.watched(scan_s=600):
-        wait_until(lambda: importers.list_importers(inbox.store))
-        began = time.monotonic()
-        watched_folder.set_owner(inbox.root, watched_folder.Owner("other", "other.db"), adopts=True)
-        wait_until(lambda: any("belongs to another store" in one for one in inbox.notices))
-        took_s = time.monotonic() - began
-    assert took_s < 1.5
-
-
-def test_an_importer_is_announced_while_it_runs(inbox: Inbox) -> None:
-    inbox.drop("ana/cut.json", b"{")
-    with inbox.watched(settle_s=60):
-        wait_until(lambda: len(importers.list_importers(inbox.store)) == 1)
-        row = importers.list_importers(inbox.store)[0].importer
-        assert (row.root, row.host, row.pid) == (str(inbox.root), socket.gethostname(), os.getpid())
-        assert (row.state, row.findings) == (ImporterState.OK, ())
-    assert importers.list_importers(inbox.store) == []
-
-
 @pytest.mark.parametrize("name", ["home", "ho\\me", "ho\x1bm\ne", "home\udcff"])
 def test_doctor_and_requests_know_the_importer_of_the_inbox_whatever_its_path(
     inbox: Inbox, tmp_path: Path, name: str
@@ -212,16 +167,6 @@ def test_doctor_and_requests_know_the_importer_of_the_inbox_whatever_its_path(
     importers.announce(inbox.store, row)
     import_requests.request_files(inbox.store, inbox.rows(), RequestKind.RETRY)
     assert import_requests.list_unwatched_roots(inbox.store) == []
-
-
-def test_a_finding_is_announced_at_once_and_goes_when_it_is_over(inbox: Inbox) -> None:
-    with inbox.watched(poll=True):
-        wait_until(
-            lambda: any(one.importer.findings for one in importers.list_importers(inbox.store))
-        )
-        row = importers.list_importers(inbox.store)[0].importer
-        assert row.state is ImporterState.POLLING
-        assert "polling was requested" in row.findings[0].sentence
 
 
 def test_an_importer_that_cannot_be_announced_imports_all_the_same(
@@ -260,15 +205,6 @@ def test_nothing_is_pruned_in_a_folder_that_another_store_took_over(inbox: Inbox
     assert old.exists()
 
 
-def test_the_command_runs_after_a_batch(inbox: Inbox, tmp_path: Path) -> None:
-    inbox.drop("ana/1.json")
-    inbox.drop("ana/2.json", b"{}")
-    out = tmp_path / "out"
-    command = f'echo "$RESUMES_IMPORT_DONE $RESUMES_IMPORT_FAILED" >> {out}'
-    inbox.drain(on_import=command)
-    assert out.read_text() == "1 1\n"
-
-
 def test_the_command_hears_of_a_held_file_again_when_it_is_released(
     inbox: Inbox, tmp_path: Path
 ) -> None:
@@ -281,25 +217,47 @@ def test_the_command_hears_of_a_held_file_again_when_it_is_released(
     assert (tmp_path / "out").read_text() == "1 0\n0 1\n"
 
 
-def test_the_progress_is_told(inbox: Inbox) -> None:
-    inbox.drop("ana/1.json")
-    seen: list[Progress] = []
-    inbox.drain(on_progress=seen.append)
-    assert (seen[-1].done, seen[-1].waiting) == (1, 0)
+# Several importers on a folder: one works, the others stand by
 
 
-def test_the_corpus_is_imported_through_the_inbox(inbox: Inbox, repository: Path) -> None:
-    corpus = repository.parent / "shared" / "corpus" / "analyzer-fake.tar.gz"
-    if not corpus.exists():
-        pytest.skip("the corpus beside the repository is not there")
-    inbox.limit(None)
-    with tarfile.open(corpus) as archive:
-        for member in filter(tarfile.TarInfo.isfile, archive):
-            content = archive.extractfile(member)
-            assert content is not None
-            inbox.drop(f"ana/{Path(member.name).name}", content.read())
-    summary = inbox.drain(settle_s=0.05)
-    assert (summary.done + summary.duplicate, summary.failed) == (337, 0)
-    with inbox.store.read() as connection:
-        count = connection.execute(select(func.count()).where(resumes.c.account_id == inbox.ana.id))
-        assert count.scalar_one() == summary.done
+def test_an_importer_stands_by_while_another_works_and_says_so_once(inbox: Inbox) -> None:
+    first = inbox.importer()
+    second = inbox.importer(beside=True)
+    inbox.drop("ana/1.json", a_document("1"))
+    inbox.rounds(second, 2)
+    assert second.stands_by
+    assert inbox.names() == []
+    (notice,) = inbox.notices
+    assert notice.startswith(f"Another importer is running in {inbox.root}. This one is on standby")
+    first.close()
+    second.round()
+    assert inbox.names() == ["1"]
+    assert not second.stands_by
+
+
+def test_no_new_file_is_taken_while_a_helper_of_an_importer_that_is_gone_lives(
+    inbox: Inbox,
+) -> None:
+    helper = Slot(inbox.root, 1)
+    assert helper.take()
+    inbox.drop("ana/1.json", a_document("1"))
+    importer = inbox.importer()
+    importer.round()
+    assert inbox.names() == []
+    helper.leave()
+    importer.round()
+    assert inbox.names() == ["1"]
+
+
+def test_once_waits_for_an_importer_that_is_running(inbox: Inbox) -> None:
+    running = Slot(inbox.root, 0)
+    assert running.take()
+    inbox.drop("ana/1.json", a_document("1"))
+    with ThreadPoolExecutor(1) as threads:
+        draining = threads.submit(inbox.drain)
+        wait_until(lambda: bool(inbox.notices) or draining.done())
+        assert inbox.names() == []
+        running.leave()
+        assert draining.result() == Summary(done=1)
+    assert "This one is on standby" in inbox.notices[0]
+    assert inbox.names() == ["1"]

@@ -15,11 +15,7 @@ from importer.claims import Claim
 from importer.files import Signature
 from importer.slots import Slot
 from resumes.errors import InvalidArgument
-from tests.support.inbox.builders import (
-    Inbox,
-    a_full_disk,
-    names_below,
-)
+from tests.support.inbox.builders import Inbox, a_full_disk
 
 OWNER = "a" * 16
 
@@ -57,7 +53,9 @@ def test_what_was_under_way_is_what_was_noted_and_not_ended(root: Path) -> None:
     slot.note(claims)
     slot.note_read([(claim.id, read, b"digest") for claim in claims[:3]])
     slot.end([claims[0].id])
-    slot.begin_alone(claims[1]._replace(attempt=1))
+    slot.begin_alone(claims[1]._replace(attempt=1, name="ana/\x1b[2J.json"))
+    slot.begin_alone(claims[3], Signature(1, 2, 3))
+    slot.end_alone(claims[3].id)
     slot.note([claims[2]._replace(items=7)])
     slot.leave()
 
@@ -65,34 +63,10 @@ def test_what_was_under_way_is_what_was_noted_and_not_ended(root: Path) -> None:
 
     assert [entry.claim.id for entry in found] == [claim.id for claim in claims[1:]]
     begun, replaced, unread = found
+    assert begun.claim.name == "ana/\\x1b[2J.json"
     assert (begun.is_begun, begun.claim.attempt, begun.signature) == (True, 1, read)
     assert (replaced.claim.items, replaced.digest) == (7, b"digest")
-    assert (unread.signature, unread.claim) == (None, claims[3])
-
-
-def test_a_note_of_which_nothing_is_under_way_is_gone(root: Path) -> None:
-    slot = taken(root)
-    slot.note([a_claim(1)])
-    assert slot.end([a_claim(1).id])
-    slot.leave()
-    assert names_below(root) == []
-
-
-def test_a_note_that_somebody_removed_is_gone(root: Path) -> None:
-    slot = taken(root)
-    (root / ".importer" / "0.files").unlink()
-    assert slot.load() == []
-    slot.leave()
-    assert names_below(root) == []
-
-
-def test_a_note_that_says_nothing_is_gone(root: Path) -> None:
-    taken(root).leave()
-    (root / ".importer" / "0.files").write_bytes(b"cut off")
-    slot = taken(root)
-    assert slot.load() == []
-    slot.leave()
-    assert names_below(root) == []
+    assert (unread.is_begun, unread.claim) == (False, claims[3])
 
 
 def test_a_line_that_was_cut_off_or_written_by_others_says_nothing(root: Path) -> None:
@@ -124,31 +98,6 @@ def test_a_line_that_was_cut_off_or_written_by_others_says_nothing(root: Path) -
     slot.note([a_claim(3)])
     slot.leave()
     assert [entry.claim for entry in taken(root).load()] == [a_claim(1), a_claim(3)]
-
-
-def test_names_in_a_note_that_was_edited_are_harmless(root: Path) -> None:
-    slot = taken(root)
-    slot.note([a_claim(1)._replace(account="\x1b[31m", name="ana/\x1b[2J.json")])
-    (entry,) = slot.load()
-    assert (entry.claim.account, entry.claim.name) == ("\\x1b[31m", "ana/\\x1b[2J.json")
-
-
-def test_a_file_that_was_read_alone_is_not_suspected_any_more(root: Path) -> None:
-    slot = taken(root)
-    claim = a_claim(1)._replace(attempt=1)
-    slot.note([claim])
-    slot.begin_alone(claim)
-    slot.end_alone(claim.id)
-    (entry,) = slot.load()
-    assert (entry.is_begun, entry.claim.attempt) == (False, 1)
-
-
-def test_a_file_that_is_unpacked_is_noted_with_what_was_read(root: Path) -> None:
-    slot = taken(root)
-    slot.note([a_claim(1)])
-    slot.begin_alone(a_claim(1), Signature(1, 2, 3))
-    (entry,) = slot.load()
-    assert (entry.is_begun, entry.signature) == (True, Signature(1, 2, 3))
 
 
 def test_what_need_not_last_is_no_error_on_a_full_disk(root: Path) -> None:

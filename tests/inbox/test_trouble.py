@@ -6,7 +6,6 @@ import os
 import shutil
 import signal
 import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,13 +13,9 @@ from typing import Any
 
 import pytest
 
-from importer import files
-from importer.batch import Queue
-from importer.failpoints import unobserved
-from importer.helper import Batch, Helper, Setup
 from importer.loop import Importer
-from importer.notices import FileReport, Notices
-from importer.options import Options, Tuning
+from importer.notices import Notices
+from importer.options import Tuning
 from importer.service import Runner, find_pause_s
 from resumes import watched_folder
 from resumes.errors import OutcomeUnknown, StoreUnavailable
@@ -101,7 +96,6 @@ def test_a_store_that_fails_right_after_a_commit_loses_sight_of_no_file(
     importer.round()
     assert inbox.outcomes() == {"ana/1.json": "done"}
     assert [path.exists() for path in paths] == [False, True]
-    importer.close()
     assert inbox.is_tidy()
 
 
@@ -143,27 +137,18 @@ def test_a_store_out_of_reach_is_told_once_and_again_when_it_is_over(
     inbox.drop("ana/1.json")
     beats: list[int] = []
     busy.acquire()  # before the first turn, which would import the file
-    with run(inbox.importer(write_timeout_s=0.5), lambda: beats.append(len(inbox.notices))):
+    importer = inbox.importer(write_timeout_s=0.5)
+    with run(importer, lambda: beats.append(len(inbox.notices))):
         wait_until(lambda: beats.count(1) > 1)
+        assert importer.notices.findings()[0].sentence.endswith(NOTHING_NEW)
         busy.release()
         wait_until(lambda: len(inbox.notices) == 2)
+        assert importer.notices.findings() == ()
     assert inbox.notices == [
         f"The store is busy, so nothing was done; try again. {NOTHING_NEW}",
         "Importing resumed",
     ]
     assert inbox.outcomes() == {"ana/1.json": "done"}
-
-
-def test_what_prevents_an_import_is_a_finding_until_it_is_over(inbox: Inbox, busy: Busy) -> None:
-    inbox.drop("ana/1.json")
-    importer = inbox.importer(write_timeout_s=0.5)
-    busy.acquire()
-    with run(importer):
-        wait_until(lambda: importer.notices.state is ImporterState.DEGRADED)
-        (finding,) = importer.notices.findings()
-        assert finding.sentence.endswith(NOTHING_NEW)
-        busy.release()
-        wait_until(lambda: importer.notices.state is ImporterState.OK)
 
 
 @contextmanager
@@ -193,22 +178,15 @@ def test_failures_back_off_longer_each_time_up_to_a_limit() -> None:
 # Disks
 
 
-def test_a_full_disk_stops_the_round_and_changes_nothing(inbox: Inbox) -> None:
-    inbox.drop("ana/1.json")
-    importer = inbox.importer()
-    with a_full_disk(), pytest.raises((OSError, StoreUnavailable)):
-        importer.round()
-    assert inbox.files == []
-    importer.round()
-    assert inbox.counts("done", "duplicate") == [1, 0]
-
-
-def test_a_full_disk_is_named(inbox: Inbox) -> None:
+def test_a_full_disk_stops_the_round_is_named_and_changes_nothing(inbox: Inbox) -> None:
     inbox.drop("ana/1.json")
     importer = inbox.importer()
     with a_full_disk():
         assert not Runner(importer).drain(threading.Event())
+    assert inbox.files == []
     assert inbox.notices == [f"{inbox.root}/.importer/0.files: File too large. {NOTHING_NEW}"]
+    importer.round()
+    assert inbox.counts("done", "duplicate") == [1, 0]
 
 
 def test_what_changed_after_its_commit_while_the_disk_is_full_is_imported_later(
@@ -231,7 +209,6 @@ def test_what_changed_after_its_commit_while_the_disk_is_full_is_imported_later(
     inbox.rounds(importer, 4, 5)
     assert inbox.names() == ["First", "Second"]
     assert not importer.is_stuck
-    importer.close()
     assert inbox.is_tidy()
 
 
@@ -241,19 +218,25 @@ def test_what_changed_after_its_commit_while_the_disk_is_full_is_imported_later(
 def test_a_file_that_may_not_be_read_fails_after_twelve_settling_times(inbox: Inbox) -> None:
     inbox.limit(0)
     inbox.drop("ana/0.json")  # is held, which what cannot be read is not
-    inbox.drop("ana/1.json").chmod(0)
+    for number in (1, 2):
+        inbox.drop(f"ana/{number}.json").chmod(0)
     importer = inbox.importer(settle_s=5)
     with bound_by_permissions():
         inbox.rounds(importer, 11, 5)
         assert inbox.outcomes() == {"ana/0.json": "held"}
+        (inbox.root / "ana/2.json").chmod(0o600)
         inbox.advance(5)
         importer.round()
-    (_, failed) = inbox.files
+    failed, _ = sorted(inbox.files[1:], key=lambda file: file.name)
     assert (failed.reason, failed.message) == ("unreadable", "Cannot read it: Permission denied")
     assert f"resumes imports retry {failed.claim_id}" in inbox.report("_failed")["hint"]
+    assert inbox.outcomes()["ana/2.json"] == "held"
 
 
-def test_a_file_that_cannot_be_taken_stays_and_is_told_of_once(inbox: Inbox) -> None:
+@pytest.mark.parametrize("goes", ["nothing", "the file", "its folder"])
+def test_a_file_that_cannot_be_taken_is_told_of_once_until_it_can_or_is_gone(
+    inbox: Inbox, goes: str
+) -> None:
     inbox.account("bo")
     path = inbox.drop("ana/1.json")
     path.parent.chmod(0o555)
@@ -262,116 +245,38 @@ def test_a_file_that_cannot_be_taken_stays_and_is_told_of_once(inbox: Inbox) -> 
         inbox.rounds(importer, 2, 10)
         inbox.drop("bo/1.json")
         importer.round()
-    assert path.exists()
     assert [one.sentence for one in importer.notices.findings()] == inbox.notices
     assert [notice.split(".")[0] for notice in inbox.notices] == ["Cannot pick up ana/1"]
     assert "Permission denied" in inbox.notices[0]
     assert inbox.outcomes() == {"bo/1.json": "done"}
     assert importer.summary().stuck == 1
     path.parent.chmod(0o755)
-    inbox.advance(10)
-    importer.round()
-    assert inbox.outcomes()["ana/1.json"] == "done"
-    importer.round()
-    assert importer.notices.findings() == ()
-
-
-@pytest.mark.parametrize("goes", ["the file", "its folder"])
-def test_a_file_that_could_not_be_taken_and_is_gone_is_no_finding(inbox: Inbox, goes: str) -> None:
-    path = inbox.drop("ana/1.json")
-    path.parent.chmod(0o555)
-    importer = inbox.importer()
-    with bound_by_permissions():
-        importer.round()
-    assert importer.notices.state is ImporterState.DEGRADED
-    path.parent.chmod(0o755)
-    path.unlink()
+    if goes != "nothing":
+        path.unlink()
     if goes == "its folder":
         path.parent.rmdir()
-    for _ in range(2):
-        inbox.advance(10)
-        importer.round()
+    inbox.advance(10)
+    inbox.rounds(importer, 2, 10)
+    assert inbox.outcomes().get("ana/1.json") == ("done" if goes == "nothing" else None)
     assert importer.notices.findings() == ()
 
 
-def test_i17_a_folder_that_is_closed_before_its_file_is_opened_keeps_no_file_for_good(
-    inbox: Inbox,
+@pytest.mark.parametrize("moment", [Moment.NOTED, Moment.READ])
+@pytest.mark.parametrize("name", ["1.json", "1.ndjson"])
+def test_i17_a_folder_that_is_closed_while_its_file_is_taken_keeps_no_file_for_good(
+    inbox: Inbox, moment: Moment, name: str
 ) -> None:
     inbox.account("bo")
-    path, _ = inbox.drop("ana/1.json"), inbox.drop("bo/1.json")
-    importer = inbox.importer(settle_s=0, observe=closing_folder(path.parent, Moment.NOTED))
-    with bound_by_permissions():
-        inbox.rounds(importer, 2)
-        assert inbox.outcomes() == {"bo/1.json": "done"}
-        assert importer.summary().stuck == 1
-    path.parent.chmod(0o755)
-    importer.round()
-    assert inbox.outcomes() == {"bo/1.json": "done", "ana/1.json": "done"}
-    assert importer.summary().stuck == 0
-
-
-@pytest.mark.parametrize("name", ["1.json", "1.ndjson"])
-def test_i17_a_folder_that_is_closed_while_its_file_is_read_is_waited_for(
-    inbox: Inbox, name: str
-) -> None:
-    path = inbox.drop(f"ana/{name}", lines("1", "2"))
-    importer = inbox.importer(settle_s=0, observe=closing_folder(path.parent, Moment.READ))
+    path, _ = inbox.drop(f"ana/{name}", lines("1", "2")), inbox.drop("bo/1.json")
+    importer = inbox.importer(settle_s=0, observe=closing_folder(path.parent, moment))
     with bound_by_permissions():
         inbox.rounds(importer, 2, 5)
-    assert inbox.files == []
+        assert inbox.outcomes() == {"bo/1.json": "done"}
     path.parent.chmod(0o755)
     inbox.rounds(importer, 2, 5)
-    assert inbox.outcomes() == {f"ana/{name}": "done"}
-    assert [inbox.under_way for inbox in importer.intake.inboxes.values()] == [0, 0]
-
-
-def test_i17_a_folder_on_a_disk_of_its_own_keeps_no_other_waiting(
-    inbox: Inbox, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    move = files.move
-
-    def move_on_two_disks(source: str, target: str | Path, **rest: Any) -> None:
-        if "source_fd" in rest and "ana" in str(target) and "_done" in str(target):
-            raise OSError(errno.EXDEV, os.strerror(errno.EXDEV))
-        if str(target).endswith(".aside"):
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        move(source, target, **rest)
-
-    inbox.account("bo")
-    for name in ("ana", "bo"):
-        inbox.drop(f"{name}/1.json")
-    importer = inbox.importer()
-    with monkeypatch.context() as patch:
-        patch.setattr(files, "move", move_on_two_disks)
-        importer.round()
-        assert inbox.outcomes() == {"bo/1.json": "done"}
-        assert not importer.is_stuck
-    inbox.advance(5)
-    importer.round()
-    assert inbox.outcomes() == {"bo/1.json": "done", "ana/1.json": "done"}
-
-
-def test_an_error_while_a_file_is_told_of_loses_sight_of_no_other(inbox: Inbox) -> None:
-    told: list[str] = []
-
-    def tell(report: FileReport) -> None:
-        told.append(report.name)
-        if len(told) == 1:
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    for number in range(3):
-        inbox.drop(f"ana/{number}.json", a_document(str(number)))
-    importer = Importer(
-        inbox.store, inbox.root, Options(settle_s=0), on_file=tell, notices=Notices(lambda _: None)
-    )
-    with pytest.raises(OSError, match="No space left"):
-        importer.round()
-    importer.round()
-    assert told == [f"ana/{number}.json" for number in range(3)]
-    assert inbox.names_below("ana") == []
-    assert not importer.has_work
-    importer.close()
-    assert inbox.is_tidy()
+    assert inbox.outcomes() == {"bo/1.json": "done", f"ana/{name}": "done"}
+    assert importer.summary().stuck == 0
+    assert {one.under_way for one in importer.intake.inboxes.values()} == {0}
 
 
 def test_a_folder_that_cannot_be_listed_is_a_finding_until_it_can_and_told_each_time(
@@ -459,23 +364,6 @@ def test_a_file_that_cannot_be_moved_stays_is_told_and_keeps_no_other_waiting(in
     assert importer.notices.findings() == ()
 
 
-def test_what_cannot_be_moved_since_no_file_can_stops_new_ones(inbox: Inbox) -> None:
-    importer = inbox.importer()
-    inbox.drop("ana/0.json")
-    importer.round()
-    folder = inbox.filed("_done")[0].parent
-    folder.chmod(0o555)
-    for number in (1, 2):
-        inbox.drop(f"ana/{number}.json")
-        with bound_by_permissions():
-            importer.round()
-        assert importer.is_stuck
-    assert inbox.names_below("ana") == ["1.json", "2.json"]
-    folder.chmod(0o755)
-    importer.round()
-    assert inbox.counts("done") == [3]
-
-
 def test_a_file_on_a_bad_sector_stays_is_told_and_keeps_no_other_waiting(
     inbox: Inbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -519,7 +407,6 @@ def test_a_file_that_goes_meanwhile_is_in_nobody_s_way(
     assert inbox.outcomes() == {"ana/2.json": "done"}
     assert inbox.notices == []
     assert caplog.records == []
-    importer.close()
     assert inbox.is_tidy()
 
 
@@ -533,16 +420,6 @@ def test_a_folder_of_its_own_that_somebody_tidies_away_is_made_anew(inbox: Inbox
     importer.round()
     assert inbox.names() == ["0", "1", "2"]
     assert watched_folder.find_owner(inbox.root) == watched_folder.owner_of(inbox.store)
-
-
-def test_a_folder_of_done_files_that_somebody_moves_away_is_made_anew(inbox: Inbox) -> None:
-    importer = inbox.importer()
-    for number in range(2):
-        inbox.drop(f"ana/{number}.json")
-        importer.round()
-        (inbox.root / "_done").rename(inbox.root.with_name(f"archive{number}"))
-    assert inbox.outcomes() == {"ana/0.json": "done", "ana/1.json": "done"}
-    assert inbox.notices == []
 
 
 @pytest.mark.parametrize("moved", ["inbox", "srv"])
@@ -564,44 +441,7 @@ def test_a_root_that_was_moved_and_has_a_link_in_its_place_is_imported_from(
     importer.round()
     assert inbox.notices == []
     assert inbox.counts("done", "failed") == [5, 1]
-    importer.close()
     assert inbox.is_tidy()
-
-
-def test_what_was_being_unpacked_when_the_folder_was_tidied_does_not_enter_the_next_file(
-    inbox: Inbox,
-) -> None:
-    def tidy_and_take_away() -> None:
-        if first.exists() and inbox.names():
-            shutil.rmtree(inbox.root / ".importer")
-            first.unlink()
-            inbox.drop("ana/b.ndjson", lines("3", "4"))
-
-    first = inbox.drop("ana/a.ndjson", lines("0", "1", "2"))
-    importer = inbox.importer(
-        settle_s=0, slice_items=1, observe=during(Moment.COMMITTED, tidy_and_take_away)
-    )
-    inbox.rounds(importer, 3)
-    assert inbox.names() == ["0", "3", "4"]
-    assert inbox.outcomes() == {"ana/b.ndjson": "done"}
-
-
-def test_what_cannot_be_taken_is_tried_again_when_it_is_time_and_not_before(inbox: Inbox) -> None:
-    path = inbox.drop("ana/1.json")
-    path.parent.chmod(0o555)
-    importer = inbox.importer(settle_s=1)
-    with bound_by_permissions():
-        importer.round()
-        assert importer.summary().stuck == 1
-        assert importer.awaited == []
-        path.parent.chmod(0o755)
-        for _ in range(4):
-            inbox.advance(1)
-            importer.round()
-            assert inbox.outcomes() == {}
-        inbox.advance(1)
-        importer.round()
-    assert inbox.outcomes() == {"ana/1.json": "done"}
 
 
 def test_a_drain_does_not_wait_for_what_cannot_be_taken_or_looked_into(inbox: Inbox) -> None:
@@ -616,28 +456,6 @@ def test_a_drain_does_not_wait_for_what_cannot_be_taken_or_looked_into(inbox: In
     assert all(path.exists() for path in paths)
     assert (summary.done, summary.stuck) == (0, 2)
     assert any("Cannot read bo: Permission denied" in notice for notice in inbox.notices)
-
-
-def test_a_drain_gives_up_on_what_cannot_be_filed(inbox: Inbox) -> None:
-    (inbox.root / "_done").touch()
-    inbox.drop("ana/1.json")
-    summary = inbox.drain()
-    assert (summary.waiting, summary.stuck) == (1, 1)
-
-
-def test_what_cannot_be_filed_is_told_again_when_it_comes_again(inbox: Inbox) -> None:
-    importer = inbox.importer()
-    for number in range(2):
-        inbox.drop(f"ana/{number}.json")
-        (inbox.root / "_done").touch()
-        assert not Runner(importer).drain(threading.Event())
-        (inbox.root / "_done").unlink()
-        assert Runner(importer).drain(threading.Event())
-        shutil.rmtree(inbox.root / "_done")
-    assert [notice.partition(":")[0] for notice in inbox.notices] == [
-        "Cannot move ana/0.json",
-        "Cannot move ana/1.json",
-    ]
 
 
 def test_a_drain_waits_for_what_settles_and_not_when_it_is_stopped(inbox: Inbox) -> None:
@@ -738,71 +556,6 @@ def test_a_helper_that_is_stopped_while_it_is_stuck_stops_no_import(
     os.kill(pid, signal.SIGSTOP)
     obstacle.unlink()
     turn_until(lambda: len(inbox.files) == 100)
-
-
-@pytest.mark.slow
-def test_a_helper_ends_when_another_importer_has_the_folder(inbox: Inbox) -> None:
-    inbox.limit(None)
-    for number in range(100):
-        inbox.drop(f"ana/{number}.json", a_document(str(number)))
-    before = children_of(os.getpid())
-    importer = inbox.importer(settle_s=0, batch_files=2, helper_from=10)
-    importer.turn()
-    assert len(children_of(os.getpid())) == len(before) + 1
-    shutil.rmtree(inbox.root / OWN)
-    other = inbox.importer(beside=True, settle_s=0)
-    inbox.advance(1)
-    importer.turn()
-    assert importer.stands_by
-    assert children_of(os.getpid()) == before
-    other.round()
-
-
-@pytest.mark.slow
-def test_a_helper_that_hangs_before_it_takes_a_batch_keeps_nobody_waiting_and_is_killed(
-    inbox: Inbox,
-) -> None:
-    before = {*children_of(os.getpid())}
-    answered = threading.Event()
-    setup = Setup(inbox.store.url, inbox.root, Options(), unobserved)
-    helper = Helper(setup, on_answer=answered.set, monotonic=inbox.monotonic)
-    helper.supervise(backlog=Tuning().helper_from, is_working=False)
-    assert answered.wait(60)
-    assert len(list(helper.iter_answers())) == 1
-    (pid,) = {*children_of(os.getpid())} - before
-    os.kill(pid, signal.SIGSTOP)
-    large = Batch([], {"0" * 16: Queue("0" * 24, "x" * 5_000_000)})
-    giving = threading.Thread(target=helper.give, args=(large,))
-    giving.start()
-    giving.join(30)
-    hangs = giving.is_alive()
-    inbox.advance(61)
-    helper.watch_over()
-    giving.join()
-    assert not hangs
-
-    def is_dead() -> bool:
-        list(helper.iter_answers())
-        helper.reap()
-        return not helper.is_running
-
-    wait_until(is_dead)
-    assert {*children_of(os.getpid())} == before
-
-
-@pytest.mark.slow
-def test_a_helper_without_a_store_says_nothing(
-    root: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    answered = threading.Event()
-    setup = Setup(f"sqlite:///{root}/no/such.db", root, Options(), unobserved)
-    helper = Helper(setup, on_answer=answered.set, monotonic=time.monotonic)
-    helper.supervise(backlog=Tuning().helper_from, is_working=False)
-    assert answered.wait(60)
-    assert list(helper.iter_answers()) == []
-    helper.reap()
-    assert not helper.is_running
-    assert capfd.readouterr().err == ""
 
 
 def test_of_many_findings_the_worst_ten_are_shown() -> None:

@@ -9,13 +9,6 @@ from resumes import watched_folder
 from resumes.errors import InvalidArgument
 from resumes.filesystems import MOUNTINFO, find_kind, is_mount_point
 from resumes.watched_folder import Owner
-from resumes.watched_names import (
-    EXTENSIONS,
-    find_extension,
-    is_hidden,
-    is_hidden_or_temporary,
-    is_outcome,
-)
 from tests.support.resumes import a_mount, mountinfo
 
 MINE = Owner("a" * 16, "sqlite:////srv/resumes.db")
@@ -41,27 +34,20 @@ def test_a_folder_is_its_first_store_s_wherever_that_store_moves(tmp_path: Path)
     assert [path.name for path in (tmp_path / ".importer").iterdir()] == ["store"]
 
 
-def test_another_store_takes_it_only_on_purpose(tmp_path: Path) -> None:
-    watched_folder.set_owner(tmp_path, OTHER)
-
-    with pytest.raises(InvalidArgument, match=r"another store, known as sqlite:////other\\x1b\.db"):
-        watched_folder.set_owner(tmp_path, MINE)
-    assert watched_folder.find_owner(tmp_path) == OTHER
-
-    watched_folder.set_owner(tmp_path, MINE, adopts=True)
-    assert watched_folder.find_owner(tmp_path) == MINE
-
-
-def test_a_store_in_the_place_of_another_gets_its_folder_and_no_one_else_s(tmp_path: Path) -> None:
+def test_another_store_takes_it_only_on_purpose_or_in_the_place_of_its_own(tmp_path: Path) -> None:
     watched_folder.replace_owner(tmp_path, OTHER.store_id, MINE)
     assert watched_folder.find_owner(tmp_path) is None
 
     watched_folder.set_owner(tmp_path, OTHER)
     watched_folder.replace_owner(tmp_path, "c" * 16, MINE)
+    with pytest.raises(InvalidArgument, match=r"another store, known as sqlite:////other\\x1b\.db"):
+        watched_folder.set_owner(tmp_path, MINE)
     assert watched_folder.find_owner(tmp_path) == OTHER
 
     watched_folder.replace_owner(tmp_path, OTHER.store_id, MINE)
     assert watched_folder.find_owner(tmp_path) == MINE
+    watched_folder.set_owner(tmp_path, OTHER, adopts=True)
+    assert watched_folder.find_owner(tmp_path) == OTHER
 
 
 @pytest.mark.parametrize("content", [b"", b"[]", b'{"store": "a"}', b"\xff", b"[" * 4_000])
@@ -112,26 +98,6 @@ def test_files_that_wait_are_counted_by_folder_and_account(tmp_path: Path) -> No
     assert watched_folder.describe_unknown(waiting, set()) is None
 
 
-# Names
-
-
-@pytest.mark.parametrize("extension", EXTENSIONS)
-def test_every_ending_is_found_whole_and_in_any_case(extension: str) -> None:
-    assert find_extension(f"cv{extension}") == extension
-    assert find_extension(f"CV{extension.upper()}") == extension
-
-
-def test_hidden_temporary_and_outcome_names_are_recognised() -> None:
-    assert [find_extension(name) for name in ("cv.pdf", "cv", "json", "cv.json.part")] == [None] * 4
-    hidden = [".cv.json", "@eaDir"]
-    temporary = ["cv.json.PART", "cv.json~"]
-    names = [*hidden, *temporary, "cv.json"]
-    assert [name for name in names if is_hidden(name)] == hidden
-    assert [name for name in names if is_hidden_or_temporary(name)] == hidden + temporary
-    outcomes = ["_done", ".importer"]
-    assert [name for name in [*outcomes, "ana"] if is_outcome(name)] == outcomes
-
-
 # Mounts
 
 
@@ -172,13 +138,10 @@ def test_the_mount_that_a_path_lies_on_decides(path: str, lines: list[str], kind
     assert kind_of(path, *lines) == kind
 
 
-def test_lines_that_are_none_are_passed_over() -> None:
-    lines = ("", "nonsense", "1 2 - nfs", "9 27 0:1 / /srv rw")
-    assert kind_of("/srv", *lines) == "ext4"
-    assert find_kind(Path("/srv"), "nonsense") is None
-
-
 def test_the_root_may_be_listed_after_what_was_moved_below_it() -> None:
+    nonsense = ("", "nonsense", "1 2 - nfs", "9 27 0:1 / /srv rw")
+    assert kind_of("/srv", *nonsense) == "ext4"
+    assert find_kind(Path("/srv"), "nonsense") is None
     lines = [a_mount("/run", "tmpfs", id=20, parent=27), "27 1 0:2 / / rw - ext4 x rw"]
     assert [kind_of(path, *lines) for path in ("/run/x", "/srv")] == ["tmpfs", "ext4"]
 

@@ -12,15 +12,7 @@ from pathlib import Path
 import pytest
 
 from importer.notices import Notices
-from importer.watcher import (
-    ANEW_S,
-    EVERYTHING,
-    PROVEN_S,
-    Changes,
-    Events,
-    Watcher,
-    polling_reason,
-)
+from importer.watcher import ANEW_S, EVERYTHING, PROVEN_S, Changes, Events, Watcher, polling_reason
 from resumes.store.importers import ImporterState
 from resumes.watched_names import is_outcome
 from tests.support.inbox.builders import FakeMonotonic, bound_by_permissions, drop, wait_until
@@ -134,7 +126,7 @@ def test_a_dropped_file_marks_its_folder_alone(bench: Bench, watcher: Watcher) -
     assert bench.changes.take() == {""}
 
 
-def test_a_folder_moved_in_with_files_is_heard_of(
+def test_folders_moved_in_or_made_together_with_files_are_heard_of(
     bench: Bench, watcher: Watcher, tmp_path: Path
 ) -> None:
     drop(tmp_path, "elsewhere/1.json")
@@ -142,31 +134,10 @@ def test_a_folder_moved_in_with_files_is_heard_of(
     bench.hear(watcher, "ana")
     drop(bench.root, "ana/batch/2.json")
     bench.hear(watcher, "ana")
-
-
-def test_folders_made_together_with_a_file_are_heard_of(bench: Bench, watcher: Watcher) -> None:
-    drop(bench.root, "ana/a/b/1.json")
-    bench.hear(watcher, "ana")
-    drop(bench.root, "bob/a/b/1.json")
-    bench.hear(watcher, "bob")
+    for name in ("ana", "bob"):
+        drop(bench.root, f"{name}/a/b/1.json")
+        bench.hear(watcher, name)
     bench.tune(watcher, "bob/a/b")
-
-
-def test_our_own_moves_are_not_heard(bench: Bench, watcher: Watcher) -> None:
-    claimed = drop(bench.root, "ana/1.json")
-    bench.hear(watcher, "ana")
-    for outcome in (".importer", "_done"):
-        (bench.root / outcome).mkdir()
-        claimed = claimed.rename(bench.root / outcome / "1.json")
-    drop(bench.root, "_done/1.report.json")
-    (bench.root / "bob").mkdir()
-    bench.tune(watcher, "bob")
-    marked_all = bench.marked_all
-    drop(bench.root, "1.json").rename(bench.root / "_done" / "2.json")
-    drop(bench.root, "bob/1.json")
-    bench.scan_until(watcher, lambda: bench.heard >= {"bob"})
-    assert bench.heard <= {"bob", ""}
-    assert bench.marked_all == marked_all
 
 
 def test_a_name_that_is_not_utf8_is_got_over(bench: Bench, watcher: Watcher) -> None:
@@ -181,39 +152,30 @@ def test_a_name_that_is_not_utf8_is_got_over(bench: Bench, watcher: Watcher) -> 
     assert bench.is_over
 
 
-def test_an_inbox_removed_and_made_again_is_watched_again(bench: Bench, watcher: Watcher) -> None:
-    shutil.rmtree(bench.root)
-    bench.scan_until(watcher, lambda: bool(bench.told))
-    assert bench.notices.state is ImporterState.DEGRADED
-    (finding,) = bench.told
-    assert f'The watched folder "{bench.root}" is not available' in finding
-    assert "until it is back" in finding
-    bench.marked_all = 0
-    bench.root.mkdir()
-    bench.scan_until(watcher, lambda: bench.marked_all > 0)
-    bench.tune(watcher, "ana", "")
-    assert bench.is_over
-
-
-def test_an_inbox_made_again_between_two_looks_is_watched_again(
-    bench: Bench, watcher: Watcher
+@pytest.mark.parametrize("goes", ["removed", "removed for a moment", "moved away"])
+def test_an_inbox_that_went_and_is_made_again_is_watched_again(
+    bench: Bench, watcher: Watcher, tmp_path: Path, goes: str
 ) -> None:
-    shutil.rmtree(bench.root)
-    (bench.root / "ana").mkdir(parents=True)
-    bench.tune(watcher, "ana", "")
-    assert bench.told == []
-
-
-def test_an_inbox_that_was_moved_away_is_watched_at_its_place(
-    bench: Bench, watcher: Watcher, tmp_path: Path
-) -> None:
-    bench.root.rename(tmp_path / "old")
+    if goes == "moved away":
+        bench.root.rename(tmp_path / "old")
+    else:
+        shutil.rmtree(bench.root)
+    if goes == "removed":
+        bench.scan_until(watcher, lambda: bool(bench.told))
+        assert bench.notices.state is ImporterState.DEGRADED
+        assert f'The watched folder "{bench.root}" is not available' in bench.told[0]
+        assert "until it is back" in bench.told[0]
+        bench.marked_all = 0
+        bench.root.mkdir()
+        bench.scan_until(watcher, lambda: bench.marked_all > 0)
     (bench.root / "bob").mkdir(parents=True)
     bench.tune(watcher, "bob", "")
-    drop(tmp_path, "old/ana/late.json")
-    drop(bench.root, "bob/1.json")
-    bench.scan_until(watcher, lambda: "bob" in bench.heard)
-    assert bench.heard == {"bob"}
+    assert bench.is_over if goes == "removed" else bench.told == []
+    if goes == "moved away":
+        drop(tmp_path, "old/ana/late.json")
+        drop(bench.root, "bob/1.json")
+        bench.scan_until(watcher, lambda: "bob" in bench.heard)
+        assert bench.heard == {"bob"}
 
 
 def test_a_replaced_account_folder_is_watched_again(
@@ -325,48 +287,6 @@ def test_a_watcher_that_always_fails_is_told_of_once(bench: Bench) -> None:
     assert not bench.is_polling
 
 
-def test_polling_is_chosen_by_the_file_system(bench: Bench) -> None:
-    (bench.root / "ana").mkdir()
-    source = FakeSource()
-    with Watcher(
-        bench.root,
-        bench.changes,
-        bench.notices,
-        source=source,
-        why_polled=lambda path: f"it is on nfs4 at {path.name}",
-    ) as watcher:
-        bench.scan(watcher)
-        assert bench.is_polling
-    assert source.made == []
-    assert "it is on nfs4 at inbox" in bench.told[0]
-
-
-def test_a_root_whose_name_is_not_utf8_is_left_to_scans(bench: Bench) -> None:
-    bench.root = bench.root.rename(bench.root.with_name(os.fsdecode(b"\xff")))
-    (bench.root / "ana").mkdir()
-    with Watcher(bench.root, bench.changes, bench.notices) as watcher:
-        bench.scan(watcher)
-        assert bench.is_polling
-    assert "its name is not UTF-8" in bench.told[0]
-    assert "\udcff" not in bench.told[0]
-
-
-def test_a_root_that_is_no_folder_is_told(bench: Bench) -> None:
-    bench.root.rmdir()
-    bench.root.touch()
-    with Watcher(bench.root, bench.changes, bench.notices):
-        pass
-    assert "(Not a directory)" in bench.told[0]
-
-
-def test_stopping_leaves_no_thread(bench: Bench) -> None:
-    (bench.root / "ana").mkdir()
-    with Watcher(bench.root, bench.changes, bench.notices, monotonic=bench.monotonic) as watcher:
-        bench.tune(watcher, "ana", "")
-        assert len(watcher_threads()) == 2
-    assert watcher_threads() == []
-
-
 @pytest.mark.timing
 def test_a_source_that_does_not_end_delays_the_stop_by_a_second_at_most(bench: Bench) -> None:
     (bench.root / "ana").mkdir()
@@ -397,30 +317,41 @@ SHARED = (
 LOCAL = "ext4 xfs btrfs zfs tmpfs overlay fuseblk ecryptfs fuse.fuse-overlayfs fuse.ntfs-3g"
 
 
-def reason(kind: str) -> str | None:
-    lines = mountinfo(a_mount("/srv/in", kind))
-    return polling_reason(Path("/srv/in/box"), lines)
+@pytest.mark.parametrize(
+    ("kinds", "why"),
+    [
+        (SHARED, "not reported"),
+        ("fuse fuse.somebodys fuse.\x1b[31m", "user-space"),
+        (LOCAL, None),
+    ],
+)
+def test_a_file_system_that_is_shared_or_unknown_is_polled(kinds: str, why: str | None) -> None:
+    for kind in kinds.split():
+        found = polling_reason(Path("/srv/in/box"), mountinfo(a_mount("/srv/in", kind)))
+        assert (found is None) == (why is None), kind
+        assert why is None or why in str(found)
+        assert "\x1b" not in str(found)
 
 
-@pytest.mark.parametrize("kind", SHARED.split())
-def test_a_shared_file_system_is_polled(kind: str) -> None:
-    found = reason(kind)
-    assert found is not None
-    assert kind in found
-    assert "not reported" in found
-
-
-@pytest.mark.parametrize("kind", LOCAL.split())
-def test_a_local_file_system_is_not(kind: str) -> None:
-    assert reason(kind) is None
-
-
-@pytest.mark.parametrize("kind", ["fuse", "fuse.somebodys"])
-def test_an_unknown_file_system_in_user_space_is_polled(kind: str) -> None:
-    assert "user-space" in (reason(kind) or "")
-
-
-def test_what_may_not_be_shown_of_a_kind_is_escaped() -> None:
-    found = reason("fuse.\x1b[31m")
-    assert found is not None
-    assert "\x1b" not in found
+@pytest.mark.parametrize("why", ["it is on nfs4 at inbox", "its name is not UTF-8", None])
+def test_a_root_that_cannot_be_watched_is_left_to_scans_and_told(
+    bench: Bench, why: str | None
+) -> None:
+    source = FakeSource()
+    if why is None:
+        bench.root.rmdir()
+        bench.root.touch()
+    elif "UTF-8" in why:
+        bench.root = bench.root.rename(bench.root.with_name(os.fsdecode(b"\xff")))
+    reason = why if why and "nfs4" in why else None
+    with Watcher(
+        bench.root, bench.changes, bench.notices, source=source, why_polled=lambda path: reason
+    ) as watcher:
+        if why is not None:
+            (bench.root / "ana").mkdir()
+            bench.scan(watcher)
+            assert bench.is_polling
+            assert source.made == []
+    assert (why or "(Not a directory)") in bench.told[0]
+    assert "\udcff" not in bench.told[0]
+    assert watcher_threads() == []

@@ -172,7 +172,8 @@ class Inbox:
         return report
 
     def is_tidy(self) -> bool:
-        """Whether no importer left anything of its own behind but what lies in outcome folders."""
+        """End the importers; whether nothing of their own is left but in outcome folders."""
+        self.close()
         return is_tidy(self.root)
 
     # Importers
@@ -185,7 +186,7 @@ class Inbox:
         observe: Observer = unobserved,
         **options: Any,
     ) -> Importer:
-        """An importer that comes after the one before it, or `beside` it: `importer(settle_s=5)`."""
+        """An importer after the one before it, or `beside` it: `importer(settle_s=5)`."""
         for one in () if beside else self._importers:
             one.close()
         importer = Importer(

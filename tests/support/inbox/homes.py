@@ -18,7 +18,7 @@ from resumes.store.import_ledger import FileOutcome
 from resumes.store.import_requests import RequestKind
 from resumes.store.plans import PlanChange
 from tests.support.inbox import killed_importer, oracle
-from tests.support.inbox.builders import REPORT, drop, filed, is_tidy, names_below, resume_names
+from tests.support.inbox.builders import REPORT, drop, filed, names_below
 from tests.support.inbox.killed_importer import Task
 from tests.support.inbox.packing import gzipped, zipped
 from tests.support.resumes import a_document
@@ -111,25 +111,11 @@ def put_away(store: Store, root: Path) -> None:
 
 def check(home: Path) -> None:
     """Every file came to one end, and every resume is there once."""
-    root = home / "inbox"
-    assert {outcome: len(filed(root, outcome)) for outcome in OUTCOMES} == OUTCOMES
-    assert is_tidy(root)
-    assert [names_below(root / name) for name in RESUMES] == [[], [], []]
-    check_reports(root)
+    found = oracle.check(home, files=sum(OUTCOMES.values()), resumes=RESUMES)
+    assert {f"_{name}": getattr(found, name) for name in oracle.OUTCOMES} == OUTCOMES
+    assert len([name for name in names_below(home / "inbox") if name.endswith(REPORT)]) == REPORTS
     with open_store(f"sqlite:///{home / 'resumes.db'}") as store:
-        for name, resumes in RESUMES.items():
-            account = accounts.get_account(store, name)
-            assert sorted(resume_names(store, account.id)) == resumes
-        assert accounts.list_wrong(store) == []
         assert import_requests.list_requests(store) == []
-        rows = list_files(store)
-        assert len(rows) == len({row.claim_id for row in rows}) == sum(OUTCOMES.values())
-
-
-def check_reports(root: Path) -> None:
-    """There are as many reports as there should be, and each is right."""
-    assert len([name for name in names_below(root) if name.endswith(REPORT)]) == REPORTS
-    oracle.check_reports(root)
 
 
 def kill_at_every_step(drain: Drain, fresh: Fresh, *, kills: int, stride: int) -> None:
