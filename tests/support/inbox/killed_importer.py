@@ -20,7 +20,7 @@ from pathlib import Path
 
 import sqlalchemy
 
-from importer.failpoints import Observer, Step, unobserved
+from importer.failpoints import Step
 from importer.loop import Importer
 from importer.notices import Notices
 from importer.options import Options, Tuning
@@ -28,7 +28,7 @@ from importer.service import Runner
 from resumes import analyzer
 from resumes.analyzer import DEFAULT_FORMAT, Format, Resume
 from resumes.store import open_store
-from tests.support.inbox.builders import Moment, during, wait_until
+from tests.support.inbox.builders import REPORT, wait_until
 
 POISON = b"poison"
 """A file with this in it ends the process that judges it, if the task says so."""
@@ -45,27 +45,6 @@ class Victim(StrEnum):
     gone."""
 
 
-class Point(StrEnum):
-    """Where an importer is killed."""
-
-    NOTED = "before a file is opened"
-    READ = "once a batch is read"
-    COMMITTING = "inside the transaction"
-    COMMITTED = "after the commit, before a move"
-    REPORTING = "while a report is written"
-    REPORTED = "after a report, before its file moves"
-    MOVED = "once a file is moved"
-
-
-MOMENTS = {
-    Point.NOTED: Moment.NOTED,
-    Point.READ: Moment.READ,
-    Point.COMMITTED: Moment.COMMITTED,
-    Point.REPORTED: Moment.REPORTED,
-    Point.MOVED: Moment.MOVED,
-}
-
-
 @dataclass(frozen=True, slots=True)
 class Task:
     """Where to drain, and what ends it: a step, or poison."""
@@ -76,8 +55,6 @@ class Task:
 
     victim: str = Victim.IMPORTER
     is_poisonable: bool = False
-    point: str = ""
-    """The steps that count; empty for all."""
 
 
 class Faults:
@@ -89,6 +66,16 @@ class Faults:
         self._killed = Path(task.home) / "killed"
         self._begun = Path(task.home) / "begun"
         self._steps = 0
+
+    def watch_commits_and_renames(self) -> None:
+        """Count the moment inside a transaction too, and that in which a report has no name yet."""
+
+        def rename(event: str, values: tuple[object, ...]) -> None:
+            if event == "os.rename" and str(values[1]).endswith(REPORT):
+                self(Step.REPORT_WRITTEN)
+
+        sqlalchemy.event.listen(sqlalchemy.Engine, "commit", lambda _: self(Step.COMMITTED))
+        sys.addaudithook(rename)
 
     def __call__(self, step: Step) -> None:
         if self._task.is_poisonable:
@@ -126,30 +113,6 @@ class Faults:
 WITH_WORKER = {"batch_files": 1, "helper_from": 10}
 
 
-def killing_at(point: Point, nth: int) -> Observer:
-    """Kills this process when it comes to the point for the `nth` time; has to be made before the
-    store is opened."""
-    left = nth
-
-    def come() -> None:
-        nonlocal left
-        left -= 1
-        if left == 0:
-            os.kill(os.getpid(), signal.SIGKILL)
-
-    def rename(event: str, values: tuple[object, ...]) -> None:
-        # Everything of the report is in a temporary file, which has not got its name yet.
-        if event == "os.rename" and str(values[1]).endswith(".report.json"):
-            come()
-
-    if point is Point.COMMITTING:
-        sqlalchemy.event.listen(sqlalchemy.Engine, "commit", lambda connection: come())
-    if point is Point.REPORTING:
-        sys.addaudithook(rename)
-    moment = MOMENTS.get(point)
-    return during(moment, come) if moment else unobserved
-
-
 def drain(task: Task) -> None:
     """Everything in the home's inbox is imported, as far as the process lives."""
     home = Path(task.home)
@@ -157,7 +120,9 @@ def drain(task: Task) -> None:
     if task.is_poisonable:
         poison_parser()
     tuning = Tuning(slice_items=1, **(WITH_WORKER if has_worker else {}))
-    observe = killing_at(Point(task.point), task.kill_at) if task.point else Faults(task)
+    observe = Faults(task)
+    if not has_worker:
+        observe.watch_commits_and_renames()  # before the store is opened
     with open_store(f"sqlite:///{home / 'resumes.db'}") as store:
         importer = Importer(
             store,

@@ -1,8 +1,8 @@
 """Files of every kind, dropped in every way, and what must become of them."""
 
-import json
 import random
 from collections import Counter
+from collections.abc import Callable
 
 from tests.support.inbox.oracle import OUTCOMES, Tally, names_in
 from tests.support.inbox.packing import gzipped, zipped
@@ -26,19 +26,21 @@ class Supply:
         self.offered = 0
         """Different resumes for the account `bo`."""
         self._chosen = chosen
-        self._kinds = {
-            "plain": self._plain,
-            "warned": self._warned,
+        self._kinds: dict[str, Callable[[], None]] = {
+            "plain": lambda: self._drop(".json", self._new()),
+            "warned": lambda: self._drop(".json", self._new(nickname="w")),
             "in two pieces": self._in_two_pieces,
             "moved in": self._moved_in,
             "again": self._again,
-            "refused": self._refused,
-            "no JSON": self._no_json,
-            "lines": self._lines,
-            "gzipped": self._gzipped,
-            "zipped": self._zipped,
-            "array": self._array,
-            "damaged": self._damaged,
+            "refused": lambda: self._drop(".json", b'{"header": {}}', "failed"),
+            "no JSON": lambda: self._drop(".json", b"no JSON", "failed"),
+            "lines": lambda: self._drop(".ndjson", self._lines(3)),
+            "gzipped": lambda: self._drop(".json.gz", gzipped(self._new())),
+            "zipped": lambda: self._drop(
+                ".zip", zipped({"a.json": self._new(), "b.ndjson": self._lines(2)})
+            ),
+            "array": lambda: self._drop(".json", b"[%s,%s]" % (self._new(), self._new())),
+            "damaged": lambda: self._drop(".json.gz", gzipped(a_document("x"))[:-9], "failed"),
             "for a full account": self._for_bo,
         }
         scene.account("ana")
@@ -89,11 +91,8 @@ class Supply:
         self.resumes.append(name)
         return a_document(name, **top_level)
 
-    def _plain(self) -> None:
-        self._drop(".json", self._new())
-
-    def _warned(self) -> None:
-        self._drop(".json", self._new(nickname="w"))
+    def _lines(self, count: int) -> bytes:
+        return b"".join(self._new() + b"\n" for _ in range(count))
 
     def _in_two_pieces(self) -> None:
         body = self._new()
@@ -118,29 +117,6 @@ class Supply:
             self.resumes.append("twice")
             self._drop(".json", a_document("twice"))
         return a_document("twice")
-
-    def _refused(self) -> None:
-        self._drop(".json", b'{"header": {}}', "failed")
-
-    def _no_json(self) -> None:
-        self._drop(".json", b"no JSON", "failed")
-
-    def _damaged(self) -> None:
-        self._drop(".json.gz", gzipped(a_document("damaged"))[:-9], "failed")
-
-    def _lines(self) -> None:
-        self._drop(".ndjson", b"".join(self._new() + b"\n" for _ in range(3)))
-
-    def _gzipped(self) -> None:
-        self._drop(".json.gz", gzipped(self._new()))
-
-    def _zipped(self) -> None:
-        members = {"a.json": self._new(), "b.ndjson": self._new() + b"\n" + self._new()}
-        self._drop(".zip", zipped(members))
-
-    def _array(self) -> None:
-        items = [json.loads(self._new()) for _ in range(2)]
-        self._drop(".json", json.dumps(items).encode())
 
     def _for_bo(self) -> None:
         self.offered += 1

@@ -15,9 +15,8 @@ import os
 import random
 import threading
 from collections import Counter
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 from tests.support.inbox import oracle
 from tests.support.inbox.scenes import Scene
@@ -26,20 +25,6 @@ from tests.support.resumes import a_document
 ACCOUNTS: Final = ("ana", "bo")
 NAMES: Final = 12
 """How many files a writer has under way at a time: few, so that it meets them again."""
-
-
-class Found(NamedTuple):
-    """What was wrong in the end; empty lists when nothing was."""
-
-    versions: int
-    missing: list[str]
-    """Last versions that are stored nowhere."""
-    doubled: list[str]
-    """Versions that an account has twice."""
-    unread: list[str]
-    """Files in `_done` whose content is stored nowhere."""
-    failed: list[str]
-    """Files that were refused, though every version was a valid resume."""
 
 
 class Writer:
@@ -164,34 +149,27 @@ class Writers:
         """How many versions were written."""
         return sum(writer.versions for writer in self.each)
 
-    def find(self) -> Found:
+    def find_wrong(self) -> list[str]:
         """Compare what the store has, now that all is drained, with what was written."""
         stored = [Counter(self._scene.names(name)) for name in ACCOUNTS]
         everywhere = sum(stored, Counter[str]())
         moved = set[str]().union(*(writer.moved for writer in self.each))
         last = [version for writer in self.each for version in writer.last.values()]
-        return Found(
-            versions=self.versions,
-            missing=sorted(version for version in last if not everywhere[version]),
-            doubled=sorted(
-                version
-                for version, count in everywhere.items()
-                if count > (2 if version in moved else 1) or any(one[version] > 1 for one in stored)
-            ),
-            unread=[
-                path.name
-                for path in oracle.files_of(self._scene.root, "done")
-                if not everywhere[_version_in(path)]
-            ],
-            failed=[path.name for path in oracle.files_of(self._scene.root, "failed")],
-        )
+        doubled = [
+            version
+            for version, count in everywhere.items()
+            if count > (2 if version in moved else 1) or any(one[version] > 1 for one in stored)
+        ]
+        done = oracle.files_of(self._scene.root, "done")
+        failed = oracle.files_of(self._scene.root, "failed")  # though every version was valid
+        return [
+            *(f"missing: {version}" for version in last if not everywhere[version]),
+            *(f"doubled: {version}" for version in doubled),
+            *(f"unread: {path}" for path in done if not everywhere[_version_in(path)]),
+            *(f"failed: {path}" for path in failed),
+        ]
 
 
 def _version_in(path: Path) -> str:
     version: str = json.loads(path.read_bytes())["header"]["name"]
     return version
-
-
-def all_of(found: Found) -> Sequence[str]:
-    """Everything that was wrong."""
-    return [*found.missing, *found.doubled, *found.unread, *found.failed]

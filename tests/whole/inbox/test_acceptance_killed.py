@@ -1,50 +1,17 @@
-"""Importers that are killed, at every point of their work and at any moment, also while versions of a file come."""
+"""Importers that are killed at any moment, and others that stand by and go on."""
 
 import os
 import random
 import signal
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.support.inbox import killed_importer
 from tests.support.inbox.havoc import SEED, Havoc
-from tests.support.inbox.killed_importer import Point, Task
-from tests.support.inbox.scenes import Scene
-from tests.support.inbox.supply import Supply
-from tests.support.inbox.writers import Writers, all_of
-
-Drain = Callable[[Scene, Point, int], int]
-
-
-@pytest.fixture(scope="module")
-def drain() -> Iterator[Drain]:
-    """Drains a scene in a child that dies at a point; the child's status."""
-    with killed_importer.importers() as run:
-        yield lambda scene, point, nth: run(Task(str(scene.home), nth, point=point))
-
-
-@pytest.mark.parametrize(
-    "times",
-    [1, pytest.param(5, marks=pytest.mark.slow), pytest.param(50, marks=pytest.mark.campaign)],
-)
-@pytest.mark.parametrize("point", Point)
-def test_an_importer_that_died_at_a_point_is_gone_on_with_and_nothing_counts_twice(
-    tmp_path: Path, drain: Drain, point: Point, times: int
-) -> None:
-    chosen = random.Random(point.value)
-    for number in range(times):
-        scene = Scene(tmp_path / f"{number}")
-        supply = Supply(scene, chosen)
-        supply.drop_each_kind()
-        supply.drop(chosen.randrange(20))
-        # All are opened and read at once.
-        nth = 1 if point in (Point.NOTED, Point.READ) else 1 + number % 3
-        assert drain(scene, point, nth) == signal.SIGKILL
-        assert drain(scene, Point.MOVED, 1 + number % 3) in (signal.SIGKILL, 0)
-        assert drain(scene, Point.MOVED, 0) == 0
-        supply.check()
+from tests.support.inbox.scenes import Scene, Watch
+from tests.support.inbox.writers import Writers
 
 
 @pytest.mark.slow
@@ -64,7 +31,64 @@ def test_no_version_is_lost_or_doubled_however_it_is_written_and_whoever_is_kill
     with scene.watched(settle_s=0.2):
         scene.wait_until(lambda: not scene.tally().left, limit_s=120)
 
-    found = writers.find()
-    say(f"{found.versions} versions, killed {dict(havoc.kills)}")
-    assert all_of(found) == [], found
-    assert found.versions > 100 * kills
+    say(f"{writers.versions} versions, killed {dict(havoc.kills)}")
+    assert writers.find_wrong() == []
+    assert writers.versions > 100 * kills
+
+
+# Several importers on a folder
+
+
+TAKE_OVER_S = 1.0
+
+COUNTS = [1_500, pytest.param(20_000, marks=pytest.mark.campaign)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("count", COUNTS)
+def test_of_two_importers_one_stands_by_and_finishes_what_a_killed_one_had(
+    scene: Scene, count: int
+) -> None:
+    """Each file is imported once, whoever took it; who stood by goes on with what was under way."""
+    scene.account("ana")
+    scene.account("bo")
+    with scene.watched() as victim, scene.watched() as survivor:
+        scene.wait_until(lambda: "on standby" in survivor.log)
+        for number in range(count // 2):
+            for name in ("ana", "bo"):
+                scene.drop(f"{name}/{number}.json")
+            if number >= count // 8 and victim.is_running:
+                kill_at_work(scene, victim)
+        victim.kill()  # which was never seen at work
+        scene.wait_for_all(count, limit_s=30 + count / 200)
+        scene.wait_until(lambda: len(scene.slots()) == 1 + len(survivor.children))
+    names = {name: [f"{number}.json" for number in range(count // 2)] for name in ("ana", "bo")}
+    assert scene.check(files=count, resumes=names).done == count
+
+
+def kill_at_work(scene: Scene, victim: Watch) -> None:
+    """If the importer has files under way at this moment, it ends."""
+    os.kill(victim.pid, signal.SIGSTOP)
+    notes = (scene.root / ".importer").glob("*.files")
+    if any(path.stat().st_size for path in notes):
+        victim.kill()
+    else:
+        os.kill(victim.pid, signal.SIGCONT)
+
+
+@pytest.mark.slow
+@pytest.mark.timing
+def test_of_two_that_stand_by_one_takes_over_within_a_second(scene: Scene) -> None:
+    scene.account("ana")
+    with scene.watched() as victim, scene.watched() as second, scene.watched() as third:
+        scene.wait_until(lambda: all("on standby" in one.log for one in (second, third)))
+        for number in range(5):
+            scene.drop(f"ana/{number}.json")
+        scene.wait_for(ended=5)
+        victim.kill()
+        killed_s = time.monotonic()
+        scene.drop("ana/5.json")
+        scene.wait_for(ended=6)
+        took_s = time.monotonic() - killed_s
+    assert scene.check(files=6, resumes={"ana": [f"{n}.json" for n in range(6)]}).done == 6
+    assert took_s < TAKE_OVER_S

@@ -7,7 +7,7 @@ import pytest
 from tests.support import programs
 from tests.support.inbox.oracle import Tally, reports_of
 from tests.support.inbox.scenes import Scene
-from tests.support.inbox.sizes import GIGABYTE, LIMIT, SPARSE, filled, refused
+from tests.support.inbox.sizes import LIMIT, SPARSE, filled, refused
 from tests.support.resumes import a_document
 from tests.support.stores import make_account
 
@@ -117,27 +117,16 @@ def test_each_kind_of_poison_is_refused_and_the_next_file_is_imported(verdicts: 
     assert found == Tally(5, len(CASES) - 4, 0, 0, frozenset())
 
 
-def test_an_array_nested_too_deep_is_refused_with_the_same_code(scene: Scene) -> None:
-    # To the API an array is no resume, here it may hold many: only the words differ.
-    scene.account("ana")
-    scene.drop("ana/deep.json", b"[" * 100_000 + b"]" * 100_000)
-    scene.drain()
-    scene.check(files=1, resumes={"ana": []})
-    (report,) = reports_of(scene.root, "failed").values()
-    assert report["reason"] == "invalid_json"
-    assert "nested deeper" in report["message"]
-
-
 # Sizes
 
 
 MEMORY_BYTES = 300 * 1024 * 1024
 
 
-@pytest.fixture(scope="module")
-def peak(tmp_path_factory: pytest.TempPathFactory) -> tuple[Scene, int]:
-    """A folder with all of these after an importer was through with it, and what that took."""
-    scene = Scene(tmp_path_factory.mktemp("sizes"))
+@pytest.mark.slow
+def test_what_is_too_large_is_refused_for_its_own_reason_and_never_whole_in_memory_or_on_disk(
+    scene: Scene,
+) -> None:
     scene.account("ana")
     scene.account("bo")
     with scene.watched(settle_s=0.3) as importer:
@@ -149,47 +138,12 @@ def peak(tmp_path_factory: pytest.TempPathFactory) -> tuple[Scene, int]:
         scene.drop("ana/limit.json", filled("limit", LIMIT))
         scene.drop("bo/small.json", a_document("small"))
         scene.wait_for(ended=len(refused()) + 5, limit_s=60)
-        memory = importer.most_memory_bytes
-    return scene, memory
-
-
-@pytest.mark.slow
-def test_what_is_too_large_is_refused_and_the_rest_is_imported(peak: tuple[Scene, int]) -> None:
-    scene, _ = peak
+        assert importer.most_memory_bytes < MEMORY_BYTES
     found = scene.check(files=len(refused()) + 5, resumes={"ana": ["limit"], "bo": ["small"]})
     assert found == Tally(2, len(refused()) + 3, 0, 0, frozenset())
-
-
-@pytest.mark.slow
-def test_each_is_refused_for_its_own_reason(peak: tuple[Scene, int]) -> None:
-    reports = reports_of(peak[0].root, "failed")
+    reports = reports_of(scene.root, "failed")
     reasons = {name: reason for name, (_, reason) in refused().items()}
     reasons |= dict.fromkeys(SPARSE, "too_large")
     assert {name.removeprefix("ana/"): one["reason"] for name, one in reports.items()} == reasons
-
-
-@pytest.mark.slow
-def test_none_of_them_is_unpacked_or_read_into_memory_whole(peak: tuple[Scene, int]) -> None:
-    assert peak[1] < MEMORY_BYTES
-
-
-@pytest.mark.slow
-def test_nothing_is_written_outside_of_the_folder(peak: tuple[Scene, int]) -> None:
-    assert list(peak[0].home.rglob("*evil*")) == []
+    assert list(scene.home.rglob("*evil*")) == []
     assert not Path("/etc/evil.json").exists()
-
-
-@pytest.mark.slow
-@pytest.mark.timing
-def test_a_file_far_over_the_limit_makes_no_other_account_wait(scene: Scene) -> None:
-    scene.account("ana")
-    scene.account("bo")
-    with scene.watched(settle_s=0.2):
-        with (scene.root / "ana" / "huge.json").open("wb") as file:
-            file.truncate(4 * GIGABYTE)
-        for number in range(30):
-            path = scene.drop(f"bo/{number}.json")
-            scene.wait_until(lambda dropped=path: not dropped.exists(), limit_s=2)  # type: ignore[misc]
-        scene.wait_for(ended=31)
-    names = [f"{number}.json" for number in range(30)]
-    scene.check(files=31, resumes={"ana": [], "bo": names})
