@@ -1,16 +1,9 @@
 """A store of its own for every test of the terminal UI, and asyncio to run it in."""
 
-import functools
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from textual.css import stylesheet
-from textual.css.model import RuleSet
-from textual.css.parse import parse
-from textual.css.tokenize import tokenize_values
-from textual.css.tokenizer import Token
-from textual.css.types import CSSLocation
 
 from resumes.store.store import Store
 from tests.support.stores import open_home
@@ -34,42 +27,6 @@ def _brisk(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tui.screens.resumes.TICK_S", 0.1)
     monkeypatch.setattr("tui.app.LOOK_S", 0.05)
     monkeypatch.setattr("tui.screens.importers.TALLY_EVERY_S", 0.1)
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _styles_parsed_once() -> Iterator[None]:
-    """Every app of a run has the same style sheets, and Textual parses them for each anew."""
-
-    @functools.cache
-    def tokenized(values: tuple[tuple[str, str], ...]) -> dict[str, list[Token]]:
-        return tokenize_values(dict(values))
-
-    rules: dict[tuple[object, ...], list[RuleSet]] = {}
-
-    def parsed(
-        scope: str,
-        css: str,
-        read_from: CSSLocation,
-        variables: dict[str, str] | None = None,
-        variable_tokens: dict[str, list[Token]] | None = None,
-        is_default_rules: bool = False,
-        tie_breaker: int = 0,
-    ) -> list[RuleSet]:
-        # Variables come as tokens, of which `tokenized` keeps one dictionary for each theme.
-        assert variables is None
-        key = scope, css, read_from, id(variable_tokens), is_default_rules, tie_breaker
-        if key not in rules:
-            rules[key] = list(
-                parse(scope, css, read_from, None, variable_tokens, is_default_rules, tie_breaker)
-            )
-        return rules[key]
-
-    with pytest.MonkeyPatch.context() as patches:
-        patches.setattr(
-            stylesheet, "tokenize_values", lambda values: tokenized(tuple(values.items()))
-        )
-        patches.setattr(stylesheet, "parse", parsed)
-        yield
 
 
 @pytest.fixture
