@@ -52,10 +52,6 @@ OWNERS = {
 }
 
 
-def test_no_two_actions_have_one_name() -> None:
-    assert [name for name, times in Counter(one.id for one in ACTIONS).items() if times > 1] == []
-
-
 def test_what_has_keys_has_them_from_the_table_and_does_them() -> None:
     for owner, bindings in OWNERS.items():
         for binding in bindings:
@@ -69,9 +65,12 @@ def test_every_action_has_its_keys_somewhere() -> None:
     assert [action.id for action in ACTIONS if action.id not in bound] == []
 
 
-def test_no_key_does_two_things_in_one_place() -> None:
+def test_no_two_actions_have_one_name_or_one_key_in_one_place() -> None:
+    names = Counter(one.id for one in ACTIONS)
+    assert [name for name, times in names.items() if times > 1] == []
     for place in Place:
         keys = Counter(key for one in ACTIONS if one.place is place for key in keys_of(one, {}))
+        assert all(map(is_key, keys)), place
         assert [key for key, times in keys.items() if times > 1] == [], place
 
 
@@ -95,11 +94,6 @@ def refusal(keymap: Mapping[str, str]) -> str:
     return refused.value.message
 
 
-def test_the_table_of_actions_is_made_of_keys() -> None:
-    for action in ACTIONS:
-        assert all(map(is_key, keys_of(action, {}))), action
-
-
 @pytest.mark.parametrize(
     "keys_given",
     ["f8", "d,f8", "D", "!", "ctrl+e", "alt+x", "ctrl+shift+left", "shift+f3", "ö", "-"],
@@ -111,10 +105,7 @@ def test_keys_that_terminals_send_are_taken(keys_given: str) -> None:
 @pytest.mark.parametrize(
     ("keys_given", "told"),
     [
-        (
-            "f88",
-            'Unknown key "f88" for resumes.delete in the keymap of config.toml. Did you mean "f8"?',
-        ),
+        ("f88", 'Unknown key "f88" for resumes.delete in the keymap of config.toml. Did you mean'),
         ("del", 'Did you mean "delete"?'),
         ("F8", 'Did you mean "f8"?'),
         ("shift+d", 'Unknown key "shift+d"'),
@@ -160,12 +151,12 @@ def test_a_key_that_would_do_two_things_at_once_is_refused(
     assert other in told
 
 
-def test_two_actions_may_change_their_keys() -> None:
+def test_actions_may_change_their_keys_and_share_them_where_they_never_meet() -> None:
     check_keymap({"resumes.export": "d,delete", "resumes.delete": "x"}, "config.toml")
-
-
-def test_what_the_table_shares_on_purpose_stays_shared() -> None:
     check_keymap({"resume.back": "escape,b"}, "config.toml")
+    assert not meet(Place.LIST, Place.TEXT)
+    assert not meet(Place.NEW_KEY, Place.EVERYWHERE)
+    assert meet(Place.KEYS, Place.LIST)
 
 
 @pytest.mark.parametrize("action_id", ["filter.clear", "dialog.cancel"])
@@ -174,23 +165,11 @@ def test_no_key_takes_a_letter_from_what_is_typed(action_id: str) -> None:
     assert "typed as text" in refusal({action_id: "space"})
 
 
-def test_places_that_are_never_there_together_share_keys() -> None:
-    assert not meet(Place.LIST, Place.TEXT)
-    assert not meet(Place.NEW_KEY, Place.EVERYWHERE)
-    assert meet(Place.KEYS, Place.LIST)
-
-
-def test_keys_are_written_as_characters_or_by_name() -> None:
-    assert key_names("?, slash,f8") == ["question_mark", "slash", "f8"]
-
-
-def test_an_action_has_the_users_keys_or_its_own() -> None:
+def test_an_action_has_the_users_keys_or_its_own_and_sentences_name_them() -> None:
     action = BY_ID["keys.create"]
     assert keys_of(action, {}) == ["n"]
     assert keys_of(action, {"keys.create": "c,f2"}) == ["c", "f2"]
-
-
-def test_sentences_name_the_users_key() -> None:
+    assert key_names("?, slash,f8") == ["question_mark", "slash", "f8"]
     assert shown_key("resumes.filter", {}) == "/"
     assert shown_key("keys.create", {"keys.create": "?,f2"}) == "?"
 
@@ -258,11 +237,3 @@ def test_the_example_can_be_used(page: str) -> None:
 
     assert set(example) <= set(BY_ID)
     check_keymap(example, "the example")
-
-
-def test_every_action_has_its_row(page: str) -> None:
-    for action in ACTIONS:
-        (row,) = [line for line in page.splitlines() if f"| `{action.id}` |" in line]
-        assert action.description in row
-        assert f"`{action.keys}`" in row
-        assert action.command in row

@@ -34,7 +34,9 @@ from tests.support.terminal.outages import UnsteadyStore
 pytestmark = pytest.mark.anyio
 
 
-async def test_esc_goes_up_the_way_that_links_led_down(store: Store) -> None:
+async def test_esc_goes_up_the_way_that_links_led_down_and_a_digit_begins_at_the_top(
+    store: Store,
+) -> None:
     an_account(store, "zoe")
     stored(store, a_document(title="Nurse"), account="zoe")
     async with running(store, "Accounts · 2 accounts", screen="accounts") as pilot:
@@ -43,19 +45,15 @@ async def test_esc_goes_up_the_way_that_links_led_down(store: Store) -> None:
         await leads(pilot, "escape", "Accounts › zoe › Resumes · 1 of 1")
         await leads(pilot, "escape", "Accounts · 2 accounts")
         await leads(pilot, "enter", "Accounts › zoe › Resumes")
-
-
-async def test_a_digit_begins_at_the_top_again(store: Store) -> None:
-    stored(store, a_document(title="Nurse"))
-    async with running(store, "1 account", screen="accounts") as pilot:
-        await leads(pilot, "enter", "Accounts › ana › Resumes")
-        await leads(pilot, "4 1", "ana · 1 of 1")
+        await leads(pilot, "4 1", "zoe · 1 of 1")
         await presses(pilot, "escape")
         await at_rest(pilot)
         assert pilot.app.current_mode == "resumes"
 
 
-async def test_a_file_leads_to_its_resume_and_back(store: Store, importer: AnImporter) -> None:
+async def test_a_file_leads_to_its_resume_and_back_and_a_resume_to_its_file(
+    store: Store, importer: AnImporter
+) -> None:
     importer.drop("ana/nurse.json", json.dumps(a_document(title="Nurse")).encode())
     await importer.round()
     async with running(store, "1 of 1", "nurse.json", screen="imports") as pilot:
@@ -64,11 +62,7 @@ async def test_a_file_leads_to_its_resume_and_back(store: Store, importer: AnImp
         await leads(pilot, "escape", "Imports › ana/nurse.json · ✓ done")
         await leads(pilot, "escape", "all accounts · failed first · 1 of 1")
 
-
-async def test_a_resume_leads_to_its_file_and_back(store: Store, importer: AnImporter) -> None:
-    importer.drop("ana/nurse.json", json.dumps(a_document(title="Nurse")).encode())
-    await importer.round()
-    async with running(store, "ana · 1 of 1") as pilot:
+        await leads(pilot, "1", "ana · 1 of 1")
         await leads(pilot, "enter", "Resumes › ana › Nurse")
         await leads(pilot, "f", "Resumes › ana › Nurse › ana/nurse.json · ✓ done")
         await leads(pilot, "escape", "Resumes › ana › Nurse · ")
@@ -167,13 +161,6 @@ async def test_a_finding_leads_to_the_key_that_was_never_shown(empty_store: Stor
             await types(pilot, "/shown\n", '"shown"')
             await leads(pilot, "enter", "Health › Keys › all accounts · 2 keys", "website")
             await leads(pilot, "enter", "Key details", "Name       website")
-            await leads(pilot, "escape escape", "Health · ")
-
-
-async def test_an_account_leads_to_its_keys_and_a_key_to_its_account(store: Store) -> None:
-    an_account(store, "zoe")
-    api_keys.create_key(store, "zoe", name="ats sync")
-    async with running(store, "1 key", "ats sync", screen="keys") as pilot:
-        await leads(pilot, "o", "Keys › ats sync › Accounts · 2 accounts")
-        await leads(pilot, "enter", "› zoe › Resumes")
-        await leads(pilot, "escape K", "Keys › zoe · 1 key")
+            await leads(pilot, "escape o", "Health › Keys › website › Accounts · 2 accounts")
+            await leads(pilot, "escape", "Health › Keys › all accounts")
+            await leads(pilot, "escape", "Health · ")
