@@ -33,37 +33,6 @@ def names(screen: list[str]) -> list[str]:
     return [line.split()[0] for line in screen[3:-2] if line.strip()]
 
 
-async def test_each_account_shows_its_plan_and_how_full_it_is(store: Store) -> None:
-    an_account(store, "full", plan="free")
-    stored_many(store, 5, account="full")
-    plans.set_plan_limits(store, PlanChange("endless", None))
-    an_account(store, "zoe", plan="endless")
-
-    async with running(store, screen="accounts") as pilot:
-        await shows(
-            pilot.app,
-            "3 accounts · by name",
-            "business    ░░░░░░░░ 0/1,000 0%",
-            "free        ████████ 5/5 100% full",
-            "endless     ········ 0, unlimited",
-        )
-
-
-async def test_wide_terminals_show_more_and_the_details_of_one(store: Store) -> None:
-    an_account(store, "zoe")
-    api_keys.create_key(store, "zoe")
-    async with running(store, screen="accounts", size=LARGE) as pilot:
-        await shows(pilot.app, "KEYS", "API LISTING", "NEWEST", "ID", "1,000 left")
-
-        await leads(pilot, "j", "1 active of 1", accounts.get_account(store, "zoe").id)
-        pane = [line.partition("││")[2].strip("│ ") for line in lines(pilot.app)]
-        assert pane[2] == "zoe"
-
-        await presses(pilot, "v")
-        await shows_no(pilot.app, "1 active of 1")
-        await leads(pilot, "v", "1 active of 1")
-
-
 async def test_without_accounts_it_says_how_to_make_one(empty_store: Store) -> None:
     async with running(empty_store, screen="accounts") as pilot:
         await shows(pilot.app, "No accounts yet.", "Press n to create one.")
@@ -71,13 +40,6 @@ async def test_without_accounts_it_says_how_to_make_one(empty_store: Store) -> N
             await leads(pilot, key, "No account to ")
     async with running(empty_store, screen="accounts", read_only=True) as pilot:
         await shows(pilot.app, "`resumes accounts create NAME`")
-
-
-async def test_a_new_account_is_there_after_a_reload(store: Store) -> None:
-    async with running(store, "1 account", screen="accounts") as pilot:
-        an_account(store, "zoe")
-
-        await leads(pilot, "r", "2 accounts", "zoe")
 
 
 async def test_an_account_deleted_elsewhere_leaves_the_details_too(store: Store) -> None:
@@ -89,27 +51,15 @@ async def test_an_account_deleted_elsewhere_leaves_the_details_too(store: Store)
         await shows_no(pilot.app, " left")
 
 
-async def test_they_are_sorted_by_name_or_the_fullest_first(store: Store) -> None:
-    an_account(store, "zoe")
-    stored_many(store, 1, account="zoe")
-    async with running(store, "2 accounts", screen="accounts") as pilot:
-        await until(lambda: names(lines(pilot.app)) == ["ana", "zoe"])
-
-        await leads(pilot, "s", "2 accounts · fullest first")
-        await until(lambda: names(lines(pilot.app)) == ["zoe", "ana"])
-
-        await presses(pilot, "s")
-        await until(lambda: names(lines(pilot.app)) == ["ana", "zoe"])
-
-
 async def test_an_account_is_put_on_a_plan_that_fits_at_once(store: Store) -> None:
     plans.set_plan_limits(store, PlanChange("huge", None, api_listing=True))
     async with running(store, "1 account", screen="accounts") as pilot:
-        await leads(pilot, "p", "Choose plan for")
-        await shows(pilot.app, "current")
-        await presses(pilot, "G", "enter")
-
-        await shows(pilot.app, "Moved ana to plan huge.", "huge        ········ 0, unlimited")
+        await leads(pilot, "p", "Choose plan for", "current")
+        await leads(pilot, "enter", "ana is already on plan business.")
+        await leads(pilot, "p", "Choose plan for", "current")
+        await leads(
+            pilot, "G enter", "Moved ana to plan huge.", "huge        ········ 0, unlimited"
+        )
     assert accounts.get_account(store, "ana").plan == "huge"
 
 
@@ -134,38 +84,21 @@ async def test_a_change_is_seen_though_the_list_was_being_read_meanwhile(store: 
         await shows(pilot.app, "huge        ········ 0, unlimited")
 
 
-async def test_a_plan_that_is_too_small_is_taken_after_a_question(store: Store) -> None:
-    stored_many(store, 6)
-    async with running(store, "6/1,000", screen="accounts") as pilot:
-        await leads(pilot, "p", "! over limit (has 6)")
-        await leads(pilot, "g enter", "6 (limit 5): kept, but new ones are refused")
-        assert accounts.get_account(store, "ana").plan == "business"
-
-        await leads(pilot, "tab enter", "Moved ana to plan free.")
-        await shows(pilot.app, "6/5 120% over")
-    assert accounts.get_account(store, "ana").resume_count == 6
-
-
-async def test_what_a_plan_means_is_that_of_the_account_when_it_was_chosen(store: Store) -> None:
+async def test_what_a_plan_means_and_whom_it_is_for_is_read_again_when_it_was_chosen(
+    store: Store,
+) -> None:
     async with running(store, "1 account", screen="accounts") as pilot:
         await leads(pilot, "p", "current")
         stored_many(store, 6)
         await leads(pilot, "g enter", "6 (limit 5): kept, but new ones are refused")
-
-
-async def test_another_account_of_the_name_is_not_moved_to_the_plan(store: Store) -> None:
-    async with running(store, "1 account", screen="accounts") as pilot:
-        await leads(pilot, "p", "current")
-        accounts.delete_account(store, "ana")
+        await leads(pilot, "escape p", "current")
+        accounts.delete_account(store, "ana", with_resumes=True)
         an_account(store, "ana")
+        api_keys.create_key(store, "ana")
         await leads(pilot, "g enter", 'Account not found: "ana"')
+
+        await leads(pilot, "D", "Permanently delete account ana?", "Keys       1 (1 active)")
     assert accounts.get_account(store, "ana").plan == "business"
-
-
-async def test_the_plan_that_it_is_on_changes_nothing(store: Store) -> None:
-    async with running(store, "1 account", screen="accounts") as pilot:
-        await leads(pilot, "p", "current")
-        await leads(pilot, "enter", "ana is already on plan business.")
 
 
 async def test_a_deletion_that_was_cut_off_is_gone_on_with(store: Store) -> None:
@@ -282,53 +215,25 @@ async def test_an_inbox_that_cannot_be_made_leaves_the_account_and_says_why(
         await types(pilot, "nzoe\n\n", "2 accounts", "Not a directory")
 
 
-async def test_what_the_store_refuses_is_said_and_can_be_tried_again(store: Store) -> None:
-    unsteady = UnsteadyStore(store)
-    async with running(unsteady, "1 account", screen="accounts") as pilot:
-        await types(pilot, "n", "Allows")
-        unsteady.go_away("The store is away")
-        await types(pilot, "zoe\n\n", "! The store is away. Your input was kept.", "zoe")
-
-        unsteady.come_back()
-        await at_rest(pilot)
-        await leads(pilot, "enter", "2 accounts", "Created zoe")
-
-
-async def test_what_is_being_made_cannot_be_cancelled_and_is_told(store: Store) -> None:
-    unsteady = UnsteadyStore(store)
-    async with running(unsteady, "1 account", screen="accounts") as pilot:
-        making = unsteady.hold("write")
-        await types(pilot, "nzoe\n\n")
-        await until(making.begun.is_set)
-        await leads(pilot, "escape", "Saving…", "zoe")
-        making.go.set()
-        await shows(pilot.app, "2 accounts", "Created zoe")
-
-
 # Changing and deleting one.
 
 
-async def test_the_plans_say_what_each_means_for_the_account(store: Store) -> None:
+async def test_a_plan_that_takes_something_is_taken_after_a_question(store: Store) -> None:
     stored_many(store, 7)
     plans.set_plan_limits(store, PlanChange("huge", None, api_listing=True))
     plans.set_plan_limits(store, PlanChange("listing", 50, api_listing=True))
-    async with running(store, "1 account", screen="accounts") as pilot:
+    async with running(store, "7/1,000", screen="accounts") as pilot:
         await leads(pilot, "p", "Choose plan for ana")
         await shows(pilot.app, "! over limit (has 7)", "! loses API listing", "current", "43 left")
         await leads(pilot, "g j j enter", "lost: its keys can no longer list or read")
+        await leads(pilot, "enter", "1 account")  # which is Cancel
+        assert accounts.get_account(store, "ana").plan == "business"
+
+        await leads(pilot, "p", "Choose plan for ana", "current")
+        await leads(pilot, "g enter", "7 (limit 5): kept, but new ones are refused")
         await shows(pilot.app, "Nothing is deleted.")
-        await presses(pilot, "enter")  # which is Cancel
-        await shows(pilot.app, "1 account")
-    assert accounts.get_account(store, "ana").plan == "business"
-
-
-async def test_what_is_lost_is_that_of_the_account_that_has_the_name_by_now(store: Store) -> None:
-    async with running(store, "1 account", screen="accounts") as pilot:
-        accounts.delete_account(store, "ana")
-        an_account(store, "ana")
-        api_keys.create_key(store, "ana")
-
-        await leads(pilot, "D", "Permanently delete account ana?", "Keys       1 (1 active)")
+        await leads(pilot, "tab enter", "Moved ana to plan free.", "7/5 140% over")
+    assert accounts.get_account(store, "ana").resume_count == 7
 
 
 async def test_an_account_is_deleted_when_its_name_was_typed(store: Store) -> None:
@@ -391,27 +296,6 @@ async def test_the_end_of_the_program_ends_a_deletion_after_the_slice(store: Sto
     (left,) = accounts.list_accounts(store, closed_too=True)
     assert left.is_closed
     assert left.resume_count >= 500
-
-
-async def test_a_change_that_the_store_refuses_is_told_until_the_next_key(
-    store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("tui.widgets.bars.SHOWN_S", 0.05)
-    plans.set_plan_limits(store, PlanChange("huge", None, api_listing=True))
-    unsteady = UnsteadyStore(store)
-    async with running(unsteady, "1 account", screen="accounts", refresh_s=NEVER_S) as pilot:
-        unsteady.go_away("The store is away", only="write")
-        await leads(pilot, "p", "current")
-        await leads(pilot, "G enter", "✗ The store is away")
-        await pilot.pause(0.2)
-        await shows(pilot.app, "✗ The store is away")
-        await shows_no(pilot.app, "Retrying")  # nobody acts again
-        await presses(pilot, "r")
-        await shows_no(pilot.app, "is away")
-
-        await leads(pilot, "D", "Permanently delete account ana?")
-        await types(pilot, "ana\n", "✗ The store is away")
-        await shows_no(pilot.app, "deleting")
 
 
 async def test_nothing_is_asked_once_the_reader_is_elsewhere(store: Store) -> None:
