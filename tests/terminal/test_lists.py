@@ -1,7 +1,7 @@
 """What every list can do: filter, sort, mark, and stay where the reader is."""
 
 import asyncio
-from datetime import timedelta
+from pathlib import Path
 
 import pytest
 
@@ -53,30 +53,25 @@ def titles(screen: list[str]) -> list[str]:
 # Filtering
 
 
-async def test_imports_are_filtered_by_name_account_and_reason(store: Store) -> None:
+async def test_imports_are_filtered_by_name_account_and_reason(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # What is found is further apart than a page reaches.
+    monkeypatch.setattr("tui.screens.file_views.MAX_FILES", 2)
+    monkeypatch.setattr("tui.screens.file_views.MAX_LOOKS", 2)
     an_account(store, "zoe")
+    for number in range(20):
+        a_file(store, f"{number:024x}", FileOutcome.DONE, name=f"ana/cv-{number}.json")
     a_file(store, an_id("1"), name="ana/nurse.json")
-    a_file(store, an_id("2"), FileOutcome.DONE, name="ana/nursery.json")
+    a_file(store, "0" * 24, FileOutcome.DONE, name="ana/nursery.json")
     a_file(store, an_id("3"), FileOutcome.HELD, account="zoe", reason="quota_reached")
-    async with running(store, "1 of 3", screen="imports") as pilot:
+    async with running(store, "1 of 22", screen="imports") as pilot:
         await types(pilot, "/nurse", "1 of 2", "ana/nurse.json", "ana/nursery.json")
         await types(pilot, "\n")
-        await leads(pilot, "escape", "1 of 3")
+        await leads(pilot, "escape", "1 of 22")
         await types(pilot, "/zoe\n", '"zoe"', "1 of 1", "zoe/cv-3.json")
         await presses(pilot, "escape")
         await types(pilot, "/plan full\n", "1 of 1", "zoe/cv-3.json")
-
-
-async def test_a_filter_looks_through_more_files_than_a_page_holds(
-    store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("tui.screens.file_views.MAX_FILES", 2)
-    monkeypatch.setattr("tui.screens.file_views.MAX_LOOKS", 2)
-    for number in range(24):
-        name = "ana/rare.json" if number in (0, 23) else f"ana/cv-{number}.json"
-        a_file(store, f"{number:024x}", FileOutcome.DONE, name=name)
-    async with running(store, "1 of 24", screen="imports") as pilot:
-        await types(pilot, "/rare\n", "1 of 2")
 
 
 @pytest.mark.parametrize(
@@ -115,16 +110,6 @@ async def test_what_matches_is_highlighted(store: Store) -> None:
         await until(lambda: "Łódź" not in marked(), marked)
 
 
-async def test_clearing_the_filter_leaves_the_cursor_on_what_was_found(store: Store) -> None:
-    ids = stored_many(store, 30)
-    async with running(store, "1 of 30") as pilot:
-        await types(pilot, "/Number 17\n", "1 of 1")
-        await leads(pilot, "escape", "18 of 30")
-        await presses(pilot, "d")
-        await tells(pilot.app, 'Deleting "Number 17" in 10 s. Press u to undo.')
-    assert ids
-
-
 @pytest.mark.parametrize(
     ("screen", "keys"),
     [
@@ -157,7 +142,9 @@ async def test_until_what_is_found_is_there_keys_act_on_nothing(
         await until(lambda: pilot.app.screen is not shown)
 
 
-async def test_until_the_filter_is_cleared_keys_act_on_what_was_found(store: Store) -> None:
+async def test_the_cursor_stays_on_what_was_found_while_and_after_the_filter_is_cleared(
+    store: Store,
+) -> None:
     stored_many(store, 30)
     unsteady = UnsteadyStore(store)
     async with running(unsteady, "1 of 30", refresh_s=NEVER_S) as pilot:
@@ -165,6 +152,7 @@ async def test_until_the_filter_is_cleared_keys_act_on_what_was_found(store: Sto
         with unsteady.held_reads():
             await presses(pilot, "escape", "d")
             await tells(pilot.app, 'Deleting "Number 17" in 10 s. Press u to undo.')
+        await shows(pilot.app, "18 of 30")
 
 
 async def test_what_is_listed_can_be_used_though_a_filter_cannot_be_read(store: Store) -> None:
@@ -194,28 +182,17 @@ def ten_rows_far(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("ten_rows_far")
 async def test_what_was_found_far_down_is_where_the_list_then_begins(store: Store) -> None:
-    stored_many(store, 60)
-    async with running(store, "Number 0") as pilot:
-        await types(pilot, "/Number 42\n", "1 of 1")
-        await leads(pilot, "escape", "Number 43")
-        assert titles(lines(pilot.app))[0] == "42"
-        await presses(pilot, "d")
-        await tells(pilot.app, 'Deleting "Number 42" in 10 s. Press u to undo.')
-        await leads(pilot, "g", "Number 0")
-
-
-@pytest.mark.usefixtures("ten_rows_far")
-async def test_what_was_found_far_down_and_then_deleted_leaves_the_list_at_its_place(
-    store: Store,
-) -> None:
     ids = stored_many(store, 60)
     async with running(store, "Number 0", refresh_s=NEVER_S) as pilot:
-        await types(pilot, "/Number 42\n", "1 of 1")
-        stored_resumes.delete_resume(store, get_account(store, "ana").id, ids[42])
-        await leads(pilot, "escape", "Number 44")
-        assert titles(lines(pilot.app))[0] == "43"
-        await presses(pilot, "d")
-        await tells(pilot.app, 'Deleting "Number 43" in 10 s. Press u to undo.')
+        for is_deleted, first, below in ((False, 42, 43), (True, 43, 44)):
+            await types(pilot, "/Number 42\n", "1 of 1")
+            if is_deleted:
+                stored_resumes.delete_resume(store, get_account(store, "ana").id, ids[42])
+            await leads(pilot, "escape", f"Number {below}")
+            assert titles(lines(pilot.app))[0] == f"{first}"
+            await presses(pilot, "d")
+            await tells(pilot.app, f'Deleting "Number {first}" in 10 s. Press u to undo.')
+        await leads(pilot, "g", "Number 0")
 
 
 # Sorting
@@ -296,33 +273,31 @@ async def test_what_is_found_can_be_listed_newest_first(store: Store, indexed: i
         await until(lambda: titles(lines(pilot.app)) == before[::-1])
 
 
-async def test_keys_can_be_listed_by_last_use(store: Store) -> None:
-    for name in ("first", "second"):
-        api_keys.create_key(store, "ana", name=name)
-    async with running(store, "2 keys", "first", "second", screen="keys") as pilot:
-        await leads(pilot, "s", "newest first")
-        await until(
-            lambda: (
-                "second" in next((line for line in lines(pilot.app) if "never shown" in line), "")
-            )
-        )
-        await leads(pilot, "s", "last used first")
-
-
-async def test_plans_can_be_listed_by_name_or_by_accounts(store: Store) -> None:
+@pytest.mark.parametrize(
+    ("screen", "orders"),
+    [
+        ("accounts", {"fullest first": "zoe ana", "by name": "ana zoe"}),
+        ("plans", {"by name": "business free pro", "most accounts first": "pro business free"}),
+        ("keys", {"newest first": "second first", "last used first": "first second"}),
+    ],
+)
+async def test_every_other_list_has_orders_of_its_own(
+    store: Store, screen: str, orders: dict[str, str]
+) -> None:
     for name in ("bea", "zoe"):
         an_account(store, name, plan="pro")
+    stored_many(store, 1, account="zoe")
+    first, _ = [api_keys.create_key(store, "ana", name=name) for name in ("first", "second")]
+    api_keys.authenticate(store, first.secret)
 
-    def listed() -> list[str]:
-        return [line.strip("│ ").split(" ")[0] for line in lines(pilot.app)[3:6]]
+    def listed(names: str) -> list[str]:
+        rows = " ".join(lines(pilot.app)[3:-1])
+        return sorted(names.split(), key=rows.find)
 
-    async with running(store, "3 plans", screen="plans") as pilot:
-        for order, expected in (
-            ("by name", ["business", "free", "pro"]),
-            ("most accounts first", ["pro", "business", "free"]),
-        ):
-            await leads(pilot, "s", order)
-            await until(lambda expected=expected: listed() == expected, listed)  # type: ignore[misc]
+    async with running(store, screen=screen) as pilot:
+        for order, names in orders.items():
+            await leads(pilot, "s", order, *names.split())
+            await until(lambda names=names: listed(names) == names.split())  # type: ignore[misc]
 
 
 # Marks
@@ -359,23 +334,18 @@ async def test_marks_stay_while_the_filter_changes_and_esc_takes_them_away(store
         await shows_no(pilot.app, "marked")
 
 
-async def test_only_marked_resumes_are_exported(store: Store, tmp_path: object) -> None:
+async def test_only_marked_resumes_are_exported_and_their_marks_stay(
+    store: Store, tmp_path: Path
+) -> None:
     stored_many(store, 3)
     async with running(store, "1 of 3") as pilot:
         await leads(pilot, "space space x", "Resumes       2 marked")
+        await leads(pilot, "escape", "2 marked")
+        await leads(pilot, "x", "Resumes       2 marked")
         await presses(pilot, "ctrl+u")
         await types(pilot, f"{tmp_path}/out\n")
         await until(lambda: "Exported 2 resumes" in "".join(toasts(pilot.app)))
         # As another format, say.
-        await leads(pilot, "x", "Resumes       2 marked")
-
-
-async def test_marks_stay_when_their_export_is_canceled(store: Store) -> None:
-    stored_many(store, 3)
-    async with running(store, "of 3") as pilot:
-        await leads(pilot, "space space x", "Resumes       2 marked")
-
-        await leads(pilot, "escape", "2 marked")
         await leads(pilot, "x", "Resumes       2 marked")
 
 
@@ -413,7 +383,6 @@ async def test_the_preview_is_scrolled_from_the_list(store: Store, screen: str) 
 
 
 async def test_the_cursor_goes_to_what_was_created(store: Store) -> None:
-    api_keys.create_key(store, "ana", name="old", lifetime=timedelta(days=1))
     async with running(store, "1 account", screen="accounts") as pilot:
         await types(pilot, "nzoe\n\n")
         await until(lambda: "Created zoe" in "".join(toasts(pilot.app)))
@@ -422,12 +391,27 @@ async def test_the_cursor_goes_to_what_was_created(store: Store) -> None:
         await leads(pilot, "enter", "Accounts › zoe › Resumes")
 
 
-async def test_a_stray_line_creates_no_key(store: Store) -> None:
-    async with running(store, "No keys yet", screen="keys") as pilot:
-        await types(pilot, "wrong\n")
+@pytest.mark.parametrize(
+    ("screen", "there", "line"),
+    [
+        ("keys", "0 keys", "wrong\n"),
+        ("plans", "3 plans", "nice\n"),
+        ("keys", "1 key", "Rows: 12\n"),
+    ],
+)
+async def test_a_stray_line_changes_nothing(
+    store: Store, screen: str, there: str, line: str
+) -> None:
+    if there == "1 key":
+        api_keys.create_key(store, "ana", name="website")
+    before = api_keys.list_keys(store), plans.list_plans(store)
+    async with running(store, there, screen=screen) as pilot:
+        await types(pilot, line)
         await at_rest(pilot)
-        await leads(pilot, "escape", "0 keys")
-    assert api_keys.list_keys(store) == []
+        if there == "1 key":
+            await shows(pilot.app, '! "ows: 12" is not a valid duration')
+        await leads(pilot, "escape", there)
+    assert (api_keys.list_keys(store), plans.list_plans(store)) == before
 
 
 async def test_a_stray_line_imports_no_key(store: Store) -> None:
@@ -435,19 +419,3 @@ async def test_a_stray_line_imports_no_key(store: Store) -> None:
         await types(pilot, "ivory\n", "! Invalid key")
         await leads(pilot, "escape", "0 keys")
     assert api_keys.list_keys(store) == []
-
-
-async def test_a_stray_line_creates_no_plan(store: Store) -> None:
-    async with running(store, "3 plans", screen="plans") as pilot:
-        await types(pilot, "nice\n")
-        await at_rest(pilot)
-        await leads(pilot, "escape", "3 plans")
-    assert [plan.name for plan in plans.list_plans(store)] == ["free", "pro", "business"]
-
-
-async def test_a_stray_line_rotates_no_key(store: Store) -> None:
-    old = api_keys.create_key(store, "ana", name="website")
-    async with running(store, "1 key", screen="keys") as pilot:
-        await types(pilot, "Rows: 12\n")
-        await shows(pilot.app, '! "ows: 12" is not a valid duration')
-    assert [key.id for key in api_keys.list_keys(store)] == [old.id]
