@@ -2,9 +2,10 @@
 
 import asyncio
 import contextlib
-import gc
 import re
 import threading
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 from textual import events
@@ -43,7 +44,7 @@ from tests.support.terminal.driving import (
     toasts,
     until,
 )
-from tui.app import MAX_TYPED, ResumesApp, is_offered
+from tui.app import MAX_TYPED, ResumesApp
 from tui.key_queue import LIMIT_S, KeyOrder
 from tui.keys import ACTIONS, MODES, Place, keys_of
 from tui.screens.base import RowScreen
@@ -58,15 +59,23 @@ pytestmark = pytest.mark.anyio
 READ_ONLY = "Read-only mode. Restart without --read-only to make changes."
 
 
-async def test_until_the_store_is_open_its_first_rows_are_shown_and_keys_wait(store: Store) -> None:
-    stored(store, a_document(name="Ada Lovelace"), a_document(name="Grace Hopper"))
-    first, may_open = read_first_rows(path_of(store), None, 10), threading.Event()
+def an_app_that_opens_late(
+    store: Store, read_first: Callable[[], tuple[str, Any]] = lambda: ("dark", None)
+) -> tuple[ResumesApp, threading.Event]:
+    """An app, and what its store is open after."""
+    may_open = threading.Event()
 
     def open_session() -> UiSession:
         assert may_open.wait(60)
         return prepare(store)
 
-    app = ResumesApp(open_session, read_first=lambda: ("dark", first))
+    return ResumesApp(open_session, read_first=read_first), may_open
+
+
+async def test_until_the_store_is_open_its_first_rows_are_shown_and_keys_wait(store: Store) -> None:
+    stored(store, a_document(name="Ada Lovelace"), a_document(name="Grace Hopper"))
+    first = read_first_rows(path_of(store), None, 10)
+    app, may_open = an_app_that_opens_late(store, lambda: ("dark", first))
     async with app.run_test(size=LARGE) as pilot:
         await shows(app, "Resumes › ana", "Ada Lovelace", "Grace Hopper")
         stored(store, a_document(name="Alan Turing"))
@@ -77,40 +86,24 @@ async def test_until_the_store_is_open_its_first_rows_are_shown_and_keys_wait(st
         await leads(pilot, "escape", "Resumes › ana · 2 of 3", "Alan Turing")
 
 
-async def has_ended(app: ResumesApp) -> None:
-    await until(lambda: app.return_code == 0)
-
-
+@pytest.mark.parametrize(("keys", "ends"), [("j q", True), ("slash q", False)])
 async def test_q_quits_while_the_store_is_being_opened_but_not_where_it_is_typed(
-    store: Store,
+    store: Store, keys: str, ends: bool
 ) -> None:
-    for keys, ends in (("j q", True), ("slash q", False)):
-        may_open = threading.Event()
-
-        def open_session(may_open: threading.Event = may_open) -> UiSession:
-            assert may_open.wait(60)
-            return prepare(store)
-
-        app = ResumesApp(open_session)
-        async with app.run_test(size=SMALL) as pilot:
-            await shows(app, "Opening the store")
-            await pilot.press(*keys.split())
-            if ends:
-                await has_ended(app)
-            may_open.set()
-            if not ends:
-                await shows(app, "/ q")
+    app, may_open = an_app_that_opens_late(store)
+    async with app.run_test(size=SMALL) as pilot:
+        await shows(app, "Opening the store")
+        await pilot.press(*keys.split())
+        if ends:
+            await until(lambda: app.return_code == 0)
+        may_open.set()
+        if not ends:
+            await shows(app, "/ q")
 
 
 async def test_a_list_built_while_the_terminal_had_no_focus_takes_keys_later(store: Store) -> None:
     stored(store, a_document(name="Ada Lovelace"))
-    may_open = threading.Event()
-
-    def open_session() -> UiSession:
-        assert may_open.wait(60)
-        return prepare(store)
-
-    app = ResumesApp(open_session)
+    app, may_open = an_app_that_opens_late(store)
     async with app.run_test(size=LARGE) as pilot:
         await shows(app, "Opening the store")
         app.post_message(events.AppBlur())
@@ -147,9 +140,10 @@ async def test_the_first_line_says_on_every_screen_how_things_are(store: Store) 
             await shows(pilot.app, "1 running, 1 file waiting")
 
 
-async def test_a_message_stays_until_the_next_key(store: Store) -> None:
+async def test_a_message_stays_until_the_next_one_or_the_next_key(store: Store) -> None:
     async with running(store) as pilot:
-        await presses(pilot, "y")
+        await presses(pilot, "d", "x", "y")
+        await tells(pilot.app, "No resume to copy.")
         await until(lambda: footer(pilot.app).strip() == "No resume to copy.")
         await presses(pilot, "j")
         await until(lambda: "q Quit" in footer(pilot.app))
@@ -188,34 +182,15 @@ async def test_the_last_line_offers_only_what_works_here(store: Store) -> None:
         await leads(pilot, "a", "enter Choose", "esc Cancel")
 
 
-@pytest.mark.parametrize("size", [SMALL, (120, 40), LARGE], ids=str)
-async def test_whose_resume_it_is_comes_first_in_every_width(
-    store: Store, size: tuple[int, int]
-) -> None:
-    stored(store, a_document(name="Ada Lovelace", title="Analyst"))
-    async with running(store, "Ada Lovelace", "Analyst", size=size) as pilot:
-        row = next(line for line in lines(pilot.app) if "Ada Lovelace" in line)
-        assert row.strip("│ ").startswith("Ada Lovelace")
-
-
 async def test_a_key_that_does_nothing_says_why(store: Store) -> None:
     async with running(store) as pilot:
-        await presses(pilot, "Z")
-        await until(
-            lambda: (
-                toasts(pilot.app) == ["No action is assigned to this key. Press ? for all keys."]
-            )
-        )
-
-        await presses(pilot, "l")
-        await until(
-            lambda: (
-                toasts(pilot.app) == ["l is not available here (only in Imports, Imported file)."]
-            )
-        )
-
-        await presses(pilot, "a", "l")
-        await until(lambda: toasts(pilot.app) == ["Close the dialog first (esc)."])
+        for keys, told in (
+            ("Z", "No action is assigned to this key. Press ? for all keys."),
+            ("l", "l is not available here (only in Imports, Imported file)."),
+            ("a l", "Close the dialog first (esc)."),
+        ):
+            await presses(pilot, *keys.split())
+            await tells(pilot.app, told)
 
 
 CHANGED = [place for place in Place if any(one.command for one in ACTIONS if one.place is place)]
@@ -242,15 +217,9 @@ async def test_read_only_no_key_changes_anything(store: Store, place: Place) -> 
                 await presses(pilot, keys_of(action, {})[0])
                 await tells(pilot.app, READ_ONLY)
                 await presses(pilot, "up")
-    assert import_requests.list_requests(store) == []
-
-
-async def test_the_question_mark_shows_all_keys(store: Store) -> None:
-    async with running(store) as pilot:
         await leads(pilot, "question_mark", "Keyboard shortcuts", "Filter the list")
-
-        await presses(pilot, "escape")
-        await shows_no(pilot.app, "Keyboard shortcuts")
+        await shows_no(pilot.app, *(one.description for one in ACTIONS if one.command))
+    assert import_requests.list_requests(store) == []
 
 
 async def test_a_crash_ends_with_a_code_and_without_values(store: Store) -> None:
@@ -274,31 +243,6 @@ async def test_a_crash_ends_with_a_code_and_without_values(store: Store) -> None
     assert "private" not in report
 
 
-async def test_digits_lead_to_the_screens(store: Store) -> None:
-    async with running(store, "No keys yet.", screen="keys") as pilot:
-        for key, text in (
-            ("1", "ana · no resumes"),
-            ("2", "failed first"),
-            ("3", "1 account"),
-            ("4", "3 plans"),
-            ("5", "0 keys"),
-            ("6", "Health · "),
-        ):
-            await presses(pilot, key)
-            await shows(
-                pilot.app, text,
-                "1 Resumes", "2 Imports", "3 Accounts", "4 Plans", "5 Keys", "6 Health",
-            )  # fmt: skip
-
-
-async def test_a_list_is_shown_over_whatever_was_open_there(store: Store) -> None:
-    stored(store, a_document(title="Mine"))
-    async with running(store, "Mine") as pilot:
-        await leads(pilot, "enter", "ana › Mine")
-        await leads(pilot, "3", "1 account")
-        await leads(pilot, "enter", "ana › Resumes · 1 of 1")
-
-
 async def test_a_long_message_after_a_short_one_is_seen_to_its_end(store: Store) -> None:
     async with running(store) as pilot:
         tell(pilot.app, "Generating the PDF…")
@@ -307,25 +251,22 @@ async def test_a_long_message_after_a_short_one_is_seen_to_its_end(store: Store)
         await shows(pilot.app, "The end.")
 
 
-async def test_a_message_takes_the_place_of_the_one_before(store: Store) -> None:
-    async with running(store, "ana · no resumes") as pilot:
-        for key in ("d", "x", "y"):
-            await presses(pilot, key)
-        await tells(pilot.app, "No resume to copy.")
-
-
 # From the command line to a session.
 
 
-def test_an_unknown_account_is_refused(store: Store) -> None:
-    with pytest.raises(NotFound, match="nobody"):
-        prepare(store, account="nobody")
-
-
-@pytest.mark.parametrize("resume_id", ["0" * 24, "\x1b]52;c;AAAA\x07"])
-def test_and_an_unknown_resume(store: Store, resume_id: str) -> None:
-    with pytest.raises(NotFound, match="any account"):
-        prepare(store, open_id=resume_id)
+@pytest.mark.parametrize(
+    ("named", "told"),
+    [
+        ({"account": "nobody"}, "nobody"),
+        ({"open_id": "0" * 24}, "any account"),
+        ({"open_id": "\x1b]52;c;AAAA\x07"}, "any account"),
+    ],
+)
+def test_an_unknown_account_or_resume_is_refused(
+    store: Store, named: dict[str, str], told: str
+) -> None:
+    with pytest.raises(NotFound, match=told):
+        prepare(store, account=named.get("account"), open_id=named.get("open_id"))
 
 
 def test_a_resume_is_found_in_whichever_account_holds_it(store: Store) -> None:
@@ -336,25 +277,16 @@ def test_a_resume_is_found_in_whichever_account_holds_it(store: Store) -> None:
     with pytest.raises(NotFound, match='account "ana"'):
         find_owner(store, resume_id, "ana")
     assert prepare(store, open_id=resume_id).accounts["resumes"] == "zoe"
-
-
-def test_an_account_is_that_of_each_screen_that_shows_one(store: Store) -> None:
-    session = prepare(store, account="ana", read_only=True)
-
-    assert session.accounts == {"resumes": "ana", "imports": "ana", "keys": "ana"}
-    assert session.read_only
+    named = prepare(store, account="ana").accounts
+    assert named == {"resumes": "ana", "imports": "ana", "keys": "ana"}
 
 
 # Errors.
 
 
-def test_every_error_code_has_a_notice() -> None:
+def test_every_error_code_has_a_notice_in_sentences() -> None:
     assert set(REMEDIES) == set(ErrorCode)
-
-
-@pytest.mark.parametrize("code", ErrorCode)
-def test_a_notice_says_what_to_do(code: ErrorCode) -> None:
-    assert REMEDIES[code].endswith(".")
+    assert all(remedy.endswith(".") for remedy in REMEDIES.values())
 
 
 def test_an_unknown_outcome_does_not_talk_of_idempotency_keys() -> None:
@@ -386,25 +318,17 @@ async def test_it_offers_what_works_here_and_the_screens(store: Store, key: str)
         assert "Move down" not in screen
 
 
-async def test_the_name_of_a_screen_goes_there(store: Store) -> None:
+async def test_what_is_chosen_is_done_and_the_name_of_a_screen_goes_there(store: Store) -> None:
     async with running(store, "No keys yet.", screen="keys", size=TALL) as pilot:
-        await opened(pilot)
-        await presses(pilot, *"accounts")
-        await until(lambda: "Show Health" not in "\n".join(lines(pilot.app)))
-        await leads(pilot, "enter", "1 account")
-
-        await opened(pilot)
-        await presses(pilot, *"keys")
-        await until(lambda: "Show Health" not in "\n".join(lines(pilot.app)))
-        await leads(pilot, "enter", "all accounts")
-
-
-async def test_what_is_chosen_is_done(store: Store) -> None:
-    async with running(store, "No keys yet.", screen="keys", size=TALL) as pilot:
-        await opened(pilot)
-        await presses(pilot, *"create key")
-        await until(lambda: "Keyboard shortcuts" not in "\n".join(lines(pilot.app)))
-        await leads(pilot, "enter", "Expires")
+        for typed, there in (
+            ("accounts", "1 account"),
+            ("keys", "all accounts"),
+            ("create key", "Expires"),
+        ):
+            await opened(pilot)
+            await presses(pilot, *typed)
+            await shows_no(pilot.app, "Show Health")
+            await leads(pilot, "enter", there)
 
 
 async def test_read_only_it_offers_nothing_that_changes_something(store: Store) -> None:
@@ -438,55 +362,29 @@ async def test_what_is_pasted_into_it_does_nothing(store: Store, pasted: str) ->
         await leads(pilot, "escape", "all accounts")
 
 
-def test_moving_about_is_not_offered() -> None:
-    offered = {action.id for action in ACTIONS if is_offered(action)}
-
-    assert {"list.open", "keys.create", "everywhere.help"} <= offered
-    assert offered.isdisjoint({"list.down", "text.up", "everywhere.palette", "everywhere.back"})
-
-
 # Keys that arrive together act one after the other.
 
 
-@pytest.mark.parametrize("keys", ["/love", "/dad", "/quick"])
-async def test_what_follows_a_slash_is_the_filter(store: Store, keys: str) -> None:
-    stored(store, a_document(title="Mine"))
-    async with running(store, "Mine") as pilot:
-        for key in keys:
-            pilot.app.simulate_key({"/": "slash"}.get(key, key))
-
-        await shows(pilot.app, f'ana · "{keys[1:]}"')
-        await shows_no(pilot.app, "Deleting in")
-
-
-async def test_what_follows_a_slash_is_the_filter_even_if_the_list_is_slow(store: Store) -> None:
-    stored(store, a_document(title="Mine"))
-    async with running(store, "Mine") as pilot:
-        pilot.app.screen.query_one(PagedList).call_later(asyncio.sleep, 2 * LIMIT_S)
-        sends(pilot.app, "/dad")
-
-        await shows(pilot.app, 'ana · "dad"')
-        await shows_no(pilot.app, "Deleting in")
-
-
 @pytest.mark.parametrize(
-    ("key", "keymap", "typed"),
+    ("key", "keymap", "typed", "shown"),
     [
-        ("ctrl+p", {}, "dad"),
-        ("f8", {"everywhere.palette": "f8"}, "dad"),
-        ("f8", {"resumes.filter": "f8"}, 'ana · "dad"'),
+        ("slash", {}, "quick", 'ana · "quick"'),
+        ("slash", {}, "dad", 'ana · "dad"'),
+        ("ctrl+p", {}, "dad", "dad"),
+        ("f8", {"everywhere.palette": "f8"}, "dad", "dad"),
+        ("f8", {"resumes.filter": "f8"}, "dad", 'ana · "dad"'),
     ],
 )
-async def test_so_is_what_follows_any_other_key_that_opens_a_line(
-    store: Store, key: str, keymap: dict[str, str], typed: str
+async def test_what_follows_a_key_that_opens_a_line_is_text_however_slow_the_list_is(
+    store: Store, key: str, keymap: dict[str, str], typed: str, shown: str
 ) -> None:
     stored(store, a_document(title="Mine"))
     async with running(store, "Mine", settings=Settings(keymap=keymap)) as pilot:
         pilot.app.screen.query_one(PagedList).call_later(asyncio.sleep, 2 * LIMIT_S)
         pilot.app.simulate_key(key)
-        sends(pilot.app, "dad")
+        sends(pilot.app, typed)
 
-        await shows(pilot.app, typed)
+        await shows(pilot.app, shown)
         await shows_no(pilot.app, "Deleting")
 
 
@@ -542,13 +440,11 @@ async def test_keys_beyond_a_thousand_are_dropped(store: Store) -> None:
 
 async def test_it_names_the_keys_of_the_screen_and_then_those_of_all(store: Store) -> None:
     async with running(store, "/ Filter", size=LARGE) as pilot:
-        assert lines(pilot.app)[-1].endswith("? Help  q Quit")
-
-
-@pytest.mark.parametrize("width", [20, 40, 60])
-async def test_in_a_narrow_terminal_help_and_quit_stay(store: Store, width: int) -> None:
-    async with running(store, "? Help", size=(width, 24)) as pilot:
-        assert len(lines(pilot.app)[-1]) <= width
+        assert footer(pilot.app).endswith("? Help  q Quit")
+        for width in (60, 40, 20):
+            await pilot.resize_terminal(width, 24)
+            await until(lambda width=width: len(footer(pilot.app)) <= width)  # type: ignore[misc]
+            await shows(pilot.app, "? Help")
 
 
 async def test_a_click_does_what_the_key_does(store: Store) -> None:
@@ -559,20 +455,3 @@ async def test_a_click_does_what_the_key_does(store: Store) -> None:
         at = lines(pilot.app)[-1].index("/ Filter")
         await pilot.click(KeyLine, offset=(at + 1, 0))
         await shows(pilot.app, "Results")
-
-
-async def test_changing_keys_leaves_nothing_behind(store: Store) -> None:
-    def count() -> int:
-        gc.collect()
-        return len(gc.get_objects())
-
-    async def turn(times: int) -> None:
-        for _ in range(times):
-            await presses(pilot, "slash", "escape")
-            await pilot.pause()
-
-    async with running(store, "/ Filter") as pilot:
-        await turn(5)
-        before = count()
-        await turn(10)
-        assert count() - before < 1_000
