@@ -117,17 +117,6 @@ async def test_a_file_that_is_moved_only_then_is_found(store: Store, tmp_path: P
         await shows_no(pilot.app, "as …-11111111")
 
 
-async def test_n_and_p_go_through_the_list(store: Store) -> None:
-    for digit in "123":
-        a_file(store, an_id(digit))
-    async with running(store, "1 of 3", screen="imports", refresh_s=SOON_S) as pilot:
-        await leads(pilot, "enter", "ana/cv-3.json ·")
-        await leads(pilot, "n", "ana/cv-2.json ·")
-        await leads(pilot, "n n", "ana/cv-1.json ·", "Last file in the list.")
-        await leads(pilot, "p escape", "OUTCOME")
-        await shows(pilot.app, "2 of 3")
-
-
 async def test_the_title_of_the_part_with_the_keys_lights_up(store: Store) -> None:
     def lit(app: App[int]) -> list[bool]:
         cells = cells_of(app)
