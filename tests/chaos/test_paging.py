@@ -111,11 +111,8 @@ class Clients:
     def run(self, chance: random.Random) -> None:
         """They did enough. Raises what any of them met."""
         walkers = [partial(self._walk, random.Random(chance.random())) for _ in range(WALKERS)]
-        works: list[Callable[[Wire], None]] = [
-            *[self._create] * CREATORS,
-            *[self._delete] * DELETERS,
-            *walkers,
-        ]
+        works: list[Callable[[Wire], None]] = [*walkers]
+        works += [*[self._create] * CREATORS, *[self._delete] * DELETERS]
         with ThreadPoolExecutor(len(works) + 1) as pool:
             working = [pool.submit(self._repeat, work) for work in works]
             working.append(pool.submit(self._follow))

@@ -78,24 +78,6 @@ def test_folders_that_cannot_be_written_or_read_are_named(
     assert unread.remedy == remedy_for(inbox)
 
 
-def test_a_link_to_a_folder_that_may_not_be_entered_is_no_problem_of_the_inbox(
-    installation: Installation, inbox: Path, tmp_path: Path
-) -> None:
-    closed = tmp_path / "closed"
-    closed.mkdir()
-    (inbox / "link").symlink_to(closed / "folder")
-    closed.chmod(0)
-
-    with bound_by_permissions():
-        well, *notices = find(installation, "inbox")
-
-    closed.chmod(0o700)
-    assert (well.severity, well.text) == (Severity.OK, f"{inbox}, 1 folder, all writable")
-    assert [one.text for one in notices] == [
-        f'1 file in {inbox} will not be imported: "link" (symbolic link)'
-    ]
-
-
 def test_an_inbox_that_is_a_loop_of_links_is_a_finding(
     installation: Installation, store: Store, account: AccountInfo, tmp_path: Path
 ) -> None:
@@ -111,20 +93,29 @@ def test_an_inbox_that_is_a_loop_of_links_is_a_finding(
 
 
 def test_files_that_nobody_takes_are_named_for_each_folder(
-    installation: Installation, account: AccountInfo, inbox: Path
+    installation: Installation, account: AccountInfo, inbox: Path, tmp_path: Path
 ) -> None:
-    (inbox / "acme").mkdir()
+    for name in ("acme", "_failed", ".importer"):
+        (inbox / name).mkdir()
+    # A link to a folder that may not be entered is no problem of the inbox.
+    closed = tmp_path / "closed"
+    closed.mkdir()
+    (inbox / "link").symlink_to(closed / "folder")
+    closed.chmod(0)
     for name in ("cv.json", "a.pdf", "b.txt", "c", "d"):
         (inbox / "acme" / name).touch()
     (inbox / "x\x1b.txt").touch()
 
-    well, *notices = find(installation, "inbox")
+    with bound_by_permissions():
+        well, *notices = find(installation, "inbox")
 
-    assert well.severity is Severity.OK
+    closed.chmod(0o700)
+    assert (well.severity, well.text) == (Severity.OK, f"{inbox}, 4 folders, all writable")
     assert [(one.severity, one.text) for one in notices] == [
         (
             Severity.WARNING,
-            f'1 file in {inbox} will not be imported: "x\\x1b.txt" (unsupported file type)',
+            f'2 files in {inbox} will not be imported: "link" (symbolic link), '
+            '"x\\x1b.txt" (unsupported file type)',
         ),
         (
             Severity.WARNING,

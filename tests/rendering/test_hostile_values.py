@@ -176,16 +176,18 @@ def test_marks_that_follow_no_letter_are_drawn_where_capitals_are_set_apart(
     drawn(renderer, document, "high_performer")
 
 
-@settings(max_examples=8, derandomize=True)
-@given(document=DOCUMENTS)
-def test_any_valid_document_is_drawn(renderer: Renderer, document: dict[str, Any]) -> None:
-    drawn(renderer, document, "double")
-
-
-@pytest.mark.campaign
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_any_valid_document_is_drawn_in_any_layout(renderer: Renderer, layout: str) -> None:
-    @settings(max_examples=300)
+@pytest.mark.parametrize(
+    ("layout", "chosen"),
+    [
+        ("double", settings(max_examples=8, derandomize=True)),
+        *(
+            pytest.param(one, settings(max_examples=300), marks=pytest.mark.campaign)
+            for one in LAYOUTS
+        ),
+    ],
+)
+def test_any_valid_document_is_drawn(renderer: Renderer, layout: str, chosen: settings) -> None:
+    @chosen
     @given(document=DOCUMENTS)
     def check(document: dict[str, Any]) -> None:
         drawn(renderer, document, layout)

@@ -137,22 +137,6 @@ def one(body: Body) -> Content:
     return Content(".json", body.raw, _of([body]))
 
 
-def _array(bodies: Sequence[Body]) -> Content:
-    return Content(".json", b"[%b]" % b", ".join(body.raw for body in bodies), _of(bodies))
-
-
-def _ndjson(bodies: Sequence[Body]) -> Content:
-    return Content(".ndjson", _lines(bodies), _of(bodies))
-
-
-def _gzip(bodies: Sequence[Body]) -> Content:
-    return Content(".json.gz", gzipped(bodies[0].raw), _of(bodies[:1]))
-
-
-def _gzipped_lines(bodies: Sequence[Body]) -> Content:
-    return Content(".jsonl.gz", gzipped(_lines(bodies)), _of(bodies))
-
-
 def _zip(bodies: Sequence[Body]) -> Content:
     members = {"a.json": bodies[0].raw, "read me.txt": b"Not a resume."}
     if bodies[1:]:
@@ -160,23 +144,20 @@ def _zip(bodies: Sequence[Body]) -> Content:
     return Content(".zip", zipped(members), _of(bodies))
 
 
-def _lines_and_a_broken_one(bodies: Sequence[Body]) -> Content:
-    return Content(".ndjson", _lines(bodies) + b"{no\n", _of(bodies, NOT_JSON))
-
-
-def _array_and_a_bad_one(bodies: Sequence[Body]) -> Content:
-    raws = [body.raw for body in bodies]
-    return Content(".json", b"[%b]" % b",".join([*raws, b"{}"]), _of(bodies, NO_RESUME))
+def _array(bodies: Sequence[Body], *more: bytes) -> bytes:
+    return b"[%b]" % b", ".join([*(body.raw for body in bodies), *more])
 
 
 SEVERAL: Final[dict[str, Callable[[Sequence[Body]], Content]]] = {
-    "array": _array,
-    "NDJSON": _ndjson,
-    "gzip": _gzip,
-    "gzipped lines": _gzipped_lines,
+    "array": lambda some: Content(".json", _array(some), _of(some)),
+    "NDJSON": lambda some: Content(".ndjson", _lines(some), _of(some)),
+    "gzip": lambda some: Content(".json.gz", gzipped(some[0].raw), _of(some[:1])),
+    "gzipped lines": lambda some: Content(".jsonl.gz", gzipped(_lines(some)), _of(some)),
     "zip": _zip,
-    "lines, one broken": _lines_and_a_broken_one,
-    "array, one bad": _array_and_a_bad_one,
+    "lines, one broken": lambda some: Content(
+        ".ndjson", _lines(some) + b"{no\n", _of(some, NOT_JSON)
+    ),
+    "array, one bad": lambda some: Content(".json", _array(some, b"{}"), _of(some, NO_RESUME)),
 }
 """By kind, what a file holds that is to be unpacked."""
 

@@ -45,16 +45,11 @@ class InProcess:
     def _open(self) -> None:
         settings = Settings(home=self._home, port=0, database=self._url, max_body_bytes=MAX_BYTES)
         self._options = Options(once=True, settle_s=0, format=settings.format)
-        self._store = open_store(self._url, clock=self._clock)
+        self.store: Store = open_store(self._url, clock=self._clock)
         self._served = contextlib.ExitStack()
-        url = self._served.enter_context(serving(settings, self._store, runs_indexer=False))
+        url = self._served.enter_context(serving(settings, self.store, runs_indexer=False))
         self._client = Client(url, key="")
         self._served.callback(self._client.close)
-
-    @property
-    def store(self) -> Store:
-        """The store, open for the application and for the command line alike."""
-        return self._store
 
     def now_us(self) -> int:
         """The time that the clock was set to."""
@@ -87,7 +82,7 @@ class InProcess:
         timer.start()
         try:
             watch(
-                self._store,
+                self.store,
                 self.root,
                 self._options,
                 stop=stop,
@@ -102,7 +97,7 @@ class InProcess:
         """An importer was cut off when it announced its step of this number."""
         self._clock.advance(START_S)
         importer = Importer(
-            self._store,
+            self.store,
             self.root,
             self._options,
             on_file=lambda report: None,
@@ -124,7 +119,7 @@ class InProcess:
     def copy_store(self) -> None:
         """The store was copied while the application had it open, and the copy is open instead."""
         place = self._make_place()
-        copies.copy(self._store, place)
+        copies.copy(self.store, place)
         self.close()
         self._url = place
         self._open()
@@ -133,13 +128,13 @@ class InProcess:
         """The store of this moment is in a file."""
         self._backups += 1
         path = self._home / f"{self._backups}.backup"
-        back_up(self._store, path, clock=self._clock)
+        back_up(self.store, path, clock=self._clock)
         return path
 
     def restore(self, backup: Path) -> bool:
         """The store was restored in the place of another file, or in another database."""
         self._clock.advance(START_S)
-        is_file = self._store.path is not None
+        is_file = self.store.path is not None
         self.close()
         if not is_file:
             self._url = self._make_place()

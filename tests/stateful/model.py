@@ -234,15 +234,8 @@ BAD = Expected(401, BAD_KEY)
 
 
 def _copied(account: Account) -> Account:
-    return dataclasses.replace(
-        account,
-        resumes=dict(account.resumes),
-        once=dict(account.once),
-        contents=dict(account.contents),
-        imported=dict(account.imported),
-        unexplained=set(account.unexplained),
-        returned=set(account.returned),
-    )
+    names = [field.name for field in dataclasses.fields(account)]
+    return Account(**{name: copy.copy(getattr(account, name)) for name in names})
 
 
 @dataclass(slots=True)
