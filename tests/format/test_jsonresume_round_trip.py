@@ -52,14 +52,6 @@ def test_every_field_that_is_not_excused_comes_back_also_when_it_is_changed() ->
         assert written_back(there_and_back(changed)) == expected_back(changed), path_of(steps)
 
 
-@pytest.mark.parametrize("region", ["", "TX", "CA", "Bavaria"])
-@pytest.mark.parametrize("country", ["", "US", "DE", "CA", "NL"])
-def test_a_city_with_whatever_else_comes_back(region: str, country: str) -> None:
-    place = {"city": "Exampleton", "region": region, "countryCode": country}
-    back = there_and_back({"basics": {"location": place}})["basics"]["location"]
-    assert back == {name: word for name, word in place.items() if word}
-
-
 def test_every_country_comes_back_from_beside_a_region_and_from_beside_a_city() -> None:
     letters = string.ascii_uppercase
     codes = []
@@ -79,18 +71,6 @@ WORDS = st.sampled_from(["Paris", "CA", "FR", "DE", "Canada", "Germany", ",", " 
 def test_whatever_was_read_of_a_place_is_read_again(words: list[str], between: str) -> None:
     written = to_jsonresume({"header": {"location": between.join(words)}, "sections": {}})
     assert there_and_back(written)["basics"] == written["basics"]
-
-
-@pytest.mark.parametrize(
-    "profile",
-    [
-        {"network": "GitHub", "url": "https://github.example/ada"},
-        {"network": "Chatter", "username": "@ada"},
-        {"url": "a.example"},
-    ],
-)
-def test_a_profile_comes_back(profile: dict[str, str]) -> None:
-    assert there_and_back({"basics": {"profiles": [profile]}})["basics"]["profiles"] == [profile]
 
 
 def test_every_sample_is_valid_and_settles(repository: Path) -> None:
