@@ -65,8 +65,9 @@ def test_the_page_has_every_area_with_its_modules_and_counts_the_inputs_that_wer
     assert told == {
         name: {Path(module).stem for module in area.modules} for name, area in mutants.AREAS.items()
     }
-    assert len([*(repository / "tests/fuzz/corpus").glob("*/found-*")]) == 5
-    assert "There are five such inputs:" in text
+    found = len([*(repository / "tests/fuzz/corpus").glob("*/found-*")])
+    number = ("no", "one", "two", "three", "four", "five")[found]
+    assert f"There are {number} such inputs:" in text
 
 
 def a_row(test: str, number: int = 1, **others: str) -> Row:
