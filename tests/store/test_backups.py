@@ -315,11 +315,12 @@ def test_a_backup_restored_to_an_empty_place_holds_the_same(
 def test_s4_ids_go_on_above_all_that_were_ever_given_and_above_the_clock(
     backup: Path, source: Store, clock: SteppingClock
 ) -> None:
-    clock.advance(-86_400)  # the machine's clock was set back
     account = accounts.get_account(source, "ana")
-    (given,) = create(source, account.id, [a_resume("Gone")])
-    assert isinstance(given, Created)
     source.close()
+    with open_store(source.url, clock=clock) as replaced:
+        (given,) = create(replaced, account.id, [a_resume("Gone")])
+    assert isinstance(given, Created)
+    clock.advance(-86_400)  # the machine's clock was set back
 
     backups.restore(backup, source.url, clock=clock)
 
