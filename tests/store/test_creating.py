@@ -1,9 +1,6 @@
-"""Resumes on their way in: by the one path that clients, importers and the terminal share."""
+"""Resumes on their way in: by the one path that clients, importers and the terminal share; and repeats."""
 
 import asyncio
-import json
-import threading
-import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -17,7 +14,15 @@ from resumes.errors import (
     QuotaReached,
     StoreUnavailable,
 )
-from resumes.store import Store, accounts, creation, import_history, plans, stored_resumes
+from resumes.store import (
+    Store,
+    accounts,
+    creation,
+    import_history,
+    open_store,
+    plans,
+    stored_resumes,
+)
 from resumes.store.accounts import AccountInfo
 from resumes.store.creation import (
     Created,
@@ -25,18 +30,18 @@ from resumes.store.creation import (
     Duplicate,
     NewResume,
     create,
-    create_async,
-    create_files,
 )
-from resumes.store.import_ledger import FileOutcome, Items, Verdict
+from resumes.store.idempotency import KEPT, SLICE_KEYS, prune_async
+from resumes.store.import_ledger import FileOutcome, Verdict
 from resumes.store.store import WRITE_DEADLINE_S
 from resumes.store.write_queue import Write, was_committed
 from tests.store.conftest import SteppingClock
 from tests.support.resumes import a_claim, a_resume
 from tests.support.store.builders import (
-    Busy,
     MakeAccount,
     add_resumes,
+    count_rows,
+    damage,
     hold_writer,
     listed_ids,
     made_ids,
@@ -58,16 +63,16 @@ def create_one(store: Store, account: AccountInfo, name: str = "Ada", **options:
 
 def test_what_is_created_is_listed_with_its_text(store: Store, ana: AccountInfo) -> None:
     new: NewResume = a_resume("Zoë 山田", with_digest=True)
-    (outcome,) = create(store, ana.id, [new])
-    (entry,) = stored_resumes.list_page(store, ana.id).entries
+    outcome, _ = create(store, ana.id, [new, a_resume("Bo")])
+    entry, other = stored_resumes.list_page(store, ana.id).entries
     assert outcome == Created(entry.id)
     assert (entry.name, entry.filename) == ("Zoë 山田", "Zoë山田Resume.pdf")
-    assert (
-        stored_resumes.get_resume(store, ana.id, entry.id).document == new.resume.document.decode()
-    )
+    found = stored_resumes.StoredResume(entry, new.resume.document.decode())
+    assert stored_resumes.get_resume(store, ana.id, entry.id) == found
+    assert stored_resumes.get_entry(store, ana.id, other.id) == other
     with store.read() as connection:
         kind, of_bytes = ("typeof", "blob") if store.path else ("pg_typeof", "bytea")
-        documents = connection.execute(text(f"SELECT {kind}(document) FROM documents"))
+        documents = connection.execute(text(f"SELECT DISTINCT {kind}(document) FROM documents"))
         digests = connection.execute(text(f"SELECT {kind}(digest) FROM imported_digests"))
         assert (documents.scalar_one(), digests.scalar_one()) == ("text", of_bytes)
 
@@ -85,40 +90,24 @@ def test_a_batch_over_the_quota_takes_what_fits_in_order_and_says_which_did_not(
     assert names == ["Person 0", "Person 1"]
     assert isinstance(outcomes[3], QuotaReached)
     assert outcomes[3].message == "Maximum resume limit reached. Your plan allows 2 resumes"
+    # A lowered limit deletes nothing, and refuses until what is stored fits.
+    limit(store, 1)
+    for resume_id in made_ids(outcomes):
+        assert isinstance(create(store, ana.id, [a_resume()])[0], QuotaReached)
+        stored_resumes.delete_resume(store, ana.id, resume_id)
+    assert isinstance(create(store, ana.id, [a_resume()])[0], Created)
     assert accounts.list_wrong(store) == []
 
 
-def test_a_lowered_plan_deletes_nothing_and_refuses_until_it_fits(
-    store: Store, ana: AccountInfo
-) -> None:
-    made = add_resumes(store, ana, 3)
-    limit(store, 2)
-    assert isinstance(create(store, ana.id, [a_resume()])[0], QuotaReached)
-    for resume_id in made[:2]:
-        stored_resumes.delete_resume(store, ana.id, resume_id)
-    assert isinstance(create(store, ana.id, [a_resume()])[0], Created)
-
-
-def test_an_unlimited_plan_takes_everything(store: Store, ana: AccountInfo) -> None:
-    limit(store, None)
-    assert len(add_resumes(store, ana, 1_200)) == 1_200
-
-
-def test_parallel_creates_at_the_edge_of_the_quota_never_exceed_it(
-    store: Store, ana: AccountInfo
+def test_parallel_creates_of_two_processes_at_the_edge_of_the_quota_never_exceed_it(
+    store: Store, url: str, ana: AccountInfo
 ) -> None:
     limit(store, 10)
-    outcomes: list[creation.Outcome] = []
-    threads = [
-        threading.Thread(target=lambda: outcomes.extend(create(store, ana.id, [a_resume()])))
-        for _ in range(40)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert sum(isinstance(outcome, Created) for outcome in outcomes) == 10
-    assert len(listed_ids(store, ana)) == 10
+    with open_store(url) as other, ThreadPoolExecutor(16) as pool:
+        calls = [pool.submit(create, one, ana.id, [a_resume()]) for one in (store, other) * 20]
+        outcomes = [outcome for call in calls for outcome in call.result()]
+    assert sum(isinstance(outcome, QuotaReached) for outcome in outcomes) == 30
+    assert listed_ids(store, ana) == sorted(made_ids(outcomes))
 
 
 def taken(store: Store, account: AccountInfo, counts: Sequence[int]) -> list[int]:
@@ -193,7 +182,10 @@ def test_repeats_inside_a_batch_are_known(store: Store, ana: AccountInfo) -> Non
 def test_a_content_counts_in_its_account_while_its_resume_is_there(
     store: Store, ana: AccountInfo, an_account: MakeAccount
 ) -> None:
-    first = create_one(store, ana)
+    limit(store, 0)
+    create(store, ana.id, [a_resume("Ada", with_digest=True)], claim=a_claim("1" * 24))
+    limit(store, 5)
+    first = create_one(store, ana, claim=a_claim("2" * 24))  # a refused file occupies nothing
     assert create_one(store, an_account("bo")) != first
     stored_resumes.delete_resume(store, ana.id, first)
     assert create_one(store, ana) != first
@@ -216,13 +208,6 @@ def test_i1_an_item_of_a_claim_is_imported_once_whatever_became_of_its_resume(
     assert listed_ids(store, ana) == []
 
 
-def test_i1_a_refused_file_occupies_no_digest(store: Store, ana: AccountInfo) -> None:
-    limit(store, 0)
-    create(store, ana.id, [a_resume("Ada", with_digest=True)], claim=a_claim("1" * 24))
-    limit(store, 5)
-    create_one(store, ana, claim=a_claim("2" * 24))
-
-
 # Ids
 
 
@@ -234,50 +219,11 @@ def test_s15_ids_rise_in_a_burst_and_when_the_newest_went_or_the_clock_goes_back
     later = add_resumes(store, ana, 2)
     assert burst + later == sorted(burst + later)
     assert int(later[-1][:16], 16) == 1_800_000_000_000_000 + 501
+    created = stored_resumes.get_entry(store, ana.id, later[0]).created_at
+    assert created == "2027-01-15T07:00:00.000Z"  # by the clock, not by the id
     stored_resumes.delete_resume(store, ana.id, later[-1])
     (next_one,) = add_resumes(store, ana, 1)
     assert next_one[:16] > later[-1][:16]
-
-
-def test_s15_created_at_is_the_clock_not_the_id(
-    store: Store, ana: AccountInfo, clock: SteppingClock
-) -> None:
-    add_resumes(store, ana, 1)
-    clock.advance(-60)
-    add_resumes(store, ana, 1)
-    created = [entry.created_at for entry in stored_resumes.list_page(store, ana.id).entries]
-    assert created == ["2027-01-15T08:00:00.000Z", "2027-01-15T07:59:00.000Z"]
-
-
-def test_a_coroutine_creates_as_others_do(
-    store: Store, an_account: MakeAccount, clock: SteppingClock
-) -> None:
-    account = an_account(plan="free")
-    clock.advance(1)
-    outcomes = [
-        asyncio.run(create_async(store, account.id, a_resume(f"Person {number}")))
-        for number in range(6)
-    ]
-    entries = stored_resumes.list_page(store, account.id).entries
-    assert [entry.id for entry in entries] == made_ids(outcomes[:5])
-    assert isinstance(outcomes[5], QuotaReached)
-    assert [entry.name for entry in entries] == [f"Person {number}" for number in range(5)]
-    assert entries[0].created_at == "2027-01-15T08:00:01.000Z"
-
-
-@pytest.mark.timing
-def test_creating_waits_no_longer_than_it_is_told_to(store: Store, ana: AccountInfo) -> None:
-    creation = Creation(ana.id, [a_resume()], store.clock())
-    began_s = time.monotonic()
-    with Busy(store).held():
-        with pytest.raises(StoreUnavailable):
-            create(store, ana.id, [a_resume()], deadline_s=0.05)
-        with pytest.raises(StoreUnavailable):
-            create_files(store, [creation], deadline_s=0.05)
-        with pytest.raises(StoreUnavailable):
-            asyncio.run(create_async(store, ana.id, a_resume(), deadline_s=0.05))
-    assert time.monotonic() - began_s < WRITE_DEADLINE_S
-    assert listed_ids(store, ana) == []
 
 
 # Files
@@ -338,112 +284,28 @@ def test_files_of_many_accounts_go_together_and_each_caller_has_its_answer(
     assert [accounts.get_account(store, name).resume_count for name in ("ana", "bo")] == [1, 1]
 
 
-@pytest.mark.parametrize("count", [1, 64, 65, 200])  # 64 are looked up together
-def test_i1_a_batch_of_files_that_is_done_again_gets_its_first_answers(
-    store: Store, ana: AccountInfo, count: int
-) -> None:
-    batch = [a_resume(f"Person {number}", with_digest=True) for number in range(count)]
-    first = files_of(store, ana, batch)
-    made = [made_ids(outcomes)[0] for outcomes in first if isinstance(outcomes, list)]
-    assert files_of(store, ana, batch) == [[Created(one, replayed=True)] for one in made]
-    assert accounts.get_account(store, "ana").resume_count == count
-    assert {row.outcome for row in import_history.list_files(store)} == {FileOutcome.DONE}
-
-
-@pytest.mark.parametrize("count", [2, 64, 65, 200])
-def test_files_of_a_content_that_is_stored_are_duplicates_wherever_they_stand_in_a_batch(
+@pytest.mark.parametrize("count", [3, 64, 65, 200])  # 64 are looked up together
+def test_i1_a_batch_of_files_knows_what_is_stored_or_comes_twice_and_answers_alike_again(
     store: Store, ana: AccountInfo, an_account: MakeAccount, count: int
 ) -> None:
     create_one(store, an_account("bo"), "Person 1")
     stored = create_one(store, ana, "stored")
     batch = [a_resume(f"Person {number}", with_digest=True) for number in range(count)]
     batch[0] = batch[-1] = a_resume("stored", with_digest=True)
-    results = files_of(store, ana, batch)
-    assert results[0] == results[-1] == [Duplicate(stored)]
-    assert accounts.get_account(store, "ana").resume_count == count - 1
+    batch.append(batch[1])
 
+    first = files_of(store, ana, batch)
 
-def test_equal_files_of_one_batch_are_duplicates_of_the_first(
-    store: Store, ana: AccountInfo
-) -> None:
-    first, second = files_of(store, ana, [a_resume(with_digest=True)] * 2)
-    assert isinstance(first, list)
-    assert second == [Duplicate(*made_ids(first))]
-    outcomes = [row.outcome for row in import_history.list_files(store)]
-    assert outcomes == [FileOutcome.DUPLICATE, FileOutcome.DONE]
-
-
-def test_files_that_are_done_and_others_are_in_the_ledger_as_they_came_to_their_ends(
-    store: Store, ana: AccountInfo
-) -> None:
-    failed = Verdict(FileOutcome.FAILED, "invalid_json", "no", "title", 7)
-    items = Items(total=1, done=1, duplicate=0, held=0, failed=0)
-    claims = [a_claim(str(number) * 24, root="/srv/inbox") for number in range(2)]
-    several = a_claim("2" * 24, items=json.dumps(items.as_json()))
-    creation.create_files(
-        store,
-        [
-            Creation(ana.id, [a_resume("A")], store.clock(), claims[0]),
-            Creation(ana.id, (), store.clock(), claims[1], failed),
-            Creation(ana.id, [a_resume("B")], store.clock(), several),
-        ],
-    )
-    last, refused, first = import_history.list_files(store)
-    outcomes = (first.outcome, refused.outcome, last.outcome)
-    assert outcomes == (FileOutcome.DONE, FileOutcome.FAILED, FileOutcome.DONE)
-    why = (refused.reason, refused.message, refused.path, refused.byte_offset)
-    assert why == ("invalid_json", "no", "title", 7)
-    for row in (first, refused):
-        assert (row.name, row.size_bytes, row.root) == ("ada.json", 100, "/srv/inbox")
-    assert (first.items, last.items) == (None, items)
-    assert [import_history.find_source(store, row) for row in (first, refused, last)] == [
-        None,
-        b"{",
-        None,
-    ]
-
-
-def test_a_file_that_is_done_after_all_keeps_nothing_of_why_it_was_not(
-    store: Store, ana: AccountInfo
-) -> None:
-    limit(store, 0)
-    create(store, ana.id, [a_resume()], claim=a_claim())
-    (held,) = import_history.list_files(store)
-    assert held.outcome is FileOutcome.HELD
-    assert import_history.find_source(store, held) == b"{"
-    limit(store, 1)
-    create(store, ana.id, [a_resume()], claim=a_claim())
-    (done,) = import_history.list_files(store)
-    assert (done.outcome, done.reason, done.message) == (FileOutcome.DONE, None, None)
-    assert import_history.find_source(store, done) is None
-
-
-def test_the_ledger_says_why_a_file_is_not_done_in_the_words_of_the_outcome(
-    store: Store, ana: AccountInfo
-) -> None:
-    limit(store, 1)
-    first = a_resume("Ada", with_digest=True, idempotency="once")
-    (stored,) = made_ids(create(store, ana.id, [first]))
-    for digit, new in enumerate(
-        (a_resume("Ada", with_digest=True), a_resume("Bo", idempotency="once"), a_resume()), 1
-    ):
-        create(store, ana.id, [new], claim=a_claim(f"{digit}" * 24))
-
-    told = [(row.outcome, row.reason, row.message) for row in import_history.list_files(store)]
-
-    assert told[::-1] == [
-        (FileOutcome.DUPLICATE, "duplicate", f"The same content is already stored as {stored}"),
-        (
-            FileOutcome.FAILED,
-            "idempotency_mismatch",
-            "Idempotency-Key was already used with a different body",
-        ),
-        (
-            FileOutcome.HELD,
-            "quota_reached",
-            "Maximum resume limit reached. Your plan allows 1 resume",
-        ),
-    ]
+    assert first[0] == first[-2] == [Duplicate(stored)]
+    made = [made_ids(outcomes)[0] for outcomes in first[1:-2] if isinstance(outcomes, list)]
+    assert first[-1] == [Duplicate(made[0])]
+    assert accounts.get_account(store, "ana").resume_count == 1 + len(made) == count - 1
+    again = files_of(store, ana, batch)
+    assert again[1:-2] == [[Created(one, replayed=True)] for one in made]
+    assert (again[0], again[-2:]) == (first[0], first[-2:])
+    outcomes = [row.outcome for row in import_history.list_files(store, limit=500)]
+    assert outcomes.count(FileOutcome.DUPLICATE) == 3
+    assert outcomes.count(FileOutcome.DONE) == count - 2
 
 
 # Whether a transaction took effect of which nobody heard
@@ -533,3 +395,135 @@ def test_a_create_waits_no_longer_than_it_is_told(store: Store, ana: AccountInfo
         holder.join()
         assert was_first
         assert len(made_ids(waiting.result())) == 1
+
+
+# Idempotency keys, which count for 24 hours
+
+KEPT_S = KEPT.total_seconds()
+
+
+def keyed(
+    store: Store, account: AccountInfo, key: str = "k", name: str = "Ada"
+) -> creation.Outcome:
+    """What became of a create with this key."""
+    (outcome,) = create(store, account.id, [a_resume(name, idempotency=key)])
+    return outcome
+
+
+def made(outcome: creation.Outcome) -> str:
+    """The id of a resume that was made just now."""
+    assert isinstance(outcome, Created)
+    assert not outcome.replayed
+    return outcome.id
+
+
+def let_pass(store: Store, clock: SteppingClock, seconds: float) -> None:
+    """So much time passes for keys; a server's own clock stands, and they get older instead."""
+    clock.advance(seconds)
+    if store.is_remote and count_rows(store, "idempotency"):
+        older = f"(created_at::timestamptz - interval '{seconds} seconds') AT TIME ZONE 'UTC'"
+        pattern = '\'YYYY-MM-DD"T"HH24\\:MI\\:SS.MS"Z"\''
+        damage(store, f"UPDATE idempotency SET created_at = to_char({older}, {pattern})")
+
+
+def keys_in(store: Store) -> list[tuple[str, str]]:
+    """The rows of keys, by account and key."""
+    with store.read() as connection:
+        rows = connection.execute(
+            text("SELECT name, key FROM idempotency JOIN accounts ON id = account_id ORDER BY 1, 2")
+        )
+        return [(row.name, row.key) for row in rows]
+
+
+def test_a_key_counts_for_24_hours_from_its_first_use_and_then_anew_for_any_body(
+    store: Store, ana: AccountInfo, clock: SteppingClock
+) -> None:
+    assert KEPT_S == 24 * 3_600
+    first = made(keyed(store, ana))
+    clock.advance(-3_600)  # it counts also when the clock goes back, and without its resume
+    stored_resumes.delete_resume(store, ana.id, first)
+    assert keyed(store, ana) == Created(first, replayed=True)
+    clock.advance(3_600)
+    let_pass(store, clock, KEPT_S - 60)
+    assert keyed(store, ana) == Created(first, replayed=True)
+    assert isinstance(keyed(store, ana, name="Bo"), IdempotencyMismatch)
+    let_pass(store, clock, 60)
+    second = made(keyed(store, ana, name="Bo"))
+    assert second != first
+    let_pass(store, clock, KEPT_S - 60)
+    assert keyed(store, ana, name="Bo") == Created(second, replayed=True)
+    assert keys_in(store) == [("ana", "k")]
+
+
+def test_the_keys_of_an_account_are_its_own_and_go_with_it_and_a_refusal_takes_none(
+    store: Store, an_account: MakeAccount
+) -> None:
+    ana, bo = an_account("ana"), an_account("bo")
+    limit(store, 1)
+    assert made(keyed(store, ana)) != made(keyed(store, bo))
+    assert isinstance(keyed(store, bo, "refused"), QuotaReached)
+    accounts.delete_account(store, "ana", with_resumes=True)
+    assert keys_in(store) == [("bo", "k")]
+
+
+def test_keys_that_count_no_more_are_pruned_whoever_they_are_of_and_however_many(
+    store: Store, an_account: MakeAccount, clock: SteppingClock
+) -> None:
+    ana, bo = an_account("ana"), an_account("bo")
+    old = [a_resume(idempotency=f"old-{number}") for number in range(SLICE_KEYS + 1)]
+    create(store, ana.id, old)
+    keyed(store, bo, "old")
+    let_pass(store, clock, 60)
+    keyed(store, ana, "young")
+    let_pass(store, clock, KEPT_S - 60)
+
+    assert asyncio.run(prune_async(store)) == SLICE_KEYS + 2
+
+    assert keys_in(store) == [("ana", "young")]
+    assert count_rows(store, "resumes") == SLICE_KEYS + 3
+    store.write_queue.close()
+    assert asyncio.run(prune_async(store)) == 0  # and nothing is written for nothing
+    let_pass(store, clock, KEPT_S)
+    with pytest.raises(StoreUnavailable):
+        asyncio.run(prune_async(store))
+
+
+def test_a_key_that_is_used_anew_while_it_is_pruned_stays(
+    store: Store, ana: AccountInfo, clock: SteppingClock
+) -> None:
+    keyed(store, ana)
+    let_pass(store, clock, KEPT_S)
+
+    async def scenario() -> int:
+        go_on, holder = await asyncio.to_thread(hold_writer, store)
+        again = asyncio.create_task(
+            creation.create_async(store, ana.id, a_resume("Bo", idempotency="k"))
+        )
+        await asyncio.to_thread(wait_until, lambda: store.write_queue.waiting == 1)
+        pruning = asyncio.create_task(prune_async(store))
+        await asyncio.to_thread(wait_until, lambda: store.write_queue.waiting == 2)
+        go_on.set()
+        await asyncio.to_thread(holder.join)
+        made(await again)
+        return await pruning
+
+    assert asyncio.run(scenario()) == 0
+    assert keys_in(store) == [("ana", "k")]
+
+
+@pytest.mark.parametrize("ahead_s", [KEPT_S + 60, -KEPT_S - 60])
+def test_a_machine_whose_clock_is_wrong_neither_forgets_nor_doubles_what_has_a_key(
+    store: Store, url: str, ana: AccountInfo, ahead_s: float
+) -> None:
+    if not store.is_remote:
+        pytest.skip("a store in a file has one machine, with one clock")
+    wrong = SteppingClock()
+    wrong.advance(ahead_s)
+    with open_store(url, clock=wrong) as other:
+        first = made(keyed(store, ana))
+        assert asyncio.run(prune_async(other)) == 0
+        assert keyed(other, ana) == Created(first, replayed=True)
+        second = made(keyed(other, ana, "theirs"))
+        assert asyncio.run(prune_async(store)) == 0
+        assert keyed(store, ana, "theirs") == Created(second, replayed=True)
+    assert listed_ids(store, ana) == sorted([first, second])
