@@ -1,6 +1,7 @@
 """What the rows of the fault campaign get, and what becomes of what they measured."""
 
 import random
+import signal
 from collections.abc import Generator, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -10,12 +11,20 @@ import pytest
 from resumes.store import open_store
 from tests.chaos import campaign, checker
 from tests.chaos.campaign import FAILED, Figures, Row
-from tests.whole.inbox.conftest import unbroken as unbroken
 
 ROW = pytest.StashKey[Row]()
 FIGURES = pytest.StashKey[Figures]()
 DONE = pytest.StashKey[list[Row]]()
 SEED = pytest.StashKey[int]()
+
+
+@pytest.fixture(autouse=True)
+def unbroken() -> Iterator[None]:
+    """A program that opens a file while an importer in this process proves that it has no writer
+    makes the system send a signal, which would end the tests."""
+    before = signal.signal(signal.SIGIO, lambda *_: None)  # which no program inherits
+    yield
+    signal.signal(signal.SIGIO, before)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
