@@ -188,7 +188,6 @@ OF_PROCESSES: Final = (
     "Another `up` is already running for … (process …). Stop it first",
     "Listening beyond this machine without TLS: …",
     'The terminal UI cannot run with TERM="…". …',
-    "Open the link that `resumes tui --web` printed. It works once; …",
 )
 """What takes other processes, or a terminal, to be seen: that it is said somewhere is enough here."""
 
