@@ -59,13 +59,13 @@ SIDE_BY_SIDE := -n auto --dist loadfile --max-worker-restart 0
 IN_MEMORY = $(shell awk '$$2 == "/dev/shm" && $$3 == "tmpfs" && $$4 !~ /noexec/ {found = 1} END {exit !found}' /proc/mounts 2>/dev/null \
 	&& test "$$(df -Pk /dev/shm | awk 'NR == 2 {print $$4}')" -gt 4194304 && echo TMPDIR=/dev/shm)
 
-chaos: .venv/dev  ## inject the faults of docs/reliability.md; ARGS="--seed 7 -k disk" repeats some
+chaos: .venv/dev  ## inject the faults of docs/contributors/faults.md; ARGS="--seed 7 -k disk" repeats some
 	$(BIN)/pytest -m chaos tests/chaos $(ARGS)
 
 fuzz: .venv/dev .venv/fuzz/made  ## fuzz each parser of untrusted bytes for 10 minutes; ARGS="--seconds 60 --only parsing"
 	$(BIN)/python -m tests.fuzz $(ARGS)
 
-mutants: .venv/dev .venv/mutants/made  ## find changes of the core that no test notices (docs/mutants.md); ARGS="--areas cursor"
+mutants: .venv/dev .venv/mutants/made  ## find changes of the core that no test notices (docs/contributors/mutants.md); ARGS="--areas cursor"
 	$(BIN)/python -m tests.mutants $(ARGS)
 
 cluster: .venv/dev .venv/patroni/made  ## test three PostgreSQL nodes under load; ARGS="--events kill-node"

@@ -3,7 +3,7 @@
     python -m tests.mutants --areas cursor,quota
 
 Works in a copy of the checkout, so that no mutant is ever where it is run by somebody. What the
-areas are and how they fare is on docs/mutants.md.
+areas are and how they fare is on docs/contributors/mutants.md.
 """
 
 import argparse

@@ -37,7 +37,7 @@ def pytest_configure(config: pytest.Config) -> None:
     page: Path | None = config.getoption("--table", None)
     if page is not None and not page.is_file():
         raise pytest.UsageError(
-            f"--table {page}: no such page; a copy of docs/reliability.md would do"
+            f"--table {page}: no such page; a copy of docs/contributors/faults.md would do"
         )
     config.stash[SEED] = random.SystemRandom().randrange(1, 10**6) if asked is None else asked
     config.stash[DONE] = []

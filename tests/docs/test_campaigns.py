@@ -27,7 +27,7 @@ NONE: Final = re.compile(
 
 @pytest.fixture(scope="module")
 def page(repository: Path) -> str:
-    return (repository / "docs" / "reliability.md").read_text(encoding="utf-8")
+    return (repository / "docs" / "contributors" / "faults.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.docs
@@ -59,7 +59,7 @@ def test_every_row_was_run_and_none_has_failed_or_lost_or_duplicated_anything(pa
 def test_the_page_has_every_area_with_its_modules_and_counts_the_inputs_that_were_found(
     repository: Path,
 ) -> None:
-    text = (repository / "docs" / "mutants.md").read_text(encoding="utf-8")
+    text = (repository / "docs" / "contributors" / "mutants.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| (\w+) \| (`.+?) \| [\d,]+ ", text, re.MULTILINE)
     told = {name: {*re.findall(r"([\w*]+)\.py`", modules)} for name, modules in rows}
     assert told == {

@@ -84,7 +84,6 @@ SCENES: Final[Mapping[str, Scene]] = {
         addresses=("postgresql://resumes@db.internal/resumes",),
     ),
     "docs/pdf.md": Scene(before=ANA),
-    "docs/sharding.md": Scene(addresses=("postgresql://USER@HOST/NAME",)),
     "docs/troubleshooting.md": Scene(before=ANA),
     "docs/guides/one-machine-with-backups.md": Scene(
         before=(

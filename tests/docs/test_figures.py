@@ -17,7 +17,7 @@ from resumes.rendering.words import WORDS
 from resumes.settings import Settings
 from resumes.store import idempotency
 from resumes.store.import_ledger import SOURCE_BYTES
-from resumes.store.postgresql.writer import MAX_RACES, PROOF_TIMEOUT_S, THREADS
+from resumes.store.postgresql.writer import PROOF_TIMEOUT_S, THREADS
 from resumes.store.search import MAX_UNINDEXED
 from resumes.store.search_index import MAX_FIELD_CHARS, RETRY_S
 from resumes.store.stored_resumes import DEFAULT_LIMIT, MAX_LIMIT
@@ -140,7 +140,6 @@ SENTENCES: Final = {
         f"the update is retried every {RETRY_S:g} seconds",
         f"{MAX_UNINDEXED:,} means that many or more",
     ],
-    "sharding.md": [f"on 40001 and 40P01, up to {MAX_RACES} times and until"],
     "guides/three-machines.md": [
         f"plan for {3 * (2 * WORKER + OTHERS)} connections",
     ],
