@@ -1,4 +1,4 @@
-"""What a person sees: every screen, in every state that it can be in, and in three sizes."""
+"""What a person sees: every screen, in every state that it can be in, and in two sizes."""
 
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
@@ -12,13 +12,7 @@ from tests.support.terminal import scenes
 from tests.support.terminal.driving import is_busy, presses, until
 from tests.support.terminal.outages import UnsteadyStore
 from tests.support.terminal.scenes import StandingClock, an_app, standing_still
-from tests.support.terminal.snapshot import (
-    FOLDER,
-    IS_WRITTEN_ANEW,
-    a_snapshot,
-    seen,
-    still,
-)
+from tests.support.terminal.snapshot import FOLDER, IS_WRITTEN_ANEW, a_snapshot, seen, still
 from tui.keys import MODES
 from tui.screens.base import ListScreen
 from tui.widgets.paged_list import PagedList
@@ -27,17 +21,8 @@ pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("header")]
 
 SCREENS: Final = tuple(mode.name for mode in MODES)
 
-
-FEW: Final = [
-    pytest.param(screen, marks=() if screen == SCREENS[0] else pytest.mark.slow)
-    for screen in SCREENS
-]
-"""For most runs the first screen: what the others show then is in the tests of each."""
-
-
-SIZES: Final = ((200, 50), (120, 40), (80, 24))
+SIZES: Final = ((200, 50), (80, 24))
 """The largest first: what stands beside a list is read only where there is room for it."""
-
 
 Sizes = tuple[tuple[int, int], ...]
 World = tuple[Store, StandingClock]
@@ -84,14 +69,13 @@ async def look_in(sizes: Sizes, pilot: Pilot[int], name: str, *, is_waiting: boo
             await snapshot.holds(f"{width}x{height}", pilot.app, is_waiting=is_waiting)
 
 
-@pytest.mark.parametrize("screen", FEW)
-async def test_loading(world: World, sizes: Sizes, screen: str) -> None:
+async def test_a_list_that_loads(world: World, sizes: Sizes) -> None:
     store, clock = world
     unsteady = UnsteadyStore(store)
     scenes.fill_data(store, clock)
     with unsteady.held_reads():
-        async with showing(unsteady, screen) as pilot:
-            await look_in(sizes, pilot, f"{screen}-loading", is_waiting=True)
+        async with showing(unsteady, "resumes") as pilot:
+            await look_in(sizes, pilot, "resumes-loading", is_waiting=True)
 
 
 STATES: Final[Mapping[str, scenes.Fill]] = {
@@ -117,17 +101,24 @@ async def test_lists(world: World, sizes: Sizes, screen: str, state: str) -> Non
         await look_in(sizes, pilot, f"{screen}-{state}")
 
 
-@pytest.mark.parametrize("screen", FEW)
-async def test_store_gone(world: World, sizes: Sizes, screen: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "keys", "text"),
+    [("resumes-gone", (), "Ada"), ("resume-gone", ("enter",), "EXPERIENCE")],
+)
+async def test_store_gone(
+    world: World, sizes: Sizes, name: str, keys: tuple[str, ...], text: str
+) -> None:
     store, clock = world
     unsteady = UnsteadyStore(store)
     scenes.fill_data(store, clock)
-    async with showing(unsteady, screen) as pilot:
+    async with showing(unsteady, "resumes") as pilot:
         await still(pilot.app)
+        await presses(pilot, *keys)
+        await until(lambda: text in "".join(seen(pilot.app)))
         unsteady.go_away()
         await presses(pilot, "r")
         await until(lambda: "Retrying in 1 s." in "".join(seen(pilot.app)))
-        await look_in(sizes, pilot, f"{screen}-gone")
+        await look_in(sizes, pilot, name)
 
 
 class Path(NamedTuple):
@@ -186,24 +177,12 @@ async def test_a_resume_that_loads(world: World, sizes: Sizes) -> None:
             await look_in(sizes, pilot, "resume-loading", is_waiting=True)
 
 
-async def test_a_resume_whose_store_is_gone(world: World, sizes: Sizes) -> None:
-    store, clock = world
-    unsteady = UnsteadyStore(store)
-    scenes.fill_data(store, clock)
-    async with showing(unsteady, "resumes") as pilot:
-        await still(pilot.app)
-        await presses(pilot, "enter")
-        await until(lambda: "EXPERIENCE" in "".join(seen(pilot.app)))
-        unsteady.go_away()
-        await presses(pilot, "r")
-        await until(lambda: "Retrying in 1 s." in "".join(seen(pilot.app)))
-        await look_in(sizes, pilot, "resume-gone")
-
-
 def test_nothing_lies_among_the_snapshots_that_nobody_looks_at() -> None:
-    states = (*STATES, "loading", "gone")
-    known = {f"{screen}-{state}.txt" for screen in SCREENS for state in states}
-    known |= {f"{name}.txt" for name in (*PATHS, "resume-loading", "resume-gone")}
+    known = {f"{screen}-{state}.txt" for screen in SCREENS for state in STATES}
+    known |= {
+        f"{name}-{state}.txt" for name in ("resume", "resumes") for state in ("loading", "gone")
+    }
+    known |= {f"{name}.txt" for name in PATHS}
 
     found = {path.name for path in FOLDER.iterdir()}
     assert {name for name in found if not name.startswith("styles-")} == known

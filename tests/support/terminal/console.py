@@ -155,7 +155,6 @@ SEQUENCES: Final = re.compile(
     r"|(?P<text>[^\x00-\x1f\x7f-\x9f]+)"
 )
 
-
 CONTINUES: Final = ""
 """What is in the cell behind a character of two cells."""
 

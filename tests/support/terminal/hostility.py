@@ -26,9 +26,7 @@ from tui.widgets.paged_list import GAP_CELLS, PagedList
 
 CLICK: Final = "[@click=app.quit]x[/]"
 
-
 LONG: Final = 20_000
-
 
 WORST: Final = (
     HOSTILE,
@@ -46,7 +44,6 @@ WORST: Final = (
 )
 """Strings that each break something: terminals, markup, measuring, or time limits."""
 
-
 FRAGMENTS: Final = st.one_of(
     st.sampled_from(WORST).map(lambda text: text[:200]),
     st.sampled_from(
@@ -54,7 +51,6 @@ FRAGMENTS: Final = st.one_of(
     ),
     st.text(st.characters(exclude_categories=["Cs"]), max_size=12),
 )
-
 
 TEXTS: Final = st.lists(FRAGMENTS, min_size=1, max_size=6).map("".join)
 
@@ -158,7 +154,6 @@ def _is_blank(text: str, at: int) -> bool:
 
 
 Stops = tuple[str, ...]
-
 
 WALK: Final[tuple[Stops, ...]] = (
     ("1", "j", "k", "tab", "tab", "tab", "tab"),

@@ -42,17 +42,13 @@ from tui.session import prepare
 BEGAN_AT_US: Final = 1_800_000_000_000_000
 """2027-01-15T08:00:00Z."""
 
-
 STEP_US: Final = 97_000_000
-
 
 HOME: Final = Path("resumes-home")
 """Relative, so that it is called the same wherever a test runs."""
 
-
 PRINTABLE: Final = "".join(filter(str.isprintable, HOSTILE))
 """What the store takes as the name of a key: markup, but no controls."""
-
 
 PEOPLE: Final = (
     ("Ada Example", "Analyst of engines", "ada@example.org"),

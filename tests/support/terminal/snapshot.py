@@ -25,15 +25,12 @@ from tests.support.terminal.driving import LIMIT_S, LOOK_S, is_busy, strips
 
 FOLDER: Final = Path(__file__).parents[2] / "terminal" / "snapshots"
 
-
 IS_WRITTEN_ANEW: Final = bool(os.environ.get("UPDATE_SNAPSHOTS"))
-
 
 STILL_LOOKS: Final = 10
 STILL_LOOK_S: Final = 0.015
 """A screen that is the same so often in a row, so long apart, is complete. Looks, not seconds: on a busy machine a second may pass
 in which this process, and whatever timer it has, does not run."""
-
 
 RULE: Final = "═" * 3
 
@@ -139,7 +136,6 @@ def seen(app: App[int]) -> list[str]:
 
 
 NOTHING: Final = Style()
-
 
 LINES: Final = range(0x2500, 0x25A0)
 """Characters that draw frames, bars and scrollbars, and are not read."""
