@@ -33,30 +33,23 @@ pytestmark = pytest.mark.usefixtures("header")
 NO_COLOUR: Final = "no-colour"
 LOOKS: Final = (*(theme.value for theme in Theme), NO_COLOUR)
 
-
 OURS: Final = (Theme.DARK.value, Theme.LIGHT.value)
 """The looks whose colours are ours, and so whether they can be told apart is too."""
 
-
 TERMINALS: Final = (Theme.TERMINAL.value, Theme.TERMINAL_LIGHT.value)
-
 
 EACH_LOOK: Final = [
     pytest.param(look, marks=() if look == NO_COLOUR else pytest.mark.slow) for look in LOOKS
 ]
 """For most runs, that with no colours: what can be told apart in it can be in the others."""
 
-
 GONE: Final = "gone"
 BODY: Final = 4.5
-
 
 QUIET: Final = 3.0
 """The least contrast of what is read, and of what is dim because it matters less."""
 
-
 Screen = Sequence[Sequence[Cell]]
-
 
 Drawn = Mapping[str, Mapping[str, Screen]]
 """By look and then by screen: every cell."""
@@ -199,28 +192,17 @@ def test_an_error_stands_out_and_what_is_old_is_dim(drawn: Drawn, look: str) -> 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("look", OURS)
-def test_what_is_read_has_contrast(drawn: Drawn, look: str) -> None:
+def test_what_is_read_has_contrast_also_if_it_is_old(drawn: Drawn, look: str) -> None:
+    def least(screen: str, number: int, at: int) -> float:
+        is_quiet = screen == GONE or drawn[TERMINALS[0]][screen][number][at].style.dim
+        return QUIET if is_quiet else BODY
+
     too_little = {
         f"{screen}: {cell.style} has {cell.contrast:.2f}, as in {text_of(line[at : at + 30])}"
         for screen, lines in drawn[look].items()
-        if screen != GONE
         for number, line in enumerate(lines)
         for at, cell in enumerate(line)
-        if cell.is_read
-        and cell.contrast < (QUIET if drawn[TERMINALS[0]][screen][number][at].style.dim else BODY)
-    }
-
-    assert not too_little, "\n".join(sorted(too_little))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("look", OURS)
-def test_what_is_old_can_still_be_read(drawn: Drawn, look: str) -> None:
-    too_little = {
-        f"{cell.style} has {cell.contrast:.2f}, as in {text_of(line[at : at + 30])}"
-        for line in drawn[look][GONE]
-        for at, cell in enumerate(line)
-        if cell.is_read and cell.contrast < QUIET
+        if cell.is_read and cell.contrast < least(screen, number, at)
     }
 
     assert not too_little, "\n".join(sorted(too_little))
@@ -246,13 +228,6 @@ TRUE_COLOUR: Final = (b"38;2;", b"48;2;")
 NUMBERED: Final = (b"38;5;", b"48;5;")
 
 
-@pytest.fixture
-def wired(store: Store, monkeypatch: pytest.MonkeyPatch) -> Store:
-    monkeypatch.setenv("COLORTERM", "truecolor")
-    monkeypatch.delenv("NO_COLOR", raising=False)
-    return store
-
-
 def looked_at_all(screen: Terminal) -> bytes:
     """Everything that was written while all screens were looked at."""
     screen.reads_until(b"has no resumes yet")
@@ -273,30 +248,23 @@ def looked_at_all(screen: Terminal) -> bytes:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("look", TERMINALS)
-def test_the_terminals_own_colours_go_over_the_wire_as_such(
-    wired: Store, look: str, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("look", [*TERMINALS, NO_COLOUR])
+def test_the_terminals_own_colours_or_none_go_over_the_wire(
+    store: Store, look: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("RESUMES_THEME", look)
-    with terminal(wired) as screen:
+    monkeypatch.setenv("COLORTERM", "truecolor")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv(*(("NO_COLOR", "1") if look == NO_COLOUR else ("RESUMES_THEME", look)))
+    with terminal(store) as screen:
         wire = looked_at_all(screen)
 
-    # The frame that is painted before the settings are read has our colours.
-    own = wire[wire.index(b"has no resumes yet") :]
-    for sequence in (*TRUE_COLOUR, *NUMBERED):
-        assert sequence not in own
-    assert b"\x1b[" in own
-
-
-@pytest.mark.slow
-def test_under_no_color_no_colour_goes_over_the_wire(
-    wired: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("NO_COLOR", "1")
-    with terminal(wired) as screen:
-        wire = looked_at_all(screen)
-
-    assert not [code for code in colour_codes(wire) if code not in DEFAULTS]
+    if look == NO_COLOUR:
+        assert not [code for code in colour_codes(wire) if code not in DEFAULTS]
+    else:
+        # The frame that is painted before the settings are read has our colours.
+        own = wire[wire.index(b"has no resumes yet") :]
+        assert not [sequence for sequence in (*TRUE_COLOUR, *NUMBERED) if sequence in own]
+        assert b"\x1b[" in own
 
 
 DEFAULTS: Final = {39, 49}
