@@ -2,8 +2,6 @@ from collections.abc import Iterator
 
 import pytest
 
-from resumes.store import Store, open_store
-from tests.store.conftest import SteppingClock
 from tests.support import postgres
 
 VERSIONS = [pytest.param("16", marks=pytest.mark.campaign), "18"]
@@ -22,9 +20,3 @@ def url(server: postgres.Server) -> Iterator[str]:
     name = server.make_database()
     yield server.url(name)
     server.drop_database(name)
-
-
-@pytest.fixture
-def store(url: str, clock: SteppingClock) -> Iterator[Store]:
-    with open_store(url, clock=clock) as store:
-        yield store

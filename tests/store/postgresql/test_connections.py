@@ -1,6 +1,5 @@
 """Connections to a server: one for each thread, that give up, end, and leave nothing behind."""
 
-import asyncio
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -14,15 +13,13 @@ from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 
 from resumes import analyzer
-from resumes.errors import InvalidArgument, StatementRefused, StoreUnavailable
+from resumes.errors import StatementRefused, StoreUnavailable
 from resumes.store import (
     Store,
     accounts,
-    api_keys,
     creation,
     open_store,
     plans,
-    search,
     stored_resumes,
 )
 from resumes.store.accounts import AccountInfo
@@ -43,13 +40,11 @@ from resumes.store.postgresql.store import BEGIN, RANDOM_PAGE_COST, snapshot_of
 from resumes.store.statements import driver
 from resumes.store.transfer.copies import digest_tables
 from tests.support.api.serving import make_certificate
-from tests.support.postgres import Server, free_port, frozen, pooled, pooler
+from tests.support.postgres import Server, free_port, pooler
 from tests.support.proxy import Fault, Proxy
-from tests.support.resumes import a_document, a_resume
-from tests.support.store.builders import fill_store, held_by, index_all, made_ids
+from tests.support.resumes import a_document
+from tests.support.store.builders import fill_store, held_by, made_ids
 from tests.support.waiting import wait_until
-
-__all__ = ["pooled"]  # a fixture
 
 
 def backend_id(store: Store) -> int:
@@ -57,17 +52,15 @@ def backend_id(store: Store) -> int:
         return int(driver(connection).info.backend_pid)
 
 
-def test_a_thread_keeps_its_connection_and_each_has_its_own(store: Store) -> None:
-    mine = backend_id(store)
+def test_each_thread_keeps_a_connection_of_its_own_until_it_is_ended(
+    store: Store, server: Server
+) -> None:
+    first = backend_id(store)
     with ThreadPoolExecutor(1) as pool:
-        assert pool.submit(backend_id, store).result() != mine
+        assert pool.submit(backend_id, store).result() != first
     with pytest.raises(StatementRefused, match="DivisionByZero"), store.read() as connection:
         connection.execute(text("SELECT 1 / 0"))
-    assert backend_id(store) == mine  # an error of a statement ends none
-
-
-def test_a_connection_that_was_ended_is_opened_again(store: Store, server: Server) -> None:
-    first = backend_id(store)
+    assert backend_id(store) == first  # an error of a statement ends none
     server.execute(f"SELECT pg_terminate_backend({first})")
     wait_until(lambda: not server.execute(f"SELECT 1 FROM pg_stat_activity WHERE pid = {first}"))
     assert backend_id(store) != first
@@ -77,19 +70,6 @@ def test_a_connection_that_was_ended_is_opened_again(store: Store, server: Serve
     ):
         connection.execute(text("SELECT pg_terminate_backend(pg_backend_pid())"))
     assert plans.list_plans(store)
-
-
-def test_a_connection_that_ends_by_another_name_is_opened_again(
-    store: Store, server: Server
-) -> None:
-    if server.version == "16":
-        pytest.skip("transaction_timeout came with PostgreSQL 17")
-    with store.read() as connection:
-        connection.execute(text("SET transaction_timeout = '50ms'"))
-    with pytest.raises(StoreUnavailable), store.read() as connection:
-        connection.execute(text("SELECT pg_sleep(5)"))
-    for _ in range(2):
-        assert accounts.list_accounts(store) == []
 
 
 def test_each_statement_sees_what_is_committed_when_it_starts_and_a_snapshot_does_not(
@@ -105,32 +85,21 @@ def test_each_statement_sees_what_is_committed_when_it_starts_and_a_snapshot_doe
     assert held_by(store) != before
 
 
-def test_a_server_tells_its_size_and_no_password_is_shown(store: Store) -> None:
-    size = store.measure()
-    assert size.data_bytes > 1_000_000
-    assert size.log_bytes is None
-    assert "@" not in store.label
-    assert "@" in store.url
-    with pytest.raises(InvalidArgument, match="Not UTF-8 text"):
-        accounts.find_account(store, "\udcff")
-
-
-def test_any_form_of_the_address_opens_it(url: str, server: Server) -> None:
-    rest = url.partition("://")[2]
-    name = url.rpartition("/")[2]
-    hosts = f"127.0.0.1:{free_port()},127.0.0.1:{server.port}"
+def test_any_form_of_the_address_opens_it_and_none_shows_the_password(
+    url: str, server: Server
+) -> None:
+    rest, name, port = url.partition("://")[2], url.rpartition("/")[2], free_port()
+    hosts = f"127.0.0.1:{port},127.0.0.1:{server.port}"
     for address in (
         *(f"{one}://{rest}" for one in ("postgres", "postgresql+psycopg", "postgresql+asyncpg")),
         f"postgresql://resumes@{hosts}/{name}?target_session_attrs=read-write",
     ):
         with open_store(address) as store:
             assert [plan.name for plan in plans.list_plans(store)] == ["free", "pro", "business"]
-
-
-def test_a_server_or_a_database_that_is_not_there_is_told_without_the_password(
-    server: Server,
-) -> None:
-    port = free_port()
+            size = store.measure()
+            assert size.data_bytes > 1_000_000
+            assert size.log_bytes is None
+            assert ("@" in store.label, "@" in store.url) == (False, True)
     for address, why in (
         (f"ana:hidden@127.0.0.1:{port}/db", rf"postgresql://127.0.0.1:{port}/db .*refused"),
         (f"resumes:hidden@127.0.0.1:{server.port}/missing", '"missing" does not exist'),
@@ -163,23 +132,6 @@ def test_s17_a_silent_server_is_waited_for_by_one_connection_only(url: str) -> N
         first.invalidate()
 
 
-@pytest.mark.timing
-def test_s17_a_frozen_server_hangs_nobody(url: str, server: Server, ana: AccountInfo) -> None:
-    with open_store(url, read_timeout_s=0.5) as store:
-        stored_resumes.list_page(store, ana.id)
-        creation.create(store, ana.id, [a_resume()])
-        with frozen(server):
-            began_s = time.monotonic()
-            with pytest.raises(StoreUnavailable, match="did not respond"):
-                stored_resumes.list_page(store, ana.id)
-            with pytest.raises(StoreUnavailable):
-                creation.create(store, ana.id, [a_resume()], deadline_s=1)
-            # A statement of a write is given six seconds, and connecting anew three.
-            assert time.monotonic() - began_s < 20
-        creation.create(store, ana.id, [a_resume()])
-        assert len(stored_resumes.list_page(store, ana.id).entries) == 2
-
-
 ADD_PLAN = "INSERT INTO plans (name, api_listing) VALUES (%s, %s)"
 
 
@@ -196,10 +148,7 @@ def names(connection: TimeoutConnection) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("is_asked_by_psycopg", [False, True])
-def test_what_is_run_later_is_run_before_what_is_asked_next(
-    url: str, is_asked_by_psycopg: bool
-) -> None:
+def test_what_is_run_later_is_run_before_what_is_asked_next(url: str) -> None:
     changed: list[int] = []
     with raw(url) as connection, raw(url) as other:
         connection.run_later("BEGIN", [()])
@@ -208,42 +157,14 @@ def test_what_is_run_later_is_run_before_what_is_asked_next(
             "DELETE FROM plans WHERE name = ANY(%s)", [["{free,pro}"]], changed.append
         )
         assert changed == []
-        if is_asked_by_psycopg:
-            connection.commit()
-        else:
-            assert names(connection) == ["a", "b", "business"]
-            assert "a" not in names(other)
-            connection.run_later("COMMIT", [()])
-        assert names(connection) == names(other) == ["a", "b", "business"]
-    assert changed == [1, 1, 2]
-
-
-def test_what_is_forgotten_is_not_run_and_nothing_is_run_for_no_rows(url: str) -> None:
-    with raw(url) as connection:
-        connection.run_later(ADD_PLAN, [["a", "true"]])
+        assert names(connection) == ["a", "b", "business"]
+        assert changed == [1, 1, 2]
+        assert "a" not in names(other)
+        connection.run_later(ADD_PLAN, [["c", "true"]])
+        connection.commit()  # psycopg's own
+        connection.run_later(ADD_PLAN, [["d", "true"]])
         connection.forget()
-        connection.run_later(ADD_PLAN, [])
-        assert names(connection) == ["business", "free", "pro"]
-
-
-@pytest.mark.parametrize("row", [["free", "true"], ["x", "neither"]])
-def test_what_is_wrong_with_it_is_raised_then_and_the_connection_goes_on(
-    url: str, row: list[str]
-) -> None:
-    with raw(url) as connection:
-        connection.run_later(ADD_PLAN, [["a", "true"], row, ["b", "true"]])
-        with pytest.raises(psycopg.Error) as caught:
-            names(connection)
-        assert caught.value.sqlstate in {"23505", "22P02"}
-        assert names(connection) == ["business", "free", "pro"]
-
-        def refuse(changed: int) -> None:
-            raise ValueError(changed)
-
-        connection.run_later(ADD_PLAN, [["a", "true"]], refuse)
-        with pytest.raises(ValueError, match="1"):
-            names(connection)
-        assert names(connection) == ["a", "business", "free", "pro"]
+        assert names(connection) == names(other) == ["a", "b", "business", "c"]
 
 
 def test_values_arrive_as_they_are_or_not_at_all(url: str) -> None:
@@ -279,48 +200,6 @@ def test_s18_a_session_is_left_as_it_was_found(store: Store, url: str) -> None:
         assert raw.execute(locks).fetchone() == (0,)
 
 
-def test_a_write_asks_for_read_committed(url: str, server: Server) -> None:
-    server.execute(
-        f"ALTER DATABASE {url.rpartition('/')[2]} SET default_transaction_isolation = serializable"
-    )
-    with open_store(url) as store:
-        isolation = text("SHOW transaction_isolation")
-        assert store.write(lambda connection: connection.scalar(isolation)) == "read committed"
-
-
-def test_s18_everything_works_when_each_transaction_has_another_session(pooled: str) -> None:
-    with open_store(pooled) as store, ThreadPoolExecutor(8) as pool:
-        account = accounts.create_account(store, "ana", plan="business")
-        key = api_keys.create_key(store, "ana")
-
-        def create_and_read(number: int) -> str:
-            new = [a_resume(f"Ada {number}")]
-            (made,) = made_ids(creation.create(store, account.id, new))
-            assert api_keys.authenticate(store, key.secret)[0].account_id == account.id
-            assert stored_resumes.get_resume(store, account.id, made)
-            return made
-
-        async def read_together() -> None:
-            holders = [api_keys.authenticate_async(store, key.secret) for _ in range(20)]
-            pages = [
-                stored_resumes.list_page_async(store, account.id, limit=n) for n in range(1, 21)
-            ]
-            known, found = await asyncio.gather(asyncio.gather(*holders), asyncio.gather(*pages))
-            assert {holder.account_id for holder, *_ in known} == {account.id}
-            assert [len(page.entries) for page in found] == [*range(1, 21)]
-
-        created = sorted(pool.map(create_and_read, range(100)))
-        for _ in range(10):
-            asyncio.run(read_together())
-        index_all(store)
-        for page in (
-            search.find_page(store, account.id, "ada").page,
-            stored_resumes.list_page(store, account.id, limit=100),
-        ):
-            assert [entry.id for entry in page.entries] == created
-        assert accounts.list_wrong(store) == []
-
-
 def test_a_server_is_verified_and_a_password_is_found_where_libpq_looks(
     url: str, server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -329,39 +208,29 @@ def test_a_server_is_verified_and_a_password_is_found_where_libpq_looks(
         "client_tls_cert_file = {folder}/cert.pem", "client_tls_key_file = {folder}/cert.pem",
     )  # fmt: skip
     monkeypatch.setenv("HOME", str(tmp_path))
-    password_file, service_file = tmp_path / ".pgpass", tmp_path / "services"
+    password_file = tmp_path / ".pgpass"
     with pooler(server, *settings, password="s3cret", prepare=make_readable_certificate) as (
         port,
         folder,
     ):
 
-        def open_as(host: str = "127.0.0.1", root: str = "only.pem", more: str = "") -> None:
+        def open_as(host: str = "127.0.0.1", root: str = "only.pem") -> None:
             tls = f"sslmode=verify-full&sslrootcert={folder / root}"
-            address = f"postgresql://resumes@{host}:{port}/{url.rpartition('/')[2]}?{tls}{more}"
+            address = f"postgresql://resumes@{host}:{port}/{url.rpartition('/')[2]}?{tls}"
             with open_store(address) as store:
                 assert accounts.list_accounts(store) == []
 
         with pytest.raises(StoreUnavailable, match="no password supplied"):
             open_as()
-
+        password_file.write_text("127.0.0.1:*:*:resumes:s3cret\n")
+        password_file.chmod(0o600)
+        open_as()
         monkeypatch.setenv("PGPASSWORD", "s3cret")
         open_as()
         with pytest.raises(StoreUnavailable, match="certificate verify failed"):
             open_as(root="other/only.pem")
         with pytest.raises(StoreUnavailable, match="does not match host name"):
             open_as(host="localhost")
-        monkeypatch.delenv("PGPASSWORD")
-
-        password_file.write_text("127.0.0.1:*:*:resumes:s3cret\n")
-        password_file.chmod(0o600)
-        open_as()
-        monkeypatch.setenv("PGPASSFILE", str(password_file.rename(tmp_path / "elsewhere")))
-        open_as()
-        monkeypatch.delenv("PGPASSFILE")
-
-        service_file.write_text("[resumes]\npassword=s3cret\n")
-        monkeypatch.setenv("PGSERVICEFILE", str(service_file))
-        open_as(more="&service=resumes")
 
 
 def make_readable_certificate(folder: Path) -> None:
@@ -371,28 +240,6 @@ def make_readable_certificate(folder: Path) -> None:
     make_certificate(folder).chmod(0o644)
 
 
-@pytest.mark.parametrize(
-    ("states", "expected"),
-    [
-        ("0A000 25006 57P01 57P03 08006 53300", ErrorClass.UNAVAILABLE),
-        ("40001 40P01 23505", ErrorClass.RACE),
-        ("55P03 57014", ErrorClass.BUSY),
-        ("53100", ErrorClass.DISK_FULL),
-        ("22012 23514 54000", ErrorClass.REFUSED),
-        ("42601 42501", ErrorClass.OTHER),
-    ],
-)
-def test_errors_of_the_server_are_classified(
-    server: Server, states: str, expected: ErrorClass
-) -> None:
-    for state in states.split():
-        with psycopg.connect(server.url()) as connection, pytest.raises(psycopg.Error) as caught:
-            connection.execute(
-                f"DO $$ BEGIN RAISE EXCEPTION 'no' USING ERRCODE = '{state}'; END $$"
-            )
-        assert classify_error(caught.value) is expected, state
-
-
 def test_an_error_is_told_in_its_first_line_and_holds_nothing_of_what_was_to_be_written(
     url: str,
 ) -> None:
@@ -400,6 +247,9 @@ def test_an_error_is_told_in_its_first_line_and_holds_nothing_of_what_was_to_be_
         psycopg.connect("postgresql://ana@127.0.0.1:1/db", connect_timeout=2)
     assert classify_error(lost.value) is ErrorClass.UNAVAILABLE
     assert classify_error(ValueError("x")) is ErrorClass.OTHER
+    for state in ("0A000", "25006", "57P01", "57P03", "08006", "53300"):
+        error = psycopg.errors.lookup(state)("no")
+        assert classify_error(error) is ErrorClass.UNAVAILABLE, state
     told = explain(psycopg.OperationalError("connection refused"), "postgresql://host/db")
     assert isinstance(told, StoreUnavailable)
     assert told.message == ("The database postgresql://host/db is unavailable: connection refused")
@@ -409,17 +259,6 @@ def test_an_error_is_told_in_its_first_line_and_holds_nothing_of_what_was_to_be_
     assert "planted" not in str(caught.value)
 
 
-RESUMES = """
-    INSERT INTO resumes (account_id, id, filename, created_at, updated_at)
-    SELECT %s, 'res_' || lpad(number::text, 22, '0'), 'resume.json', '2027-01-15', '2027-01-15'
-    FROM generate_series(1, 5000) AS number
-"""
-
-PAGE = """
-    SELECT id, title, name, filename, created_at, updated_at FROM resumes
-    WHERE account_id = %s AND id > %s ORDER BY id LIMIT 21
-"""
-
 COST = "SELECT setting FROM pg_settings WHERE name = 'random_page_cost'"
 
 
@@ -427,19 +266,6 @@ def cost(url: str) -> str:
     with psycopg.connect(url) as connection:
         (setting,) = connection.execute(COST).fetchone() or ("",)
     return str(setting)
-
-
-def test_a_page_of_an_account_that_has_just_grown_walks_the_key(url: str) -> None:
-    with open_store(url) as store:
-        account = accounts.create_account(store, "ana")
-        with psycopg.connect(url, autocommit=True) as connection:
-            connection.execute("ALTER TABLE resumes SET (autovacuum_enabled = off)")
-            connection.execute(RESUMES, [account.id])
-        with psycopg.connect(url) as connection:
-            lines = connection.execute(f"EXPLAIN {PAGE}".encode(), [account.id, ""])
-            plan = "\n".join(line for (line,) in lines)
-    assert "Index Scan using resumes_pkey" in plan
-    assert "Sort" not in plan
 
 
 def test_what_somebody_chose_is_left(server: Server) -> None:

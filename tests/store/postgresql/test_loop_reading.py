@@ -1,33 +1,30 @@
 """Reads of an event loop: many in one message, fresh, and never waited for by the loop."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from typing import Any
 
-import psycopg
 import pytest
 from sqlalchemy import Integer, bindparam, func, literal_column, select
-from sqlalchemy.dialects import postgresql
 
 from resumes.errors import StatementRefused, StoreUnavailable
 from resumes.store import Store, api_keys, creation, open_store, stored_resumes
 from resumes.store.accounts import AccountInfo
 from resumes.store.creation import Created
 from resumes.store.postgresql import loop_reader
-from resumes.store.postgresql.connection import numbered
-from resumes.store.postgresql.loop_reader import LoopReader
 from resumes.store.statements import Prepared
-from resumes.store.stored_resumes import PAGE
 from tests.support.postgres import OURS, Server, count_sessions, frozen
 from tests.support.resumes import a_resume
-from tests.support.store.builders import add_resumes, listed_ids
+from tests.support.store.builders import add_resumes
 from tests.support.waiting import wait_until
 
 NOW = Prepared(select(func.clock_timestamp(), literal_column("1")))
 BACKEND = Prepared(select(func.pg_backend_pid()))
 SLEEP = Prepared(select(func.pg_backend_pid(), func.pg_sleep(bindparam("seconds", type_=Integer))))
 DIVIDE = Prepared(select(literal_column("1") / bindparam("by", type_=Integer)))
-ECHO = Prepared(select(func.length(bindparam("text"))))
+
+
+LENGTH = Prepared(select(func.length(bindparam("text"))))
 
 
 async def only(store: Store, statement: Prepared, **values: Any) -> Any:
@@ -91,54 +88,47 @@ def test_who_has_created_reads_it_whoever_else_reads_and_writes(
     asyncio.run(all_of_them())
 
 
-def test_hundreds_of_different_questions_have_their_own_answers(
+def test_hundreds_of_different_questions_have_their_own_answers_also_if_they_fill_the_socket(
     store: Store, ana: AccountInfo
 ) -> None:
     made = add_resumes(store, ana, 100)
     secret = api_keys.create_key(store, "ana").secret
+    sizes = range(400_000, 400_040)
 
     async def ask() -> None:
         pages = [stored_resumes.list_page_async(store, ana.id, cursor=id_, limit=1) for id_ in made]
         holders = [api_keys.authenticate_async(store, secret) for _ in range(100)]
-        found, known = await asyncio.gather(asyncio.gather(*pages), asyncio.gather(*holders))
+        lengths = [only(store, LENGTH, text="x" * size) for size in sizes]
+        found, known, told = await asyncio.gather(
+            asyncio.gather(*pages), asyncio.gather(*holders), asyncio.gather(*lengths)
+        )
         assert [page.entries[0].id for page in found[:99]] == made[1:]
         assert found[99] == stored_resumes.Page([], None)
         assert {holder.account_id for holder, *_ in known} == {ana.id}
+        assert told == [*sizes]
 
     asyncio.run(ask())
 
 
-def test_a_message_that_fills_the_socket_is_sent_to_its_end(store: Store) -> None:
-    async def ask() -> list[Any]:
-        sizes = range(400_000, 400_040)
-        return await asyncio.gather(*(only(store, ECHO, text="x" * size) for size in sizes))
-
-    assert asyncio.run(ask()) == [*range(400_000, 400_040)]
-
-
-def test_an_answer_that_cannot_be_read_fails_no_other(store: Store) -> None:
+def test_a_statement_that_is_refused_or_cannot_be_read_fails_no_other(
+    store: Store, ana: AccountInfo
+) -> None:
     unreadable = Prepared(select(literal_column("'infinity'::timestamptz")))
 
     async def ask() -> list[Any]:
-        questions = [only(store, one) for one in (BACKEND, unreadable, NOW)]
-        async with asyncio.timeout(loop_reader.DEADLINE_S / 2):
-            return await asyncio.gather(*questions, return_exceptions=True)
-
-    assert [isinstance(one, StatementRefused) for one in asyncio.run(ask())] == [False, True, False]
-
-
-def test_a_statement_that_is_refused_fails_no_other(store: Store, ana: AccountInfo) -> None:
-    async def ask() -> list[Any]:
         questions: list[Awaitable[Any]] = [
             only(store, DIVIDE, by=0),
+            only(store, unreadable),
             only(store, DIVIDE, by=1),
             stored_resumes.list_page_async(store, ana.id),
         ]
-        return await asyncio.gather(*questions, return_exceptions=True)
+        async with asyncio.timeout(loop_reader.DEADLINE_S / 2):
+            return await asyncio.gather(*questions, return_exceptions=True)
 
-    refused, quotient, page = asyncio.run(ask())
+    refused, unread, quotient, page = asyncio.run(ask())
     assert isinstance(refused, StatementRefused)
     assert "DivisionByZero (22012)" in refused.message
+    assert isinstance(unread, StatementRefused)
     assert (quotient, page) == (1, stored_resumes.Page([], None))
 
 
@@ -153,30 +143,6 @@ def test_a_connection_that_is_lost_is_opened_again_and_nobody_notices(
             await until(lambda: is_sleeping(server))
         await asyncio.to_thread(server.execute, f"SELECT pg_terminate_backend({first})")
         assert await (question or only(store, BACKEND)) != first
-
-    asyncio.run(ask())
-
-
-def test_while_the_server_starts_anew_a_read_is_slow_and_does_not_fail(
-    store: Store, server: Server, ana: AccountInfo, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    is_refused: list[BaseException] = []
-    really_retry = LoopReader._retry
-
-    def note(reader: LoopReader, questions: Any, error: BaseException) -> None:
-        is_refused.append(error)
-        really_retry(reader, questions, error)
-
-    monkeypatch.setattr(LoopReader, "_retry", note)
-
-    async def ask() -> None:
-        await stored_resumes.list_page_async(store, ana.id)
-        server.stop()
-        question = asyncio.create_task(stored_resumes.list_page_async(store, ana.id))
-        while not is_refused:
-            await asyncio.sleep(0.01)
-        server.start()
-        assert await question == stored_resumes.Page([], None)
 
     asyncio.run(ask())
 
@@ -237,31 +203,3 @@ def test_what_is_asked_when_the_store_is_closed_is_refused(url: str, server: Ser
                 await question
 
     asyncio.run(ask())
-
-
-@pytest.fixture
-def grown(url: str) -> Iterator[psycopg.Connection]:
-    """A connection to a store with statistics of an account of many resumes."""
-    with open_store(url), psycopg.connect(url, autocommit=True) as connection:
-        connection.execute("INSERT INTO accounts VALUES ('a', 'a', 'free', '2027-01-15', NULL)")
-        connection.execute(
-            "INSERT INTO resumes (account_id, id, filename, created_at, updated_at)"
-            " SELECT 'a', lpad(n::text, 24, '0'), 'f', 'c', 'u' FROM generate_series(1, 5000) n"
-        )
-        connection.execute("ANALYZE resumes")
-        yield connection
-
-
-def test_a_plan_that_a_message_uses_again_walks_the_key_too(grown: psycopg.Connection) -> None:
-    dialect = postgresql.dialect(paramstyle="format")  # type: ignore[no-untyped-call]  # SQLAlchemy's own
-    sql, _ = PAGE.bound(dialect, {"account_id": "", "after": "", "rows": 1})
-    result = grown.pgconn.exec_(b"EXPLAIN (GENERIC_PLAN) " + numbered(sql))
-    plan = b"\n".join(result.get_value(row, 0) or b"" for row in range(result.ntuples))
-    assert b"Index Scan using resumes_pkey" in plan
-    assert b"Sort" not in plan
-
-
-def test_ids_that_threads_list_are_those_that_loops_list(store: Store, ana: AccountInfo) -> None:
-    made = add_resumes(store, ana, 30)
-    page = asyncio.run(stored_resumes.list_page_async(store, ana.id, limit=100))
-    assert [entry.id for entry in page.entries] == listed_ids(store, ana) == made

@@ -4,12 +4,16 @@ import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import psycopg
 import pytest
 from sqlalchemy import text
+from sqlalchemy.dialects import postgresql
 
 from resumes.store import Store, accounts, creation, integrity, open_store, search
 from resumes.store.accounts import AccountInfo
+from resumes.store.postgresql.connection import numbered
 from resumes.store.sqlite.store import sqlite_engine
+from resumes.store.stored_resumes import PAGE
 from tests.support.postgres import Server
 from tests.support.store.builders import a_person, count_rows, exported, index_all
 
@@ -91,3 +95,27 @@ def test_s24_no_row_of_an_account_that_statistics_lack_is_found_by_walking_the_a
     act(store, account)
     read = _rows_read(store) - before
     assert read < 25 * count_rows(store, "resumes")
+
+
+RESUMES = """
+    INSERT INTO resumes (account_id, id, filename, created_at, updated_at)
+    SELECT 'a', lpad(number::text, 24, '0'), 'f', 'c', 'u' FROM generate_series(1, 5000) AS number
+"""
+
+
+@pytest.mark.parametrize("is_known", [False, True], ids=["just grown", "known to the statistics"])
+def test_a_page_walks_the_key_also_by_a_plan_that_a_message_uses_again(
+    url: str, is_known: bool
+) -> None:
+    with open_store(url), psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("ALTER TABLE resumes SET (autovacuum_enabled = off)")
+        connection.execute("INSERT INTO accounts VALUES ('a', 'a', 'free', '2027-01-15', NULL)")
+        connection.execute(RESUMES)
+        if is_known:
+            connection.execute("ANALYZE resumes")
+        dialect = postgresql.dialect(paramstyle="format")  # type: ignore[no-untyped-call]  # SQLAlchemy's own
+        sql, _ = PAGE.bound(dialect, {"account_id": "", "after": "", "rows": 1})
+        result = connection.pgconn.exec_(b"EXPLAIN (GENERIC_PLAN) " + numbered(sql))
+        plan = b"\n".join(result.get_value(row, 0) or b"" for row in range(result.ntuples))
+    assert b"Index Scan using resumes_pkey" in plan
+    assert b"Sort" not in plan

@@ -5,8 +5,6 @@ import contextlib
 import os
 import re
 import signal
-import threading
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Final
@@ -36,7 +34,7 @@ from resumes.store import (
 )
 from resumes.store.accounts import AccountInfo
 from resumes.store.api_keys import KeyHolder
-from resumes.store.creation import Created, Creation
+from resumes.store.creation import Creation
 from resumes.store.plans import PlanChange
 from resumes.store.postgresql import writer
 from resumes.store.schema import ACCOUNT_TABLES
@@ -50,7 +48,6 @@ from tests.support.store.builders import (
     Seen,
     batched,
     damage,
-    ids_of,
     listed_ids,
     made_ids,
     write_batched,
@@ -77,24 +74,6 @@ def test_s8_a_transaction_holds_one_account(store: Store) -> None:
     assert store.commit([batched(seen, request) for request in requests]) == requests
     assert all(len({one.account_id for one in batch}) == 1 for batch in seen.batches)
     assert sum(seen.sizes) == len(requests)
-
-
-@pytest.mark.timing
-def test_s8_who_waits_for_a_busy_account_is_told_so_and_the_others_go_on(
-    store: Store, url: str, an_account: MakeAccount
-) -> None:
-    busy, calm = an_account("busy"), an_account("calm")
-    with held(url, busy), ThreadPoolExecutor(1) as pool:
-        waiting = pool.submit(creation.create, store, busy.id, [a_resume()])
-        began_s = time.monotonic()
-        for _ in range(20):
-            creation.create(store, calm.id, [a_resume()])
-        assert not waiting.done()
-        assert time.monotonic() - began_s < 2
-        with pytest.raises(StoreUnavailable, match="busy, so nothing was done"):
-            waiting.result()
-    creation.create(store, busy.id, [a_resume()])
-    assert accounts.list_wrong(store) == []
 
 
 @pytest.mark.parametrize("is_async", [False, True])
@@ -172,48 +151,6 @@ def test_s8_a_write_has_its_account_before_it_touches_anything_of_it(
 # Processes beside one another
 
 
-def test_a_quota_holds_between_processes(store: Store, url: str, an_account: MakeAccount) -> None:
-    plans.set_plan_limits(store, PlanChange("free", 10))
-    account = an_account(plan="free")
-    with open_store(url) as other, ThreadPoolExecutor(16) as pool:
-        calls = [
-            pool.submit(creation.create, one, account.id, [a_resume()])
-            for one in (store, other) * 20
-        ]
-        outcomes = [outcome for call in calls for outcome in call.result()]
-    assert sum(isinstance(outcome, QuotaReached) for outcome in outcomes) == 30
-    assert listed_ids(store, account) == sorted(made_ids(outcomes))
-    assert len(made_ids(outcomes)) == 10
-
-
-def test_who_goes_on_with_the_last_id_misses_nothing_that_several_processes_write(
-    store: Store, url: str, ana: AccountInfo
-) -> None:
-    seen: list[str] = []
-    is_over = threading.Event()
-
-    def follow() -> None:
-        while True:
-            is_last_look = is_over.is_set()
-            page = stored_resumes.list_page(
-                store, ana.id, cursor=seen[-1] if seen else "", limit=100
-            )
-            seen.extend(entry.id for entry in page.entries)
-            if is_last_look and not page.entries:
-                return
-
-    def create(one: Store) -> list[str]:
-        return [made_ids(creation.create(one, ana.id, [a_resume()]))[0] for _ in range(20)]
-
-    with open_store(url) as second, open_store(url) as third, ThreadPoolExecutor(7) as pool:
-        reader = pool.submit(follow)
-        created = list(pool.map(create, (store, second, third) * 2))
-        is_over.set()
-        reader.result(60)
-    assert seen == sorted(id_ for ids in created for id_ in ids)
-    assert len(seen) == 120
-
-
 def test_two_who_take_one_name_at_once_are_told_apart(store: Store, url: str) -> None:
     with open_store(url) as other, ThreadPoolExecutor(2) as pool:
         for number in range(10):
@@ -246,7 +183,7 @@ def test_s20_what_waited_while_its_plan_was_lowered_has_the_room_that_is_left(
 ) -> None:
     account = an_account(plan="pro")
     creation.create(store, account.id, [a_resume(), a_resume()])
-    with ThreadPoolExecutor(1) as pool:
+    with ThreadPoolExecutor(2) as pool:
         with held(url, account):
             create = pool.submit(creation.create, store, account.id, [a_resume()] * 4)
             wait_until(lambda: count_sessions(url, WAITS) == 1)
@@ -256,12 +193,7 @@ def test_s20_what_waited_while_its_plan_was_lowered_has_the_room_that_is_left(
     assert told == [allowed] * (4 + 2 - stored)
     assert len(listed_ids(store, account)) == stored
     assert accounts.list_wrong(store) == []
-
-
-def test_an_account_changes_its_plan_when_what_is_being_created_is_committed(
-    store: Store, url: str, an_account: MakeAccount
-) -> None:
-    account = an_account(plan="pro")
+    # An account changes its plan when what is being created is committed.
     with ThreadPoolExecutor(1) as pool:
         with held(url, account):
             change = pool.submit(accounts.set_plan, store, "ana", "free")
@@ -298,40 +230,46 @@ def test_a_lost_race_is_tried_again_and_seen_by_nobody_unless_it_is_lost_for_eve
         write_batched(store, raised(state, 10_000), Of("a"))
 
 
+REFUSED_VALUES = (StatementRefused, r"refused the values: \w+ \(STATE\)$")
+AT_FAULT = (StoreUnavailable, r"cannot be used: no \(STATE\)")
+
+
 @pytest.mark.parametrize(
-    ("state", "message"),
+    ("states", "error", "message"),
     [
-        ("55P03", "busy, so nothing was done"),
-        ("57014", "busy"),
-        ("53100", "full, so nothing was done"),
+        ("55P03", StoreUnavailable, "busy, so nothing was done"),
+        ("57014", StoreUnavailable, "busy"),
+        ("53100", StoreUnavailable, "full, so nothing was done"),
+        ("22001 22P02 23502 23503 23514 54000 P0001", *REFUSED_VALUES),
+        ("42501 42P01 XX000", *AT_FAULT),  # of no values
     ],
 )
-def test_what_waiting_does_not_mend_soon_is_told_at_once(
-    store: Store, state: str, message: str
+def test_what_waiting_does_not_mend_soon_is_told_at_once_and_not_sent_again(
+    store: Store, states: str, error: type[Exception], message: str
 ) -> None:
-    with pytest.raises(StoreUnavailable, match=message):
-        write_batched(store, raised(state, 1), Of("a"))
+    for state in states.split():
+        tries: list[int] = []
+        apply = raised(state, 10_000)
 
+        def count(
+            connection: Connection,
+            requests: Sequence[Any],
+            tries: list[int] = tries,
+            apply: Any = apply,
+        ) -> Sequence[Any]:
+            tries.append(1)
+            result: Sequence[Any] = apply(connection, requests)
+            return result
 
-@pytest.mark.parametrize("state", ["22001", "22P02", "23502", "23503", "23514", "54000", "P0001"])
-def test_values_that_the_server_refuses_are_not_sent_again(store: Store, state: str) -> None:
-    tries: list[int] = []
-    apply = raised(state, 10_000)
-
-    def count(connection: Connection, requests: Sequence[Any]) -> Sequence[Any]:
-        tries.append(1)
-        return apply(connection, requests)
-
-    with pytest.raises(StatementRefused, match=rf"refused the values: \w+ \({state}\)$"):
-        write_batched(store, count, Of("a"))
-    assert len(tries) == 1
+        with pytest.raises(error, match=message.replace("STATE", state)):
+            write_batched(store, count, Of("a"))
+        assert len(tries) == 1
 
 
 @pytest.mark.parametrize(
     ("statement", "named"),
     [
         ("SELECT CAST('secret' AS integer)", "InvalidTextRepresentation (22P02)"),
-        ("SELECT CAST('secret' AS date)", "InvalidDatetimeFormat (22007)"),
         ("DO $$ BEGIN RAISE 'secret'; END $$", "RaiseException (P0001)"),
         (
             "INSERT INTO plans (name) VALUES ('secret')",
@@ -349,14 +287,6 @@ def test_what_the_server_refuses_is_told_by_its_kind_and_place_without_values(
     with pytest.raises(StatementRefused) as caught, store.read() as connection:
         connection.execute(text(statement))
     assert caught.value.message.endswith(f" refused the values: {named}")
-
-
-@pytest.mark.parametrize("state", ["42501", "42P01", "XX000"])
-def test_what_the_server_refuses_to_everybody_is_no_fault_of_the_values(
-    store: Store, state: str
-) -> None:
-    with pytest.raises(StoreUnavailable, match=rf"cannot be used: no \({state}\)"):
-        write_batched(store, raised(state, 10_000), Of("a"))
 
 
 def test_values_that_are_refused_at_the_commit_are_refused_at_once(
@@ -575,39 +505,12 @@ def test_s2_a_number_that_a_crashed_server_gives_again_proves_nothing(
     assert accounts.list_wrong(store) == []
 
 
-ENDS_AT_COMMIT = """
-    CREATE TABLE ends_at_commit (one integer);
-    CREATE FUNCTION end_it() RETURNS trigger LANGUAGE plpgsql AS $$
-        BEGIN PERFORM pg_terminate_backend(pg_backend_pid()); PERFORM pg_sleep(5);
-        RETURN NULL; END $$;
-    CREATE CONSTRAINT TRIGGER ends AFTER INSERT ON ends_at_commit
-        DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION end_it();
-"""
-
-
-def test_s2_a_commit_that_was_lost_is_done_again(store: Store, url: str, ana: AccountInfo) -> None:
-    ended: list[int] = []
-
-    def end_at_commit(connection: Connection) -> None:
-        if not ended:
-            ended.append(1)
-            # The constraint is looked at by COMMIT, and its function ends the connection there.
-            connection.execute(text("INSERT INTO ends_at_commit VALUES (1)"))
-
-    with psycopg.connect(url, autocommit=True) as connection:
-        connection.execute(ENDS_AT_COMMIT.encode())
-
-    def create_and_end(connection: Connection, requests: Sequence[Any]) -> Sequence[Any]:
-        end_at_commit(connection)
-        return creation.apply_creations(connection, requests)
-
-    (outcome,) = write_batched(
-        store,
-        create_and_end,
-        Creation(ana.id, [a_resume()], store.clock()),
-        proof=creation.was_stored,
-    )
-    assert ended == [1]
-    assert isinstance(outcome, Created)
-    assert ids_of(store, "ana") == [outcome.id]
+def test_s2_a_commit_that_was_lost_is_done_again(
+    store: Store, through_proxy: tuple[Store, Proxy], ana: AccountInfo
+) -> None:
+    other, proxy = through_proxy
+    lose_answer(proxy, lambda: None, Fault(unsent=COMMITS))
+    made = made_ids(creation.create(other, ana.id, [a_resume()]))
+    assert proxy.cut_count == 1
+    assert listed_ids(store, ana) == made
     assert accounts.list_wrong(store) == []
