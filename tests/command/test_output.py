@@ -35,7 +35,7 @@ from cli.output import (
 )
 from cli.progress import FEW, describe, describe_copy, metered
 from importer.notices import Progress
-from resumes.store import accounts, api_keys, open_store
+from resumes.store import accounts, api_keys
 from resumes.store.transfer import copies
 from resumes.store.transfer.copies import Stage
 from tests.command.conftest import screen
@@ -52,42 +52,28 @@ COLUMNS = (
 )
 
 
-def test_columns_line_up_and_numbers_stand_right(capsys: pytest.CaptureFixture[str]) -> None:
-    put_table(COLUMNS, [["a", "日本", "7"], ["bb", "x", "1,000"]])
-
-    assert capsys.readouterr().out == (
-        "id  title      n\n"
-        "a   日本       7\n"
-        "bb  x      1,000\n"
-    )  # fmt: skip
-
-
-def test_a_pipe_gets_everything(capsys: pytest.CaptureFixture[str]) -> None:
-    put_table(COLUMNS, [["a", "x" * 300, "7"]])
-
-    assert "x" * 300 in capsys.readouterr().out
-
-
-def test_a_terminal_gets_what_fits(
+def test_a_table_lines_up_is_harmless_and_fits_a_terminal_but_not_a_pipe(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    put_table(COLUMNS, [["a", "日本", "7"], ["bb", "\x1b[2J\n", "1,000"]])
+    put_fields([("name", "\u202e")])
+    assert capsys.readouterr().out == (
+        "id  title           n\n"
+        "a   日本            7\n"
+        "bb  \\x1b[2J\\n  1,000\n"
+        "name  \\u202e\n"
+    )  # fmt: skip
+    put_table(COLUMNS, [["a", "x" * 300, "7"]])
+    assert "x" * 300 in capsys.readouterr().out
+
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     monkeypatch.setenv("COLUMNS", "40")
     monkeypatch.setenv("NO_COLOR", "1")
-
     put_table(COLUMNS, [["a" * 24, "x" * 300, "7"]])
 
     lines = capsys.readouterr().out.splitlines()
     assert [len(line) for line in lines] == [40 + 1, 40 + 1]  # the least that a column keeps
     assert lines[1].endswith("x…  7")
-
-
-def test_cells_are_escaped(capsys: pytest.CaptureFixture[str]) -> None:
-    put_table(COLUMNS, [["a", "\x1b[2J\n", "7"]])
-    put_fields([("name", "\u202e")])
-
-    assert "\\x1b[2J\\n" in (out := capsys.readouterr().out)
-    assert "name  \\u202e\n" in out
 
 
 def test_json_keeps_scripts_readable_and_controls_escaped(
@@ -164,20 +150,6 @@ def test_a_record_is_one_line_of_json() -> None:
     }
 
 
-@pytest.mark.parametrize("as_json", [False, True])
-def test_a_services_lines_are_written_behind_it_and_all_before_it_ends(as_json: bool) -> None:
-    process = subprocess.run(
-        [sys.executable, "-P", "-c", LOG, str(int(as_json))], capture_output=True, check=True
-    )
-
-    first, second = process.stderr.splitlines()
-    assert second == b"of other making"
-    if as_json:
-        assert json.loads(first)["message"] == "a \u00fc\udcff".replace("\udcff", "\\udcff")
-    else:
-        assert first.endswith("INFO resumes.server: a \u00fc\\udcff".encode())
-
-
 LOG = """
 import logging, sys
 from cli.logs import open_service_log
@@ -187,6 +159,20 @@ logging.getLogger("resumes.server").info("a %s", "\\u00fc\\udcff")
 writer.put(b"of other making\\n")
 writer.close()
 """
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+def test_a_services_lines_are_written_behind_it_and_all_before_it_ends(as_json: bool) -> None:
+    process = subprocess.run(
+        [sys.executable, "-P", "-c", LOG, str(int(as_json))], capture_output=True, check=True
+    )
+
+    first, second = process.stderr.splitlines()
+    assert second == b"of other making"
+    if as_json:
+        assert json.loads(first)["message"] == "a \u00fc\\udcff"
+    else:
+        assert first.endswith("INFO resumes.server: a \u00fc\\udcff".encode())
 
 
 # Progress
@@ -244,112 +230,80 @@ def test_the_files_of_a_backlog_are_counted_below_their_first_lines(
 
 
 @pytest.mark.parametrize(
-    ("fields", "text"),
+    ("text", "said"),
     [
-        ({}, "12,345 done, 3 failed; 88,000 waiting"),
-        ({"is_complete": False}, "12,345 done, 3 failed; 88,000+ waiting"),
-        ({"failed": 0}, "12,345 done; 88,000 waiting"),
+        (describe(MANY), "12,345 done, 3 failed; 88,000 waiting"),
         (
-            {"duplicate": 4, "held": 5},
-            "12,345 done, 3 failed, 4 duplicate, 5 held; 88,000 waiting",
+            describe(replace(MANY, failed=0, duplicate=4, held=5, is_complete=False)),
+            "12,345 done, 4 duplicate, 5 held; 88,000+ waiting",
         ),
-    ],
-)
-def test_it_says_what_became_of_files_and_how_many_wait(fields: dict[str, Any], text: str) -> None:
-    assert describe(replace(MANY, **fields)) == text
-
-
-@pytest.mark.parametrize(
-    ("progress", "text"),
-    [
         (
-            copies.CopyProgress(Stage.COPYING, "documents", 120_000, 1_000_000),
+            describe_copy(copies.CopyProgress(Stage.COPYING, "documents", 120_000, 1_000_000)),
             "Copying: 120,000 of 1,000,000 rows",
         ),
         (
-            copies.CopyProgress(Stage.PROVING, "documents", 1_000_000, 1_000_000),
-            "Comparing: 1,000,000 of 1,000,000 rows",
+            describe_copy(copies.CopyProgress(Stage.PROVING, "documents", 1_000, 1_000)),
+            "Comparing: 1,000 of 1,000 rows",
         ),
         (
-            copies.CopyProgress(Stage.BACKING_UP, "store", 120_000_000, 350_400_000),
+            describe_copy(copies.CopyProgress(Stage.BACKING_UP, "store", 120_000_000, 350_400_000)),
             "Backing up: 120 of about 350 MB",
         ),
     ],
 )
-def test_a_copy_says_what_it_does_and_how_far_it_is(
-    progress: copies.CopyProgress, text: str
-) -> None:
-    assert describe_copy(progress) == text
+def test_a_status_says_how_far_it_is(text: str, said: str) -> None:
+    assert text == said
 
 
 # Standard streams that are closed or stuck, as some supervisors have them
 
 
-def run_redirected(home: Path, words: list[str], how: str) -> "subprocess.CompletedProcess[str]":
-    """The command, run by a shell with this redirection on a home with an account `ana`."""
-    with open_home(home) as store:
-        accounts.create_account(store, "ana")
-    line = f"{shlex.join(programs.command(home, *words))} {how}"
-    return subprocess.run(
-        ["sh", "-c", line], capture_output=True, text=True, timeout=60, check=False
-    )
-
-
-@pytest.mark.parametrize("words", [["accounts", "list"], ["keys", "create", "ana"]])
-def test_a_closed_standard_output_is_refused_before_anything_is_done(
-    tmp_path: Path, words: list[str]
-) -> None:
-    done = run_redirected(tmp_path, words, ">&-")
-    assert done.returncode == 1
-    assert done.stderr == (
-        "Error: Standard output is closed. Redirect it to /dev/null if it is not needed\n"
-    )
-    with open_store(f"sqlite:///{tmp_path}/resumes.db") as store:
-        assert api_keys.list_keys(store) == []
-
-
-def test_all_streams_closed_harm_nothing(tmp_path: Path) -> None:
-    with open_home(tmp_path) as store:
-        accounts.create_account(store, "ana")
-    line = shlex.join(programs.command(tmp_path, "accounts", "list"))
-    done = subprocess.run(["sh", "-c", f"{line} <&- >&- 2>&-"], timeout=60, check=False)
-    assert done.returncode == 1
-    assert "ana" in programs.succeed(tmp_path, "accounts", "list")
+CLOSED = "Error: Standard output is closed. Redirect it to /dev/null if it is not needed\n"
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "said"),
+    ("words", "how", "code", "said"),
     [
-        (["validate", "-"], 1, "0 valid, 1 failed."),
-        (["accounts", "delete", "ana"], 2, "Error: Cannot ask for confirmation without a terminal"),
+        ("accounts list", ">&-", 1, CLOSED),
+        ("keys create ana", ">&-", 1, CLOSED),  # before anything is done
+        ("keys create ana", "<&- >&- 2>&-", 1, ""),
+        ("validate -", "<&-", 1, "0 valid, 1 failed."),
+        ("accounts delete ana", "<&-", 2, "Error: Cannot ask for confirmation without a terminal"),
     ],
 )
-def test_a_closed_standard_input_is_an_empty_one(
-    tmp_path: Path, words: list[str], code: int, said: str
+def test_closed_streams_harm_nothing(
+    tmp_path: Path, words: str, how: str, code: int, said: str
 ) -> None:
-    done = run_redirected(tmp_path, words, "<&-")
+    with open_home(tmp_path) as store:
+        accounts.create_account(store, "ana")
+    line = f"{shlex.join(programs.command(tmp_path, *words.split()))} {how}"
+
+    done = subprocess.run(
+        ["sh", "-c", line], capture_output=True, text=True, timeout=60, check=False
+    )
+
     assert (done.returncode, done.stderr[: len(said)]) == (code, said)
+    with open_home(tmp_path) as store:
+        assert api_keys.list_keys(store) == []
+        assert accounts.get_account(store, "ana")
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("open_log", [programs.closed_pipe, programs.full_pipe])
-def test_a_server_whose_log_cannot_be_written_answers_and_ends_when_told(
+def test_a_log_that_cannot_be_written_keeps_no_service_from_its_work_and_end(
     tmp_path: Path, open_log: Callable[[], int]
 ) -> None:
-    errors = open_log()
-    with programs.serving(tmp_path, "--log-format", "json", stderr=errors) as url:
-        for _ in range(200):
-            assert programs.call(f"{url}/api/v1/resumes", None)[0] == 401
-    os.close(errors)
-
-
-@pytest.mark.slow
-def test_an_importer_whose_log_nobody_reads_goes_on_and_ends_when_told(tmp_path: Path) -> None:
     with open_home(tmp_path) as store:
         accounts.create_account(store, "ana")
     inbox = tmp_path / "inbox"
     drop(inbox, "ana/1.json", a_document())
-    errors = programs.full_pipe()
-    with programs.running(tmp_path, "watch", stderr=errors):
+    errors = open_log()
+
+    with (
+        programs.serving(tmp_path, "--log-format", "json", stderr=errors) as url,
+        programs.running(tmp_path, "watch", stderr=errors),
+    ):
+        for _ in range(200):
+            assert programs.call(f"{url}/api/v1/resumes", None)[0] == 401
         wait_until(lambda: len(filed(inbox, "_done")) == 1)
     os.close(errors)

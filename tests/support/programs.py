@@ -14,7 +14,6 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import IO, Any, Final
 
-from tests.support import warm
 from tests.support.resumes import a_document
 from tests.support.stores import make_account
 from tests.support.waiting import end
@@ -34,15 +33,9 @@ def command(home: Path, *arguments: str) -> list[str]:
 
 def run(home: Path, *arguments: str, timeout_s: float = 120) -> "subprocess.CompletedProcess[str]":
     """`resumes` run to its end."""
-    words = ["--home", str(home), *arguments]
-    pipe = subprocess.PIPE
-    with warm.start(words, stdout=pipe, stderr=pipe, text=True) as program:
-        try:
-            stdout, stderr = program.communicate(timeout=timeout_s)
-        except BaseException:
-            program.kill()
-            raise
-    return subprocess.CompletedProcess(words, program.returncode, stdout, stderr)
+    return subprocess.run(
+        command(home, *arguments), capture_output=True, text=True, timeout=timeout_s, check=False
+    )
 
 
 def succeed(home: Path, *arguments: str) -> str:
@@ -57,8 +50,8 @@ def running(
     home: Path, *arguments: str, stderr: IO[str] | int = subprocess.DEVNULL
 ) -> Iterator["subprocess.Popen[str]"]:
     """`resumes` in the background, ended by SIGTERM when the block ends."""
-    program = warm.start(
-        ["--home", str(home), *arguments],
+    program = subprocess.Popen(
+        command(home, *arguments),
         stdout=subprocess.PIPE,
         stderr=stderr,
         text=True,

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import platform
 import subprocess
 import time
 from collections.abc import Callable
@@ -40,9 +41,9 @@ def is_running(process_id: int) -> bool:
 
 def is_reading_input(process_id: int) -> bool:
     """Whether the process waits in a system call on its standard input."""
-    # The call's number and arguments; "running" outside of one.
+    # The call's number and arguments; "running" outside of one. Other calls may have a first 0, too.
     call = Path(f"/proc/{process_id}/syscall").read_text(encoding="ascii").split()
-    return call[1:2] == ["0x0"]
+    return call[:2] == [{"x86_64": "0", "aarch64": "63"}[platform.machine()], "0x0"]
 
 
 def open_files(process_id: int) -> list[str]:

@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 from resumes.store import Store, accounts, api_keys, plans, stored_resumes
 from resumes.store.plans import PlanChange
-from tests.support import warm
+from tests.support import programs
 from tests.support.api.load import RESUMES, Answer, Wire, a_request
 from tests.support.api.serving import wait_until
 from tests.support.stores import open_home
@@ -117,9 +117,8 @@ class Scene:
         """A server that listens; it is gone, and its log is clean, when the block ends."""
         log = self.logs / f"{len(list(self.logs.iterdir()))}.log"
         with log.open("wb") as errors:
-            process = warm.start(
-                ["--home", str(self.home), "serve", "--json", "--port", "0", *flags],
-                before=within,
+            process = subprocess.Popen(
+                [*within, *programs.command(self.home, "serve", "--json", "--port", "0", *flags)],
                 stdout=subprocess.PIPE,
                 stderr=errors,
                 text=True,
