@@ -42,13 +42,15 @@ def test_it_ends_with_the_process_that_started_it(acme: CommandLine) -> None:
     assert process.stdout is not None
     assert process.stdout.readline()
 
-    assert process.stdin is not None
-    process.stdin.close()
+    assert finish(process)[0] == 0  # which closes its standard input
 
-    assert process.wait(60) == 0
-    process.stdout.close()
-    assert process.stderr is not None
-    process.stderr.close()
+
+def stop(process: "subprocess.Popen[str]", number: signal.Signals = signal.SIGTERM) -> str:
+    """What a service that is asked to stop says on standard error; it ends with 0."""
+    process.send_signal(number)
+    code, _, stderr = finish(process, within_s=40)
+    assert (code, "Traceback" in stderr) == (0, False), stderr
+    return stderr
 
 
 def test_a_tls_key_needs_its_certificate(run: CommandLine, tmp_path: Path) -> None:
@@ -80,12 +82,10 @@ def test_the_first_start_makes_all_and_a_dropped_file_is_listed(run: CommandLine
     (Path(running["inbox"]) / "a.json").write_bytes(a_resume("Ada"))
     wait_until(lambda: len(call(f"{running['url']}/api/v1/resumes", secret)[1]["resumes"]) == 1)
 
+    assert f"(process {process.pid})" in run.fails(1, "up", "--port", "0")
     family = children_of(process.pid)
     assert len(family) == 2
-    process.send_signal(signal.SIGTERM)
-    code, stdout, stderr = finish(process, within_s=40)
-    assert (code, stdout) == (0, "")
-    assert secret not in stderr
+    assert secret not in stop(process)
     assert not any(map(is_running, family))
     with open_home(run.home) as store:
         [key] = api_keys.list_keys(store)
@@ -105,8 +105,7 @@ def test_the_importer_of_up_has_no_options_and_follows_the_settings(run: Command
     (Path(running["inbox"]) / "cv.json").write_bytes(a_resume("Ada"))
     wait_until(ran.exists)
     wait_until(lambda: not old.exists())
-    process.terminate()
-    assert "polling was requested" in finish(process, within_s=40)[2]
+    assert "polling was requested" in stop(process)
 
 
 @pytest.mark.slow
@@ -114,8 +113,7 @@ def test_a_second_start_changes_nothing_and_a_killed_parent_takes_its_children_a
     run: CommandLine,
 ) -> None:
     first, _ = started(run)
-    first.terminate()
-    finish(first, within_s=40)
+    stop(first)
     before = run.answers("keys", "list", "--json")
 
     second, running = started(run)
@@ -127,22 +125,12 @@ def test_a_second_start_changes_nothing_and_a_killed_parent_takes_its_children_a
     finish(second)
     wait_until(lambda: not any(map(is_running, family)), within_s=40)
 
-
-@pytest.mark.slow
-def test_a_first_key_that_was_revoked_is_not_said_to_be_there_to_copy(run: CommandLine) -> None:
-    first, running = started(run)
-    first.terminate()
-    finish(first, within_s=40)
-    key_file = Path(running["keyFile"])
-    [key] = run.answers("keys", "list", "--json")["keys"]
-    run.succeeds("keys", "revoke", key["id"], "--yes")
-
-    second, running = started(run)
-
-    second.terminate()
-    finish(second, within_s=40)
+    # A key that was revoked is not said to be there to copy.
+    run.succeeds("keys", "revoke", before["keys"][0]["id"], "--yes")
+    third, running = started(run)
+    stop(third)
     assert running["keyFile"] is None
-    assert key_file.is_file()
+    assert (run.home / "first-key").is_file()
 
 
 @pytest.mark.slow
@@ -151,8 +139,7 @@ def test_s16_a_first_key_that_nobody_was_shown_is_replaced(run: CommandLine) -> 
         accounts.create_account(store, "default")
         unseen = make_first_key(store, "default")
     process, running = started(run)
-    process.terminate()
-    finish(process, within_s=40)
+    stop(process)
     assert unseen is not None
     assert Path(running["keyFile"]).read_text().strip() != unseen.secret
     keys = run.answers("keys", "list", "--json")["keys"]
@@ -173,9 +160,8 @@ def test_an_account_whose_deletion_was_interrupted_keeps_nothing_from_being_serv
     process, running = started(acme)
 
     status, _ = call(f"{running['url']}/api/v1/resumes", made["key"])
-    process.send_signal(signal.SIGTERM)
-    code, _, stderr = finish(process, within_s=40)
-    assert (status, running["keyFile"], code) == (200, None, 0)
+    stderr = stop(process)
+    assert (status, running["keyFile"]) == (200, None)
     assert 'Account "default" is being deleted. Finish deleting it: ' in stderr
 
 
@@ -187,9 +173,11 @@ def test_a_child_that_dies_is_replaced_on_the_same_store_though_the_configuratio
     secret = Path(running["keyFile"]).read_text(encoding="ascii").strip()
     other = tmp_path / "other.db"
     (run.home / "config.toml").write_text(f'database = "sqlite:///{other}"', encoding="utf-8")
-    [api, _] = children_of(process.pid)
+    [api, importer] = children_of(process.pid)
 
     os.kill(api, signal.SIGKILL)
+
+    wait_until(lambda: len(set(children_of(process.pid)) - {api}) == 2)
 
     def answer() -> int:
         try:
@@ -200,36 +188,14 @@ def test_a_child_that_dies_is_replaced_on_the_same_store_though_the_configuratio
     wait_until(lambda: answer() != 0)
     assert answer() == 200
     assert not other.exists()
-    process.terminate()
-    finish(process, within_s=40)
-
-
-@pytest.mark.slow
-def test_a_child_that_dies_is_replaced(run: CommandLine) -> None:
-    process, running = started(run)
-    [api, _] = children_of(process.pid)
-
-    os.kill(api, signal.SIGKILL)
-
-    wait_until(lambda: len(set(children_of(process.pid)) - {api}) == 2)
-
-    def answers() -> bool:
-        try:
-            return call(f"{running['url']}/api/v1/resumes", "x")[0] == 401
-        except OSError:
-            return False
-
-    wait_until(answers)
-    process.send_signal(signal.SIGINT)
-    code, _, stderr = finish(process, within_s=40)
-    assert code == 0
+    assert importer in children_of(process.pid)
+    stderr = stop(process, signal.SIGINT)
     assert "The API ended (killed by signal 9); restarting in 0.5 s." in stderr
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("command", "open_log"),
-    [("up", programs.closed_pipe), ("up", programs.full_pipe), ("demo", programs.closed_pipe)],
+    ("command", "open_log"), [("up", programs.full_pipe), ("demo", programs.closed_pipe)]
 )
 def test_a_child_that_dies_is_replaced_though_the_log_cannot_be_written(
     run: CommandLine, command: str, open_log: Callable[[], int]
@@ -265,8 +231,7 @@ def test_a_child_that_cannot_be_replaced_yet_is_replaced_later(run: CommandLine)
     resource.prlimit(process.pid, resource.RLIMIT_NOFILE, (soft, hard))
     wait_until(lambda: len(children_of(process.pid)) == 2)
     assert importer in children_of(process.pid)
-    process.send_signal(signal.SIGINT)
-    assert finish(process, within_s=40)[0] == 0
+    stop(process)
 
 
 def test_who_stops_the_api_waits_longer_than_it_does_for_accepted_requests() -> None:
@@ -396,9 +361,7 @@ def test_a_home_that_looks_like_an_option_is_watched(tmp_path: Path) -> None:
 
     assert process.stderr is not None
     assert "done       default/a.json" in process.stderr.readline()
-
-    process.terminate()
-    assert finish(process, within_s=40)[0] == 0
+    stop(process)
 
 
 @pytest.mark.slow
@@ -415,26 +378,6 @@ def test_a_terminal_gets_the_key_once(run: CommandLine) -> None:
     assert api_keys.FORM.fullmatch(secret)
     assert "shown only once" in stderr
     assert not (run.home / "first-key").exists()
-
-
-@pytest.mark.slow
-def test_a_key_that_cannot_be_written_is_revoked_and_replaced_next_time(run: CommandLine) -> None:
-    (run.home / "first-key").mkdir(parents=True)
-    (run.home / "first-key" / "in the way").write_text("", encoding="ascii")
-
-    message = run.fails(1, "up", "--port", "0")
-
-    assert message == REFUSED.format(run.home / "first-key")
-    [key] = run.answers("keys", "list", "--json")["keys"]
-    assert (key["state"], key["shownAt"]) == ("revoked", None)
-    (run.home / "first-key" / "in the way").unlink()
-    (run.home / "first-key").rmdir()
-    process, running = started(run)
-    process.terminate()
-    finish(process, within_s=40)
-    assert running["keyFile"] is not None
-    states = [key["state"] for key in run.answers("keys", "list", "--json")["keys"]]
-    assert sorted(states) == ["active", "revoked"]
 
 
 def write_notes(path: Path) -> None:
@@ -459,13 +402,11 @@ def test_what_has_the_name_of_the_first_key_stays_and_the_key_is_revoked(
 
     assert (path.lstat().st_ino, path.lstat().st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
     assert [path.name for path in run.home.iterdir() if path.name.startswith(".")] == []
-    with open_home(run.home) as store:
-        assert [key.state for key in api_keys.list_keys(store)] == ["revoked"]
+    [key] = run.answers("keys", "list", "--json")["keys"]
+    assert (key["state"], key["shownAt"]) == ("revoked", None)
 
 
 def test_a_port_in_use_ends_it_before_anything_is_made(run: CommandLine) -> None:
-    import socket
-
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = str(other.getsockname()[1])
         code, _, stderr = finish(start("--home", str(run.home), "up", "--port", port), within_s=40)
@@ -489,17 +430,6 @@ def test_a_home_that_cannot_be_written_is_refused_like_one_that_cannot_be_made(
     )
 
 
-@pytest.mark.slow
-def test_a_second_up_on_the_same_home_is_refused_by_name(run: CommandLine) -> None:
-    process, _ = started(run)
-    second = start("--home", str(run.home), "up", "--port", "0", "--json")
-    code, stdout, stderr = finish(second)
-    assert (code, stdout) == (1, "")
-    assert f"(process {process.pid})" in stderr
-    process.send_signal(signal.SIGTERM)
-    assert finish(process, within_s=40)[0] == 0
-
-
 def test_once_imports_the_good_ones_and_says_why_the_bad_ones_failed(run: CommandLine) -> None:
     good, bad = find_samples()
 
@@ -513,44 +443,34 @@ def test_once_imports_the_good_ones_and_says_why_the_bad_ones_failed(run: Comman
     assert len(list((run.home / "inbox" / "_failed").rglob("*.report.json"))) == len(bad)
 
 
-@pytest.mark.slow
-def test_it_serves_until_ctrl_c_and_shows_how_to_ask(run: CommandLine) -> None:
-    good, _ = find_samples()
-    process = start("--home", str(run.home), "demo", "--port", "0")
+def begun(process: "subprocess.Popen[str]", last: str) -> str:
+    """What a demo prints up to the line with this end."""
     assert process.stdout is not None
     told = ""
-    while "Press Ctrl-C to stop." not in told:
+    while not told.endswith(last):
         line = process.stdout.readline()
         assert line, finish(process)
         told += line
+    return told
 
-    process.send_signal(signal.SIGINT)
-    code, _, stderr = finish(process, within_s=40)
 
-    assert code == 0
-    assert "Traceback" not in stderr
-    assert re.search(rf"{len(good)} resumes, as GET http://\S+/api/v1/resumes lists them", told)
+@pytest.mark.slow
+def test_it_serves_until_ctrl_c_and_shows_how_to_ask(run: CommandLine) -> None:
+    good, _ = find_samples()
+    with socket.create_server(("127.0.0.1", 0)) as other:  # which keeps nobody from another port
+        taken = str(other.getsockname()[1])
+        environment = {**os.environ, "RESUMES_PORT": taken}
+        process = start("--home", str(run.home), "demo", env=environment)
+        told = begun(process, "Press Ctrl-C to stop.\n")
+
+    stop(process, signal.SIGINT)
+    found = re.search(rf"{len(good)} resumes, as GET http://\S+:(\d+)/api/v1/resumes lists", told)
+    assert found is not None
+    assert found[1] != taken
     assert 'curl -H "Authorization: Bearer $KEY" $API' in told
     key = re.search(r"KEY=(enh_live_\w{64})\n", told)
     assert key is not None
     assert (run.home / "demo-key").read_text(encoding="ascii").strip() == key[1]
-
-
-@pytest.mark.slow
-def test_a_taken_port_that_nobody_asked_for_is_no_obstacle(run: CommandLine) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as other:
-        taken = str(other.getsockname()[1])
-        process = start(
-            "--home", str(run.home), "demo", "--json", env={**os.environ, "RESUMES_PORT": taken}
-        )
-        assert process.stdout is not None
-        begun = ""
-        while not begun.endswith("\n}\n"):
-            begun += process.stdout.readline()
-        process.terminate()
-        assert finish(process, within_s=40)[0] == 0
-
-    assert not json.loads(begun)["url"].endswith(taken)
 
 
 @pytest.mark.slow
@@ -567,60 +487,40 @@ def test_a_home_of_nobody_s_is_temporary(tmp_path: Path, monkeypatch: pytest.Mon
     assert not Path(home[1]).exists()
 
     process = start("demo", "--port", "0", "--json")
-    assert process.stdout is not None
-    begun = ""
-    while not begun.endswith("\n}\n"):
-        begun += process.stdout.readline()
-    process.terminate()
-    code, _, stderr = finish(process, within_s=40)
-    assert code == 0
-    assert "Removed the demo's home" in stderr
-    assert not Path(json.loads(begun)["home"]).exists()
+    told = json.loads(begun(process, "\n}\n"))
+    assert "Removed the demo's home" in stop(process)
+    assert not Path(told["home"]).exists()
 
 
-def test_a_setting_that_cannot_be_used_leaves_no_temporary_home(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("TMPDIR", str(tmp_path))
-    monkeypatch.setenv("RESUMES_WORKERS", "many")
-
-    code, _, stderr = finish(start("demo", "--once"))
-
-    assert (code, 'Invalid workers "many" in RESUMES_WORKERS' in stderr) == (2, True)
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_home_with_a_store_is_refused_and_nothing_is_added(acme: CommandLine) -> None:
-    before = acme.answers("accounts", "list", "--json")
-
-    message = acme.fails(1, "demo", "--once")
-
-    assert message == (
-        f"{acme.home} already has a store: run it with `resumes --home {acme.home} up`, or choose a "
-        "new folder with --home"
-    )
-    assert acme.answers("accounts", "list", "--json") == before
-
-
-def test_what_has_the_name_of_the_demo_s_key_is_told_before_the_store_is_made(
-    run: CommandLine,
+def test_a_demo_that_cannot_be_given_says_so_and_leaves_all_as_it_was(
+    run: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     key_file = run.home / "demo-key"
     key_file.mkdir(parents=True)
-
-    message = run.fails(1, "demo", "--once")
-
-    assert message == (
+    assert run.fails(1, "demo", "--once") == (
         f"{key_file} exists and is neither an earlier key nor an empty file. Move it elsewhere, then "
         "try again"
     )
-    assert list(run.home.iterdir()) == [key_file]
+    assert list(run.home.iterdir()) == [key_file]  # before the store is made
     key_file.rmdir()
-    run.succeeds("demo", "--once")
+    run.succeeds("accounts", "create", "acme")
+    assert run.fails(1, "demo", "--once") == (
+        f"{run.home} already has a store: run it with `resumes --home {run.home} up`, or choose a "
+        "new folder with --home"
+    )
+    assert [one["name"] for one in run.answers("accounts", "list", "--json")["accounts"]] == [
+        "acme"
+    ]
 
+    small = CommandLine(tmp_path / "small")
+    small.home.mkdir(mode=0o700)
+    (small.home / "config.toml").write_text("max_body_bytes = 1024\n")
+    assert small("demo", "--once").exit_code == 1  # its good samples fail
 
-def test_a_demo_whose_good_samples_fail_is_exit_1(run: CommandLine) -> None:
-    run.home.mkdir(mode=0o700)
-    (run.home / "config.toml").write_text("max_body_bytes = 1024\n")
-
-    assert run("demo", "--once").exit_code == 1
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    monkeypatch.setenv("TMPDIR", str(temporary))
+    monkeypatch.setenv("RESUMES_WORKERS", "many")
+    code, _, stderr = finish(start("demo", "--once"))
+    assert (code, 'Invalid workers "many" in RESUMES_WORKERS' in stderr) == (2, True)
+    assert list(temporary.iterdir()) == []
