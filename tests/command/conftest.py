@@ -6,13 +6,9 @@ import os
 import pty
 import re
 import select
-import signal
 import subprocess
 import sys
-import termios
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -28,7 +24,6 @@ from resumes.store.creation import Created, NewResume, create
 from resumes.store.import_ledger import FileOutcome, Items
 from tests.support.stores import make_store_file, open_home
 from tests.support.terminal.builders import a_file
-from tests.support.waiting import wait_until
 
 
 @dataclass(frozen=True)
@@ -117,49 +112,6 @@ def finish(process: "subprocess.Popen[str]", *, within_s: float = 60) -> tuple[i
         stdout, stderr = process.communicate()
         pytest.fail(f"did not end: {stdout}{stderr}")
     return process.returncode, stdout, stderr
-
-
-@contextmanager
-def a_stuck_terminal() -> Iterator[tuple[int, Callable[[], None]]]:
-    """A terminal whose output is stopped: a program that writes there waits. And what lets it go on
-    and has it read until the block ends."""
-    controller, terminal = pty.openpty()
-    termios.tcflow(terminal, termios.TCOOFF)
-
-    def read() -> None:
-        with contextlib.suppress(OSError):  # all have closed the terminal
-            while os.read(controller, 1_024):
-                pass
-
-    reader = threading.Thread(target=read)
-
-    def drain() -> None:
-        termios.tcflow(terminal, termios.TCOON)
-        reader.start()
-
-    try:
-        yield terminal, drain
-    finally:
-        os.close(terminal)
-        if reader.ident is not None:
-            reader.join(20)
-        os.close(controller)
-
-
-def end_half_way(*words: str, has_begun: Callable[[], object], number: signal.Signals) -> int:
-    """The exit code of a program that is sent a signal once it has begun.
-
-    It is at work then, and does not come to its end: nobody reads how far it is.
-    """
-    with a_stuck_terminal() as (terminal, drain):
-        process = start(*words, stderr=terminal, env={**os.environ, "TERM": "xterm"})
-        try:
-            wait_until(has_begun)
-            process.send_signal(number)
-            drain()
-            return finish(process)[0]
-        finally:
-            process.kill()
 
 
 def on_terminal(

@@ -58,8 +58,8 @@ def test_a_table_lines_up_is_harmless_and_fits_a_terminal_but_not_a_pipe(
     put_table(COLUMNS, [["a", "日本", "7"], ["bb", "\x1b[2J\n", "1,000"]])
     put_fields([("name", "\u202e")])
     assert capsys.readouterr().out == (
-        "id  title           n\n"
-        "a   日本            7\n"
+        "id  title          n\n"
+        "a   日本           7\n"
         "bb  \\x1b[2J\\n  1,000\n"
         "name  \\u202e\n"
     )  # fmt: skip
@@ -285,7 +285,7 @@ def test_closed_streams_harm_nothing(
     assert (done.returncode, done.stderr[: len(said)]) == (code, said)
     with open_home(tmp_path) as store:
         assert api_keys.list_keys(store) == []
-        assert accounts.get_account(store, "ana")
+        assert [one.name for one in accounts.list_accounts(store)] == ["ana"]
 
 
 @pytest.mark.slow

@@ -484,6 +484,9 @@ main()
     [
         ("export --all --to", ["os.rename", ".part"]),
         ("db restore", ["open", ".scratch/resumes.db"]),
+        ("db backup", ["os.link", ".scratch/resumes.db"]),
+        ("db copy", ["os.link", ".scratch/resumes.db"]),  # whose source is closed by then
+        ("accounts export acme", ["os.link", ".scratch/account.db"]),
     ],
 )
 def test_what_is_ended_as_it_writes_a_file_leaves_no_part_of_it(
@@ -494,11 +497,14 @@ def test_what_is_ended_as_it_writes_a_file_leaves_no_part_of_it(
     folder.mkdir()
     acme.succeeds("db", "backup", str(backup))
     before = sorted(acme.home.rglob("*"))
-    line = [*words.split(), str(folder if "--to" in words else backup)]
+    copy = f"sqlite:///{acme.home}/resumes.db sqlite:///{folder}/copy.db"
+    places = {"db restore": backup, "db copy": copy, "accounts export acme": folder / "x.account"}
+    line = f"{words} {places.get(words, folder)}".split()
 
     command = [sys.executable, "-c", ENDED_AS_IT_WRITES, *doing, str(number.value)]
     done = subprocess.run([*command, "--home", str(acme.home), *line], timeout=60, check=False)
 
     assert done.returncode == (-number if number is signal.SIGTERM else 130)
-    assert list(folder.iterdir()) == []
+    assert [path.name for path in folder.iterdir()] == ["copy.db.lock"] * (words == "db copy")
     assert sorted(acme.home.rglob("*")) == before
+    acme.succeeds("accounts", "create", "late")
