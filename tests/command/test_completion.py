@@ -46,32 +46,23 @@ def complete(words: str, incomplete: str = "", shell: str = "bash") -> list[str]
 
 
 @pytest.mark.parametrize(
-    ("shell", "expected"),
+    ("shell", "words", "incomplete", "expected"),
     [
-        ("bash", ["accounts"]),
-        ("zsh", ["plain", "accounts", "Create and manage accounts."]),
-        ("fish", ["accounts\tCreate and manage accounts."]),
-    ],
-)
-def test_commands_are_completed_in_each_shell(shell: str, expected: list[str]) -> None:
-    assert complete("resumes", "ac", shell) == expected
-
-
-@pytest.mark.parametrize(
-    ("words", "incomplete", "expected"),
-    [
-        ("resumes keys", "ro", ["rotate"]),
-        ("resumes --home none keys", "ro", ["rotate"]),
-        ("resumes list", "--acc", ["--account"]),
-        ("resumes imports list --outcome", "d", ["duplicate", "done"]),
-        ("resumes imports list --reason", "too_l", ["too_large"]),
-        ("resumes accounts show", "a", []),
+        ("bash", "resumes", "ac", ["accounts"]),
+        ("zsh", "resumes", "ac", ["plain", "accounts", "Create and manage accounts."]),
+        ("fish", "resumes", "ac", ["accounts\tCreate and manage accounts."]),
+        ("bash", "resumes keys", "ro", ["rotate"]),
+        ("bash", "resumes --home none keys", "ro", ["rotate"]),
+        ("bash", "resumes list", "--acc", ["--account"]),
+        ("bash", "resumes imports list --outcome", "d", ["duplicate", "done"]),
+        ("bash", "resumes imports list --reason", "too_l", ["too_large"]),
+        ("bash", "resumes accounts show", "a", []),
     ],
 )
 def test_subcommands_options_and_their_choices_are_completed(
-    words: str, incomplete: str, expected: list[str]
+    shell: str, words: str, incomplete: str, expected: list[str]
 ) -> None:
-    assert complete(words, incomplete) == expected
+    assert complete(words, incomplete, shell) == expected
 
 
 def test_the_program_itself_answers() -> None:

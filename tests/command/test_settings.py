@@ -3,6 +3,7 @@
 import contextlib
 import os
 import socket
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 from cli.session import Session
 from resumes.errors import InvalidArgument
 from resumes.settings import Settings, Theme, load_settings
-from tests.command.conftest import CommandLine, finish, start
+from tests.command.conftest import CommandLine
 
 
 def test_the_next_command_carries_the_flags_on() -> None:
@@ -68,11 +69,8 @@ NAMES = "use a list of at most 100 names of 1 to 100 printable characters"
     [
         ("port = true", f'Invalid port "True" in FILE: {WHOLE_PORT}'),
         ("rate_per_day = false", "use a whole number from 0 to 1000000 or `unlimited`"),
-        ("done_keep_days = true", 'Invalid done_keep_days "True" in FILE'),
-        ("settle_s = true", 'Invalid settle_s "True" in FILE: use a number from 0 to 3600'),
         ("client_timeout_s = 1e-300", "use a number from 0.1 to 3600"),
         ("client_timeout_s = nan", 'Invalid client_timeout_s "nan" in FILE'),
-        ("client_timeout_s = inf", 'Invalid client_timeout_s "inf" in FILE'),
         (
             "scan_s = 2",
             'The setting "scan_s" in FILE is gone: folders are scanned every 2 seconds. Remove it',
@@ -121,27 +119,23 @@ def test_a_setting_that_cannot_be_used_is_a_line_and_exit_2(
 def test_what_is_no_regular_file_is_no_configuration(run: CommandLine) -> None:
     run.home.mkdir()
     file = run.home / "config.toml"
-    refused = f"Error: Cannot read the configuration {file}: not a regular file."
 
-    os.mkfifo(file)
-    code, _, stderr = finish(start("--home", str(run.home), "list"))  # would wait for a writer
-    assert (code, stderr[: len(refused)]) == (2, refused)
-    file.unlink()
-    file.symlink_to("/dev/zero")
-    code, _, stderr = finish(start("--home", str(run.home), "list"))  # would never end
-    assert (code, stderr[: len(refused)]) == (2, refused)
-    file.unlink()
-    with socket.socket(socket.AF_UNIX) as listener, contextlib.chdir(run.home):
-        listener.bind(file.name)
-    assert "not a regular file" in run.fails(2, "list")
-    file.unlink()
-    file.mkdir()
-    assert "not a regular file" in run.fails(2, "list")
+    def listen() -> None:
+        with socket.socket(socket.AF_UNIX) as listener, contextlib.chdir(run.home):
+            listener.bind(file.name)
 
+    makers: list[tuple[Callable[[], None], Callable[[], None]]] = [
+        (lambda: os.mkfifo(file), file.unlink),  # would wait for a writer
+        (lambda: file.symlink_to("/dev/zero"), file.unlink),  # would never end
+        (listen, file.unlink),
+        (file.mkdir, file.rmdir),
+    ]
+    for make, remove in makers:
+        make()
+        said = run.fails(2, "list")
+        assert said.startswith(f"Cannot read the configuration {file}: not a regular file.")
+        remove()
 
-def test_a_configuration_may_be_a_link_unless_it_leads_nowhere(run: CommandLine) -> None:
-    run.home.mkdir()
-    file = run.home / "config.toml"
     file.symlink_to("of-all.toml")
     assert run.fails(2, "list") == (
         f"Cannot read the configuration {file}: the link is broken. Create its target, or remove it"
@@ -262,15 +256,10 @@ def test_extra_section_types_reach_the_format(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "way_on"),
     [
-        ('port = "x"', "a whole number from 0 to 65535"),
         ("port = 70000", "a whole number from 0 to 65535"),
-        ("workers = 0", "a whole number from 1 to 64"),
-        ("max_file_bytes = 1023", "a whole number from 1024 to 1073741824"),
         ("max_file_bytes = 1073741825", "a whole number from 1024 to 1073741824"),
         ("done_keep_days = -1", "a whole number from 0 to 36500"),
-        ("done_keep_days = 40000", "a whole number from 0 to 36500"),
         ('done_keep_days = "7d"', "a whole number from 0 to 36500"),
-        ("done_keep_days = 1.5", "a whole number from 0 to 36500"),
         ("rate_per_day = -1", "a whole number from 0 to 1000000 or `unlimited`"),
         ('settle_s = "soon"', "a number from 0 to 3600"),
         ('poll = "often"', "true or false"),
@@ -327,10 +316,3 @@ def test_a_flag_that_cannot_be_used_is_no_fault_of_the_file(tmp_path: Path) -> N
     with pytest.raises(InvalidArgument) as refused:
         given(tmp_path, "workers = 2\n", workers=65)
     assert refused.value.message == 'Invalid workers "65": use a whole number from 1 to 64'
-
-
-def test_every_setting_has_a_sentence() -> None:
-    source = (Path(__file__).parents[2] / "src/resumes/settings.py").read_text()
-    for name in Settings.model_fields:
-        after = source.split(f"\n    {name}: ")[1].splitlines()[1]
-        assert after.strip().startswith('"""'), name
