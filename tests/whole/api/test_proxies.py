@@ -14,6 +14,7 @@ from urllib.parse import urljoin
 import httpx
 import pytest
 
+from server.openapi import SWAGGER_UI
 from tests.support.api.bombs import valid
 from tests.support.api.builders import RESUMES, a_body
 from tests.support.api.serving import Served, make_certificate, serve
@@ -25,6 +26,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.docs]
 
 PAGE: Final = "docs/guides/proxies.md"
 APACHE_MODULES: Final = Path("/usr/lib/apache2/modules")
+BROWSER: Final = shutil.which("chromium")
 IS_ROOT: Final = os.geteuid() == 0
 
 
@@ -47,7 +49,10 @@ def for_nginx(page: str, folder: Path) -> str:
     temporary = "".join(f"{kind}_temp_path {folder / kind};\n" for kind in kinds)
     user = "user root;" if IS_ROOT else ""
     first = f"daemon off; pid {folder / 'pid'}; error_log {folder / 'errors'}; {user}\n"
-    return first + "events {}\nhttp { access_log off;\n" + temporary + page + "}\n"
+    log = f"log_format brief '$request_uri $status'; access_log {folder / 'access'} brief;\n"
+    there = f"location = /cv/try.html {{ default_type text/html; alias {folder / 'try.html'}; }}\n"
+    page = page.replace("location /cv/", f"{there}location /cv/", 1)
+    return first + "events {}\nhttp {\n" + log + temporary + page + "}\n"
 
 
 def for_apache(page: str, folder: Path) -> str:
@@ -137,6 +142,39 @@ def proxied(repository: Path, folder: Path, name: str, served: Served) -> Iterat
             yield client
         finally:
             end(process)
+
+
+TRY: Final = """<!DOCTYPE html><html><body><div id="docs"></div>
+<script src="docs/SWAGGER_UI/swagger-ui-bundle.js"></script><script>
+SwaggerUIBundle({
+  url: "openapi.json", dom_id: "#docs", validatorUrl: null, tryItOutEnabled: true, docExpansion: "full",
+  onComplete: () => setTimeout(
+    () => document.querySelectorAll(".opblock-get .execute").forEach((button) => button.click()), 1500
+  ),
+});
+</script></body></html>"""
+"""The description as /docs sets it up, and a visitor who executes each GET."""
+
+
+@pytest.mark.skipif(BROWSER is None, reason="no Chromium is installed")
+def test_what_is_tried_on_the_page_stays_below_the_prefix(
+    repository: Path, tmp_path: Path, served: Served
+) -> None:
+    (tmp_path / "try.html").write_text(TRY.replace("SWAGGER_UI", SWAGGER_UI))
+    command = [str(BROWSER), "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom"]
+    command += ["--ignore-certificate-errors", f"--user-data-dir={tmp_path / 'browser'}"]
+    command += ["--virtual-time-budget=40000", "--disable-background-networking"]
+    with proxied(repository, tmp_path, "nginx", served) as client:
+        subprocess.run(
+            [*command, f"{str(client.base_url).rstrip('/')}/cv/try.html"],
+            capture_output=True,
+            timeout=200,
+            check=True,
+        )
+    asked = [line.split() for line in (tmp_path / "access").read_text().splitlines()]
+    paths = {path.partition("?")[0]: status for path, status in asked}
+    assert {f"/cv{RESUMES}": "401", "/cv/readyz": "200"}.items() <= paths.items()
+    assert [path for path in paths if not path.startswith("/cv/")] in ([], ["/favicon.ico"])
 
 
 @pytest.mark.parametrize("name", PROXIES)
