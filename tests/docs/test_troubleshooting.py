@@ -204,11 +204,12 @@ def test_what_is_seen_is_what_the_page_says(title: str, scene: Scene) -> None:
 
 
 def test_what_takes_processes_to_be_seen_is_said_in_the_source() -> None:
-    said = (REPOSITORY / "Makefile").read_text(encoding="utf-8")
+    texts = [(REPOSITORY / "Makefile").read_text(encoding="utf-8")]
     for path in (REPOSITORY / "src").rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
-                said += f"{node.value}\n"
+                texts.append(node.value)
+    said = "\n".join(texts)
     parts = [part for title in OF_PROCESSES for part in title.split("…") if len(part) > 2]
     assert [part for part in parts if part not in said] == []
 
