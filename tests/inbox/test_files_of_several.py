@@ -182,14 +182,6 @@ def test_each_format_gives_the_same_resumes_and_again_they_are_duplicates(inbox:
     assert inbox.counts("done", "duplicate") == [len(files) + 1, len(files) - 1]
 
 
-def test_two_links_of_one_file_are_a_resume_and_a_duplicate(inbox: Inbox) -> None:
-    os.link(inbox.drop("ana/a.json", a_document("Ada")), inbox.root / "ana" / "b.json")
-    inbox.importer().round()
-    assert inbox.names() == ["Ada"]
-    (done,), (duplicate,) = inbox.filed("_done"), inbox.filed("_duplicate")
-    assert done.samefile(duplicate)
-
-
 # Slices
 
 

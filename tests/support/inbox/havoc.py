@@ -39,8 +39,7 @@ class Havoc:
             importer.kill()
 
     def _let_work(self, importer: Watch) -> None:
-        # It goes on with what was left before it takes more.
-        self._scene.wait_until(lambda: self._scene.is_ready(importer))
+        # It starts in a tenth of a second or two, and goes on with what was left before it takes more.
         threading.Event().wait(self._chosen.uniform(0.1, 1.5))
         assert importer.is_running, importer.log
 
