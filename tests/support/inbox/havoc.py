@@ -39,7 +39,8 @@ class Havoc:
             importer.kill()
 
     def _let_work(self, importer: Watch) -> None:
-        # It starts in a tenth of a second or two, and goes on with what was left before it takes more.
+        # It goes on with what was left before it takes more.
+        self._scene.wait_until(lambda: self._scene.is_ready(importer))
         threading.Event().wait(self._chosen.uniform(0.1, 1.5))
         assert importer.is_running, importer.log
 

@@ -4,6 +4,7 @@ import contextlib
 import os
 import signal
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -15,7 +16,7 @@ from importer.service import watch
 from resumes.store import Store, accounts, importers, plans
 from resumes.store.accounts import AccountInfo
 from resumes.store.plans import PlanChange
-from tests.support import programs, warm
+from tests.support import programs
 from tests.support.inbox import oracle
 from tests.support.inbox.oracle import Tally
 from tests.support.resumes import a_document
@@ -33,8 +34,11 @@ class Watch:
         self._log = log
         silent = subprocess.DEVNULL
         with log.open("ab") as errors:
-            self.process = warm.start(
-                words, before=before, stdin=silent, stdout=silent, stderr=errors
+            self.process = subprocess.Popen(
+                [*before, sys.executable, "-m", "cli", *words],
+                stdin=silent,
+                stdout=silent,
+                stderr=errors,
             )
 
     @property
