@@ -102,14 +102,14 @@ class Folder(NewPath):
         return Path(os.fsdecode(super().convert(value, param, ctx)))
 
 
-def _note(context: click.Context, option: click.Parameter, value: Any) -> None:
+def _store_flag(context: click.Context, option: click.Parameter, value: Any) -> None:
     # Each may stand before or after the command. A flag after it is parsed later, and wins.
     session = context.find_object(Session)
     if value is not None and session is not None:
         setattr(session, option.human_readable_name, value)
 
 
-_NOTED: Final[Mapping[str, Any]] = {"expose_value": False, "callback": _note}
+_NOTED: Final[Mapping[str, Any]] = {"expose_value": False, "callback": _store_flag}
 
 
 def store_options(*, hidden: bool) -> list[click.Parameter]:

@@ -10,7 +10,7 @@ from typing import TextIO
 
 import orjson
 
-from cli.output import TIME, Level, narrate_by, safe_json, safe_text
+from cli.output import TIME, Level, redirect_messages, safe_json, safe_text
 from resumes.clock import timestamp
 from resumes.log_writer import LogWriter
 
@@ -57,7 +57,7 @@ def set_up_logs(*, as_json: bool = False, writer: LogWriter | None = None) -> No
     if as_json:
         handler.setFormatter(JsonFormatter())
         # Whoever reads lines of JSON gets no others.
-        narrate_by(_log_words)
+        redirect_messages(_log_words)
     else:
         handler.setFormatter(SafeFormatter(FORMAT, TIME))
     logging.basicConfig(level=logging.WARNING, handlers=[handler])
@@ -97,9 +97,9 @@ def narrating(*, as_json: bool) -> Iterator[None]:
         return
     writer = open_service_log(as_json=as_json)
     if not as_json:
-        narrate_by(lambda _, text: writer.write(f"{text}\n"))
+        redirect_messages(lambda _, text: writer.write(f"{text}\n"))
     try:
         yield
     finally:
-        narrate_by(None)
+        redirect_messages(None)
         writer.close()

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 STREAMS = ("stdin", "stdout", "stderr")
 
-CHAPTERS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
+SECTIONS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
     "Get started": {
         "demo": ("cli.commands.demo:demo", "Try the service in a temporary home."),
         "up": ("cli.commands.up:up", "Run the API and the importer."),
@@ -57,7 +57,7 @@ CHAPTERS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
 """Commands by name, in the order and under the headings that help shows them: where each is found, and
 its summary, the first sentence of its help."""
 
-COMMANDS: Final = {name: place for part in CHAPTERS.values() for name, place in part.items()}
+COMMANDS: Final = {name: place for part in SECTIONS.values() for name, place in part.items()}
 
 
 class Resumes(CommandGroup):
@@ -81,7 +81,7 @@ class Resumes(CommandGroup):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the commands under their headings, from the summaries alone."""
         column = max(map(len, COMMANDS))
-        for heading, places in CHAPTERS.items():
+        for heading, places in SECTIONS.items():
             with formatter.section(heading):
                 formatter.write_dl(
                     [(name.ljust(column), summary) for name, (_, summary) in places.items()]

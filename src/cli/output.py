@@ -90,7 +90,7 @@ def timed(*, is_wanted: bool = True) -> Iterator[None]:
         _Narration.is_timed = False
 
 
-def narrate_by(narrator: Narrator | None) -> None:
+def redirect_messages(narrator: Narrator | None) -> None:
     """Send all messages of this process to the narrator from now on, without styles; None ends it."""
     _Narration.by = narrator
 

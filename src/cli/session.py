@@ -35,25 +35,25 @@ class Session:
 
         return load_settings(home=self.home, database=self.database, **flags)
 
-    def store(self, *, makes: bool = False, read_cache_bytes: int | None = None) -> "Store":
-        """Open the store. `makes`: a new one, and its home, when there is none yet.
+    def store(self, *, create: bool = False, read_cache_bytes: int | None = None) -> "Store":
+        """Open the store. `create`: a new one, and its home, when there is none yet.
 
         `read_cache_bytes` is what each thread that reads keeps of it; None is the store's choice.
 
-        Without `makes` a store of an older version is left as it is and refused, since reading
+        Without `create` a store of an older version is left as it is and refused, since reading
         should change nothing.
         """
         from resumes.store import open_store
 
         settings = self.settings()
-        if makes:
+        if create:
             make_home(settings.home)
         elif settings.database is None and not settings.home.is_dir():
             raise StoreUnavailable(
                 f"No store yet: {settings.home} does not exist. Create one with `resumes up`, "
                 "or choose another home with --home"
             )
-        return open_store(settings.database_url, upgrade=makes, read_cache_bytes=read_cache_bytes)
+        return open_store(settings.database_url, upgrade=create, read_cache_bytes=read_cache_bytes)
 
     def answer(self, document: Any, sentence: str) -> None:
         """Print the document, with `--json`, or say the sentence. Escape what comes from data first."""

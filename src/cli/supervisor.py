@@ -79,7 +79,7 @@ class Child:
                 return self._first_lines.get(timeout=LOOK_EVERY_S / 4)
         return None
 
-    def tend(self) -> None:
+    def restart_if_dead(self) -> None:
         """Restart it if it has ended, after a pause that grows each time."""
         code = self.process.poll()
         if code is None:
@@ -183,4 +183,4 @@ class Supervisor:
         """Restart children that end, until asked to stop."""
         while not stop.wait(LOOK_EVERY_S):
             for child in self._children:
-                child.tend()
+                child.restart_if_dead()

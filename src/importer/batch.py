@@ -27,7 +27,7 @@ from importer import files, json_texts, outcomes
 from importer.claims import Claim
 from importer.failpoints import Observer, Step
 from importer.files import Folders, Known, Signature, escaped
-from importer.filing import OF_THE_FILE, OF_THE_PROCESS, Filer, FileState, Work, parse_report
+from importer.filing import OF_THE_FILE, OF_THE_PROCESS, Filer, FileState, ReadFile, parse_report
 from importer.notices import FileReport, Remark, as_report
 from importer.options import Options
 from importer.outcomes import Conclusion, Refusal, as_ledger_text
@@ -41,7 +41,7 @@ from resumes.store.import_ledger import FileOutcome, Verdict
 from resumes.watched_folder import shown_root
 from resumes.watched_names import find_extension
 
-UNPROVED_S = 1.0
+UNKNOWN_WRITER_SETTLE_S = 1.0
 """How long a file must be quiet for which the system cannot say whether it has a writer."""
 
 MAX_SETTLE_TIMES = 12
@@ -58,7 +58,7 @@ def _quiet_s(claim: Claim, signature: Signature, known: Known | None) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Queue:
+class QuotaBacklog:
     """The held files of an account: which came first, and the message for those that join."""
 
     first_claim_id: str
@@ -113,7 +113,7 @@ class FailureReason(StrEnum):
     """It concerns every file."""
 
 
-class Left(NamedTuple):
+class NotImported(NamedTuple):
     """A file that is where it was, and was not imported. `error` is the system's."""
 
     claim: Claim
@@ -122,10 +122,10 @@ class Left(NamedTuple):
     error: OSError | None = None
 
 
-class Ended(NamedTuple):
+class PendingFiling(NamedTuple):
     """A file whose outcome is in the ledger, and that is not where it belongs yet."""
 
-    work: Work
+    work: ReadFile
     conclusion: Conclusion
     target: str = ""
     """Where it was moved to, if it was."""
@@ -146,7 +146,9 @@ def _is_read_whole(claim: Claim) -> bool:
     return find_extension(claim.name) == ".json"
 
 
-def inspect(claim: Claim, descriptor: int, known: Known | None, options: Options) -> Work | Left:
+def inspect(
+    claim: Claim, descriptor: int, known: Known | None, options: Options
+) -> ReadFile | NotImported:
     """Return what the open file is, or why it is not judged yet. Raises OSError.
 
     A whole valid resume is its own end marker and is judged at once. Everything else may still be
@@ -167,18 +169,18 @@ def inspect(claim: Claim, descriptor: int, known: Known | None, options: Options
         verdict = outcomes.judge(body, options.format)
         if isinstance(verdict, Refusal):
             if not claim.is_return and parse_report(body):
-                return Left(claim, FailureReason.REPORT, signature)
+                return NotImported(claim, FailureReason.REPORT, signature)
             is_ready = is_ready and _quiet_s(claim, signature, known) >= options.settle_s
             if is_ready and json_texts.is_several(body):
                 verdict = None
         if verdict is not None:
             digest, head = files.digest(body), body[: files.HEAD_BYTES]
     if not is_ready:
-        return Left(claim, FailureReason.SETTLING, signature)
-    return Work(claim, signature, verdict, digest, head=head)
+        return NotImported(claim, FailureReason.SETTLING, signature)
+    return ReadFile(claim, signature, verdict, digest, head=head)
 
 
-class Batches:
+class BatchImporter:
     """Imports files into one store, below one ROOT, for as long as the slot is held."""
 
     def __init__(
@@ -198,7 +200,7 @@ class Batches:
         self._root = str(root)
         self._shown_root = shown_root(self._root)
         self._options = options
-        self.queues: dict[str, Queue] = {}
+        self.queues: dict[str, QuotaBacklog] = {}
         """By account id, what its new files queue behind (pitfalls I7)."""
         self._on_filed = on_filed
         self._remark = remark
@@ -206,10 +208,10 @@ class Batches:
         self._monotonic = monotonic
         self._folders = Folders(self._root)
         self.filer = Filer(root, self._folders, options, store.clock, observe)
-        self._ready: deque[Work] = deque()
-        self._several: deque[Work] = deque()
+        self._ready: deque[ReadFile] = deque()
+        self._several: deque[ReadFile] = deque()
         """Files of several resumes, to be unpacked (`importer.slices`)."""
-        self._unfiled: dict[str, Ended] = {}
+        self._unfiled: dict[str, PendingFiling] = {}
         """Files that are imported, and lie where they lay or are still written to, by claim."""
         self._ended: list[str] = []
         self._went_back: list[Claim] = []
@@ -245,18 +247,20 @@ class Batches:
 
     # Read
 
-    def read(self, candidates: Sequence[Candidate]) -> list[Left]:
+    def read(self, candidates: Sequence[Candidate]) -> list[NotImported]:
         """Read the files that are ready, for the next `commit`; return the others."""
         try:
             self._slot.note(one.claim for one in candidates)
         except OSError as error:
-            return [Left(one.claim, FailureReason.TROUBLE, None, error) for one in candidates]
+            return [
+                NotImported(one.claim, FailureReason.TROUBLE, None, error) for one in candidates
+            ]
         self._observe(Step.NOTED)
-        left: list[Left] = []
-        read: list[Work] = []
+        left: list[NotImported] = []
+        read: list[ReadFile] = []
         for one in candidates:
             answer = self._read(one)
-            if isinstance(answer, Work):
+            if isinstance(answer, ReadFile):
                 read.append(answer)
             else:
                 left.append(answer)
@@ -268,12 +272,12 @@ class Batches:
             (self._ready if work.verdict is not None else self._several).append(work)
         return left
 
-    def _read(self, one: Candidate) -> Work | Left:
+    def _read(self, one: Candidate) -> ReadFile | NotImported:
         claim = one.claim
         try:
             if is_last_attempt(claim) and _is_read_whole(claim):
                 signature = files.signature_of(os.lstat(claim.path(self._root)))
-                return Work(claim, signature, outcomes.CRASHED, head=self._read_head(claim))
+                return ReadFile(claim, signature, outcomes.CRASHED, head=self._read_head(claim))
             if not one.is_alone:
                 return self._read_open(one)
             self._slot.begin_alone(claim)
@@ -281,19 +285,19 @@ class Batches:
             self._slot.end_alone(claim.id)
             return answer
         except FileNotFoundError:
-            return Left(claim, FailureReason.GONE)
+            return NotImported(claim, FailureReason.GONE)
         except OSError as error:
             why = FailureReason.STUCK if error.errno in OF_THE_FILE else FailureReason.TROUBLE
-            return Left(claim, why, self._signature(claim), error)
+            return NotImported(claim, why, self._signature(claim), error)
 
-    def _read_open(self, one: Candidate) -> Work | Left:
+    def _read_open(self, one: Candidate) -> ReadFile | NotImported:
         claim = one.claim
         try:
             self._folders.open(claim.folder(self._root))
         except OSError as error:
             if error.errno in NOT_OF_THE_FILE:
                 raise
-            return Left(claim, FailureReason.STUCK, self._signature(claim), error)
+            return NotImported(claim, FailureReason.STUCK, self._signature(claim), error)
         try:
             descriptor = self._open_file(claim)
         except OSError as error:
@@ -303,7 +307,7 @@ class Batches:
         is_kept = False
         try:
             answer = self._judge(one, descriptor)
-            is_kept = isinstance(answer, Work) and answer.descriptor is not None
+            is_kept = isinstance(answer, ReadFile) and answer.descriptor is not None
             return answer
         finally:
             if not is_kept:
@@ -320,33 +324,33 @@ class Batches:
             return file.read(files.HEAD_BYTES)
         return b""
 
-    def _judge(self, one: Candidate, descriptor: int) -> Work | Left:
+    def _judge(self, one: Candidate, descriptor: int) -> ReadFile | NotImported:
         claim = one.claim
         try:
             found = inspect(claim, descriptor, one.known, self._options)
         except OSError as error:  # a bad sector, say: a problem of this file alone
-            return Left(claim, FailureReason.STUCK, self._signature(claim), error)
-        if isinstance(found, Left):
+            return NotImported(claim, FailureReason.STUCK, self._signature(claim), error)
+        if isinstance(found, NotImported):
             return found
         # Nothing is judged that somebody may still write to (pitfalls I4).
         writer = files.find_writer(descriptor)
         if writer is not False:
-            needed_s = min(UNPROVED_S, self._options.settle_s)
+            needed_s = min(UNKNOWN_WRITER_SETTLE_S, self._options.settle_s)
             if writer:
                 needed_s = max(MIN_OPEN_S, MAX_SETTLE_TIMES * self._options.settle_s)
             if _quiet_s(claim, found.signature, one.known) < needed_s:
-                return Left(claim, FailureReason.OPEN, found.signature)
+                return NotImported(claim, FailureReason.OPEN, found.signature)
         kept = None if found.verdict is None else descriptor
         return found._replace(descriptor=kept, is_open=bool(writer))
 
-    def _unreadable(self, one: Candidate, error: OSError) -> Work | Left:
+    def _unreadable(self, one: Candidate, error: OSError) -> ReadFile | NotImported:
         """Return what becomes of a file that cannot be opened: somebody may still change that."""
         claim = one.claim
         signature = files.signature_of(os.lstat(claim.path(self._root)))
         needed_s = MAX_SETTLE_TIMES * self._options.settle_s
         if _quiet_s(claim, signature, one.known) < needed_s:
-            return Left(claim, FailureReason.SETTLING, signature)
-        return Work(claim, signature, outcomes.unreadable(error))
+            return NotImported(claim, FailureReason.SETTLING, signature)
+        return ReadFile(claim, signature, outcomes.unreadable(error))
 
     def _signature(self, claim: Claim) -> Signature | None:
         """Return the file's signature; None when it is gone, or cannot be seen."""
@@ -363,7 +367,7 @@ class Batches:
         """
         while works := self._next_batch():
             ends = self._commit(works)
-            ended = [Ended(work, end) for work, end in zip(works, ends, strict=True)]
+            ended = [PendingFiling(work, end) for work, end in zip(works, ends, strict=True)]
             left = self.find_unowned(one.work for one in ended if _is_deleted(one.conclusion))
             for _ in works:
                 self._ready.popleft()
@@ -374,8 +378,8 @@ class Batches:
         if not self._ready:
             self._folders.close()
 
-    def _next_batch(self) -> list[Work]:
-        works: list[Work] = []
+    def _next_batch(self) -> list[ReadFile]:
+        works: list[ReadFile] = []
         size_bytes = 0
         tuning = self._options.tuning
         for work in self._ready:
@@ -385,7 +389,7 @@ class Batches:
                 break
         return works
 
-    def _commit(self, works: Sequence[Work]) -> list[Conclusion]:
+    def _commit(self, works: Sequence[ReadFile]) -> list[Conclusion]:
         try:
             creations = [self._creation(work) for work in works]
             results = create_files(
@@ -407,7 +411,7 @@ class Batches:
             for work, creation, result in zip(works, creations, results, strict=True)
         ]
 
-    def _creation(self, work: Work) -> Creation:
+    def _creation(self, work: ReadFile) -> Creation:
         claim = work.claim
         row = self.row(work)
         now_us = self._store.clock()
@@ -427,7 +431,7 @@ class Batches:
             row = row._replace(items=as_ledger_text(done))
         return Creation(claim.account_id, (NewResume(verdict, digest=work.digest),), now_us, row)
 
-    def row(self, work: Work, items: str | None = None) -> import_ledger.ClaimedFile:
+    def row(self, work: ReadFile, items: str | None = None) -> import_ledger.ClaimedFile:
         """Return the file as the ledger knows it."""
         claim = work.claim
         return import_ledger.ClaimedFile(
@@ -440,7 +444,7 @@ class Batches:
             items=items,
         )
 
-    def record(self, work: Work, conclusion: Conclusion) -> None:
+    def record(self, work: ReadFile, conclusion: Conclusion) -> None:
         """Write the file's outcome into the ledger. Raises StoreError."""
         row = self.row(work, items=as_ledger_text(conclusion))
         verdict = outcomes.verdict_of(conclusion)
@@ -458,7 +462,7 @@ class Batches:
             # The report still says it; one file must not stop the others.
             outcomes.log_exception("No ledger row for claim %s", work.claim.id)
 
-    def find_unowned(self, works: Iterable[Work]) -> list[Work]:
+    def find_unowned(self, works: Iterable[ReadFile]) -> list[ReadFile]:
         """Return those of the files whose accounts the store does not know, not even as deleted: they
         stay where they are. Raises StoreError.
 
@@ -471,7 +475,7 @@ class Batches:
 
     # File away
 
-    def file_away(self, ended: Iterable[Ended]) -> None:
+    def file_away(self, ended: Iterable[PendingFiling]) -> None:
         """Put files away whose outcome is in the ledger, as far as that is possible now."""
         ended = [*ended]
         self.adopt(ended)
@@ -479,14 +483,14 @@ class Batches:
             self._note_queue(one.work.claim, one.conclusion)
         self._file(ended)
 
-    def _file(self, ended: Iterable[Ended]) -> None:
+    def _file(self, ended: Iterable[PendingFiling]) -> None:
         """File each, and forget those that came to their end; after an error all are tried again."""
         over = [one.work for one in ended if self._is_filed(one)]
         for work in over:
             del self._unfiled[work.claim.id]
         self.end(over)
 
-    def set_queues(self, queues: dict[str, Queue]) -> None:
+    def set_queues(self, queues: dict[str, QuotaBacklog]) -> None:
         """Have new files queue behind these, and behind held files that are not in their place yet."""
         self.queues = queues
         for one in self._unfiled.values():
@@ -500,7 +504,7 @@ class Batches:
             refusal = (first and first.refusal) or conclusion.refusal
             queue = self.queues.get(claim.account_id)
             if queue is None or claim.id < queue.first_claim_id:
-                self.queues[claim.account_id] = Queue(claim.id, refusal.message)
+                self.queues[claim.account_id] = QuotaBacklog(claim.id, refusal.message)
 
     def find_queue(self, claim: Claim) -> str | None:
         """Return the message for a file that comes after others of its account; None when there are none."""
@@ -513,7 +517,7 @@ class Batches:
         self._file([one for one in self._unfiled.values() if now >= one.due])
         self._folders.close()
 
-    def _is_filed(self, ended: Ended) -> bool:
+    def _is_filed(self, ended: PendingFiling) -> bool:
         """File it as far as that is possible now; return whether it has come to its end."""
         work, conclusion = ended.work, ended.conclusion
         claim = work.claim
@@ -527,7 +531,7 @@ class Batches:
             again_s = min(RETRY_INTERVALS_S[filed.state] * 2.0**ended.tries, MAX_RETRY_INTERVAL_S)
         if again_s is not None:
             _close([work])
-            self._unfiled[claim.id] = Ended(
+            self._unfiled[claim.id] = PendingFiling(
                 work._replace(descriptor=None),
                 conclusion,
                 filed.target,
@@ -577,7 +581,7 @@ class Batches:
                 )
         return again_s is None
 
-    def end(self, works: Sequence[Work]) -> None:
+    def end(self, works: Sequence[ReadFile]) -> None:
         """Take note that nothing is left to do for these files."""
         _close(works)
         if ids := [work.claim.id for work in works]:
@@ -585,7 +589,7 @@ class Batches:
             if self._slot.end(ids):
                 self._observe(Step.ENDED)
 
-    def adopt(self, ended: Iterable[Ended]) -> None:
+    def adopt(self, ended: Iterable[PendingFiling]) -> None:
         """Continue with files that another process imported; their claims are noted."""
         self._unfiled.update((one.work.claim.id, one) for one in ended)
 
@@ -625,7 +629,7 @@ def dismiss_unfinished(store: Store, claim: Claim) -> None:
             import_requests.dismiss_files(store, [row])
 
 
-def _close(works: Iterable[Work]) -> None:
+def _close(works: Iterable[ReadFile]) -> None:
     """Close the files that are open."""
     for work in works:
         if work.descriptor is not None:
@@ -638,6 +642,6 @@ def _is_deleted(conclusion: Conclusion) -> bool:
     return refusal is not None and refusal.reason is Reason.ACCOUNT_DELETED
 
 
-def _verdict(work: Work) -> Resume | Refusal:
+def _verdict(work: ReadFile) -> Resume | Refusal:
     assert work.verdict is not None
     return work.verdict

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from importer import files, inbox, outcomes
-from importer.batch import FailureReason, Left, inspect
+from importer.batch import FailureReason, NotImported, inspect
 from importer.claims import Claim
 from importer.files import escaped
-from importer.filing import Work, folder_of
+from importer.filing import ReadFile, folder_of
 from importer.inbox import Seen
 from importer.notices import FileReport, Remark, Summary, as_report, unowned, untaken
 from importer.options import Options
@@ -156,7 +156,7 @@ def rehearse(
             conclusion = _judge(claim, claim.path(str(root)), account, options)
             if isinstance(conclusion, SkipReason):
                 ignore(seen, conclusion)
-            elif isinstance(conclusion, Work):
+            elif isinstance(conclusion, ReadFile):
                 several.append((claim, account))
             elif conclusion is not None:
                 tell(claim, conclusion)
@@ -170,13 +170,13 @@ def rehearse(
 
 def _judge(
     claim: Claim, path: str, account: RehearsedAccount, options: Options
-) -> Conclusion | SkipReason | Work | None:
+) -> Conclusion | SkipReason | ReadFile | None:
     """Return what would become of the file, or why it would be left; its work if it is of several
     resumes; None if it is gone, or is written to at this moment."""
     try:
         with os.fdopen(files.open_file(path), "rb") as file:
             found = inspect(claim, file.fileno(), None, options)
-        if isinstance(found, Left):
+        if isinstance(found, NotImported):
             return SkipReason.REPORT if found.why is FailureReason.REPORT else None
         if found.verdict is not None and found.digest is not None:
             return account.conclude(found.verdict, found.digest)

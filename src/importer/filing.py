@@ -114,7 +114,7 @@ def report_path(file: str | Path) -> Path:
     return path.with_name(split_extension(path.name)[0] + REPORT)
 
 
-ENDS = (
+ALL_RESULTS = (
     *(Conclusion(one) for one in FileOutcome if one is not FileOutcome.FAILED),
     *(Conclusion(FileOutcome.FAILED, refusal=Refusal(reason, "")) for reason in Reason),
 )
@@ -140,7 +140,7 @@ BLOCK_BYTES = 4096
 """The block size of copies: whole blocks of zeros become holes."""
 
 
-class Work(NamedTuple):
+class ReadFile(NamedTuple):
     """A file that was read. `verdict` is None for a file of several resumes."""
 
     claim: Claim
@@ -173,7 +173,7 @@ class FileState(StrEnum):
     """It is where it was, for a reason that concerns all files."""
 
 
-class Filed(NamedTuple):
+class FilingResult(NamedTuple):
     """Where a file is now, and what prevents the rest."""
 
     state: FileState
@@ -195,7 +195,7 @@ class Filer:
         self._observe = observe
         self._made: set[str] = set()
 
-    def file_away(self, work: Work, conclusion: Conclusion) -> Filed:
+    def file_away(self, work: ReadFile, conclusion: Conclusion) -> FilingResult:
         """Move the file, as it was read, into its outcome's folder, with its report."""
         claim = work.claim
         try:
@@ -204,24 +204,24 @@ class Filer:
                 target = claim.path(self._root)
                 self._report(work, conclusion, target)
                 _list(claim, conclusion, os.path.dirname(target))  # noqa: PTH120
-                return Filed(FileState.FILED, target)
+                return FilingResult(FileState.FILED, target)
             target, is_copied = self._move(work, conclusion)
         except FileNotFoundError:
             if os.path.lexists(self._lies_at(claim)):
-                return Filed(FileState.STUCK, problem=os.strerror(errno.ENOENT))
+                return FilingResult(FileState.STUCK, problem=os.strerror(errno.ENOENT))
             if not claim.is_return:  # else its disk may be away
                 _list(claim, conclusion, f"{self._root}/{_folder(claim, conclusion)}")
-            return Filed(FileState.GONE)
+            return FilingResult(FileState.GONE)
         except _NotMoved as error:
             return error.filed
         except OSError as error:
-            return Filed(FileState.STUCK, problem=files.describe(error))
+            return FilingResult(FileState.STUCK, problem=files.describe(error))
         if is_copied:  # the copy is ours alone
-            return Filed(FileState.FILED, target)
+            return FilingResult(FileState.FILED, target)
         self._observe(Step.MOVED)
         return self.check(work, target)
 
-    def check(self, work: Work, target: str) -> Filed:
+    def check(self, work: ReadFile, target: str) -> FilingResult:
         """Leave the moved file where it is if it is what was read; else move it back.
 
         Another version goes to where it came from: under another name if its own was given to yet
@@ -230,18 +230,18 @@ class Filer:
         try:
             is_as_read = _is_as_read(work, target)
             if is_as_read is None:
-                return Filed(FileState.WRITTEN_TO, target)
+                return FilingResult(FileState.WRITTEN_TO, target)
             if not is_as_read and not self._is_copy(work, target):
                 put_back(self._root, work.claim, target)
                 self._observe(Step.MOVED_BACK)
-                return Filed(FileState.CHANGED)
+                return FilingResult(FileState.CHANGED)
         except FileNotFoundError:
             pass  # somebody was quick to take it away; it was imported
         except OSError as error:
-            return Filed(FileState.WRITTEN_TO, target, files.describe(error))
-        return Filed(FileState.FILED, target)
+            return FilingResult(FileState.WRITTEN_TO, target, files.describe(error))
+        return FilingResult(FileState.FILED, target)
 
-    def _move(self, work: Work, conclusion: Conclusion) -> tuple[str, bool]:
+    def _move(self, work: ReadFile, conclusion: Conclusion) -> tuple[str, bool]:
         """Return where the file is now, and whether it was copied there from another disk."""
         claim = work.claim
         folder = f"{self._root}/{_folder(claim, conclusion)}"
@@ -279,7 +279,7 @@ class Filer:
         report = report_path(target)
         return os.path.lexists(report) and load_report(report).get("claimId") != claim.id
 
-    def _rename(self, work: Work, target: str) -> bool:
+    def _rename(self, work: ReadFile, target: str) -> bool:
         """Move the file; return whether it had to be copied."""
         claim = work.claim
         folder = self._source_folder(claim)
@@ -325,7 +325,7 @@ class Filer:
             return os.lstat(claim.path(self._root)).st_dev != os.stat(folder).st_dev  # noqa: PTH116
         return False
 
-    def _check_copyable(self, work: Work, to: str) -> None:
+    def _check_copyable(self, work: ReadFile, to: str) -> None:
         """Raise _NotMoved if the file is too large to be copied into the folder.
 
         A sparse file may be far larger than the room that it takes in the inbox.
@@ -346,14 +346,14 @@ class Filer:
                 put_back(self._root, work.claim, aside)
         raise _NotMoved(state, problem)
 
-    def _report_kept(self, work: Work, conclusion: Conclusion, folder: str) -> None:
+    def _report_kept(self, work: ReadFile, conclusion: Conclusion, folder: str) -> None:
         """Write the report on a file that stays where it is, once."""
         targets = (f"{folder}/{name}" for name in _names(work.claim, conclusion))
         target = next((one for one in targets if not self._is_taken(work.claim, one)), None)
         if target is not None and not os.path.lexists(report_path(target)):
             self._report(work, conclusion, target)
 
-    def _copy(self, work: Work, aside: Path, target: Path) -> None:
+    def _copy(self, work: ReadFile, aside: Path, target: Path) -> None:
         """Copy a file to another disk that was set aside.
 
         It stays aside until its copy is whole, and is known to be of what was read.
@@ -377,7 +377,7 @@ class Filer:
         with _in_its_folder():
             aside.unlink()
 
-    def _check_aside(self, work: Work, aside: Path) -> None:
+    def _check_aside(self, work: ReadFile, aside: Path) -> None:
         match _is_as_read(work, aside):
             case None:
                 raise _NotMoved(FileState.UNMOVABLE, "it is open for writing")
@@ -386,7 +386,7 @@ class Filer:
                     put_back(self._root, work.claim, aside)
                 raise _NotMoved(FileState.CHANGED)
 
-    def _is_copy(self, work: Work, target: str) -> bool:
+    def _is_copy(self, work: ReadFile, target: str) -> bool:
         """Return whether the target, which is not the file that was read, is a copy of it."""
         with contextlib.suppress(FileNotFoundError):  # the folder may be gone
             if os.lstat(work.claim.folder(self._root)).st_dev != os.lstat(target).st_dev:
@@ -405,7 +405,7 @@ class Filer:
         aside = str(aside_of(self._root, claim))
         return aside if os.path.lexists(aside) else claim.path(self._root)
 
-    def _report(self, work: Work, conclusion: Conclusion, target: str) -> None:
+    def _report(self, work: ReadFile, conclusion: Conclusion, target: str) -> None:
         claim = work.claim
         lies_at = self._lies_at(claim)
         sha256 = files.find_sha256(lies_at, self._max_bytes)  # a larger one may take no room
@@ -416,7 +416,7 @@ class Filer:
         files.write_over(path, content, temporary=_beside(path, claim))
         self._observe(Step.REPORT_WRITTEN)
 
-    def tidy(self, claim: Claim, ends: Iterable[Conclusion] = ENDS) -> None:
+    def tidy(self, claim: Claim, ends: Iterable[Conclusion] = ALL_RESULTS) -> None:
         """Remove the reports on a claim without a file next to them: the one that it came back with, and
         those that were written when it came to one of these ends."""
         places = [place for end in ends for place in iter_places(claim, end)]
@@ -453,7 +453,7 @@ class _NotMoved(Exception):
     """The file is where it was, or next to that."""
 
     def __init__(self, state: FileState, problem: str = "") -> None:
-        self.filed = Filed(state, problem=problem)
+        self.filed = FilingResult(state, problem=problem)
 
 
 @contextlib.contextmanager
@@ -472,7 +472,7 @@ def _in_its_folder(
         raise _NotMoved(FileState.UNMOVABLE, problem or files.describe(error)) from error
 
 
-def _copy_as_read(work: Work, source: int, target: Path) -> None:
+def _copy_as_read(work: ReadFile, source: int, target: Path) -> None:
     """Copy as much of an open file as was read of it to a new one, on the disk.
 
     Blocks of zeros become holes: the file may have been made of nothing else. Of its mode only the
@@ -510,7 +510,7 @@ def _list(claim: Claim, conclusion: Conclusion, folder: str) -> None:
         note_filed(folder, claim.id)
 
 
-def _is_as_read(work: Work, target: str | Path) -> bool | None:
+def _is_as_read(work: ReadFile, target: str | Path) -> bool | None:
     """Return whether the file is what was read; None while somebody has it open for writing.
 
     Raises OSError.
@@ -532,7 +532,7 @@ def _is_as_read(work: Work, target: str | Path) -> bool | None:
         os.close(descriptor)
 
 
-def _is_open_as_read(work: Work, found: Signature, descriptor: int) -> bool | None:
+def _is_open_as_read(work: ReadFile, found: Signature, descriptor: int) -> bool | None:
     if not work.is_open and files.find_writer(descriptor):
         return None
     if found != work.signature:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from importer import json_texts
-from importer.batch import Candidate, Queue
+from importer.batch import Candidate, QuotaBacklog
 from importer.claims import Claim
 from importer.files import escaped_before, find_head, find_sha256
 from importer.filing import load_report, report_path
@@ -105,7 +105,7 @@ def _count_due(files: list[PutAway], free_places: int | None) -> tuple[int, bool
     return min(count, len(files)), False
 
 
-class Returns:
+class Reimports:
     """The files of one ROOT that return."""
 
     def __init__(self, store: Store, root: Path) -> None:
@@ -169,7 +169,7 @@ class Returns:
 
     def release(
         self, accounts: Mapping[str, AccountInfo], *, busy: Collection[str] = ()
-    ) -> dict[str, Queue]:
+    ) -> dict[str, QuotaBacklog]:
         """Take up held files for the places that are free, in the order they came.
 
         Return by account id what new files of an account queue behind (pitfalls I7). `accounts` is
@@ -197,7 +197,7 @@ class Returns:
                 message = "Earlier files in this account must be imported first"
                 if account is not None and account.max_resumes is not None:
                     message = QuotaReached(max_resumes=account.max_resumes).message
-                queues[account_id] = Queue(first, message)
+                queues[account_id] = QuotaBacklog(first, message)
         return queues
 
     def take_requests(self, not_yet: Container[str] = ()) -> None:

@@ -24,7 +24,7 @@ from queue import SimpleQueue
 from typing import NamedTuple
 
 from importer import files
-from importer.batch import Candidate, Left, Queue
+from importer.batch import Candidate, NotImported, QuotaBacklog
 from importer.claims import Claim
 from importer.failpoints import Observer
 from importer.notices import FileReport
@@ -73,13 +73,13 @@ class Batch(NamedTuple):
     """Files to import; and by account, what its new files queue behind."""
 
     candidates: list[Candidate]
-    queues: dict[str, Queue]
+    queues: dict[str, QuotaBacklog]
 
 
 class Answer(NamedTuple):
     """What it did since the last answer. `left` is of a batch, and None without one."""
 
-    left: list[Left] | None = None
+    left: list[NotImported] | None = None
     over: tuple[str, ...] = ()
     """Ids of files that came to their end."""
     went_back: tuple[Claim, ...] = ()

@@ -358,7 +358,7 @@ class Inbox:
     def forget_unlisted(self, still: Collection[str] = ()) -> None:
         """Withdraw the notices on unreadable folders, except for those that are still unreadable."""
         for key in self.unlisted.difference(still):
-            self._notices.over(key)
+            self._notices.resolve(key)
         self.unlisted = {*still}
 
     def list_awaited(self) -> list[tuple[float, str]]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Container, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from importer.batch import Candidate, FailureReason, Left
+from importer.batch import Candidate, FailureReason, NotImported
 from importer.claims import Claim, ClaimIds
 from importer.files import describe, escaped
 from importer.inbox import Inbox, ScanSchedule, Seen, find_inboxes
@@ -102,7 +102,7 @@ class Intake:
             names = find_inboxes(self._root)
             self.schedule.done(self._monotonic() - started)
             for name in self.inboxes.keys() - set(names):
-                self._notices.over(f"unread {name}")
+                self._notices.resolve(f"unread {name}")
                 self.inboxes[name].forget_unlisted()
             self.inboxes = {
                 name: self.inboxes.get(name) or self._make_inbox(name) for name in names
@@ -130,7 +130,7 @@ class Intake:
         inbox.account = account
         key = f"unowned {inbox.below}"
         if account is not None:
-            self._notices.over(key)
+            self._notices.resolve(key)
         elif inbox.waiting:
             self._notices(key, unowned(inbox.below, self._options.account))
 
@@ -142,7 +142,7 @@ class Intake:
             if inbox.account is None:
                 self._set_owner(inbox, None)
             if not inbox.settling.count_left():
-                self._notices.over(f"unread {inbox.below}")
+                self._notices.resolve(f"unread {inbox.below}")
 
     def next_batch(self, slot: int = 0, *, busy: Collection[str] = ()) -> list[Candidate]:
         """Return files to try next, one of each account in turn, by the process with this slot.
@@ -215,7 +215,7 @@ class Intake:
             if one is not None and one.inbox is not None:
                 one.inbox.schedule.force()
 
-    def leave(self, left: Left) -> None:
+    def leave(self, left: NotImported) -> None:
         """Look again, when it is time, at a file that was not imported."""
         claim, signature = left.claim, left.signature
         one = self._release(claim.id)

@@ -14,11 +14,11 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
 
 from importer import slots
-from importer.batch import Candidate, FailureReason, Left, dismiss_unfinished
+from importer.batch import Candidate, FailureReason, NotImported, dismiss_unfinished
 from importer.claims import Claim
 from importer.failpoints import Observer, Step, unobserved
 from importer.files import Signature, describe, escaped
-from importer.held import Returns
+from importer.held import Reimports
 from importer.helper import SLOT, Batch, Helper, Setup
 from importer.intake import STUCK_INTERVAL_S, Intake
 from importer.notices import FileReport, Notices, Progress, Summary, untaken
@@ -84,7 +84,7 @@ class Importer:
             monotonic=monotonic,
         )
         self.intake = Intake(root, options, clock=store.clock, monotonic=monotonic, notices=notices)
-        self._returns = Returns(store, root)
+        self._returns = Reimports(store, root)
         self._helper = Helper(
             Setup(store.url, root, options, observe),
             on_answer=self.changes.mark,
@@ -254,7 +254,7 @@ class Importer:
                 "and takes over when that one stops",
             )
             return False
-        self.notices.over("standby")
+        self.notices.resolve("standby")
         self._has_led = True
         self._left_slots = {0}
         return True
@@ -265,7 +265,7 @@ class Importer:
         self._pipeline.drop()
         self._resumed.clear()
         self._unreached.clear()
-        self._returns = Returns(self.store, self.root)
+        self._returns = Reimports(self.store, self.root)
         self.intake.give_up()
 
     def _maintain(self) -> None:
@@ -455,7 +455,9 @@ class Importer:
         if batch:
             self._note_left(self._pipeline.read(batch))
 
-    def _note_resumed(self, all_left: Iterable[Left], read: Mapping[str, Signature | None]) -> None:
+    def _note_resumed(
+        self, all_left: Iterable[NotImported], read: Mapping[str, Signature | None]
+    ) -> None:
         """Have files that cannot be read for now go on under their claims, which may have resumes in the
         store already; `read` is what was read of them before."""
         unfinished = []
@@ -475,7 +477,7 @@ class Importer:
         for claim in unfinished:
             dismiss_unfinished(self.store, claim)
 
-    def _note_left(self, left: Iterable[Left]) -> None:
+    def _note_left(self, left: Iterable[NotImported]) -> None:
         for one in left:
             if one.why is FailureReason.TROUBLE:
                 self._trouble = one.error

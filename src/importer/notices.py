@@ -112,7 +112,7 @@ class Notices:
             self._told.add(key)
             self.tell(sentence)
 
-    def over(self, key: str) -> bool:
+    def resolve(self, key: str) -> bool:
         """Have it reported again when it comes again; return whether it had been reported."""
         was_told = key in self._told
         self._told.discard(key)
@@ -122,7 +122,7 @@ class Notices:
     def all_over(self, word: str) -> None:
         """Do the same for each finding whose key begins with this word."""
         for key in [one for one in self._findings if one.partition(" ")[0] == word]:
-            self.over(key)
+            self.resolve(key)
 
     def find(self, key: str, state: ImporterState, sentence: str) -> None:
         """Tell and keep a finding, unless it is known."""

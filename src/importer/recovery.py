@@ -20,10 +20,10 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from importer import files, outcomes
-from importer.batch import Candidate, Ended, dismiss_unfinished
+from importer.batch import Candidate, PendingFiling, dismiss_unfinished
 from importer.claims import Claim
 from importer.files import Known
-from importer.filing import Work, aside_of, iter_places, put_back
+from importer.filing import ReadFile, aside_of, iter_places, put_back
 from importer.outcomes import Conclusion
 from importer.slots import SlotEntry
 from resumes.analyzer import Format
@@ -39,7 +39,7 @@ class Recovery(NamedTuple):
 
     resumed: list[Candidate]
     """To be imported under the claims that they had."""
-    ended: list[Ended]
+    ended: list[PendingFiling]
     """Imported: to be put away, or looked at where they were put."""
     unreached: list[tuple[SlotEntry, OSError]]
     """Nothing can be said of them for now, and why."""
@@ -70,7 +70,7 @@ def plan_recovery(
 
 def _plan_one(
     store: Store, root: str, accepted: Format, entry: SlotEntry, default_account: str | None
-) -> Candidate | Ended | None:
+) -> Candidate | PendingFiling | None:
     """Return None for what is gone, or is a new file. Raises StoreError and OSError."""
     claim, signature = entry.claim, entry.signature
     claim = claim._replace(attempt=claim.attempt + entry.is_begun)
@@ -89,10 +89,10 @@ def _plan_one(
             known = None if signature is None else Known(signature, math.inf)
             return Candidate(claim, known, is_alone=True)
         return None
-    work = Work(claim, signature, digest=entry.digest)
+    work = ReadFile(claim, signature, digest=entry.digest)
     conclusion = outcomes.conclusion_of(row)
     if os.path.lexists(aside):
-        return Ended(work, conclusion)
+        return PendingFiling(work, conclusion)
     is_stored = row.outcome in (FileOutcome.DONE, FileOutcome.DUPLICATE)
     if found != signature or not _has_content(path, entry.digest, is_stored=is_stored):
         # Not where it was when it came back: it has not been moved.
@@ -101,12 +101,12 @@ def _plan_one(
         )
         moved = (place for place in places if files.find_signature(place) is not None)
         if (target := next(moved, None)) is not None:
-            return Ended(work, conclusion, target)
+            return PendingFiling(work, conclusion, target)
         if not (claim.is_return and found):  # it is gone, or a new file
             dismiss_unfinished(store, claim)
         return None
     if (recalled := _recall(store, root, accepted, claim)) is not None:
-        return Ended(work, recalled)
+        return PendingFiling(work, recalled)
     if row.is_under_way or claim.source not in iter_places(claim, conclusion):
         return Candidate(claim, Known(signature, math.inf), is_alone=True)
     return None

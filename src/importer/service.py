@@ -206,8 +206,8 @@ class Runner:
             self._failed()
         elif self._monotonic() >= self._calm_at or self._importer.filed > self._filed_before:
             self._failures = 0
-            self._notices.over("unfiled")
-            if self._notices.over("trouble"):
+            self._notices.resolve("unfiled")
+            if self._notices.resolve("trouble"):
                 self._notices.tell("Importing resumed")
         return handled, None
 
@@ -295,7 +295,7 @@ class Maintenance:
             started_at=self._started_at,
         )
         try:
-            importers.announce(importer.store, row, deadline_s=HEARTBEAT_TIMEOUT_S)
+            importers.register(importer.store, row, deadline_s=HEARTBEAT_TIMEOUT_S)
         except StoreError as error:
             # The turns say that the store is out of reach, and the next row says what this one
             # would have.

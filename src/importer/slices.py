@@ -7,17 +7,17 @@ from typing import NamedTuple
 
 from importer import files, outcomes, unpack
 from importer.batch import (
-    Batches,
-    Ended,
+    BatchImporter,
     FailureReason,
-    Left,
+    NotImported,
+    PendingFiling,
     is_last_attempt,
     is_store_failure,
 )
 from importer.claims import Claim
 from importer.failpoints import Step
 from importer.files import Signature
-from importer.filing import OF_THE_PROCESS, Work
+from importer.filing import OF_THE_PROCESS, ReadFile
 from importer.json_texts import CannotUnpack, Part, file_too_large, resume_too_large
 from importer.options import DEFAULT_TUNING, Limits, Options, Tuning
 from importer.outcomes import Conclusion, ItemConclusion, Refusal, Tally
@@ -25,7 +25,7 @@ from resumes.analyzer import Format, Resume
 from resumes.errors import ResumesError
 from resumes.store import import_ledger
 from resumes.store.creation import Creation, NewResume, Outcome, create_files
-from resumes.store.import_ledger import SO_FAR
+from resumes.store.import_ledger import IN_PROGRESS
 
 
 class Portion(NamedTuple):
@@ -108,14 +108,14 @@ def open_bundle(descriptor: int, name: str, options: Options) -> Opened:
     return Opened(end, head)
 
 
-class Pipeline(Batches):
+class Pipeline(BatchImporter):
     """Imports files, those of several resumes too: it unpacks one of them at a time, and the others
     wait where they are."""
 
     _bundle: Bundle | None = None
     _slices: Sequence[Sequence[Portion]] = ()
     """What was read of the bundle and is not committed."""
-    _left: Sequence[Left] = ()
+    _left: Sequence[NotImported] = ()
 
     @property
     def unpacking_account_ids(self) -> set[str]:
@@ -134,7 +134,7 @@ class Pipeline(Batches):
         work = self._several[0]
         if self._bundle is None:
             opened = self._open(work)
-            if isinstance(opened, Left):
+            if isinstance(opened, NotImported):
                 self._close()
                 self._slot.end([work.claim.id])
                 self._left = (*self._left, opened)
@@ -154,12 +154,12 @@ class Pipeline(Batches):
             return
         self._finish(work, self._bundle.sum_up())
 
-    def take_left(self) -> Sequence[Left]:
+    def take_left(self) -> Sequence[NotImported]:
         """Return the files of several resumes that were not imported since this was last asked."""
         left, self._left = self._left, ()
         return left
 
-    def _open(self, work: Work) -> Opened | Left:
+    def _open(self, work: ReadFile) -> Opened | NotImported:
         """Return what was read of the file, or why it is not imported: it is gone, has changed and so is
         a new file, or cannot be opened. Raises OSError that says nothing of it."""
         message = self.find_queue(work.claim)
@@ -172,14 +172,14 @@ class Pipeline(Batches):
         try:
             opened = open_bundle(self._open_file(claim), claim.name, self._options)
         except FileNotFoundError:
-            return Left(claim, FailureReason.GONE)
+            return NotImported(claim, FailureReason.GONE)
         except OSError as error:
             if error.errno in OF_THE_PROCESS:
                 raise
-            return Left(claim, FailureReason.STUCK, work.signature, error)
+            return NotImported(claim, FailureReason.STUCK, work.signature, error)
         bundle = opened.bundle
         is_changed = isinstance(bundle, Bundle) and bundle.signature != work.signature
-        return Left(claim, FailureReason.SETTLING) if is_changed else opened
+        return NotImported(claim, FailureReason.SETTLING) if is_changed else opened
 
     def _count(self, claim: Claim) -> Claim:
         """Return the claim; an attempt that got further than the previous one does not count."""
@@ -188,7 +188,7 @@ class Pipeline(Batches):
         items = len(import_ledger.find_items(self._store, claim.account_id, claim.id))
         return claim._replace(items=items, attempt=0 if items > claim.items else claim.attempt)
 
-    def _commit_slice(self, work: Work, bundle: Bundle, portions: Sequence[Portion]) -> bool:
+    def _commit_slice(self, work: ReadFile, bundle: Bundle, portions: Sequence[Portion]) -> bool:
         """Commit the next slice. Return False if the account was deleted, so that it is the last."""
         new = [
             NewResume(verdict, digest=files.digest(part.body), item=part.number)
@@ -196,7 +196,7 @@ class Pipeline(Batches):
             if isinstance(verdict, Resume)
         ]
         row = self.row(work)
-        creation = Creation(work.claim.account_id, new, self._store.clock(), row, SO_FAR)
+        creation = Creation(work.claim.account_id, new, self._store.clock(), row, IN_PROGRESS)
         try:
             (result,) = create_files(
                 self._store, [creation], deadline_s=self._options.tuning.write_timeout_s
@@ -230,12 +230,12 @@ class Pipeline(Batches):
                 bundle.conclude(portion, outcomes.conclude_one(portion.verdict, next(answers)))
         return not is_gone
 
-    def _finish(self, work: Work, conclusion: Conclusion) -> None:
+    def _finish(self, work: ReadFile, conclusion: Conclusion) -> None:
         self.record(work, conclusion)
         self._slot.end_alone(work.claim.id)
         digest = None if self._bundle is None else self._bundle.digest
         self._close()
-        self.file_away([Ended(work._replace(digest=digest), conclusion)])
+        self.file_away([PendingFiling(work._replace(digest=digest), conclusion)])
 
     def _close(self) -> None:
         self._bundle, self._slices = None, ()

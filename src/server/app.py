@@ -69,7 +69,7 @@ class Operation(NamedTuple):
 
     name: str
     run: Run
-    is_read: bool = True
+    needs_listing_plan: bool = True
     """Whether it takes a plan that includes reading over the API."""
 
 
@@ -114,11 +114,11 @@ class App:
         self._waits_for_store = is_remote = store.is_remote
         self._of_all: Mapping[str, Operation] = {
             "GET": Operation("list", routes.list_async if is_remote else routes.list),
-            "POST": Operation("create", routes.create, is_read=False),
+            "POST": Operation("create", routes.create, needs_listing_plan=False),
         }
         self._of_one: Mapping[str, Operation] = {
             "GET": Operation("get", routes.get_async if is_remote else routes.get),
-            "DELETE": Operation("delete", routes.delete, is_read=False),
+            "DELETE": Operation("delete", routes.delete, needs_listing_plan=False),
         }
         self._of_pdf: Mapping[str, Operation] = (
             {"GET": Operation("pdf", self._pdf)} if settings.pdf else {}
@@ -228,7 +228,7 @@ class App:
         operation = operations.get("GET" if request.method == "HEAD" else request.method)
         if operation is None:
             if self._rate_limits is not None:
-                self._rate_limits.tell(holder, request.lines)
+                self._rate_limits.add_headers(holder, request.lines)
             if not operations:
                 raise HttpError(404)
             raise HttpError(405, headers=[(b"allow", ", ".join(operations).encode())])
@@ -238,7 +238,7 @@ class App:
         ):
             headers = [(b"retry-after", b"%d" % wait_s)]
             raise HttpError(429, REFUSAL, headers, retryAfter=wait_s)
-        if operation.is_read and not holder.api_listing:
+        if operation.needs_listing_plan and not holder.api_listing:
             raise BusinessPlanRequired
         return operation.run(request, holder)
 

@@ -188,20 +188,20 @@ Debts = list[tuple[Window, int]]
 """The debt of each of a key's buckets, in nanoseconds."""
 
 
-AHEAD = 32
+BORROWED = 32
 """Tokens that are taken at once."""
 
 AHEAD_S = 0.01
 """Requests of a key that are closer than this follow each other closely; tokens that were not
 needed are given back after as long."""
 
-LEFT = 1_000
+MIN_REMAINING = 1_000
 """Tokens that every bucket must have left: more than all processes are asked for in that time."""
 
-LATE_NS = 100_000_000
+RETURN_WITHIN_NS = 100_000_000
 """After this long tokens are not given back: the buckets may have filled in the meantime."""
 
-KEYS = 10_000
+MAX_KEYS = 10_000
 """How many keys' last requests are remembered."""
 
 
@@ -275,10 +275,10 @@ class RateLimits:
             lines.append(self._line(tightest, debt_ns))
             tokens = 1
             if self._takes_ahead and self._is_ahead_due(holder, debts, tightest, now_ns):
-                tokens = AHEAD
+                tokens = BORROWED
                 if not self._taken:
                     asyncio.get_running_loop().call_later(AHEAD_S, self._give_back)
-                self._taken[holder.key_id] = _Taken(tightest, debt_ns, AHEAD - 1, now_ns)
+                self._taken[holder.key_id] = _Taken(tightest, debt_ns, BORROWED - 1, now_ns)
             for window, debt_ns in debts:
                 full_ns = now_ns + debt_ns + tokens * window.interval_ns
                 self._buckets.words[slot + window.word] = full_ns
@@ -286,7 +286,7 @@ class RateLimits:
         finally:
             self._buckets.unlock()
 
-    def tell(self, holder: KeyHolder, lines: list[bytes]) -> None:
+    def add_headers(self, holder: KeyHolder, lines: list[bytes]) -> None:
         """Add to `lines` the headers that tell how the key stands; count nothing."""
         if not self._windows:
             return
@@ -304,18 +304,18 @@ class RateLimits:
 
     def _is_ahead_due(self, holder: KeyHolder, debts: Debts, tightest: Window, now_ns: int) -> bool:
         """Return whether to take several tokens for the key now; `tightest` is for one."""
-        if len(self._asked_ns) >= KEYS:
+        if len(self._asked_ns) >= MAX_KEYS:
             self._asked_ns.clear()
         asked_ns = self._asked_ns.get(holder.key_id, 0)
         self._asked_ns[holder.key_id] = now_ns
         return (
             now_ns - asked_ns <= AHEAD_S * SECOND_NS
             and all(
-                window.burst_ns - debt_ns >= (AHEAD + LEFT) * window.interval_ns
+                window.burst_ns - debt_ns >= (BORROWED + MIN_REMAINING) * window.interval_ns
                 for window, debt_ns in debts
             )
             # What is tightest at both ends is so in between: each bucket's part grows evenly.
-            and _find_tightest(debts, AHEAD)[0] is tightest
+            and _find_tightest(debts, BORROWED)[0] is tightest
         )
 
     def _give_back(self) -> None:
@@ -328,7 +328,7 @@ class RateLimits:
             now_ns = self._clock_ns()
             for key_id, one in taken.items():
                 slot = self._buckets.find_slot(key_id, now_ns)
-                if slot is not None and now_ns - one.at_ns < LATE_NS:
+                if slot is not None and now_ns - one.at_ns < RETURN_WITHIN_NS:
                     for window in self._windows:
                         self._buckets.words[slot + window.word] -= one.left * window.interval_ns
         finally:

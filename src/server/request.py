@@ -94,7 +94,7 @@ class ClientGone(Exception):
     """The client has left before it had sent all; nobody waits for an answer."""
 
 
-class Carrier(Protocol):
+class ResponseWriter(Protocol):
     """What a request came by, as far as the request uses it."""
 
     def write(self, data: bytes) -> None:
@@ -117,7 +117,7 @@ class Carrier(Protocol):
 class Request:
     """A request, what became known of it on its way, and its answer."""
 
-    carrier: Carrier
+    carrier: ResponseWriter
 
     id: str = ""
     method: str = ""

@@ -18,11 +18,11 @@ from textual.command import CommandInput, DiscoveryHit, Hit, Hits, Provider
 from textual.reactive import reactive
 
 from resumes.errors import ResumesError
-from tui.key_queue import KeyOrder
+from tui.key_queue import KeyQueue
 from tui.keys import MODES, Action, Place, active_actions, bindings, why_nothing
 from tui.looks import BREAKPOINTS, THEMES, VERTICAL_BREAKPOINTS
 from tui.store_calls import STORE_THREADS, Failure, call, is_running
-from tui.text import Told, safe, safe_lines, tell, toast
+from tui.text import StatusMessage, safe, safe_lines, show_message, toast
 from tui.widgets.bars import Glance, HeaderLine, KeyLine, Note
 
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ class ResumesApp(App[int]):
         self._own_keys: Mapping[str, str] = {}
         self._read_only = read_only
         self._first_screen = screen
-        self._order = KeyOrder(self, self._hand_on)
+        self._order = KeyQueue(self, self._hand_on)
 
     def compose(self) -> ComposeResult:
         """Yield what is shown until the store is open."""
@@ -232,7 +232,7 @@ class ResumesApp(App[int]):
         from tui.screens.base import ModeScreen
 
         screen = self.screen
-        if isinstance(screen, ModeScreen) and not screen.peel() and screen.session.trail:
+        if isinstance(screen, ModeScreen) and not screen.close_top_layer() and screen.session.trail:
             self.switch_mode(screen.session.trail.pop().mode)
 
     def action_undo(self) -> None:
@@ -242,11 +242,11 @@ class ResumesApp(App[int]):
         if self.session is None:
             return
         if kept := self.session.deletions.undo():
-            tell(self, f"Undid the deletion of {named(kept)}.")
+            show_message(self, f"Undid the deletion of {named(kept)}.")
             for listed in self.screen.query(PagedList):
                 listed.refresh()
         else:
-            tell(self, "Nothing to undo.")
+            show_message(self, "Nothing to undo.")
 
     def _delete_due(self, session: "UiSession") -> None:
         if not is_running(self, self._delete) and (due := session.deletions.begin_due()):
@@ -279,11 +279,11 @@ class ResumesApp(App[int]):
     def action_change_theme(self) -> None:
         """Switch to the next theme, unless colors are off."""
         if self.no_color:
-            tell(self, "Colors are off because NO_COLOR is set.")
+            show_message(self, "Colors are off because NO_COLOR is set.")
             return
         names = [*THEMES]
         self.theme = names[(names.index(self.theme) + 1) % len(names)]
-        tell(self, f"Theme: {self.theme}.")
+        show_message(self, f"Theme: {self.theme}.")
 
     async def action_suspend(self) -> None:
         """Stop the process while nothing is written; return once it continues."""
@@ -301,7 +301,7 @@ class ResumesApp(App[int]):
             async with asyncio.timeout(WAIT_S):
                 await is_paused.wait()
         except TimeoutError:
-            tell(self, "A write is in progress. Try again in a moment.", "warning")
+            show_message(self, "A write is in progress. Try again in a moment.", "warning")
         else:
             self.action_suspend_process()
             session.deletions.put_off()
@@ -326,10 +326,10 @@ class ResumesApp(App[int]):
         """Say why a key does nothing here."""
         if event.is_printable and event.key not in self.screen.active_bindings:
             told = why_nothing(event.key, self.screen, self._own_keys, read_only=self._read_only)
-            tell(self, told)
+            show_message(self, told)
 
-    @on(Told)
-    def show_message(self, told: Told) -> None:
+    @on(StatusMessage)
+    def show_message(self, told: StatusMessage) -> None:
         """Show the message in the line of keys, or as a toast if its screen is not on top."""
         lines = self.screen.query(KeyLine)
         if lines and told.screen in (None, self.screen):

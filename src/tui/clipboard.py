@@ -8,7 +8,7 @@ from typing import Any, Final
 from textual.screen import Screen
 
 from resumes.text import is_harmless
-from tui.text import tell
+from tui.text import show_message
 
 MAX_BYTES: Final = 70_000
 """Terminals throw away longer requests, and say nothing."""
@@ -22,17 +22,19 @@ def send(teller: Screen[Any], text: str, *, what: str, instead: str = "") -> Non
     one makes another name look the same.
     """
     if not is_harmless(text):
-        tell(teller, f"Not copied: the {what} contains control characters.", "warning")
+        show_message(teller, f"Not copied: the {what} contains control characters.", "warning")
     elif len(text.encode()) > MAX_BYTES:
         end = f"; {instead}." if instead else "."
-        tell(teller, f"Not copied: the {what} is too long for the clipboard{end}", "warning")
+        show_message(
+            teller, f"Not copied: the {what} is too long for the clipboard{end}", "warning"
+        )
     else:
         sequence, where = request(text)
         # Unlike Textual's own copying this keeps no copy, which ctrl+v would type somewhere else.
         driver = teller.app._driver  # Textual gives no other way to write to the terminal
         if driver is not None:
             driver.write(sequence)
-        tell(teller, f"Sent the {what} to {where}.")
+        show_message(teller, f"Sent the {what} to {where}.")
 
 
 def request(text: str, environment: Mapping[str, str] = os.environ) -> tuple[str, str]:

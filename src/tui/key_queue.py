@@ -38,7 +38,7 @@ def typing_keys(keymap: Mapping[str, str]) -> set[str]:
     return {key for action in opening for key in keys_of(action, keymap)}
 
 
-class KeyOrder:
+class KeyQueue:
     """Keeps back keys while one is under way. `hand_on` is what Textual does with a key."""
 
     def __init__(self, app: App[int], hand_on: Callable[[events.Key], Awaitable[None]]) -> None:

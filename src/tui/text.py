@@ -134,7 +134,7 @@ _SIGNS: Final = {"information": "", "warning": "! ", "error": "✗ "}
 
 
 @dataclass(eq=False)
-class Told(Message):
+class StatusMessage(Message):
     """Somebody show this in the line of keys; as a toast, if its screen is not the one on top."""
 
     text: SafeText
@@ -148,10 +148,12 @@ class Told(Message):
         return safe(f"{_SIGNS[self.severity]}{self.text.removeprefix('! ')}", style)
 
 
-def tell(teller: Widget | App[int], message: str, severity: SeverityLevel = "information") -> None:
+def show_message(
+    teller: Widget | App[int], message: str, severity: SeverityLevel = "information"
+) -> None:
     """Show the message for a few seconds, instead of the one before."""
     screen = None if isinstance(teller, App) else teller.screen
-    teller.app.post_message(Told(safe_text(message), severity, screen))
+    teller.app.post_message(StatusMessage(safe_text(message), severity, screen))
 
 
 def toast(app: App[int], message: str, severity: SeverityLevel = "information") -> None:

@@ -225,10 +225,10 @@ def test_files_and_importers_are_told_once_for_each_folder(own: tuple[Place, Cli
     ana = accounts.create_account(place.store, "ana")
     a_file(place.store, ana, "1" * 24)
     a_file(place.store, ana, "2" * 24, FileOutcome.HELD, reason="quota_reached")
-    importers.announce(place.store, an_importer("1" * 24, waiting=5))
+    importers.register(place.store, an_importer("1" * 24, waiting=5))
     place.clock.advance(importers.LIVE_S)
     for digit in "23":
-        importers.announce(
+        importers.register(
             place.store, an_importer(digit * 24, waiting=3, state=ImporterState.DEGRADED)
         )
 
@@ -249,7 +249,7 @@ def test_metrics_name_nobody(own: tuple[Place, Client]) -> None:
     place, client = own
     ana = accounts.create_account(place.store, "ana-example")
     a_file(place.store, ana, "1" * 24, root="/srv/secret")
-    importers.announce(place.store, an_importer(root="/srv/secret"))
+    importers.register(place.store, an_importer(root="/srv/secret"))
     client.create(a_resume("Ada Example"))
 
     text = client.request("GET", "/metrics", headers={}).text

@@ -59,7 +59,7 @@ class Asking:
     def tell(self) -> dict[str, int]:
         """What the headers of an answer say that counts nothing."""
         lines: list[bytes] = []
-        self._limits.tell(self._holder, lines)
+        self._limits.add_headers(self._holder, lines)
         self._keep(lines)
         return self.headers
 

@@ -307,7 +307,7 @@ def test_a_deletion_that_was_cut_off_is_told_and_finished(acme: CommandLine) -> 
     count = accounts.SLICE_RESUMES + 1
     store_resumes(acme.home, *(a_resume(f"A{number}") for number in range(count)))
     with open_home(acme.home) as store:
-        accounts.delete_account(store, "acme", with_resumes=True, goes_on=lambda _: False)
+        accounts.delete_account(store, "acme", with_resumes=True, should_continue=lambda _: False)
 
     listed = acme("accounts", "list")
 

@@ -350,7 +350,7 @@ def test_what_was_rightly_rejected_can_be_dismissed(filled: CommandLine) -> None
 def watch(run: CommandLine, root: str = "/srv/inbox") -> None:
     """An importer says that it watches the folder."""
     with open_home(run.home) as store:
-        importers.announce(store, an_importer(root=root))
+        importers.register(store, an_importer(root=root))
 
 
 def asked(run: CommandLine) -> list[tuple[str, str]]:

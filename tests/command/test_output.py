@@ -24,11 +24,11 @@ from cli.logs import JsonFormatter
 from cli.output import (
     Column,
     cut,
-    narrate_by,
     put_fields,
     put_json,
     put_json_line,
     put_table,
+    redirect_messages,
     safe_text,
     say,
     width,
@@ -105,12 +105,12 @@ def test_json_is_json_in_a_locale_of_another_encoding(
 
 def test_a_narrator_gets_what_is_said_without_styles(capsys: pytest.CaptureFixture[str]) -> None:
     heard: list[str] = []
-    narrate_by(lambda level, text: heard.append(text))
+    redirect_messages(lambda level, text: heard.append(text))
     try:
         say(click.style("  all is well", fg="green"))
         say()
     finally:
-        narrate_by(None)
+        redirect_messages(None)
     say("to people again")
 
     assert heard == ["  all is well", ""]

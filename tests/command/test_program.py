@@ -15,7 +15,7 @@ import pytest
 
 from cli import errors
 from cli.errors import Failed
-from cli.main import CHAPTERS, resumes
+from cli.main import SECTIONS, resumes
 from cli.session import Session
 from resumes.errors import InvalidArgument, NotFound, OutcomeUnknown, StoreUnavailable
 from resumes.store.sqlite.driver import dbapi
@@ -285,7 +285,7 @@ def test_every_command_and_option_says_what_it_is_for() -> None:
         for param in command.params:
             if isinstance(param, click.Option) and not param.hidden:
                 assert param.help, (words, param.name)
-    summaries = {name: place[1] for part in CHAPTERS.values() for name, place in part.items()}
+    summaries = {name: place[1] for part in SECTIONS.values() for name, place in part.items()}
     for name, summary in summaries.items():
         shown = resumes.get_command(click.Context(resumes), name)
         assert shown is not None

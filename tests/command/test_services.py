@@ -155,7 +155,9 @@ def test_an_account_whose_deletion_was_interrupted_keeps_nothing_from_being_serv
     acme.succeeds("accounts", "set-plan", "acme", "business")
     made = acme.answers("keys", "create", "acme", "--json")
     with open_home(acme.home) as store:
-        accounts.delete_account(store, "default", with_resumes=True, goes_on=lambda _: False)
+        accounts.delete_account(
+            store, "default", with_resumes=True, should_continue=lambda _: False
+        )
 
     process, running = started(acme)
 

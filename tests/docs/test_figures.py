@@ -71,8 +71,8 @@ SENTENCES: Final = {
         f"the request waited for {as_word(pdf_route.WAIT_SHARE)} of `pdf_timeout_s`",
         f"may make {SETTINGS.rate_per_minute} requests a minute, "
         f"{SETTINGS.rate_per_hour:,} an hour and {SETTINGS.rate_per_day:,} a day",
-        f"more than a {as_word(rate_limits.LEFT)} tokens left, the number may be too low by "
-        f"up to {rate_limits.AHEAD} for each other worker, but only for a {as_word(rate_limits.AHEAD_S)} of a",
+        f"more than a {as_word(rate_limits.MIN_REMAINING)} tokens left, the number may be too low by "
+        f"up to {rate_limits.BORROWED} for each other worker, but only for a {as_word(rate_limits.AHEAD_S)} of a",
         f"| request line | {size(request.TARGET_BYTES + 16)} |",
         f"| request headers | {size(request.HEAD_BYTES)}, {request.MAX_FIELDS} fields |",
         f"| resume | {size(SETTINGS.max_body_bytes)} (`max_body_bytes`) |",
@@ -97,7 +97,7 @@ SENTENCES: Final = {
         f"unchanged for {batch.MAX_SETTLE_TIMES} \N{MULTIPLICATION SIGN} `--settle`, at least one {duration(batch.MIN_OPEN_S)}",
         f"retried for {batch.MAX_SETTLE_TIMES} \N{MULTIPLICATION SIGN} `--settle`, by default "
         f"one {duration(batch.MAX_SETTLE_TIMES * OPTIONS.settle_s)}",
-        f"a file is open, it waits until the file has been unchanged for {duration(batch.UNPROVED_S)}",
+        f"a file is open, it waits until the file has been unchanged for {duration(batch.UNKNOWN_WRITER_SETTLE_S)}",
         f"For a backlog of {OPTIONS.tuning.helper_from:,} files, the importer automatically starts a second",
         f"if a system limit was the reason, otherwise every {watcher.RENEW_S / 60:g} minutes |",
         f"no file has been processed for {duration(HOOK['quiet_s'])}, or after",

@@ -552,12 +552,12 @@ def test_what_is_not_over_is_read_in_every_language_of_our_pdfs(end: str) -> Non
         *((end, False) for end in ("presently", 5, {"year": 2021})),
     ],
 )
-def test_an_end_that_is_still_to_come(end: Any, goes_on: bool) -> None:
-    span = {"fromYear": 2020} | ({"isOngoing": True} if goes_on else {})
+def test_an_end_that_is_still_to_come(end: Any, should_continue: bool) -> None:
+    span = {"fromYear": 2020} | ({"isOngoing": True} if should_continue else {})
     assert span_of(startDate="2020", endDate=end) == span
     is_reported = "work[0].endDate" in warnings_of(with_list("work", {"endDate": end}))
-    assert is_reported is not goes_on
-    assert span_of(endDate=end) == ({"isOngoing": True} if goes_on and end else None)
+    assert is_reported is not should_continue
+    assert span_of(endDate=end) == ({"isOngoing": True} if should_continue and end else None)
 
 
 def test_whatever_stands_beside_what_is_left_out_is_read() -> None:

@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 from importer import files, filing, json_texts, outcomes
 from importer.batch import inspect
 from importer.claims import Claim
-from importer.filing import Work
+from importer.filing import ReadFile
 from importer.json_texts import CannotUnpack
 from importer.options import Limits, Options
 from importer.outcomes import (
@@ -118,7 +118,7 @@ def _try(path: Path, name: str) -> Resume | Refusal | None:
         tried = inspect(claim, descriptor, None, Options(format=FORMAT, settle_s=0))
     finally:
         os.close(descriptor)
-    assert isinstance(tried, Work)
+    assert isinstance(tried, ReadFile)
     assert tried.signature == files.find_signature(path)
     return tried.verdict
 

@@ -186,7 +186,7 @@ def test_each_file_that_is_ignored_has_its_reason(inbox: Path, tmp_path: Path) -
 def test_failed_and_held_files_want_a_look(
     installation: Installation, store: Store, account: AccountInfo, inbox: Path
 ) -> None:
-    importers.announce(store, an_importer(root=str(inbox.resolve())))
+    importers.register(store, an_importer(root=str(inbox.resolve())))
     a_file(store, account, "1" * 24, FileOutcome.DUPLICATE, reason="duplicate")
     assert [one.severity for one in find(installation, "files")] == [Severity.OK]
     a_file(store, account, "2" * 24)
@@ -269,7 +269,7 @@ def test_one_that_lives_says_how_it_is(
     remedy: str | None,
 ) -> None:
     findings = tuple(importers.ImporterFinding("x", state, sentence) for sentence in sentences)
-    importers.announce(store, an_importer(state=state, findings=findings, waiting=waiting))
+    importers.register(store, an_importer(state=state, findings=findings, waiting=waiting))
 
     assert find(installation, "importer") == [
         Finding(
@@ -284,7 +284,7 @@ def test_one_that_lives_says_how_it_is(
 def test_one_of_the_home_that_has_gone_silent_is_wrong_unless_another_one_watches(
     installation: Installation, store: Store, clock: SteppingClock, inbox: Path
 ) -> None:
-    importers.announce(store, an_importer(root=str(inbox.resolve())))
+    importers.register(store, an_importer(root=str(inbox.resolve())))
     clock.advance(300)
 
     [finding] = find(installation, "importer")
@@ -297,7 +297,7 @@ def test_one_of_the_home_that_has_gone_silent_is_wrong_unless_another_one_watche
         "If it has stopped, start it again: resumes up",
         "resumes up",
     )
-    importers.announce(store, an_importer("2" * 24, root=str(inbox.resolve())))
+    importers.register(store, an_importer("2" * 24, root=str(inbox.resolve())))
     first, second = find(installation, "importer")
     assert (first.remedy, second.remedy) == (None, None)
     assert second.text.endswith("for 5 minutes; another importer is now watching that folder")
@@ -306,7 +306,7 @@ def test_one_of_the_home_that_has_gone_silent_is_wrong_unless_another_one_watche
 def test_one_of_another_folder_that_has_gone_silent_is_told_without_a_command(
     installation: Installation, store: Store, clock: SteppingClock
 ) -> None:
-    importers.announce(store, an_importer(root="/srv/original/inbox"))
+    importers.register(store, an_importer(root="/srv/original/inbox"))
     clock.advance(300)
 
     [finding] = find(installation, "importer")
@@ -345,7 +345,7 @@ def test_files_that_wait_while_no_importer_runs_are_told(
             assert "Restart the importer for /srv/moved, or run `resumes up`" in (one.remedy or "")
     a_file(store, account, "5" * 24, FileOutcome.HELD, reason="quota_reached", root=root)
     assert find(installation, "importer")[-1].command == "resumes up"
-    importers.announce(store, an_importer(root=root))
+    importers.register(store, an_importer(root=root))
     assert {
         one.about for one in find(installation, "importer") if one.severity is Severity.WARNING
     } == {f"files in /srv/moved {asked}"}
@@ -389,7 +389,7 @@ def test_files_in_the_inbox_without_an_importer_are_an_error_with_the_command_th
     are = "is" if count == "1 file" else "are"
     assert finding.text == f"{count} in {inbox} {are} {WAITING}"
     assert (finding.severity, finding.command) == (Severity.ERROR, "resumes up")
-    importers.announce(store, an_importer(root=str(inbox.resolve())))
+    importers.register(store, an_importer(root=str(inbox.resolve())))
     [running] = find(installation, "importer")
     assert running.severity is Severity.OK
 
@@ -415,7 +415,7 @@ def test_an_importer_that_hangs_takes_no_files(
     inbox: Path,
     clock: SteppingClock,
 ) -> None:
-    importers.announce(store, an_importer(root=str(inbox.resolve())))
+    importers.register(store, an_importer(root=str(inbox.resolve())))
     clock.advance(300)
     drop(inbox / "acme/cv.json")
 
@@ -453,7 +453,7 @@ def test_files_in_other_watched_folders_without_an_importer_lead_to_that_folder(
 
     assert (finding.severity, finding.text) == (Severity.ERROR, f"2 files in {ours} are {WAITING}")
     assert finding.command == f"resumes watch '{ours}'"
-    importers.announce(store, an_importer(root=str(ours)))
+    importers.register(store, an_importer(root=str(ours)))
     assert {one.severity for one in find(installation, "importer")} == {Severity.OK}
 
 
@@ -465,7 +465,7 @@ def test_files_held_in_a_folder_that_nobody_watches_are_told_though_another_is_w
         (str(inbox.resolve()), str(other), "/srv/moved", "/srv/" + "x" * 300), 1
     ):
         a_file(store, account, f"{number:024}", FileOutcome.HELD, reason="quota_reached", root=root)
-    importers.announce(store, an_importer(root=str(inbox.resolve())))
+    importers.register(store, an_importer(root=str(inbox.resolve())))
     (other / "_held").mkdir(parents=True)
 
     _, waiting = find(installation, "importer")
@@ -473,5 +473,5 @@ def test_files_held_in_a_folder_that_nobody_watches_are_told_though_another_is_w
     assert waiting.severity is Severity.WARNING
     assert waiting.text == "files are held, but no importer is running to import them"
     assert (waiting.remedy or "").startswith(f"Restart the importer for {other}")
-    importers.announce(store, an_importer("2" * 16, root=str(other)))
+    importers.register(store, an_importer("2" * 16, root=str(other)))
     assert {one.severity for one in find(installation, "importer")} == {Severity.OK}

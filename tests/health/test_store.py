@@ -260,7 +260,7 @@ def test_an_importer_of_another_machine_is_not_started_here(
     url = shared_postgres.url(shared_postgres.make_database())
     with open_store(url, clock=clock) as store:
         installation = Installation(lambda: settings, lambda: nullcontext(store), command_line)
-        importers.announce(store, an_importer(root=str(inbox.resolve())))
+        importers.register(store, an_importer(root=str(inbox.resolve())))
         clock.advance(300)
 
         [elsewhere] = iter_importer_findings(installation, store, set(), host="other")
@@ -281,11 +281,11 @@ def test_the_metrics_count_everything_once(
     create(store, account.id, [a_resume()])
     create(store, zoe.id, [a_resume(), a_resume(name="Grace")])
     import_requests.request_files(store, [a_file(store, account)], RequestKind.RETRY)
-    importers.announce(store, an_importer("1" * 24, root="/srv/old", waiting=9))
+    importers.register(store, an_importer("1" * 24, root="/srv/old", waiting=9))
     clock.advance(300)
-    importers.announce(store, an_importer("2" * 24, waiting=4))
-    importers.announce(store, an_importer("3" * 24, waiting=4))  # stands by
-    importers.announce(store, an_importer("4" * 24, root="/srv/other", waiting=None))
+    importers.register(store, an_importer("2" * 24, waiting=4))
+    importers.register(store, an_importer("3" * 24, waiting=4))  # stands by
+    importers.register(store, an_importer("4" * 24, root="/srv/other", waiting=None))
 
     metrics = read_metrics(store, QueryCache())
 

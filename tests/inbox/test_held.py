@@ -730,7 +730,7 @@ def test_what_is_in_a_folder_of_the_same_path_on_another_machine_is_left_to_its_
 ) -> None:
     (there,) = inbox.ask(RequestKind.RETRY)
     inbox.root.rename(inbox.root.with_name("of-another-machine"))
-    importers.announce(inbox.store, a_row(root=str(inbox.root)))
+    importers.register(inbox.store, a_row(root=str(inbox.root)))
     inbox.drop("ana/here.json", b"{")
     importer = inbox.importer(settle_s=0)
     importer.round()
@@ -746,7 +746,7 @@ def test_what_is_in_a_folder_of_the_same_path_on_another_machine_is_left_to_its_
 def test_a_file_whose_folder_somebody_watches_is_left_to_that_one(full: Inbox) -> None:
     full.limit(None)
     rows = full.ask(RequestKind.RELEASE)
-    importers.announce(full.store, a_row(root=str(full.root)))
+    importers.register(full.store, a_row(root=str(full.root)))
     moved = full.root.rename(full.root.with_name("moved"))
     for path in filed(moved, "_held"):
         path.rename(path.with_name(f"x{path.name}"))

@@ -16,7 +16,7 @@ import pytest
 
 from importer import files, filing
 from importer.failpoints import Step
-from importer.filing import Work
+from importer.filing import ReadFile
 from resumes.store import accounts, stored_resumes
 from tests.support.inbox.builders import (
     Inbox,
@@ -50,7 +50,7 @@ def put_away(inbox: Inbox, content: bytes, name: str = "cv.json") -> Path:
     return path
 
 
-ENDS = {
+ALL_RESULTS = {
     "done": a_document("Ada"),
     "failed": b"nonsense",
     "duplicate": a_document("twice"),
@@ -71,11 +71,11 @@ def test_each_outcome_has_its_folder(inbox: Inbox, end: str, folder: str) -> Non
     put_away(inbox, a_document("twice"), "before.json")
     if end == "held":
         inbox.limit(1)
-    path = put_away(inbox, ENDS[end])
+    path = put_away(inbox, ALL_RESULTS[end])
     (row,) = [row for row in inbox.rows() if row.name == "ana/cv.json"]
     number = f"{row.claim_id}-{inbox.ana.id}-cv" if end == "held" else f"cv-{row.claim_id[16:]}"
     assert path == inbox.root / folder / f"{number}.json"
-    assert path.read_bytes() == ENDS[end]
+    assert path.read_bytes() == ALL_RESULTS[end]
     assert report_beside(path).exists() == (end != "done")
     assert inbox.is_tidy()
 
@@ -393,7 +393,7 @@ def test_what_is_written_while_it_is_copied_is_a_new_version(
 
     with path.open("r+b") as writer:
 
-        def copy(work: Work, source: int, target: Path) -> None:
+        def copy(work: ReadFile, source: int, target: Path) -> None:
             copy_as_read(work, source, target)
             if (content := next(contents, None)) is not None:
                 writer.write(content)

@@ -623,7 +623,7 @@ def test_s14_a_file_that_was_read_when_its_account_was_deleted_fails(inbox: Inbo
 def test_s14_what_was_imported_of_a_deleted_account_is_put_away_as_that(inbox: Inbox) -> None:
     inbox.drop("ana/cv.json", a_document("Ada"))
     die(inbox.importer(observe=killing_at(Moment.COMMITTED)))
-    accounts.delete_account(inbox.store, "ana", with_resumes=True, goes_on=lambda _: False)
+    accounts.delete_account(inbox.store, "ana", with_resumes=True, should_continue=lambda _: False)
     inbox.importer().round()
     assert inbox.outcomes() == {"ana/cv.json": "done"}
     assert inbox.counts("done") == [1]

@@ -164,7 +164,7 @@ def test_doctor_and_requests_know_the_importer_of_the_inbox_whatever_its_path(
         wait_until(lambda: len(inbox.files) == 1)
         row = importers.list_importers(inbox.store)[0].importer
         assert installation.watches(row.root)
-    importers.announce(inbox.store, row)
+    importers.register(inbox.store, row)
     import_requests.request_files(inbox.store, inbox.rows(), RequestKind.RETRY)
     assert import_requests.list_unwatched_roots(inbox.store) == []
 

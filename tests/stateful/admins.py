@@ -75,7 +75,7 @@ class Admins(World):
             self.reach.store,
             name,
             with_resumes=how != "if empty",
-            goes_on=lambda gone: how != "cut off",
+            should_continue=lambda gone: how != "cut off",
         )
 
     def _end(self, account: Account, gone: int) -> None:

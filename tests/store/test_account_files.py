@@ -143,7 +143,7 @@ def test_an_account_that_is_closed_or_not_there_leaves_no_file(
     store: Store, ana: AccountInfo, tmp_path: Path
 ) -> None:
     import_resumes(store, ana, 1)
-    accounts.delete_account(store, "ana", with_resumes=True, goes_on=lambda gone: False)
+    accounts.delete_account(store, "ana", with_resumes=True, should_continue=lambda gone: False)
     before = names_in(tmp_path)
     for name in ("ana", "bo"):
         with pytest.raises(NotFound):
@@ -190,7 +190,7 @@ def refusal(store: Store, file: Path) -> str:
 
 
 def rows_in(store: Store) -> list[str]:
-    return [account.name for account in accounts.list_accounts(store, closed_too=True)]
+    return [account.name for account in accounts.list_accounts(store, include_closed=True)]
 
 
 def test_what_is_no_account_file_is_refused_by_what_it_is(store: Store, tmp_path: Path) -> None:

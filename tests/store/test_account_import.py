@@ -70,7 +70,7 @@ def at_slices(act: Callable[[int], object]) -> OnProgress:
 
 
 def names(store: Store) -> list[str]:
-    return [account.name for account in accounts.list_accounts(store, closed_too=True)]
+    return [account.name for account in accounts.list_accounts(store, include_closed=True)]
 
 
 def an_exported_account(store: Store, an_account: MakeAccount, count: int, path: Path) -> Path:
@@ -226,7 +226,7 @@ def test_while_it_arrives_nobody_sees_it_nothing_enters_it_and_others_write(
     def look(rows: int) -> None:
         assert [one.name for one in accounts.list_accounts(store)] == ["ana"]
         (arriving,) = [
-            one for one in accounts.list_accounts(store, closed_too=True) if one.is_arriving
+            one for one in accounts.list_accounts(store, include_closed=True) if one.is_arriving
         ]
         with pytest.raises(NotFound):
             creation.create(store, arriving.id, [a_resume()])
@@ -325,7 +325,7 @@ def test_an_account_that_changed_on_its_way_is_not_opened(
 
     def meddle(rows: int) -> None:
         (arriving,) = [
-            one.id for one in accounts.list_accounts(store, closed_too=True) if one.is_arriving
+            one.id for one in accounts.list_accounts(store, include_closed=True) if one.is_arriving
         ]
         store.write(lambda connection: connection.execute(change, {"id": arriving}))
 
@@ -347,7 +347,9 @@ def test_nothing_more_of_an_account_arrives_once_somebody_has_begun_to_delete_it
         if rows == begins_at:
             clock.advance(1)
             name = "again~import"
-            accounts.delete_account(store, name, with_resumes=True, goes_on=lambda gone: False)
+            accounts.delete_account(
+                store, name, with_resumes=True, should_continue=lambda gone: False
+            )
 
     with pytest.raises(Conflict, match=r"deleted during the import|changed during the import"):
         take(store, path, name="again", on_progress=at_slices(begin_to_delete), slice_rows=2)

@@ -134,15 +134,17 @@ def test_s12_a_large_account_goes_in_slices_between_which_others_write(
             api_keys.authenticate(store, key)
         return len(slices) < 2
 
-    assert accounts.delete_account(store, "ana", with_resumes=True, goes_on=between) == 1_000
+    assert (
+        accounts.delete_account(store, "ana", with_resumes=True, should_continue=between) == 1_000
+    )
     assert slices == [500, 1_000]
     assert accounts.get_account(store, "bo").resume_count == 2
     # What was cut off is seen and finished, and is no damage.
     assert [account.name for account in accounts.list_accounts(store)] == ["bo"]
     assert accounts.find_account(store, "ana") is None
-    closed, _ = accounts.list_accounts(store, closed_too=True)
+    closed, _ = accounts.list_accounts(store, include_closed=True)
     assert (closed.is_closed, closed.resume_count) == (True, 100)
-    assert accounts.get_account(store, "ana", closed_too=True) == closed
+    assert accounts.get_account(store, "ana", include_closed=True) == closed
     assert find_flaws(store) == []
     assert plans.get_plan(store, "business").accounts == 1
     assert plans.preview_change(store, PlanChange("business", 0)).over.count == 1
@@ -150,7 +152,7 @@ def test_s12_a_large_account_goes_in_slices_between_which_others_write(
         accounts.create_account(store, "ana")
 
     assert accounts.delete_account(store, "ana", with_resumes=True) == 100
-    assert accounts.list_accounts(store, closed_too=True) == accounts.list_accounts(store)
+    assert accounts.list_accounts(store, include_closed=True) == accounts.list_accounts(store)
 
 
 def test_s14_an_account_made_anew_under_an_old_name_is_another_account(

@@ -138,7 +138,7 @@ def test_an_unknown_account_and_one_that_is_being_deleted_take_nothing(
 ) -> None:
     create_one(store, ana)
     add_resumes(store, ana, 600)
-    accounts.delete_account(store, "ana", with_resumes=True, goes_on=lambda gone: False)
+    accounts.delete_account(store, "ana", with_resumes=True, should_continue=lambda gone: False)
     for account_id in ("f" * 16, ana.id):
         for new in (a_resume("New"), a_resume(with_digest=True)):
             with pytest.raises(NotFound, match="Account not found"):

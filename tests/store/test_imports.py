@@ -28,8 +28,8 @@ from resumes.store.import_history import (
     parse_place,
 )
 from resumes.store.import_ledger import (
+    IN_PROGRESS,
     MAX_PROBLEMS,
-    SO_FAR,
     FileOutcome,
     Item,
     Items,
@@ -100,7 +100,7 @@ def test_a_file_is_looked_for_in_one_account_or_in_all(
     store: Store, an_account: MakeAccount
 ) -> None:
     ana, bo = an_account("ana"), an_account("bo")
-    import_ledger.record(store, ana.id, a_claim("1" * 24), SO_FAR)
+    import_ledger.record(store, ana.id, a_claim("1" * 24), IN_PROGRESS)
     import_ledger.record(store, "f" * 16, a_claim("3" * 24), Verdict(FAILED))  # it is gone
     for account_id in (None, ana.id):
         found = import_history.get_file(store, "1" * 24, account_id=account_id)
@@ -432,7 +432,7 @@ def test_an_importer_sees_what_is_asked_for_its_own_folder_and_what_nobody_watch
 ) -> None:
     assert import_requests.list_unwatched_roots(store) == []
     files_in(store, ana, "/srv/inbox", "/srv/moved", None, "/srv/live")
-    importers.announce(store, an_importer("a" * 24, root="/srv/live"))
+    importers.register(store, an_importer("a" * 24, root="/srv/live"))
 
     def strays(**more: int) -> list[str]:
         found = import_requests.list_strays(store, root="/srv/inbox", **more)
@@ -464,12 +464,12 @@ def test_an_importer_is_listed_once_as_it_said_last_and_live_for_a_minute(
         ImporterFinding("events", ImporterState.POLLING, "The folder tells of no changes."),
     )
     importer = an_importer(state=ImporterState.POLLING, findings=findings)
-    importers.announce(store, importer)
+    importers.register(store, importer)
     (seen,) = importers.list_importers(store)
     assert (seen.importer, seen.seen_at) == (importer, NOW)
     clock.advance(10)
     now = dataclasses.replace(an_importer(), waiting=None)
-    importers.announce(store, now)
+    importers.register(store, now)
     # Whatever the clock does.
     for step_s, expected in (
         (0, (0, True)),
@@ -487,12 +487,12 @@ def test_an_importer_is_listed_once_as_it_said_last_and_live_for_a_minute(
 def test_an_importer_is_forgotten_after_a_day(
     store: Store, clock: SteppingClock, sign: int
 ) -> None:
-    importers.announce(store, an_importer("1" * 24))
+    importers.register(store, an_importer("1" * 24))
     clock.advance(sign * 24 * 3_600)
     assert alive(store) == ["1"]
     clock.advance(sign)
     assert alive(store) == []
-    importers.announce(store, an_importer("2" * 24))
+    importers.register(store, an_importer("2" * 24))
     clock.advance(-sign * 3_600)
     assert alive(store) == ["2"]
 
@@ -501,7 +501,7 @@ def test_importers_are_listed_by_folder_the_last_seen_first_until_they_leave(
     store: Store, clock: SteppingClock
 ) -> None:
     for importer_id, root in (("1" * 24, "/b"), ("2" * 24, "/a"), ("3" * 24, "/b")):
-        importers.announce(store, an_importer(importer_id, root=root))
+        importers.register(store, an_importer(importer_id, root=root))
         clock.advance(1)
     assert alive(store) == ["2", "3", "1"]
     importers.leave(store, "3" * 24)

@@ -453,7 +453,9 @@ def test_a_slice_of_an_account_that_is_gone_or_going_is_not_added(
     add_resumes(store, ana, 501)
 
     def delete() -> None:
-        accounts.delete_account(store, "ana", with_resumes=True, goes_on=lambda gone: is_gone)
+        accounts.delete_account(
+            store, "ana", with_resumes=True, should_continue=lambda gone: is_gone
+        )
 
     assert step(store, delete) == YIELD_S
     assert (indexed(store), count_rows(store, "search_progress")) == (0, 0)

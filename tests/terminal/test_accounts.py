@@ -103,7 +103,7 @@ async def test_what_a_plan_means_and_whom_it_is_for_is_read_again_when_it_was_ch
 
 async def test_a_deletion_that_was_cut_off_is_gone_on_with(store: Store) -> None:
     stored_many(store, 501)
-    accounts.delete_account(store, "ana", with_resumes=True, goes_on=lambda _: False)
+    accounts.delete_account(store, "ana", with_resumes=True, should_continue=lambda _: False)
     async with running(store, "being deleted, 1 left", screen="accounts") as pilot:
         await leads(pilot, "enter", "ana is being deleted. Press D to continue.")
         await leads(pilot, "D", "Permanently delete account ana?")
@@ -248,7 +248,7 @@ async def test_an_account_is_deleted_when_its_name_was_typed(store: Store) -> No
         await types(pilot, "a\n", "Deleted ana with 5 resumes.", "1 account")
         await until(lambda: names(lines(pilot.app)) == ["zoe"])
         await leads(pilot, "1", "zoe · no resumes")
-    assert accounts.list_accounts(store, closed_too=True) == accounts.list_accounts(store)
+    assert accounts.list_accounts(store, include_closed=True) == accounts.list_accounts(store)
 
 
 async def test_a_deletion_is_not_undone_once_its_account_is_deleted(store: Store) -> None:
@@ -293,7 +293,7 @@ async def test_the_end_of_the_program_ends_a_deletion_after_the_slice(store: Sto
         await presses(pilot, "ctrl+q")
         slices.go.set()
     await until(slices.ended.is_set)
-    (left,) = accounts.list_accounts(store, closed_too=True)
+    (left,) = accounts.list_accounts(store, include_closed=True)
     assert left.is_closed
     assert left.resume_count >= 500
 

@@ -45,12 +45,12 @@ from tests.support.terminal.driving import (
     until,
 )
 from tui.app import MAX_TYPED, ResumesApp
-from tui.key_queue import LIMIT_S, KeyOrder
+from tui.key_queue import LIMIT_S, KeyQueue
 from tui.keys import ACTIONS, MODES, Place, keys_of
 from tui.screens.base import RowScreen
 from tui.session import UiSession, find_owner, prepare
 from tui.store_calls import REMEDIES, failure
-from tui.text import tell, toast
+from tui.text import show_message, toast
 from tui.widgets.bars import KeyLine
 from tui.widgets.paged_list import PagedList
 
@@ -126,7 +126,7 @@ async def test_escape_neither_quits_nor_leaves_a_screen_and_q_quits(store: Store
 @pytest.mark.usefixtures("header")
 async def test_the_first_line_says_on_every_screen_how_things_are(store: Store) -> None:
     a_file(store, an_id("1"))
-    importers.announce(store, an_importer(root="/srv/inbox", waiting=1))
+    importers.register(store, an_importer(root="/srv/inbox", waiting=1))
     for size, states in (
         (SMALL, ()),
         (LARGE, ("ana  ● importer running  ", r"(! \d+ warning|✗ \d+ error)s?$")),
@@ -156,11 +156,11 @@ async def test_after_a_while_messages_are_gone_but_for_errors(
     for user in "tui.text", "tui.widgets.bars":
         monkeypatch.setattr(f"{user}.SHOWN_S", SOON_S)
     async with running(store) as pilot:
-        tell(pilot.app, "Done.")
+        show_message(pilot.app, "Done.")
         await tells(pilot.app, "Done.")
         await tells(pilot.app)
 
-        tell(pilot.app, "Failed.", "error")
+        show_message(pilot.app, "Failed.", "error")
         await tells(pilot.app, "Failed.")
         toast(pilot.app, "Done elsewhere.")
         await pilot.pause()
@@ -245,9 +245,9 @@ async def test_a_crash_ends_with_a_code_and_without_values(store: Store) -> None
 
 async def test_a_long_message_after_a_short_one_is_seen_to_its_end(store: Store) -> None:
     async with running(store) as pilot:
-        tell(pilot.app, "Generating the PDF…")
+        show_message(pilot.app, "Generating the PDF…")
         await shows(pilot.app, "Generating the PDF…")
-        tell(pilot.app, f"{'No graphical display. ' * 8}The end.")
+        show_message(pilot.app, f"{'No graphical display. ' * 8}The end.")
         await shows(pilot.app, "The end.")
 
 
@@ -422,7 +422,7 @@ async def test_keys_beyond_a_thousand_are_dropped(store: Store) -> None:
             order.end(key)
 
     async with running(store, "ana has no resumes yet") as pilot:
-        order = KeyOrder(pilot.app, handle)
+        order = KeyQueue(pilot.app, handle)
         order.start({})
         keys = [events.Key("down", None) for _ in range(1_100)]
         for key in keys:

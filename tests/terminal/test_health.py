@@ -109,7 +109,7 @@ async def test_enter_shows_the_finding_in_full_and_escape_closes_it(
         state=ImporterState.DEGRADED,
         findings=(ImporterFinding("closed", ImporterState.DEGRADED, f"{sentence}The end."),),
     )
-    importers.announce(store, announced)
+    importers.register(store, announced)
     async with health(store, home) as pilot:
         await leads(pilot, "enter", "importer: error")
         await leads(pilot, "G", "The end")

@@ -12,7 +12,7 @@ from resumes.analyzer import parse
 from resumes.store import accounts, creation, import_requests, importers, plans, stored_resumes
 from resumes.store.creation import Created, NewResume
 from resumes.store.import_ledger import (
-    SO_FAR,
+    IN_PROGRESS,
     SOURCE_BYTES,
     ClaimedFile,
     FileOutcome,
@@ -85,7 +85,7 @@ async def test_a_retried_file_says_so_and_then_what_became_of_it(store: Store) -
         await leads(pilot, "enter t", "↻ failed", "retry requested", "waiting: no importer")
         (request,) = import_requests.list_requests(store)
         assert request.action == "retry"
-        importers.announce(store, an_importer())
+        importers.register(store, an_importer())
         await shows(pilot.app, "↻ retry requested at", "; the importer will")
 
         import_requests.drop_requests(store, [request])
@@ -313,7 +313,7 @@ async def test_a_file_says_what_became_of_each_that_is_not_done_and_why(
 
 
 async def test_a_file_on_its_way_has_no_verdict_yet_and_cannot_be_asked_for(store: Store) -> None:
-    a_file(store, reason=SO_FAR.reason, message=SO_FAR.message)
+    a_file(store, reason=IN_PROGRESS.reason, message=IN_PROGRESS.message)
     async with running(store, "… importing", "It is being imported", screen="imports") as pilot:
         await leads(pilot, "t", "is being imported")
         await leads(pilot, "enter", "… importing", "Location   the inbox")

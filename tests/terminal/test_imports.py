@@ -149,7 +149,7 @@ async def test_a_failed_file_is_retried_and_a_held_one_released(store: Store) ->
     a_file(store, an_id("2"), HELD)
     async with running(store, "1 of 2", screen="imports", refresh_s=SOON_S) as pilot:
         await leads(pilot, "t", "retry requested", "Queued 1 file for retry, but no importer is")
-        importers.announce(store, an_importer(root=ROOT))
+        importers.register(store, an_importer(root=ROOT))
         await leads(pilot, "G t", "Press l to release this one.")
         await until(lambda: asked(store) == {"1": "retry"})
         await leads(pilot, "l", "release requested", "Queued 1 file for release; the importer")
@@ -256,19 +256,19 @@ async def test_an_empty_ledger_says_where_to_drop_files(store: Store) -> None:
 async def test_who_watches_is_said_with_what_waits_and_what_people_should_know(
     store: Store,
 ) -> None:
-    importers.announce(store, an_importer(waiting=30))
+    importers.register(store, an_importer(waiting=30))
     async with running(store, screen="imports", refresh_s=SOON_S) as pilot:
         await shows(pilot.app, f"● watching {ROOT} · last seen", "30 files waiting", "░ 30 waiting")
-        importers.announce(store, an_importer(waiting=15))
+        importers.register(store, an_importer(waiting=15))
         await shows(pilot.app, "██████████░░░░░░░░░░ 15 waiting")
-        importers.announce(store, an_importer(waiting=1))
+        importers.register(store, an_importer(waiting=1))
         await shows(pilot.app, "1 file waiting")
-        importers.announce(store, an_importer(waiting=0))
+        importers.register(store, an_importer(waiting=0))
         await shows(pilot.app, "no files waiting")
         await shows_no(pilot.app, "░")
         for state, sign in (ImporterState.POLLING, "●"), (ImporterState.DEGRADED, "!"):
             finding = ImporterFinding("root", state, "The folder is on a share.")
-            importers.announce(store, an_importer(state=state, findings=(finding,)))
+            importers.register(store, an_importer(state=state, findings=(finding,)))
             told = f"  {state}: The folder is on a share."
             await shows(pilot.app, f"{sign} watching {ROOT}", told)
 
@@ -278,7 +278,7 @@ async def test_an_importer_that_is_silent_is_said_to_be_and_of_many_the_first_ar
 ) -> None:
     clock = SteppingClock()
     with open_store(empty_store.url, clock=clock) as store:
-        importers.announce(store, an_importer())
+        importers.register(store, an_importer())
         clock.advance(180)
         async with running(store, screen="imports", refresh_s=SOON_S) as pilot:
             await shows(
@@ -288,7 +288,7 @@ async def test_an_importer_that_is_silent_is_said_to_be_and_of_many_the_first_ar
             )
             for number in range(5):
                 one = an_importer(root=f"/srv/{number}")
-                importers.announce(store, dataclasses.replace(one, id=f"{number:024x}"))
+                importers.register(store, dataclasses.replace(one, id=f"{number:024x}"))
             await shows(pilot.app, "● watching", "and 3 more importers")
             assert len([line for line in lines(pilot.app) if "● watching" in line]) == 3
 

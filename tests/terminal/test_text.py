@@ -278,7 +278,7 @@ def breaches(path: Path, *, root: Path = ROOT) -> list[str]:
             if name in CONTENT_MAKERS and where != "text.py":
                 found.append(f"{line}: Content is made by tui.text alone")
             if name == "notify" and where != "text.py":
-                found.append(f"{line}: use tui.text.tell")
+                found.append(f"{line}: use tui.text.show_message")
             if name in CONTENT_TAKERS and any(map(makes_a_string, node.args[:1])):
                 found.append(f"{line}: wrap the string in safe()")
         elif isinstance(node, ast.Assign | ast.AnnAssign):

@@ -52,7 +52,7 @@ def accounts() -> None:
 @pass_session
 def create(session: Session, name: str, plan: str) -> None:
     """Create the account NAME."""
-    with session.store(makes=True) as store:
+    with session.store(create=True) as store:
         account = store_accounts.create_account(store, name, plan=plan)
     session.answer(as_json(account), f'Created account "{account.name}" (plan: {account.plan}).')
     inbox = session.settings().inbox / account.name
@@ -72,7 +72,7 @@ def create(session: Session, name: str, plan: str) -> None:
 def list_(session: Session) -> None:
     """List all accounts."""
     with session.store() as store:
-        found = store_accounts.list_accounts(store, closed_too=True)
+        found = store_accounts.list_accounts(store, include_closed=True)
     known = [account for account in found if not account.is_closed]
     if session.as_json:
         put_json({"accounts": [as_json(account) for account in known]})
@@ -162,7 +162,7 @@ def delete(session: Session, name: str, with_resumes: bool, yes: bool) -> None:
     The command also deletes the account's import history. This cannot be undone.
     """
     with session.store() as store:
-        account = store_accounts.get_account(store, name, closed_too=True)
+        account = store_accounts.get_account(store, name, include_closed=True)
         held = counted(account.resume_count, "resume")
         if account.resume_count and not with_resumes:
             raise Conflict(f'Account "{name}" has {held}: add --with-resumes to delete them too')

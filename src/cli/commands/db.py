@@ -208,7 +208,7 @@ def check(session: Session) -> ExitCode:
         for flaw in integrity.iter_damage(store):
             note(flaw)
         if not any(flaw.defect is integrity.Defect.DAMAGED for flaw in flaws):
-            total = len(accounts.list_accounts(store, closed_too=True))
+            total = len(accounts.list_accounts(store, include_closed=True))
             with counting("accounts", total) as count:
                 for checked in integrity.iter_accounts(store):
                     account_count += 1

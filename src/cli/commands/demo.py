@@ -16,7 +16,7 @@ from typing import Any
 
 import click
 
-from cli.commands.keys import check_key_file, hand_over, make_first_key, write_key
+from cli.commands.keys import check_key_file, make_first_key, show_once_or_revoke, write_key
 from cli.commands.watch import as_json
 from cli.errors import ExitCode, Failed
 from cli.groups import PORT, Folder, command
@@ -156,12 +156,12 @@ def _scratch(session: Session, home: Path | None) -> Iterator[Session]:
 def _import(demo: Demo, stop: threading.Event) -> None:
     """Create the account with its key, and import the samples."""
     settings = demo.settings
-    with demo.session.store(makes=True) as store:
+    with demo.session.store(create=True) as store:
         account = accounts.create_account(store, ACCOUNT, plan="business")
         (settings.inbox / ACCOUNT).mkdir(parents=True, exist_ok=True)
         new = make_first_key(store, ACCOUNT)
         assert new is not None  # as the store is new
-        hand_over(store, new, lambda secret: write_key(settings.home / KEY_FILE, secret))
+        show_once_or_revoke(store, new, lambda secret: write_key(settings.home / KEY_FILE, secret))
         demo.secret = new.secret
         good, bad = find_samples()
         for samples, outcome in ((good, FileOutcome.DONE), (bad, FileOutcome.FAILED)):

@@ -21,7 +21,7 @@ from resumes.store.accounts import get_account
 from resumes.store.api_keys import KeyInfo, KeyState, NewKey
 
 
-def hand_over(store: Store, new: NewKey, show: Callable[[str], None]) -> None:
+def show_once_or_revoke(store: Store, new: NewKey, show: Callable[[str], None]) -> None:
     """Show the key and mark it as shown. If it cannot be shown, take it back and raise Failed; also if
     it cannot be marked, but then it works.
 
@@ -31,13 +31,13 @@ def hand_over(store: Store, new: NewKey, show: Callable[[str], None]) -> None:
     try:
         show(new.secret)
     except OSError as error:
-        api_keys.take_back(store, new)
+        api_keys.revoke_unshown_key(store, new)
         raise Failed(
             f"The new key could not be shown ({error.strerror or error}), so it was revoked; "
             "try again"
         ) from error
     except BaseException:
-        api_keys.take_back(store, new)
+        api_keys.revoke_unshown_key(store, new)
         raise
     try:
         api_keys.mark_shown(store, new.id)
@@ -94,7 +94,7 @@ def create(session: Session, account: str, name: str, expires: timedelta | datet
     with session.store() as store:
         lifetime = None if expires is None else durations.until(expires, now_us=store.clock())
         new = api_keys.create_key(store, account, name=name, lifetime=lifetime)
-        hand_over(store, new, lambda secret: _show(session, new, secret))
+        show_once_or_revoke(store, new, lambda secret: _show(session, new, secret))
         info = api_keys.get_key(store, new.id)
         owner = get_account(store, account)
     expiry = f" (expires {instant(info.expires_at)} UTC)" if info.expires_at else ""
@@ -159,7 +159,7 @@ def rotate(session: Session, key_id: str, grace: timedelta) -> None:
     """Replace the key KEYID and print the new key once."""
     with session.store() as store:
         new = api_keys.rotate_key(store, key_id, grace=grace)
-        hand_over(store, new, lambda secret: _show(session, new, secret))
+        show_once_or_revoke(store, new, lambda secret: _show(session, new, secret))
         old = api_keys.get_key(store, key_id)
     still = (
         f"works until {instant(old.expires_at)} UTC"

@@ -77,7 +77,7 @@ def set_(
     The command deletes no resumes. Accounts that exceed a new limit keep their resumes, but cannot add
     more.
     """
-    with session.store(makes=not dry_run) as store:
+    with session.store(create=not dry_run) as store:
         known = None
         if not _is_given("max_resumes"):
             known = store_plans.find_plan(store, name)

@@ -72,7 +72,7 @@ def tui(
 
             settings = read_settings()
             store = stack.enter_context(
-                session.store(makes=not read_only, read_cache_bytes=READ_CACHE_BYTES)
+                session.store(create=not read_only, read_cache_bytes=READ_CACHE_BYTES)
             )
             stack.enter_context(background)
             if not read_only:

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from cli.commands.keys import hand_over, make_first_key, read_key, write_key
+from cli.commands.keys import make_first_key, read_key, show_once_or_revoke, write_key
 from cli.groups import ACCESS_LOG, LOG_FORMAT, PORT, command
 from cli.output import put, put_json_line, safe_text, say, timed
 from cli.session import Session, make_home, pass_session
@@ -83,7 +83,7 @@ def alone(home: Path) -> Iterator[None]:
 
 def _prepare(session: Session, settings: Settings) -> Path | None:
     """Create store, account, inbox and key; return the path of the key if it is in a file."""
-    with session.store(makes=True) as store:
+    with session.store(create=True) as store:
         settings.inbox.mkdir(exist_ok=True)
         try:
             watched_folder.set_owner(settings.inbox, watched_folder.owner_of(store))
@@ -106,10 +106,10 @@ def _prepare(session: Session, settings: Settings) -> Path | None:
         if new is None:
             return path if _holds_valid_key(store, path) else None
         if sys.stdout.isatty() and not session.as_json:
-            hand_over(store, new, _show)
+            show_once_or_revoke(store, new, _show)
             return None
         # Where standard output is a journal, the key must not end up in it.
-        hand_over(store, new, lambda secret: write_key(path, secret))
+        show_once_or_revoke(store, new, lambda secret: write_key(path, secret))
         return path
 
 

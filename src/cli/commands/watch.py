@@ -92,7 +92,7 @@ def watch(
             is_alone=not until_stdin_ends,
             logs_json=settings.log_format == "json",
         ) as meter,
-        session.store(makes=not dry_run) as store,
+        session.store(create=not dry_run) as store,
         stop_event() as stop,
     ):
         if root is None:

@@ -128,9 +128,9 @@ def check_name(name: str, kind: str = "account") -> str:
     return name
 
 
-def list_accounts(store: Store, *, closed_too: bool = False) -> list[AccountInfo]:
+def list_accounts(store: Store, *, include_closed: bool = False) -> list[AccountInfo]:
     """Return all accounts by name; closed ones only if asked for."""
-    rows = store.fetch(_selected(closed_too).order_by(accounts.c.name))
+    rows = store.fetch(_selected(include_closed).order_by(accounts.c.name))
     return [AccountInfo(*row) for row in rows]
 
 
@@ -144,22 +144,22 @@ def list_open(store: Store) -> list[AccountInfo]:
     return [AccountInfo(*row) for row in rows]
 
 
-def find_account(store: Store, name: str, *, closed_too: bool = False) -> AccountInfo | None:
+def find_account(store: Store, name: str, *, include_closed: bool = False) -> AccountInfo | None:
     """Return the account of this name, if any; a closed one only if asked for."""
-    rows = store.fetch(_selected(closed_too).where(accounts.c.name == name))
+    rows = store.fetch(_selected(include_closed).where(accounts.c.name == name))
     return AccountInfo(*rows[0]) if rows else None
 
 
-def get_account(store: Store, name: str, *, closed_too: bool = False) -> AccountInfo:
+def get_account(store: Store, name: str, *, include_closed: bool = False) -> AccountInfo:
     """Return the account of this name. Raises NotFound, for a closed one unless asked for."""
-    account = find_account(store, name, closed_too=closed_too)
+    account = find_account(store, name, include_closed=include_closed)
     if account is None:
         raise unknown_account(name)
     return account
 
 
-def _selected(closed_too: bool) -> Select[Any]:
-    return SELECT_ACCOUNT if closed_too else SELECT_ACCOUNT.where(IS_OPEN)
+def _selected(include_closed: bool) -> Select[Any]:
+    return SELECT_ACCOUNT if include_closed else SELECT_ACCOUNT.where(IS_OPEN)
 
 
 def unknown_account(name: str) -> NotFound:
@@ -256,17 +256,17 @@ def delete_account(
     *,
     account_id: str | None = None,
     with_resumes: bool = False,
-    goes_on: Callable[[int], bool] = lambda _: True,
+    should_continue: Callable[[int], bool] = lambda _: True,
 ) -> int:
     """Delete the account with its keys, resumes and ledger; return the number of resumes deleted.
 
     With an `account_id`, only if the account of this name has it. Raises NotFound, and Conflict when it
     holds resumes and `with_resumes` is False. It is closed first, so that nothing is stored in it while
-    its resumes are deleted, slice by slice. After each slice `goes_on` is called with the number so
+    its resumes are deleted, slice by slice. After each slice `should_continue` is called with the number so
     far, and returns whether to continue; a deletion that was interrupted, here or by the end of the
     process, is finished by calling it again.
     """
-    owner = account_id or get_account(store, name, closed_too=True).id
+    owner = account_id or get_account(store, name, include_closed=True).id
     now = timestamp(store.clock())
 
     def write(change: Callable[..., int], *values: Any) -> int:
@@ -276,7 +276,7 @@ def delete_account(
     deleted = 0
     while slice_deleted := write(_delete_slice):
         deleted += slice_deleted
-        if not goes_on(deleted):
+        if not should_continue(deleted):
             return deleted
     for table in ACCOUNT_TABLES:
         # The counter's row is the lock, and has to be there as long as the account.

@@ -24,7 +24,7 @@ from resumes.errors import Conflict, InvalidArgument, InvalidKey, NotFound
 from resumes.store import identifiers
 from resumes.store.accounts import get_account, lock_open_account
 from resumes.store.schema import accounts, api_keys, key_directory, plans
-from resumes.store.statements import Prepared, of_key
+from resumes.store.statements import Prepared, pk_equals
 from resumes.store.store import Row, Store
 from resumes.text import is_harmless
 
@@ -130,7 +130,7 @@ HOLDER = Prepared(
     .join(accounts, accounts.c.id == api_keys.c.account_id)
     .join(plans, plans.c.name == accounts.c.plan)
     .where(
-        of_key(key_directory),
+        pk_equals(key_directory),
         api_keys.c.revoked_at.is_(None),
         accounts.c.closed_at.is_(None),
     )
@@ -183,7 +183,7 @@ async def mark_used_async(store: Store, holder: KeyHolder) -> None:
     statement = (
         update(api_keys)
         .where(
-            of_key(api_keys, holder.account_id, holder.key_id),
+            pk_equals(api_keys, holder.account_id, holder.key_id),
             api_keys.c.last_used_at.is_(None) | ~is_recent,
         )
         .values(last_used_at=timestamp(now_us))
@@ -240,7 +240,7 @@ def rotate_key(store: Store, key_id: str, *, grace: timedelta = DEFAULT_GRACE) -
         changed = connection.execute(
             update(api_keys)
             .where(
-                of_key(api_keys, account_id, key_id),
+                pk_equals(api_keys, account_id, key_id),
                 api_keys.c.revoked_at.is_(None),
                 api_keys.c.expires_at.is_not_distinct_from(old.expires_at),
                 api_keys.c.replaced_by.is_not_distinct_from(old.replaced_by),
@@ -310,7 +310,7 @@ def list_keys(store: Store, *, account: str | None = None) -> list[KeyInfo]:
     """Return all keys, or an account's, oldest first within their account. Raises NotFound."""
     if account is None:
         return _read_keys(store, SELECT_KEYS)
-    owner = get_account(store, account, closed_too=True)
+    owner = get_account(store, account, include_closed=True)
     return _read_keys(store, SELECT_KEYS.where(api_keys.c.account_id == owner.id))
 
 
@@ -355,7 +355,7 @@ def mark_shown(store: Store, key_id: str) -> None:
     if owner is None:
         return
     shown_at = timestamp(store.clock())
-    statement = update(api_keys).where(of_key(api_keys, owner, key_id)).values(shown_at=shown_at)
+    statement = update(api_keys).where(pk_equals(api_keys, owner, key_id)).values(shown_at=shown_at)
     store.write(lambda connection: connection.execute(statement), account_id=owner)
 
 
@@ -370,7 +370,7 @@ def revoke_key(store: Store, key_id: str) -> None:
     def change(connection: Connection) -> None:
         connection.execute(
             update(api_keys)
-            .where(of_key(api_keys, owner, key_id), api_keys.c.revoked_at.is_(None))
+            .where(pk_equals(api_keys, owner, key_id), api_keys.c.revoked_at.is_(None))
             .values(revoked_at=now)
         )
         connection.execute(
@@ -382,7 +382,7 @@ def revoke_key(store: Store, key_id: str) -> None:
     store.write(change, account_id=owner)
 
 
-def take_back(store: Store, new: NewKey) -> None:
+def revoke_unshown_key(store: Store, new: NewKey) -> None:
     """Revoke a key that nobody has seen. The one that it replaces counts as long as it did before."""
     revoke_key(store, new.id)
     old = new.replaced
@@ -390,7 +390,7 @@ def take_back(store: Store, new: NewKey) -> None:
         return
     statement = (
         update(api_keys)
-        .where(of_key(api_keys, owner, old.id), api_keys.c.replaced_by == new.id)
+        .where(pk_equals(api_keys, owner, old.id), api_keys.c.replaced_by == new.id)
         .values(replaced_by=old.replaced_by, expires_at=old.expires_at)
     )
     store.write(lambda connection: connection.execute(statement), account_id=owner)

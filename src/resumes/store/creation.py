@@ -45,7 +45,7 @@ from resumes.store.schema import (
     plans,
     resumes,
 )
-from resumes.store.statements import Prepared, blob, matching, of_key, text_of
+from resumes.store.statements import Prepared, blob, params_equal, pk_equals, text_of
 from resumes.store.store import WRITE_DEADLINE_S, Store
 from resumes.store.write_queue import LostRace, Write
 
@@ -172,7 +172,7 @@ LOCK_ACCOUNT = Prepared(
     .join(accounts, accounts.c.id == account_usage.c.account_id)
     .join(plans, plans.c.name == accounts.c.plan)
     .where(
-        of_key(account_usage),
+        pk_equals(account_usage),
         accounts.c.closed_at.is_(None),
     )
     .with_for_update(of=account_usage)
@@ -209,7 +209,7 @@ ADD_DOCUMENT = Prepared(
 )
 
 
-STORED = Prepared(select(literal(1)).select_from(resumes).where(of_key(resumes)))
+STORED = Prepared(select(literal(1)).select_from(resumes).where(pk_equals(resumes)))
 
 
 def was_stored(connection: Connection, creation: Creation, result: Any) -> bool | None:
@@ -273,7 +273,7 @@ def _create_in_account(
     free = allowed - count
     rows = _Rows()
     tails = identifiers.tails(sum(len(creation.resumes) for creation in creations))
-    before = _Earlier(connection, account_id, creations)
+    before = _PriorOutcomes(connection, account_id, creations)
     results = []
     for creation in creations:
         now = timestamp(creation.now_us)
@@ -322,7 +322,7 @@ RESUMES_OF_CLAIMS = Prepared(
         imported_files.c.outcome,
         imported_files.c.resume_id,
     ).where(
-        matching(imported_files.c.account_id),
+        params_equal(imported_files.c.account_id),
         imported_files.c.claim_id.in_(_VALUES),
         imported_files.c.resume_id.is_not(None),
     )
@@ -333,11 +333,11 @@ ITEMS_OF_CLAIMS = Prepared(
         imported_items.c.item,
         imported_items.c.outcome,
         imported_items.c.resume_id,
-    ).where(matching(imported_items.c.account_id), imported_items.c.claim_id.in_(_VALUES))
+    ).where(params_equal(imported_items.c.account_id), imported_items.c.claim_id.in_(_VALUES))
 )
 RESUMES_OF_DIGESTS = Prepared(
     select(imported_digests.c.digest, imported_digests.c.resume_id).where(
-        matching(imported_digests.c.account_id), imported_digests.c.digest.in_(_VALUES)
+        params_equal(imported_digests.c.account_id), imported_digests.c.digest.in_(_VALUES)
     )
 )
 
@@ -350,7 +350,7 @@ def _chunks(values: Iterable[Any]) -> Iterator[dict[str, Any]]:
         yield dict(zip(_NAMES, chunk, strict=True))
 
 
-class _Earlier:
+class _PriorOutcomes:
     """What was done before of one account's share of a batch."""
 
     def __init__(

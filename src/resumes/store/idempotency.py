@@ -22,7 +22,7 @@ from resumes.store.statements import (
     Prepared,
     by_engine,
     first_page,
-    of_key,
+    pk_equals,
     replace_on_conflict,
     upsert,
 )
@@ -49,7 +49,7 @@ _NEW: dict[str, Any] = {column.name: bindparam(column.name) for column in idempo
 ADD_KEY = Prepared(replace_on_conflict(upsert(idempotency).values(_NEW), idempotency))
 FIND_KEY = Prepared(
     select(idempotency.c.body_sha256, idempotency.c.resume_id).where(
-        of_key(idempotency), idempotency.c.created_at > _SINCE
+        pk_equals(idempotency), idempotency.c.created_at > _SINCE
     )
 )
 _TOO_OLD = idempotency.c.created_at <= _SINCE
@@ -60,7 +60,7 @@ _OLDEST = Prepared(
     )
 )
 # Not one that was used again since it was found.
-_PRUNE = Prepared(delete(idempotency).where(of_key(idempotency), _TOO_OLD))
+_PRUNE = Prepared(delete(idempotency).where(pk_equals(idempotency), _TOO_OLD))
 
 
 def kept_since(now_us: int) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 RESUME_ID = re.compile(r"[0-9a-f]{24}")
 """The form of a resume id, and so of a cursor (docs/api.md, List)."""
 
-AFTER_ALL = "~"
+MAX_ID = "~"
 """Sorts after every id."""
 
 POSITION_DIGITS = 16

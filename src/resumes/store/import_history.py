@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 from sqlalchemy import bindparam, func, literal_column, select
 
 from resumes.errors import Conflict, InvalidArgument, NotFound
-from resumes.store.identifiers import AFTER_ALL, RESUME_ID
-from resumes.store.import_ledger import SO_FAR, FileOutcome, Items, parse_items
+from resumes.store.identifiers import MAX_ID, RESUME_ID
+from resumes.store.import_ledger import IN_PROGRESS, FileOutcome, Items, parse_items
 from resumes.store.schema import accounts, imported_files
-from resumes.store.statements import Prepared, first_page, matching, of_key
+from resumes.store.statements import Prepared, first_page, params_equal, pk_equals
 from resumes.store.store import Store
 
 MAX_FILES = 1_000
@@ -42,14 +42,14 @@ class FileRow:
     @property
     def is_under_way(self) -> bool:
         """Return whether its resumes are being imported, so that its outcome is not final."""
-        return self.outcome is SO_FAR.outcome and self.message == SO_FAR.message
+        return self.outcome is IN_PROGRESS.outcome and self.message == IN_PROGRESS.message
 
 
 # Files
 
 _UNSEEN = ("account_id", "resume_id", "source")
 _SHOWN = [one for one in imported_files.columns if one.name not in _UNSEEN]
-FILE = Prepared(select(*_SHOWN).where(of_key(imported_files)))
+FILE = Prepared(select(*_SHOWN).where(pk_equals(imported_files)))
 
 
 def find_owners(store: Store, account_id: str | None = None) -> dict[str, str]:
@@ -80,7 +80,7 @@ def get_file(store: Store, claim_id: str, *, account_id: str | None = None) -> F
 
 def find_source(store: Store, file: FileRow) -> bytes | None:
     """Return the first 64 KiB of the file as it was read; None for files that are done."""
-    this = of_key(imported_files, file.account_id, file.claim_id)
+    this = pk_equals(imported_files, file.account_id, file.claim_id)
     rows = store.fetch(select(imported_files.c.source).where(this))
     return rows[0][0] if rows else None
 
@@ -135,16 +135,16 @@ NOT_DONE = imported_files.c.outcome != literal_column("'done'")
 def _newest_ids(outcome: FileOutcome | None, *, is_of_reason: bool) -> Prepared:
     """Select ids between two, the newest first, of one account; from an index alone."""
     statement = select(imported_files.c.claim_id).where(
-        matching(imported_files.c.account_id),
+        params_equal(imported_files.c.account_id),
         imported_files.c.claim_id < bindparam("before"),
         imported_files.c.claim_id >= bindparam("above"),
     )
     if outcome is not None:
-        statement = statement.where(matching(imported_files.c.outcome))
+        statement = statement.where(params_equal(imported_files.c.outcome))
         if outcome is not FileOutcome.DONE:
             statement = statement.where(NOT_DONE)
     if is_of_reason:
-        statement = statement.where(matching(imported_files.c.reason))
+        statement = statement.where(params_equal(imported_files.c.reason))
     return Prepared(first_page(statement, imported_files.c.claim_id.desc()))
 
 
@@ -168,7 +168,7 @@ def list_files(
         store,
         [(owner, one) for owner in owners for one in outcomes],
         reason=reason,
-        before=AFTER_ALL if before is None else before,
+        before=MAX_ID if before is None else before,
         limit=max(1, min(limit, MAX_FILES)),
     )
     return _find_files(store, owners, found)
@@ -227,7 +227,7 @@ def list_by_outcome(
             store,
             [(owner, one) for owner in owners],
             reason=reason,
-            before=AFTER_ALL if after is None or after.outcome is not one else after.claim_id,
+            before=MAX_ID if after is None or after.outcome is not one else after.claim_id,
             limit=size + 1 - len(ids),
         )
         ids += found

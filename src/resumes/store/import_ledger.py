@@ -28,7 +28,7 @@ from sqlalchemy import (
 
 from resumes.clock import timestamp
 from resumes.import_reasons import Reason
-from resumes.store.identifiers import AFTER_ALL, POSITION_DIGITS
+from resumes.store.identifiers import MAX_ID, POSITION_DIGITS
 from resumes.store.schema import (
     accounts,
     imported_digests,
@@ -36,7 +36,7 @@ from resumes.store.schema import (
     imported_items,
     resumes,
 )
-from resumes.store.statements import Prepared, of_key, replacing
+from resumes.store.statements import Prepared, pk_equals, replacing
 from resumes.store.store import WRITE_DEADLINE_S, Store
 
 MAX_LEDGER_CHARS: Final = 65_536
@@ -87,7 +87,7 @@ class Verdict:
     byte_offset: int | None = None
 
 
-SO_FAR = Verdict(FileOutcome.FAILED, Reason.INTERNAL_ERROR.value, "It is being imported")
+IN_PROGRESS = Verdict(FileOutcome.FAILED, Reason.INTERNAL_ERROR.value, "It is being imported")
 """What the ledger says of a file of several resumes while these are imported."""
 
 
@@ -246,7 +246,7 @@ def parse_items(text: str) -> Items:
 
 # What was imported already
 
-RESUME_OF_DIGEST = Prepared(select(imported_digests.c.resume_id).where(of_key(imported_digests)))
+RESUME_OF_DIGEST = Prepared(select(imported_digests.c.resume_id).where(pk_equals(imported_digests)))
 
 
 def find_items(
@@ -262,7 +262,7 @@ def find_items(
             number,
             table.c.outcome,
             table.c.resume_id,
-            exists().where(of_key(resumes, account_id, table.c.resume_id)).label("is_stored"),
+            exists().where(pk_equals(resumes, account_id, table.c.resume_id)).label("is_stored"),
         ).where(
             table.c.account_id == account_id,
             table.c.claim_id == claim_id,
@@ -306,7 +306,7 @@ def find_claim(store: Store, account_id: str, resume_id: str) -> str | None:
             select(table.c.claim_id)
             .where(
                 table.c.account_id == account_id,
-                table.c.claim_id <= resume_id[:POSITION_DIGITS] + AFTER_ALL,
+                table.c.claim_id <= resume_id[:POSITION_DIGITS] + MAX_ID,
                 table.c.resume_id == resume_id,
                 table.c.outcome == FileOutcome.DONE.value,
             )

@@ -20,7 +20,7 @@ from resumes.store.import_history import NOT_DONE, FileRow, find_owners
 from resumes.store.import_ledger import FileOutcome
 from resumes.store.importers import list_importers
 from resumes.store.schema import BinaryText, import_requests, imported_files
-from resumes.store.statements import Prepared, matching, of_key, replace_on_conflict, upsert
+from resumes.store.statements import Prepared, params_equal, pk_equals, replace_on_conflict, upsert
 from resumes.store.store import Store
 
 
@@ -76,7 +76,7 @@ def find_oldest(store: Store) -> str | None:
 
 def find_request(store: Store, account_id: str, claim_id: str) -> RequestedFile | None:
     """Return the request about this file, if any."""
-    this = of_key(import_requests, account_id, claim_id)
+    this = pk_equals(import_requests, account_id, claim_id)
     rows = store.fetch(select(import_requests).where(this))
     return _request(rows[0]) if rows else None
 
@@ -91,7 +91,7 @@ def _request(row: Sequence[Any]) -> RequestedFile:
 SLICE_REQUESTS = 500
 """Requests made in one transaction, so that others can write."""
 
-_FITTING = (of_key(imported_files), matching(imported_files.c.outcome))
+_FITTING = (pk_equals(imported_files), params_equal(imported_files.c.outcome))
 # Selects nothing for a file that has another outcome by now.
 WANTED = select(
     imported_files.c.account_id,
@@ -252,7 +252,7 @@ def _dismiss(connection: Connection, account_id: str, claim_id: str) -> int:
 
 # Requests that an importer takes up
 
-DROP = Prepared(delete(import_requests).where(of_key(import_requests)))
+DROP = Prepared(delete(import_requests).where(pk_equals(import_requests)))
 
 
 def list_unwatched_roots(store: Store, *, since: str = "") -> list[str | None]:
@@ -288,7 +288,9 @@ def list_strays(store: Store, *, root: str, limit: int = 1_000) -> list[Requeste
 
 
 DROP_ANSWERED = Prepared(
-    delete(import_requests).where(of_key(import_requests), matching(import_requests.c.requested_at))
+    delete(import_requests).where(
+        pk_equals(import_requests), params_equal(import_requests.c.requested_at)
+    )
 )
 
 
@@ -313,7 +315,7 @@ def refuse_request(store: Store, account_id: str, claim_id: str, message: str) -
         connection.execute(
             update(imported_files)
             .where(
-                of_key(imported_files, account_id, claim_id),
+                pk_equals(imported_files, account_id, claim_id),
                 imported_files.c.outcome.in_([FileOutcome.FAILED.value, FileOutcome.HELD.value]),
             )
             .values(message=message, finished_at=now)

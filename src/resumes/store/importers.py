@@ -69,7 +69,7 @@ class SeenImporter:
         return self.age_s < LIVE_S
 
 
-def announce(
+def register(
     store: Store, importer: ImporterReport, *, deadline_s: float = WRITE_DEADLINE_S
 ) -> None:
     """List the importer as it is now, and remove those not seen for a day."""

@@ -20,10 +20,10 @@ from sqlalchemy import Connection, bindparam, func, literal, select
 
 from resumes.errors import InvalidArgument
 from resumes.store.entry import Entry
-from resumes.store.identifiers import AFTER_ALL
+from resumes.store.identifiers import MAX_ID
 from resumes.store.schema import resumes
 from resumes.store.search_index import EMAIL, find_candidates, searched_words
-from resumes.store.statements import Prepared, at_most, first_page, matching
+from resumes.store.statements import Prepared, first_page, limit_param, params_equal
 from resumes.store.store import Store
 from resumes.store.stored_resumes import COLUMNS, MAX_LIMIT, Page, check_cursor
 from resumes.text import find_term, folded
@@ -70,14 +70,14 @@ class SearchResult(NamedTuple):
 
 
 _BETWEEN = (
-    matching(resumes.c.account_id),
+    params_equal(resumes.c.account_id),
     resumes.c.id > bindparam("after"),
     resumes.c.id < bindparam("before"),
 )
 _NOT_INDEXED = select(*COLUMNS, EMAIL).where(*_BETWEEN)
 NOT_INDEXED = Prepared(first_page(_NOT_INDEXED, resumes.c.id))
 NEWEST_NOT_INDEXED = Prepared(first_page(_NOT_INDEXED, resumes.c.id.desc()))
-_REST = select(literal(1).label("one")).where(*_BETWEEN).limit(at_most("rows")).subquery()
+_REST = select(literal(1).label("one")).where(*_BETWEEN).limit(limit_param("rows")).subquery()
 COUNT_REST = Prepared(select(func.count()).select_from(_REST))
 
 
@@ -144,7 +144,7 @@ class _Scan:
 
     def iter_found(self, cursor: str) -> Generator[Entry, None, None]:
         """Yield the resumes after the cursor that hold the terms, until it is late."""
-        begin = cursor or (AFTER_ALL if self.is_newest_first else "")
+        begin = cursor or (MAX_ID if self.is_newest_first else "")
         indexed, candidates = find_candidates(
             self.connection,
             self.account_id,
@@ -160,9 +160,9 @@ class _Scan:
             stopped_at = yield from self._iter_indexed(candidates)
         after = stopped_at or max(begin, indexed)
         if stopped_at is not None or self.is_late():
-            self.rest = after, AFTER_ALL
+            self.rest = after, MAX_ID
         else:
-            yield from self._iter_unindexed(after, AFTER_ALL)
+            yield from self._iter_unindexed(after, MAX_ID)
 
     def _iter_indexed(self, candidates: Any) -> Generator[Entry, None, str | None]:
         """Yield those that hold the terms; return the id at which it was late."""

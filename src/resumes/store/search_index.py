@@ -30,13 +30,13 @@ from resumes.store.schema import (
 )
 from resumes.store.statements import (
     Prepared,
-    at_most,
     document_email,
     driver,
     first_page,
+    limit_param,
     looked_up,
-    matching,
-    of_key,
+    params_equal,
+    pk_equals,
     run_many,
     upsert,
 )
@@ -165,11 +165,11 @@ def _hashes(number: int, trigrams: Iterable[str]) -> str:
 
 # The index
 
-_OF_ACCOUNT = matching(search_entries.c.account_id)
+_OF_ACCOUNT = params_equal(search_entries.c.account_id)
 PROGRESS = Prepared(
     select(
         search_progress.c.number, search_progress.c.last_seq, search_progress.c.indexed_us
-    ).where(of_key(search_progress))
+    ).where(pk_equals(search_progress))
 )
 NEXT_NUMBER = Prepared(select(func.coalesce(func.max(search_progress.c.number), 0) + 1))
 # Without effect where somebody else has taken the number.
@@ -180,18 +180,19 @@ MOVE_PROGRESS = Prepared(
     .values(last_seq=bindparam("last_seq"), indexed_us=bindparam("indexed_us"))
 )
 OPEN_ACCOUNT = Prepared(
-    select(accounts.c.id).where(of_key(accounts), accounts.c.closed_at.is_(None))
+    select(accounts.c.id).where(pk_equals(accounts), accounts.c.closed_at.is_(None))
 )
 STORED_BETWEEN = Prepared(
     select(resumes.c.id).where(
-        matching(resumes.c.account_id), resumes.c.id.between(bindparam("first"), bindparam("last"))
+        params_equal(resumes.c.account_id),
+        resumes.c.id.between(bindparam("first"), bindparam("last")),
     )
 )
 ADD_ENTRY = Prepared(insert(search_entries))
 _ENTRIES = select(search_entries.c.seq, search_entries.c.words).where(_OF_ACCOUNT)
-ENTRY = Prepared(_ENTRIES.where(matching(search_entries.c.id)))
+ENTRY = Prepared(_ENTRIES.where(params_equal(search_entries.c.id)))
 OLDEST_ENTRIES = Prepared(first_page(_ENTRIES, search_entries.c.seq))
-REMOVE_ENTRY = Prepared(delete(search_entries).where(of_key(search_entries)))
+REMOVE_ENTRY = Prepared(delete(search_entries).where(pk_equals(search_entries)))
 _SEQ = select(search_entries.c.seq).where(_OF_ACCOUNT).limit(1)
 SEQ_AFTER = Prepared(
     _SEQ.where(search_entries.c.id > bindparam("cursor")).order_by(search_entries.c.id)
@@ -385,11 +386,11 @@ BEHIND = Prepared(
     .outerjoin(search_progress, search_progress.c.account_id == account_usage.c.account_id)
     .where(account_usage.c.last_id_us > _INDEXED_US, accounts.c.closed_at.is_(None))
     .order_by(account_usage.c.account_id)
-    .limit(at_most("accounts"))
+    .limit(limit_param("accounts"))
 )
 _NEXT_IDS = first_page(
     select(resumes.c.id).where(
-        matching(resumes.c.account_id),
+        params_equal(resumes.c.account_id),
         resumes.c.id > bindparam("after"),
         resumes.c.id <= bindparam("last"),
     ),
@@ -402,7 +403,7 @@ ONE = Prepared(
         resumes.c.title,
         resumes.c.name,
         looked_up(documents.c.document, documents, resumes.c.account_id, resumes.c.id),
-    ).where(of_key(resumes))
+    ).where(pk_equals(resumes))
 )
 
 

@@ -108,7 +108,7 @@ def run_many(connection: Connection, sql: str, rows: Sequence[Sequence[Any]]) ->
         driver(connection).cursor().executemany(sql, rows)
 
 
-def at_most(name: str) -> ColumnElement[int]:
+def limit_param(name: str) -> ColumnElement[int]:
     """Return the parameter of this name as the LIMIT of a statement.
 
     As a sum: SQLite prepares a statement again whenever the value of a bare LIMIT is bound.
@@ -117,15 +117,15 @@ def at_most(name: str) -> ColumnElement[int]:
     return limit
 
 
-def matching(*columns: ColumnElement[Any]) -> ColumnElement[bool]:
+def params_equal(*columns: ColumnElement[Any]) -> ColumnElement[bool]:
     """Return the condition that each column equals the parameter of its name."""
     return and_(*(column == bindparam(column.name) for column in columns))
 
 
-def of_key(table: Table, *key: Any) -> ColumnElement[bool]:
+def pk_equals(table: Table, *key: Any) -> ColumnElement[bool]:
     """Return the condition for the row of a primary key; without one, the parameters are the key."""
     if not key:
-        return matching(*table.primary_key)
+        return params_equal(*table.primary_key)
     return and_(*(column == part for column, part in zip(table.primary_key, key, strict=True)))
 
 
@@ -223,7 +223,7 @@ def blob(content: bytes) -> bytearray:
 
 def first_page(statement: Select[Any], *keys: ColumnElement[Any]) -> Select[Any]:
     """Return the statement for the first of its rows, at most as many as the parameter `rows` says."""
-    return statement.order_by(*keys).limit(at_most("rows"))
+    return statement.order_by(*keys).limit(limit_param("rows"))
 
 
 def next_page(statement: Select[Any], *keys: ColumnElement[Any]) -> Select[Any]:

@@ -23,7 +23,7 @@ from resumes.clock import Clock
 from resumes.errors import Conflict, StoreUnavailable
 from resumes.store.locks import retry
 from resumes.store.schema import account_usage, metadata, plans, store_facts
-from resumes.store.statements import Prepared, first_page, next_page, of_key, replacing
+from resumes.store.statements import Prepared, first_page, next_page, pk_equals, replacing
 from resumes.store.write_queue import (
     THREAD_ENDED,
     Change,
@@ -256,7 +256,7 @@ def change_count(connection: Connection, account_id: str, resumes: int) -> None:
 
 
 LOCK_ACCOUNT = Prepared(
-    select(account_usage.c.resume_count).where(of_key(account_usage)).with_for_update()
+    select(account_usage.c.resume_count).where(pk_equals(account_usage)).with_for_update()
 )
 
 

@@ -21,7 +21,7 @@ from resumes.store import search_index
 from resumes.store.entry import Entry
 from resumes.store.identifiers import RESUME_ID
 from resumes.store.schema import documents, imported_digests, resumes
-from resumes.store.statements import Prepared, first_page, matching, of_key, rows_as_json
+from resumes.store.statements import Prepared, first_page, params_equal, pk_equals, rows_as_json
 from resumes.store.store import Row, Store, change_count
 from resumes.text import family_name_order, name_order
 
@@ -89,18 +89,18 @@ COLUMNS = (
     resumes.c.updated_at,
 )
 _ROWS = first_page(
-    select(*COLUMNS).where(matching(resumes.c.account_id), resumes.c.id > bindparam("after")),
+    select(*COLUMNS).where(params_equal(resumes.c.account_id), resumes.c.id > bindparam("after")),
     resumes.c.id,
 ).subquery()
 PAGE = Prepared(select(rows_as_json(*_ROWS.c)))
-ONE_ENTRY = Prepared(select(*COLUMNS).where(of_key(resumes)))
+ONE_ENTRY = Prepared(select(*COLUMNS).where(pk_equals(resumes)))
 ONE = Prepared(
     select(*COLUMNS, documents.c.document)
     .join(
         documents,
         (documents.c.account_id == resumes.c.account_id) & (documents.c.id == resumes.c.id),
     )
-    .where(of_key(resumes))
+    .where(pk_equals(resumes))
 )
 
 
@@ -239,10 +239,10 @@ async def delete_resume_async(store: Store, account_id: str, resume_id: str) -> 
 
 
 def _delete(account_id: str, resume_id: str, connection: Connection) -> None:
-    gone = connection.execute(delete(resumes).where(of_key(resumes, account_id, resume_id)))
+    gone = connection.execute(delete(resumes).where(pk_equals(resumes, account_id, resume_id)))
     if gone.rowcount != 1:
         raise NotFound("Resume not found")
-    connection.execute(delete(documents).where(of_key(documents, account_id, resume_id)))
+    connection.execute(delete(documents).where(pk_equals(documents, account_id, resume_id)))
     change_count(connection, account_id, -1)
     connection.execute(
         delete(imported_digests).where(

@@ -21,7 +21,7 @@ from tui.screens.dialogs import Chooser, ConfirmDialog, Dialog, Fact, no_account
 from tui.screens.plans import listing_text
 from tui.session import UiSession
 from tui.store_calls import Failure, call, store_work
-from tui.text import NONE, minute, quota_bar, safe, tell
+from tui.text import NONE, minute, quota_bar, safe, show_message
 from tui.widgets.bars import Note
 from tui.widgets.forms import Choices, LabelledField, SafeInput
 from tui.widgets.paged_list import ListColumn, age_column, text_cell
@@ -30,7 +30,7 @@ from tui.widgets.text_pane import Paragraph, TextPane
 
 def read_losses(store: Store, account: AccountInfo) -> tuple[AccountInfo, list[Fact]]:
     """Return the account as it is now, and what would be deleted with it. Raises NotFound."""
-    now = accounts.get_account(store, account.name, closed_too=True)
+    now = accounts.get_account(store, account.name, include_closed=True)
     # Another may have the name by now, and that one is deleted.
     has = accounts.get_summary(store, now.id)
     files = sum(one.files for one in import_history.count_files(store, account_id=now.id))
@@ -88,7 +88,7 @@ class CreateAccountDialog(Dialog[tuple[AccountInfo, str]]):
     @on(SafeInput.Changed)
     def check_name(self) -> None:
         """Show what is wrong with the name, if anything."""
-        self.show_problem(self.find_problem() if self._wished_name else "")
+        self.show_problem(self.find_problem() if self._typed_name else "")
 
     @on(Choices.Changed)
     def show_plan(self) -> None:
@@ -96,11 +96,11 @@ class CreateAccountDialog(Dialog[tuple[AccountInfo, str]]):
         self._plan_note.update(safe(f"Allows {plan.allowance}."))
 
     @property
-    def _wished_name(self) -> str:
+    def _typed_name(self) -> str:
         return self._name_line.value.strip()
 
     def find_problem(self) -> str:
-        name = self._wished_name
+        name = self._typed_name
         if not NAME.fullmatch(name):
             return f'"{name}" is not a valid name. {RULE}'
         return f'Account "{name}" already exists.' if name in self._taken else ""
@@ -111,7 +111,7 @@ class CreateAccountDialog(Dialog[tuple[AccountInfo, str]]):
 
     def submit(self) -> None:
         self.is_saving = True  # at once: another press may have come
-        self._create(self._wished_name, self._plan_line.chosen)
+        self._create(self._typed_name, self._plan_line.chosen)
 
     @store_work()
     async def _create(self, name: str, plan: str) -> None:
@@ -163,7 +163,7 @@ LABEL_CELLS = 14
 
 def read_details(store: Store, name: str) -> list[Paragraph]:
     """Return a heading and a line for each fact of the account as it is now. Raises NotFound."""
-    account = accounts.get_account(store, name, closed_too=True)
+    account = accounts.get_account(store, name, include_closed=True)
     return [
         Paragraph(safe(account.name, "bold")),
         Paragraph(quota_bar(account.resume_count, account.max_resumes)),
@@ -203,7 +203,7 @@ def read_accounts(store: Store) -> PageRead[AccountInfo]:
     """Return every account, also those being deleted; `about` is all plans, and how many active
     keys each account has, by its ID."""
     about = plans.list_plans(store), accounts.count_active_keys(store)
-    return PageRead(accounts.list_accounts(store, closed_too=True), about=about)
+    return PageRead(accounts.list_accounts(store, include_closed=True), about=about)
 
 
 def fullness(account: AccountInfo) -> float:
@@ -321,7 +321,7 @@ class AccountsScreen(SplitScreen[AccountInfo, str]):
     @work
     async def action_create_account(self) -> None:
         if not self._plans:
-            tell(self, "Plans are still loading. Try again in a moment.")
+            show_message(self, "Plans are still loading. Try again in a moment.")
             return
         rows = map(self.list.pages.peek, range(self.list.pages.count))
         taken = {row.name for row in rows if isinstance(row, AccountInfo)}
@@ -331,11 +331,13 @@ class AccountsScreen(SplitScreen[AccountInfo, str]):
         account, problem = made
         name, inboxes = account.name, self.session.settings.inbox
         if problem:
-            tell(self, f"Created {name} without its inbox {inboxes / name}: {problem}.", "warning")
+            show_message(
+                self, f"Created {name} without its inbox {inboxes / name}: {problem}.", "warning"
+            )
         else:
             # In full it is often longer than the line.
             inbox = f"{inboxes.name}/{name}"
-            tell(self, f"Created {name} (plan: {account.plan}). Inbox: {inbox}")
+            show_message(self, f"Created {name} (plan: {account.plan}). Inbox: {inbox}")
         self.action_reload(row=name)
 
     @store_work()
@@ -361,7 +363,7 @@ class AccountsScreen(SplitScreen[AccountInfo, str]):
             return
         now = await call(self.session.store, read_again, account)
         if plan.name == now.plan:
-            tell(self, f"{now.name} is already on plan {plan.name}.")
+            show_message(self, f"{now.name} is already on plan {plan.name}.")
             return
         if not self.is_active:  # the user went elsewhere
             return
@@ -375,7 +377,7 @@ class AccountsScreen(SplitScreen[AccountInfo, str]):
             if not await self.app.push_screen_wait(dialog):
                 return
         await call(self.session.store, accounts.set_plan, name=now.name, plan=plan.name)
-        tell(self, f"Moved {now.name} to plan {plan.name}.")
+        show_message(self, f"Moved {now.name} to plan {plan.name}.")
         self.action_reload()
 
     @store_work()
@@ -384,7 +386,7 @@ class AccountsScreen(SplitScreen[AccountInfo, str]):
         if (row := self.current_row("delete")) is None:
             return
         if row.name in self._going:
-            tell(self, f"{row.name} is being deleted.")
+            show_message(self, f"{row.name} is being deleted.")
             return
         account, lost = await call(self.session.store, read_losses, row)
         if not self.is_active:  # counting takes time, and the user went elsewhere
@@ -402,7 +404,7 @@ class AccountsScreen(SplitScreen[AccountInfo, str]):
         self._going[name] = 0, account.resume_count
         self.show_heading()
 
-        def goes_on(gone: int) -> bool:
+        def should_continue(gone: int) -> bool:
             """Tell the screen, from a thread. After the program's end the rest stays, to continue."""
             self.call_later(self._show_progress, name, gone)
             return not worker.is_cancelled
@@ -412,7 +414,7 @@ class AccountsScreen(SplitScreen[AccountInfo, str]):
                 accounts.delete_account,
                 account_id=account.id,
                 with_resumes=True,
-                goes_on=goes_on,
+                should_continue=should_continue,
             )
             gone = await call(session.store, delete, name)
         except Failure:
@@ -424,7 +426,7 @@ class AccountsScreen(SplitScreen[AccountInfo, str]):
         session.accounts = {
             mode: None if whose == name else whose for mode, whose in session.accounts.items()
         }
-        tell(self, f"Deleted {name} with {counted(gone, 'resume')}.")
+        show_message(self, f"Deleted {name} with {counted(gone, 'resume')}.")
         self.action_reload()
 
     def _show_progress(self, name: str, gone: int) -> None:
@@ -441,12 +443,12 @@ class AccountsScreen(SplitScreen[AccountInfo, str]):
         if (row := self.current_row(verb)) is None:
             return None
         if row.is_arriving:
-            tell(
+            show_message(
                 self,
                 f"{row.name} is being imported. If that was interrupted, press D to remove it.",
             )
         elif row.is_closed:
-            tell(self, f"{row.name} is being deleted. Press D to continue.")
+            show_message(self, f"{row.name} is being deleted. Press D to continue.")
         else:
             return row
         return None

@@ -22,7 +22,7 @@ from tui.looks import ROOM_CELLS
 from tui.screens.dialogs import Chooser
 from tui.session import TrailStep, UiSession
 from tui.store_calls import Failure, call, is_running
-from tui.text import joined, safe, tell
+from tui.text import joined, safe, show_message
 from tui.widgets.bars import ErrorLine, HeaderLine, KeyLine
 from tui.widgets.filter_bar import FilterLine
 from tui.widgets.paged_list import ListColumn, PagedList, text_cell
@@ -79,7 +79,7 @@ class ModeScreen(Screen[None]):
         """Yield the widgets between header and footer."""
 
     @abstractmethod
-    def peel(self) -> bool:
+    def close_top_layer(self) -> bool:
         """Clear or leave what is uppermost here; return False if what led here is to be shown."""
 
     @property
@@ -106,7 +106,9 @@ class ModeScreen(Screen[None]):
     def show_failure(self, failure: Failure) -> None:
         """Say why an action failed. `ErrorLine` is for what cannot be read."""
         # When the store is back, what is shown is read again, but nobody acts again.
-        tell(self, failure.message if failure.is_passing else failure.content.plain, "error")
+        show_message(
+            self, failure.message if failure.is_passing else failure.content.plain, "error"
+        )
 
     def titled(self, *more: Content) -> Content:
         """Return the title: where this is, and what else there is to say."""
@@ -244,21 +246,21 @@ class RowScreen(PaneScreen[W], Generic[T, W]):
     def action_neighbour(self, rows: int) -> None:
         """Show the row that many rows further down the list."""
         listed = self._listed.list
-        if listed.begins_anew:
+        if listed.is_replaced:
             listed.refresh_rows()  # also one that could not be read
-            tell(self, "Loading the list…")
+            show_message(self, "Loading the list…")
             return
         before = listed.cursor
         listed.action_move(rows)
         if listed.cursor == before or listed.current is None:
-            tell(self, f"{'Last' if rows > 0 else 'First'} {self._listed.ROW} in the list.")
+            show_message(self, f"{'Last' if rows > 0 else 'First'} {self._listed.ROW} in the list.")
         else:
             self.wanted = self._listed.wanted_of(listed.current)
             self.refresh_pane()
 
-    def peel(self) -> bool:
+    def close_top_layer(self) -> bool:
         if any(is_running(self, worker) for worker in self.WAITED_FOR):
-            tell(self, "Still working…")
+            show_message(self, "Still working…")
             return True
         self.dismiss()
         return not self.is_linked
@@ -337,7 +339,7 @@ class ListScreen(ModeScreen, Generic[T]):
         current = [] if self.list.current is None else [self.list.current]
         marked = [] if one else [*self.list.marked.values()]
         if not current and not marked:
-            tell(self, f"No {self.ROW} to {verb}.")
+            show_message(self, f"No {self.ROW} to {verb}.")
         return marked or current
 
     def current_row(self, verb: str) -> T | None:
@@ -423,7 +425,7 @@ class ListScreen(ModeScreen, Generic[T]):
             self.session.trail.clear()
             self.show_account(choice[0] or None)
 
-    def peel(self) -> bool:
+    def close_top_layer(self) -> bool:
         if self.filter.text:
             self.filter.close()
         elif self.list.marked:
@@ -605,7 +607,9 @@ class SplitScreen(ListScreen[T], PaneScreen[W], Generic[T, W]):
 
     def action_toggle_split(self) -> None:
         if self.has_class("-narrow"):
-            tell(self, f"The preview needs {ROOM_CELLS} columns. Press enter to open the row.")
+            show_message(
+                self, f"The preview needs {ROOM_CELLS} columns. Press enter to open the row."
+            )
             return
         self.toggle_class("-list-only")
         self.call_after_refresh(self.on_resize)

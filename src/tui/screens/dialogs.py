@@ -15,7 +15,7 @@ from tui import clipboard
 from tui.keys import Place, bindings, shown_key
 from tui.session import UiSession
 from tui.store_calls import Failure, call, store_work
-from tui.text import joined, safe, tell
+from tui.text import joined, safe, show_message
 from tui.widgets.bars import ErrorLine, KeyLine, Note
 from tui.widgets.forms import SafeInput, TextButton
 from tui.widgets.paged_list import ListColumn, PagedList, text_cell
@@ -83,7 +83,7 @@ class Dialog(ModalScreen[T | None], Generic[T]):
     def show_problem(self, problem: str) -> None:
         """Show what is wrong with what was typed; empty: nothing."""
         if problem:
-            tell(self, problem, "warning")
+            show_message(self, problem, "warning")
 
     def is_ready(self) -> bool:
         """Return whether what was typed can be submitted; if not, say why, and focus it."""
@@ -105,7 +105,7 @@ class Dialog(ModalScreen[T | None], Generic[T]):
     def action_cancel(self) -> None:
         """End without a result, unless something is being saved."""
         if self.is_saving:
-            tell(self, "Saving…")
+            show_message(self, "Saving…")
         else:
             self.dismiss(None)
 

@@ -22,7 +22,7 @@ from tui.keys import Place, Target, bindings
 from tui.screens.base import ListScreen, PageRead
 from tui.screens.dialogs import TextDialog
 from tui.session import UiSession
-from tui.text import NONE, joined, safe, stacked, tell
+from tui.text import NONE, joined, safe, show_message, stacked
 from tui.widgets.bars import Glance
 from tui.widgets.paged_list import ListColumn, PagedList, text_cell
 from tui.widgets.text_pane import Paragraph, TextPane
@@ -246,8 +246,8 @@ class HealthScreen(ListScreen[Finding]):
         if not self.list.is_ready():
             return
         if finding is None or finding.remedy is None:
-            tell(self, "Nothing to fix here.")
+            show_message(self, "Nothing to fix here.")
         elif finding.command is None:
-            tell(self, "No command to copy for this finding.")
+            show_message(self, "No command to copy for this finding.")
         else:
             clipboard.send(self, finding.command, what="command")

@@ -49,7 +49,7 @@ from tui.screens.file_views import (
 from tui.screens.importers import Overview
 from tui.session import UiSession
 from tui.store_calls import Failure, call, is_running, store_work
-from tui.text import safe, tell
+from tui.text import safe, show_message
 from tui.widgets.bars import ErrorLine, KeyLine
 from tui.widgets.paged_list import ListColumn, age_column, text_cell
 
@@ -149,7 +149,7 @@ class FileActions(PaneScreen[FileRow]):
             return []
         files = await call(self.session.store, read_now, files=chosen)
         if not files:
-            tell(self, "No longer in the list: dismissed meanwhile.")
+            show_message(self, "No longer in the list: dismissed meanwhile.")
             self.unmark()
         return files
 
@@ -157,7 +157,7 @@ class FileActions(PaneScreen[FileRow]):
         """Ask for the action, for those of the files that it fits; return them."""
         fitting = [file for file in files if why_not(file, action) is None]
         if not fitting:
-            tell(self, why_not(files[0], action) or "")
+            show_message(self, why_not(files[0], action) or "")
             return []
         await call(self.session.store, import_requests.request_files, fitting, action)
         await self.tell_asked(len(fitting), action, {file.root for file in fitting})
@@ -172,9 +172,9 @@ class FileActions(PaneScreen[FileRow]):
         what = f"Queued {counted(files, 'file')} for {action}"
         if start is None:
             them = "it" if files == 1 else "them"
-            tell(self, f"{what}; the importer will process {them} within a second.")
+            show_message(self, f"{what}; the importer will process {them} within a second.")
         else:
-            tell(self, f"{what}, but no importer is running: {start}.", "warning")
+            show_message(self, f"{what}, but no importer is running: {start}.", "warning")
 
     @store_work()
     async def action_dismiss_files(self) -> None:
@@ -184,7 +184,7 @@ class FileActions(PaneScreen[FileRow]):
             return
         failed = [file for file in files if why_not(file, RequestKind.RETRY) is None]
         if not failed:
-            tell(self, "Only failed files can be dismissed.")
+            show_message(self, "Only failed files can be dismissed.")
             return
         what = failed[0].name if len(failed) == 1 else counted(len(failed), "failed file")
         dialog = ConfirmDialog(
@@ -195,7 +195,7 @@ class FileActions(PaneScreen[FileRow]):
         )
         if await self.app.push_screen_wait(dialog):
             await call(self.session.store, import_requests.dismiss_files, failed)
-            tell(self, f"Dismissed {what[-MAX_NAME_CHARS:]}.")
+            show_message(self, f"Dismissed {what[-MAX_NAME_CHARS:]}.")
             self.leave()
 
     @store_work(exclusive=True)
@@ -218,19 +218,19 @@ class FileActions(PaneScreen[FileRow]):
         if refusal is None and read.path is not None and read.path.suffix in COMPRESSED:
             refusal = "A compressed file cannot be edited as text."
         if refusal is not None or read.path is None:
-            tell(self, refusal or "")
+            show_message(self, refusal or "")
             return False
         mark = None if read.source is None else read.source.mark
         try:
             is_changed = edit(self.app, read.path, None if mark is None else mark.line)
         except InvalidArgument as error:
-            tell(self, f"{error.message}.", "error")
+            show_message(self, f"{error.message}.", "error")
             return False
         finally:
             # Nobody could undo a deletion in the meantime.
             self.session.deletions.put_off()
         if not is_changed:
-            tell(self, "The file was not changed.")
+            show_message(self, "The file was not changed.")
         return is_changed
 
 
@@ -287,7 +287,7 @@ class FileScreen(RowScreen[ImportRow, FileRow], FileActions):
 
     def action_next_pane(self) -> None:
         if not self.pane.focus_other():
-            tell(self, "The source of imported files is not kept.")
+            show_message(self, "The source of imported files is not kept.")
 
     def chosen_files(self, verb: str) -> Sequence[FileRow]:
         return [self._file] if self._is_wanted_seen() else []
@@ -304,16 +304,16 @@ class FileScreen(RowScreen[ImportRow, FileRow], FileActions):
         if self.pane.key_of(self.wanted) == self.pane.key_of(self._file):
             return True
         if is_running(self, self._read_row):
-            tell(self, "Loading the next file…")
+            show_message(self, "Loading the next file…")
         else:
-            tell(self, "Could not load the next file. Press r to retry.")
+            show_message(self, "Could not load the next file. Press r to retry.")
         return False
 
     async def find_read(self, verb: str) -> FileRead | None:
         if not self._is_wanted_seen():
             return None
         if self.pane.read is None:
-            tell(self, "Loading the file…")
+            show_message(self, "Loading the file…")
         return self.pane.read
 
     @work
@@ -323,7 +323,7 @@ class FileScreen(RowScreen[ImportRow, FileRow], FileActions):
             return
         file = read.file
         if not read.resumes:
-            tell(self, f"No resume: this file {STATES[file.outcome]}.")
+            show_message(self, f"No resume: this file {STATES[file.outcome]}.")
             return
         item: Item | None = read.resumes[0]
         if len(read.resumes) > 1:
@@ -342,7 +342,7 @@ class FileScreen(RowScreen[ImportRow, FileRow], FileActions):
             )
             item = await self.app.push_screen_wait(chooser)
         if item is not None and item.is_deleted:
-            tell(self, "This resume was deleted.")
+            show_message(self, "This resume was deleted.")
         elif item is not None:
             self.follow_link(Target("resumes", file.account, opens=item.resume_id))
 
@@ -450,7 +450,9 @@ class ImportsScreen(SplitScreen[ImportRow, FileRow], FileActions):
             for file in await call(self.session.store, read_ended, files=files):
                 del self._followed[self.pane.key_of(file)]
                 why = "" if file.reason is None else f", {plain_words(file.reason)}"
-                tell(self, f"{file.outcome.capitalize()}{why}: {file.name[-MAX_NAME_CHARS:]}")
+                show_message(
+                    self, f"{file.outcome.capitalize()}{why}: {file.name[-MAX_NAME_CHARS:]}"
+                )
                 self.list.refresh_rows(anew=True)
                 self.overview.read(self.account, recounts=True)
 
@@ -488,9 +490,9 @@ class ImportsScreen(SplitScreen[ImportRow, FileRow], FileActions):
         self._outcome = shown[(shown.index(self._outcome) + 1) % len(shown)]
         self.restart()
 
-    def peel(self) -> bool:
+    def close_top_layer(self) -> bool:
         # What a link showed alone is its own level.
-        if super().peel():
+        if super().close_top_layer():
             return True
         if self._outcome is None or self.session.trail:
             return False
@@ -546,7 +548,7 @@ class ImportsScreen(SplitScreen[ImportRow, FileRow], FileActions):
             return
         if not found:
             where = "" if account is None else f" in {account}"
-            tell(self, f"No {fitting} files{where}: nothing to {action}.")
+            show_message(self, f"No {fitting} files{where}: nothing to {action}.")
             return
         most = sorted(found, key=lambda tally: -tally.files)
         reasons = [
@@ -562,7 +564,7 @@ class ImportsScreen(SplitScreen[ImportRow, FileRow], FileActions):
         )
         if not await self.app.push_screen_wait(dialog):
             return
-        tell(self, "Queuing…")  # many files take time
+        show_message(self, "Queuing…")  # many files take time
         request = import_requests.request_all_files
         files = await call(store, request, action, account_id=account_id)
         await self.tell_asked(files, action)

@@ -23,7 +23,7 @@ from tui.keys import Place, Target, bindings, shown_key
 from tui.screens.base import ListScreen, Order, PageRead
 from tui.screens.dialogs import ConfirmDialog, Dialog, Fact, FactsDialog, fact_notes, no_accounts
 from tui.store_calls import call, store_work
-from tui.text import NONE, ago, minute, safe, tell
+from tui.text import NONE, ago, minute, safe, show_message
 from tui.widgets.bars import KeyLine, Note
 from tui.widgets.forms import Choices, LabelledField, SafeInput, TextButton
 from tui.widgets.paged_list import ListColumn, age_column, text_cell
@@ -31,11 +31,11 @@ from tui.widgets.paged_list import ListColumn, age_column, text_cell
 MAX_CHARS = 40
 
 
-Understood = tuple[str, timedelta | None]
+ParsedDuration = tuple[str, timedelta | None]
 """What was typed, in words and as a duration; None: for good."""
 
 
-def understand_expiry(text: str, now_us: int) -> Understood:
+def understand_expiry(text: str, now_us: int) -> ParsedDuration:
     """Return the lifetime of a new key, None for the empty text. Raises ValueError."""
     if not text:
         return "Never expires.", None
@@ -45,7 +45,7 @@ def understand_expiry(text: str, now_us: int) -> Understood:
     return f"Expires {minute(later(now_us, span))} UTC.", span
 
 
-def understand_grace(text: str, now_us: int) -> Understood:
+def parse_grace(text: str, now_us: int) -> ParsedDuration:
     """Return how long a rotated key stays valid. Raises ValueError."""
     if (span := durations.parse_span(text)) is None:
         raise ValueError(f'"{text}" is not a valid duration: use 24h, 7d, 30m or 0')
@@ -56,11 +56,11 @@ def understand_grace(text: str, now_us: int) -> Understood:
     return f"The old key expires {minute(later(now_us, span))} UTC.", span
 
 
-class SpanField(VerticalGroup):
+class DurationField(VerticalGroup):
     """A labelled line to type in, and below it what is understood of it."""
 
     def __init__(
-        self, label: str, understand: Callable[[str], Understood], *, preset: str = ""
+        self, label: str, understand: Callable[[str], ParsedDuration], *, preset: str = ""
     ) -> None:
         self._understand = understand
         self.words, self.span = understand(preset)
@@ -95,7 +95,7 @@ class CreateKeyDialog(Dialog[tuple[str, Callable[[Store], NewKey]]]):
     def __init__(self, accounts: Sequence[str], preset: str, clock: Clock) -> None:
         self.account = Choices(accounts, preset)
         self.name_line = SafeInput(max_length=MAX_NAME_CHARS)
-        self._expiry = SpanField("Expires", lambda text: understand_expiry(text, clock()))
+        self._expiry = DurationField("Expires", lambda text: understand_expiry(text, clock()))
         self.main_line = self._expiry.line
         super().__init__(
             "New key",
@@ -121,8 +121,8 @@ class RotateDialog(Dialog[timedelta]):
     VERB = "Rotate"
 
     def __init__(self, facts: Sequence[Fact], clock: Clock) -> None:
-        self._grace = SpanField(
-            "Grace period", lambda text: understand_grace(text, clock()), preset="24h"
+        self._grace = DurationField(
+            "Grace period", lambda text: parse_grace(text, clock()), preset="24h"
         )
         self.main_line = self._grace.line
         super().__init__("Rotate this key?", *fact_notes(facts), self._grace)
@@ -186,7 +186,7 @@ class NewKeyScreen(ModalScreen[None]):
         self.dismiss()
 
     def action_back(self) -> None:
-        tell(self, f"Press {self._stored_key} when you have saved the key.", "warning")
+        show_message(self, f"Press {self._stored_key} when you have saved the key.", "warning")
 
 
 STATE_CELLS: Final = 27
@@ -324,7 +324,7 @@ class KeysScreen(ListScreen[KeyInfo]):
         names = [account.name for account in known]
         if not names:
             line = self.session.program + " accounts create NAME"
-            tell(self, f"No accounts yet. Create one with `{line}`.")
+            show_message(self, f"No accounts yet. Create one with `{line}`.")
             return
         chosen = self.account or self.session.accounts.get("resumes")
         preset = chosen if chosen in names else names[0]
@@ -350,7 +350,7 @@ class KeysScreen(ListScreen[KeyInfo]):
         if key.state is not KeyState.ACTIVE:
             create = shown_key("keys.create", self.session.settings.keymap)
             words = f"{label(key)} is {key.state}. Press {create} to create a new key."
-            tell(self, words, "warning")
+            show_message(self, words, "warning")
             return
         store = self.session.store
         grace = await self.app.push_screen_wait(RotateDialog(self.facts(key), store.clock))
@@ -368,7 +368,7 @@ class KeysScreen(ListScreen[KeyInfo]):
         if (key := self.current_row("revoke")) is None:
             return
         if key.state is KeyState.REVOKED:
-            tell(self, f"{label(key)} is already revoked.", "warning")
+            show_message(self, f"{label(key)} is already revoked.", "warning")
             return
         dialog = ConfirmDialog(
             "Revoke this key?",
@@ -382,5 +382,5 @@ class KeysScreen(ListScreen[KeyInfo]):
             self._changed(f"Revoked {label(key)}.")
 
     def _changed(self, words: str, key_id: str = "") -> None:
-        tell(self, words)
+        show_message(self, words)
         self.action_reload(row=key_id)

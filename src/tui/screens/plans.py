@@ -23,7 +23,7 @@ from tui.screens.base import ListScreen, Order, PageRead
 from tui.screens.dialogs import ConfirmDialog, Dialog, Fact, FactsDialog
 from tui.session import UiSession
 from tui.store_calls import Failure, call, store_work
-from tui.text import safe, tell
+from tui.text import safe, show_message
 from tui.widgets.bars import Note
 from tui.widgets.forms import Choices, LabelledField, SafeInput
 from tui.widgets.paged_list import ListColumn, text_cell
@@ -107,12 +107,12 @@ class PlanForm(Dialog[PlanInfo]):
 
     def find_problem(self) -> str:
         try:
-            self._wished()
+            self._typed_plan()
         except InvalidArgument as error:
             return error.message
         return ""
 
-    def _wished(self) -> PlanInfo:
+    def _typed_plan(self) -> PlanInfo:
         """Return the plan in the form. Raises InvalidArgument."""
         shown = self._shown
         return PlanInfo(
@@ -125,7 +125,7 @@ class PlanForm(Dialog[PlanInfo]):
     @store_work(exclusive=True)
     async def submit(self) -> None:
         """Ask whether to save the plan with its effects on accounts, and save it."""
-        shown, new = self._shown, self._wished()
+        shown, new = self._shown, self._typed_plan()
         change = PlanChange(
             new.name, new.max_resumes, new.api_listing, expected=shown, is_new=shown is None
         )
@@ -233,5 +233,5 @@ class PlansScreen(ListScreen[PlanInfo]):
         """Open the form for the plan that is shown, or for a new one."""
         plan = await self.app.push_screen_wait(PlanForm(self.session, shown))
         if plan is not None:
-            tell(self, f"Saved plan {plan.name}: {plan.allowance}.")
+            show_message(self, f"Saved plan {plan.name}: {plan.allowance}.")
             self.action_reload(row=plan.name)

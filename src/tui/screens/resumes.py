@@ -46,7 +46,7 @@ from tui.screens.resume_views import (
 )
 from tui.session import UiSession
 from tui.store_calls import call, store_work
-from tui.text import joined, minute, safe, tell
+from tui.text import joined, minute, safe, show_message
 from tui.widgets.paged_list import ListColumn
 from tui.widgets.pages import flipped
 from tui.widgets.text_pane import Paragraph, TextPane
@@ -136,7 +136,7 @@ class ResumeActions(PaneScreen[ResumeRef]):
             settings=session.settings,
         )
         if problem:
-            tell(self, problem)
+            show_message(self, problem)
         elif self.is_active:
             here = [] if isinstance(self, RowScreen) else [entry.id]
             self.follow_link(Target("imports", account, opens=claim_id), *here)
@@ -161,12 +161,12 @@ class ResumeActions(PaneScreen[ResumeRef]):
             return
         account, [entry] = found
         app, session = self.app, self.session
-        tell(self, "Generating the PDF…")
+        show_message(self, "Generating the PDF…")
         made = await call(session.store, session.pdfs.make, account, entry.id)
         if made is None:
             return
         if isinstance(made, str):
-            tell(self, made, "error")
+            show_message(self, made, "error")
             return
         path, missing, viewer = made
         boxes = describe_boxes(missing, session.settings.home)
@@ -177,18 +177,18 @@ class ResumeActions(PaneScreen[ResumeRef]):
         where = f"{boxes} Press {copy_key} to copy the PDF's path: {path}"
         command = find_viewer()
         if command is None:
-            tell(self, f"No graphical display.{where}", severity)
+            show_message(self, f"No graphical display.{where}", severity)
         elif viewer is None:
-            tell(self, f"{command} is not installed.{where}", "warning")
+            show_message(self, f"{command} is not installed.{where}", "warning")
         else:
-            tell(self, f"Opened {path.name}.{boxes}", severity)
+            show_message(self, f"Opened {path.name}.{boxes}", severity)
 
             def watch() -> None:
                 started_s = time.monotonic()
                 code = viewer.wait()
                 if code and time.monotonic() - started_s < FAILS_WITHIN_S:
                     said = f"{command} could not open the PDF (exit code {code}).{where}"
-                    app.call_later(tell, app, said, "error")
+                    app.call_later(show_message, app, said, "error")
 
             threading.Thread(target=watch, daemon=True).start()
 
@@ -200,16 +200,18 @@ class ResumeActions(PaneScreen[ResumeRef]):
         gone = self.session.deletions.gone
         entries = [entry for entry in known if (account, entry.id) not in gone]
         if not entries:
-            tell(self, f"Already deleted: {quoted(known[0].shown_title)}.")
+            show_message(self, f"Already deleted: {quoted(known[0].shown_title)}.")
             self.unmark()
             return
         undo = shown_key("everywhere.undo", self.session.settings.keymap)
         added = self.session.deletions.add(account, entries)
         if added:
             words = f"Deleting {named(added)} in {GRACE_S:.0f} s. Press {undo} to undo."
-            tell(self, words, "warning")
+            show_message(self, words, "warning")
         else:
-            tell(self, f"Already deleting {quoted(entries[0].shown_title)}. Press {undo} to undo.")
+            show_message(
+                self, f"Already deleting {quoted(entries[0].shown_title)}. Press {undo} to undo."
+            )
         self.unmark()
 
     @store_work()
@@ -219,8 +221,8 @@ class ResumeActions(PaneScreen[ResumeRef]):
         account, entries = found
         dialog = self.export_dialog(account, [entry.id for entry in entries])
         if (export := await self.app.push_screen_wait(dialog)) is not None:
-            tell(self, "Exporting…")
-            tell(self, await call(self.session.store, export))
+            show_message(self, "Exporting…")
+            show_message(self, await call(self.session.store, export))
 
     def export_dialog(self, account: str, resume_ids: Sequence[str]) -> ExportDialog:
         """Return what asks how to export the resumes."""
@@ -284,7 +286,7 @@ class DetailScreen(RowScreen[Entry, ResumeRef], ResumeActions):
     def find_resumes(self, verb: str, *, one: bool = False) -> tuple[str, Sequence[Entry]] | None:
         shown = self.pane.shown
         if shown is None or shown.entry.id != self.wanted.resume_id:
-            tell(self, "Loading the resume…")
+            show_message(self, "Loading the resume…")
             return None
         return self.wanted.account, [shown.entry]
 
@@ -399,7 +401,7 @@ class ResumesScreen(SplitScreen[Entry, ResumeRef], ResumeActions):
         if self.is_split:
             super().action_next_view(views)
         else:
-            tell(self, "No preview is shown. Press enter to open the resume.")
+            show_message(self, "No preview is shown. Press enter to open the resume.")
 
     # What is done with the resume at the cursor.
 

@@ -15,7 +15,7 @@ from textual.widgets import Input, Static
 
 from tui.keys import MODES, Action, Place, active_actions
 from tui.store_calls import Failure
-from tui.text import SHOWN_S, Told, joined, safe
+from tui.text import SHOWN_S, StatusMessage, joined, safe
 
 TICK_S = 1.0
 """How long a second of the countdown is."""
@@ -143,24 +143,24 @@ class KeyLine(Widget):
     labels: reactive[Mapping[str, str]] = reactive(dict)
     """What is shown instead of the table's labels, by Textual's action; empty: nothing."""
 
-    told: reactive[Told | None] = reactive(None, layout=True)
+    told: reactive[StatusMessage | None] = reactive(None, layout=True)
     """The message."""
 
     def on_mount(self) -> None:
         self.screen.bindings_updated_signal.subscribe(self, lambda _: self.refresh())
 
-    def say(self, told: Told) -> None:
+    def say(self, told: StatusMessage) -> None:
         """Show the message for a few seconds, an error until `clear`."""
         self.told = told
         if told.severity != "error":
             self.set_timer(SHOWN_S, partial(self.clear, told))
 
-    def clear(self, told: Told | None = None) -> None:
+    def clear(self, told: StatusMessage | None = None) -> None:
         """Show keys again, unless another message than this one is shown."""
         if told in (None, self.told):
             self.told = None
 
-    def watch_told(self, told: Told | None) -> None:
+    def watch_told(self, told: StatusMessage | None) -> None:
         self.set_class(told is not None, "-notice")
 
     def render(self) -> Content:

@@ -20,7 +20,7 @@ from textual.style import Style
 from textual.widget import Widget
 
 from tui.keys import Place, bindings
-from tui.text import AGE_CELLS, NONE, age, highlighted, safe, tell
+from tui.text import AGE_CELLS, NONE, age, highlighted, safe, show_message
 from tui.widgets.pages import Missing, Pages, T, just_before
 
 GAP_CELLS = 2
@@ -176,7 +176,7 @@ class PagedList(ScrollView, Generic[T], can_focus=True):
         self._fitted: list[tuple[ListColumn[T], int]] = []
         self._fresh: Pages[T] | None = None
         """The list being read again, which will take the place of the one that is shown."""
-        self.begins_anew = False
+        self.is_replaced = False
         """Whether that is another list than the one that is shown."""
         self._asked: tuple[Pages[T], int] | None = None
         self._has_failed = False
@@ -207,7 +207,7 @@ class PagedList(ScrollView, Generic[T], can_focus=True):
         pages, self._asked, self._has_failed = self._asked[0], None, False
         self.is_stale = False
         pages.fill(page, rows, next_cursor)
-        if pages is self._fresh and self.begins_anew:
+        if pages is self._fresh and self.is_replaced:
             self._begin_at_wanted(pages)
         elif pages is self._fresh:
             self._compare(pages)
@@ -236,7 +236,7 @@ class PagedList(ScrollView, Generic[T], can_focus=True):
         self._has_failed = False
         if anew:
             self._asked = None
-        if self.begins_anew:
+        if self.is_replaced:
             pass  # what was asked for last comes first
         elif not (self.inserts or anew) or not self.pages.next_page:
             self.pages.expect_changes()
@@ -250,7 +250,7 @@ class PagedList(ScrollView, Generic[T], can_focus=True):
     def reload(self) -> None:
         """Read the list again as it is now; far down from the cursor's row on."""
         row = self.current
-        if self.inserts and self._is_far_down and row is not None and not self.begins_anew:
+        if self.inserts and self._is_far_down and row is not None and not self.is_replaced:
             self.restart(keeps_rows=True, row=self._key(row))
         else:
             self.refresh_rows(anew=True)
@@ -266,7 +266,7 @@ class PagedList(ScrollView, Generic[T], can_focus=True):
         """
         self._asked, self._has_failed, self._wanted = None, False, row
         if keeps_rows:
-            self._fresh, self.begins_anew = Pages(self._key), True
+            self._fresh, self.is_replaced = Pages(self._key), True
             self._ask()
         else:
             self.marked.clear()
@@ -284,7 +284,7 @@ class PagedList(ScrollView, Generic[T], can_focus=True):
             self._fresh = Pages(self._key, just_before(self._wanted))
 
     def _go_to_wanted(self) -> None:
-        if not self._wanted or self.begins_anew:
+        if not self._wanted or self.is_replaced:
             return
         number = self.pages.find(self._wanted)
         if number is not None:
@@ -293,7 +293,7 @@ class PagedList(ScrollView, Generic[T], can_focus=True):
             self._wanted = ""
 
     def _begin(self, pages: Pages[T]) -> None:
-        self.pages, self._fresh, self.begins_anew = pages, None, False
+        self.pages, self._fresh, self.is_replaced = pages, None, False
         self.is_stale = False
         self._resize_list()
         self.cursor = 0
@@ -313,9 +313,9 @@ class PagedList(ScrollView, Generic[T], can_focus=True):
         Where that one cannot be read, the rows that are shown stay usable.
         """
         is_usable = self._wanted or self._has_failed or self.is_stale
-        is_loading = self.begins_anew and not is_usable
+        is_loading = self.is_replaced and not is_usable
         if is_loading:
-            tell(self, "Loading the list…")
+            show_message(self, "Loading the list…")
         return not is_loading
 
     def select(self, key: str) -> None:

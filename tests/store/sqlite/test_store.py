@@ -233,11 +233,11 @@ FULL_DISK = """
 
 @pytest.mark.parametrize("goes_on", [True, False])
 def test_s2_a_commit_that_failed_for_want_of_space_is_unknown_and_counter_and_rows_stay_equal(
-    url: str, goes_on: bool
+    url: str, should_continue: bool
 ) -> None:
-    run = run_python(FULL_DISK, url, "go on" if goes_on else "die")
-    assert run.stdout.split() == ["unknown"] * 3 + ["Created"] * goes_on, run.stderr
-    if goes_on:  # Told in a line, once until it is over.
+    run = run_python(FULL_DISK, url, "go on" if should_continue else "die")
+    assert run.stdout.split() == ["unknown"] * 3 + ["Created"] * should_continue, run.stderr
+    if should_continue:  # Told in a line, once until it is over.
         assert run.stderr.splitlines() == [
             "A commit failed and will be retried: disk I/O error",
             "The outcome of a batch of writes is unknown: disk I/O error",
@@ -245,7 +245,7 @@ def test_s2_a_commit_that_failed_for_want_of_space_is_unknown_and_counter_and_ro
         ]
     with open_store(url) as store:
         count = accounts.get_account(store, "ana").resume_count
-        assert count in ((2,) if goes_on else (1, 2))
+        assert count in ((2,) if should_continue else (1, 2))
         assert len(ids_of(store, "ana")) == count
         assert accounts.list_wrong(store) == []
 

@@ -229,7 +229,7 @@ def fill_store(store: Store, *, resumes: int = 10, names: tuple[str, ...] = NAME
         stored_resumes.delete_resume(store, account.id, first.id)
         failed = a_file(store, account, account.id[:12].ljust(24, "b"), FileOutcome.FAILED)
         import_requests.request_files(store, [failed], RequestKind.RETRY)
-    importers.announce(store, an_importer())
+    importers.register(store, an_importer())
     index_all(store)
 
 

@@ -79,7 +79,7 @@ def fill(store: Store, texts: Sequence[str]) -> None:
         )
     finding = ImporterFinding("key", ImporterState.DEGRADED, texts[-1][:500])
     root = escaped(texts[0])[:200]
-    importers.announce(
+    importers.register(
         store, an_importer(root=root, waiting=30, state=ImporterState.DEGRADED, findings=(finding,))
     )
 

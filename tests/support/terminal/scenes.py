@@ -154,7 +154,7 @@ def fill_hostile(store: Store, clock: StandingClock) -> None:
         items=Items(2, 0, 0, 0, 2, (Problem(1, HOSTILE, FileOutcome.FAILED, None, HOSTILE),)),
         root=root,
     )
-    importers.announce(store, an_importer(root=root))
+    importers.register(store, an_importer(root=root))
 
 
 def a_person(name: str, title: str, email: str) -> dict[str, object]:
@@ -212,7 +212,7 @@ def _fill_imports(store: Store) -> None:
     a_file(store, an_id("5"), name="ana/many.ndjson", items=Items(1_000, 990, 5, 3, 2, (problem,)))
     asked = a_file(store, an_id("6"), name="ana/asked-for.json")
     request_files(store, [asked], import_requests.RequestKind.RETRY)
-    importers.announce(store, an_importer(root=ROOT, waiting=12))
+    importers.register(store, an_importer(root=ROOT, waiting=12))
 
 
 Fill = Callable[[Store, StandingClock], None]

@@ -303,10 +303,10 @@ def import_account(
         chosen = check_name(account.name if name is None else name)
         now = timestamp(store.clock())
         new = _NewAccount(identifiers.account_id(), chosen, plan or account.plan, account, now)
-        if find_account(store, new.name, closed_too=True) is not None:
+        if find_account(store, new.name, include_closed=True) is not None:
             raise _taken(new.name)
         arriving = new.name + ARRIVING
-        if find_account(store, arriving, closed_too=True) is not None:
+        if find_account(store, arriving, include_closed=True) is not None:
             delete_account(store, arriving, with_resumes=True)
         store.write(partial(_begin, new))
         try:

@@ -40,7 +40,7 @@ from resumes.store.sqlite.files import (
 from resumes.store.sqlite.place import check_place, refuse_second_name
 from resumes.store.sqlite.store import sqlite_engine
 from resumes.store.sqlite.writer import DRIVER_ERRORS
-from resumes.store.statements import of_key
+from resumes.store.statements import pk_equals
 from resumes.store.store import Store, read_facts, set_facts
 from resumes.store.transfer.copies import (
     TABLES,
@@ -262,7 +262,7 @@ def _restore_file(backup: Path, address: SqliteAddress, clock: Clock) -> Restore
                 for _ in iter_checked(table, iter_rows(connection, table), str(backup)):
                     pass
             is_readable, last_ids, kept_id = _read_replaced(path)
-            _lift(connection, clock(), last_ids)
+            _raise_last_ids(connection, clock(), last_ids)
             stored = count_rows(connection, resumes)
             store_id = read_facts(connection).store_id
         kept = path.with_name(f"{path.name}.before-restore-{stamp(clock())}")
@@ -295,14 +295,14 @@ def _read_replaced(path: Path) -> tuple[bool, Mapping[str, int], str]:
         return unreadable
 
 
-def _lift(connection: Connection, now_us: int, last_ids: Mapping[str, int]) -> None:
+def _raise_last_ids(connection: Connection, now_us: int, last_ids: Mapping[str, int]) -> None:
     """Have ids of each account begin above the clock, and above its own among `last_ids`."""
     last_id = account_usage.c.last_id_us
     lift = update(account_usage)
     connection.execute(lift.where(last_id < now_us).values(last_id_us=now_us))
     for account_id, last_us in last_ids.items():
         if last_us > now_us:
-            behind = of_key(account_usage, account_id), last_id < last_us
+            behind = pk_equals(account_usage, account_id), last_id < last_us
             connection.execute(lift.where(*behind).values(last_id_us=last_us))
 
 
@@ -321,7 +321,7 @@ def _restore_rows(
             on_progress,
             foreign=str(backup),
         )
-        _lift(target, clock(), {})
+        _raise_last_ids(target, clock(), {})
         stored = count_rows(target, resumes)
         store_id = read_facts(target).store_id
     return Restored(address.label, stored, store_id, None)
