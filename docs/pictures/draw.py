@@ -144,7 +144,7 @@ def report_importer(store: Store, inbox: Path) -> None:
     """An importer runs: it has just reported."""
     began_at = timestamp(BEGAN_AT_US)
     report = ImporterReport("0" * 24, "office", 4242, str(inbox), ImporterState.OK, (), 0, began_at)
-    importers.announce(store, report)
+    importers.register(store, report)
 
 
 def create(store: Store, clock: StandingClock, name: str, plan: str) -> None:
