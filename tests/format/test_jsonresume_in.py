@@ -546,7 +546,7 @@ def test_what_is_not_over_is_read_in_every_language_of_our_pdfs(end: str) -> Non
 
 
 @pytest.mark.parametrize(
-    ("end", "goes_on"),
+    ("end", "should_continue"),
     [
         *((end, True) for end in ("Present", "current", " NOW ", "ongoing", "today", "", None)),
         *((end, False) for end in ("presently", 5, {"year": 2021})),

@@ -301,7 +301,6 @@ async def test_an_importer_that_is_silent_is_said_to_be_and_of_many_the_first_ar
     [
         ("3", "business", "2", 2),
         ("a", "Choose account", "escape", 2),
-        ("a G enter", "zoe · failed first · 1 of 1", "j", 1),
     ],
 )
 async def test_a_reader_who_went_elsewhere_is_not_asked(

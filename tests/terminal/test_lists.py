@@ -412,10 +412,3 @@ async def test_a_stray_line_changes_nothing(
             await shows(pilot.app, '! "ows: 12" is not a valid duration')
         await leads(pilot, "escape", there)
     assert (api_keys.list_keys(store), plans.list_plans(store)) == before
-
-
-async def test_a_stray_line_imports_no_key(store: Store) -> None:
-    async with running(store, "No keys yet", screen="keys") as pilot:
-        await types(pilot, "ivory\n", "! Invalid key")
-        await leads(pilot, "escape", "0 keys")
-    assert api_keys.list_keys(store) == []
