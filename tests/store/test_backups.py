@@ -501,7 +501,7 @@ def test_a_database_is_restored_whole_or_not_at_all(backup: Path, store: Store, 
     assert run_python(KILLED_RESTORE, str(backup), url).returncode == -signal.SIGKILL
     assert held_by(store) == before
     assert backups.restore(backup, url).resumes == count_rows(store, "resumes") > 0
-    with pytest.raises(Conflict, match='already has account "(ana|bob)"'):
+    with pytest.raises(Conflict, match=r'already has account "(ana|bob)"'):
         backups.restore(backup, url)
     accounts.create_account(store, "still")
 
