@@ -94,7 +94,7 @@ SENTENCES: Final = {
         f"| resumes in a file | {OPTIONS.limits.max_parts:,} |",
         f"| members in a zip | {OPTIONS.limits.max_members:,} |",
         f"unchanged for `--settle` seconds ({OPTIONS.settle_s:g})",
-        f"unchanged for {batch.MAX_SETTLE_TIMES} \N{MULTIPLICATION SIGN} `--settle`, at least one {duration(batch.MIN_OPEN_S)}",
+        f"unchanged for {batch.MAX_SETTLE_TIMES} \N{MULTIPLICATION SIGN} `--settle` or one {duration(batch.MIN_OPEN_S)}, whichever is longer",
         f"retried for {batch.MAX_SETTLE_TIMES} \N{MULTIPLICATION SIGN} `--settle`, by default "
         f"one {duration(batch.MAX_SETTLE_TIMES * OPTIONS.settle_s)}",
         f"a file is open, it waits until the file has been unchanged for {duration(batch.UNKNOWN_WRITER_SETTLE_S)}",
