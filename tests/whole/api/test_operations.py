@@ -57,13 +57,16 @@ def test_each_of_two_workers_tells_what_all_have_counted_even_one_that_was_kille
 @pytest.mark.parametrize(
     "words", [["serve"], ["serve", "--workers", "2"], ["watch"], ["up"]], ids=" ".join
 )
-def test_with_json_every_line_of_the_log_is_json(tmp_path: Path, words: list[str]) -> None:
+def test_with_json_every_line_of_the_log_is_json(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[str]
+) -> None:
     make_account(tmp_path, "ada")
     drop = tmp_path / "inbox" / "ada"
     drop.mkdir(parents=True, exist_ok=True)
     log = tmp_path / "log"
     serves = words[0] != "watch"
-    flags = ["--host", "0.0.0.0", "--port", "0", "--json"] if serves else []
+    flags = ["--port", "0", "--json"] if serves else []
+    monkeypatch.setenv("RESUMES_HOST", "0.0.0.0")  # `up` has no option for it
     with (
         log.open("w") as errors,
         running(tmp_path, *words, *flags, "--log-format", "json", stderr=errors) as program,
