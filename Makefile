@@ -51,7 +51,7 @@ campaign: .venv/dev  ## run slow tests, tests on every other engine, and long fo
 # them compiles it again.
 unexport PYTHONDONTWRITEBYTECODE
 
-# As many at once as there are processors. Tests of a module share its fixtures.
+# As tests/conftest.py says, two for each processor. Tests of a module share its fixtures.
 SIDE_BY_SIDE := -n auto --dist loadfile --max-worker-restart 0
 
 # A store waits for the disk at each write, and a test's store need not outlive the power. So

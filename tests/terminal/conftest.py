@@ -2,8 +2,11 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from textual.css.model import RuleSet
+from textual.css.stylesheet import Stylesheet
 
 from resumes.store.store import Store
 from tests.support.stores import open_home
@@ -20,13 +23,33 @@ def anyio_backend() -> str:
 def _brisk(monkeypatch: pytest.MonkeyPatch) -> None:
     """Textual waits for an idle 20 ms twice after each key; our tests poll what they assert.
 
-    What is counted down is counted faster, and looked at more often.
+    What is counted down is counted faster, and looked at more often. Screens are drawn less often
+    and nothing slides: no person watches, and drawing is a third of what these tests cost.
     """
     monkeypatch.setattr("textual._wait.SLEEP_GRANULARITY", 0.004)
+    monkeypatch.setattr("textual.screen.UPDATE_PERIOD", 0.05)
+    monkeypatch.setattr("textual.constants.TEXTUAL_ANIMATIONS", "none")
     monkeypatch.setattr("tui.widgets.bars.TICK_S", 0.1)
     monkeypatch.setattr("tui.screens.resumes.TICK_S", 0.1)
     monkeypatch.setattr("tui.app.LOOK_S", 0.05)
     monkeypatch.setattr("tui.screens.importers.TALLY_EVERY_S", 0.1)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _styles_parsed_once() -> Iterator[None]:
+    """Textual parses the style sheets for each app; those of our apps are the same."""
+    parse: Any = Stylesheet._parse_rules
+    kept: dict[tuple[object, ...], list[RuleSet]] = {}
+
+    def parse_once(sheet: Any, *source: object, **options: object) -> list[RuleSet]:
+        key = (*source, *options.items(), *sheet._variables.items())
+        if key not in kept:
+            kept[key] = parse(sheet, *source, **options)
+        return kept[key]
+
+    with pytest.MonkeyPatch.context() as patches:
+        patches.setattr(Stylesheet, "_parse_rules", parse_once)
+        yield
 
 
 @pytest.fixture

@@ -98,7 +98,7 @@ async def test_a_retried_file_says_so_and_then_what_became_of_it(store: Store) -
 async def test_what_is_read_stays_in_sight_while_the_file_changes(store: Store) -> None:
     a_file(store, message=" ".join(f"word{number}" for number in range(1_000)))
     async with running(store, "1 of 1", screen="imports", refresh_s=SOON_S) as pilot:
-        await leads(pilot, "enter", "word0 word1 ")
+        await leads(pilot, "enter", "✗ failed ──", "word0 word1 ")
         await presses(pilot, "pagedown")
         await shows_no(pilot.app, "word0 word1 ")
         seen = re.findall("word[0-9]+ ", "\n".join(lines(pilot.app)))[0]
