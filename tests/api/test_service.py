@@ -487,6 +487,20 @@ def run_impatiently(home: Path, starting_looks: int) -> "subprocess.CompletedPro
 
 
 @pytest.mark.slow
+def test_workers_that_start_slowly_are_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start_workers_with(monkeypatch, tmp_path, "import time; time.sleep(7)")
+
+    with serve(tmp_path, workers=2) as served:
+        served.process.terminate()
+        _, stderr = served.process.communicate(timeout=60)
+
+    assert served.url.startswith("http://127.0.0.1:")
+    assert stderr == ""
+
+
+@pytest.mark.slow
 def test_workers_that_never_start_are_one_line_and_the_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
