@@ -22,21 +22,8 @@ from resumes.store.import_ledger import FileOutcome
 from resumes.store.importers import ImporterState
 from server.metrics import KEEP_S, Exposition, Metrics
 from tests.support.api.builders import RESUMES, Client, a_body, a_resume
-from tests.support.api.serving import (
-    Place,
-    a_connection,
-    a_head,
-    exchange,
-    read_all,
-    serve_here,
-)
-from tests.support.store.builders import (
-    a_file,
-    an_importer,
-    execute,
-    hold_writer,
-    lose_table,
-)
+from tests.support.api.serving import Place, a_connection, a_head, exchange, read_all, serve_here
+from tests.support.store.builders import a_file, an_importer, execute, hold_writer, lose_table
 from tests.support.waiting import wait_until
 
 WELL = {"read": "ok", "write": "ok", "disk": "ok"}

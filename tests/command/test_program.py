@@ -29,15 +29,7 @@ from tests.command.conftest import (
 )
 from tests.support.waiting import is_reading_input, wait_until
 
-HEAVY = (
-    "sqlalchemy",
-    "sqlmodel",
-    "pydantic",
-    "textual",
-    "rich",
-    "uvloop",
-    "watchfiles",
-)
+HEAVY = ("sqlalchemy", "sqlmodel", "pydantic", "textual", "rich", "uvloop", "watchfiles")
 
 
 SHOW_IMPORTS = """
@@ -222,10 +214,7 @@ def test_ctrl_c_before_the_program_is_loaded_is_exit_130_without_a_word(tmp_path
         ("db backup ''", "Invalid value for 'DEST': The path is empty: use ./ for"),
         ("validate", "Missing argument 'PATH...'. See `resumes validate --help`"),
         ("list --lmit 3", "No such option '--lmit'. Did you mean '--limit'? See `resumes"),
-        (
-            "keys import ana",
-            "import is gone: create a key with `resumes keys create`, and",
-        ),
+        ("keys import ana", "import is gone: create a key with `resumes keys create`, and"),
         (
             "plans set pro --per-minute=600",
             "--per-minute is gone: use the setting rate_per_minute. See",
@@ -392,11 +381,7 @@ def test_ctrl_c_at_a_question_is_130_and_no_answer_1(
     interrupted = click.Abort()
     interrupted.__context__ = KeyboardInterrupt()
 
-    for error, code in (
-        (interrupted, 130),
-        (KeyboardInterrupt(), 130),
-        (BrokenPipeError(), 141),
-    ):
+    for error, code in ((interrupted, 130), (KeyboardInterrupt(), 130), (BrokenPipeError(), 141)):
         assert run_failing(error) == code
     assert capsys.readouterr().err == ""
     assert run_failing(click.Abort()) == 1

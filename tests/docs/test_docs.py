@@ -207,7 +207,7 @@ def test_the_format_page_has_every_field_of_the_format_and_no_other(repository: 
         assert f'"{heading}"' in section["description"]
         assert re.findall(r"`(\w+)`", re.sub(r"\([^)]*\)", "", fields)) == list(
             section["properties"]["items"]["items"]["properties"]
-        )
+        ), f"docs/format.md: {name}"
         assert all(f"`{field}`" in page for field in section["properties"])
     for name in ("Resume", "Header", "Style", "DateRange"):
         assert all(f"`{field}`" in page for field in schemas[name]["properties"]), name

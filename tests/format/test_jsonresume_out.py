@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from resumes.analyzer import sections_left_out, to_jsonresume
+from resumes.analyzer import schema, sections_left_out, to_jsonresume
+from resumes.analyzer.jsonresume.mapping import HEADER, SECTIONS
 from tests.support.documents import a_document, with_section
 from tests.support.json_resumes import COMPLETE, SCHEMA, there_and_back
 
@@ -171,3 +172,19 @@ def test_what_is_left_out_is_named() -> None:
     }
     assert sections_left_out(a_document(sections=sections)) == ("books", "hobbies")
     assert "books" not in json.dumps(to_jsonresume(a_document(sections=sections)))
+
+
+NO_PLACE = {
+    "companyLogo", "icon", "educations.gpaText", "volunteering.location", "publications.author",
+    "projects.location", "references.contact", "additionalPublications.author",
+}  # fmt: skip
+
+
+def test_every_field_has_a_place_in_a_json_resume_or_is_known_to_have_none() -> None:
+    found = {field for part in HEADER for field in part.fields}
+    assert found == schema.HEADER.fields.keys(), "jsonresume/mapping.py: HEADER"
+    for mapping in SECTIONS:
+        has_place = {field for part in mapping.parts for field in part.fields}
+        for field in schema.SECTION_TYPES[mapping.section].fields.keys() - has_place:
+            name = f"{mapping.section}.{field}"
+            assert NO_PLACE & {field, name}, f"jsonresume/mapping.py lacks {name}"

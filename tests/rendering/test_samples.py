@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from resumes.analyzer.schema import LAYOUTS, SECTION_TYPES
+from resumes.analyzer.schema import HEADER, LAYOUTS, SECTION_TYPES
 from resumes.rendering import Paper, PdfOptions, Renderer, compose
 from resumes.rendering.child import TEMPLATE
 from resumes.rendering.shapes import NOT_DRAWN, ROWS
@@ -30,12 +30,20 @@ from tests.support.pdfs import (
 )
 
 
-def test_every_section_type_has_a_row_and_every_field_of_it_a_part() -> None:
-    assert ROWS.keys() == SECTION_TYPES.keys()
+def test_every_field_of_the_format_is_drawn_and_of_the_header_also_hidden() -> None:
+    assert ROWS.keys() == SECTION_TYPES.keys(), "rendering/shapes.py"
     for name, section_type in SECTION_TYPES.items():
-        drawn = ROWS[name].parts.values()
-        assert set(drawn) == section_type.fields.keys() - NOT_DRAWN, name
+        drawn = set(ROWS[name].parts.values())
+        assert drawn == section_type.fields.keys() - NOT_DRAWN, f"rendering/shapes.py: {name}"
     assert {field for one in SECTION_TYPES.values() for field in one.fields} >= NOT_DRAWN
+    for field in HEADER.fields:
+        document = with_section("summaries", {"text": "to marker@example.org"})
+        document["header"] = {field: "marker@example.org"}
+        page = compose(document, "0" * 24)
+        assert "marker" in str(page["header"]), f"rendering/page.py: {field}"
+        page = compose(document, "0" * 24, PdfOptions(is_anonymous=True))
+        is_hidden = "marker" not in str(page["columns"])
+        assert is_hidden is (field not in {"title", "location"}), f"rendering/anonymity.py: {field}"
 
 
 def test_the_template_has_the_layouts_of_the_format_and_no_package() -> None:

@@ -8,12 +8,7 @@ from functools import partial
 import pytest
 from sqlalchemy import Connection, text
 
-from resumes.errors import (
-    IdempotencyMismatch,
-    NotFound,
-    QuotaReached,
-    StoreUnavailable,
-)
+from resumes.errors import IdempotencyMismatch, NotFound, QuotaReached, StoreUnavailable
 from resumes.store import (
     Store,
     accounts,
@@ -24,13 +19,7 @@ from resumes.store import (
     stored_resumes,
 )
 from resumes.store.accounts import AccountInfo
-from resumes.store.creation import (
-    Created,
-    Creation,
-    Duplicate,
-    NewResume,
-    create,
-)
+from resumes.store.creation import Created, Creation, Duplicate, NewResume, create
 from resumes.store.idempotency import KEPT, SLICE_KEYS, prune_async
 from resumes.store.import_ledger import FileOutcome, Verdict
 from resumes.store.store import WRITE_DEADLINE_S
@@ -253,11 +242,7 @@ def files_of(
     ],
 )
 def test_a_file_of_several_items_is_held_else_failed_else_duplicate_else_done(
-    store: Store,
-    ana: AccountInfo,
-    names: list[str],
-    failed: Verdict | None,
-    expected: FileOutcome,
+    store: Store, ana: AccountInfo, names: list[str], failed: Verdict | None, expected: FileOutcome
 ) -> None:
     create_one(store, ana, "stored")
     limit(store, 3)

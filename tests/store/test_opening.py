@@ -7,12 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import (
-    Connection,
-    insert,
-    select,
-    text,
-)
+from sqlalchemy import Connection, insert, select, text
 
 from resumes.errors import InvalidArgument, StoreError, StoreUnavailable
 from resumes.store import (
@@ -203,14 +198,7 @@ def test_a_disk_that_takes_no_more_fails_writing_and_not_reading(store: Store) -
 
 # Tables
 
-DIRECTORIES = {
-    "plans",
-    "accounts",
-    "deleted_accounts",
-    "key_directory",
-    "importers",
-    "store_facts",
-}
+DIRECTORIES = {"plans", "accounts", "deleted_accounts", "key_directory", "importers", "store_facts"}
 
 
 def test_s5_tables_are_keyed_by_account_first_and_nothing_cascades_from_accounts() -> None:
@@ -285,10 +273,7 @@ CALLS: dict[str, tuple[Callable[[Store, str, str], Any], str]] = {
         lambda store, ana, _: accounts.get_summary(store, ana),
         "COVERING INDEX ix_imported_files_not_done (account_id=?)",
     ),
-    "how many are not done": (
-        lambda store, *_: count_files(store, not_done_only=True),
-        NOT_DONE,
-    ),
+    "how many are not done": (lambda store, *_: count_files(store, not_done_only=True), NOT_DONE),
     "a key": (
         lambda store, _, secret: api_keys.authenticate(store, secret),
         "key_directory USING PRIMARY KEY (key_hash=?)",
