@@ -135,9 +135,9 @@ SENTENCES: Final = {
         f"a terminal UI each open up to {THREADS} connections for writes and a few for reads",
         f"may take {PROOF_TIMEOUT_S:g} more seconds, until its outcome is known",
         f"Allow {WORKER} connections for each worker and about {OTHERS} for everything else",
-        f"the first {MAX_FIELD_CHARS} characters of a title, name and address",
+        f"the first {MAX_FIELD_CHARS} characters of a title, name or email address",
         f"within a time limit ({SEARCH_TIMEOUT_S:g} seconds for `resumes list`)",
-        f"the update is retried every {RETRY_S:g} seconds",
+        f"retries the update every {RETRY_S:g} seconds",
         f"{MAX_UNINDEXED:,} means that many or more",
     ],
     "guides/three-machines.md": [
