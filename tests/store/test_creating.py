@@ -1,6 +1,7 @@
 """Resumes on their way in: by the one path that clients, importers and the terminal share; and repeats."""
 
 import asyncio
+import json
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -21,7 +22,7 @@ from resumes.store import (
 from resumes.store.accounts import AccountInfo
 from resumes.store.creation import Created, Creation, Duplicate, NewResume, create
 from resumes.store.idempotency import KEPT, SLICE_KEYS, prune_async
-from resumes.store.import_ledger import FileOutcome, Verdict
+from resumes.store.import_ledger import FileOutcome, Items, Verdict
 from resumes.store.store import WRITE_DEADLINE_S
 from resumes.store.write_queue import Write, was_committed
 from tests.store.conftest import SteppingClock
@@ -291,6 +292,65 @@ def test_i1_a_batch_of_files_knows_what_is_stored_or_comes_twice_and_answers_ali
     outcomes = [row.outcome for row in import_history.list_files(store, limit=500)]
     assert outcomes.count(FileOutcome.DUPLICATE) == 3
     assert outcomes.count(FileOutcome.DONE) == count - 2
+
+
+def test_the_ledger_has_each_file_as_it_ended_with_why_and_its_source_until_it_is_done(
+    store: Store, ana: AccountInfo
+) -> None:
+    limit(store, 2)
+    failed = Verdict(FileOutcome.FAILED, "invalid_json", "no", "title", 7)
+    items = Items(total=1, done=1, duplicate=0, held=0, failed=0)
+    ada = a_resume("Ada", with_digest=True, idempotency="once")
+    cases: list[tuple[list[NewResume], Items | None, Verdict | None]] = [
+        ([ada], None, None),
+        ([], None, failed),
+        ([a_resume("Bo")], items, None),
+        ([a_resume("Ada", with_digest=True)], None, None),
+        ([a_resume("Cy", idempotency="once")], None, None),
+        ([a_resume("Di")], None, None),
+    ]
+    claims = [a_claim(f"{number}" * 24, items=found and json.dumps(found.as_json()))
+              for number, (_, found, _) in enumerate(cases)]  # fmt: skip
+    creation.create_files(store, [Creation(ana.id, new, store.clock(), claim, why)
+                                  for claim, (new, _, why) in zip(claims, cases, strict=True)])  # fmt: skip
+
+    rows = import_history.list_files(store)[::-1]
+
+    stored = min(listed_ids(store, ana))
+    assert [(row.outcome, row.reason, row.message, row.path, row.byte_offset) for row in rows] == [
+        (FileOutcome.DONE, None, None, None, None),
+        (FileOutcome.FAILED, "invalid_json", "no", "title", 7),
+        (FileOutcome.DONE, None, None, None, None),
+        (
+            FileOutcome.DUPLICATE,
+            "duplicate",
+            f"The same content is already stored as {stored}",
+            None,
+            None,
+        ),
+        (
+            FileOutcome.FAILED,
+            "idempotency_mismatch",
+            "Idempotency-Key was already used with a different body",
+            None,
+            None,
+        ),
+        (
+            FileOutcome.HELD,
+            "quota_reached",
+            "Maximum resume limit reached. Your plan allows 2 resumes",
+            None,
+            None,
+        ),
+    ]
+    assert [row.items for row in rows] == [None, None, items, None, None, None]
+    assert {(row.name, row.size_bytes) for row in rows} == {("ada.json", 100)}
+    limit(store, 3)
+    create(store, ana.id, [a_resume("Di")], claim=claims[-1])
+    *rows, last = import_history.list_files(store)[::-1]
+    assert (last.outcome, last.reason, last.message) == (FileOutcome.DONE, None, None)
+    sources = [import_history.find_source(store, row) for row in (*rows, last)]
+    assert sources == [None, b"{", None, b"{", b"{", None]
 
 
 # Whether a transaction took effect of which nobody heard
