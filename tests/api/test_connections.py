@@ -21,14 +21,7 @@ from server.openapi import ASSETS, SWAGGER_UI
 from tests.support.api.builders import RESUMES, Client, a_body, error_of
 from tests.support.api.hostile_bytes import statuses
 from tests.support.api.refused import JSON, MAX_BYTES, a_create, a_request
-from tests.support.api.serving import (
-    Place,
-    a_connection,
-    exchange,
-    fill_disk,
-    read_all,
-    serve_here,
-)
+from tests.support.api.serving import Place, a_connection, exchange, fill_disk, read_all, serve_here
 from tests.support.waiting import wait_until
 
 MIB = 1024 * 1024
@@ -602,9 +595,7 @@ def test_who_reads_less_than_4_kib_a_second_while_there_is_more_has_10_s() -> No
 
 
 def test_bodies_beyond_the_memory_for_them_are_503_and_the_memory_comes_back(
-    a_place: Callable[..., Place],
-    caplog: pytest.LogCaptureFixture,
-    monkeypatch: pytest.MonkeyPatch,
+    a_place: Callable[..., Place], caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("server.connections.BODY_MEMORY_BYTES", MIB)
     place = a_place(max_body_bytes=2 * MIB)  # so 3 MiB: a largest one fits

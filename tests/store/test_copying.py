@@ -15,13 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from resumes.errors import (
-    Conflict,
-    InvalidArgument,
-    OutcomeUnknown,
-    ResumesError,
-    StoreUnavailable,
-)
+from resumes.errors import Conflict, InvalidArgument, OutcomeUnknown, ResumesError, StoreUnavailable
 from resumes.store import Store, accounts, open_store, plans, stored_resumes
 from resumes.store.addresses import parse_address
 from resumes.store.creation import create
@@ -387,9 +381,7 @@ def test_a_copy_begins_where_there_is_room_and_a_file_that_cannot_grow_is_named_
         pytest.raises(StoreUnavailable, match=r"/small\.db is unavailable: .*(full|I/O)"),
     ):
         copies.copy(
-            source,
-            f"sqlite:///{small}",
-            on_progress=lambda _: disk.enter_context(a_full_disk()),
+            source, f"sqlite:///{small}", on_progress=lambda _: disk.enter_context(a_full_disk())
         )
     assert not small.exists()
 

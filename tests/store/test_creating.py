@@ -309,7 +309,7 @@ def test_the_ledger_has_each_file_as_it_ended_with_why_and_its_source_until_it_i
         ([a_resume("Cy", idempotency="once")], None, None),
         ([a_resume("Di")], None, None),
     ]
-    claims = [a_claim(f"{number}" * 24, items=found and json.dumps(found.as_json()))
+    claims = [a_claim(f"{number}" * 24, items=json.dumps(found.as_json()) if found else None)
               for number, (_, found, _) in enumerate(cases)]  # fmt: skip
     creation.create_files(store, [Creation(ana.id, new, store.clock(), claim, why)
                                   for claim, (new, _, why) in zip(claims, cases, strict=True)])  # fmt: skip

@@ -15,14 +15,7 @@ from hypothesis import strategies as st
 from sqlalchemy import text as sql
 
 from resumes.errors import InvalidArgument, StoreUnavailable
-from resumes.store import (
-    Store,
-    accounts,
-    creation,
-    open_store,
-    search,
-    stored_resumes,
-)
+from resumes.store import Store, accounts, creation, open_store, search, stored_resumes
 from resumes.store.accounts import AccountInfo
 from resumes.store.entry import Entry
 from resumes.store.search import SearchResult, holds, parse_terms
@@ -127,11 +120,7 @@ def test_pages_of_any_size_give_the_same_wherever_the_index_ends_and_the_other_w
     made += add_people(store, ana, *names[indexed:]) if names[indexed:] else []
     stored_resumes.delete_resume(store, ana.id, made[2])
     listed = stored_resumes.list_page(store, ana.id, limit=100).entries
-    for words, hits in (
-        ("ada", ["Ada", "Adam", "Nevada"]),
-        ("a", ["Ada", "Adam"]),
-        ("nobody", []),
-    ):
+    for words, hits in (("ada", ["Ada", "Adam", "Nevada"]), ("a", ["Ada", "Adam"]), ("nobody", [])):
         found = walk(store, ana, words, limit=limit)
         assert found == [entry for entry in listed if entry.name in hits]  # as a list shows them
         newest_first = walk(store, ana, words, limit=limit, is_newest_first=True)
