@@ -10,17 +10,18 @@ from tui.keys import ACTIONS, Action, Place
 HEAD: Final = """\
 # Keys of the terminal UI
 
-For each screen, this page lists the keys, the actions with their IDs, and the equivalent commands. In the terminal
-UI, press `?` to see all keys, beginning with the keys of the current screen. Press `:` to open the command palette;
-for example, `:keys` goes to the Keys screen. For everything else about the
-terminal UI, see [how it behaves](terminal.md#how-it-behaves).
+For each screen, this page lists the keys, the actions with their IDs, and the equivalent commands. In the
+terminal UI, press `?` to see all keys, starting with the keys of the current screen. Press `:` to open the
+command palette; for example, type `:keys` to go to the Keys screen. For all other features of the terminal UI,
+see [how the terminal UI behaves](terminal.md#how-it-behaves).
 
 `make keys` generates this page from the table in `src/tui/keys.py`.
 
 ## Custom keys
 
-To assign other keys to an action, add the ID of the action to the `keymap` table in `config.toml`. If an action has
-several keys, separate the keys with commas. The keys in this table replace the default keys of the action:
+To assign other keys to an action, add the ID of the action to the `keymap` table in `config.toml`. If an action
+has several keys, separate the keys with commas. The keys in the `keymap` table replace the default keys of the
+action:
 
 ```toml
 [keymap]
@@ -28,14 +29,15 @@ several keys, separate the keys with commas. The keys in this table replace the 
 "everywhere.quit" = "q,f10"
 ```
 
-The *keymap* column below shows the names of the default keys. The name of a letter key is the letter itself, such as
-`d`, or `D` for the same key with shift. Examples of other names are `f1` to `f24`, `ctrl+e`, `alt+x`, `shift+f3`,
-`ctrl+pagedown`, `slash`, `comma`, `minus` and `question_mark`. You cannot use `ctrl+i`, `ctrl+m` and `ctrl+h`, because
-terminals send them as tab, enter and backspace. In filters and dialogs, you cannot use letters, because letters are
-typed as text there. The terminal UI reports unknown IDs, unknown keys and conflicting bindings when it starts.
+The *keymap* column below shows the names of the default keys. The name of a letter key is the letter itself,
+such as `d`, or `D` for the same key with Shift. Examples of other names are `f1` to `f24`, `ctrl+e`, `alt+x`,
+`shift+f3`, `ctrl+pagedown`, `slash`, `comma`, `minus` and `question_mark`. You cannot use `ctrl+i`, `ctrl+m`,
+`ctrl+h` or `ctrl+[` (`ctrl+left_square_bracket`), because terminals send these keys as Tab, Enter, Backspace and
+Esc. For actions in filters and dialogs, you cannot use single characters, because they are entered as text. When
+the terminal UI starts, it reports unknown IDs, unknown keys and conflicting key bindings.
 
-The environment variable `RESUMES_KEYMAP` replaces the table in `config.toml`. Write the table as JSON, for example
-`RESUMES_KEYMAP='{"resumes.delete":"f8"}'`.
+The environment variable `RESUMES_KEYMAP` replaces the `keymap` table in `config.toml`. Write the value as JSON,
+for example `RESUMES_KEYMAP='{"resumes.delete":"f8"}'`.
 """
 
 TABLE: Final = """\

@@ -197,7 +197,7 @@ ACTIONS: tuple[Action, ...] = (
     Action(Place.TEXT, "page_down", "scroll_pages(1)", "pagedown,ctrl+f,space", "pgdn space", "", "Page down"),
     Action(Place.TEXT, "start", "scroll_to_start", "home,g", "home g", "", "Go to start"),
     Action(Place.TEXT, "end", "scroll_to_end", "end,G", "end G", "", "Go to end"),
-    Action(Place.FILTER, "to_list", "to_list", "enter,down", "enter ↓", "Results", "Go to results and keep the filter"),
+    Action(Place.FILTER, "to_list", "to_list", "enter,down", "enter ↓", "Results", "Keep filter and go to results"),
     Action(Place.FILTER, "clear", "clear", "escape", "esc", "Clear", "Clear filter"),
     Action(Place.DIALOG, "cancel", "cancel", "escape", "esc", "Cancel", "Cancel"),
     Action(Place.CHOOSER, *_RELOAD),

@@ -110,19 +110,19 @@ SENTENCES: Final = {
     ],
     "pdf.md": [
         f"Translations exist for {len(WORDS)} languages",
-        f"darkened to a contrast of {page.CONTRAST:g} to 1",
-        f"uses new fonts within a {duration(fonts.VERSION_INTERVAL_S)}",
-        "`{}`, `{}`, and on macOS `{}` and `{}`".format(*fonts.SYSTEM_FONTS),
-        f"| {page.MAX_CHARS:,} characters; each text counts as its length plus {page.CHARS_PER_TEXT} |",
-        f"| generating one PDF | {renderer.TIMEOUT_S:g} s; over HTTP, `pdf_timeout_s`",
+        f"darkened to a contrast ratio of {page.CONTRAST:g} to 1",
+        f"detects new fonts within a {duration(fonts.VERSION_INTERVAL_S)}",
+        "`{}` and `{}`, and on macOS also `{}` and `{}`".format(*fonts.SYSTEM_FONTS),
+        f"| {page.MAX_CHARS:,} characters, counting {page.CHARS_PER_TEXT} extra characters for each text |",
+        f"| time to generate one PDF | {renderer.TIMEOUT_S:g} seconds; over HTTP, `pdf_timeout_s`",
         f"| memory of the renderer | {size(child.MAX_MEMORY_BYTES)} |",
         f"| {as_word(pdf_route.WAIT_SHARE)} of `pdf_timeout_s` |",
-        f"and ends after a {duration(renderer.IDLE_S)} without a PDF",
+        f"exits after it has been idle for a {duration(renderer.IDLE_S)}",
     ],
     "terminal.md": [
-        f"rows refresh every {duration(ListScreen.REFRESH_S)}, accounts and findings every "
-        f"{duration(AccountsScreen.REFRESH_S)}",
-        f"findings every {duration(HealthScreen.REFRESH_S)}",
+        f"rows are refreshed every {duration(ListScreen.REFRESH_S)}; accounts and findings are refreshed "
+        f"every {duration(AccountsScreen.REFRESH_S)}",
+        f"findings are refreshed every {duration(HealthScreen.REFRESH_S)}",
         f"more than {PAGES_READ_ANEW * PAGE_SIZE:,} rows down",
     ],
     "operations.md": [
