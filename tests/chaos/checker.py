@@ -109,9 +109,9 @@ def note_recovery(
     """As `check_attempts`, of clients that met a fault; what they saw is told."""
     attempts = load.attempts_of(writers)
     found = check_attempts(database, attempts)
-    figures["acknowledged"] = load.acknowledged(writers)
+    figures["resumes_acknowledged"] = load.acknowledged(writers)
     figures["responses_with_status_503"] = len(full_disks.refusals([*writers]))
-    figures["with_an_unknown_outcome"] = sum(map(is_unknown, attempts))
+    figures["unknown_outcomes"] = sum(map(is_unknown, attempts))
     figures["recovery_time_s"] = recovery_s
     figures["lost"], figures["refused_but_stored"] = found.lost, found.uninvited
 

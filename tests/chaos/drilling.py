@@ -52,7 +52,7 @@ class Outcome:
         lost, doubled = self.count(Kind.LOST), self.count(Kind.DOUBLED)
         return {
             "requests": len(answers),
-            "acknowledged": sum(bool(one.ids) for one in self.history.creations.values()),
+            "resumes_acknowledged": sum(bool(one.ids) for one in self.history.creations.values()),
             "files": len(self.history.dropped),
             "lost": lost,
             "duplicated": doubled,

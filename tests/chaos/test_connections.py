@@ -48,8 +48,8 @@ LATENCY_S: Final = 0.1
 def test_a_connection_may_break_at_any_byte(
     tmp_path: Path, figures: Figures, seed: random.Random
 ) -> None:
-    """A TCP proxy breaks each connection at a different byte: from one connection to the next, the
-    break moves a few bytes further through the request and its response."""
+    """A TCP proxy breaks each connection at a different point. These points cover the request and
+    its response at intervals of a few bytes."""
     scene = Scene(tmp_path / "home", tmp_path / "logs")
     with scene.served() as server, Proxy(server.url) as proxy:
         request = a_create(scene, FIRST)
@@ -77,8 +77,8 @@ def test_a_connection_may_break_at_any_byte(
     figures["connections_broken"] = proxy.cut_count
     figures["lost"], figures["duplicated"] = found.lost, found.doubled + told_otherwise
     figures["partial"] = partial
-    figures["open_at_peak"] = most - before
-    figures["left_open"] = max(0, left)
+    figures["connections_open_at_peak"] = most - before
+    figures["connections_left_open"] = max(0, left)
     figures["last_closed_after_s"] = gone_s
     assert proxy.cut_count > len(told) // 2
     assert told_otherwise == partial == 0
@@ -127,7 +127,7 @@ def send_through(proxy: Proxy, fault: Fault, request: bytes) -> Answer | None:
 )
 def test_a_slow_connection_is_served(tmp_path: Path, figures: Figures) -> None:
     """Eight clients use the API at the same time through a TCP proxy that delays each chunk by 0.1
-    s and forwards 96 KiB/s."""
+    s and forwards 96 KiB per second."""
     scene = Scene(tmp_path / "home", tmp_path / "logs")
     create = load.a_request(scene.key, "POST", body=valid(SLOW_BYTES))
     with scene.served() as server, Proxy(server.url) as proxy, ThreadPoolExecutor(SLOW) as pool:

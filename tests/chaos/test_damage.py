@@ -170,15 +170,15 @@ KINDS: Final = {
 @pytest.mark.chaos(
     9,
     fault="the store's file is damaged",
-    promise="opening the store or running `resumes db check` detects structural damage and changed documents; everything can be restored from a backup",
+    promise="structural damage and changed documents are detected when the store is opened or checked with `resumes db check`; a backup restores everything",
 )
 def test_damage_is_found_and_a_backup_restores_all(
     tmp_path: Path, figures: Figures, seed: random.Random, kind: Kind
 ) -> None:
-    """Each of 40 copies of a store with 300 resumes is damaged at a random place: a bit is flipped,
-    a character is made invalid, two rows of a page are swapped, a page is zeroed or filled with
-    garbage, or the file is truncated. The first three copies in which damage is found are restored
-    from a backup with `db restore`."""
+    """Each of 40 copies of a store with 300 resumes is damaged at a random place. Depending on the
+    test, one bit is flipped, one character is made invalid, two rows of a page are swapped, a page
+    is filled with zeros or garbage, or the file is truncated. The first three copies in which
+    damage is detected are restored from a backup with `db restore`."""
     stored = checker.a_full_store(tmp_path / "resumes.db", STORED)
     before = documents(tmp_path / "resumes.db")
     programs.succeed(tmp_path, "db", "backup", str(tmp_path / "backup.db"))
@@ -198,10 +198,10 @@ def test_damage_is_found_and_a_backup_restores_all(
                 restore(tries, home, tmp_path / "backup.db")
                 checker.check(path, stored)
         shutil.rmtree(home)
-    figures["damaged"] = EACH
+    figures["damaged_copies"] = EACH
     figures["detection_rate_percent"] = 100 * tries.found // EACH
     figures["read_errors"], figures["undetected_changes"] = tries.told, tries.changed
-    figures["restored"], figures["slowest_restore_s"] = tries.restored, tries.restore_at_most_s
+    figures["copies_restored"], figures["slowest_restore_s"] = tries.restored, tries.restore_at_most_s
     assert figures["detection_rate_percent"] >= kind.least_percent
     assert tries.named == tries.found
     assert tries.told == 0
@@ -227,8 +227,8 @@ def restore(tries: Tries, home: Path, backup: Path) -> None:
 
 @pytest.mark.chaos(
     9,
-    fault="the log next to the store contains garbage",
-    promise="the store does not read the log, and no resume is lost",
+    fault="the log file next to the store's file contains garbage",
+    promise="the store ignores the log, and no resume is lost",
 )
 def test_a_log_of_garbage_is_not_read(
     tmp_path: Path, figures: Figures, seed: random.Random
@@ -260,7 +260,7 @@ def wait_for_more(writers: list[Client], enough: int) -> None:
 def test_backups_under_load_are_consistent(tmp_path: Path, figures: Figures) -> None:
     """`resumes db backup` runs twelve times while four clients create resumes. Each backup is then
     restored. A restored store must contain all resumes that were acknowledged before the backup
-    began, and no resume may be missing between two restored ones."""
+    began, and no resume may be missing between two restored resumes."""
     scene = Scene(tmp_path / "home", tmp_path / "logs")
     folder = tmp_path / "backups"
     folder.mkdir()

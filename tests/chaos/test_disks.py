@@ -51,7 +51,7 @@ __all__ = ["bounded"]  # a fixture
 @pytest.mark.chaos(
     4,
     fault="the disk is full",
-    promise="create requests get 503, no data is damaged, and reads still work; create requests succeed again once space is free",
+    promise="create requests fail with 503, no data is damaged, and reads still work; create requests succeed again once there is free space",
 )
 def test_a_full_disk_loses_nothing(tmp_path: Path, figures: Figures, leave_bytes: int) -> None:
     """While four clients create resumes, another program fills the store's 256 MiB tmpfs, either
@@ -110,7 +110,7 @@ def test_a_read_only_file_system_is_refused_in_one_line(tmp_path: Path, figures:
 @pytest.mark.chaos(
     7,
     fault="the file system becomes read-only while the server writes",
-    promise="a write in progress may have an unknown outcome; every other write gets 503 and stores nothing; reads still work, and create requests succeed again once the file system is writable",
+    promise="a write in progress may have an unknown outcome; every other write fails with 503 and stores nothing; reads still work; create requests succeed again once the file system is writable",
 )
 def test_a_file_system_that_becomes_read_only_loses_nothing(
     tmp_path: Path, figures: Figures
@@ -134,13 +134,13 @@ def test_a_file_system_that_becomes_read_only_loses_nothing(
     full_disks.check(scene, load.attempts_of(writers), listed)
     checker.note_recovery(figures, scene.home / "resumes.db", writers, recovery_s)
     # What each was at, and once more: strace comes to the server's threads one by one.
-    assert figures["with_an_unknown_outcome"] <= 2 * full_disks.WRITERS
+    assert figures["unknown_outcomes"] <= 2 * full_disks.WRITERS
 
 
 @pytest.mark.chaos(
     7,
     fault="the file system has an error and stays read-only until it is repaired",
-    promise="a write in progress may have an unknown outcome; every other write gets 503 and stores nothing; reads still work, dropped files wait, `doctor` reports the cause, and no data is lost",
+    promise="a write in progress may have an unknown outcome; every other write fails with 503 and stores nothing; reads still work; files in the watched folder wait; `doctor` reports the cause; no data is lost",
 )
 def test_a_file_system_that_hits_an_error_loses_nothing(tmp_path: Path, figures: Figures) -> None:
     """While four clients create resumes and files arrive in the watched folder, `trigger_fs_error`
@@ -196,14 +196,14 @@ def test_a_file_system_that_hits_an_error_loses_nothing(tmp_path: Path, figures:
     with server_scene.store() as store:
         listed = list(checker.iter_stored(store))
     files = [name for _, name in listed if name.endswith("json")]
-    figures["acknowledged"] = load.acknowledged(writers)
+    figures["resumes_acknowledged"] = load.acknowledged(writers)
     figures["responses_with_status_503"] = len(full_disks.refusals(writers))
-    figures["with_an_unknown_outcome"] = sum(map(checker.is_unknown, attempts))
+    figures["unknown_outcomes"] = sum(map(checker.is_unknown, attempts))
     figures["files"], figures["imported"] = 3, len(files)
     told = checker.told_of(attempts)
     figures["lost"] = len(told.items() - {*listed})
     assert sorted(files) == ["after.json", "before.json", "meanwhile.ndjson"]
-    assert figures["with_an_unknown_outcome"] <= full_disks.WRITERS
+    assert figures["unknown_outcomes"] <= full_disks.WRITERS
     assert figures["lost"] == 0
 
 
@@ -247,8 +247,8 @@ def shared_with(share: Path, tmp_path: Path, kind: str) -> Iterator[list[str]]:
 )
 def test_a_network_share_is_refused_in_one_line(tmp_path: Path, figures: Figures) -> None:
     """A fake mount list, bind-mounted over /proc/self/mountinfo, says that the home is on NFS, SMB,
-    Ceph, Lustre or SSHFS. Then `resumes serve` is started. For NFS, four other commands are started
-    as well."""
+    Ceph, Lustre or SSHFS. Then `resumes serve` is started. For NFS, the test also starts four other
+    commands."""
     scene = Scene(tmp_path / "home", tmp_path / "logs")
     tries = [(kind, SERVE) for kind in SHARES] + [("nfs4", arguments) for arguments in PROGRAMS]
     refusals = []
@@ -256,9 +256,9 @@ def test_a_network_share_is_refused_in_one_line(tmp_path: Path, figures: Figures
         with shared_with(scene.home, tmp_path, kind) as within:
             refusals.append(refused(within, scene.home, arguments))
         assert_share_is_named(refusals[-1].line, kind)
-    figures["kinds"], figures["starts"] = len(SHARES), len(tries)
+    figures["types_of_file_system"], figures["starts"] = len(SHARES), len(tries)
     figures["refused"] = len(refusals)
-    figures["slowest_s"] = max(one.took_s for one in refusals)
+    figures["slowest_refusal_s"] = max(one.took_s for one in refusals)
 
 
 def assert_share_is_named(line: str, kind: str) -> None:
@@ -272,7 +272,7 @@ def assert_share_is_named(line: str, kind: str) -> None:
 @pytest.mark.chaos(
     8,
     fault="the store's file is a symbolic link to a file on a shared file system",
-    promise="startup fails in the same way as if the store's file itself were on the shared file system",
+    promise="startup fails just as it would if the store's file itself were on the shared file system",
 )
 def test_a_link_to_a_share_is_refused_in_one_line(tmp_path: Path, figures: Figures) -> None:
     """`resumes.db` is a symbolic link, and a fake /proc/self/mountinfo says that the link's target
@@ -288,7 +288,7 @@ def test_a_link_to_a_share_is_refused_in_one_line(tmp_path: Path, figures: Figur
     for refusal in refusals:
         assert_share_is_named(refusal.line, "nfs4")
     figures["starts"], figures["refused"] = len(refusals), len(refusals)
-    figures["slowest_s"] = max(one.took_s for one in refusals)
+    figures["slowest_refusal_s"] = max(one.took_s for one in refusals)
 
 
 CALLS = "write,pwrite64,fsync,fdatasync"
@@ -321,9 +321,9 @@ def fail_each(
             counts += Counter(
                 processes=1,
                 failed_calls=strace.count_failures(folder / "calls"),
-                acknowledged=len(told.stored),
-                refused=len(told.refused),
-                unknown=len(told.unknown),
+                resumes_acknowledged=len(told.stored),
+                resumes_refused=len(told.refused),
+                unknown_outcomes=len(told.unknown),
                 stores_that_failed_to_open=told.unopened,
                 lost=found.lost,
                 refused_but_stored=found.uninvited,
@@ -344,10 +344,10 @@ def fail_each(
 def test_every_response_is_true_when_any_call_fails(
     tmp_path: Path, figures: Figures, stride: int, times: int, error: str
 ) -> None:
-    """strace makes a process's k-th write to the store's files, and its k-th sync of these files,
-    fail with EIO or ENOSPC. For each k from 1 to 200, a new process opens the store, creates
-    resumes and closes the store, twice in a row. In a second variant, 20 calls in a row fail; this
-    variant runs only for every eighth k."""
+    """The test uses strace to inject EIO or ENOSPC into a process's k-th write to the store's files
+    and into its k-th sync of these files. For each k from 1 to 200, a new process twice opens the
+    store, creates resumes and closes the store. In a second variant, which runs only for every
+    eighth k, 20 consecutive calls fail."""
     template = tmp_path / "resumes.db"
     checker.make_account(f"sqlite:///{template}")
     shares = [range(1 + share * stride, MOST + 1, AT_ONCE * stride) for share in range(AT_ONCE)]
@@ -362,14 +362,14 @@ def test_every_response_is_true_when_any_call_fails(
     for name in (
         "processes",
         "failed_calls",
-        "acknowledged",
-        "refused",
-        "unknown",
+        "resumes_acknowledged",
+        "resumes_refused",
+        "unknown_outcomes",
         "stores_that_failed_to_open",
     ):
         figures[name] = counts[name]
     figures["lost"], figures["refused_but_stored"] = counts["lost"], counts["refused_but_stored"]
     # A call that fails is the matter of one create, and of none that comes later.
-    assert counts["refused"] + counts["unknown"] <= counts["failed_calls"]
+    assert counts["resumes_refused"] + counts["unknown_outcomes"] <= counts["failed_calls"]
     assert counts["stores_that_failed_to_open"] == 0
     assert counts["lost"] == counts["refused_but_stored"] == 0

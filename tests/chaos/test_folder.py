@@ -82,14 +82,15 @@ def drop_what_is_imported(scene: Scene, chance: random.Random) -> list[str]:
 @pytest.mark.chaos(
     30,
     fault="files of every kind and size arrive in every possible way",
-    promise="no file is partly imported, each rejected file is moved and gets a report with the reason, and the importer continues with the other files",
+    promise="no file is partially imported; each rejected file is moved and gets a report that states the reason; the importer continues with the other files",
 )
 def test_every_dropped_file_gets_an_outcome(
     tmp_path: Path, figures: Figures, seed: random.Random, bounded: list[str]
 ) -> None:
-    """While `resumes watch` runs, all kinds of files arrive in its folder: files that are written
-    slowly, renamed, unreadable, incomplete or repeated; files whose names are not text; links,
-    FIFOs and sockets; a 1 GiB file; decompression bombs; and a large backlog."""
+    """While `resumes watch` runs, files of every kind arrive in its folder. Some files are written
+    slowly, renamed, unreadable, incomplete or repeated, and some have names that are not valid
+    text. Links, FIFOs, sockets, a 1 GiB file, decompression bombs and a large backlog arrive as
+    well."""
     scene = Scene(tmp_path / "home")
     scene.account("ana")
     left = strangers.drop_strangers(scene.root / "ana", tmp_path)
@@ -107,7 +108,7 @@ def test_every_dropped_file_gets_an_outcome(
     figures["imported"], figures["rejected"] = found.done, found.failed
     figures["duplicates"], figures["ignored"] = found.duplicate, len(found.left)
     missing, more = checker.count_differences(names, scene.names("ana"))
-    figures["partly_imported"], figures["lost"] = more, missing
+    figures["partially_imported"], figures["lost"] = more, missing
     assert missing == more == 0
 
 
@@ -117,8 +118,8 @@ def test_every_dropped_file_gets_an_outcome(
     promise="the next scan finds all unreported files",
 )
 def test_files_without_events_are_found(tmp_path: Path, figures: Figures) -> None:
-    """While SIGSTOP pauses the importer, 20,000 files are dropped into its watched folder, so that
-    its event queue overflows. Then the importer continues."""
+    """While SIGSTOP pauses the importer, 20,000 files arrive in its watched folder, and its event
+    queue overflows. Then the importer continues."""
     most = int(QUEUE.read_text())
     if most >= UNANNOUNCED:
         pytest.skip(f"{QUEUE} is so large that {UNANNOUNCED} files do not overflow it")

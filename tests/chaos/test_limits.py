@@ -35,7 +35,7 @@ SMALL: Final = 2
 @pytest.mark.chaos(
     6,
     fault="the server's files cannot grow",
-    promise="create requests get 503; the server keeps running and recovers automatically",
+    promise="create requests fail with 503; the server keeps running and recovers automatically",
 )
 def test_a_server_whose_files_cannot_grow_recovers(tmp_path: Path, figures: Figures) -> None:
     """While four clients create resumes, prlimit sets the server's RLIMIT_FSIZE to 1 MiB, a size
@@ -67,7 +67,7 @@ def limited(pids: list[int], kind: int, most: dict[int, int]) -> Iterator[None]:
 @pytest.mark.chaos(
     6,
     fault="the server cannot open any more files",
-    promise="connected clients are still served, but new clients are not; the server keeps running and later accepts new clients again",
+    promise="connected clients are still served, but new clients are refused until the server can open files again; the server keeps running",
 )
 def test_a_process_that_cannot_open_files_serves_its_connections(
     tmp_path: Path, figures: Figures
@@ -95,7 +95,7 @@ def test_a_process_that_cannot_open_files_serves_its_connections(
         listed = scene.walk(server.url)
     attempts = load.attempts_of(writers)
     full_disks.check(scene, attempts, listed)
-    figures["acknowledged_during_the_fault"] = served
+    figures["resumes_acknowledged_during_the_fault"] = served
     figures["errors"] = sum(one.answer is None or one.answer.status != 201 for one in attempts)
     figures["new_clients_refused"] = turned_away
     figures["recovery_time_s"] = recovery_s
@@ -137,12 +137,12 @@ def memory_bytes(pid: int) -> int:
 @pytest.mark.chaos(
     6,
     fault="the server's processes cannot get more memory",
-    promise="requests that need more memory get 503 or no response, no acknowledged resume is lost, and the service recovers automatically",
+    promise="requests that need more memory get a 503 response or no response, no acknowledged resume is lost, and the service recovers automatically",
 )
 def test_without_memory_nothing_acknowledged_is_lost(tmp_path: Path, figures: Figures) -> None:
     """Twelve clients send create requests with 800 KB bodies, and two clients send create requests
-    with small bodies. For 5 s, prlimit (RLIMIT_AS) prevents each of the two workers from getting
-    more than 4 MiB of additional memory. Then the limit is lifted."""
+    with small bodies. For 5 s, prlimit (RLIMIT_AS) limits each of the two workers to 4 MiB of
+    additional memory. Then the limit is lifted."""
     scene = Scene(tmp_path / "home", tmp_path / "logs")
     with scene.served("--workers", "2") as server:
         writers = [a_writer(scene.key, server.url, name) for name in range(LARGE + SMALL)]
@@ -155,14 +155,14 @@ def test_without_memory_nothing_acknowledged_is_lost(tmp_path: Path, figures: Fi
         assert server.process.poll() is None
     attempts = load.attempts_of(writers)
     found = checker.check_attempts(scene.home / "resumes.db", attempts)
-    figures["acknowledged"] = load.acknowledged(writers)
-    figures["refused_with_503"] = len(full_disks.refusals(writers))
+    figures["resumes_acknowledged"] = load.acknowledged(writers)
+    figures["requests_refused_with_503"] = len(full_disks.refusals(writers))
     figures["lost_connections"] = sum(one.answer is None for one in attempts)
     figures["workers_replaced"] = replaced
     figures["recovery_time_s"] = recovery_s
     figures["lost"], figures["refused_but_stored"] = found.lost, found.uninvited
     assert statuses_of(attempts) <= {201, 503}
-    assert figures["refused_with_503"] + figures["lost_connections"] > 0
+    assert figures["requests_refused_with_503"] + figures["lost_connections"] > 0
 
 
 def a_writer(key: str, url: str, name: int) -> Client:

@@ -57,11 +57,12 @@ def drawing_child(server: Server) -> int | None:
 @pytest.mark.chaos(
     38,
     fault="a PDF is rendered from fields that contain file names, package names and URLs",
-    promise="the renderer opens only its template and fonts, and it opens no sockets",
+    promise="the renderer opens no files except its template and fonts, and it opens no sockets",
 )
 def test_the_renderer_opens_only_its_template_and_fonts(tmp_path: Path, figures: Figures) -> None:
-    """A client requests PDFs in all layouts, for each sample and for resumes with Typst functions
-    and paths in every field. strace records the renderer's file and network calls."""
+    """A client requests PDFs in all layouts, for each sample resume and for resumes with Typst
+    functions and paths in every field. Meanwhile, strace records the renderer's file and network
+    calls."""
     scene, calls = Scene(tmp_path / "home", tmp_path / "logs"), tmp_path / "calls"
     documents: list[Any] = [path.read_bytes() for path in SAMPLES.values()]
     for text in HOSTILE:
@@ -94,13 +95,13 @@ def test_the_renderer_opens_only_its_template_and_fonts(tmp_path: Path, figures:
 @pytest.mark.chaos(
     39,
     fault="the renderer is killed",
-    promise="the service renders the PDF again, and if the second attempt also fails, the client gets 504; all other requests are answered",
+    promise="the service renders the PDF again; if the second attempt also fails, the client gets a 504 response; all other requests are answered",
 )
 def test_a_killed_renderer_fails_only_its_pdf(
     tmp_path: Path, figures: Figures, seed: random.Random
 ) -> None:
-    """SIGKILL is sent to the renderer 30 times, at random moments, while two clients request PDFs
-    and a third client creates resumes."""
+    """While two clients request PDFs and a third client creates resumes, the test tries at 30
+    random moments to kill the renderer with SIGKILL."""
     scene = Scene(tmp_path / "home", tmp_path / "logs")
     statuses, stop = Counter[int](), threading.Event()
 

@@ -63,8 +63,8 @@ def drill(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterato
     promise="no acknowledged resume is lost or duplicated, and the service recovers automatically",
 )
 def test_a_killed_postgresql_loses_nothing(drill: "Drill", figures: Figures) -> None:
-    """SIGKILL is sent to the PostgreSQL postmaster 8 times, while two API processes and an importer
-    use the database."""
+    """The test sends SIGKILL to the PostgreSQL postmaster 8 times, while two API processes and an
+    importer use the database."""
     outcome = drill.live_through("killed", "kill", times=TIMES)
 
     figures.update(outcome.figures, kills=TIMES)
@@ -75,11 +75,11 @@ def test_a_killed_postgresql_loses_nothing(drill: "Drill", figures: Figures) -> 
 @pytest.mark.chaos(
     14,
     fault="PostgreSQL is frozen",
-    promise="requests get an error no later than their deadline, the service recovers automatically, and no acknowledged resume is lost",
+    promise="requests get an error by their deadline, the service recovers automatically, and no acknowledged resume is lost",
 )
 def test_a_frozen_postgresql_gives_an_error_in_time(drill: "Drill", figures: Figures) -> None:
-    """Under load, SIGSTOP freezes all PostgreSQL processes until each API process has refused a
-    request."""
+    """While the service is under load, SIGSTOP freezes all PostgreSQL processes until each API
+    process has refused a request."""
     outcome = drill.live_through("frozen", "freeze", times=1)
 
     figures.update(outcome.figures)
@@ -91,7 +91,7 @@ def test_a_frozen_postgresql_gives_an_error_in_time(drill: "Drill", figures: Fig
 @pytest.mark.chaos(
     15,
     fault="PostgreSQL is restarted under load",
-    promise="requests wait less than 5 s, and none of them fails",
+    promise="requests wait for less than 5 s, and no request fails",
 )
 def test_requests_wait_for_a_restarted_postgresql(drill: "Drill", figures: Figures) -> None:
     """PostgreSQL is shut down in fast mode and started again 8 times, while two API processes and
@@ -145,7 +145,7 @@ def statuses(attempts: list[Attempt]) -> Counter[int]:
 
 @pytest.mark.chaos(
     16,
-    fault="three in ten transactions fail with 40001 (serialization failure) or 40P01 (deadlock)",
+    fault="three out of ten transactions fail with error 40001 (serialization failure) or 40P01 (deadlock)",
     promise="failed transactions are retried, and no client gets an error",
 )
 def test_no_client_notices_lost_races(
@@ -251,7 +251,7 @@ def test_nothing_depends_on_a_session(
 @pytest.mark.chaos(
     18,
     fault="one of two cells loses its PostgreSQL server",
-    promise="accounts in the unaffected cell are served as before",
+    promise="accounts in the unaffected cell are served as usual",
 )
 def test_a_cell_that_fails_does_not_affect_another(
     server: postgres.Server,
@@ -260,8 +260,8 @@ def test_a_cell_that_fails_does_not_affect_another(
     monkeypatch: pytest.MonkeyPatch,
     figures: Figures,
 ) -> None:
-    """Two stores run on separate PostgreSQL servers, and each store has its own API. SIGKILL is
-    sent to the PostgreSQL server of one store."""
+    """Two stores run on separate PostgreSQL servers, and each store has its own API. The test sends
+    SIGKILL to the PostgreSQL server of one store."""
     with postgres.running("18") as other, programs.serving(tmp_path / "calm") as calm:
         key = checker.make_account(url)
         far = other.url(other.make_database())

@@ -24,12 +24,12 @@ PIECE: Final = 120
 @pytest.mark.chaos(
     32,
     fault="escape sequences, markup and odd characters in resumes, names and errors",
-    promise="every escape sequence that the terminal receives is also used to display harmless data",
+    promise="the terminal receives only escape sequences that are also used to display harmless data",
 )
 def test_no_untrusted_text_controls_a_terminal(
     tmp_path: Path, figures: Figures, seed: random.Random
 ) -> None:
-    """Every field that can hold untrusted text is filled with random combinations of hostile
+    """The test fills every field that can hold untrusted text with random combinations of hostile
     strings, and a real terminal displays the result."""
     expected, _ = seen(tmp_path / "honest.db", HONEST)
     kinds: set[str] = set()

@@ -17,9 +17,9 @@ from tests.support.api.load import Answer, Attempt
 
 NONE: Final = re.compile(
     r"lost|duplicated|partial|inconsistent|repeated|skipped( by the polling client)?|violations"
-    r"|out of order|other errors|refused but stored|not imported|partly imported|over the limit"
-    r"|failed|errors|wrong|unanswered|still open|left open|entries from other accounts"
-    r"|unexpected sequences|control characters|(of them )?accepted|accepted but unanswered"
+    r"|out of order|other errors|refused but stored|not imported|partially imported|over the limit"
+    r"|failed|errors|wrong|unanswered|still open|connections left open|entries from other accounts"
+    r"|unexpected sequences|control characters|accepted( after the changes)?|accepted but unanswered"
     r"|read errors|undetected changes|files changed|stores that failed to open"
 )
 """What a row counts of which there may be none."""
