@@ -51,9 +51,10 @@ def follow(store: Store, account_id: str, seen: list[str], over: threading.Event
 def test_a_clock_that_jumps_skips_and_repeats_nothing(
     url: str, figures: Figures, seed: random.Random
 ) -> None:
-    """The store's clock jumps 400 times, forward or back, by up to an hour or up to a day.
-    Meanwhile, one client creates resumes, and another client keeps fetching the resumes that follow
-    the last ID it has seen. The test runs on SQLite and on PostgreSQL 16 and 18."""
+    """The store's clock jumps forward or back 400 times, sometimes by up to an hour and sometimes
+    by up to a day. Meanwhile, one client creates resumes, and another client keeps fetching the
+    resumes that follow the last ID it has seen. The test runs on SQLite and on PostgreSQL 16 and
+    18."""
     clock = JumpingClock()
     told: dict[str, str] = {}
     seen: list[str] = []
@@ -196,7 +197,7 @@ def test_processes_whose_clocks_differ_lose_and_repeat_nothing(
 ) -> None:
     """Two servers (one of them with two workers) and two importers share a store. Four clients
     create resumes, two clients poll for new resumes, and files arrive in the folder that the
-    importers share. In each of 60 steps, the test sets the clock of a random process: forward or
+    importers share. In each of 60 steps, the test sets the clock of a random process forward or
     back by a minute, an hour or a year, to 1970, to 2040, or to the correct time."""
     home, inbox = tmp_path, tmp_path / "inbox"
     key = checker.make_account(url)

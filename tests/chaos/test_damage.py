@@ -170,15 +170,15 @@ KINDS: Final = {
 @pytest.mark.chaos(
     9,
     fault="the store's file is damaged",
-    promise="structural damage and changed documents are detected when the store is opened or checked with `resumes db check`; a backup restores everything",
+    promise="structural damage and changed documents are detected when the store is opened or checked with `resumes db check`; everything can be restored from a backup",
 )
 def test_damage_is_found_and_a_backup_restores_all(
     tmp_path: Path, figures: Figures, seed: random.Random, kind: Kind
 ) -> None:
     """Each of 40 copies of a store with 300 resumes is damaged at a random place. Depending on the
     test, one bit is flipped, one character is made invalid, two rows of a page are swapped, a page
-    is filled with zeros or garbage, or the file is truncated. The first three copies in which
-    damage is detected are restored from a backup with `db restore`."""
+    is filled with zeros or garbage, or the file is truncated. The first three copies found to be
+    damaged are restored from a backup with `db restore`."""
     stored = checker.a_full_store(tmp_path / "resumes.db", STORED)
     before = documents(tmp_path / "resumes.db")
     programs.succeed(tmp_path, "db", "backup", str(tmp_path / "backup.db"))
@@ -201,7 +201,10 @@ def test_damage_is_found_and_a_backup_restores_all(
     figures["damaged_copies"] = EACH
     figures["detection_rate_percent"] = 100 * tries.found // EACH
     figures["read_errors"], figures["undetected_changes"] = tries.told, tries.changed
-    figures["copies_restored"], figures["slowest_restore_s"] = tries.restored, tries.restore_at_most_s
+    figures["copies_restored"], figures["slowest_restore_s"] = (
+        tries.restored,
+        tries.restore_at_most_s,
+    )
     assert figures["detection_rate_percent"] >= kind.least_percent
     assert tries.named == tries.found
     assert tries.told == 0

@@ -116,8 +116,8 @@ def test_a_file_system_that_becomes_read_only_loses_nothing(
     tmp_path: Path, figures: Figures
 ) -> None:
     """While four clients create resumes, strace makes three kinds of system calls fail with EROFS:
-    writing the store's log, syncing the log, and opening the lock file next to the log. Then these
-    calls succeed again."""
+    calls that write the store's log, sync the log, or open the lock file next to the log. Then
+    these calls succeed again."""
     scene = Scene(tmp_path / "home", tmp_path / "logs")
     store = [scene.home / "resumes.db-wal", scene.home / "resumes.db.writer"]
 
@@ -140,7 +140,7 @@ def test_a_file_system_that_becomes_read_only_loses_nothing(
 @pytest.mark.chaos(
     7,
     fault="the file system has an error and stays read-only until it is repaired",
-    promise="a write in progress may have an unknown outcome; every other write fails with 503 and stores nothing; reads still work; files in the watched folder wait; `doctor` reports the cause; no data is lost",
+    promise="a write in progress may have an unknown outcome; every other write fails with 503 and stores nothing; reads still work; files wait in the watched folder; `doctor` reports the cause; no data is lost",
 )
 def test_a_file_system_that_hits_an_error_loses_nothing(tmp_path: Path, figures: Figures) -> None:
     """While four clients create resumes and files arrive in the watched folder, `trigger_fs_error`
@@ -346,8 +346,8 @@ def test_every_response_is_true_when_any_call_fails(
 ) -> None:
     """The test uses strace to inject EIO or ENOSPC into a process's k-th write to the store's files
     and into its k-th sync of these files. For each k from 1 to 200, a new process twice opens the
-    store, creates resumes and closes the store. In a second variant, which runs only for every
-    eighth k, 20 consecutive calls fail."""
+    store, creates resumes, and closes the store again. In a second variant, which runs only for
+    every eighth k, 20 consecutive calls fail."""
     template = tmp_path / "resumes.db"
     checker.make_account(f"sqlite:///{template}")
     shares = [range(1 + share * stride, MOST + 1, AT_ONCE * stride) for share in range(AT_ONCE)]

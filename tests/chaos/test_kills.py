@@ -116,9 +116,9 @@ def test_servers_killed_before_they_answer_do_nothing_twice(
 def test_importers_killed_at_every_step_import_each_file_once(
     drain: Drain, fresh: Fresh, figures: Figures
 ) -> None:
-    """An importer processes files of every kind, with every possible outcome. The test kills the
-    importer with SIGKILL at each of its steps in turn. After each kill, another importer finishes
-    the work."""
+    """An importer processes files of every kind, with every possible outcome. At each of the
+    importer's steps in turn, the test kills the importer with SIGKILL. After each kill, another
+    importer finishes the work."""
     counts: Counter[str] = Counter()
 
     def counted(task: Task) -> int:
@@ -154,7 +154,7 @@ def count_home(counts: Counter[str], home: Path) -> None:
 def test_importers_killed_at_random_moments_import_each_file_once(
     tmp_path: Path, figures: Figures, seed: random.Random, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """While files of every kind arrive in bursts of thousands, the test sends SIGKILL at random
+    """While files of every kind arrive, thousands at a time, the test sends SIGKILL at random
     moments to `resumes watch`, to its helper processes, or to both."""
     folder = Folder(tmp_path)
     monkeypatch.setenv(havoc.SEED, str(seed.randrange(1, 10**9)))
@@ -174,7 +174,7 @@ STOPS: Final = 5
 @pytest.mark.chaos(
     29,
     fault="a key that is in use is revoked, or rotated without a grace period, or its account is closed",
-    promise="once the change is complete, no process accepts the key",
+    promise="once the key is revoked or rotated, or its account is closed, no process accepts the key",
 )
 def test_a_revoked_key_is_accepted_nowhere(tmp_path: Path, figures: Figures) -> None:
     """Clients use keys on several connections to each of two workers. Meanwhile, one command at a

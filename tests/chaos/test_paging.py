@@ -185,8 +185,8 @@ def test_pages_are_complete_while_resumes_are_created_and_deleted(
     figures: Figures,
     seed: random.Random,
 ) -> None:
-    """On a server with two workers, four clients create resumes, two clients delete random resumes,
-    three clients read all pages, and one client polls for new resumes."""
+    """On a server with two workers, four clients create resumes, two delete random resumes, three
+    read all pages, and one polls for new resumes."""
     monkeypatch.setenv("RESUMES_DATABASE", url)
     key, shelf = checker.make_account(url), Shelf(seed)
 

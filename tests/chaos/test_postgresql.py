@@ -75,7 +75,7 @@ def test_a_killed_postgresql_loses_nothing(drill: "Drill", figures: Figures) -> 
 @pytest.mark.chaos(
     14,
     fault="PostgreSQL is frozen",
-    promise="requests get an error by their deadline, the service recovers automatically, and no acknowledged resume is lost",
+    promise="each request gets an error by its deadline, the service recovers automatically, and no acknowledged resume is lost",
 )
 def test_a_frozen_postgresql_gives_an_error_in_time(drill: "Drill", figures: Figures) -> None:
     """While the service is under load, SIGSTOP freezes all PostgreSQL processes until each API
