@@ -170,7 +170,7 @@ KINDS: Final = {
 @pytest.mark.chaos(
     9,
     fault="the store's file is damaged",
-    promise="structural damage and changed documents are detected when the store is opened or checked with `resumes db check`; everything can be restored from a backup",
+    promise="structural damage and changed documents are detected when the store is opened or checked with `resumes db check`; a backup can restore everything",
 )
 def test_damage_is_found_and_a_backup_restores_all(
     tmp_path: Path, figures: Figures, seed: random.Random, kind: Kind

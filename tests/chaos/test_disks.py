@@ -345,9 +345,9 @@ def test_every_response_is_true_when_any_call_fails(
     tmp_path: Path, figures: Figures, stride: int, times: int, error: str
 ) -> None:
     """The test uses strace to inject EIO or ENOSPC into a process's k-th write to the store's files
-    and into its k-th sync of these files. For each k from 1 to 200, a new process twice opens the
-    store, creates resumes, and closes the store again. In a second variant, which runs only for
-    every eighth k, 20 consecutive calls fail."""
+    and into its k-th sync of these files. For each k from 1 to 200, a new process opens the store,
+    creates resumes and closes the store, and then does so again. In a second variant, which runs
+    only for every eighth k, 20 consecutive calls fail."""
     template = tmp_path / "resumes.db"
     checker.make_account(f"sqlite:///{template}")
     shares = [range(1 + share * stride, MOST + 1, AT_ONCE * stride) for share in range(AT_ONCE)]

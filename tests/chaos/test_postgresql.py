@@ -151,7 +151,7 @@ def statuses(attempts: list[Attempt]) -> Counter[int]:
 def test_no_client_notices_lost_races(
     server: postgres.Server, url: str, tmp_path: Path, figures: Figures, seed: random.Random
 ) -> None:
-    """While 8 clients create resumes, triggers raise the errors 40001 and 40P01 at random, before
+    """While eight clients create resumes, triggers raise the errors 40001 and 40P01 at random, before
     and during COMMIT."""
     key = checker.make_account(url)
     database = url.rpartition("/")[2]
@@ -183,7 +183,7 @@ def test_broken_connections_to_postgresql_lose_nothing(
     figures: Figures,
     seed: random.Random,
 ) -> None:
-    """While 8 clients create resumes, a TCP proxy closes or resets each connection to PostgreSQL
+    """While eight clients create resumes, a TCP proxy closes or resets each connection to PostgreSQL
     after at most 200 KB. Halfway through the test, the proxy breaks every connection immediately
     until a client gets an error. At the end of the test, the refused requests are retried."""
     key = checker.make_account(url)
@@ -231,7 +231,7 @@ def broken_soon(chance: random.Random) -> Fault:
 def test_nothing_depends_on_a_session(
     pooled: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, figures: Figures
 ) -> None:
-    """PgBouncer runs in transaction mode and shares 2 sessions among all of the API's
+    """PgBouncer runs in transaction mode and shares two sessions among all of the API's
     connections."""
     key = checker.make_account(pooled)
     monkeypatch.setenv("RESUMES_DATABASE", pooled)

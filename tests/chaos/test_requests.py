@@ -89,9 +89,9 @@ def send_bomb(url: str, request: bytes, name: str) -> list[float]:
 def test_no_second_request_is_smuggled_in(
     tmp_path: Path, figures: Figures, seed: random.Random
 ) -> None:
-    """A client sends ambiguous headers and chunks, each followed by a create request. Each such
-    sequence of bytes is sent once in one piece, and then several times in two pieces, split at a
-    random byte."""
+    """A client sends ambiguous headers and chunks, each followed by a create request. Each sequence
+    of bytes is sent once in one piece, and then several times in two pieces, split at a random
+    byte."""
     with serve(tmp_path) as served:
         probes = [*devious(served)]
         verdicts = {
