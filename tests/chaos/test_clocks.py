@@ -229,7 +229,7 @@ def test_processes_whose_clocks_differ_lose_and_repeat_nothing(
     missing, doubled = checker.count_differences(expected, files)
     pages = [one.answer.json for follower in followers for one in follower.attempts if one.answer]
     years = {entry["createdAt"][:4] for page in pages for entry in page["resumes"]}
-    figures["clock_changes"], figures["different_years_of_creation"] = SETS, len(years)
+    figures["clock_changes"], figures["different_creation_years"] = SETS, len(years)
     figures["resumes_acknowledged"] = found.stored
     figures["files"] = len(files)
     figures["lost"], figures["duplicated"] = missing, doubled + found.doubled

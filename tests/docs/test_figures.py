@@ -113,7 +113,7 @@ SENTENCES: Final = {
         f"darkened to a contrast ratio of {page.CONTRAST:g} to 1",
         f"detects new fonts within a {duration(fonts.VERSION_INTERVAL_S)}",
         "`{}` and `{}`, and on macOS also `{}` and `{}`".format(*fonts.SYSTEM_FONTS),
-        f"| {page.MAX_CHARS:,} characters, counting {page.CHARS_PER_TEXT} extra characters for each text |",
+        f"| {page.MAX_CHARS:,} characters; each text field counts as {page.CHARS_PER_TEXT} characters more than its length |",
         f"| time to generate one PDF | {renderer.TIMEOUT_S:g} seconds; over HTTP, `pdf_timeout_s`",
         f"| memory of the renderer | {size(child.MAX_MEMORY_BYTES)} |",
         f"| {as_word(pdf_route.WAIT_SHARE)} of `pdf_timeout_s` |",
