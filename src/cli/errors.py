@@ -59,7 +59,7 @@ EXIT_CODES: Mapping[ErrorCode, ExitCode] = {
 
 
 GONE: Mapping[str, str] = {
-    "resumes keys import": "create a key with `resumes keys create`, and give that one to the client.",
+    "resumes keys import": "create a key with `resumes keys create`, and give the new key to the client.",
     "resumes plans set --per-minute": "use the setting rate_per_minute.",
     "resumes plans set --per-hour": "use the setting rate_per_hour.",
     "resumes plans set --per-day": "use the setting rate_per_day.",
@@ -82,8 +82,11 @@ def describe(error: click.UsageError) -> str:
         message = f"{error.message} {setting}"
     if isinstance(error, NoSuchOption | NoSuchCommand):
         name = error.option_name if isinstance(error, NoSuchOption) else error.command_name
-        if instead := GONE.get(f"{error.ctx.command_path} {name}"):
-            message = f"{name} is gone: {instead}"
+        called = f"{error.ctx.command_path} {name}"
+        if instead := GONE.get(called):
+            # `import` alone could be `resumes import`.
+            words = called.partition(" ")[2] if isinstance(error, NoSuchCommand) else name
+            message = f"`{words}` was removed: {instead}"
     stop = "" if message.endswith((".", "?", ")")) else "."
     return f"{message}{stop} See `{error.ctx.command_path} --help`"
 

@@ -47,17 +47,19 @@ LOG_FORMAT = click.option(
 ACCESS_LOG = click.option(
     "--access-log/--no-access-log",
     default=None,
-    help="Log each request. [default: only with --log-format json]",
+    help="Log every request. [default: only with --log-format json]",
 )
 
 YES = click.option(
-    "--yes", is_flag=True, help="Skip the confirmation; required if there is no terminal."
+    "--yes",
+    is_flag=True,
+    help="Skip the confirmation. This option is required if standard input is not a terminal.",
 )
 """For all commands that destroy something: they `confirm` it."""
 
 
 def account_option(
-    sentence: str = "Account to use. Optional if there is only one account.",
+    sentence: str = "Account to use; optional if there is only one account.",
 ) -> Callable[[FC], FC]:
     """Return `--account NAME`; the sentence is its help."""
     return click.option("--account", metavar="NAME", help=sentence)
@@ -119,16 +121,16 @@ def store_options(*, hidden: bool) -> list[click.Parameter]:
             ["--home"],
             type=Folder(),
             metavar="DIR",
-            help="Folder with the store, the inbox and config.toml.",
+            help="Folder that contains the store, the inbox and config.toml.",
             hidden=hidden,
             **_NOTED,
         ),
         click.Option(
             ["--database"],
             metavar="URL",
-            help="Use the store at this address instead of the home's store: sqlite:///PATH or "
-            "postgresql://USER@HOST/NAME. Other users of this machine can see this value. If the address contains "
-            "a password, use the environment variable RESUMES_DATABASE.",
+            help="Address of the store to use instead of the store in the home: sqlite:///PATH or "
+            "postgresql://USER@HOST/NAME. Other users of this machine can see the address. If the "
+            "address contains a password, use the environment variable RESUMES_DATABASE instead.",
             hidden=hidden,
             **_NOTED,
         ),

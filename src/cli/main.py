@@ -28,7 +28,7 @@ STREAMS = ("stdin", "stdout", "stderr")
 
 SECTIONS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
     "Get started": {
-        "demo": ("cli.commands.demo:demo", "Try the service in a temporary home."),
+        "demo": ("cli.commands.demo:demo", "Try the service with sample files."),
         "up": ("cli.commands.up:up", "Run the API and the importer."),
         "tui": ("cli.commands.tui:tui", "Open the terminal UI."),
     },
@@ -39,7 +39,10 @@ SECTIONS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
         "show": ("cli.commands.resumes:show", "Show a resume."),
         "export": ("cli.commands.resumes:export", "Export resumes to files or to standard output."),
         "delete": ("cli.commands.resumes:delete", "Delete a resume."),
-        "imports": ("cli.commands.imports:imports", "See what happened to dropped files."),
+        "imports": (
+            "cli.commands.imports:imports",
+            "List, retry, release and dismiss files from watched folders.",
+        ),
     },
     "Accounts": {
         "accounts": ("cli.commands.accounts:accounts", "Create and manage accounts."),
@@ -49,7 +52,7 @@ SECTIONS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
     "Operations": {
         "serve": ("cli.commands.serve:serve", "Run only the API."),
         "watch": ("cli.commands.watch:watch", "Run only the importer."),
-        "db": ("cli.commands.db:database", "Manage the store: copy, back up, check."),
+        "db": ("cli.commands.db:database", "Copy, back up, restore and check the store."),
         "doctor": ("cli.commands.doctor:doctor", "Check the installation."),
         "completion": ("cli.commands.completion:completion", "Print a shell's completion script."),
     },
@@ -128,7 +131,7 @@ class Resumes(CommandGroup):
 def resumes() -> None:
     """Import, store and serve resumes from a resume analyzer.
 
-    New here? Run `resumes demo` to try the service in a minute.
+    To try the service with sample files, run `resumes demo`.
     """
 
 

@@ -214,19 +214,25 @@ def test_ctrl_c_before_the_program_is_loaded_is_exit_130_without_a_word(tmp_path
         ("db backup ''", "Invalid value for 'DEST': The path is empty: use ./ for"),
         ("validate", "Missing argument 'PATH...'. See `resumes validate --help`"),
         ("list --lmit 3", "No such option '--lmit'. Did you mean '--limit'? See `resumes"),
-        ("keys import ana", "import is gone: create a key with `resumes keys create`, and"),
+        (
+            "keys import ana",
+            "`keys import` was removed: create a key with `resumes keys create`, and",
+        ),
         (
             "plans set pro --per-minute=600",
-            "--per-minute is gone: use the setting rate_per_minute. See",
+            "`--per-minute` was removed: use the setting rate_per_minute. See",
         ),
-        ("plans set pro --per-hour 7", "--per-hour is gone: use the setting rate_per_hour. See"),
+        (
+            "plans set pro --per-hour 7",
+            "`--per-hour` was removed: use the setting rate_per_hour. See",
+        ),
         (
             "plans set pro --per-day unlimited",
-            "--per-day is gone: use the setting rate_per_day. See",
+            "`--per-day` was removed: use the setting rate_per_day. See",
         ),
         (
             "tui --web 0",
-            "--web is gone: use ssh, or a web terminal of your own (docs/terminal.md). See",
+            "`--web` was removed: use ssh, or a web terminal of your own (docs/terminal.md). See",
         ),
         (
             "up --host 0.0.0.0",

@@ -133,9 +133,9 @@ def show(session: Session, name: str) -> None:
 @click.argument("plan")
 @pass_session
 def set_plan(session: Session, name: str, plan: str) -> None:
-    """Move the account NAME to the plan PLAN.
+    """Change the plan of the account NAME to PLAN.
 
-    This takes effect immediately.
+    The change takes effect immediately.
     """
     with session.store() as store:
         store_accounts.set_plan(store, name, plan)
@@ -153,7 +153,7 @@ def set_plan(session: Session, name: str, plan: str) -> None:
 
 @accounts.command()
 @click.argument("name")
-@click.option("--with-resumes", is_flag=True, help="Delete the account's resumes, too.")
+@click.option("--with-resumes", is_flag=True, help="Also delete the account's resumes.")
 @YES
 @pass_session
 def delete(session: Session, name: str, with_resumes: bool, yes: bool) -> None:
@@ -178,19 +178,17 @@ def delete(session: Session, name: str, with_resumes: bool, yes: bool) -> None:
 @accounts.command()
 @click.argument("name")
 @click.argument("file", type=click.Path(path_type=Path))
+@click.option("--with-keys", is_flag=True, help="Include the account's API keys as SHA-256 hashes.")
 @click.option(
-    "--with-keys", is_flag=True, help="Include the account's API keys, as SHA-256 hashes."
-)
-@click.option(
-    "--overwrite", is_flag=True, help="Replace an existing FILE if it is an account export."
+    "--overwrite", is_flag=True, help="Replace FILE if it already exists and is an account export."
 )
 @pass_session
 def export(session: Session, name: str, file: Path, with_keys: bool, overwrite: bool) -> None:
-    """Export the account NAME to FILE, a new SQLite file.
+    """Export the account NAME to a new SQLite file named FILE.
 
-    The export includes the account's resumes and its import history. With --with-keys, the export also
-    includes the API keys, and the keys work in any store that imports the account. The export does not
-    include resumes that are added while it runs.
+    The export includes the account's resumes and import history. With --with-keys, the export also
+    includes the API keys, which then work in any store that imports the account. The export does not
+    include resumes that are added while the command is running.
     """
     if str(file) == "-":
         raise InvalidArgument(
@@ -212,14 +210,19 @@ def export(session: Session, name: str, file: Path, with_keys: bool, overwrite: 
 
 @accounts.command("import")
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
-@click.option("--name", metavar="NEW", help="Name for the new account. [default: as exported]")
-@click.option("--plan", metavar="PLAN", help="Plan for the new account. [default: as exported]")
+@click.option(
+    "--name", metavar="NEW", help="Name of the new account. [default: the exported account's name]"
+)
+@click.option(
+    "--plan", metavar="PLAN", help="Plan of the new account. [default: the exported account's plan]"
+)
 @pass_session
 def import_(session: Session, file: Path, name: str | None, plan: str | None) -> None:
-    """Create an account from an exported FILE.
+    """Create an account from the exported account in FILE.
 
-    FILE is the output of `accounts export`. The file is checked first. The account is imported completely
-    or not at all. If the import is interrupted, run the same command again.
+    FILE must be a file that `resumes accounts export` created. The command checks the file before the
+    import. The account is imported either completely or not at all. If the import is interrupted, run the
+    same command again.
     """
     check_account_file(file)
     with session.store() as store, copy_progress() as on_progress:

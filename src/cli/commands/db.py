@@ -25,13 +25,13 @@ from resumes.text import counted
 
 @group("db")
 def database() -> None:
-    """Manage the store: copy, back up, check."""
+    """Copy, back up, restore and check the store."""
 
 
 @database.command()
 @pass_session
 def upgrade(session: Session) -> None:
-    """Upgrade the store to this version.
+    """Upgrade the store for this version of the program.
 
     Before the upgrade, the command saves a backup next to the store.
     """
@@ -62,9 +62,9 @@ COLUMNS = (
 def copy(session: Session, source_url: str, target_url: str) -> None:
     """Copy one store to another, and verify that both are identical.
 
-    FROM and TO are addresses such as sqlite:///PATH and postgresql://USER@HOST/NAME. TO must be empty,
-    and stays empty if the copy fails. FROM is read-only during the copy. If the copy succeeds,
-    FROM stays read-only; if the copy fails, FROM is writable again.
+    FROM and TO are addresses such as sqlite:///PATH and postgresql://USER@HOST/NAME. The store TO must be
+    empty, and stays empty if the copy fails. The store FROM is read-only during the copy. If the copy
+    succeeds, FROM stays read-only; if the copy fails, FROM becomes writable again.
     """
     with (
         sigterm_as_interrupt(),
@@ -99,9 +99,9 @@ def reopening(url: str) -> str:
 @database.command()
 @pass_session
 def reopen(session: Session) -> None:
-    """Make a moved store writable again.
+    """Make the store writable again after a move.
 
-    Changes that were made to the other store in the meantime are missing from this store.
+    Changes that were made to the new store in the meantime are not copied back.
     """
     with open_store(session.settings().database_url, upgrade=False) as store:
         target = reopen_store(store)
@@ -119,15 +119,15 @@ def reopen(session: Session) -> None:
     "--keep",
     type=click.IntRange(1),
     metavar="N",
-    help="After verifying this backup, keep only the N newest backups in the folder.",
+    help="After the new backup is verified, delete all but the N newest backups in the folder.",
 )
 @pass_session
 def backup(session: Session, destination: str, keep: int | None) -> None:
-    """Back up the store to one file, while it is in use.
+    """Back up the store to a single file.
 
-    DEST is a new file, or a folder. If DEST is a folder, the backup is named after the current time. The
-    backup is always a SQLite file, even if the store is in PostgreSQL. The command prints the path of the
-    backup on standard output.
+    The store can be in use during the backup. DEST is either a new file or an existing folder. If DEST is
+    a folder, the name of the backup contains the current time. The backup is always a SQLite file, even
+    if the store is in PostgreSQL. The command prints the path of the backup to standard output.
     """
     path = Path(destination)
     if destination.endswith("/") and not path.is_dir():
@@ -154,9 +154,9 @@ def backup(session: Session, destination: str, keep: int | None) -> None:
 def restore(session: Session, file: Path) -> None:
     """Replace the store with a backup.
 
-    First, stop all processes that use the store. If the store is in SQLite, the command keeps the old store
-    next to the new store. If the store is in PostgreSQL, the database must be empty. Anything that was
-    added after the backup is lost. New IDs never repeat old IDs.
+    First, stop all processes that use the store. If the store is in SQLite, the command keeps the old
+    store next to the new store. If the store is in PostgreSQL, the database must be empty. All changes
+    that were made after the backup are lost. New resumes never get IDs that were used before.
     """
     settings = session.settings()
     backups.check_file(file, "Backup")  # before a home is made for it
@@ -189,9 +189,9 @@ def restore(session: Session, file: Path) -> None:
 def check(session: Session) -> ExitCode:
     """Check the store's integrity.
 
-    The command checks the file itself, and then each account's counters, documents, IDs, keys and import
-    history. The command suggests a fix for each problem. The store
-    can be in use during the check. Nothing is changed.
+    The command checks the database, and then each account's counters, documents, IDs, keys and import
+    history. The command suggests a fix for each problem. The store can be in use during the check. The
+    command does not change anything.
     """
     flaws: list[Flaw] = []
     account_count = resume_count = 0

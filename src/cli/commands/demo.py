@@ -98,18 +98,23 @@ class Demo:
     "--home",
     type=Folder(),
     metavar="DIR",
-    help="New home folder for the demo, which is kept afterward. [default: a temporary folder]",
+    help="Home folder for the demo. The folder is not deleted when the demo ends. [default: a temporary "
+    "folder]",
 )
 @click.option(
-    "--port", type=PORT, metavar="N", help="Port of the API. [default: port 8000, or any free port]"
+    "--port",
+    type=PORT,
+    metavar="N",
+    help="Port for the API. [default: 8000, or any free port if 8000 is in use]",
 )
 @click.option("--once", is_flag=True, help="Exit after the import.")
 @pass_session
 def demo(session: Session, home: Path | None, port: int | None, once: bool) -> ExitCode:
-    """Try the service in a temporary home.
+    """Try the service with sample files.
 
-    The demo creates an account with a key on the business plan, drops the sample files into the inbox,
-    imports them, and serves the API until Ctrl-C. The home must not contain a store yet.
+    The demo creates an account on the business plan and an API key, imports the sample files, and serves
+    the API until you press Ctrl-C. By default, the demo uses a temporary folder as its home. The home
+    must not already contain a store.
     """
     home = home or session.home
     with stop_event() as stop, _scratch(session, home) as own:

@@ -24,9 +24,8 @@ MARKS = {
 def doctor(session: Session) -> ExitCode:
     """Check the installation.
 
-    The command checks the settings, the home, the disk, the database, the store with its counters, quotas
-    and keys, the inbox and its files, the importers, and the fonts. The command suggests a fix for each
-    problem. Warnings do not affect the exit code.
+    The command checks the settings, home, disk, store, counters, quotas, keys, folders, files, importers
+    and fonts. The command suggests a fix for each problem. Warnings do not affect the exit code.
     """
     findings = []
     for finding in iter_findings(session.installation()):

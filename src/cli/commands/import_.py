@@ -202,18 +202,20 @@ BATCH = 100
 
 @command("import")
 @PATHS
-@account_option("Account to import into. Optional if there is only one account.")
-@click.option("--dry-run", is_flag=True, help="Show what would happen, without storing anything.")
+@account_option("Account to import into; optional if there is only one account.")
+@click.option(
+    "--dry-run", is_flag=True, help="Show the results of the import without storing anything."
+)
 @pass_session
 def import_(
     session: Session, paths: tuple[str, ...], account: str | None, dry_run: bool
 ) -> ExitCode:
     """Import files and folders.
 
-    PATH is a file, a folder, or - for standard input. The command reads JSON, NDJSON (both optionally
-    compressed with gzip) and zip archives. Other files in a folder are skipped and counted. The files stay
-    where they are. A resume counts as a duplicate if the same content was imported earlier and is still
-    stored. Resumes that exceed the plan's limit fail.
+    PATH is a file, a folder, or - for standard input. The command reads JSON and NDJSON files, which may
+    be compressed with gzip, and zip archives. The command skips all other files in a folder and reports
+    their number. The files are not moved or changed. A resume is a duplicate if the same content was
+    imported earlier and is still stored. The command rejects resumes that would exceed the plan's limit.
     """
     settings = session.settings()
     counts = Counter(done=0, failed=0, duplicate=0)
@@ -298,9 +300,9 @@ def _remark(conclusion: Conclusion) -> str | None:
 def validate(session: Session, paths: tuple[str, ...]) -> ExitCode:
     """Check files without importing them.
 
-    PATH is a file, a folder, or - for standard input. The command reads JSON, NDJSON (both optionally
-    compressed with gzip) and zip archives. Other files in a folder are skipped and counted. The command
-    accepts and rejects the same files as the importer.
+    PATH is a file, a folder, or - for standard input. The command reads JSON and NDJSON files, which may
+    be compressed with gzip, and zip archives. The command skips all other files in a folder and reports
+    their number. The command applies the same checks as the importer.
     """
     counts = Counter(valid=0, failed=0)
     verdicts = []

@@ -214,13 +214,13 @@ MOST = 1_000
 
 @group()
 def imports() -> None:
-    """See what happened to dropped files."""
+    """List, retry, release and dismiss files from watched folders."""
 
 
 @imports.command("list")
-@account_option("List only files of this account.")
+@account_option("List only files that belong to this account.")
 @click.option("--outcome", type=click.Choice(OUTCOMES), help="List only files with this outcome.")
-@reason_option("List only files with this reason.")
+@reason_option("List only files whose outcome has this reason.")
 @click.option(
     "--limit",
     metavar="N",
@@ -231,7 +231,9 @@ def imports() -> None:
 )
 @click.option("--before", metavar="ID", help="List only files older than the file with this ID.")
 @click.option(
-    "--failed-first", is_flag=True, help="Sort by outcome: failed, held, duplicate, done."
+    "--failed-first",
+    is_flag=True,
+    help="Sort the list by outcome, in the order failed, held, duplicate, done.",
 )
 @pass_session
 def list_(
@@ -243,10 +245,11 @@ def list_(
     before: str | None,
     failed_first: bool,
 ) -> None:
-    """List dropped files, newest first.
+    """List files from watched folders, newest first.
 
-    With --failed-first, files that need attention come first, as in the terminal UI. In this
-    order, pass the value OUTCOME:ID that is printed at the end of the list to --before.
+    With --failed-first, files that need attention come first. The terminal UI uses the same order. To
+    continue a list in this order, pass a value of the form OUTCOME:ID to --before. The command prints
+    this value at the end of the list.
     """
     with session.store() as store:
         filters: dict[str, Any] = {
@@ -315,14 +318,14 @@ def find_file(session: Session, store: Store, claim_id: str, account_id: str | N
 @imports.command()
 @click.argument("claim_id", metavar="ID")
 @account_option(
-    "Account that owns the file. Required if several accounts have a file with this ID."
+    "Account that owns the file; required if several accounts have a file with this ID."
 )
 @click.option("--source", "is_source", is_flag=True, help="Print only the beginning of the file.")
 @pass_session
 def show(session: Session, claim_id: str, account: str | None, is_source: bool) -> None:
-    """Show what happened to a dropped file, why, and where it is now.
+    """Show the outcome of a file, the reason, and the file's current folder.
 
-    ID is the ID of a dropped file, or of a resume that was imported from the file.
+    ID is the ID of the file, or the ID of a resume that was imported from the file.
     """
     with session.store() as store:
         account_id = None if account is None else accounts.get_account(store, account).id
@@ -437,7 +440,8 @@ class FileSelection:
 
 
 ACCOUNT = account_option(
-    "Account that owns the files. Without IDs, all of the account's files are selected."
+    "Account that owns the files. If you give no IDs, the command selects all eligible files "
+    "of this account."
 )
 WAIT = click.option(
     "--wait",
@@ -458,8 +462,9 @@ WAIT = click.option(
 def retry(session: Session, /, wait_s: float | None, **chosen: Any) -> ExitCode:
     """Retry failed files.
 
-    Fix the files in place: the importer reads them from there, and their IDs do not change. If an ID
-    belongs to a held file, the command releases that file.
+    Before you retry a file, correct the file without moving it. The importer then imports the file from
+    its current folder, and the file keeps its ID. If an ID belongs to a held file, the command releases
+    that file.
     """
     return _run(session, FileSelection(**chosen), RequestKind.RETRY, wait_s)
 
@@ -473,8 +478,9 @@ def retry(session: Session, /, wait_s: float | None, **chosen: Any) -> ExitCode:
 def dismiss(session: Session, /, **chosen: Any) -> None:
     """Remove failed files from the list.
 
-    Dismiss a file if it was correctly rejected, so that it no longer counts as failed. The command does
-    not move or delete any file. You can also dismiss a held file, if the file has been deleted.
+    If a file was rejected correctly, dismiss the file so that it is no longer listed as failed. The
+    command does not move or delete any files. You can also dismiss a held file that no longer exists in
+    its folder.
     """
     choice = FileSelection(**chosen)
     with session.store() as store:
@@ -496,10 +502,10 @@ def dismiss(session: Session, /, **chosen: Any) -> None:
 @WAIT
 @pass_session
 def release(session: Session, /, wait_s: float | None, **chosen: Any) -> ExitCode:
-    """Try to import held files now.
+    """Try to import held files immediately.
 
-    The importer imports held files automatically, in order of arrival, as soon as the plan has room. If a
-    file still does not fit, this file and the files after it stay held.
+    The importer automatically imports held files in order of arrival as soon as the account is no longer
+    full. If a file would still exceed the plan's limit, this file and all later files stay held.
     """
     return _run(session, FileSelection(**chosen), RequestKind.RELEASE, wait_s)
 

@@ -81,16 +81,20 @@ def keys() -> None:
 
 @keys.command()
 @click.argument("account")
-@click.option("--name", metavar="TEXT", default="", help="What the key is for.")
+@click.option("--name", metavar="TEXT", default="", help="Name that describes the key's purpose.")
 @click.option(
     "--expires",
     type=durations.parse_expiry,
     metavar="30d|12h|2027-01-31",
-    help="When the key expires: a duration, or a date (00:00 UTC). [default: never]",
+    help="Time until the key expires, or the date on which the key expires at 00:00 UTC. [default: "
+    "never]",
 )
 @pass_session
 def create(session: Session, account: str, name: str, expires: timedelta | datetime | None) -> None:
-    """Create a key for ACCOUNT and print it once."""
+    """Create an API key for ACCOUNT and print the key.
+
+    The key cannot be shown again.
+    """
     with session.store() as store:
         lifetime = None if expires is None else durations.until(expires, now_us=store.clock())
         new = api_keys.create_key(store, account, name=name, lifetime=lifetime)
@@ -133,7 +137,7 @@ def list_(session: Session, account: str | None) -> None:
 def revoke(session: Session, key_id: str, yes: bool) -> None:
     """Revoke the key KEYID.
 
-    The key immediately stops working everywhere.
+    All servers stop accepting the key immediately.
     """
     with session.store() as store:
         key = api_keys.get_key(store, key_id)
@@ -152,11 +156,14 @@ def revoke(session: Session, key_id: str, yes: bool) -> None:
     default="24h",
     show_default=True,
     metavar="SPAN",
-    help="How long the old key continues to work, from 0 to 7d.",
+    help="Time for which the old key continues to work, from 0 to 7d.",
 )
 @pass_session
 def rotate(session: Session, key_id: str, grace: timedelta) -> None:
-    """Replace the key KEYID and print the new key once."""
+    """Replace the key KEYID and print the new key.
+
+    The new key cannot be shown again.
+    """
     with session.store() as store:
         new = api_keys.rotate_key(store, key_id, grace=grace)
         show_once_or_revoke(store, new, lambda secret: _show(session, new, secret))

@@ -52,17 +52,18 @@ def list_(session: Session) -> None:
     "--max-resumes",
     type=_parse_limit,
     metavar="N|unlimited",
-    help="Maximum number of resumes per account. Required for a new plan.",
+    help="Maximum number of resumes per account; required for a new plan.",
 )
 @click.option(
     "--api-listing/--no-api-listing",
     default=None,
-    help="Allow clients to list resumes and to read resumes and PDFs over the API. [default: unchanged; off for new plans]",
+    help="Allow clients to list resumes and to read resumes and PDFs over the API. [default: "
+    "unchanged, or off for a new plan]",
 )
 @click.option(
     "--dry-run",
     is_flag=True,
-    help="Show which accounts would be affected, without changing anything.",
+    help="Show which accounts the change would affect, without changing anything.",
 )
 @pass_session
 def set_(
@@ -74,8 +75,8 @@ def set_(
 ) -> None:
     """Create or change the plan NAME.
 
-    The command deletes no resumes. Accounts that exceed a new limit keep their resumes, but cannot add
-    more.
+    The command does not delete any resumes. Accounts that exceed a new limit keep their resumes, but
+    cannot add more.
     """
     with session.store(create=not dry_run) as store:
         known = None

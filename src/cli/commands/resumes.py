@@ -101,22 +101,23 @@ COLUMNS = (
     "--filter",
     "words",
     metavar="TEXT",
-    help="List only resumes with all of these words, or parts of words, in the title, name or email "
-    "address.",
+    help="List only resumes that contain all words of TEXT in the title, name or email address. "
+    "Parts of words also match.",
 )
 @click.option(
     "--sort",
     type=click.Choice([sort.value for sort in Sort]),
     default=Sort.OLDEST.value,
     show_default=True,
-    help="Order of the list. `name` sorts by full name, and `family-name` sorts by the last word of the "
-    "name. Both use the alphabet of the locale.",
+    help="Order of the list. `name` sorts by full name. `family-name` sorts by the last word of "
+    "the name, or by the first word if the name is written in Chinese, Japanese or Korean "
+    "characters. Both orders follow the alphabet of the locale.",
 )
 @pass_session
 def list_(
     session: Session, account: str | None, limit: int, cursor: str, words: str | None, sort: str
 ) -> None:
-    """List an account's resumes, a page at a time."""
+    """List an account's resumes one page at a time."""
     if words is not None and sort != Sort.OLDEST.value:
         raise click.UsageError("--filter lists the oldest first: it cannot be combined with --sort")
     with contextlib.suppress(locale.Error):  # a locale that this machine lacks
@@ -179,7 +180,8 @@ def _explained(session: Session, account: AccountInfo, resume_id: str) -> Iterat
 def show(session: Session, resume_id: str, account: str | None) -> None:
     """Show a resume.
 
-    With --json, print the complete stored resume, including the fields that the service sets.
+    With --json, the command prints the complete stored resume, including the fields that the service
+    sets.
     """
     with session.store() as store:
         resume = get_resume(session, store, choose_account(session, store, account), resume_id)
@@ -192,15 +194,16 @@ def show(session: Session, resume_id: str, account: str | None) -> None:
 
 @command()
 @click.argument("resume_ids", metavar="[ID]...", nargs=-1)
-@click.option("--all", "is_all", is_flag=True, help="Export all resumes of the account.")
+@click.option("--all", "is_all", is_flag=True, help="Export all of the account's resumes.")
 @account_option()
 @click.option(
     "--to",
     "folder",
     type=Folder(),
     metavar="DIR",
-    help="Write one file per resume to this folder, instead of writing to standard output. Each file is "
-    "named after the person. If another file has that name, the resume's ID is added to the name.",
+    help="Write one file per resume to this folder instead of writing to standard output. Each "
+    "file is named after the person in the resume. If a different file already has that name, "
+    "the name of the new file also contains the resume's ID.",
 )
 @click.option("--overwrite", is_flag=True, help="Replace existing files that have the same names.")
 @click.option(
@@ -214,7 +217,7 @@ def show(session: Session, resume_id: str, account: str | None) -> None:
 @click.option(
     "--layout",
     type=click.Choice(list(LAYOUTS)),
-    help="Layout of PDFs. [default: the resume's own]",
+    help="Layout of PDFs. [default: the layout of the resume]",
 )
 @click.option(
     "--paper", type=click.Choice([paper.value for paper in Paper]), help="Paper size of PDFs."
@@ -239,10 +242,11 @@ def export(
 ) -> ExitCode:
     """Export resumes to files or to standard output.
 
-    On standard output, each resume is written as one line (NDJSON). Exports in the analyzer format can be
-    imported again unchanged. The JSON Resume format omits some fields; `resumes import` converts JSON
-    Resume files back to the analyzer format. By default, each PDF uses the resume's own layout. You can
-    write a single PDF to standard output if the output is redirected to a pipe or a file.
+    On standard output, the command writes each resume as one line of JSON (NDJSON). Exports in the
+    analyzer format can be imported again unchanged. Exports in the JSON Resume format do not contain all
+    fields. `resumes import` converts JSON Resume files back to the analyzer format. By default, each PDF
+    uses the layout of the resume. You can write a single PDF to standard output if standard output is a
+    pipe or a file.
     """
     if is_all == bool(resume_ids):
         raise click.UsageError("Give the IDs of the resumes to export, or use --all")
@@ -335,9 +339,9 @@ def _tell_boxes(missing: Iterable[tuple[str, str]], folder: Path) -> None:
 def delete(session: Session, resume_id: str, account: str | None, yes: bool) -> None:
     """Delete a resume.
 
-    A deleted resume no longer counts toward the plan's limit, and a file with the same content can be
-    imported again. The command does not delete the file that the resume was imported from, or any exports
-    or backups.
+    A deleted resume no longer counts toward the plan's limit. A file with the same content can then be
+    imported again. The command does not delete exports, backups, or the file from which the resume was
+    imported.
     """
     with session.store() as store:
         chosen = choose_account(session, store, account)

@@ -19,7 +19,10 @@ FILE = click.Path(exists=True, dir_okay=False, readable=True, path_type=Path)
 @command()
 @click.option("--host", metavar="ADDRESS", help="Address to listen on. [default: 127.0.0.1]")
 @click.option(
-    "--port", type=PORT, metavar="N", help="Port to listen on; 0 picks a free port. [default: 8000]"
+    "--port",
+    type=PORT,
+    metavar="N",
+    help="Port to listen on, or 0 for any free port. [default: 8000]",
 )
 @click.option(
     "--workers",
@@ -30,7 +33,7 @@ FILE = click.Path(exists=True, dir_okay=False, readable=True, path_type=Path)
 @click.option(
     "--rate-limit/--no-rate-limit",
     default=None,
-    help="Limit requests per key. [default: on, unless the address is loopback]",
+    help="Limit the number of requests per key. [default: on, except on a loopback address]",
 )
 @click.option("--tls-cert", type=FILE, metavar="FILE", help="Serve HTTPS with this certificate.")
 @click.option("--tls-key", type=FILE, metavar="FILE", help="The certificate's private key.")
@@ -46,7 +49,7 @@ def serve(
     until_stdin_ends: bool,
     **flags: Any,
 ) -> None:
-    """Run only the API, until Ctrl-C."""
+    """Run only the API until you press Ctrl-C."""
     if tls_key is not None and tls_cert is None:
         raise click.UsageError("--tls-key needs --tls-cert")
     if until_stdin_ends:

@@ -26,11 +26,11 @@ FIRST_ROWS = 100
 @click.argument("screen", default="resumes")
 @account_option("Account to show first.")
 @click.option("--open", "open_id", metavar="ID", help="Resume to show first.")
-@click.option("--read-only", is_flag=True, help="Disable all changes.")
+@click.option("--read-only", is_flag=True, help="Prevent all changes.")
 @click.option(
     "--theme",
     type=click.Choice(["dark", "light", "terminal", "terminal-light"]),
-    help="Color theme; `terminal` uses the terminal's own colors. [default: dark]",
+    help="Color theme. The `terminal` themes use the colors of your terminal. [default: dark]",
 )
 @pass_session
 def tui(
@@ -43,7 +43,7 @@ def tui(
 ) -> int:
     """Open the terminal UI.
 
-    SCREEN is the first screen: resumes, imports, accounts, plans, keys or health.
+    SCREEN is the screen to show first: resumes, imports, accounts, plans, keys or health.
     """
     with contextlib.ExitStack() as stack:
         # What is imported from here to the first row is kept: looking through it is a tenth of the start.

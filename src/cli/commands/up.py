@@ -31,16 +31,20 @@ KEY_FILE = "first-key"
 
 @command()
 @click.option(
-    "--port", type=PORT, metavar="N", help="Port to listen on; 0 picks a free port. [default: 8000]"
+    "--port",
+    type=PORT,
+    metavar="N",
+    help="Port to listen on, or 0 for any free port. [default: 8000]",
 )
 @LOG_FORMAT
 @ACCESS_LOG
 @pass_session
 def up(session: Session, /, **flags: Any) -> None:
-    """Run the API and the importer, until Ctrl-C.
+    """Run the API and the importer until you press Ctrl-C.
 
-    The first run creates the home, an account "default" with an inbox, and an API key. The key is shown
-    once. If there is no terminal, the key is saved to a file in the home.
+    The first run creates the home, an account named "default", its inbox, and an API key. The command
+    shows the key only once. If standard output is not a terminal, the command saves the key to a file in
+    the home instead.
     """
     settings = session.settings(**flags)
     if not os.access(settings.home, os.F_OK):

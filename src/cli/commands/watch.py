@@ -37,8 +37,8 @@ def _tell_ignored(session: Session, one: Ignored) -> None:
 @click.argument(
     "root", required=False, type=click.Path(exists=True, file_okay=False, path_type=Path)
 )
-@account_option("Account that owns files placed directly in ROOT.")
-@click.option("--once", is_flag=True, help="Import the files that are in ROOT now, then exit.")
+@account_option("Account for files that are directly in ROOT.")
+@click.option("--once", is_flag=True, help="Import the files that are now in ROOT, and then exit.")
 @click.option("--adopt", is_flag=True, help="Take over a folder that belongs to another store.")
 @click.option(
     "--dry-run", is_flag=True, help="Show what --once would do, without changing anything."
@@ -48,7 +48,8 @@ def _tell_ignored(session: Session, one: Ignored) -> None:
     "settle_s",
     type=Seconds(),
     metavar="S",
-    help="Reject an incomplete file if it has not changed for this many seconds. [default: 5]",
+    help="Reject an incomplete file if the file has not changed for this many seconds. [default: "
+    "5]",
 )
 @click.option(
     "--poll", is_flag=True, help="Poll for new files. Use this option for network folders."
@@ -60,7 +61,7 @@ def _tell_ignored(session: Session, one: Ignored) -> None:
     metavar="DAYS",
     help="Delete imported files after this many days. [default: never]",
 )
-@click.option("--on-import", metavar="COMMAND", help="Run this command after each batch of files.")
+@click.option("--on-import", metavar="COMMAND", help="Command to run after each batch of files.")
 @LOG_FORMAT
 @click.option("--until-stdin-ends", is_flag=True, hidden=True)
 @pass_session
@@ -76,11 +77,11 @@ def watch(
     poll: bool,
     **flags: Any,
 ) -> ExitCode:
-    """Run only the importer, until Ctrl-C.
+    """Run only the importer until you press Ctrl-C.
 
-    The importer imports files that are dropped into ROOT/ACCOUNT. The importer then moves each file to
-    _done, _failed, _duplicate or _held in ROOT, and writes a report if there is anything to report. By
-    default, ROOT is the home's inbox.
+    The importer imports each file in ROOT/ACCOUNT into the account named ACCOUNT. The importer then moves
+    the file to the folder _done, _failed, _duplicate or _held in ROOT. If there is anything to report,
+    the importer also writes a report. By default, ROOT is the inbox in the home.
     """
     if until_stdin_ends:
         end_with_standard_input()
