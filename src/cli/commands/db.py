@@ -33,7 +33,7 @@ def database() -> None:
 def upgrade(session: Session) -> None:
     """Upgrade the store for this version of the program.
 
-    Before the upgrade, the command saves a backup next to the store.
+    If the store is in SQLite, the command first saves a backup of the store in the same folder.
     """
     address = parse_address(session.settings().database_url)
     # Opening would make what is not there, and an upgrade of nothing is a slip of the pen.
@@ -154,9 +154,10 @@ def backup(session: Session, destination: str, keep: int | None) -> None:
 def restore(session: Session, file: Path) -> None:
     """Replace the store with a backup.
 
-    First, stop all processes that use the store. If the store is in SQLite, the command keeps the old
-    store next to the new store. If the store is in PostgreSQL, the database must be empty. All changes
-    that were made after the backup are lost. New resumes never get IDs that were used before.
+    Before you restore a backup, stop all processes that use the store. If the store is in SQLite, the
+    command keeps the old store in the same folder. If the store is in PostgreSQL, the database must be
+    empty. All changes that were made after the backup are lost. New resumes never get IDs that were used
+    before.
     """
     settings = session.settings()
     backups.check_file(file, "Backup")  # before a home is made for it

@@ -214,8 +214,9 @@ def import_(
 
     PATH is a file, a folder, or - for standard input. The command reads JSON and NDJSON files, which may
     be compressed with gzip, and zip archives. The command skips all other files in a folder and reports
-    their number. The files are not moved or changed. A resume is a duplicate if the same content was
-    imported earlier and is still stored. The command rejects resumes that would exceed the plan's limit.
+    their number. The command does not move or change the files. A resume is a duplicate if the same
+    content was imported earlier and is still stored. The command rejects resumes that would exceed the
+    plan's limit.
     """
     settings = session.settings()
     counts = Counter(done=0, failed=0, duplicate=0)

@@ -220,7 +220,7 @@ def imports() -> None:
 @imports.command("list")
 @account_option("List only files that belong to this account.")
 @click.option("--outcome", type=click.Choice(OUTCOMES), help="List only files with this outcome.")
-@reason_option("List only files whose outcome has this reason.")
+@reason_option("List only files that have this reason code.")
 @click.option(
     "--limit",
     metavar="N",
@@ -247,9 +247,9 @@ def list_(
 ) -> None:
     """List files from watched folders, newest first.
 
-    With --failed-first, files that need attention come first. The terminal UI uses the same order. To
-    continue a list in this order, pass a value of the form OUTCOME:ID to --before. The command prints
-    this value at the end of the list.
+    With --failed-first, files that need attention come first. By default, the terminal UI lists files in
+    this order. To continue a list with --failed-first, pass a value of the form OUTCOME:ID to --before.
+    The command prints this value at the end of each list.
     """
     with session.store() as store:
         filters: dict[str, Any] = {
@@ -323,7 +323,7 @@ def find_file(session: Session, store: Store, claim_id: str, account_id: str | N
 @click.option("--source", "is_source", is_flag=True, help="Print only the beginning of the file.")
 @pass_session
 def show(session: Session, claim_id: str, account: str | None, is_source: bool) -> None:
-    """Show the outcome of a file, the reason, and the file's current folder.
+    """Show a file's outcome, the reason for the outcome, and the file's current folder.
 
     ID is the ID of the file, or the ID of a resume that was imported from the file.
     """
