@@ -71,7 +71,9 @@ def build_document(accepted: Format = DEFAULT_FORMAT) -> dict[str, Any]:
     for name, section_type in SECTION_TYPES.items():
         component = f"{name[0].upper()}{name[1:]}Section"
         references[name] = {"$ref": f"#/components/schemas/{component}"}
-        about = f'If `name` is missing or blank, the heading is "{section_type.heading}".'
+        about = (
+            f'If `name` is missing or blank, the section\'s heading is "{section_type.heading}".'
+        )
         schemas[component] = {"description": about, **group_schema(section_type.kind)}
     for name in sorted(accepted.extra_section_types):
         about = "An additional section type that this installation accepts; its items are stored unchanged."
@@ -116,19 +118,21 @@ def value_schema(kind: Kind) -> Schema:
     text = {"type": "string", "maxLength": MAX_TEXT_CHARS}
     match kind:
         case ColumnNumber():
-            columns = ", ".join(f"{number} for {name}" for number, name in COLUMNS.items())
+            *columns, last = (f"{number} ({name})" for number, name in COLUMNS.items())
             about = (
-                f"The section's column, as a number ({columns}). "
+                f"The number of the section's column: {', '.join(columns)} or {last}. "
                 "Column 2 requires the layout `multicolumn`."
             )
             return {"type": "number", "enum": list(COLUMNS), "description": about}
         case Number(lowest=lowest) if lowest == MIN_INTEGER:
             return {"type": "number"}
         case Number():
-            usual = f"{kind.lowest} to {kind.highest}{f'; {kind.hint}' if kind.hint else ''}"
             about = (
-                f"A number, usually from {usual}. Other numbers are accepted but cause a warning."
+                f"A number, usually from {kind.lowest} to {kind.highest}; "
+                "other numbers are accepted but cause a warning."
             )
+            if kind.hint:
+                about += f" {kind.hint[0].upper()}{kind.hint[1:]}."
             return {"type": "number", "description": about, "examples": [kind.lowest]}
         case KnownText():
             about = f"Unknown {kind.known_as}s are accepted but cause a warning."
@@ -139,8 +143,8 @@ def value_schema(kind: Kind) -> Schema:
         case Text():
             return text
         case Choice():
-            *layouts, last = (f"`{value}` is {name}" for value, name in LAYOUTS.items())
-            about = f"The layout, where {', '.join(layouts)}, and {last}."
+            *layouts, last = (f"`{value}` ({name})" for value, name in LAYOUTS.items())
+            about = f"The layout is one of {', '.join(layouts)} and {last}."
             return {"type": "string", "enum": list(kind.choices), "description": about}
         case Colour():
             return {"type": "string", "pattern": COLOUR, "examples": ["#1A2B3C"]}
@@ -152,8 +156,8 @@ def value_schema(kind: Kind) -> Schema:
             schema = {"type": "array", "maxItems": kind.max_entries, "items": entries}
             if kind.usual_entries < kind.max_entries:
                 about = (
-                    f"Usually up to {kind.usual_entries} entries. "
-                    "More entries are accepted but cause a warning."
+                    f"Usually at most {kind.usual_entries} entries; "
+                    "longer lists are accepted but cause a warning."
                 )
                 schema["description"] = about
             return schema
