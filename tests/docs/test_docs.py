@@ -212,7 +212,7 @@ def test_the_format_page_has_every_field_of_the_format_and_no_other(repository: 
     for name in ("Resume", "Header", "Style", "DateRange"):
         assert all(f"`{field}`" in page for field in schemas[name]["properties"]), name
     layouts = schemas["Style"]["properties"]["layout"]["description"]
-    assert re.findall(r"`(\w+)` is ([\w ]+)[,.]", layouts) == [*LAYOUTS.items()]
+    assert re.findall(r"`(\w+)` \(([\w ]+)\)", layouts) == [*LAYOUTS.items()]
 
 
 def test_the_importing_page_names_every_name_that_is_passed_over(repository: Path) -> None:

@@ -54,7 +54,7 @@ def duration(seconds: float) -> str:
 
 
 def as_word(number: float) -> str:
-    return {0.01: "hundredth", 0.75: "three quarters", 1_000: "thousand"}[number]
+    return {0.01: "hundredth", 0.75: "three quarters"}[number]
 
 
 def size(size_bytes: int) -> str:
@@ -65,14 +65,14 @@ def size(size_bytes: int) -> str:
 
 SENTENCES: Final = {
     "api.md": [
-        f"is valid for {idempotency.KEPT.total_seconds() / 3_600:g} hours from the create",
-        f"waits up to {routes.KEY_DEADLINE_S:g} seconds for the first to finish, and then gets 409",
-        f"`limit` is the page size, from 1 to {MAX_LIMIT} ({DEFAULT_LIMIT} by default)",
+        f"is valid for {idempotency.KEPT.total_seconds() / 3_600:g} hours after the create",
+        f"waits up to {routes.KEY_DEADLINE_S:g} seconds for the first request to finish, and otherwise responds with 409",
+        f"`limit` sets the page size, from 1 to {MAX_LIMIT} ({DEFAULT_LIMIT} by default)",
         f"the request waited for {as_word(pdf_route.WAIT_SHARE)} of `pdf_timeout_s`",
         f"may make {SETTINGS.rate_per_minute} requests a minute, "
         f"{SETTINGS.rate_per_hour:,} an hour and {SETTINGS.rate_per_day:,} a day",
-        f"more than a {as_word(rate_limits.MIN_REMAINING)} tokens left, the number may be too low by "
-        f"up to {rate_limits.BORROWED} for each other worker, but only for a {as_word(rate_limits.AHEAD_S)} of a",
+        f"more than {rate_limits.MIN_REMAINING:,} tokens are left, the number may be too low by "
+        f"up to {rate_limits.BORROWED} for each additional worker, but only for a {as_word(rate_limits.AHEAD_S)} of a",
         f"| request line | {size(request.TARGET_BYTES + 16)} |",
         f"| request headers | {size(request.HEAD_BYTES)}, {request.MAX_FIELDS} fields |",
         f"| resume | {size(SETTINGS.max_body_bytes)} (`max_body_bytes`) |",
@@ -85,8 +85,8 @@ SENTENCES: Final = {
         f"| idle connection | {deadlines.KEEP_ALIVE_S} s |",
         f"| open connections | {SETTINGS.max_connections:,} per worker (`max_connections`), or fewer if",
         f"| bodies in memory | {size(connections.BODY_MEMORY_BYTES)} per worker |",
-        f"While {connections.REFUSED_AT_ONCE} connections beyond the limit are open, the service closes",
-        f"waits {deadlines.STOP_S:g} s for incomplete requests",
+        f"If {connections.REFUSED_AT_ONCE} connections beyond the limit are already open, the service closes",
+        f"waits {deadlines.STOP_S:g} s for the rest of each incomplete request",
     ],
     "importing.md": [
         f"the other resumes are still imported | `max_body_bytes` ({size(OPTIONS.limits.max_bytes)}) |",
