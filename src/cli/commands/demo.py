@@ -112,9 +112,9 @@ class Demo:
 def demo(session: Session, home: Path | None, port: int | None, once: bool) -> ExitCode:
     """Try the service with sample files.
 
-    The demo creates an account on the business plan and an API key, imports the sample files, and serves
-    the API until you press Ctrl-C. By default, the demo uses a temporary folder as its home. The home
-    must not already contain a store.
+    The demo creates an account (on the business plan) and an API key, imports the sample files, and
+    serves the API until you press Ctrl-C. By default, the demo uses a temporary folder as its home. The
+    home must not already contain a store.
     """
     home = home or session.home
     with stop_event() as stop, _scratch(session, home) as own:

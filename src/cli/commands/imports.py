@@ -247,9 +247,9 @@ def list_(
 ) -> None:
     """List files from watched folders, newest first.
 
-    With --failed-first, files that need attention come first. By default, the terminal UI lists files in
-    this order. To continue a list with --failed-first, pass a value of the form OUTCOME:ID to --before.
-    The command prints this value at the end of each list.
+    With --failed-first, files that need attention come first. The terminal UI also uses this order by
+    default. With --failed-first, the value of --before has the form OUTCOME:ID. The command prints the
+    value for the next page at the end of the list.
     """
     with session.store() as store:
         filters: dict[str, Any] = {
