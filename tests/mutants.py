@@ -101,7 +101,7 @@ AREAS: Final[Mapping[str, Area]] = {
         (
             "store/test_listing.py",
             "store/test_keys.py",
-            "store/test_search_index.py",
+            "store/test_search.py",
             "api/test_creating.py",
             "api/test_idempotency.py",
             "api/test_reading.py",

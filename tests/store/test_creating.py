@@ -345,7 +345,7 @@ def test_the_ledger_has_each_file_as_it_ended_with_why_and_its_source_until_it_i
     ]
     assert [row.items for row in rows] == [None, None, items, None, None, None]
     assert {(row.name, row.size_bytes) for row in rows} == {("ada.json", 100)}
-    limit(store, 3)
+    limit(store, None)
     create(store, ana.id, [a_resume("Di")], claim=claims[-1])
     *rows, last = import_history.list_files(store)[::-1]
     assert (last.outcome, last.reason, last.message) == (FileOutcome.DONE, None, None)
@@ -372,6 +372,7 @@ def test_s2_whether_a_creation_was_stored_is_told_by_an_id_that_it_made(
         (theirs, [Created(stored)], False),
         (mine, gone, None),
         (mine, nothing, None),
+        (mine, [Created("0" * 24)], None),
         (mine, [*nothing, lost], False),
         (mine, [], None),
     ]
