@@ -90,7 +90,7 @@ SENTENCES: Final = {
     ],
     "importing.md": [
         f"the other resumes are still imported | `max_body_bytes` ({size(OPTIONS.limits.max_bytes)}) |",
-        f"after decompression (without skipped members) | `max_file_bytes` ({size(OPTIONS.limits.max_file_bytes)}) |",
+        f"skipped members are not decompressed | `max_file_bytes` ({size(OPTIONS.limits.max_file_bytes)}) |",
         f"| resumes in a bundle | {OPTIONS.limits.max_parts:,} |",
         f"| members in a zip | {OPTIONS.limits.max_members:,} |",
         f"unchanged for `--settle` seconds ({OPTIONS.settle_s:g} by default)",
