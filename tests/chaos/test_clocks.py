@@ -92,8 +92,8 @@ def test_a_clock_that_jumps_skips_and_repeats_nothing(
 def test_a_key_expires_by_the_current_clock(
     tmp_path: Path, figures: Figures, seed: random.Random
 ) -> None:
-    """The store's clock jumps 400 times, each time to a random time between one minute and two
-    hours before or after a key's expiry."""
+    """The store's clock jumps 400 times, always to a random moment between one minute and two hours
+    before or after a key's expiry."""
     clock = JumpingClock()
     wrong = 0
     with open_store(f"sqlite:///{tmp_path / 'resumes.db'}", clock=clock) as store:
@@ -197,8 +197,8 @@ def test_processes_whose_clocks_differ_lose_and_repeat_nothing(
 ) -> None:
     """Two servers (one of them with two workers) and two importers share a store. Four clients
     create resumes, two clients poll for new resumes, and files arrive in the folder that the
-    importers share. In each of 60 steps, the test sets the clock of a random process forward or
-    back by a minute, an hour or a year, to 1970, to 2040, or to the correct time."""
+    importers share. In each of 60 steps, the test sets the clock of a random process to 1970, to
+    2040, to the correct time, or to a minute, an hour or a year before or after it."""
     home, inbox = tmp_path, tmp_path / "inbox"
     key = checker.make_account(url)
     with open_store(url) as store:

@@ -48,8 +48,8 @@ LATENCY_S: Final = 0.1
 def test_a_connection_may_break_at_any_byte(
     tmp_path: Path, figures: Figures, seed: random.Random
 ) -> None:
-    """A TCP proxy breaks each connection at a different point; the points cover the request and its
-    response at intervals of a few bytes."""
+    """A TCP proxy breaks each connection at a different point; the points are a few bytes apart and
+    cover the request and its response."""
     scene = Scene(tmp_path / "home", tmp_path / "logs")
     with scene.served() as server, Proxy(server.url) as proxy:
         request = a_create(scene, FIRST)

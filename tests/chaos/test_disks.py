@@ -115,9 +115,8 @@ def test_a_read_only_file_system_is_refused_in_one_line(tmp_path: Path, figures:
 def test_a_file_system_that_becomes_read_only_loses_nothing(
     tmp_path: Path, figures: Figures
 ) -> None:
-    """While four clients create resumes, strace makes three kinds of system calls fail with EROFS:
-    calls that write the store's log, sync the log, or open the lock file next to the log. Then
-    these calls succeed again."""
+    """While four clients create resumes, strace injects EROFS into system calls that write or sync
+    the store's log, or open the lock file next to it. Then these calls succeed again."""
     scene = Scene(tmp_path / "home", tmp_path / "logs")
     store = [scene.home / "resumes.db-wal", scene.home / "resumes.db.writer"]
 
@@ -346,8 +345,8 @@ def test_every_response_is_true_when_any_call_fails(
 ) -> None:
     """The test uses strace to inject EIO or ENOSPC into a process's k-th write to the store's files
     and into its k-th sync of these files. For each k from 1 to 200, a new process opens the store,
-    creates resumes and closes the store, and then does so again. In a second variant, which runs
-    only for every eighth k, 20 consecutive calls fail."""
+    creates resumes and closes the store, twice in a row. In a second variant, which runs only for
+    every eighth k, 20 consecutive calls fail."""
     template = tmp_path / "resumes.db"
     checker.make_account(f"sqlite:///{template}")
     shares = [range(1 + share * stride, MOST + 1, AT_ONCE * stride) for share in range(AT_ONCE)]

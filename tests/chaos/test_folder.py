@@ -88,9 +88,9 @@ def test_every_dropped_file_gets_an_outcome(
     tmp_path: Path, figures: Figures, seed: random.Random, bounded: list[str]
 ) -> None:
     """While `resumes watch` runs, files of every kind arrive in its folder. Some files are written
-    slowly, renamed, unreadable, incomplete or repeated, and some have names that are not valid
-    text. Links, FIFOs, sockets, a 1 GiB file, decompression bombs and a large backlog arrive as
-    well."""
+    slowly or renamed, some are unreadable, incomplete or repeated, and some have names that are not
+    valid text. Links, FIFOs, sockets, a 1 GiB file, decompression bombs and a large backlog arrive
+    as well."""
     scene = Scene(tmp_path / "home")
     scene.account("ana")
     left = strangers.drop_strangers(scene.root / "ana", tmp_path)

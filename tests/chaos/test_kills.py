@@ -89,9 +89,9 @@ def test_servers_killed_before_they_answer_do_nothing_twice(
     tmp_path: Path, figures: Figures, seed: random.Random, calls: str
 ) -> None:
     """While four clients create resumes, strace sends SIGKILL to one of the server's two workers.
-    The worker is killed either at a thread's k-th sync, when the commit is already in the log, or
-    at the thread's k-th write to a file or socket, which may be the response. The number k is
-    random and at most 40."""
+    In one variant, the signal arrives at a thread's k-th sync, when the commit is already in the
+    log. In the other variant, the signal arrives at a thread's k-th write to a file or socket,
+    which may be the response. The number k is random and at most 40."""
 
     def kill(server: Server, clients: list[Client]) -> None:
         fault = Injection(calls, "signal=KILL", seed.randint(1, 40))
@@ -116,9 +116,9 @@ def test_servers_killed_before_they_answer_do_nothing_twice(
 def test_importers_killed_at_every_step_import_each_file_once(
     drain: Drain, fresh: Fresh, figures: Figures
 ) -> None:
-    """An importer processes files of every kind, with every possible outcome. At each of the
-    importer's steps in turn, the test kills the importer with SIGKILL. After each kill, another
-    importer finishes the work."""
+    """An importer processes files of every kind, with every possible outcome. The importer is
+    killed with SIGKILL at each of its steps in turn. After each kill, another importer finishes the
+    work."""
     counts: Counter[str] = Counter()
 
     def counted(task: Task) -> int:
@@ -173,8 +173,8 @@ STOPS: Final = 5
 
 @pytest.mark.chaos(
     29,
-    fault="a key that is in use is revoked, or rotated without a grace period, or its account is closed",
-    promise="once the key is revoked or rotated, or its account is closed, no process accepts the key",
+    fault="a key that is in use is revoked, is rotated without a grace period, or belongs to an account that is closed",
+    promise="after the change, no process accepts the key",
 )
 def test_a_revoked_key_is_accepted_nowhere(tmp_path: Path, figures: Figures) -> None:
     """Clients use keys on several connections to each of two workers. Meanwhile, one command at a

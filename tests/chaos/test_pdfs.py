@@ -57,7 +57,7 @@ def drawing_child(server: Server) -> int | None:
 @pytest.mark.chaos(
     38,
     fault="a PDF is rendered from fields that contain file names, package names and URLs",
-    promise="the renderer opens no files except its template and fonts, and it opens no sockets",
+    promise="the renderer opens no sockets, and no files except its template and fonts",
 )
 def test_the_renderer_opens_only_its_template_and_fonts(tmp_path: Path, figures: Figures) -> None:
     """A client requests PDFs in all layouts, for each sample resume and for resumes with Typst

@@ -63,8 +63,8 @@ def drill(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterato
     promise="no acknowledged resume is lost or duplicated, and the service recovers automatically",
 )
 def test_a_killed_postgresql_loses_nothing(drill: "Drill", figures: Figures) -> None:
-    """The test sends SIGKILL to the PostgreSQL postmaster 8 times, while two API processes and an
-    importer use the database."""
+    """While two API processes and an importer use the database, the test sends SIGKILL to the
+    PostgreSQL postmaster eight times."""
     outcome = drill.live_through("killed", "kill", times=TIMES)
 
     figures.update(outcome.figures, kills=TIMES)
@@ -94,8 +94,8 @@ def test_a_frozen_postgresql_gives_an_error_in_time(drill: "Drill", figures: Fig
     promise="requests wait for less than 5 s, and no request fails",
 )
 def test_requests_wait_for_a_restarted_postgresql(drill: "Drill", figures: Figures) -> None:
-    """PostgreSQL is shut down in fast mode and started again 8 times, while two API processes and
-    an importer use the database."""
+    """While two API processes and an importer use the database, PostgreSQL is shut down in fast
+    mode and started again eight times."""
     outcome = drill.live_through("restarted", "restart", times=TIMES)
 
     figures.update(outcome.figures, restarts=TIMES)
@@ -183,9 +183,10 @@ def test_broken_connections_to_postgresql_lose_nothing(
     figures: Figures,
     seed: random.Random,
 ) -> None:
-    """While eight clients create resumes, a TCP proxy closes or resets each connection to PostgreSQL
-    after at most 200 KB. Halfway through the test, the proxy breaks every connection immediately
-    until a client gets an error. At the end of the test, the refused requests are retried."""
+    """While eight clients create resumes, a TCP proxy closes or resets each connection to
+    PostgreSQL after at most 200 KB. Halfway through the test, the proxy breaks new connections
+    immediately until a client gets an error. At the end of the test, the refused requests are
+    retried."""
     key = checker.make_account(url)
     with Proxy(url) as proxy:
         monkeypatch.setenv("RESUMES_DATABASE", url.replace(str(server.port), str(proxy.port)))
