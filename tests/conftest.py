@@ -56,7 +56,6 @@ def pytest_collection_finish() -> None:
     """Leave what was imported out of garbage collection: going through it is a tenth of all tests."""
     gc.collect()
     gc.freeze()
-    gc.set_threshold(5_000, *gc.get_threshold()[1:])
 
 
 @pytest.fixture(autouse=True)
