@@ -128,7 +128,7 @@ def store_options(*, hidden: bool) -> list[click.Parameter]:
         click.Option(
             ["--database"],
             metavar="URL",
-            help="Address of the store to use instead of the store in the home: sqlite:///PATH or "
+            help="Address of a store to use instead of the one in the home folder: sqlite:///PATH or "
             "postgresql://USER@HOST/NAME. Other users of this machine can see the address. If the "
             "address contains a password, use the environment variable RESUMES_DATABASE instead.",
             hidden=hidden,

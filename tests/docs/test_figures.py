@@ -66,13 +66,13 @@ def size(size_bytes: int) -> str:
 SENTENCES: Final = {
     "api.md": [
         f"is valid for {idempotency.KEPT.total_seconds() / 3_600:g} hours after the create",
-        f"waits up to {routes.KEY_DEADLINE_S:g} seconds for the first request to finish, and otherwise responds with 409",
+        f"if the first request does not finish within {routes.KEY_DEADLINE_S:g} seconds",
         f"`limit` sets the page size, from 1 to {MAX_LIMIT} ({DEFAULT_LIMIT} by default)",
         f"the request waited for {as_word(pdf_route.WAIT_SHARE)} of `pdf_timeout_s`",
         f"may make {SETTINGS.rate_per_minute} requests a minute, "
         f"{SETTINGS.rate_per_hour:,} an hour and {SETTINGS.rate_per_day:,} a day",
-        f"more than {rate_limits.MIN_REMAINING:,} tokens are left, the number may be too low by "
-        f"up to {rate_limits.BORROWED} for each additional worker, but only for a {as_word(rate_limits.AHEAD_S)} of a",
+        f"more than {rate_limits.MIN_REMAINING:,} tokens left, the number may be "
+        f"too low by up to {rate_limits.BORROWED} per additional worker. After a {as_word(rate_limits.AHEAD_S)} of a",
         f"| request line | {size(request.TARGET_BYTES + 16)} |",
         f"| request headers | {size(request.HEAD_BYTES)}, {request.MAX_FIELDS} fields |",
         f"| resume | {size(SETTINGS.max_body_bytes)} (`max_body_bytes`) |",

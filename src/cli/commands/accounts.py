@@ -186,9 +186,9 @@ def delete(session: Session, name: str, with_resumes: bool, yes: bool) -> None:
 def export(session: Session, name: str, file: Path, with_keys: bool, overwrite: bool) -> None:
     """Export the account NAME to a new SQLite file named FILE.
 
-    The export includes the account's resumes and import history. With --with-keys, the export also
-    includes the API keys, which then work in any store that imports the account. The export does not
-    include resumes that are added while the command is running.
+    The export includes the account's resumes and import history. With --with-keys, the export also includes
+    the API keys, which then work in any store into which the account is imported. The export does not include
+    resumes that are added while the command is running.
     """
     if str(file) == "-":
         raise InvalidArgument(
@@ -218,11 +218,11 @@ def export(session: Session, name: str, file: Path, with_keys: bool, overwrite: 
 )
 @pass_session
 def import_(session: Session, file: Path, name: str | None, plan: str | None) -> None:
-    """Create an account from the exported account in FILE.
+    """Create an account from the export in FILE.
 
-    FILE must be a file that `resumes accounts export` created. The command checks the file before the
-    import. The account is imported either completely or not at all. If the import is interrupted, run the
-    same command again.
+    FILE must have been created by `resumes accounts export`. The command checks the file before the import.
+    The account is imported either completely or not at all. If the import is interrupted, run the same
+    command again.
     """
     check_account_file(file)
     with session.store() as store, copy_progress() as on_progress:

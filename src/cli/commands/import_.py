@@ -212,11 +212,11 @@ def import_(
 ) -> ExitCode:
     """Import files and folders.
 
-    PATH is a file, a folder, or - for standard input. The command reads JSON and NDJSON files, which may
-    be compressed with gzip, and zip archives. The command skips all other files in a folder and reports
-    their number. The command does not move or change the files. A resume is a duplicate if the same
-    content was imported earlier and is still stored. The command rejects resumes that would exceed the
-    plan's limit.
+    PATH is a file, a folder, or - for standard input. The command reads JSON, NDJSON and zip files. JSON and
+    NDJSON files may be compressed with gzip. The command skips all other files in a folder and reports how
+    many it skipped. The command does not move or change the files. A resume is a duplicate if the same
+    content was imported earlier and is still stored. The command rejects resumes that would exceed the plan's
+    limit.
     """
     settings = session.settings()
     counts = Counter(done=0, failed=0, duplicate=0)
@@ -301,9 +301,9 @@ def _remark(conclusion: Conclusion) -> str | None:
 def validate(session: Session, paths: tuple[str, ...]) -> ExitCode:
     """Check files without importing them.
 
-    PATH is a file, a folder, or - for standard input. The command reads JSON and NDJSON files, which may
-    be compressed with gzip, and zip archives. The command skips all other files in a folder and reports
-    their number. The command applies the same checks as the importer.
+    PATH is a file, a folder, or - for standard input. The command reads JSON, NDJSON and zip files. JSON and
+    NDJSON files may be compressed with gzip. The command skips all other files in a folder and reports how
+    many it skipped. The command applies the same checks as the importer.
     """
     counts = Counter(valid=0, failed=0)
     verdicts = []

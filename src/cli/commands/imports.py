@@ -247,9 +247,9 @@ def list_(
 ) -> None:
     """List files from watched folders, newest first.
 
-    With --failed-first, files that need attention come first. The terminal UI also uses this order by
-    default. With --failed-first, the value of --before has the form OUTCOME:ID. The command prints the
-    value for the next page at the end of the list.
+    With --failed-first, files that need attention come first, as they do by default in the terminal UI. The
+    value of --before then has the form OUTCOME:ID. The command prints the value for the next page at the end
+    of the list.
     """
     with session.store() as store:
         filters: dict[str, Any] = {
@@ -323,9 +323,9 @@ def find_file(session: Session, store: Store, claim_id: str, account_id: str | N
 @click.option("--source", "is_source", is_flag=True, help="Print only the beginning of the file.")
 @pass_session
 def show(session: Session, claim_id: str, account: str | None, is_source: bool) -> None:
-    """Show a file's outcome, the reason for the outcome, and the file's current folder.
+    """Show a file's current folder, its outcome, and the reason for the outcome.
 
-    ID is the ID of the file, or the ID of a resume that was imported from the file.
+    ID identifies the file, or a resume that was imported from it.
     """
     with session.store() as store:
         account_id = None if account is None else accounts.get_account(store, account).id
@@ -462,9 +462,8 @@ WAIT = click.option(
 def retry(session: Session, /, wait_s: float | None, **chosen: Any) -> ExitCode:
     """Retry failed files.
 
-    Before you retry a file, correct the file without moving it. The importer then imports the file from
-    its current folder, and the file keeps its ID. If an ID belongs to a held file, the command releases
-    that file.
+    Before you retry a file, correct it without moving it. The importer then imports the file from its current
+    folder, and the file keeps its ID. If an ID belongs to a held file, the command releases that file.
     """
     return _run(session, FileSelection(**chosen), RequestKind.RETRY, wait_s)
 
@@ -478,9 +477,8 @@ def retry(session: Session, /, wait_s: float | None, **chosen: Any) -> ExitCode:
 def dismiss(session: Session, /, **chosen: Any) -> None:
     """Remove failed files from the list.
 
-    If a file was rejected correctly, dismiss the file so that it is no longer listed as failed. The
-    command does not move or delete any files. You can also dismiss a held file that no longer exists in
-    its folder.
+    If a file was rightly rejected, dismiss it so that it is no longer listed as failed. The command does not
+    move or delete any files. You can also dismiss a held file that no longer exists in its folder.
     """
     choice = FileSelection(**chosen)
     with session.store() as store:
@@ -505,7 +503,7 @@ def release(session: Session, /, wait_s: float | None, **chosen: Any) -> ExitCod
     """Try to import held files immediately.
 
     The importer automatically imports held files in order of arrival as soon as the account is no longer
-    full. If a file would still exceed the plan's limit, this file and all later files stay held.
+    full. If a file would still exceed the plan's limit, that file and all later files stay held.
     """
     return _run(session, FileSelection(**chosen), RequestKind.RELEASE, wait_s)
 

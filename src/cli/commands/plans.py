@@ -57,7 +57,7 @@ def list_(session: Session) -> None:
 @click.option(
     "--api-listing/--no-api-listing",
     default=None,
-    help="Allow clients to list resumes and to read resumes and PDFs over the API. [default: "
+    help="Allow clients to list and read resumes and to get PDFs over the API. [default: "
     "unchanged, or off for a new plan]",
 )
 @click.option(

@@ -111,7 +111,7 @@ COLUMNS = (
     show_default=True,
     help="Order of the list. `name` sorts by full name. `family-name` sorts by the last word of "
     "the name, or by the first word if the name is written in Chinese, Japanese or Korean "
-    "characters. Both orders follow the alphabet of the locale.",
+    "characters. Both use the locale's alphabetical order.",
 )
 @pass_session
 def list_(
@@ -203,7 +203,7 @@ def show(session: Session, resume_id: str, account: str | None) -> None:
     metavar="DIR",
     help="Write one file per resume to this folder instead of writing to standard output. Each "
     "file is named after the person in the resume. If a different file already has that name, "
-    "the name of the new file also contains the resume's ID.",
+    "the resume's ID is added.",
 )
 @click.option("--overwrite", is_flag=True, help="Replace existing files that have the same names.")
 @click.option(
@@ -242,11 +242,10 @@ def export(
 ) -> ExitCode:
     """Export resumes to files or to standard output.
 
-    On standard output, the command writes each resume as one line of JSON (NDJSON). Exports in the
-    analyzer format can be imported again unchanged. Exports in the JSON Resume format do not contain all
-    fields. `resumes import` converts JSON Resume files back to the analyzer format. By default, each PDF
-    uses the layout of the resume. You can write a single PDF to standard output if standard output is a
-    pipe or a file.
+    On standard output, the command writes each resume as one line of JSON (NDJSON). Exports in the analyzer
+    format can be imported again unchanged. Exports in the JSON Resume format do not contain all fields.
+    `resumes import` converts JSON Resume files back to the analyzer format. By default, each PDF uses the
+    layout of the resume. If standard output is a pipe or a file, you can write a single PDF to it.
     """
     if is_all == bool(resume_ids):
         raise click.UsageError("Give the IDs of the resumes to export, or use --all")

@@ -48,8 +48,7 @@ def _tell_ignored(session: Session, one: Ignored) -> None:
     "settle_s",
     type=Seconds(),
     metavar="S",
-    help="Reject an incomplete file if the file has not changed for this many seconds. [default: "
-    "5]",
+    help="Reject an incomplete file if it has not changed for this many seconds. [default: 5]",
 )
 @click.option(
     "--poll", is_flag=True, help="Poll for new files. Use this option for network folders."
@@ -79,9 +78,9 @@ def watch(
 ) -> ExitCode:
     """Run only the importer until you press Ctrl-C.
 
-    The importer imports each file in ROOT/ACCOUNT into the account named ACCOUNT. The importer then moves
-    the file to the folder _done, _failed, _duplicate or _held in ROOT. If there is anything to report,
-    the importer also writes a report. By default, ROOT is the inbox in the home.
+    The importer imports each file in ROOT/ACCOUNT into the account named ACCOUNT. It then moves the file to
+    the folder _done, _failed, _duplicate or _held in ROOT. If a file was not imported, contains several
+    resumes or caused warnings, the importer also writes a report. By default, ROOT is the inbox in the home.
     """
     if until_stdin_ends:
         end_with_standard_input()
