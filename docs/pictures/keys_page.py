@@ -12,16 +12,15 @@ HEAD: Final = """\
 
 For each screen, this page lists the keys, the actions with their IDs, and the equivalent commands. In the
 terminal UI, press `?` to see all keys, starting with the keys of the current screen. Press `:` to open the
-command palette; for example, type `:keys` to go to the Keys screen. For all other features of the terminal UI,
-see [how the terminal UI behaves](terminal.md#how-it-behaves).
+command palette; for example, type `:keys` to go to the Keys screen. For everything else, see [how the terminal UI
+behaves](terminal.md#how-it-behaves).
 
 `make keys` generates this page from the table in `src/tui/keys.py`.
 
 ## Custom keys
 
 To assign other keys to an action, add the ID of the action to the `keymap` table in `config.toml`. If an action
-has several keys, separate the keys with commas. The keys in the `keymap` table replace the default keys of the
-action:
+has several keys, separate them with commas. The keys in the `keymap` table replace the action's default keys:
 
 ```toml
 [keymap]
